@@ -300,7 +300,7 @@ describe('variadic', () => {
       call('anything', '[",", "a", "b"]'),
       400,
       'PARSE_ERROR',
-      'is of type "any", which JSON has no values for',
+      'is of type "any", which has no JSON representation',
     )
   })
 })
@@ -411,8 +411,8 @@ describe('a set’s rows', () => {
     await refused(call('words?size=gt.x'), 400, 'PARSE_ERROR', 'size')
   })
   test('of other functions there are none to choose from', async () => {
-    await refused(call('an_int?limit=1'), 400, 'PARSE_ERROR', 'returns no set and so takes no parameter "limit"')
-    await refused(call('a_pair?a=1'), 400, 'PARSE_ERROR', 'returns no set')
+    await refused(call('an_int?limit=1'), 400, 'PARSE_ERROR', 'does not return a set, so it takes no parameter "limit"')
+    await refused(call('a_pair?a=1'), 400, 'PARSE_ERROR', 'does not return a set')
     await refused(gateway.get('/api/rpc/echo_int?x=1&y=2'), 400, 'PARSE_ERROR', 'takes no parameter "y"')
     const misplaced = '"x" is an argument of echo_int\\(x integer\\); a POST passes all of them in its body'
     await refused(call('echo_int?x=1', '{"x": 1}'), 400, 'PARSE_ERROR', misplaced)

@@ -157,7 +157,7 @@ describe('requests', () => {
     const strict = { catalog, qualified: true, maxExpandDepth: 3 }
     const text = 'POST /api/rpc/total\nPOST /api/rpc/public.total'
     expect(await misfitQueries({ file: 'f', text }, strict)).toEqual([
-      expect.stringContaining('f:1: functions are called by schema and name here (rpc_require_schema_qualified)'),
+      expect.stringContaining('f:1: function names must include the schema (rpc_require_schema_qualified)'),
     ])
   })
 })

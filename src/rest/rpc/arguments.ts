@@ -1,4 +1,4 @@
-/** From a request to what a call was given. */
+/** Reads the arguments of a call from a request. */
 import type { DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { bytesOf, type JsonBody, type KnownKeys } from '../../json/json-body.ts'
@@ -6,13 +6,16 @@ import type { WrittenParameter } from '../parameters/written.ts'
 import { explainMisfit } from './explain.ts'
 import type { BodyValue, Given, NamedArguments } from './given.ts'
 
-/** PostgreSQL's FUNC_MAX_ARGS. */
+/** PostgreSQL's limit on the arguments of a function, FUNC_MAX_ARGS. */
 const ARGUMENTS_MAX = 100
 
-/** Elements of a variadic argument that a body may list; more can be passed by name, as one array. */
+/** Limit on the elements of a variadic argument in a body. A longer array can be passed by name. */
 export const POSITIONAL_MAX = 10_000
 
-/** The body's forms: object, array, one value, nothing (docs/reference/functions.md#arguments). */
+/**
+ * Reads the arguments from a body: an object, an array, a single value, or nothing
+ * (docs/reference/functions.md#arguments).
+ */
 export function givenByBody(body: JsonBody): Given {
   switch (body.kind) {
     case 'empty':
@@ -35,7 +38,10 @@ export function givenByBody(body: JsonBody): Given {
   }
 }
 
-/** Throws as `resolve` would: an argument that none of the functions has fits none of them. */
+/**
+ * The keys that a body can have. An argument that none of the overloads has is rejected while the body is
+ * read, with the same error as by `resolve`.
+ */
 export function argumentKeys(overloads: readonly DatabaseFunction[], name: string): KnownKeys {
   return {
     inItems: false,
@@ -50,7 +56,10 @@ function givenAlone(key: string): NamedArguments {
   return { kind: 'named', values: new Map([[key, { kind: 'query', texts: [] }]]), whole: null }
 }
 
-/** Names that any of the functions has as an input are arguments; the others are about the result. */
+/**
+ * Reads the arguments from a query string. A name that is an input of any overload is an argument; other
+ * parameters apply to the result.
+ */
 export function givenByQuery(
   parameters: readonly WrittenParameter[],
   overloads: readonly DatabaseFunction[],
@@ -74,6 +83,6 @@ const NOTHING: NamedArguments = { kind: 'named', values: new Map(), whole: null 
 function tooMany(count: number): GatewayError {
   return new GatewayError(
     'PARSE_ERROR',
-    `${count} arguments are more than the ${ARGUMENTS_MAX} that PostgreSQL takes; no function has that many inputs`,
+    `${count} arguments are more than the ${ARGUMENTS_MAX} that PostgreSQL allows; no function has that many inputs`,
   )
 }

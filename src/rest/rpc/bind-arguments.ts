@@ -1,8 +1,10 @@
 /**
- * How the arguments of a call get into its statement.
+ * Binds the arguments of a call to its statement.
  *
- * A JSON body is one parameter, which PostgreSQL takes apart into a record of the arguments' types; its bytes are never decoded here, but for arrays
- * whose elements are arrays (array-values.ts). Each argument of a query string is a parameter of its own. What is done for every call is to add the values; the tree is only built for a plan key not seen before.
+ * A JSON body is one parameter, which PostgreSQL expands to a record of the arguments' types. Its bytes are
+ * not decoded here, except for arrays whose elements are arrays (array-values.ts). Each argument of a query
+ * string is a separate parameter. The values are bound for every call; the tree is built only for a plan key
+ * that is not cached.
  */
 import { typeNameOf } from '../../access/types.ts'
 import { GatewayError } from '../../errors.ts'
@@ -19,36 +21,40 @@ import { printSignature } from './signature.ts'
 import { exactTypeName } from './type-name.ts'
 import { wrapArguments } from './wrap.ts'
 
-/** The arguments of a call, with their values apart. */
+/** The arguments of a call, with their values bound. */
 export interface CallArguments {
-  /** How they came, and which they are: part of the plan's key. */
+  /** Which arguments there are and how they were passed; part of the plan key. */
   readonly structure: string
-  /** Of those that are polymorphic. */
+  /** The types chosen for polymorphic arguments. */
   readonly types: ChosenTypes
-  /** Whether they are passed by name. */
+  /** Whether the statement passes the arguments by name. */
   readonly byName: boolean
   readonly from:
     | { readonly kind: 'nothing' }
-    /** One value, which is taken apart. */
+    /** One JSON value, which PostgreSQL expands. */
     | { readonly kind: 'body'; readonly slots: readonly Slot[]; readonly value: Parameter }
-    /** A value each. */
+    /** One value for each argument. */
     | { readonly kind: 'query'; readonly args: readonly ResolvedArgument[]; readonly values: readonly Parameter[] }
 }
 
-/** What a call is made of in a statement. */
+/** The parts of a statement that a call is built from. */
 export interface BuiltArguments {
-  /** The body as a row; null when nothing came by one. */
+  /** The body as a row, or null if no argument comes from a body. */
   readonly record: RecordSource | null
   readonly arguments: readonly Argument[]
 }
 
-/** The alias of the body's row. */
+/** The alias of the row that the body becomes. */
 const BODY = 'a'
 
+/**
+ * Binds the arguments of a resolved call.
+ * @throws {GatewayError} `PARSE_ERROR` if polymorphic arguments have different types.
+ */
 export function bindArguments(resolved: Resolved, given: Given, values: Values, name: string): CallArguments {
   const { arguments: args } = resolved
   const types = chosenTypes(resolved, name)
-  // Named arguments of a body are one parameter, those of a query string one each.
+  // The named arguments of a body are one parameter; those of a query string are one parameter each.
   const isQuery = given.kind === 'named' && given.whole === null
   let structure: string = isQuery ? 'query' : given.kind
   for (const { input } of args) structure += ` ${input.position}`
@@ -59,11 +65,12 @@ export function bindArguments(resolved: Resolved, given: Given, values: Values, 
   return { structure, types, byName, from: { kind: 'body', slots, value: values.add(bodyOf(slots, given)) } }
 }
 
-/** The types in the key of the plan. */
+/** The type names that are part of the plan key. */
 export function typesIn({ types }: CallArguments): readonly string[] {
   return types === null ? [] : Array.from(types.values(), typeNameOf)
 }
 
+/** Builds the arguments of the call expression and the record they come from. */
 export function buildArguments({ types, byName, from }: CallArguments): BuiltArguments {
   switch (from.kind) {
     case 'nothing':
@@ -87,7 +94,7 @@ export function buildArguments({ types, byName, from }: CallArguments): BuiltArg
   }
 }
 
-/** Of the arguments that are polymorphic; null where none is. */
+/** The types of polymorphic arguments, or null if there are none. */
 type ChosenTypes = ReadonlyMap<ResolvedArgument, TypeName> | null
 
 function chosenTypes({ function: of, arguments: args }: Resolved, name: string): ChosenTypes {
@@ -99,7 +106,8 @@ function chosenTypes({ function: of, arguments: args }: Resolved, name: string):
   if (chosen === null) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `arguments of a polymorphic type have to be of one type, and these are not; call ${printSignature(of, name)} with values that are alike`,
+      `the arguments of a polymorphic type must have the same type; ` +
+        `call ${printSignature(of, name)} with values of one type`,
     )
   }
   return new Map(polymorphic.flatMap((argument, index) => (chosen[index] ? [[argument, chosen[index]]] : [])))
@@ -111,14 +119,16 @@ function typeOf(argument: ResolvedArgument, types: ChosenTypes): TypeName {
 
 // ---- a body --------------------------------------------------------------------------------------------------
 
-/** A column of the body's row, and the argument that it becomes. */
+/** A column of the body's row and the argument it becomes. */
 export interface Slot {
   readonly key: string
   readonly argument: ResolvedArgument
   readonly values: readonly BodyValue[]
-  /** The values are the elements of a list, which is the argument. */
+  /** Whether the values are the elements of an array that is the argument. */
   readonly list: boolean
-  /** Of an argument whose arrays PostgreSQL is not to take apart as JSON. */
+  /**
+   * The text form of an argument whose JSON PostgreSQL cannot read as the right array; null for all others.
+   */
   readonly form: TextForm | null
 }
 
@@ -126,7 +136,8 @@ function slotsOf(args: readonly ResolvedArgument[], given: Given, types: ChosenT
   return args.map(argument => {
     const { input, elements } = argument
     const values = argument.values as readonly BodyValue[]
-    // By position inputs need no name, and one may be called like the place of another.
+    // Positional inputs need no name. The key is the position, because the name of one input could equal the
+    // key of another.
     const key = given.kind === 'named' ? (input.name ?? '') : `a${input.position}`
     const chosen = types?.get(argument)
     const form = chosen === undefined ? textFormOf(input.type) : isJsonArray(chosen) ? JSON_ARRAY : null
@@ -153,7 +164,10 @@ function bindQuery(args: readonly ResolvedArgument[], values: Values): readonly 
   })
 }
 
-/** The check types a parameter by the argument, but takes a domain for what it is made of, and knows no polymorphic types. */
+/**
+ * Casts a parameter to the exact type of its argument. The access check types parameters itself, but replaces
+ * domains by their base type and does not know polymorphic types.
+ */
 function exactly(parameter: Parameter, argument: ResolvedArgument, types: ChosenTypes): Expression {
   const { kind } = argument.input.type
   if (kind !== 'domain' && kind !== 'pseudo') return parameter

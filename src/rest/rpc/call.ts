@@ -1,4 +1,7 @@
-/** The door of calls of stored functions (docs/reference/functions.md): `POST /api/rpc/{function}`, and GET for those that change nothing. */
+/**
+ * Handles calls of stored functions (docs/reference/functions.md): `POST /api/rpc/{function}`, and GET for
+ * functions that do not change data.
+ */
 import { readableResult } from '../../access/columns.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import type { BoundStatement, Statement } from '../../compile/statement.ts'
@@ -27,19 +30,20 @@ import { printSignatures } from './signature.ts'
 import { type CallTree, formOf } from './tree.ts'
 import { typeNames } from './type-of.ts'
 
+/** What the call handler needs. */
 export interface CallDoorParts {
   readonly limits: ResultLimits
-  /** `rpc_require_schema_qualified`. */
+  /** `rpc_require_schema_qualified`: whether names must include the schema. */
   readonly qualified: boolean
-  /** `rpc_allowlist_path`, as it was read last; null: every function may be called. */
+  /** The current list of `rpc_allowlist_path`, or null if every function can be called. */
   readonly allowed: () => FunctionList | null
-  /** `rpc_signature_check`. */
+  /** `rpc_signature_check`: whether PostgreSQL parses new statements before the first call. */
   readonly signatureCheck: boolean
 }
 
 type RpcRoute = DataRoute & { readonly kind: 'rpc' }
 
-/** A call that was read and is not resolved yet. */
+/** A call whose arguments were read but not yet matched with an overload. */
 interface Called {
   readonly overloads: readonly DatabaseFunction[]
   readonly name: string
@@ -48,9 +52,10 @@ interface Called {
   readonly others: readonly WrittenParameter[]
 }
 
+/** Turns calls into steps. */
 export class CallDoor {
   readonly #parts: CallDoorParts
-  /** Those that PostgreSQL has read without complaint. */
+  /** The statements that PostgreSQL has parsed without an error. */
   readonly #parsed = new WeakSet<Statement>()
 
   constructor(parts: CallDoorParts) {
@@ -92,7 +97,7 @@ export class CallDoor {
         return format === 'text' ? respondText(outcome) : respondBinary(outcome, typeNames(columns))
       },
       failed: error => {
-        // The function may be another by now: PostgreSQL is asked again before the next call.
+        // The function may have been replaced, so PostgreSQL parses the statement again before the next call.
         this.#parsed.delete(statement.statement)
         throw error
       },
@@ -105,7 +110,7 @@ export class CallDoor {
     }
   }
 
-  /** The call, behind the question whether PostgreSQL takes it where that is wanted and not known. */
+  /** The call itself, or the parse of a new statement followed by the call. */
   #checked(
     statement: BoundStatement,
     call: (statement: BoundStatement) => Asked,
@@ -129,12 +134,12 @@ export class CallDoor {
 }
 
 function only([statement]: readonly BoundStatement[]): BoundStatement {
-  if (statement === undefined) throw new Error('a call is one statement')
+  if (statement === undefined) throw new Error('a call must have one statement')
   return statement
 }
 
 function nameOf([first]: readonly DatabaseFunction[], rules: NameRules): string {
-  if (first === undefined) throw new Error('a name means at least one function')
+  if (first === undefined) throw new Error('a resolved name must have a function')
   return callName(first, rules)
 }
 
@@ -143,10 +148,16 @@ function isGet({ method }: Incoming): boolean {
 }
 
 function volatileHint(name: string): string {
-  return `function "${name}" is VOLATILE, which means that a call may change data; call it by POST, or declare it STABLE or IMMUTABLE if it only reads`
+  return (
+    `function "${name}" is VOLATILE, so a call can change data; ` +
+    'call it with POST, or declare it STABLE or IMMUTABLE if it only reads'
+  )
 }
 
-/** GET where nothing is changed by it; which of the functions is meant may still say that something is. */
+/**
+ * Accepts GET if at least one overload does not change data. The overload that is called is checked again
+ * later.
+ */
 function assertMethod(incoming: Incoming, overloads: readonly DatabaseFunction[], name: string): void {
   if (incoming.method === 'POST') return
   const reads = overloads.some(({ volatility }) => volatility !== 'volatile')
@@ -175,7 +186,10 @@ function readArguments(
   return { given: givenByBody(body), others: parameters }
 }
 
-/** The type of a polymorphic result is known to PostgreSQL alone, so there is nothing to type a filter's value by. */
+/**
+ * Rejects filters on a result of a polymorphic type. Only PostgreSQL knows the actual type, so the value of a
+ * filter would have no type.
+ */
 function refuseUntyped(of: DatabaseFunction, others: readonly WrittenParameter[], columns: readonly Column[]): void {
   const filtering = others.find(({ name }) => !UNTYPED_TAKES.has(name))
   if (filtering === undefined) return
@@ -183,7 +197,8 @@ function refuseUntyped(of: DatabaseFunction, others: readonly WrittenParameter[]
   if (untyped === undefined) return
   throw new GatewayError(
     'PARSE_ERROR',
-    `the result of "${of.resource}" is of type ${untyped.typeText}, which takes select, limit and offset, but no "${shorten(filtering.name)}"`,
+    `the result of "${of.resource}" is of type ${untyped.typeText}, ` +
+      `which takes select, limit and offset, but not "${shorten(filtering.name)}"`,
   )
 }
 

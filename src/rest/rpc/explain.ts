@@ -1,4 +1,4 @@
-/** Why no function of a name fits what a call was given, and what would. */
+/** Explains why no overload of a function matches the arguments of a call. */
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
@@ -6,13 +6,14 @@ import { fitOf, isTooLarge } from './fit.ts'
 import { describeGiven, type Given, type GivenValue, type NamedArguments } from './given.ts'
 import { printArgument, printSignatures } from './signature.ts'
 
+/** The message for a call that matches no overload, with the signatures. */
 export function explainMisfit(overloads: readonly DatabaseFunction[], given: Given, name: string): string {
   const [only] = overloads
   const reason = overloads.length === 1 && only !== undefined ? misfitOf(only, given) : unknownName(overloads, given)
   return `${reason ?? `no function "${name}" takes ${describeGiven(given)}`}; call ${printSignatures(overloads, name)}`
 }
 
-/** A name that none of the functions has. */
+/** The error for an argument name that no overload has, or null if every name is known. */
 function unknownName(overloads: readonly DatabaseFunction[], given: Given): string | null {
   if (given.kind === 'positional') return null
   const known = overloads.flatMap(namesOf)
@@ -41,17 +42,17 @@ function misfitOf(of: DatabaseFunction, given: Given): string | null {
   const missing = inputs.find((input, index) => input.required && index >= values.length)
   if (missing !== undefined) return missingText(missing)
   if (values.length > inputs.length && !of.variadic) {
-    return `it takes ${inputs.length === 0 ? 'no arguments' : `at most ${inputs.length}`} and not ${values.length}`
+    return `it takes ${inputs.length === 0 ? 'no arguments' : `at most ${inputs.length}`}, not ${values.length}`
   }
   return wrongType(inputs.map((input, index) => [input, values[index]] as const))
 }
 
-/** Defaults of a variadic function cannot be had but for its last arguments. */
+/** Without the variadic array, PostgreSQL applies defaults to the last arguments only. */
 function missingVariadic(of: DatabaseFunction, { values }: NamedArguments): string | null {
   const missing = of.variadic ? of.inputs.find(({ name }) => !values.has(name ?? '')) : undefined
   return missing === undefined
     ? null
-    : `${missingText(missing)}, which a variadic function needs for those that come after it`
+    : `${missingText(missing)}, which a variadic function needs before the arguments that follow it`
 }
 
 function missingText(input: FunctionInput): string {

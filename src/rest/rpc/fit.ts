@@ -1,8 +1,11 @@
 /**
- * How well a value fits an argument, by what kind of JSON it is: this decides between overloads (docs/reference/functions.md#arguments).
+ * How well a value matches an argument according to its JSON type; this selects the overload
+ * (docs/reference/functions.md#arguments).
  *
- * It follows how PostgreSQL types a constant (PostgreSQL manual, 4.1.2 and 10.3): an integer is an `integer` before it is a `bigint` or `numeric`, if it is not too large for
- * one, and a text may be read as anything. What surely cannot be read is refused here, where the signatures can be named; the rest is left to PostgreSQL.
+ * The order follows the types that PostgreSQL gives constants (PostgreSQL manual, 4.1.2 and 10.3): an integer
+ * matches `integer` before `bigint` and `numeric`, unless it is too large, and a string can be a value of any
+ * type. Values that certainly cannot be read are rejected here, where the signatures are known; PostgreSQL
+ * rejects the others.
  */
 import { baseOf } from '../../access/types.ts'
 import type { DataType } from '../../catalog/model.ts'
@@ -12,23 +15,28 @@ import { integerType } from '../body/integer-type.ts'
 import type { BodyValue, GivenValue } from './given.ts'
 import { isPolymorphic, isPolymorphicArray, isPolymorphicScalar } from './polymorphic.ts'
 
-/** 0: cannot be. 1: possible, nothing speaks for it. Up to 5: the better. */
+/**
+ * How well a value matches: 0 is impossible, 1 is possible without a preference, and higher values up to 5
+ * are better.
+ */
 export type Fit = number
 
 const IMPOSSIBLE: Fit = 0
 const POSSIBLE: Fit = 1
 
+/** How well a value matches a type. */
 export function fitOf(type: DataType, value: GivenValue): Fit {
   if (value.kind === 'query') return value.texts.length === 1 || takesArray(type) ? POSSIBLE : IMPOSSIBLE
-  // NULL is of every type.
+  // NULL is a value of every type.
   if (value.type === 'null') return POSSIBLE
   if (type.kind === 'pseudo') return fitOfPseudo(type, value.type)
   const fit = isTooLarge(type, value) ? IMPOSSIBLE : fitOfJson(baseOf(type), value.type)
-  // What a domain is made of fits a little better than the domain: a value need not be one of its own.
+  // The base type matches slightly better than the domain, since a value of the base type may violate the
+  // domain's constraints.
   return type.kind === 'domain' && fit > POSSIBLE ? fit - 0.5 : fit
 }
 
-/** An integer of more digits than the type has room for. */
+/** Whether an integer has more digits than the type can hold. */
 export function isTooLarge(type: DataType, { type: json, bytes }: BodyValue): boolean {
   if (json !== 'integer') return false
   switch (baseOf(type).name) {
@@ -42,11 +50,12 @@ export function isTooLarge(type: DataType, { type: json, bytes }: BodyValue): bo
   }
 }
 
-/** `type`: of the array that the value is to be an element of. */
+/** How well a value matches the element type of the array type `type`. */
 export function fitOfElement(type: DataType, value: GivenValue): Fit {
   return type.of === null ? POSSIBLE : fitOf(type.of, value)
 }
 
+/** Whether the type is an array type or accepts an array. */
 export function takesArray(type: DataType): boolean {
   return baseOf(type).kind === 'array' || isPolymorphicArray(type)
 }
@@ -61,7 +70,7 @@ function fitOfJson(type: DataType, json: JsonType): Fit {
   if (type.name === 'json' || type.name === 'jsonb') return json === 'object' || json === 'array' ? 5 : POSSIBLE
   switch (type.kind) {
     case 'array':
-      // A text may be PostgreSQL's own notation, `{1,2}`.
+      // A string can be PostgreSQL's text form of an array, `{1,2}`.
       return json === 'array' ? 5 : json === 'string' ? POSSIBLE : IMPOSSIBLE
     case 'composite':
       return json === 'object' ? 4 : json === 'string' ? POSSIBLE : IMPOSSIBLE
@@ -101,7 +110,7 @@ const NUMBER_FIT: ReadonlyMap<string, Fit> = byType<Fit>({
   numeric: 5,
   float8: 4,
   float4: 3,
-  // PostgreSQL reads no `1.0` and no `1e3` as one of these.
+  // PostgreSQL does not read `1.0` or `1e3` as an integer.
   int2: 0,
   int4: 0,
   int8: 0,
@@ -113,7 +122,7 @@ function fitOfNumber({ name }: DataType, json: JsonType): Fit {
       return INTEGER_FIT.get(name) ?? POSSIBLE
     case 'number':
       return NUMBER_FIT.get(name) ?? POSSIBLE
-    // How clients without large integers send them.
+    // Clients without large integers send them as strings.
     case 'string':
       return POSSIBLE
     default:

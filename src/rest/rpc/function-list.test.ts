@@ -1,4 +1,7 @@
-/** The file of `rpc_allowlist_path` (docs/reference/functions.md#transactions-and-rights): one function a line, any letter case, `#` comments, compared fully qualified. */
+/**
+ * The file in `rpc_allowlist_path` (docs/reference/functions.md#transactions-and-rights): one function per
+ * line, case-insensitive, `#` comments, compared with the schema.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +13,7 @@ import { loadFunctionList, parseFunctionList } from './function-list.ts'
 const list = (text: string) => parseFunctionList(text, 'shop', 'rpc.txt')
 const has = (text: string, schema: string, name: string) => list(text).has({ schema, name })
 
-test('a name alone is one of the first schema, and a comment says nothing', () => {
+test('a bare name belongs to the first schema, and comments are ignored', () => {
   const text = '# functions\n\n  add  # the sum\nsales.report\n\t\n#sales.hidden\nlast'
   expect(has(text, 'shop', 'add')).toBe(true)
   expect(has(text, 'sales', 'report')).toBe(true)
@@ -21,19 +24,19 @@ test('a name alone is one of the first schema, and a comment says nothing', () =
   expect(has(text, 'shop', 'sales.report')).toBe(false)
 })
 
-test('letter case does not matter, on either side', () => {
+test('names are case-insensitive in the list and in calls', () => {
   expect(has('SALES.Report', 'sales', 'rePORT')).toBe(true)
   expect(has('größe', 'SHOP', 'GRÖSSE'.replace('SS', 'ß'))).toBe(true)
 })
 
-test('line ends of all systems, and a byte order mark', () => {
+test('line breaks of all systems and a byte order mark are accepted', () => {
   for (const end of ['\n', '\r\n', '\r']) {
     expect(has(`\ufeffone${end}two${end}`, 'shop', 'one')).toBe(true)
     expect(has(`one${end}two`, 'shop', 'two')).toBe(true)
   }
 })
 
-test('names with points, blanks and signs are written in double quotes', () => {
+test('names with dots, blanks and punctuation are written in double quotes', () => {
   expect(has('sales."a.b # c"', 'sales', 'a.b # c')).toBe(true)
   expect(has('"a ""b"""', 'shop', 'a "b"')).toBe(true)
   expect(has('"sales.report"', 'shop', 'sales.report')).toBe(true)
@@ -41,22 +44,22 @@ test('names with points, blanks and signs are written in double quotes', () => {
   expect(has('"my schema" . "f"', 'my schema', 'f')).toBe(true)
 })
 
-test('nothing listed allows nothing', () => {
+test('an empty list allows no function', () => {
   expect(has('', 'shop', 'add')).toBe(false)
 })
 
-describe('what is no function is an error with its line', () => {
+describe('a malformed line is an error with its line number', () => {
   test.each(['add(int)', 'a.b.c', 'two names', '.add', 'add.', '"open', 'add, sub', 'a"b"'])('%s', line => {
     expect(() => list(`ok\n${line}`)).toThrow(AllowListError)
-    expect(() => list(`ok\n${line}`)).toThrow(/^rpc\.txt:2: .* is no function; expected schema\.function/)
+    expect(() => list(`ok\n${line}`)).toThrow(/^rpc\.txt:2: .* is not a function; expected schema\.function/)
   })
-  test('all of them together, but not a thousand', () => {
+  test('all malformed lines are reported together, up to a limit', () => {
     expect(() => list('a b\nok\nc d')).toThrow(/rpc\.txt:1: .*\nrpc\.txt:3: /)
     expect(() => list('a b\n'.repeat(1_000))).toThrow(/and 980 more$/)
   })
 })
 
-test('what is listed in quotes is allowed, whatever it is called', () => {
+test('a quoted name allows exactly the function with that name', () => {
   const name = fc.string({ minLength: 1, unit: 'grapheme' }).filter(text => !/[\r\n\0\u2028\u2029]/.test(text))
   const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
   fc.assert(
@@ -66,7 +69,7 @@ test('what is listed in quotes is allowed, whatever it is called', () => {
   )
 })
 
-test('any text is a list or one error, in linear time', () => {
+test('any text is a list or causes one error, in linear time', () => {
   fc.assert(
     fc.property(fc.string(), text => {
       try {
@@ -81,7 +84,7 @@ test('any text is a list or one error, in linear time', () => {
 })
 
 describe('the file', () => {
-  test('is read', async () => {
+  test('is read and parsed', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-rpc-'))
     try {
       const file = join(folder, 'rpc.txt')
@@ -94,7 +97,7 @@ describe('the file', () => {
       await rm(folder, { recursive: true })
     }
   })
-  test('missing is an error that names it', async () => {
+  test('that is missing is an error with its path', async () => {
     await expect(loadFunctionList('/nowhere/rpc.txt', 'shop')).rejects.toThrow(
       'rpc_allowlist_path: /nowhere/rpc.txt cannot be read',
     )

@@ -1,50 +1,65 @@
 /**
- * The file of functions that may be called (docs/reference/functions.md#transactions-and-rights): one a line, any letter case, `#` begins a comment.
+ * The file that lists the functions which can be called
+ * (docs/reference/functions.md#transactions-and-rights): one function per line, case-insensitive, `#` starts
+ * a comment.
  *
- *   line = [ name [ "." name ] ] [ "#" anything ] ;   name = '"' { character | '""' } '"' | { character but white space, '.', '#', '"', '(' }
+ * line = [ name [ "." name ] ] [ "#" anything ]
+ * name = '"' { character | '""' } '"' | { character but white space, '.', '#', '"', '(' }
  *
- * A name alone is one of the first schema. Overloads are not told apart.
+ * A bare name belongs to the first schema. All overloads of a listed name are allowed.
  */
 import { linesOf, readLines, readListFile } from '../../access/list/list-file.ts'
 import { shorten } from '../../text/shorten.ts'
 
+/** The functions that can be called. */
 export interface FunctionList {
   has(of: FunctionName): boolean
 }
 
+/** The schema and name of a function. */
 export interface FunctionName {
   readonly schema: string
   readonly name: string
 }
 
+/** A line of the list. */
 export interface FunctionEntry extends FunctionName {
-  /** From 1. */
+  /** The line number, starting at 1. */
   readonly line: number
 }
 
-/** Rejects with `AllowListError`. */
+/**
+ * Reads and parses the list.
+ * @throws {AllowListError} for an unreadable file or malformed lines.
+ */
 export async function loadFunctionList(file: string, firstSchema: string): Promise<FunctionList> {
   return parseFunctionList(await readFunctionList(file), firstSchema, file)
 }
 
-/** The text of the file, for `parseFunctionList`. Rejects with `AllowListError`. */
+/**
+ * Reads the text of the list.
+ * @throws {AllowListError} if the file cannot be read.
+ */
 export function readFunctionList(file: string): Promise<string> {
   return readListFile(file, 'rpc_allowlist_path')
 }
 
-/** Throws `AllowListError` with all lines that are wrong. */
+/**
+ * Parses the text of a list.
+ * @throws {AllowListError} with all malformed lines.
+ */
 export function parseFunctionList(text: string, firstSchema: string, file: string): FunctionList {
   const keys = new Set<string>()
   readLines(text, file, line => {
     const entry = readEntry(line, firstSchema)
-    if (entry === 'malformed') return `"${shorten(line)}" is no function; ${EXPECTED}`
+    if (entry === 'malformed') return `"${shorten(line)}" is not a function; ${EXPECTED}`
     if (entry !== null) keys.add(keyOf(entry.schema, entry.name))
     return null
   })
   return { has: ({ schema, name }) => keys.has(keyOf(schema, name)) }
 }
 
-/** The functions of a list, without the lines that are wrong. */
+/** The functions of a list; malformed lines are skipped. */
 export function* entriesOfFunctions(text: string, firstSchema: string): Generator<FunctionEntry> {
   for (const [index, line] of linesOf(text).entries()) {
     const entry = readEntry(line.trim(), firstSchema)
@@ -52,7 +67,7 @@ export function* entriesOfFunctions(text: string, firstSchema: string): Generato
   }
 }
 
-/** Null for a line that says nothing. */
+/** Parses a line; null for an empty line or a comment. */
 function readEntry(line: string, firstSchema: string): FunctionName | 'malformed' | null {
   const entry = ENTRY.exec(line)
   if (entry === null) return 'malformed'
@@ -71,7 +86,7 @@ function unquote(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name
 }
 
-/** NUL is in no name. */
+/** The key of a function. Names never contain NUL. */
 function keyOf(schema: string, name: string): string {
   return `${schema}\0${name}`.toLowerCase()
 }

@@ -1,34 +1,44 @@
-/** What a call was given (docs/reference/functions.md#arguments): arguments by name or by position, as JSON or as texts of a query string. */
+/**
+ * The arguments of a call (docs/reference/functions.md#arguments): by name or by position, as JSON or as
+ * texts of a query string.
+ */
 import type { JsonValue } from '../../json/json-body.ts'
 
+/** The arguments of a call. */
 export type Given = NamedArguments | PositionalArguments
 
+/** Arguments by name. */
 export interface NamedArguments {
   readonly kind: 'named'
   readonly values: ReadonlyMap<string, GivenValue>
-  /** The body that has them all; null for those of a query string. */
+  /** The body that contains all arguments, or null if they come from a query string. */
   readonly whole: Buffer | null
 }
 
+/** Arguments by position. */
 export interface PositionalArguments {
   readonly kind: 'positional'
   readonly values: readonly BodyValue[]
 }
 
+/** The value of one argument. */
 export type GivenValue = BodyValue | QueryValue
 
-/** A value in a body. */
+/** A JSON value in a body. */
 export interface BodyValue extends JsonValue {
   readonly kind: 'json'
 }
 
-/** `?arg=value`, possibly several times: at least one text. */
+/** The texts of `?arg=value`; at least one, several if the parameter is repeated. */
 export interface QueryValue {
   readonly kind: 'query'
   readonly texts: readonly string[]
 }
 
-/** For messages: `no arguments`, `the arguments "a" and "b"`, `3 arguments by position`. */
+/**
+ * Describes the arguments for messages: `no arguments`, `the arguments "a" and "b"`, `3 arguments by
+ * position`.
+ */
 export function describeGiven(given: Given): string {
   if (given.kind === 'positional') {
     return given.values.length === 1 ? 'one argument by position' : `${given.values.length} arguments by position`

@@ -1,4 +1,7 @@
-/** Which functions a name means (docs/reference/functions.md), and which names are refused before anything else is answered. */
+/**
+ * The functions that a name refers to (docs/reference/functions.md), and the names that are rejected before
+ * anything else is checked.
+ */
 import { expect, test } from 'vitest'
 import { catalogWith, functionOf } from '../../../test/support/functions.ts'
 import { parseFunctionList } from './function-list.ts'
@@ -23,7 +26,7 @@ const meant = (name: string, rules: NameRules) => {
   return [overloads[0]?.schema, overloads[0]?.name, overloads.length]
 }
 
-test('bare in the first schema, schema.name in all', () => {
+test('a bare name means the first schema, and schema.name any schema', () => {
   expect(meant('add', FREE)).toEqual(['public', 'add', 2])
   expect(meant('public.add', FREE)).toEqual(['public', 'add', 2])
   expect(meant('sales.report', FREE)).toEqual(['sales', 'report', 1])
@@ -32,19 +35,19 @@ test('bare in the first schema, schema.name in all', () => {
 })
 
 test.each(['report', 'ADD', 'pg_catalog.now', 'now', 'public.report', 'other.add', '', '.', 'constructor', 'sales.'])(
-  '%j is no function',
+  '%j is not a function',
   name => {
     expect(() => functionsNamed(catalog, name, FREE)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }))
   },
 )
 
-test('an unknown one is told the nearest name that may be called', () => {
+test('the error for an unknown name suggests the nearest name that can be called', () => {
   expect(() => functionsNamed(catalog, 'ad', FREE)).toThrow('there is no function "ad"; did you mean "add"?')
   expect(() => functionsNamed(catalog, 'sales.reprot', QUALIFIED)).toThrow('did you mean "sales.report"?')
   expect(() => functionsNamed(catalog, 'public.ad', QUALIFIED)).toThrow('did you mean "public.add"?')
 })
 
-test('where names must be qualified, a bare one is 403, whether it is there or not', () => {
+test('a bare name is 403 where names must be qualified, whether or not the function exists', () => {
   expect(meant('public.add', QUALIFIED)).toEqual(['public', 'add', 2])
   expect(meant('sales.report', QUALIFIED)).toEqual(['sales', 'report', 1])
   for (const name of ['add', 'missing']) {
@@ -53,7 +56,7 @@ test('where names must be qualified, a bare one is 403, whether it is there or n
   expect(() => functionsNamed(catalog, 'sales.odd', QUALIFIED)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }))
 })
 
-test('what is not on the list is 403, whether it is there or not; what is listed and missing is 404', () => {
+test('an unlisted name is 403 whether or not the function exists, and a listed missing function is 404', () => {
   expect(meant('add', LISTED)).toEqual(['public', 'add', 2])
   expect(meant('public.add', LISTED)).toEqual(['public', 'add', 2])
   for (const name of ['sales.report', 'report', 'missing', 'sales.odd', 'toString']) {
@@ -64,7 +67,7 @@ test('what is not on the list is 403, whether it is there or not; what is listed
   }
 })
 
-test('a function’s own name is the one that calls it', () => {
+test('callName returns a name that resolves to the function', () => {
   for (const rules of [FREE, QUALIFIED]) {
     for (const [of] of catalog.functions.values()) {
       if (of === undefined || (rules.qualified && of.name.includes('.'))) continue

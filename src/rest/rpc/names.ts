@@ -1,25 +1,28 @@
-/** Which functions the name in the path means: `f` in the first schema, or `schema.f`. */
+/** Finds the functions that the name in a path refers to: `f` in the first schema, or `schema.f`. */
 import { unknownFunction } from '../../access/resources.ts'
 import type { Catalog, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 import type { FunctionList } from './function-list.ts'
 
+/** The settings that restrict which names are accepted. */
 export interface NameRules {
-  /** `rpc_require_schema_qualified`. */
+  /** `rpc_require_schema_qualified`: whether names must include the schema. */
   readonly qualified: boolean
-  /** `rpc_allowlist_path`; null: every function may be called. */
+  /** The list of `rpc_allowlist_path`, or null if every function can be called. */
   readonly allowed: FunctionList | null
 }
 
 /**
- * All functions of the name. 403 comes before 404: whoever may not call a function does not learn whether it is there.
+ * All overloads of a name. 403 takes precedence over 404, so a caller who is not allowed to call a function
+ * does not learn whether it exists.
+ * @throws {GatewayError} `FORBIDDEN` for a name that is not allowed, `NOT_FOUND` for an unknown name.
  */
 export function functionsNamed(catalog: Catalog, name: string, rules: NameRules): readonly DatabaseFunction[] {
   if (rules.qualified && !name.includes('.')) {
     throw new GatewayError(
       'FORBIDDEN',
-      `functions are called by schema and name here (rpc_require_schema_qualified); write schema.${shorten(name)}`,
+      `function names must include the schema (rpc_require_schema_qualified); write schema.${shorten(name)}`,
     )
   }
   const found = lookUp(catalog, name, rules.qualified)
@@ -31,16 +34,20 @@ export function functionsNamed(catalog: Catalog, name: string, rules: NameRules)
   return found
 }
 
-/** The name to call a function by. */
+/** The name by which a function is called. */
 export function callName(of: DatabaseFunction, { qualified }: Pick<NameRules, 'qualified'>): string {
   return qualified ? `${of.schema}.${of.name}` : of.resource
 }
 
+/** Whether the allow-list permits calls of a function. */
 export function isAllowed(of: DatabaseFunction, { allowed }: Pick<NameRules, 'allowed'>): boolean {
   return allowed?.has(of) ?? true
 }
 
-/** `f` and `schema.f`; the first schema may be written too. Where names must be qualified, a dot in `a.f` is never part of a bare name. */
+/**
+ * Looks up `f` or `schema.f`; the first schema can be written too. Where names must be qualified, the dot in
+ * `a.f` is never part of a bare name.
+ */
 function lookUp(catalog: Catalog, name: string, qualified: boolean): readonly DatabaseFunction[] | undefined {
   const bare = qualified ? undefined : catalog.functions.get(name)
   if (bare !== undefined) return bare
@@ -53,14 +60,14 @@ function lookUp(catalog: Catalog, name: string, qualified: boolean): readonly Da
   return undefined
 }
 
-/** What a name that means no function would mean. */
+/** The schema and name that an unknown name would refer to. */
 function readName(catalog: Catalog, name: string): { readonly schema: string; readonly name: string } {
   const schema = catalog.schemas.find(known => name.startsWith(`${known}.`))
   if (schema !== undefined) return { schema, name: name.slice(schema.length + 1) }
   return { schema: catalog.schemas[0] ?? '', name }
 }
 
-/** The names that a suggestion may offer. */
+/** The names that can be suggested. */
 function callableNames(catalog: Catalog, rules: NameRules): readonly string[] {
   return [...catalog.functions.values()].flatMap(overloads => {
     const of = overloads.find(overload => overload.executable && isAllowed(overload, rules))

@@ -1,6 +1,6 @@
 /**
- * Which functions are offered to a caller, by the contracts and by OpenAPI: the callable ones. Others can be asked for all the same, and
- * the answer says why not.
+ * The functions that contracts and OpenAPI describe to a caller: those that can be called. A call of another
+ * function gets an error that says why it cannot be called.
  */
 import { canSeeResult } from '../../access/columns.ts'
 import type { View } from '../../access/rights.ts'
@@ -8,11 +8,12 @@ import type { DatabaseFunction } from '../../catalog/model.ts'
 import { isAllowed, type NameRules } from './names.ts'
 import { isUntold } from './polymorphic.ts'
 
+/** Whether a function is described to the caller. */
 export function isOffered(of: DatabaseFunction, view: View, rules: Pick<NameRules, 'allowed'>): boolean {
   return isAllowed(of, rules) && of.executable && takesJson(of) && canSeeResult(of, view)
 }
 
-/** Whether there is a body to call it with, and an answer to be read. */
+/** Whether a call can pass every required argument as JSON and the result has known columns. */
 function takesJson({ inputs, result }: DatabaseFunction): boolean {
   return result.kind !== 'record' && !inputs.some(({ type, required }) => required && isUntold(type))
 }

@@ -1,8 +1,9 @@
 /**
- * Types for polymorphic arguments (PostgreSQL manual, 36.2.5), which JSON does not name: chosen as PostgreSQL types a constant. An integer that fits is an `int4`, a
- * larger one an `int8` or `numeric`, a text is `text`, an object `jsonb`, an array an array of what its elements are.
+ * Chooses types for polymorphic arguments (PostgreSQL manual, 36.2.5), as PostgreSQL types a constant. An
+ * integer is an `int4` if it fits, otherwise an `int8` or `numeric`; a string is `text`, an object `jsonb`,
+ * and an array an array of the type of its elements.
  *
- * All arguments of a family are one type: what they can be together.
+ * All arguments of a family have one type, the one that all their values can have.
  */
 import type { DataType } from '../../catalog/model.ts'
 import type { JsonType } from '../../json/json-body.ts'
@@ -16,7 +17,7 @@ type Family = 'any' | 'compatible'
 
 interface Polymorphic {
   readonly family: Family
-  /** A value of the family's type, an array of it, or either. */
+  /** Whether the argument is a value of the family's type, an array of it, or either. */
   readonly takes: 'any' | 'array' | 'scalar'
 }
 
@@ -29,20 +30,25 @@ const POLYMORPHIC: ReadonlyMap<string, Polymorphic> = new Map([
   ['anycompatiblenonarray', { family: 'compatible', takes: 'scalar' }],
 ])
 
-/** One that JSON has values for; `anyenum` and `anyrange` need a type that nothing in JSON tells. */
+/**
+ * Whether a pseudo-type has JSON values. `anyenum` and `anyrange` do not, because JSON does not determine
+ * their type.
+ */
 export function isPolymorphic(type: DataType): boolean {
   return polymorphicOf(type) !== undefined
 }
 
-/** A pseudo-type that a call cannot give a value of. */
+/** Whether this is a pseudo-type for which a call cannot give a value. */
 export function isUntold(type: DataType): boolean {
   return type.kind === 'pseudo' && !isPolymorphic(type)
 }
 
+/** Whether this is a polymorphic array type. */
 export function isPolymorphicArray(type: DataType): boolean {
   return polymorphicOf(type)?.takes === 'array'
 }
 
+/** Whether this polymorphic type accepts a value that is not an array. */
 export function isPolymorphicScalar(type: DataType): boolean {
   const takes = polymorphicOf(type)?.takes
   return takes === 'any' || takes === 'scalar'
@@ -52,15 +58,16 @@ function polymorphicOf(type: DataType): Polymorphic | undefined {
   return type.kind === 'pseudo' ? POLYMORPHIC.get(type.name) : undefined
 }
 
+/** A polymorphic argument and its values. */
 export interface PolymorphicArgument {
   readonly type: DataType
-  /** Of a variadic argument all that were given. */
+  /** The values; several for the elements of a variadic argument. */
   readonly values: readonly GivenValue[]
-  /** The values are elements of the array that the type is. */
+  /** Whether the values are elements of the array type `type`. */
   readonly elements: boolean
 }
 
-/** A type for each argument, in the same order. Null when they cannot be of one type. */
+/** Chooses a type for each argument, in the same order. Null if no type fits all values of a family. */
 export function choosePolymorphic(args: readonly PolymorphicArgument[]): readonly TypeName[] | null {
   const chosen = new Map<Family, Chosen | null>()
   const members = args.map(({ type, values, elements }) => {
@@ -71,16 +78,16 @@ export function choosePolymorphic(args: readonly PolymorphicArgument[]): readonl
   })
   for (const { family, kind } of members) chosen.set(family, together(chosen.get(family) ?? null, kind))
   if ([...chosen.values()].includes(MISFIT)) return null
-  // There is no array of arrays: what is an array cannot be an element as well.
+  // PostgreSQL has no arrays of arrays, so an array type cannot be an element type as well.
   if (members.some(({ family, takes }) => takes === 'array' && chosen.get(family)?.array === true)) return null
   return members.map(({ family, takes }) => {
-    // Nothing but NULLs, or nothing at all: what PostgreSQL takes a text without a type for.
+    // Only NULLs or no values: PostgreSQL treats an untyped constant as text.
     const kind = chosen.get(family) ?? TEXT
     return takes === 'array' ? builtIn(kind.name, 1) : builtIn(kind.name, kind.array ? 1 : 0)
   })
 }
 
-/** A type, or that there is none. */
+/** A chosen type; `MISFIT` if there is none. */
 interface Chosen {
   readonly name: string
   readonly array: boolean
@@ -95,10 +102,10 @@ const INT8: Chosen = { name: 'int8', array: false }
 const NUMERIC: Chosen = { name: 'numeric', array: false }
 const NUMBER = { int4: INT4, int8: INT8, numeric: NUMERIC } as const
 
-/** Each is one of the next as well. */
+/** Numeric types; each value of one is a value of the next. */
 const NUMBERS: readonly string[] = ['int4', 'int8', 'numeric']
 
-/** What both can be; null is what nothing is known of. */
+/** The type that both can have; null means that nothing is known. */
 function together(a: Chosen | null, b: Chosen | null): Chosen | null {
   if (a === b || a === null || b === null) return a ?? b
   if (a === MISFIT || b === MISFIT || a.array !== b.array) return MISFIT
@@ -107,7 +114,7 @@ function together(a: Chosen | null, b: Chosen | null): Chosen | null {
   return NUMBERS.includes(a.name) && NUMBERS.includes(b.name) ? { name: NUMBERS[widest] ?? '', array: a.array } : MISFIT
 }
 
-/** What an argument says of its family: of an array the elements. */
+/** The types that the values of an argument suggest for its family. */
 function kindsOf(value: GivenValue, takes: Polymorphic['takes']): readonly (Chosen | null)[] {
   if (value.kind === 'query') return [TEXT]
   if (takes === 'array') return value.type === 'array' ? [elementOf(value.bytes)] : [null]
@@ -122,7 +129,10 @@ function kindOf(value: GivenValue): Chosen | null {
   return element?.name === 'jsonb' ? JSONB : { name: element?.name ?? 'text', array: true }
 }
 
-/** The type that all elements can have; arrays in arrays are dimensions. What has none in common, or is an object, is `jsonb`. */
+/**
+ * The type that all elements can have, where nested arrays are dimensions. Elements without a common type, or
+ * objects, are `jsonb`.
+ */
 function elementOf(bytes: Buffer): Chosen | null {
   let kind: Chosen | null = null
   for (const { type, start, end } of leavesOf(bytes)) {

@@ -1,4 +1,7 @@
-/** An argument in a query string as PostgreSQL's text form of its type: arrays and ranges have the notations of filters. */
+/**
+ * Converts an argument in a query string to PostgreSQL's text form of its type. Arrays and ranges have the
+ * notations of filters.
+ */
 import { baseOf } from '../../access/types.ts'
 import type { FunctionInput } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -8,7 +11,10 @@ import { takesArray } from './fit.ts'
 import type { QueryValue } from './given.ts'
 import { printArgument } from './signature.ts'
 
-/** Several texts are the elements of an array. */
+/**
+ * The text form of an argument. A repeated parameter is an array.
+ * @throws {GatewayError} `PARSE_ERROR` for a malformed array.
+ */
 export function toParameter({ texts }: QueryValue, input: FunctionInput): string {
   const [text = ''] = texts
   if (takesArray(input.type)) {

@@ -1,4 +1,7 @@
-/** The overload that is chosen here is the one that PostgreSQL calls. Functions and calls are random; the answer names the function. */
+/**
+ * The overload chosen here is the one that PostgreSQL calls. Functions and calls are random; the result names
+ * the function.
+ */
 import fc from 'fast-check'
 import type pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
@@ -50,7 +53,10 @@ const signature = fc
     types.map((type, index) => {
       const last = index === types.length - 1
       const optional = index >= types.length - defaults && !type.startsWith('any')
-      return `${variadic && last && type.endsWith('[]') ? 'variadic ' : ''}${'abc'[index]} ${type}${optional ? ' default null' : ''}`
+      return (
+        `${variadic && last && type.endsWith('[]') ? 'variadic ' : ''}${'abc'[index]} ` +
+        `${type}${optional ? ' default null' : ''}`
+      )
     }),
   )
 
@@ -60,7 +66,8 @@ const admin = fixture(() => openSession(database.adminUrl))
 
 beforeAll(async () => {
   await admin.run(`
-    create domain zip as text; create domain quantity as int; create type mood as enum ('x', '1'); create type pair as (a int);
+    create domain zip as text; create domain quantity as int; create type mood as enum ('x', '1');
+    create type pair as (a int);
     create function make(definition text) returns void language plpgsql as $$
       begin execute definition; exception when others then null; end $$`)
   const overloads = fc.sample(fc.array(signature, { minLength: 2, maxLength: 7 }), { numRuns: SCHEMAS, seed: 5 })
@@ -68,8 +75,10 @@ beforeAll(async () => {
     const schema = `s${index}`
     await admin.run(`create schema ${schema}`)
     for (const inputs of signatures) {
-      const definition = `create function ${schema}.f(${inputs.join(', ')}) returns text language sql as $$select '${inputs.join(', ')}'$$`
-      // The same types twice, or a default before what has none, is no function.
+      const definition =
+        `create function ${schema}.f(${inputs.join(', ')}) returns text ` +
+        `language sql as $$select '${inputs.join(', ')}'$$`
+      // PostgreSQL rejects overloads with equal types, and defaults before inputs without one.
       await admin.query('select make($1)', [definition])
     }
     catalogs.push(await introspect(admin.query, { schemas: [schema], exposedViews: [] }))
@@ -77,7 +86,10 @@ beforeAll(async () => {
 })
 const client = clientFixture(() => database.adminUrl)
 
-/** The parts of what was asked, and PostgreSQL's answer; null when the call is refused here, or its values there. */
+/**
+ * The chosen function and the one PostgreSQL called; null if the call is rejected here or its values by
+ * PostgreSQL.
+ */
 async function called(catalog: Catalog, body: string): Promise<{ chosen: string; answered: string } | null> {
   const overloads = catalog.functions.get('f')
   if (overloads === undefined) return null
@@ -106,7 +118,7 @@ async function called(catalog: Catalog, body: string): Promise<{ chosen: string;
     const { rows } = await client.query({ ...statement, rowMode: 'array' })
     return { chosen, answered: String(rows[0]?.[0]) }
   } catch (error) {
-    // A value that the type cannot hold.
+    // The type cannot hold the value.
     const functions = overloads.map(
       ({ identityArgs, inputs }) => `f(${identityArgs}) ${inputs.filter(({ required }) => !required).length} defaults`,
     )
@@ -117,7 +129,7 @@ async function called(catalog: Catalog, body: string): Promise<{ chosen: string;
   }
 }
 
-test('by name and by position', async () => {
+test('calls by name and by position reach the chosen overload', async () => {
   const value = fc.constantFrom(...VALUES)
   const body = fc.oneof(
     fc.array(value, { maxLength: 4 }).map(items => `[${items.join(', ')}]`),
@@ -136,7 +148,7 @@ test('by name and by position', async () => {
     }),
     { numRuns: 2_000, seed: 7 },
   )
-  // Not everything was refused.
+  // Most calls must have been accepted.
   expect(answers).toBeGreaterThan(300)
 })
 
@@ -149,7 +161,7 @@ const TYPE_TEXTS: ReadonlyMap<string, string> = new Map([
   ['bool', 'boolean'],
 ])
 
-/** The types as PostgreSQL shows them. */
+/** Replaces type names by the ones PostgreSQL prints. */
 function withTypeTexts(signature: string): string {
   return signature.replace(/\b(int2|int4|int8|float8|varchar|bool)\b(?!range)/g, name => TYPE_TEXTS.get(name) ?? name)
 }

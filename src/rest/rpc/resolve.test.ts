@@ -1,4 +1,7 @@
-/** docs/reference/functions.md#arguments: overloads are chosen by argument names, count and JSON types, `variadic` and defaults honoured. */
+/**
+ * docs/reference/functions.md#arguments: overloads are chosen by argument names, count and JSON types;
+ * `variadic` and defaults are honored.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { functionOf } from '../../../test/support/functions.ts'
@@ -25,7 +28,7 @@ function call(signatures: readonly string[], body: string): Resolved {
   return resolve(functions(...signatures), givenByBody(parseJsonBody(Buffer.from(body), 1_000)), 'f')
 }
 
-/** The identity arguments of the function that was chosen. */
+/** The identity arguments of the chosen function. */
 function chosen(signatures: readonly string[], body: string): string {
   return call(signatures, body).function.identityArgs
 }
@@ -36,7 +39,7 @@ function get(signatures: readonly string[], query: string): Resolved {
 }
 
 describe('by name', () => {
-  test('the function that has just these arguments', () => {
+  test('the function with exactly these arguments is chosen', () => {
     const overloads = ['f(a int4)', 'f(a int4, b int4)', 'f(c int4)', 'f()']
     expect(chosen(overloads, '{"a": 1}')).toBe('a int4')
     expect(chosen(overloads, '{"b": 1, "a": 1}')).toBe('a int4, b int4')
@@ -44,23 +47,23 @@ describe('by name', () => {
     expect(chosen(overloads, '{}')).toBe('')
     expect(chosen(overloads, '')).toBe('')
   })
-  test('what has a default may be left out, wherever it stands', () => {
+  test('an argument with a default can be omitted at any position', () => {
     const overload = ['f(a int4 default 1, b int4, c int4 default 3)']
     expect(call(overload, '{"b": 1}').arguments.map(({ input }) => input.name)).toEqual(['b'])
     expect(call(overload, '{"c": 1, "b": 1}').arguments.map(({ input }) => input.name)).toEqual(['b', 'c'])
   })
-  test('an input without a name is no matter when it has a default', () => {
+  test('an unnamed input is no obstacle if it has a default', () => {
     expect(chosen(['f(a int4, int4 default 2)'], '{"a": 1}')).toBe('a int4, int4 default 2')
     expect(() => chosen(['f(a int4, int4)'], '{"a": 1}')).toThrow('argument 2 has no name and no default')
   })
-  test('a default more or less tells nothing, as in PostgreSQL', () => {
+  test('defaults do not distinguish overloads, as in PostgreSQL', () => {
     expect(() => chosen(['f(a int4, b int4 default 1)', 'f(a int4)'], '{"a": 1}')).toThrow(
       'could mean f(a int4, b int4 default 1) or f(a int4)',
     )
     expect(() => chosen(['f()', 'f(b int4 default 1)'], '')).toThrow('could mean')
     expect(chosen(['f(a int4, b int4 default 1)', 'f(a int4)'], '{"a": 1, "b": 1}')).toBe('a int4, b int4 default 1')
   })
-  test('a variadic one takes an array', () => {
+  test('a variadic input accepts an array', () => {
     const { arguments: args } = call(['f(a text, variadic rest int4[])'], '{"a": "x", "rest": [1, 2]}')
     expect(args[1]).toMatchObject({ input: { mode: 'variadic' }, elements: false })
     expect(() => call(['f(a text, variadic rest int4[])'], '{"a": "x"}')).toThrow('argument "rest" is missing')
@@ -72,7 +75,7 @@ describe('by name', () => {
     }
     expect(call(defaults, '{"rest": [1], "b": 1, "a": 1}').arguments).toHaveLength(3)
   })
-  test('names are exact, and those of objects are ordinary', () => {
+  test('names are case-sensitive, and names of object members are ordinary', () => {
     expect(chosen(['f(__proto__ int4, constructor int4)'], '{"__proto__": 1, "constructor": 2}')).toBe(
       '__proto__ int4, constructor int4',
     )
@@ -82,7 +85,7 @@ describe('by name', () => {
 })
 
 describe('by position', () => {
-  test('the count decides, defaults at the end honoured', () => {
+  test('the count decides, and trailing defaults are honored', () => {
     const overloads = ['f(a int4)', 'f(a int4, b int4)', 'f(a int4, b int4, c int4, d int4 default 1)']
     expect(chosen(overloads, '[1]')).toBe('a int4')
     expect(chosen(overloads, '5')).toBe('a int4')
@@ -91,12 +94,12 @@ describe('by position', () => {
     expect(chosen(overloads, '[1, 2, 3, 4]')).toBe('a int4, b int4, c int4, d int4 default 1')
     expect(() => chosen(overloads, '[]')).toThrow('no function "f" takes 0 arguments by position')
   })
-  test('a scalar, null and an array of one are one argument', () => {
+  test('a scalar, null and an array of one value are one argument', () => {
     for (const body of ['null', '[null]', '"x"', '["x"]']) {
       expect(call(['f(a text)'], body).arguments).toHaveLength(1)
     }
   })
-  test('what is left over goes to the variadic one, at least one', () => {
+  test('the remaining values go to the variadic input, which needs at least one', () => {
     const overload = ['f(a text, variadic rest int4[])']
     const { arguments: args } = call(overload, '["x", 1, 2, 3]')
     expect(args.map(({ values, elements }) => [values.length, elements])).toEqual([
@@ -109,10 +112,10 @@ describe('by position', () => {
     expect(() => call(overload, '["x", 1, [2]]')).toThrow('no function "f" takes')
     expect(call(['f(variadic rest int4[] default x)'], '[]').arguments).toEqual([])
   })
-  test('a variadic of JSON takes an array as one element', () => {
+  test('a variadic input of type JSON accepts an array as one element', () => {
     expect(call(['f(variadic rest jsonb[])'], '[[1, 2]]').arguments[0]).toMatchObject({ elements: true })
   })
-  test('not variadic is better where both fit', () => {
+  test('a function that is not variadic is preferred if both match', () => {
     expect(chosen(['f(variadic a int4[])', 'f(a int4)'], '[1]')).toBe('a int4')
     expect(chosen(['f(variadic a int4[])', 'f(a int4)'], '[1, 2]')).toBe('variadic a int4[]')
     expect(chosen(['f(a int4, variadic b int4[])', 'f(a int4, b int4, c int4 default 1)'], '[1, 2]')).toBe(
@@ -159,14 +162,14 @@ describe('by JSON type', () => {
       else expect(chosen(signatures, body)).toBe(`a ${expected}`)
     }
   })
-  test('each argument counts: one that is better and one that is worse is a tie', () => {
+  test('an overload that matches one argument better and another worse is a tie', () => {
     const overloads = ['f(a int4, b text)', 'f(a text, b int4)']
     expect(chosen(overloads, '[1, "x"]')).toBe('a int4, b text')
     expect(chosen(overloads, '["x", 1]')).toBe('a text, b int4')
     expect(() => chosen(overloads, '[1, 1]')).toThrow('could mean')
     expect(() => chosen(overloads, '["x", "x"]')).toThrow('could mean')
   })
-  test('types come before defaults', () => {
+  test('types take precedence over defaults', () => {
     expect(chosen(['f(a int4, b int4 default 0)', 'f(a text)'], '[1]')).toBe('a int4, b int4 default 0')
     expect(chosen(['f(a int4, b int4 default 0)', 'f(a text)'], '["x"]')).toBe('a text')
   })
@@ -201,7 +204,7 @@ describe('by JSON type', () => {
 })
 
 describe('by query string', () => {
-  test('names that are inputs are arguments, others are not', () => {
+  test('parameters with the name of an input are arguments, others are not', () => {
     const overloads = functions('f(a int4)', 'f(b text)')
     const { given, others } = givenByQuery(
       readParameters(parseQueryString('a=1&total=gt.5&b.eq=2&limit=3&a=2'), []),
@@ -210,37 +213,37 @@ describe('by query string', () => {
     expect([...given.values]).toEqual([['a', { kind: 'query', texts: ['1', '2'] }]])
     expect(others.map(({ name }) => name)).toEqual(['total', 'b.eq', 'limit'])
   })
-  test('a text is of no type, so only names and defaults decide', () => {
+  test('a text has no type, so only names and defaults decide', () => {
     expect(get(['f(a int4)', 'f(b int4)'], 'b=1').function.identityArgs).toBe('b int4')
     expect(get(['f(a int4)', 'f(a int4, b int4)'], 'a=1').function.identityArgs).toBe('a int4')
     expect(() => get(['f(a int4)', 'f(a text)'], 'a=1')).toThrow('could mean')
   })
-  test('several texts are an array', () => {
+  test('a repeated parameter is an array', () => {
     expect(get(['f(a int4[])', 'f(a int4)'], 'a=1&a=2').function.identityArgs).toBe('a int4[]')
     expect(() => get(['f(a int4)'], 'a=1&a=2')).toThrow('argument "a" is int4 and cannot be several values')
   })
 })
 
 describe('errors', () => {
-  test('name the signatures, and not all of a hundred', () => {
+  test('name the signatures, up to a limit', () => {
     expect(() => call(['f(a int4, b text default 2)'], '{}')).toThrow(
       'argument "a" is missing; call f(a int4, b text default 2)',
     )
-    expect(() => call(['f()'], '[1]')).toThrow('it takes no arguments and not 1; call f()')
-    expect(() => call(['f(a int4)'], '[1, 2]')).toThrow('it takes at most 1 and not 2')
+    expect(() => call(['f()'], '[1]')).toThrow('it takes no arguments, not 1; call f()')
+    expect(() => call(['f(a int4)'], '[1, 2]')).toThrow('it takes at most 1, not 2')
     const many = Array.from({ length: 100 }, (_, n) => `f(a${n} int4)`)
     expect(() => call(many, '{"x": 1}')).toThrow(/there is no argument "x".*; call f\(a0 int4\) or .* or 90 more/)
   })
-  test('what nobody can call says why', () => {
+  test('explain why a function cannot be called', () => {
     const records = functionOf('f()', { result: { kind: 'record' } })
     expect(() => resolve([records], { kind: 'named', values: new Map(), whole: null }, 'f')).toThrow(
-      'f() returns records without',
+      'f() returns record without',
     )
     expect(() => call(['f(variadic any)'], '[1]')).toThrow('argument 1 of f(variadic any) is of type any')
-    expect(() => call(['f(a anyenum)'], '[1]')).toThrow('is of type anyenum, which JSON has no values for')
+    expect(() => call(['f(a anyenum)'], '[1]')).toThrow('is of type anyenum, which has no JSON representation')
   })
-  test('as many arguments as a body has room for', () => {
-    expect(() => call(['f(a int4)'], `[${'1,'.repeat(900)}1]`)).toThrow('it takes at most 1 and not 901')
+  test('count the arguments of a long body', () => {
+    expect(() => call(['f(a int4)'], `[${'1,'.repeat(900)}1]`)).toThrow('it takes at most 1, not 901')
   })
 })
 
@@ -260,7 +263,7 @@ const signature = fc
   })
 const value = fc.constantFrom('1', '1.5', '"x"', 'true', 'null', '[1]', '{}')
 
-test('whatever is chosen fits, and does not depend on the order of functions or arguments', () => {
+test('the chosen overload matches and does not depend on the order of functions or arguments', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(signature, { minLength: 1, maxLength: 6 }),

@@ -1,9 +1,12 @@
 /**
- * Which of the functions of a name a call means (docs/reference/functions.md#arguments). Pure, and independent of the order in which functions or arguments come.
+ * Chooses the overload that a call means (docs/reference/functions.md#arguments). The choice does not depend
+ * on the order of functions or arguments.
  *
- * A function fits when every argument given is one of its inputs, and every input not given has a default. Of several that fit, the one is meant that
- * fits each value at least as well as every other does (fit.ts); then one that is not variadic. Where that leaves more than one, the caller has to
- * say more: PostgreSQL can tell `f(int)` from `f(int, int default 1)` as little when it is called with one integer (PostgreSQL manual, 10.3).
+ * A function matches if every argument of the call is one of its inputs and every other input has a default.
+ * Among several matches, the one is chosen whose inputs match each value at least as well as those of every
+ * other (fit.ts); a function that is not variadic wins a tie. If several remain, the call is ambiguous:
+ * PostgreSQL cannot distinguish `f(int)` from `f(int, int default 1)` either when it is called with one
+ * integer (PostgreSQL manual, 10.3).
  */
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -13,20 +16,25 @@ import { describeGiven, type Given, type GivenValue, type NamedArguments, type P
 import { isUntold } from './polymorphic.ts'
 import { printArgument, printSignature, printSignatures } from './signature.ts'
 
+/** A call whose overload was chosen. */
 export interface Resolved {
   readonly function: DatabaseFunction
-  /** In the order of the inputs; those that are left to their defaults are missing. */
+  /** The arguments in the order of the inputs. Inputs that use their defaults are missing. */
   readonly arguments: readonly ResolvedArgument[]
 }
 
+/** An argument and the input it is for. */
 export interface ResolvedArgument {
   readonly input: FunctionInput
-  /** One value; of a variadic input that was not given as an array, each element. */
+  /** One value, or the elements of a variadic input that was not passed as an array. */
   readonly values: readonly GivenValue[]
   readonly elements: boolean
 }
 
-/** Throws `PARSE_ERROR`, naming the signatures, when none fits or several do. `name`: what to call the functions in messages. */
+/**
+ * Chooses the overload. `name` is the function's name in messages.
+ * @throws {GatewayError} `PARSE_ERROR` with the signatures if no overload or more than one matches.
+ */
 export function resolve(overloads: readonly DatabaseFunction[], given: Given, name: string): Resolved {
   const candidates: Candidate[] = []
   for (const of of overloads) {
@@ -44,7 +52,7 @@ interface Candidate extends Resolved {
   readonly expanded: boolean
 }
 
-/** How a value fits its argument. */
+/** How well a value matches its argument. */
 function fitIn({ input, elements }: ResolvedArgument, value: GivenValue): Fit {
   return elements ? fitOfElement(input.type, value) : fitOf(input.type, value)
 }
@@ -64,13 +72,17 @@ function byName(of: DatabaseFunction, { values }: NamedArguments): Candidate | n
   return { function: of, arguments: args, expanded: false }
 }
 
-/** With its array PostgreSQL takes a variadic function's arguments all, without it only by position: no names, and no gaps. */
+/**
+ * With its array, PostgreSQL accepts a variadic function only if all arguments are given; without the array
+ * only by position, so there can be no gaps.
+ */
 function suitsVariadic(of: DatabaseFunction, args: readonly ResolvedArgument[]): boolean {
   return leavesVariadic(of, args)
     ? args.every(({ input }, index) => input.position === index + 1)
     : args.length === of.inputs.length
 }
 
+/** Whether a call of a variadic function omits the variadic array. */
 export function leavesVariadic(of: DatabaseFunction, args: readonly Pick<ResolvedArgument, 'input'>[]): boolean {
   return of.variadic && args.at(-1)?.input.mode !== 'variadic'
 }
@@ -80,7 +92,8 @@ function byPosition(of: DatabaseFunction, { values }: PositionalArguments): Cand
   const last = inputs.at(-1)
   const rest = values.length - inputs.length + 1
   if (last?.mode === 'variadic' && rest >= 1) {
-    // PostgreSQL has each further argument be an element; one array in their place is what a caller with JSON means by it.
+    // PostgreSQL makes each further argument an element. A single array in their place is what a caller with
+    // JSON means by the variadic array.
     const expanded = candidate(of, values, { input: last, values: values.slice(-rest), elements: true })
     const whole = rest === 1 ? candidate(of, values, { input: last, values: values.slice(-1), elements: false }) : null
     return whole === null || isPossible(expanded) ? expanded : whole
@@ -89,7 +102,7 @@ function byPosition(of: DatabaseFunction, { values }: PositionalArguments): Cand
   return candidate(of, values, null)
 }
 
-/** The values by position; `rest`: those from the variadic input on. */
+/** A candidate for values by position; `rest` contains those of the variadic input. */
 function candidate(of: DatabaseFunction, values: readonly GivenValue[], rest: ResolvedArgument | null): Candidate {
   const plain = values.slice(0, values.length - (rest?.values.length ?? 0))
   const args = plain.flatMap((value, index): readonly ResolvedArgument[] => {
@@ -101,7 +114,7 @@ function candidate(of: DatabaseFunction, values: readonly GivenValue[], rest: Re
 
 interface Ranked {
   readonly candidate: Candidate
-  /** Of each value, in the order given. */
+  /** How well each value matches, in the order of the request. */
   readonly fits: readonly Fit[]
 }
 
@@ -112,11 +125,12 @@ function bestOf(candidates: readonly Candidate[], given: Given, name: string): C
   const tied = [...new Set(undefeated(ranked).map(({ candidate }) => candidate.function))]
   throw new GatewayError(
     'PARSE_ERROR',
-    `${describeGiven(given)} could mean ${printSignatures(tied, name)}; name arguments that only one of them has, or give values whose JSON types tell them apart`,
+    `${describeGiven(given)} could mean ${printSignatures(tied, name)}; ` +
+      'use names of arguments that only one of them has, or values whose JSON types distinguish them',
   )
 }
 
-/** Arguments by position are in the order given as it is. */
+/** Positional arguments already are in the order of the request. */
 function fitsOf({ arguments: args }: Candidate, given: Given): readonly Fit[] {
   const fits = args.map(argument => argument.values.map(value => fitIn(argument, value)))
   if (given.kind === 'positional') return fits.flat()
@@ -131,24 +145,26 @@ function isBetter(a: Ranked, b: Ranked): boolean {
   return !a.candidate.expanded && b.candidate.expanded
 }
 
-/** Those that no other is better than, to be told apart by the caller. */
+/** The candidates that no other candidate beats; the caller must choose between them. */
 function undefeated(ranked: readonly Ranked[]): readonly Ranked[] {
   return ranked.filter(one => !ranked.some(other => other !== one && isBetter(other, one)))
 }
 
-/** What the catalogue has, and yet nobody can call with JSON. */
+/** Rejects functions that exist but cannot be called with JSON. */
 function refuseUncallable({ function: of, arguments: args }: Resolved, name: string): void {
   if (of.result.kind === 'record') {
     throw new GatewayError(
       'PARSE_ERROR',
-      `${printSignature(of, name)} returns records without saying which columns they have; declare it RETURNS TABLE (…) or with OUT parameters`,
+      `${printSignature(of, name)} returns record without a column list; ` +
+        'declare it RETURNS TABLE (…) or with OUT parameters',
     )
   }
   const untold = args.find(({ input }) => isUntold(input.type))
   if (untold !== undefined) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `${printArgument(untold.input)} of ${printSignature(of, name)} is of type ${untold.input.typeText}, which JSON has no values for; declare it with a type of its own`,
+      `${printArgument(untold.input)} of ${printSignature(of, name)} is of type ${untold.input.typeText}, ` +
+        'which has no JSON representation; declare it with a concrete type',
     )
   }
 }

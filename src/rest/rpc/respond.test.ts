@@ -1,4 +1,7 @@
-/** docs/reference/functions.md#results: `{data, function, result_format}`, `count` with a set; binary cells as base64, with `columns`. */
+/**
+ * docs/reference/functions.md#results: `{data, function, result_format}`, `count` for a set; binary cells as
+ * base64, with `columns`.
+ */
 import { expect, test } from 'vitest'
 import { columnOf } from '../../../test/support/functions.ts'
 import { domainOver } from '../../../test/support/model.ts'
@@ -30,7 +33,7 @@ const text = (of: Outcome) => sent(asText(of))
 const binary = ({ name, ...of }: Outcome) =>
   sent(respondBinary({ ...of, about: aboutFunction(name, 'binary') }, oid => `type ${oid}`))
 
-test('text: the JSON that PostgreSQL wrote, as it is', () => {
+test('a text response contains the JSON of PostgreSQL unchanged', () => {
   expect(text(outcome([['{"n":1.000000000000000000001}']]))).toBe(
     '{"data":{"n":1.000000000000000000001},"function":"sales.\\"f","result_format":"text"}',
   )
@@ -38,7 +41,7 @@ test('text: the JSON that PostgreSQL wrote, as it is', () => {
   expect(text(outcome([], {}))).toContain('"data":null,')
 })
 
-test('names and values in any script, of any size', () => {
+test('names and values can be in any script and of any size', () => {
   for (const value of ['"ſ 😀"', JSON.stringify('é'.repeat(20_000))]) {
     const about = '"function":"größe","result_format":"text"'
     expect(text(outcome([[value]], { name: 'größe' }))).toBe(`{"data":${value},${about}}`)
@@ -46,7 +49,7 @@ test('names and values in any script, of any size', () => {
   }
 })
 
-test('text: a set is an array and has a count', () => {
+test('a set in a text response is an array with a count', () => {
   const end = '"function":"sales.\\"f","result_format":"text"'
   expect(text(outcome([['1'], [null], ['3']], { set: true, form: 'value' }))).toBe(
     `{"data":[1,null,3],${end},"count":3}`,
@@ -54,7 +57,7 @@ test('text: a set is an array and has a count', () => {
   expect(text(outcome([], { set: true }))).toBe(`{"data":[],${end},"count":0}`)
 })
 
-test('nothing is null', () => {
+test('a void result is null', () => {
   for (const set of [true, false]) {
     expect(text(outcome([[null]], { form: 'nothing', set }))).toBe(
       '{"data":null,"function":"sales.\\"f","result_format":"text"}',
@@ -65,7 +68,7 @@ test('nothing is null', () => {
   })
 })
 
-test('binary: cells are base64 in the structure of text', () => {
+test('a binary response has base64 cells in the structure of a text response', () => {
   const columns = [
     { name: 'id', type: 'type 23', oid: 23 },
     { name: 'na"me', type: 'type 99999', oid: 99_999 },
@@ -80,12 +83,12 @@ test('binary: cells are base64 in the structure of text', () => {
   expect(JSON.parse(binary(outcome([['a'], [null]], { set: true, form: 'value' }))).data).toEqual(['YQ==', null])
 })
 
-test('what changed nothing says that it was read', () => {
+test('the response of a function that changes nothing has the headers of a read', () => {
   expect(asText(outcome([])).headers).toHaveProperty('X-Cache', 'MISS')
   expect(asText(outcome([], { read: false })).headers).not.toHaveProperty('X-Cache')
 })
 
-test('types have PostgreSQL’s names, a domain that of what it is made of', () => {
+test('types have PostgreSQL’s names, and a domain the name of its base type', () => {
   const price = columnOf('price', 'money')
   const typeOf = typeNames([{ ...price, type: domainOver('price', { ...price.type, oid: 790 }) }])
   expect(typeOf(790)).toBe('money')

@@ -1,30 +1,37 @@
-/** Responses of calls (docs/reference/functions.md#results): `{data, function, result_format}`, and `count` with a set, `columns` with binary cells. */
+/**
+ * Builds the responses of calls (docs/reference/functions.md#results): `{data, function, result_format}`,
+ * `count` for a set, and `columns` with binary cells.
+ */
 import type { Answer } from '../../exchange.ts'
 import type { CallResult, Row } from '../../run/run.ts'
 import { joinRows, wholeValue } from '../respond.ts'
 import type { CallForm } from './tree.ts'
 
-/** What answers say of the function, the same of each; as the bytes of its UTF-8, a character each. */
+/**
+ * The part of a response that describes the function and is the same in each response; one character for each
+ * byte of its UTF-8 encoding.
+ */
 export function aboutFunction(name: string, format: 'text' | 'binary'): string {
   return latin1Of(`,"function":${JSON.stringify(name)},"result_format":"${format}"`)
 }
 
+/** What the response to a call is made of. */
 export interface CallOutcome {
-  /** `aboutFunction`. */
+  /** The result of `aboutFunction`. */
   readonly about: string
   readonly set: boolean
   readonly form: CallForm
   readonly called: CallResult
-  /** It may be answered from a cache: nothing was changed. */
+  /** Whether the call changed nothing, so the response has the headers of a read. */
   readonly read: boolean
 }
 
-/** Each row is one JSON text that PostgreSQL wrote. */
+/** Responds with rows that each consist of one JSON text by PostgreSQL. */
 export function respondText(outcome: CallOutcome): Answer {
   return answer(outcome, outcome.called.rows, '')
 }
 
-/** `typeOf`: PostgreSQL's name of a type by its OID. */
+/** Responds with binary cells. `typeOf` returns PostgreSQL's name of a type by its OID. */
 export function respondBinary(outcome: CallOutcome, typeOf: (oid: number) => string): Answer {
   const { called, form } = outcome
   const fields = form === 'nothing' ? [] : called.fields
@@ -45,7 +52,7 @@ function cell(value: Buffer | null | undefined): string {
 
 const NULL = Buffer.from('null')
 
-/** `more`: as `about`. */
+/** Builds a response; `more` is appended and encoded like `about`. */
 function answer(outcome: CallOutcome, rows: readonly Row[], more: string): Answer {
   const { about, set, form } = outcome
   const isSet = set && form !== 'nothing'
@@ -60,9 +67,9 @@ function answer(outcome: CallOutcome, rows: readonly Row[], more: string): Answe
   return { status: 200, headers: outcome.read ? READ_HEADERS : HEADERS, rows: rows.length, body }
 }
 
-/** The bytes of a text in UTF-8, a character each. */
+/** The UTF-8 bytes of a text, one character each. */
 function latin1Of(text: string): string {
-  // As nearly every name is.
+  // Nearly every name is ASCII.
   if (/^[ -~]*$/.test(text)) return text
   return Buffer.from(text).toString('latin1')
 }

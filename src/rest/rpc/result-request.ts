@@ -1,4 +1,7 @@
-/** The parameters for the rows of a function that returns a set: filters, sort, select, limit, offset, as in lists (docs/reference/functions.md#results). */
+/**
+ * Parses the parameters for the rows of a function that returns a set: filters, sort, select, limit and
+ * offset, as for lists (docs/reference/functions.md#results).
+ */
 import { resultColumns } from '../../access/columns.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -14,21 +17,27 @@ import { RESULT_PARAMETERS } from '../request.ts'
 import type { Values } from '../values.ts'
 import { printSignature } from './signature.ts'
 
+/** Limits on the result of a call. */
 export interface ResultLimits extends FilterLimits {
-  /** 0: no cap. */
+  /** Limit on the rows of the result; 0 means no limit. */
   readonly maxResultRows: number
 }
 
-/** What is wanted of the rows. */
+/** The part of the result that a call requests. */
 export interface ResultRequest extends Slice {
   readonly filter: readonly Condition[]
-  /** None: every column, or the bare value. */
+  /** The selected columns; empty for every column, or for the bare value. */
   readonly select: readonly Selected[]
   readonly sort: readonly SortItem[]
 }
 
+/** A request for the whole result. */
 export const WHOLE_RESULT: ResultRequest = { filter: [], select: [], sort: [], limit: null, offset: null }
 
+/**
+ * Parses the parameters that apply to the rows of the result.
+ * @throws {GatewayError} `PARSE_ERROR` for an invalid parameter or an exceeded limit.
+ */
 export function parseResultRequest(
   parameters: readonly WrittenParameter[],
   values: Values,
@@ -41,7 +50,11 @@ export function parseResultRequest(
   return { filter, select, sort, ...parseSlice(named, values, limits.maxResultRows) }
 }
 
-/** A function that answers one value, or nothing, has no rows to choose from; what is left over is a misspelt argument. */
+/**
+ * Rejects parameters for a function that returns a single value or nothing, which has no rows to select from.
+ * A remaining parameter is a misspelt argument.
+ * @throws {GatewayError} `PARSE_ERROR`.
+ */
 export function refuseParameters(parameters: readonly QueryParameter[], of: DatabaseFunction, name: string): void {
   const [first] = parameters
   if (first === undefined) return
@@ -49,11 +62,16 @@ export function refuseParameters(parameters: readonly QueryParameter[], of: Data
   const near = nearest(first.name, inputNames(of))
   throw new GatewayError(
     'PARSE_ERROR',
-    `${printSignature(of, name)} returns no set and so takes no parameter "${shorten(first.name)}"${near === null ? '' : `; did you mean "${near}"?`}`,
+    `${printSignature(of, name)} does not return a set, so it takes no parameter "${shorten(first.name)}"` +
+      (near === null ? '' : `; did you mean "${near}"?`),
   )
 }
 
-/** As for lists: a plain name that is no column may be a misspelt parameter or argument, which the check does not know. `columns`: what may be offered. */
+/**
+ * Rejects a name that is not a column, because it can be a misspelt parameter or argument, which the access
+ * check does not know. `columns` are those that can be suggested.
+ * @throws {GatewayError} `PARSE_ERROR`.
+ */
 export function refuseMisspelt(
   parameters: readonly QueryParameter[],
   of: DatabaseFunction,
@@ -73,7 +91,7 @@ export function refuseMisspelt(
   )
 }
 
-/** Where arguments are left over in the query string, there is a body that they belong to. */
+/** Rejects arguments in the query string of a POST; they belong in the body. */
 function refuseMisplaced(parameter: string, of: DatabaseFunction, name: string): void {
   if (!inputNames(of).includes(parameter)) return
   throw new GatewayError(

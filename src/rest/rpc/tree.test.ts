@@ -1,4 +1,7 @@
-/** From a call to its statement: the text depends on the shape of the call alone, values are parameters, bytes stay what they were. */
+/**
+ * From a call to its statement: the text depends on the shape of the call only, values are parameters, and
+ * JSON keeps its bytes.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { catalogWith, columnOf, type FunctionParts, functionOf } from '../../../test/support/functions.ts'
@@ -21,7 +24,7 @@ import { type CallTree, compileCall, formOf } from './tree.ts'
 const LIMITS = { maxFilters: 10, maxInValues: 10, maxResultRows: 1_000 }
 
 interface Call {
-  /** JSON; undefined: the query has the arguments. */
+  /** A JSON body, or undefined if the arguments are in `query`. */
   readonly body?: string
   readonly query?: string
 }
@@ -58,43 +61,50 @@ describe('the statement', () => {
     [
       'f(x int4, y text default 1)',
       { body: '{"x": 1}' },
-      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(x int4) CROSS JOIN public.f(x => a.x) AS f(f)) AS r',
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(x int4) CROSS ' +
+        'JOIN public.f(x => a.x) AS f(f)) AS r',
       ['{"x": 1}'],
     ],
     [
       'f(int4, y text)',
       { body: '[1, "a\\u0062"]' },
-      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 int4, a2 text) CROSS JOIN public.f(a.a1, a.a2) AS f(f)) AS r',
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 int4, a2 text) CROSS ' +
+        'JOIN public.f(a.a1, a.a2) AS f(f)) AS r',
       ['{"a1":1,"a2":"a\\u0062"}'],
     ],
     [
       'f(x text, variadic y numeric[])',
       { body: '["x", 1, 2, 12345678901234567890]' },
-      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 text, a2 numeric[]) CROSS JOIN public.f(a.a1, VARIADIC a.a2) AS f(f)) AS r',
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 text, a2 numeric[]) CROSS ' +
+        'JOIN public.f(a.a1, VARIADIC a.a2) AS f(f)) AS r',
       ['{"a1":"x","a2":[1,2,12345678901234567890]}'],
     ],
     [
       'f(x text, variadic y int4[])',
       { body: '{"y": [1, 2], "x": "x"}' },
-      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(x text, y int4[]) CROSS JOIN public.f(x => a.x, VARIADIC y => a.y) AS f(f)) AS r',
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(x text, y int4[]) CROSS ' +
+        'JOIN public.f(x => a.x, VARIADIC y => a.y) AS f(f)) AS r',
       ['{"y": [1, 2], "x": "x"}'],
     ],
     [
       'f(variadic y jsonb[])',
       { body: '[[1], {}]' },
-      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 jsonb[]) CROSS JOIN public.f(VARIADIC a.a1) AS f(f)) AS r',
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 jsonb[]) CROSS ' +
+        'JOIN public.f(VARIADIC a.a1) AS f(f)) AS r',
       [String.raw`{"a1":"{\"[1]\",\"{}\"}"}`],
     ],
     [
       'f(x int4, y json[])',
       { body: '{"y": [[1], 2.50, null], "x": 1}' },
-      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(x int4, y json[]) CROSS JOIN public.f(x => a.x, y => a.y) AS f(f)) AS r',
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(x int4, y json[]) CROSS ' +
+        'JOIN public.f(x => a.x, y => a.y) AS f(f)) AS r',
       [String.raw`{"y": "{\"[1]\",2.50,null}", "x": 1}`],
     ],
     [
       'f(jsonb[], y jsonb)',
       { body: '[[[1]], [[2]]]' },
-      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 jsonb[], a2 jsonb) CROSS JOIN public.f(a.a1, a.a2) AS f(f)) AS r',
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 jsonb[], a2 jsonb) CROSS ' +
+        'JOIN public.f(a.a1, a.a2) AS f(f)) AS r',
       [String.raw`{"a1":"{\"[1]\"}","a2":[[2]]}`],
     ],
     [
@@ -118,7 +128,7 @@ describe('the statement', () => {
   ])('%s with %j', (signature, call, text, values) => {
     expect(run(signature, call)).toMatchObject({ text, values })
   })
-  test('a domain stays one, also in a query string', () => {
+  test('a domain keeps its type, also in a query string', () => {
     const parts = { types: { zip: domainOver('zip', baseType('text')) } }
     expect(run('f(x zip)', { body: '["1"]' }, parts).text).toContain('a(a1 public.zip)')
     expect(run('f(x zip)', { query: 'x=1' }, parts).text).toContain('f(x => $1::public.zip)')
@@ -130,48 +140,53 @@ describe('the statement', () => {
     )
     expect(values).toEqual(['{"a\\"b": "x", "__proto__": 1}'])
   })
-  test('void is called and says nothing', () => {
+  test('a void function is called and its value ignored', () => {
     const { text, form } = run('f(x int4)', { body: '[1]' }, { result: { kind: 'void' } })
     expect(form).toBe('nothing')
     expect(text).toContain('CROSS JOIN public.f(a.a1) AS f')
   })
-  test('a named row that is NULL is no row; outputs always are one', () => {
+  test('a NULL of a named row type is no row, but outputs always form one', () => {
     const columns = [columnOf('id', 'int4'), columnOf('name', 'text')]
     const result = { kind: 'composite', columns, table: null, named: true } as const
     expect(run('f()', { body: '' }, { result }).text).toBe(
-      'SELECT row_to_json(r.*) FROM (SELECT f.id, f.name FROM public.f() AS f WHERE f.id IS NOT NULL OR f.name IS NOT NULL) AS r',
+      'SELECT row_to_json(r.*) FROM (SELECT f.id, f.name FROM public.f() AS f ' +
+        'WHERE f.id IS NOT NULL OR f.name IS NOT NULL) AS r',
     )
     expect(run('f()', { body: '' }, { result: { ...result, named: false } }).text).not.toContain('WHERE')
   })
 })
 
 describe('rows of a set', () => {
-  test('filters, sort, select, limit and offset are about the result, also where an argument has the name', () => {
+  test('filters, sort, select, limit and offset apply to the result even if an argument has the same name', () => {
     const { text, values } = run(
       'f(a int4)',
       { body: '[1]', query: 'a=gt.x&sort=-a,doc->>k&select=id,n:a,doc->k&limit=5&offset=2' },
       ROWS,
     )
     expect(text).toBe(
-      'SELECT row_to_json(r.*) FROM (SELECT f.id, f.a AS n, f.doc -> $1::text AS k FROM json_to_record($2) AS a(a1 int4) CROSS JOIN public.f(a.a1) AS f WHERE f.a > $3::text ORDER BY f.a DESC, f.doc ->> $4::text LIMIT 5 OFFSET $5) AS r',
+      'SELECT row_to_json(r.*) FROM (SELECT f.id, f.a AS n, f.doc -> $1::text AS k ' +
+        'FROM json_to_record($2) AS a(a1 int4) CROSS JOIN public.f(a.a1) AS f WHERE f.a > $3::text ' +
+        'ORDER BY f.a DESC, f.doc ->> $4::text LIMIT 5 OFFSET $5) AS r',
     )
     expect(values).toEqual(['k', '{"a1":1}', 'x', 'k', '2'])
   })
-  test('without a limit the cap alone', () => {
+  test('a result without a limit has the row cap', () => {
     expect(run('f()', { body: '' }, ROWS).text).toContain('LIMIT 1000')
     expect(run('f()', { body: '', query: 'limit=99999' }, ROWS).text).toContain('LIMIT 1000')
     expect(run('f()', { body: '', query: 'limit=101' }, ROWS)).toMatchObject({ values: ['101'] })
   })
-  test('a column that does not exist is refused with the nearest one', () => {
+  test('the error for an unknown column suggests the nearest one', () => {
     expect(() => run('f(idx int4)', { body: '[1]', query: 'select=idx' }, ROWS)).toThrow(
       'the result of "f" has no column "idx"; did you mean "id"?',
     )
   })
-  test('a set of values has one column; select makes objects of it', () => {
+  test('a set of values has one column, and select turns it into objects', () => {
     const parts = { returnsSet: true, result: { kind: 'scalar', column: columnOf('n', 'int4') } } as const
     expect(run('f()', { body: '', query: 'n.gt=3&sort=-n' }, parts)).toMatchObject({
       form: 'value',
-      text: 'SELECT to_json(r.n) FROM (SELECT f.n FROM public.f() AS f(n) WHERE f.n > $1::int4 ORDER BY f.n DESC LIMIT 1000) AS r',
+      text:
+        'SELECT to_json(r.n) FROM (SELECT f.n FROM public.f() AS f(n) WHERE f.n > $1::int4 ' +
+        'ORDER BY f.n DESC LIMIT 1000) AS r',
     })
     expect(run('f()', { body: '', query: 'select=*' }, parts)).toMatchObject({
       form: 'object',
@@ -211,20 +226,20 @@ describe('polymorphic arguments', () => {
   ])('%s with %s: %s', (signature, body, expected) => {
     expect(types(signature, body)).toBe(expected)
   })
-  test('what cannot be one type is refused', () => {
-    expect(() => run('f(x anyelement, y anyelement)', { body: '[1, "x"]' })).toThrow('have to be of one type')
-    expect(() => run('f(x anyarray, y anyelement)', { body: '[[1], [2]]' })).toThrow('have to be of one type')
-    expect(() => run('f(x anyarray, y anyelement)', { body: '[null, [2]]' })).toThrow('have to be of one type')
-    expect(() => run('f(variadic x anyarray)', { body: '[[1], [2]]' })).toThrow('have to be of one type')
+  test('values without a common type are rejected', () => {
+    expect(() => run('f(x anyelement, y anyelement)', { body: '[1, "x"]' })).toThrow('must have the same type')
+    expect(() => run('f(x anyarray, y anyelement)', { body: '[[1], [2]]' })).toThrow('must have the same type')
+    expect(() => run('f(x anyarray, y anyelement)', { body: '[null, [2]]' })).toThrow('must have the same type')
+    expect(() => run('f(variadic x anyarray)', { body: '[[1], [2]]' })).toThrow('must have the same type')
   })
-  test('the types are part of the shape', () => {
+  test('the chosen types are part of the plan key', () => {
     const key = (body: string) => run('f(x anyelement)', { body }).key
     expect(key('[1]')).toBe(key('[2]'))
     expect(new Set(['[1]', '["x"]', '[4000000000]', '[[1]]', '[["x"]]'].map(key)).size).toBe(5)
   })
 })
 
-describe('calls whose statements differ have different shapes', () => {
+describe('plan keys', () => {
   test.each<[string, FunctionParts, readonly Call[]]>([
     ['f(x int4, y jsonb[])', {}, [{ body: '{"x":1,"y":[]}' }, { body: '[1,[]]' }, { query: 'x=1&y=1' }]],
     [
@@ -250,7 +265,7 @@ describe('calls whose statements differ have different shapes', () => {
     expect(new Set(ran.map(({ text }) => text)).size).toBe(calls.length)
     expect(new Set(ran.map(({ key }) => key)).size).toBe(calls.length)
   })
-  test('and those of one statement have one', () => {
+  test('are equal if the statements are equal', () => {
     const signature = 'f(x int4 default 1, y text default 1)'
     const alike: readonly (readonly Call[])[] = [
       [{ body: '{"x":1,"y":"a"}' }, { body: ' { "y" : "b" , "x" : 2 } ' }],
@@ -266,14 +281,14 @@ describe('calls whose statements differ have different shapes', () => {
   })
 })
 
-test('more arguments than PostgreSQL takes are refused, elements of one are not counted', () => {
+test('more arguments than PostgreSQL allows are rejected, and elements of a variadic argument are not counted', () => {
   const members = Array.from({ length: 101 }, (_, n) => `"a${n}": 1`)
   expect(() => run('f(x int4)', { body: `{${members.join(',')}}` })).toThrow('101 arguments are more than')
   expect(run('f(variadic x jsonb[])', { body: `[${'[],'.repeat(200)}1]` }).text).toContain('a(a1 jsonb[])')
   expect(run('f(variadic x jsonb[])', { body: `[${'{},'.repeat(200)}1]` }).text).toContain('a(a1 jsonb[])')
 })
 
-test('the same shape is the same text, and the values say what the body said', () => {
+test('equal shapes have equal statements, and the values are those of the body', () => {
   const member = fc.tuple(fc.constantFrom('x', 'y', '__proto__', 'ü"\\'), fc.jsonValue({ maxDepth: 3 }))
   fc.assert(
     fc.property(fc.uniqueArray(member, { minLength: 1, selector: ([name]) => name }), members => {

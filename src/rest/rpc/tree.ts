@@ -1,4 +1,6 @@
-/** Builds the tree of a call: a read of the function's rows, beside the row that its arguments come from. */
+/**
+ * Builds the tree of a call: a read of the function's rows, joined with the row that its arguments come from.
+ */
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import { type Context, compile, type Form } from '../../compile/compile.ts'
 import type { CallStatement } from '../../compile/statement.ts'
@@ -27,29 +29,37 @@ import { type ResultRequest, refuseMisspelt } from './result-request.ts'
 /** The alias of the function's rows. */
 const RESULT = 'f'
 
-/** A call, with its values apart. */
+/** A call, with its values bound. */
 export interface CallTree {
   readonly kind: 'call'
   readonly of: DatabaseFunction
-  /** What it is called in messages. */
+  /** The function's name in messages. */
   readonly name: string
   readonly format: 'text' | 'binary'
   readonly arguments: CallArguments
   readonly result: ResultRequest
   /** The parameters that `result` was parsed from. */
   readonly parameters: readonly QueryParameter[]
-  /** Those of the result that the caller may read. */
+  /** The columns of the result that the caller can read. */
   readonly columns: readonly Column[]
 }
 
-/** What an answer is made of. `value`: the read has one field, and its bare values are the answer. `nothing`: the value is NULL and of no interest. */
+/**
+ * The form of a response. `value` is the bare value of a read with one field; `nothing` is a NULL value that
+ * is ignored.
+ */
 export type CallForm = 'object' | 'value' | 'nothing'
 
+/** The form of the response to a call. */
 export function formOf({ of: { result }, result: { select } }: Pick<CallTree, 'of' | 'result'>): CallForm {
   if (result.kind === 'void') return 'nothing'
   return result.kind === 'scalar' && select.length === 0 ? 'value' : 'object'
 }
 
+/**
+ * Compiles a call to a statement.
+ * @throws {GatewayError} `PARSE_ERROR` or `FORBIDDEN` for names that cannot be used.
+ */
 export function compileCall(tree: CallTree, context: Context): CallStatement {
   refuseMisspelt(tree.parameters, tree.of, tree.columns, tree.name)
   return compile(buildCall(tree), context, { kind: 'call', form: printedAs(formOf(tree), tree.format) })
@@ -74,7 +84,7 @@ function buildCall({ of, arguments: args, result: request, columns }: CallTree):
       offset: request.offset,
     })
   const filter = buildFilter(request.filter, RESULT)
-  // A bare name would be an argument's first.
+  // An unqualified name would refer to an argument first.
   const selected = buildFields(request.select, RESULT)
   const { result } = of
   switch (result.kind) {
@@ -87,7 +97,7 @@ function buildCall({ of, arguments: args, result: request, columns }: CallTree):
       return get(fields, of.returnsSet || !result.named ? filter : present(result.columns))
     }
     case 'record':
-      throw new Error('records without columns are refused before')
+      throw new Error('a record without columns must be rejected earlier')
     default:
       return unreachable(result)
   }
@@ -105,7 +115,7 @@ function functionSource(of: DatabaseFunction, args: BuiltArguments): FunctionSou
   }
 }
 
-/** A value of a named row type that is NULL comes as a row of nothing but NULLs: that is no row. */
+/** A NULL of a named row type arrives as a row of NULLs, which is not a row of the result. */
 function present(columns: readonly Column[]): Expression | null {
   return columns.length === 0 ? null : or(...columns.map(({ name }) => isNull(impliedColumn(RESULT, name), 'negated')))
 }

@@ -1,14 +1,17 @@
-/** Names for the types of a result's columns, by the OIDs that PostgreSQL sends with it. */
+/** Names the types of a result's columns by the OIDs that PostgreSQL sends with it. */
 import { baseOf } from '../../access/types.ts'
 import type { Column } from '../../catalog/model.ts'
 
-/** `pg_type.typname`. PostgreSQL sends a domain as what it is made of. */
+/**
+ * Returns a function from a type's OID to `pg_type.typname`. PostgreSQL sends the OID of a domain's base
+ * type.
+ */
 export function typeNames(columns: readonly Column[]): (oid: number) => string {
   const names = new Map(columns.map(({ type }) => [baseOf(type).oid, baseOf(type).name]))
   return oid => names.get(oid) ?? CHOSEN.get(oid) ?? String(oid)
 }
 
-/** What polymorphic results and paths into JSON can become (PostgreSQL's pg_type.dat). */
+/** The types that polymorphic results and paths into JSON can have (PostgreSQL's pg_type.dat). */
 const CHOSEN: ReadonlyMap<number, string> = new Map([
   [16, 'bool'],
   [20, 'int8'],

@@ -1,8 +1,11 @@
-/** Puts values that came one by one into an object, so that PostgreSQL can take them apart by name: bytes between bytes. */
+/**
+ * Builds a JSON object from separate values by joining bytes, so that PostgreSQL can read the arguments by
+ * name.
+ */
 import { printListed } from '../body/array-values.ts'
 import type { Slot } from './bind-arguments.ts'
 
-/** `{"a1":…,"a2":[…]}`. Keys need no escapes. */
+/** Prints `{"a1":…,"a2":[…]}`. The keys need no escapes. */
 export function wrapArguments(slots: readonly Slot[]): Buffer {
   const parts: Buffer[] = []
   for (const [index, { key, values, list, form }] of slots.entries()) {

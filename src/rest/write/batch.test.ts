@@ -7,13 +7,16 @@ function grouped(json: string, keySetsMax = 100) {
   return batches(body, keySetsMax).map(({ columns, bytes, positions }) => [columns, bytes.toString(), positions])
 }
 
-test('rows with the same keys are one batch, in whatever order the keys stand, and batches come as they first appear', () => {
-  expect(grouped('[{"b":1,"a":2}, {"c":3},{"a":4,"b":5} ,{}, {"c":6}]')).toEqual([
-    [['a', 'b'], '[{"b":1,"a":2},{"a":4,"b":5}]', [0, 2]],
-    [['c'], '[{"c":3},{"c":6}]', [1, 4]],
-    [[], '[{}]', [3]],
-  ])
-})
+test(
+  'rows with the same keys are one batch, in whatever order the keys stand, and batches come as they ' + 'first appear',
+  () => {
+    expect(grouped('[{"b":1,"a":2}, {"c":3},{"a":4,"b":5} ,{}, {"c":6}]')).toEqual([
+      [['a', 'b'], '[{"b":1,"a":2},{"a":4,"b":5}]', [0, 2]],
+      [['c'], '[{"c":3},{"c":6}]', [1, 4]],
+      [[], '[{}]', [3]],
+    ])
+  },
+)
 
 test('a body of one key set is passed on as it is', () => {
   expect(grouped(' [ {"a":1} , {"a":2}] ')).toEqual([[['a'], '[ {"a":1} , {"a":2}]', [0, 1]]])

@@ -26,7 +26,8 @@ export function batches(body: JsonArray, keySetsMax: number): readonly Batch[] {
     if (type !== 'object') {
       throw new GatewayError(
         'PARSE_ERROR',
-        `item ${position + 1} of the array is ${describeType(type)}; every item must be an object with the columns of a row`,
+        `item ${position + 1} of the array is ${describeType(type)}; ` +
+          'every item must be an object with the columns of a row',
       )
     }
     // Neighbours with the same keys in the same order share one list.
@@ -55,7 +56,8 @@ function groupOf(keys: readonly string[], groups: Map<string, Group>, keySetsMax
   if (groups.size === keySetsMax) {
     throw new GatewayError(
       'PAYLOAD_TOO_LARGE',
-      `the batch has more than ${keySetsMax} different sets of columns (${LIMIT_NAMES.maxBatchKeySets}); give the same columns in every row, or send fewer rows at a time`,
+      `the batch has more than ${keySetsMax} different sets of columns (${LIMIT_NAMES.maxBatchKeySets}); ` +
+        'give the same columns in every row, or send fewer rows at a time',
       { limit: LIMIT_NAMES.maxBatchKeySets },
     )
   }

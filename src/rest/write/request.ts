@@ -157,14 +157,16 @@ export function parseBulk(
   if (misplaced !== undefined) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `a filtered write takes filters and returning, no "${misplaced.name}"; it changes every row that the filters match`,
+      `a filtered write takes filters and returning, no "${misplaced.name}"; ` +
+        'it changes every row that the filters match',
     )
   }
   const filter = parseFilters(filters, values, limits)
   if (filter.length === 0) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `a write to all rows of "${table.resource}" is not possible; give at least one filter, or the id of a row in the path`,
+      `a write to all rows of "${table.resource}" is not possible; ` +
+        'give at least one filter, or the id of a row in the path',
     )
   }
   return { kind: 'rows', filter, rowsMax: values.add(String(parseRowsMax(headers.rowsMax))) }
