@@ -26,7 +26,7 @@ export interface CompilerParts {
 }
 
 /**
- * Whether to cache a plan. `once` is for requests with so many plans that caching them would evict those of
+ * How to keep a plan. `once` is for requests with so many plans that caching them would evict those of
  * other requests.
  */
 export type PlanUse = 'kept' | 'once'

@@ -64,6 +64,6 @@ export function methodNotAllowed({ method, path }: Incoming, allowed: readonly s
 }
 
 /** Hint for clients that send PUT, as they would to other APIs. */
-export const INSTEAD_OF_PUT =
+export const INSTEAD_OF_PUT: string =
   'to change columns of a row, send PATCH /api/{table}/{id}; ' +
   'to create or replace one, send POST /api/{table} with X-Upsert: true'

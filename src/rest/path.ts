@@ -1,4 +1,4 @@
-/** Parses the path below `/api/`: which resource, which row, which child (docs/reference/rest-api.md#routes). */
+/** Parses the path below `/api/`: which resource, row and child (docs/reference/rest-api.md#routes). */
 import { GatewayError } from '../errors.ts'
 import { decodePercent } from './parameters/query-string.ts'
 

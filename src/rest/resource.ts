@@ -17,7 +17,7 @@ export const SELF = 't'
 
 /**
  * The table with this resource name.
- * @throws {GatewayError} `NOT_FOUND` if there is none.
+ * @throws {GatewayError} `NOT_FOUND` if it does not exist.
  */
 export function tableNamed({ catalog, rights }: View, name: string): Table {
   const table = catalog.tables.get(name)

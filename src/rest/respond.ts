@@ -15,7 +15,7 @@ import type { Preferences } from './prefer.ts'
 /** The value of the `X-Cache` header (docs/reference/reading.md#headers). */
 export type CacheUse = 'HIT' | 'MISS'
 
-/** Whether a read was answered from the cache. */
+/** Reports whether a read was answered from the cache. */
 export function cacheUseOf({ kept }: Pick<RunningRead, 'kept'>): CacheUse {
   return kept === undefined ? 'MISS' : 'HIT'
 }
@@ -52,7 +52,7 @@ export function wholeValue(value: Buffer, end: string): Buffer | Latin1 {
   return { latin1: `{"data":${value.toString('latin1')}${end}` }
 }
 
-/** What the response of a list is made of. */
+/** The parts of the response to a list. */
 export interface ListOutcome {
   /** The rows of the page, plus one more if there is a next page. */
   readonly rows: readonly Row[]
@@ -137,7 +137,7 @@ export function withTxid(answer: Answer, written: WriteResult | null): Answer {
   return written === null ? answer : { ...answer, headers: { ...answer.headers, 'X-Svc-Txid': written.txid } }
 }
 
-/** What the response to a creation of one row is made of. */
+/** The parts of the response to an insert of one row. */
 export interface CreatedOutcome {
   readonly table: Table
   /**
@@ -209,7 +209,7 @@ function leadsByNumber(table: Table): boolean {
 const DOTS = /\/\.\.?(?:\/|$)/
 
 /**
- * A response without rows. `returned` is the requested preference, or null if there was none; `count` is the
+ * A response without rows. `returned` is the requested preference; otherwise null; `count` is the
  * number of rows written.
  */
 export function respondNothing(status: 200 | 201 | 204, returned: Preferences['returned'], count: number): Answer {

@@ -591,7 +591,7 @@ describe('an array whose elements are arrays, in every write', () => {
     expect((await post('/api/edges', different, { headers })).status).toBe(201)
     const repeated = await post('/api/edges', '[{"id":5,"many":[["a"]]},{"id":6,"many":[["a"]],"a":[1]}]', { headers })
     expect([repeated.status, repeated.json.error.code]).toEqual([400, 'PARSE_ERROR'])
-    expect(repeated.json.error.message).toContain('an upsert takes each key once')
+    expect(repeated.json.error.message).toContain('a key can appear only once in an upsert')
   })
   test('what does not fit is named as it was sent', async () => {
     const message = async (body: string) => (await post('/api/edges', body)).json.error.message as string

@@ -375,7 +375,7 @@ describe('a batch', () => {
     ]
     const reply = await upsert('/api/slots', slots, 'room,day')
     expect(reply.status).toBe(400)
-    expect(reply.json.error.message).toContain('give the same of them in every row')
+    expect(reply.json.error.message).toContain('give the same key columns in every row')
     expect(await sql('select from slots')).toHaveLength(0)
   })
   test('what all rows leave to a default is the same in all of them', async () => {

@@ -82,16 +82,16 @@ function parametersOf(written: WrittenRequest): readonly LineParameter[] {
 }
 
 /**
- * Whether the query string also has arguments: in a GET of a function they are mixed with filters on its
- * rows.
+ * Reports whether the query string also has arguments: in a GET of a function they are mixed with filters on
+ * its rows.
  */
 export function takesArguments({ method, route }: Pick<WrittenRequest, 'method' | 'route'>): boolean {
   return route.kind === 'rpc' && method === 'GET'
 }
 
 /**
- * Whether a parameter is an argument. A parameter in filter notation is a filter. The function decides about
- * other names, but the result never depends on the value.
+ * Reports whether a parameter is an argument. A parameter in filter notation is a filter. The function
+ * decides about other names, but the result never depends on the value.
  */
 function isArgument(parameter: WrittenParameter): boolean {
   if (parameter.kind !== 'filter') return true

@@ -14,7 +14,7 @@ export interface Lists {
   functions(): FunctionList | null
   /** The allow-list of queries, or null if every query is accepted. */
   readonly approvals: Approvals | null
-  /** The texts of the lists in force; null where there is no list. */
+  /** The texts of the lists in force; null without a list. */
   texts(): { readonly queries: ListText | null; readonly functions: ListText | null }
   /** The number of request shapes recorded. */
   recorded(): number
@@ -27,7 +27,7 @@ export interface Lists {
 /** Where the allow-lists come from. */
 export interface ListsParts {
   /**
-   * The path in `rpc_allowlist_path`, or null if there is no list of functions. `queriesFile` is the path in
+   * The path in `rpc_allowlist_path`, or null without a list of functions. `queriesFile` is the path in
    * `allow_list_path`.
    */
   readonly functionsFile: string | null

@@ -28,7 +28,7 @@ export function assertNamesInText(statement: Statement, catalog: Catalog): void 
     },
     column: (column, _, scope) => assertColumn(column, scope, tableNamed),
     call(call) {
-      // Whether a function is allowed is up to the list of functions.
+      // The list of functions is checked separately.
       if (call.kind === 'function') callableName(call, catalog, () => true)
     },
   })

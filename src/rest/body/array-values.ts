@@ -70,7 +70,7 @@ function elementFormOf(type: DataType): ElementForm {
   return kind === 'composite' ? 'composite' : 'plain'
 }
 
-/** Whether this is the type of the hstore extension. It has a cast to JSON but none from JSON. */
+/** Reports whether this is the type of the hstore extension. It has a cast to JSON but none from JSON. */
 function isHstore(type: DataType): boolean {
   const { kind, name } = baseOf(type)
   return kind === 'base' && name === 'hstore'

@@ -185,7 +185,7 @@ function withoutEscapes(text: string): string {
   return text.replace(/["\\]/g, '')
 }
 
-/** Whether the message names the type or its element type. */
+/** Reports whether the message names the type or its element type. */
 function isNamed({ type, typeText }: Meant, { frame }: Quotes): boolean {
   const name = typeText.replace(/\[\]|\(.*\)/g, '')
   return frame.includes(`${name}: `) || frame.endsWith(` ${name}`) || frame.includes(` ${baseOf(type).name}: `)

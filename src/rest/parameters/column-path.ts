@@ -13,7 +13,7 @@ export interface ColumnPath {
 interface Step {
   readonly operator: '->' | '->>'
   readonly key: string
-  /** Whether the key is an array index. A quoted key is an object key even if it looks like an index. */
+  /** True if the key is an array index. A quoted key is an object key even if it looks like an index. */
   readonly index: boolean
 }
 

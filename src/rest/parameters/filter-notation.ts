@@ -145,7 +145,7 @@ function splitOperator(text: string): Written | null {
 
 /**
  * The position of the dot before the first part of `column.operator.value` that is an operator, or `not`
- * before an operator; −1 if there is none.
+ * before an operator; otherwise −1.
  */
 function operatorDot(item: string): number {
   let at = 0
@@ -194,7 +194,7 @@ function opensQuote(text: string, at: number): boolean {
 }
 
 /**
- * The position of the quote that closes the one at `at`, or −1 if there is none. A backslash escapes the next
+ * The position of the quote that closes the one at `at`; otherwise −1. A backslash escapes the next
  * character.
  */
 function closingQuote(text: string, at: number): number {
@@ -205,7 +205,7 @@ function closingQuote(text: string, at: number): number {
   return -1
 }
 
-/** Whether a text is enclosed in parentheses. */
+/** Reports whether a text is enclosed in parentheses. */
 export function isParenthesised(text: string): boolean {
   return text.length >= 2 && text.startsWith('(') && text.endsWith(')')
 }
@@ -219,7 +219,7 @@ function unquote(text: string): string {
 }
 
 /**
- * Whether a flag such as `is_null` is set. A flag without a value is set.
+ * Reports whether a flag such as `is_null` is set. A flag without a value is set.
  * @throws {GatewayError} `PARSE_ERROR` for a value other than true or false.
  */
 export function isFlagSet(test: Test): boolean {

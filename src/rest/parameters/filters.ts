@@ -83,7 +83,7 @@ function operandOf(test: Test, maxInValues: number): string {
 const PATTERNS: ReadonlySet<Operator> = new Set<Operator>(['like', 'ilike', 'not_like', 'not_ilike'])
 
 /**
- * Builds the expression of all conditions, or null if there are none. `alias` is the alias of the filtered
+ * Builds the expression of all conditions; otherwise null. `alias` is the alias of the filtered
  * table, or null if names are unambiguous.
  */
 export function buildFilter(conditions: readonly Condition[], alias: string | null): Expression | null {

@@ -41,7 +41,7 @@ const OPERATORS: ReadonlyMap<string, Operator> = new Map(
   Object.keys(OPERANDS).map(name => [name, name as Operator] as const),
 )
 
-/** The operator with this name, or undefined if there is none. */
+/** The operator with this name; otherwise undefined. */
 export function operatorNamed(name: string): Operator | undefined {
   return OPERATORS.get(name)
 }

@@ -53,7 +53,7 @@ export function limitOf(limit: number, rows: number, values: Values): Limit {
   return isPlanned ? rows : values.add(String(rows))
 }
 
-/** The operand of LIMIT as an expression, or null if there is no limit. */
+/** The operand of LIMIT as an expression, or null without a limit. */
 export function limitCount(limit: Limit | null): Count | null {
   return typeof limit === 'number' ? integer(String(limit)) : limit
 }

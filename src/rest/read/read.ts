@@ -24,7 +24,7 @@ import { childRelation, pagingOf } from './tree.ts'
 export interface ReadDoorParts {
   readonly limits: ReadLimits
   readonly cursors: CursorCodec
-  /** Whether only the operator can use `_explain`, so that estimates and counts can be shown. */
+  /** True if only the operator can use `_explain`, so that estimates and counts can be shown. */
   readonly operatorExplains: boolean
 }
 

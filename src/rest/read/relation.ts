@@ -11,7 +11,7 @@ export interface RelationName {
   readonly relation: string
   /** The name of a constraint or key column after `!`, or null. */
   readonly hint: string | null
-  /** Whether the name has the prefix `nested:`. */
+  /** True if the name has the prefix `nested:`. */
   readonly nested: boolean
 }
 

@@ -27,7 +27,7 @@ export interface CallArguments {
   readonly structure: string
   /** The types chosen for polymorphic arguments. */
   readonly types: ChosenTypes
-  /** Whether the statement passes the arguments by name. */
+  /** True if the statement passes the arguments by name. */
   readonly byName: boolean
   readonly from:
     | { readonly kind: 'nothing' }
@@ -94,7 +94,7 @@ export function buildArguments({ types, byName, from }: CallArguments): BuiltArg
   }
 }
 
-/** The types of polymorphic arguments, or null if there are none. */
+/** The types of polymorphic arguments; otherwise null. */
 type ChosenTypes = ReadonlyMap<ResolvedArgument, TypeName> | null
 
 function chosenTypes({ function: of, arguments: args }: Resolved, name: string): ChosenTypes {
@@ -124,7 +124,7 @@ export interface Slot {
   readonly key: string
   readonly argument: ResolvedArgument
   readonly values: readonly BodyValue[]
-  /** Whether the values are the elements of an array that is the argument. */
+  /** True if the values are the elements of an array that is the argument. */
   readonly list: boolean
   /**
    * The text form of an argument whose JSON PostgreSQL cannot read as the right array; null for all others.

@@ -36,7 +36,7 @@ export function fitOf(type: DataType, value: GivenValue): Fit {
   return type.kind === 'domain' && fit > POSSIBLE ? fit - 0.5 : fit
 }
 
-/** Whether an integer has more digits than the type can hold. */
+/** Reports whether an integer has more digits than the type can hold. */
 export function isTooLarge(type: DataType, { type: json, bytes }: BodyValue): boolean {
   if (json !== 'integer') return false
   switch (baseOf(type).name) {
@@ -55,7 +55,7 @@ export function fitOfElement(type: DataType, value: GivenValue): Fit {
   return type.of === null ? POSSIBLE : fitOf(type.of, value)
 }
 
-/** Whether the type is an array type or accepts an array. */
+/** Reports whether the type is an array type or accepts an array. */
 export function takesArray(type: DataType): boolean {
   return baseOf(type).kind === 'array' || isPolymorphicArray(type)
 }

@@ -39,7 +39,7 @@ export function callName(of: DatabaseFunction, { qualified }: Pick<NameRules, 'q
   return qualified ? `${of.schema}.${of.name}` : of.resource
 }
 
-/** Whether the allow-list permits calls of a function. */
+/** Reports whether the allow-list permits calls of a function. */
 export function isAllowed(of: DatabaseFunction, { allowed }: Pick<NameRules, 'allowed'>): boolean {
   return allowed?.has(of) ?? true
 }

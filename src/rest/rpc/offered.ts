@@ -8,12 +8,12 @@ import type { DatabaseFunction } from '../../catalog/model.ts'
 import { isAllowed, type NameRules } from './names.ts'
 import { isUntold } from './polymorphic.ts'
 
-/** Whether a function is described to the caller. */
+/** Reports whether a function is described to the caller. */
 export function isOffered(of: DatabaseFunction, view: View, rules: Pick<NameRules, 'allowed'>): boolean {
   return isAllowed(of, rules) && of.executable && takesJson(of) && canSeeResult(of, view)
 }
 
-/** Whether a call can pass every required argument as JSON and the result has known columns. */
+/** Reports whether a call can pass every required argument as JSON and the result has known columns. */
 function takesJson({ inputs, result }: DatabaseFunction): boolean {
   return result.kind !== 'record' && !inputs.some(({ type, required }) => required && isUntold(type))
 }

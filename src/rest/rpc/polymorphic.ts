@@ -17,7 +17,7 @@ type Family = 'any' | 'compatible'
 
 interface Polymorphic {
   readonly family: Family
-  /** Whether the argument is a value of the family's type, an array of it, or either. */
+  /** The accepted values: a value of the family's type, an array of it, or either. */
   readonly takes: 'any' | 'array' | 'scalar'
 }
 
@@ -31,24 +31,24 @@ const POLYMORPHIC: ReadonlyMap<string, Polymorphic> = new Map([
 ])
 
 /**
- * Whether a pseudo-type has JSON values. `anyenum` and `anyrange` do not, because JSON does not determine
- * their type.
+ * Reports whether a pseudo-type has JSON values. `anyenum` and `anyrange` do not, because JSON does not
+ * determine their type.
  */
 export function isPolymorphic(type: DataType): boolean {
   return polymorphicOf(type) !== undefined
 }
 
-/** Whether this is a pseudo-type for which a call cannot give a value. */
+/** Reports whether this is a pseudo-type for which a call cannot give a value. */
 export function isUntold(type: DataType): boolean {
   return type.kind === 'pseudo' && !isPolymorphic(type)
 }
 
-/** Whether this is a polymorphic array type. */
+/** Reports whether this is a polymorphic array type. */
 export function isPolymorphicArray(type: DataType): boolean {
   return polymorphicOf(type)?.takes === 'array'
 }
 
-/** Whether this polymorphic type accepts a value that is not an array. */
+/** Reports whether this polymorphic type accepts a value that is not an array. */
 export function isPolymorphicScalar(type: DataType): boolean {
   const takes = polymorphicOf(type)?.takes
   return takes === 'any' || takes === 'scalar'
@@ -63,7 +63,7 @@ export interface PolymorphicArgument {
   readonly type: DataType
   /** The values; several for the elements of a variadic argument. */
   readonly values: readonly GivenValue[]
-  /** Whether the values are elements of the array type `type`. */
+  /** True if the values are elements of the array type `type`. */
   readonly elements: boolean
 }
 
@@ -87,7 +87,7 @@ export function choosePolymorphic(args: readonly PolymorphicArgument[]): readonl
   })
 }
 
-/** A chosen type; `MISFIT` if there is none. */
+/** A chosen type; otherwise `MISFIT`. */
 interface Chosen {
   readonly name: string
   readonly array: boolean

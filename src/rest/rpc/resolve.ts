@@ -82,7 +82,7 @@ function suitsVariadic(of: DatabaseFunction, args: readonly ResolvedArgument[]):
     : args.length === of.inputs.length
 }
 
-/** Whether a call of a variadic function omits the variadic array. */
+/** Reports whether a call of a variadic function omits the variadic array. */
 export function leavesVariadic(of: DatabaseFunction, args: readonly Pick<ResolvedArgument, 'input'>[]): boolean {
   return of.variadic && args.at(-1)?.input.mode !== 'variadic'
 }

@@ -15,14 +15,14 @@ export function aboutFunction(name: string, format: 'text' | 'binary'): string {
   return latin1Of(`,"function":${JSON.stringify(name)},"result_format":"${format}"`)
 }
 
-/** What the response to a call is made of. */
+/** The parts of the response to a call. */
 export interface CallOutcome {
   /** The result of `aboutFunction`. */
   readonly about: string
   readonly set: boolean
   readonly form: CallForm
   readonly called: CallResult
-  /** Whether the call changed nothing, so the response has the headers of a read. */
+  /** True if the call changed nothing, so the response has the headers of a read. */
   readonly read: boolean
 }
 

@@ -7,23 +7,20 @@ function grouped(json: string, keySetsMax = 100) {
   return batches(body, keySetsMax).map(({ columns, bytes, positions }) => [columns, bytes.toString(), positions])
 }
 
-test(
-  'rows with the same keys are one batch, in whatever order the keys stand, and batches come as they ' + 'first appear',
-  () => {
-    expect(grouped('[{"b":1,"a":2}, {"c":3},{"a":4,"b":5} ,{}, {"c":6}]')).toEqual([
-      [['a', 'b'], '[{"b":1,"a":2},{"a":4,"b":5}]', [0, 2]],
-      [['c'], '[{"c":3},{"c":6}]', [1, 4]],
-      [[], '[{}]', [3]],
-    ])
-  },
-)
+test('rows with the same keys in any order are one batch, and batches are in order of appearance', () => {
+  expect(grouped('[{"b":1,"a":2}, {"c":3},{"a":4,"b":5} ,{}, {"c":6}]')).toEqual([
+    [['a', 'b'], '[{"b":1,"a":2},{"a":4,"b":5}]', [0, 2]],
+    [['c'], '[{"c":3},{"c":6}]', [1, 4]],
+    [[], '[{}]', [3]],
+  ])
+})
 
-test('a body of one key set is passed on as it is', () => {
+test('a body with one key set is passed on unchanged', () => {
   expect(grouped(' [ {"a":1} , {"a":2}] ')).toEqual([[['a'], '[ {"a":1} , {"a":2}]', [0, 1]]])
   expect(grouped('[]')).toEqual([])
 })
 
-test('of rows with one key the first in the body remains', () => {
+test('only the first of several rows with the same key remains', () => {
   const body = parseJsonBody(Buffer.from('[{"a":1},{"a":2,"b":1},{"a":2},{"b":3},{"a":1,"b":3}]'), 100) as JsonArray
   const found = batches(body, 100)
   const left = withoutRepeated(found, ['1', '2', '2', undefined, '1'], body)
@@ -34,12 +31,12 @@ test('of rows with one key the first in the body remains', () => {
   ])
 })
 
-test('more key sets than allowed → 413', () => {
+test('more key sets than allowed are rejected with 413', () => {
   expect(grouped('[{"a":1},{"b":1},{"a":2}]', 2)).toHaveLength(2)
   expect(() => grouped('[{"a":1},{"b":1},{"c":2}]', 2)).toThrow('more than 2 different sets of columns')
 })
 
-test('answers come in the order of the body; rows that are left out leave no gap', () => {
+test('rows are returned in the order of the body, and omitted rows leave no gap', () => {
   const body = parseJsonBody(Buffer.from('[{"a":1},{"b":1},{"a":2},{"b":2},{"a":3}]'), 100) as JsonArray
   const found = batches(body, 100)
   expect(

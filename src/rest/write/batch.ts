@@ -1,22 +1,25 @@
-/** The rows of a body that is an array, grouped by the columns that they give. */
+/** Groups the rows of an array body by their columns. */
 import { GatewayError } from '../../errors.ts'
 import { bytesOf, type JsonArray, type JsonItem } from '../../json/json-body.ts'
 import { LIMIT_NAMES } from '../../statement-limits.ts'
 import { describeType } from './writing.ts'
 
-/** The rows of one key set. */
+/** The rows with one set of keys. */
 export interface Batch {
-  /** Sorted. */
+  /** The column names, sorted. */
   readonly columns: readonly string[]
   /** A JSON array of these rows. */
   readonly bytes: Buffer
-  /** Where each of them stands in the body, counted from 0. */
+  /** The positions of the rows in the body, starting at 0. */
   readonly positions: readonly number[]
 }
 
 /**
- * Groups the rows by key set, in the order in which the sets appear. A missing key takes the column's default, and only a statement that does not name the
- * column can make it do so: each set becomes one statement (decision 0009).
+ * Groups the rows by key set, in the order in which the sets appear. A missing key means the column's
+ * default, which PostgreSQL applies only if the statement does not name the column, so each set becomes a
+ * statement (decision 0009).
+ * @throws {GatewayError} `PARSE_ERROR` for an item that is not an object, `PAYLOAD_TOO_LARGE` for too many
+ * key sets.
  */
 export function batches(body: JsonArray, keySetsMax: number): readonly Batch[] {
   const { items } = body
@@ -30,7 +33,7 @@ export function batches(body: JsonArray, keySetsMax: number): readonly Batch[] {
           'every item must be an object with the columns of a row',
       )
     }
-    // Neighbours with the same keys in the same order share one list.
+    // Consecutive rows with the same keys in the same order share one list.
     const group: Group = last?.keys === keys ? last.group : groupOf(keys, groups, keySetsMax)
     group.positions.push(position)
     last = { keys, group }
@@ -49,7 +52,7 @@ interface Group {
 
 function groupOf(keys: readonly string[], groups: Map<string, Group>, keySetsMax: number): Group {
   const columns = [...keys].sort()
-  // No key has a NUL in it (json-scanner).
+  // Keys never contain NUL (json-scanner).
   const name = columns.join('\0')
   const known = groups.get(name)
   if (known !== undefined) return known
@@ -81,8 +84,9 @@ function bytesAt(positions: readonly number[], body: JsonArray): Buffer {
 }
 
 /**
- * Puts what was answered for each batch into the order of the body. A batch that answers fewer rows than it has left some of them out: `places` says which
- * of its rows an answered one is, and where it does not, they count as the first ones.
+ * Sorts the returned rows of all batches into the order of the body. If a batch returns fewer rows than it
+ * has, `places` gives the index of each returned row in the batch. If it returns null, they are treated as
+ * the first rows of the batch.
  */
 export function inOrder<T>(
   found: readonly Batch[],
@@ -100,7 +104,7 @@ export function inOrder<T>(
   return placed.sort((a, b) => a.position - b.position).map(({ row }) => row)
 }
 
-/** Leaves out the rows whose key an earlier row of the body has. `keys`: by position in the body. */
+/** Omits the rows whose key equals that of an earlier row. `keys` are indexed by position in the body. */
 export function withoutRepeated(
   found: readonly Batch[],
   keys: readonly (string | undefined)[],
@@ -120,8 +124,9 @@ export function withoutRepeated(
 }
 
 /**
- * The columns of the target that the rows give. What they leave out is the same default for all; where only some of them leave it out, nobody can tell from
- * the body which rows have the same key.
+ * The columns of the conflict target that the rows contain. Columns missing from every row have the same
+ * default. If only some rows omit one, the body does not show which rows have the same key.
+ * @throws {GatewayError} `PARSE_ERROR` if rows contain different columns of the target.
  */
 export function givenOf(target: readonly string[], found: readonly Batch[]): readonly string[] {
   const givenBy = ({ columns }: Batch) => target.filter(name => columns.includes(name))
@@ -130,7 +135,8 @@ export function givenOf(target: readonly string[], found: readonly Batch[]): rea
   if (sets.every(given => isSame(given, first))) return first
   throw new GatewayError(
     'PARSE_ERROR',
-    `the rows give different columns of the key ${target.join(',')}; in one upsert give the same of them in every row`,
+    `the rows have different columns of the key ${target.join(',')}; ` +
+      'give the same key columns in every row of an upsert',
   )
 }
 

@@ -1,4 +1,7 @@
-/** PATCH and DELETE, of the row that the path names or of those that the filters match (docs/reference/writing.md#many-rows-at-once). */
+/**
+ * PATCH and DELETE of the row in the path or of all rows that match the filters
+ * (docs/reference/writing.md#many-rows-at-once).
+ */
 import type { Answer } from '../../exchange.ts'
 import type { JsonObject } from '../../json/json-body.ts'
 import type { WriteResult } from '../../run/run.ts'
@@ -24,6 +27,10 @@ import {
 
 type ChangeMethod = 'PATCH' | 'DELETE'
 
+/**
+ * Changes or deletes the row with this id.
+ * @throws {GatewayError} for an invalid id or body.
+ */
 export function changeOne(writing: Writing, method: ChangeMethod, id: string): Asked | Promise<Asked> {
   const { table, wanted } = writing
   const values = new Values()
@@ -35,6 +42,10 @@ export function changeOne(writing: Writing, method: ChangeMethod, id: string): A
   })
 }
 
+/**
+ * Changes or deletes all rows that match the filters.
+ * @throws {GatewayError} for invalid filters or an invalid body.
+ */
 export function changeMany(writing: Writing, method: ChangeMethod, limits: FilterLimits): Asked | Promise<Asked> {
   const { written, table, wanted } = writing
   const values = new Values()
@@ -49,7 +60,7 @@ interface Chosen {
   readonly values: Values
 }
 
-/** `isAnswered`: whether rows were asked for. */
+/** Builds the response; `isAnswered` is whether rows were requested. */
 type Respond = (written: WriteResult, isAnswered: boolean) => Answer
 
 function change(writing: Writing, method: ChangeMethod, chosen: Chosen, respond: Respond): Asked | Promise<Asked> {
@@ -88,7 +99,7 @@ function asWrite(
   }
 }
 
-/** A PATCH body: an object with at least one column (docs/reference/writing.md#change). */
+/** The body of a PATCH: an object with at least one column (docs/reference/writing.md#change). */
 function changesIn(writing: Writing): JsonObject {
   const body = readJsonBody(writing.incoming, REFUSED_ITEMS_MAX, columnKeys(writing))
   if (body.kind === 'object' && body.members.length > 0) return body

@@ -1,4 +1,7 @@
-/** `POST /api/{table}`: one row or a batch, created (docs/reference/writing.md#create) or upserted (docs/reference/writing.md#upsert). */
+/**
+ * `POST /api/{table}`: inserts (docs/reference/writing.md#create) or upserts
+ * (docs/reference/writing.md#upsert) one row or a batch.
+ */
 import { allows, type Columns } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { JsonArray, JsonBody, JsonObject } from '../../json/json-body.ts'
@@ -12,6 +15,10 @@ import { type Batch, batches, givenOf, inOrder, withoutRepeated } from './batch.
 import { type BodyTree, type InsertTree, parseReturning, type Upsert } from './request.ts'
 import { answerable, describeBody, explaining, finished, refusedBody, resultOf, type Writing } from './writing.ts'
 
+/**
+ * Inserts or upserts the rows of a body.
+ * @throws {GatewayError} `PARSE_ERROR` for a body that is neither an object nor an array.
+ */
 export function create(writing: Writing, body: JsonBody, upsert: Upsert | null, keySetsMax: number): Asked {
   switch (body.kind) {
     case 'object':
@@ -23,14 +30,14 @@ export function create(writing: Writing, body: JsonBody, upsert: Upsert | null, 
   }
 }
 
-/** The rows of a body, or of some of its items, that have exactly these columns, which are sorted. */
+/** Rows of a body that have exactly these columns, which are sorted. */
 interface Inserted {
   readonly columns: readonly string[]
   readonly bytes: Buffer
   readonly rows: 'one' | 'many'
 }
 
-/** `key`: columns whose values are answered beside the row. */
+/** The statement that inserts rows. The values of the columns in `key` are returned after each row. */
 function insertion(
   writing: Writing,
   { columns, bytes, rows }: Inserted,
@@ -49,7 +56,7 @@ function createOne(writing: Writing, body: JsonObject, upsert: Upsert | null): A
   const { table, wanted } = writing
   const columns = body.members.map(({ key }) => key).sort()
   const answered = answerable(writing, columns)
-  // The address of a row tells its key.
+  // The `Location` of a row reveals its key, so the key must be readable.
   const hasKey = table.primaryKey.length > 0 && table.primaryKey.every(name => allows(answered, name))
   const minimal = isMinimal(writing) || isNothing(answered)
   const write = (key: readonly string[]): Asked & { readonly runs: 'write' } => ({
@@ -61,7 +68,8 @@ function createOne(writing: Writing, body: JsonObject, upsert: Upsert | null): A
     },
     explain: explaining(writing, body),
   })
-  // Who may write and not read the key gets no address of the row, but gets it written. Nothing of the first try is left.
+  // A caller who can write but not read the key gets the row inserted without a `Location`. The first attempt
+  // is rolled back.
   const isForMore = hasKey && (minimal || wanted.returning !== undefined)
   if (!isForMore) return write(hasKey ? table.primaryKey : NO_KEY)
   return {
@@ -75,14 +83,14 @@ function createOne(writing: Writing, body: JsonObject, upsert: Upsert | null): A
 
 const NO_KEY: readonly string[] = []
 
-/** The rows of an array: a statement for each set of columns, all in one transaction. */
+/** Inserts the rows of an array: one statement for each set of columns, all in one transaction. */
 class BatchCreation {
   readonly #writing: Writing
   readonly #body: JsonArray
   readonly #upsert: Upsert | null
   readonly #minimal: boolean
   readonly #found: readonly Batch[]
-  /** The columns by which rows of several statements are compared; none where nothing depends on it. */
+  /** The columns that identify equal rows across statements; empty if equal rows make no difference. */
   readonly #target: readonly string[]
 
   constructor(writing: Writing, body: JsonArray, upsert: Upsert | null, keySetsMax: number) {
@@ -93,8 +101,8 @@ class BatchCreation {
     this.#upsert = upsert
     this.#minimal = isMinimal(writing) || silent
     this.#found = found
-    // Of rows with one key the first in the body counts, whichever statement it is in. Rows that are there already are left out of the answer; the key tells
-    // which remain.
+    // The first of several rows with the same key applies, whichever statement it is in. Existing rows are
+    // missing from the response, and the key shows which rows remain.
     this.#target = upsert?.existing === 'ignore' && found.length > 1 ? upsert.target : NO_KEY
   }
 
@@ -122,7 +130,10 @@ class BatchCreation {
     return { tree: { kind, table, columns, value }, values }
   }
 
-  /** By position in the body: the key that its row gives, as PostgreSQL prints it; nothing for a row that gives none or NULL, which equals no other. */
+  /**
+   * The keys of the rows as PostgreSQL prints them, by position in the body. Undefined for a row without a
+   * key or with NULL in it, because such a row equals no other.
+   */
   #keysIn(results: readonly (readonly Row[])[], giving: readonly Batch[]): readonly (string | undefined)[] {
     const keys: (string | undefined)[] = []
     for (const [index, batch] of giving.entries()) {
@@ -138,7 +149,7 @@ class BatchCreation {
       runs: 'write',
       parts: statements,
       respond: written => this.#answer(found, written, keys),
-      // In one statement PostgreSQL notices it, and does not say which row it speaks of.
+      // PostgreSQL detects equal keys within one statement but does not report the row.
       failed: error => {
         const raise = () => {
           throw error
@@ -162,7 +173,7 @@ class BatchCreation {
       const key = this.#minimal ? NO_KEY : this.#keyOf(batch)
       yield insertion(this.#writing, { ...batch, rows: 'many' }, upsert, key)
     }
-    // What else is asked of an empty array is judged as for any other: the columns to return and those of the key.
+    // An empty array is checked like any other: the columns to return and those of the key.
     const none: Inserted = { columns: [], bytes: NO_ROW, rows: 'one' }
     if (found.length === 0) yield insertion(this.#writing, none, upsert && { ...upsert, existing: 'ignore' }, NO_KEY)
   }
@@ -178,7 +189,10 @@ class BatchCreation {
     return finished(this.#writing, written[0], answer)
   }
 
-  /** An upsert takes each key once; what is left alone is left alone twice as well. Rows that leave the whole key to its defaults are new ones, whatever they are. */
+  /**
+   * Rejects an upsert with several rows of the same key. For `ignore` repeated rows are harmless. Rows that
+   * use the defaults of the whole key are always new.
+   */
   #refuseRepeated(found: readonly Batch[], otherwise: () => Asked): Asked {
     const given = this.#upsert?.existing === 'update' ? givenOf(this.#upsert.target, found) : NO_KEY
     if (given.length === 0) return otherwise()
@@ -190,7 +204,7 @@ class BatchCreation {
         if (repeated === undefined) return otherwise()
         throw new GatewayError(
           'PARSE_ERROR',
-          `the batch has several rows with ${String(repeated[0])}; an upsert takes each key once`,
+          `the batch has several rows with ${String(repeated[0])}; a key can appear only once in an upsert`,
         )
       },
     }
@@ -203,7 +217,10 @@ function keyText(given: readonly string[], values: Row): string {
   return JSON.stringify([given, values.map(String)])
 }
 
-/** Which rows of a batch were answered: they come in its order, each with its key behind the row and `created`. Null: nobody can tell. */
+/**
+ * The positions in a batch of the returned rows, which are in its order, each followed by `created` and its
+ * key. Null if they cannot be determined.
+ */
 function placesOf(
   answered: readonly Row[],
   { positions, columns }: Batch,
@@ -223,12 +240,15 @@ function placesOf(
   return places
 }
 
-/** "Cardinality violation" (PostgreSQL manual, appendix A): a row would be changed twice; also a subquery of a trigger that has several rows. */
+/**
+ * Reports whether this is a cardinality violation (PostgreSQL manual, appendix A): the statement would change
+ * a row twice, or a subquery of a trigger returned several rows.
+ */
 function isCardinality(error: unknown): boolean {
   return sqlstateOf(error) === '21000'
 }
 
-/** The list of columns is the more exact wish. */
+/** Reports whether the response has no rows. A list of columns takes precedence over `return=minimal`. */
 function isMinimal({ wanted }: Writing): boolean {
   return wanted.returned === 'minimal' && wanted.returning === undefined
 }
@@ -237,7 +257,7 @@ function isNothing(answered: Columns): boolean {
   return answered !== 'any' && answered.size === 0
 }
 
-/** `at`: the column that says `t` for a row that was created. */
+/** Reports whether a row was created; column `at` is `t` for such a row. */
 function hasCreated(rows: WriteResult['rows'], at: number): boolean {
   return rows.some(row => row[at]?.toString() === 't')
 }

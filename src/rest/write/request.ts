@@ -1,4 +1,4 @@
-/** A write request, parsed: query string and headers, and the trees of the statements that its body makes of it. */
+/** Parses a write request: query string, headers, and the trees of the statements for its body. */
 import type { Columns } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -17,70 +17,79 @@ interface OfTable {
   readonly table: Table
 }
 
-/** Of the columns that a body gives, sorted: the body. */
+/** A body and the columns it contains, sorted. */
 interface OfBody extends OfTable {
   readonly columns: readonly string[]
   readonly value: Parameter
 }
 
 interface Answering {
-  /** None: the rows are not answered. */
+  /** The returned columns; empty if no rows are returned. */
   readonly returning: readonly Selected[]
 }
 
+/** The tree of an insert or upsert. */
 export interface InsertTree extends OfBody, Answering {
   readonly kind: 'insert'
   readonly rows: 'one' | 'many'
   readonly upsert: Upsert | null
-  /** Columns whose values are answered beside the row. */
+  /** The columns whose values are returned after each row. */
   readonly key: readonly string[]
 }
 
+/** The tree of an update. */
 export interface SetTree extends OfBody, Answering {
   readonly kind: 'set'
   readonly target: Target
 }
 
+/** The tree of a delete. */
 export interface DeleteTree extends OfTable, Answering {
   readonly kind: 'delete'
   readonly target: Target
 }
 
-/** The rows that are written. */
+/** The rows to write. */
 export type Target =
   | { readonly kind: 'row'; readonly id: readonly Parameter[] }
-  /** At least one condition, and how many rows may be written at most. */
+  /** The rows that match at least one condition, and the limit on their number. */
   | { readonly kind: 'rows'; readonly filter: readonly Condition[]; readonly rowsMax: Parameter }
 
-/** What is asked about the rows of a body: the values of their keys; a key that several of them have. */
+/** A query about the rows of a body: the values of their keys, or a key that several rows have. */
 export interface BodyTree extends OfBody {
   readonly kind: 'keys' | 'repeated'
 }
 
+/** The tree of a write or of a query about its body. */
 export type WriteTree = InsertTree | SetTree | DeleteTree | BodyTree
 
-/** What a write is asked to answer. */
+/** The rows that the response to a write contains, as requested. */
 export interface Wanted {
-  /** The text of `returning`; undefined when nothing was said. */
+  /** The text of `returning`, or undefined if it was not given. */
   readonly returning: string | undefined
   readonly returned: 'minimal' | 'representation' | null
 }
 
+/** How to upsert. */
 export interface Upsert {
   readonly target: readonly string[]
-  /** `ignore`: existing rows stay as they are. */
+  /** What happens to existing rows; `ignore` keeps them. */
   readonly existing: 'update' | 'ignore'
 }
 
-/** `Prefer: return=minimal` and `returning` contradict each other; the list of columns is the more exact wish. */
+/**
+ * Parses what to return. If `Prefer: return=minimal` and `returning` contradict each other, `returning` takes
+ * precedence.
+ */
 export function parseWanted(written: WrittenRequest): Wanted {
   const { named } = sortOut(parametersIn(written), WRITE_PARAMETERS)
   return { returning: named.get('returning'), returned: written.headers.prefer.returned }
 }
 
 /**
- * What to return; none where nothing is to be answered. `fallback`: what a request that says nothing gets. `answerable`: what may be answered at all,
- * which `*` means.
+ * The columns to return; empty if no rows are returned. `fallback` applies if the request does not say.
+ * `answerable` are the columns that can be returned, which is what `*` means.
+ * @throws {GatewayError} `PARSE_ERROR` for a malformed list.
  */
 export function parseReturning(
   wanted: Wanted,
@@ -96,26 +105,32 @@ export function parseReturning(
   return rows ? [{ kind: 'star' }] : []
 }
 
-/** Requests about one row, and creations, take nothing else. */
+/**
+ * Rejects parameters other than `returning`, for requests that do not accept filters.
+ * @throws {GatewayError} `PARSE_ERROR`.
+ */
 export function refuseOthers({ parameters }: WrittenRequest, what: string): void {
   const other = parameters.find(({ name }) => name !== 'returning')
   if (other === undefined) return
   const near = nearest(other.name, ['returning'])
-  const hint = near === null ? `${what} takes only returning` : `did you mean "${near}"?`
-  throw new GatewayError('PARSE_ERROR', `${what} takes no parameter "${shorten(other.name)}"; ${hint}`)
+  const hint = near === null ? `it accepts only returning` : `did you mean "${near}"?`
+  throw new GatewayError('PARSE_ERROR', `${what} does not accept the parameter "${shorten(other.name)}"; ${hint}`)
 }
 
 // ---- upsert ------------------------------------------------------------------------------------------------
 
-/** Null: a plain creation. */
+/**
+ * Parses the upsert headers; null for a plain insert.
+ * @throws {GatewayError} `PARSE_ERROR` for an invalid mode or a missing conflict target.
+ */
 export function parseUpsert({ headers }: WrittenRequest, table: Table): Upsert | null {
   const { upsert: mode, target } = headers
   if (mode === undefined || mode === 'false') {
     if (target === undefined) return null
-    throw new GatewayError('PARSE_ERROR', 'X-On-Conflict says on what an upsert looks; send X-Upsert: true with it')
+    throw new GatewayError('PARSE_ERROR', 'X-On-Conflict applies only to an upsert; send X-Upsert: true with it')
   }
   if (mode !== 'true' && mode !== 'ignore') {
-    throw new GatewayError('PARSE_ERROR', `X-Upsert "${shorten(mode)}" is none of true, ignore, false`)
+    throw new GatewayError('PARSE_ERROR', `X-Upsert "${shorten(mode)}" is not valid; use true, ignore or false`)
   }
   const names = target === undefined ? table.primaryKey : parseNameList(target, 'X-On-Conflict')
   if (names.length === 0) {
@@ -129,10 +144,13 @@ export function parseUpsert({ headers }: WrittenRequest, table: Table): Upsert |
 
 // ---- bulk --------------------------------------------------------------------------------------------------
 
-/** Rows that one filtered write may change unless `X-Max-Affected` says otherwise. */
+/** Limit on the rows that one filtered write changes unless `X-Max-Affected` sets another. */
 const MAX_AFFECTED = 1_000
 
-/** Parameters of lists that a bulk write has no use for: silently left out, they would widen it. */
+/**
+ * Parameters of lists that a filtered write rejects; ignoring them would make it change more rows than
+ * intended.
+ */
 const LIST_ONLY: ReadonlySet<string> = new Set([
   'sort',
   'limit',
@@ -146,6 +164,10 @@ const LIST_ONLY: ReadonlySet<string> = new Set([
   'search_columns',
 ])
 
+/**
+ * Parses the target of a filtered write.
+ * @throws {GatewayError} `PARSE_ERROR` without a filter or with a parameter of lists.
+ */
 export function parseBulk(
   { parameters, headers }: WrittenRequest,
   table: Table,
@@ -157,7 +179,7 @@ export function parseBulk(
   if (misplaced !== undefined) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `a filtered write takes filters and returning, no "${misplaced.name}"; ` +
+      `a filtered write takes filters and returning, not "${misplaced.name}"; ` +
         'it changes every row that the filters match',
     )
   }
@@ -172,7 +194,10 @@ export function parseBulk(
   return { kind: 'rows', filter, rowsMax: values.add(String(parseRowsMax(headers.rowsMax))) }
 }
 
-/** How many rows a write may change that picks them by a condition. */
+/**
+ * Parses `X-Max-Affected`, the limit on the rows of a filtered write.
+ * @throws {GatewayError} `PARSE_ERROR` if it is not a whole number.
+ */
 export function parseRowsMax(text: string | undefined): number {
   return parseCount(text, 'X-Max-Affected') ?? MAX_AFFECTED
 }

@@ -1,4 +1,7 @@
-/** Builds the tree of a write: what a query-language text of the same meaning would become, but for its values, which are a body. */
+/**
+ * Builds the tree of a write, in the same form as the tree of a query-language text, except that the values
+ * are a body.
+ */
 import { toTypeName } from '../../access/types.ts'
 import type { Table } from '../../catalog/model.ts'
 import type { Add, Conflict, Del, Expression, Get, RecordColumn, Set as SetStatement } from '../../language/tree/ast.ts'
@@ -27,7 +30,10 @@ import type { BodyTree, DeleteTree, InsertTree, SetTree, Target, Upsert } from '
 /** The alias of the body. */
 const BODY = 'x'
 
-/** Rows from an array of objects, or one from an object, that all have exactly these keys. Without keys only the number of rows counts. */
+/**
+ * Inserts the rows of an array, or one row from an object. All have exactly the keys in `columns`; without
+ * keys only the number of rows matters.
+ */
 export function buildAdd({ table, columns, value, rows, upsert, returning }: InsertTree): Add {
   const record = recordSource(value, BODY, recordColumns(table, columns), rows)
   const defaults = rows === 'one' ? 'defaults' : value
@@ -41,7 +47,10 @@ export function buildAdd({ table, columns, value, rows, upsert, returning }: Ins
   })
 }
 
-/** Sets every given column but the target's; where nothing else was given, the target to what it is, so that the row is answered. */
+/**
+ * Updates every given column except those of the target. If there is no other column, it sets the target to
+ * its current value, so that the row is returned.
+ */
 function buildConflict({ target, existing }: Upsert, columns: readonly string[]): Conflict {
   if (existing === 'ignore') return conflict(target, null)
   const others = columns.filter(name => !target.includes(name))
@@ -53,8 +62,8 @@ function buildConflict({ target, existing }: Upsert, columns: readonly string[])
 }
 
 /**
- * Whether two rows of the body have the same key, which one statement would refuse, but a batch of several statements would not notice. A key
- * with a NULL equals no other.
+ * Selects a key that several rows of the body have, if any. One statement would reject such rows, but a batch
+ * of several statements would not detect them. A key with a NULL equals no other.
  */
 export function buildRepeated({ table, columns, value }: BodyTree): Get {
   const keys = columns.map(name => column(BODY, name))
@@ -67,13 +76,13 @@ export function buildRepeated({ table, columns, value }: BodyTree): Get {
   })
 }
 
-/** The key that each row of the body gives, in its order. */
+/** Selects the key of each row of the body, in its order. */
 export function buildKeys({ table, columns, value }: BodyTree): Get {
   const fields = columns.map(name => field(column(BODY, name)))
   return getFrom(recordSource(value, BODY, recordColumns(table, columns), 'many'), { fields })
 }
 
-/** The columns in `columns` from the body. */
+/** Updates the columns in `columns` to the values of the body. */
 export function buildSet({ table, columns, value, target, returning }: SetTree): SetStatement {
   return set({
     table,
@@ -85,17 +94,21 @@ export function buildSet({ table, columns, value, target, returning }: SetTree):
   })
 }
 
+/** Deletes the target rows. */
 export function buildDel({ table, target, returning }: DeleteTree): Del {
   return del({ table, alias: SELF, where: buildTarget(target, table), returning: buildFields(returning, null) })
 }
 
 function buildTarget(target: Target, table: Table): Expression {
   const where = target.kind === 'row' ? keyIs(table, SELF, target.id) : buildFilter(target.filter, SELF)
-  if (where === null) throw new Error('a write to all rows is refused before')
+  if (where === null) throw new Error('a write to all rows must be rejected earlier')
   return where
 }
 
-/** A key that is no column is left out: the check refuses it where it is written. */
+/**
+ * The record's columns. A key that is not a column is omitted; the access check rejects it where it is
+ * written.
+ */
 function recordColumns(table: Table, columns: readonly string[]): readonly RecordColumn[] {
   return columns.flatMap(name => {
     const known = table.columnByName.get(name)

@@ -1,4 +1,4 @@
-/** The door of writes (docs/reference/writing.md): create, upsert, change, delete, of one row or many. */
+/** Handles writes (docs/reference/writing.md): insert, upsert, update and delete, of one row or many. */
 import { assertAllowed } from '../../access/refusals.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -14,17 +14,24 @@ import { create } from './create.ts'
 import { parseUpsert, parseWanted, refuseOthers } from './request.ts'
 import { columnKeys, type Writing } from './writing.ts'
 
+/** Limits on writes. */
 export interface WriteLimits extends FilterLimits {
-  /** Rows in one batch; 0: no limit. */
+  /** Limit on the rows of one batch (`max_batch_rows`); 0 means no limit. */
   readonly maxBatchRows: number
-  /** Different sets of columns in one batch; 0: no limit. */
+  /** Limit on the different sets of columns in one batch (`max_batch_key_sets`); 0 means no limit. */
   readonly maxBatchKeySets: number
 }
 
+/** The methods that write. */
 export type WriteMethod = 'POST' | 'PATCH' | 'DELETE'
 
+/** The routes that can be written. */
 export type WriteRoute = DataRoute & { readonly kind: 'list' | 'one' }
 
+/**
+ * Turns a write request into its first step.
+ * @throws {GatewayError} for a request that is not permitted or invalid.
+ */
 export function askWrite(
   written: WrittenRequest,
   route: WriteRoute,
@@ -54,13 +61,17 @@ export function askWrite(
 
 const OPERATION = { POST: 'create', PATCH: 'update', DELETE: 'delete' } as const
 
-/** 0: no limit. */
+/** A limit of 0 means no limit. */
 function limitOf(max: number): number {
   return max === 0 ? Number.POSITIVE_INFINITY : max
 }
 
 function notWritable(table: Table, what: string, { kind }: WriteRoute): GatewayError {
-  return new GatewayError('METHOD_NOT_ALLOWED', `"${table.resource}" is a ${table.kind} that takes no ${what}`, {
-    headers: { Allow: methodsAt(kind, table).join(', ') },
-  })
+  return new GatewayError(
+    'METHOD_NOT_ALLOWED',
+    `"${table.resource}" is a ${table.kind} that does not support ${what}`,
+    {
+      headers: { Allow: methodsAt(kind, table).join(', ') },
+    },
+  )
 }

@@ -1,4 +1,4 @@
-/** What every step of a write works with. */
+/** What the steps of a write share. */
 import { unknownColumn } from '../../access/refusals.ts'
 import { type Columns, returnable, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
@@ -13,7 +13,7 @@ import { withTxid } from '../respond.ts'
 import { describeViolation } from '../violation.ts'
 import type { Wanted } from './request.ts'
 
-/** A write on its way. */
+/** A write in progress. */
 export interface Writing {
   readonly incoming: Incoming
   readonly view: View
@@ -22,12 +22,12 @@ export interface Writing {
   readonly wanted: Wanted
 }
 
-/** What a write of these columns may answer. */
+/** The columns that a write of `written` can return. */
 export function answerable({ view, table }: Writing, written: readonly string[]): Columns {
   return returnable(view.rights.of(table), written)
 }
 
-/** The keys of a row. Which of its columns the caller may write, the check says. */
+/** The accepted keys of a row. The access check decides which columns the caller can write. */
 export function columnKeys({ table, view }: Writing): KnownKeys {
   return {
     inItems: true,
@@ -38,24 +38,27 @@ export function columnKeys({ table, view }: Writing): KnownKeys {
   }
 }
 
-/** The answer, with the number of its transaction where it wrote something, and saying what of the preferences was done. */
+/** Adds the transaction number of a write and the applied preference to the response. */
 export function finished({ wanted }: Writing, written: WriteResult | undefined, answer: Answer): Answer {
   const numbered = withTxid(answer, written ?? null)
   const represented = wanted.returned === 'representation' && wanted.returning === undefined && answer.body !== null
   return represented ? withPreference(numbered, 'return=representation') : numbered
 }
 
+/** The result of a statement. */
 export function resultOf(written: WriteResult | undefined): WriteResult {
-  if (written === undefined) throw new Error('a statement has a result')
+  if (written === undefined) throw new Error('every statement must have a result')
   return written
 }
 
-/** Which column a value of the body did not fit, and what a constraint that was violated is about. */
+/**
+ * Returns a function that adds the column of a value in the body, or the violated constraint, to an error.
+ */
 export function explaining({ table, view }: Writing, body: JsonObject | JsonArray | null): (error: unknown) => unknown {
   return error => describeViolation(body === null ? error : nameRefusedColumn(error, table, body), view)
 }
 
-/** `empty`, `an array`, `a string`, `null`. */
+/** Describes a body for messages: `empty`, `an array`, `a string`, `null`. */
 export function describeBody(body: JsonBody): string {
   switch (body.kind) {
     case 'empty':
@@ -67,11 +70,13 @@ export function describeBody(body: JsonBody): string {
   }
 }
 
+/** Describes a JSON type with its article. */
 export function describeType(type: JsonType): string {
   if (type === 'null') return type
   return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
 }
 
+/** Creates the error for a body of the wrong form. */
 export function refusedBody(what: string, instead: string): GatewayError {
   return new GatewayError('PARSE_ERROR', `the body is ${what}; send ${instead}`)
 }
