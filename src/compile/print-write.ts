@@ -83,7 +83,7 @@ export function hiddenIn({ with: clause }: Get | Write): readonly HiddenWrite[] 
   )
 }
 
-// ---- what it did -------------------------------------------------------------------------------------------
+// ---- what it did ------------------------------------------------------------------------------------------
 
 /** The same write with three more columns at the end: what happened to the row (`Happened`), and it as JSON, after and before. Its literals may be others. */
 export function printCaptured(write: WriteStatement): WriteStatement {
@@ -167,7 +167,7 @@ function ownOf({ own }: WriteStatement): OwnWrite {
   return own
 }
 
-// ---- how many rows -----------------------------------------------------------------------------------------
+// ---- how many rows ----------------------------------------------------------------------------------------
 
 /** Nobody can send a value that reads like it. */
 export const TOO_MANY_ROWS: string = `${randomUUID()} `
@@ -182,7 +182,7 @@ function withRowsMax(parameters: CheckedQuery['parameters'], rowsMax: Parameter 
 
 const ROWS_MAX: ParameterUse = { typeName: 'bigint', type: null, subject: 'X-Max-Affected', list: false }
 
-// ---- created or not ----------------------------------------------------------------------------------------
+// ---- created or not ---------------------------------------------------------------------------------------
 
 /**
  * Whether an upsert created the row. Before 18 a table's rows tell by their system column: an update locks the row first, and the lock stays in

@@ -18,7 +18,7 @@ import { compileCall } from './rpc/tree.ts'
 import type { DeleteTree, SetTree } from './write/request.ts'
 import { buildAdd, buildDel, buildKeys, buildRepeated, buildSet } from './write/tree.ts'
 
-/** What a compiler needs. */
+/** The dependencies of a compiler. */
 export interface CompilerParts {
   readonly plans: PlanCache
   readonly searchLanguage: string

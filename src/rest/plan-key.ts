@@ -107,7 +107,7 @@ function printCall({ of, format, arguments: args, result }: CallTree): string {
   return `call ${of.resource}\0${of.identityArgs}\0${format}\0${args.structure}${printNames(typesIn(args))}${rows}`
 }
 
-// ---- parts -------------------------------------------------------------------------------------------------
+// ---- parts ------------------------------------------------------------------------------------------------
 
 function printNames(names: readonly string[]): string {
   let text = `\0${names.length}`

@@ -122,7 +122,7 @@ export function respondExplained(
   return { status: 200, headers: JSON_HEADERS.MISS, body }
 }
 
-// ---- writes ------------------------------------------------------------------------------------------------
+// ---- writes -----------------------------------------------------------------------------------------------
 
 const WRITE_HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
 
@@ -229,7 +229,7 @@ export function respondWrittenRows(status: 200 | 201, rows: readonly Row[], coun
   return { status, headers: WRITE_HEADERS, rows: count, body: joinRows(rows, rows.length, `],"count":${count}}`) }
 }
 
-// ---- streams -----------------------------------------------------------------------------------------------
+// ---- streams ----------------------------------------------------------------------------------------------
 
 /**
  * NDJSON, one line for each row. The first batch is awaited before the status is sent, so an error up to that

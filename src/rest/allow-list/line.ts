@@ -125,7 +125,7 @@ function named(name: string, value: string): LineParameter {
   return { kind: 'named', name, value }
 }
 
-// ---- text --------------------------------------------------------------------------------------------------
+// ---- text -------------------------------------------------------------------------------------------------
 
 /** Prints the path of a route with `{id}` for the id of a row. */
 export function printRoute(route: DataRoute): string {

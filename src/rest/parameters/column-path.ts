@@ -60,7 +60,7 @@ export function parseColumnPath(text: string): ColumnPath {
   if (!text.includes('->') && !text.includes('"')) return { column: text, steps: [] }
   const reader = new NameReader(text, 'column')
   const path = readColumnPath(reader, [])
-  if (!reader.done) reader.fail('goes on after the column', 'write column, column->key or column->>key')
+  if (!reader.done) reader.fail('has text after the column', 'write column, column->key or column->>key')
   return path
 }
 

@@ -2,7 +2,7 @@
  * The notation of `select`, `sort`, `expand` and `search_columns`: names separated by punctuation. A name
  * that contains punctuation is enclosed in double quotes.
  *
- * name = '"' { character | '""' } '"' | { character that is not one of the stops }
+ * name = '"' { character | '""' } '"' | { character except the stops }
  */
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
@@ -88,6 +88,6 @@ export function parseNameList(text: string, parameter: string): readonly string[
     if (names.has(name)) reader.fail(`has "${shorten(name)}" twice`)
     names.add(name)
   } while (reader.take(','))
-  if (!reader.done) reader.fail('goes on after a name', 'separate names with a comma')
+  if (!reader.done) reader.fail('has text after a name', 'separate names with a comma')
   return [...names]
 }

@@ -62,7 +62,7 @@ describe('select', () => {
     ['"a', 'closing double quote'],
     [`${'x'.repeat(64)}:a`, 'longer than 63 bytes'],
     [`${'é'.repeat(32)}:a`, 'longer than 63 bytes'],
-    ['*x', 'goes on'],
+    ['*x', 'has text after'],
   ])('select=%s is rejected: %s', (text, message) => {
     expect(() => select(text)).toThrow(refused(message))
   })

@@ -45,7 +45,7 @@ export function parseSelect(text: string | undefined, values: Values, parameter 
     const plain = source.steps.length === 0 && name === source.column
     selected.push({ kind: 'column', path: toPath(source, values), alias: plain ? null : name })
   } while (reader.take(','))
-  if (!reader.done) reader.fail('goes on after a column', 'separate columns with a comma')
+  if (!reader.done) reader.fail('has text after a column', 'separate columns with a comma')
   return selected
 }
 

@@ -33,7 +33,7 @@ export function parseSort(text: string | undefined, values: Values): readonly So
     const descending = minus || (direction?.descending ?? false)
     items.push({ path: toPath(path, values), descending, nulls: direction?.nulls ?? null })
   } while (reader.take(','))
-  if (!reader.done) reader.fail('goes on after a column', 'separate columns with a comma')
+  if (!reader.done) reader.fail('has text after a column', 'separate columns with a comma')
   return items
 }
 

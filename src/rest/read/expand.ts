@@ -64,7 +64,7 @@ export function parseExpand(text: string | undefined, maxDepth: number): readonl
       level = (known ?? step).below
     } while (reader.take('.'))
   } while (reader.take(','))
-  if (!reader.done) reader.fail('goes on after a relation', 'separate relations with a comma')
+  if (!reader.done) reader.fail('has text after a relation', 'separate relations with a comma')
   return roots
 }
 

@@ -20,7 +20,7 @@ import type { CursorCodec } from './cursor.ts'
 import { type ListTree, type ParentTree, parseList, parseOne, type ReadLimits } from './request.ts'
 import { childRelation, pagingOf } from './tree.ts'
 
-/** What the read handler needs. */
+/** The dependencies of the read handler. */
 export interface ReadDoorParts {
   readonly limits: ReadLimits
   readonly cursors: CursorCodec
@@ -236,7 +236,7 @@ function refuseCounting({ catalog, rights }: View): void {
   )
 }
 
-/** What a cursor belongs to: table, distinct column, paging and sort. */
+/** The scope of a cursor: table, distinct column, paging and sort. */
 function scopeOf(list: ListTree, view: View): string {
   return `${list.table.resource}\n${list.distinct ?? ''}\n${pagingOf(list, view)}\n${list.sortText}`
 }

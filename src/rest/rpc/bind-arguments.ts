@@ -117,7 +117,7 @@ function typeOf(argument: ResolvedArgument, types: ChosenTypes): TypeName {
   return types?.get(argument) ?? exactTypeName(argument.input.type)
 }
 
-// ---- a body --------------------------------------------------------------------------------------------------
+// ---- a body -----------------------------------------------------------------------------------------------
 
 /** A column of the body's row and the argument it becomes. */
 export interface Slot {
@@ -155,7 +155,7 @@ function bodyOf(slots: readonly Slot[], given: Given): Buffer {
   return withArrayTexts(bytes, new Map(slots.flatMap(({ key, form }) => (form === null ? [] : [[key, form]]))))
 }
 
-// ---- a query string ------------------------------------------------------------------------------------------
+// ---- a query string ---------------------------------------------------------------------------------------
 
 function bindQuery(args: readonly ResolvedArgument[], values: Values): readonly Parameter[] {
   return args.map(({ input, values: [value] }) => {

@@ -30,7 +30,7 @@ import { printSignatures } from './signature.ts'
 import { type CallTree, formOf } from './tree.ts'
 import { typeNames } from './type-of.ts'
 
-/** What the call handler needs. */
+/** The dependencies of the call handler. */
 export interface CallDoorParts {
   readonly limits: ResultLimits
   /** `rpc_require_schema_qualified`: whether names must include the schema. */

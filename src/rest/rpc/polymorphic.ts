@@ -87,7 +87,7 @@ export function choosePolymorphic(args: readonly PolymorphicArgument[]): readonl
   })
 }
 
-/** A chosen type; otherwise `MISFIT`. */
+/** A chosen type, or the constant for values without a common type. */
 interface Chosen {
   readonly name: string
   readonly array: boolean

@@ -52,7 +52,7 @@ describe('by name', () => {
     expect(call(overload, '{"b": 1}').arguments.map(({ input }) => input.name)).toEqual(['b'])
     expect(call(overload, '{"c": 1, "b": 1}').arguments.map(({ input }) => input.name)).toEqual(['b', 'c'])
   })
-  test('an unnamed input is no obstacle if it has a default', () => {
+  test('an unnamed input is skipped if it has a default', () => {
     expect(chosen(['f(a int4, int4 default 2)'], '{"a": 1}')).toBe('a int4, int4 default 2')
     expect(() => chosen(['f(a int4, int4)'], '{"a": 1}')).toThrow('argument 2 has no name and no default')
   })

@@ -74,7 +74,7 @@ function byName(of: DatabaseFunction, { values }: NamedArguments): Candidate | n
 
 /**
  * With its array, PostgreSQL accepts a variadic function only if all arguments are given; without the array
- * only by position, so there can be no gaps.
+ * only by position, so arguments cannot be omitted in between.
  */
 function suitsVariadic(of: DatabaseFunction, args: readonly ResolvedArgument[]): boolean {
   return leavesVariadic(of, args)

@@ -145,7 +145,7 @@ describe('the statement', () => {
     expect(form).toBe('nothing')
     expect(text).toContain('CROSS JOIN public.f(a.a1) AS f')
   })
-  test('a NULL of a named row type is no row, but outputs always form one', () => {
+  test('a NULL of a named row type is not a row, but outputs always form one', () => {
     const columns = [columnOf('id', 'int4'), columnOf('name', 'text')]
     const result = { kind: 'composite', columns, table: null, named: true } as const
     expect(run('f()', { body: '' }, { result }).text).toBe(

@@ -73,7 +73,7 @@ export interface Wanted {
 /** How to upsert. */
 export interface Upsert {
   readonly target: readonly string[]
-  /** What happens to existing rows; `ignore` keeps them. */
+  /** The treatment of existing rows; `ignore` keeps them. */
   readonly existing: 'update' | 'ignore'
 }
 
@@ -117,7 +117,7 @@ export function refuseOthers({ parameters }: WrittenRequest, what: string): void
   throw new GatewayError('PARSE_ERROR', `${what} does not accept the parameter "${shorten(other.name)}"; ${hint}`)
 }
 
-// ---- upsert ------------------------------------------------------------------------------------------------
+// ---- upsert -----------------------------------------------------------------------------------------------
 
 /**
  * Parses the upsert headers; null for a plain insert.
@@ -142,7 +142,7 @@ export function parseUpsert({ headers }: WrittenRequest, table: Table): Upsert |
   return { target: names, existing: mode === 'ignore' ? 'ignore' : 'update' }
 }
 
-// ---- bulk --------------------------------------------------------------------------------------------------
+// ---- bulk -------------------------------------------------------------------------------------------------
 
 /** Limit on the rows that one filtered write changes unless `X-Max-Affected` sets another. */
 const MAX_AFFECTED = 1_000

@@ -1,4 +1,4 @@
-/** What the steps of a write share. */
+/** The parts that the steps of a write share. */
 import { unknownColumn } from '../../access/refusals.ts'
 import { type Columns, returnable, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
