@@ -1,6 +1,8 @@
 /**
- * Whether a request is looked at at all: the rate limit of its address (docs/reference/limits.md#requests-per-address), and the load of the whole
- * process (docs/reference/limits.md#load). Both are asked before the body is read and before the token is verified, so a refusal costs next to nothing.
+ * Decides whether a request is accepted at all: by the rate limit of its address
+ * (docs/reference/limits.md#requests-per-address) and by the load of the process
+ * (docs/reference/limits.md#load). Both are checked before the body is read and the token verified, so a
+ * rejection is cheap.
  */
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors.ts'
@@ -8,36 +10,43 @@ import type { Address } from '../limits/address.ts'
 import type { ClientAddress } from '../limits/client-address.ts'
 import type { RateLimit } from '../limits/rate.ts'
 
-/** Null: it may come in. */
+/** Returns the error of a rejected request, or null if it is accepted. */
 export type Admit = (request: IncomingMessage) => GatewayError | null
 
+/** The dependencies of the admission check. */
 export interface AdmissionParts {
   readonly clientAddress: ClientAddress
-  /** Null: no limit. */
+  /** The rate limit by address, or null for no limit. */
   readonly rate: RateLimit | null
   readonly isOverloaded: () => boolean
 }
 
+/** Creates the admission check. */
 export function createAdmission({ clientAddress, rate, isOverloaded }: AdmissionParts): Admit {
   return request => {
     if (rate !== null && !rate.take(addressOf(request, clientAddress))) return RATE_LIMITED
-    // Health and what operators look at are needed most when there is too much to do.
+    // Health and other operator routes are needed most under overload, so they are always served.
     return isOverloaded() && targetOf(request).startsWith('/api/') ? OVERLOADED : null
   }
 }
 
+/** The client's address, as found behind trusted proxies. */
 export function addressOf({ socket, headers }: IncomingMessage, clientAddress: ClientAddress): Address {
   const forwarded = headers['x-forwarded-for']
   return clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join() : forwarded)
 }
 
-/** Path and query, as sent. Who asks through a proxy may send the whole URL (RFC 9112, 3.2.2: "a server MUST accept the absolute-form"). */
+/**
+ * The path and query as sent. A client that uses a proxy can send the whole URL (RFC 9112, 3.2.2: "a server
+ * MUST accept the absolute-form").
+ */
 export function targetOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   if (url.startsWith('/')) return url
   const path = url.replace(ABSOLUTE, '')
   return path === '' || path.startsWith('?') ? `/${path}` : path
 }
 
+/** The path as sent, without the query. */
 export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
   const target = targetOf(request)
   const mark = target.indexOf('?')
@@ -46,13 +55,14 @@ export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
 
 const ABSOLUTE = /^https?:\/\/[^/?]*/i
 
-// Made once: who is refused is refused often, and the trace of an error costs more than all the rest.
+// Created once: rejections are frequent under load, and the stack trace of an error costs more than the rest
+// of the response.
 const RATE_LIMITED = new GatewayError(
   'RATE_LIMITED',
-  'too many requests from this address (rate_limit_rate, rate_limit_burst); send fewer a second',
+  'too many requests from this address (rate_limit_rate, rate_limit_burst); send fewer requests per second',
   { headers: { 'Retry-After': '1' } },
 )
 
-const OVERLOADED = new GatewayError('UNAVAILABLE', 'the gateway has more to do than it can; try again', {
+const OVERLOADED = new GatewayError('UNAVAILABLE', 'the gateway is overloaded; try again', {
   headers: { 'Retry-After': '1' },
 })

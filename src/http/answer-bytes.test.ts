@@ -3,7 +3,7 @@ import { createAnswerBytes } from './answer-bytes.ts'
 
 const bytes = () => createAnswerBytes({ maxUnsentBytes: 100, tenantMaxUnsentBytes: 50 })
 
-test('results that are read and answers that are not sent share the budget of a tenant', () => {
+test('results being read and unsent responses share the budget of a tenant', () => {
   const { unsent, results } = bytes()
   unsent.take('tenant a', 30)
   results.take('tenant a', 20)
@@ -15,7 +15,7 @@ test('results that are read and answers that are not sent share the budget of a 
   expect(unsent.refusals).toEqual({ share: 2, total: 0 })
 })
 
-test('beyond the budget of the process no change is started, and no result becomes large', () => {
+test('above the budget of the process, writes are not started and results stay small', () => {
   const { results } = bytes()
   for (const flow of ['tenant a', 'tenant b', '']) results.take(flow, 40)
   expect(results.beforeStart('tenant c', true)).toBe(null)
@@ -27,7 +27,7 @@ test('beyond the budget of the process no change is started, and no result becom
   })
 })
 
-test('a result does not stand in its own way', () => {
+test('a result does not count against itself', () => {
   const { results } = bytes()
   results.take('tenant a', 1_000)
   expect(results.whileReading('tenant a', 1_000)).toBe(null)

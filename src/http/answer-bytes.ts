@@ -1,18 +1,25 @@
 /**
- * Bytes of answers in memory: results that are being read from PostgreSQL, and answers that clients have not read yet. One budget bounds both, for the process
- * and for each tenant, so that a client that asks and does not read costs no more than one that does.
+ * Counts the bytes of responses in memory: results that are being read from PostgreSQL and responses that
+ * clients have not read yet. One budget limits both, for the process and for each tenant, so a client that
+ * does not read its responses uses no more memory than one that does.
  */
 import { GatewayError } from '../errors.ts'
 import { type Budget, createBudget, type Exceeded } from '../limits/budget.ts'
 
+/** The budget of response bytes. */
 export interface AnswerBytes {
-  /** Answers that clients have not read yet; its limits are those of both, and it counts the refusals. */
+  /**
+   * The responses that clients have not read yet. The limits of this budget include `reading`, and it counts
+   * rejections.
+   */
   readonly unsent: Budget<string | null>
-  /** Results from their first bytes on, until they are answered. Those below 64 KiB are not counted. */
+  /**
+   * The results being read, from their first bytes until they are sent. Results below 64 KiB are not counted.
+   */
   readonly reading: Omit<Budget<string | null>, 'exceeded' | 'refuse' | 'refusals'>
-  /** Counts a refusal. */
+  /** Counts a rejection and returns its error. */
   refused(limit: Exceeded): GatewayError
-  /** What the connection pool asks and tells (result-budget.ts). */
+  /** The callbacks of the connection pool (result-budget.ts). */
   readonly results: {
     beforeStart(flow: string, readsOnly: boolean): GatewayError | null
     whileReading(flow: string, own: number): GatewayError | null
@@ -21,21 +28,24 @@ export interface AnswerBytes {
   }
 }
 
+/** Limits on the bytes of responses, for the process and for each tenant. */
 export interface AnswerBytesLimits {
   readonly maxUnsentBytes: number
   readonly tenantMaxUnsentBytes: number
 }
 
+/** Creates the budget. */
 export function createAnswerBytes({ maxUnsentBytes, tenantMaxUnsentBytes }: AnswerBytesLimits): AnswerBytes {
   const unsent = createBudget<string>({ max: maxUnsentBytes, shareMax: tenantMaxUnsentBytes })
   const reading = createBudget<string>({ max: 0, shareMax: 0 })
-  // Made once: the trace of an error costs more than all the rest of a refusal.
+  // Created once, because the stack trace of an error costs more than the rest of a rejection.
   const refusals: Readonly<Record<Exceeded, GatewayError>> = {
     share: unavailable(
-      `answers to this tenant that were not read yet take more than tenant_max_unsent_bytes (${tenantMaxUnsentBytes}); read or close their connections and try again`,
+      `responses that this tenant has not read yet exceed tenant_max_unsent_bytes (${tenantMaxUnsentBytes}); ` +
+        'read them or close their connections, and try again',
     ),
     total: unavailable(
-      `answers that were not read yet take more than max_unsent_bytes (${maxUnsentBytes}) of the gateway; try again`,
+      `responses that clients have not read yet exceed max_unsent_bytes (${maxUnsentBytes}); try again`,
     ),
   }
 
@@ -56,7 +66,7 @@ export function createAnswerBytes({ maxUnsentBytes, tenantMaxUnsentBytes }: Answ
       beforeStart(flow, readsOnly) {
         if (unsent.taken + reading.taken === 0) return null
         const limit = exceeded(flow, 0)
-        // A small result is read in any case, and a large one is judged while it is.
+        // A small result is always read; a large one is checked while it is read.
         return limit === null || (limit === 'total' && readsOnly) ? null : refused(limit)
       },
       whileReading(flow, own) {

@@ -1,36 +1,45 @@
-/** Bodies of requests that are being received or worked on: their bytes are counted for the whole process and for each address. */
+/**
+ * Counts the bytes of request bodies that are being received or processed, for the process and for each
+ * address.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import type { Budget, Exceeded } from '../limits/budget.ts'
 
-/** The bytes of one body. */
+/** The counted bytes of one body. */
 export interface HeldBody {
-  /** Counts a part of it. What it throws refuses the request, of which nothing is counted any more. */
+  /**
+   * Counts a part of the body.
+   * @throws {GatewayError} if a limit is exceeded; the request is then rejected and no longer counted.
+   */
   take(bytes: number): void
 }
 
-/** `response`: with its end, or that of its connection, the body is not counted any more. */
+/** Counts the body of a request until `response` or its connection ends. */
 export type HoldBody = (request: IncomingMessage, response: ServerResponse) => HeldBody
 
+/** The dependencies of the body counter. */
 export interface BodyParts {
   readonly budget: Budget<string | number | null>
   /** The address that the request comes from. */
   readonly holderOf: (request: IncomingMessage) => string | number
   readonly whenOver: (response: ServerResponse, callback: () => void) => void
-  /** As configured, for the messages. */
+  /** The configured limits, for messages. */
   readonly maxInflightBodyBytes: number
   readonly addressMaxInflightBodyBytes: number
 }
 
+/** Creates the counter of request bodies. */
 export function createBodies(parts: BodyParts): HoldBody {
   const { budget, holderOf, whenOver, maxInflightBodyBytes, addressMaxInflightBodyBytes } = parts
-  // Made once: the trace of an error costs more than all the rest of a refusal.
+  // Created once, because the stack trace of an error costs more than the rest of a rejection.
   const refusals: Readonly<Record<Exceeded, GatewayError>> = {
     share: unavailable(
-      `the bodies that this address is sending take more than address_max_inflight_body_bytes (${addressMaxInflightBodyBytes}); send fewer at a time, and try again`,
+      `the request bodies from this address exceed address_max_inflight_body_bytes ` +
+        `(${addressMaxInflightBodyBytes}); send fewer at the same time, and try again`,
     ),
     total: unavailable(
-      `the bodies that clients are sending take more than max_inflight_body_bytes (${maxInflightBodyBytes}); try again`,
+      `the request bodies of all clients exceed max_inflight_body_bytes (${maxInflightBodyBytes}); try again`,
     ),
   }
   return (request, response) => {

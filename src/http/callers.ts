@@ -9,7 +9,7 @@ export interface CallerParts {
   /** Synchronous for a token that was verified before. Throws or rejects with UNAUTHORIZED. */
   readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
   readonly explainEndpoint: 'on' | 'admin' | 'off'
-  /** Whether the request carries the admin token. */
+  /** Reports whether the request carries the admin token. */
   readonly isAdmin: (headers: Incoming['headers']) => boolean
 }
 
@@ -35,7 +35,9 @@ export function isAdminExplaining({ path, headers }: Head, { explainEndpoint, is
   return explainEndpoint === 'admin' && path.endsWith('/_explain') && isAdmin(headers)
 }
 
-/** With `explain_endpoint = "off"` the route does not exist; with `"admin"` it answers 401 without the token. */
+/**
+ * With `explain_endpoint = "off"` the route does not exist; with `"admin"` it answers 401 without the token.
+ */
 export function assertExplainable(incoming: Incoming, { explainEndpoint, isAdmin }: CallerParts): void {
   if (explainEndpoint === 'off') throw noRoute(incoming)
   if (explainEndpoint === 'on' || isAdmin(incoming.headers)) return

@@ -38,36 +38,36 @@ describe('the choice', () => {
   })
   const gzip = { 'accept-encoding': 'gzip' }
 
-  test('is a coding from the threshold on, and for every stream', () => {
+  test('is a coding from the threshold on and for every stream', () => {
     expect([1_023, 1_024, null].map(bytes => choose(gzip, answer(), bytes))).toEqual(['none', 'gzip', 'gzip'])
   })
 
-  test('is to vary where the client takes none', () => {
+  test('is identity with Vary if the client accepts no coding', () => {
     expect([choose({}, answer(), 1_024), choose({}, answer(), 1_023)]).toEqual(['identity', 'none'])
   })
 
   test.each(['no-transform', 'No-Transform', 'no-cache, no-transform', 'no-transform,max-age=0'])(
-    'is none where either side says %s',
+    'is identity if the request or the response has %s',
     cacheControl => {
       expect(choose({ ...gzip, 'cache-control': cacheControl }, answer(), 9_999)).toBe('identity')
       expect(choose(gzip, answer({ 'Cache-Control': cacheControl }), 9_999)).toBe('identity')
     },
   )
 
-  test.each(['no-cache', 'x-no-transform', 'no-transformer'])('is a coding where one says %s', cacheControl => {
+  test.each(['no-cache', 'x-no-transform', 'no-transformer'])('is a coding for Cache-Control: %s', cacheControl => {
     expect(choose({ ...gzip, 'cache-control': cacheControl }, answer(), 9_999)).toBe('gzip')
   })
 
-  test('leaves alone what is coded, what says how it varies, and what is no text', () => {
+  test('skips responses that have a coding or Vary, or are not text', () => {
     const others = [{ 'Content-Encoding': 'gzip' }, { Vary: 'Accept-Encoding' }, { 'Content-Type': 'image/png' }]
     expect(others.map(headers => choose(gzip, answer(headers), 9_999))).toEqual(['none', 'none', 'none'])
   })
 
-  test('is the same for many different clients', () => {
+  test('is correct for many different Accept-Encoding headers', () => {
     for (let n = 0; n < 1_000; n++) expect(choose({ 'accept-encoding': `gzip, x-${n}` }, answer(), 9_999)).toBe('gzip')
   })
 
-  test('is none where compression is switched off', () => {
+  test('is none if compression is disabled', () => {
     expect(createCompression(0).choose(gzip, answer(), 1e9)).toBe('none')
   })
 })
@@ -82,7 +82,7 @@ test.each(CODINGS)('%s: a body of any size can be decoded', async coding => {
   }
 })
 
-/** What a client can read of the parts that have come. */
+/** The text that a client can decode from the parts received so far. */
 async function readable(parts: readonly Buffer[], coding: Coding): Promise<string> {
   const decoder =
     coding === 'br'
@@ -96,7 +96,7 @@ async function readable(parts: readonly Buffer[], coding: Coding): Promise<strin
 }
 
 describe.each(CODINGS)('a stream in %s', coding => {
-  test('can be read chunk by chunk', async () => {
+  test('can be decoded chunk by chunk', async () => {
     const lines = Array.from({ length: 50 }, (_, n) => Buffer.from(`{"id":${n}}\n`.repeat(n * 100)))
     async function* body(): AsyncGenerator<Buffer> {
       yield* lines
@@ -111,7 +111,7 @@ describe.each(CODINGS)('a stream in %s', coding => {
     expect(decode(Buffer.concat(parts), coding).toString()).toBe(Buffer.concat(lines).toString())
   })
 
-  test('hands over the last line of an error, whoever threw it, and ends the body', async () => {
+  test('ends with the error line, whether the body or its consumer threw the error', async () => {
     let closed = 0
     async function* body(fails: boolean): AsyncGenerator<Buffer> {
       try {

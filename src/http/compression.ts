@@ -1,6 +1,7 @@
 /**
- * Content codings of answers (RFC 9110, 8.4 and 12.5.3): which of them a client takes, and the bodies in them. Answers below `compress_min_bytes` are sent as
- * they are: they fill a packet or two either way, and compressing them takes longer than sending the rest.
+ * Content codings of responses (RFC 9110, 8.4 and 12.5.3): which coding a client accepts, and the encoders.
+ * Responses below `compress_min_bytes` are not compressed: they fit into one or two packets anyway, and
+ * compressing them takes longer than sending them.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
@@ -17,23 +18,26 @@ import {
 } from 'node:zlib'
 import type { Answer } from '../exchange.ts'
 
+/** A content coding that the gateway supports. */
 export type Coding = 'br' | 'gzip'
 
 /**
- * What to do with an answer. `none`: it is not subject to compression. `identity`: it would be, for another client, which `Vary` has to say.
+ * The coding of a response. `none`: the response is never compressed. `identity`: it is not compressed for
+ * this client but can be for another, so the response needs `Vary`.
  */
 export type Choice = Coding | 'identity' | 'none'
 
+/** Chooses codings for responses. */
 export interface Compression {
-  /** `bytes` of the body; null for a stream. */
+  /** Chooses a coding. `bytes` is the length of the body, or null for a stream. */
   choose(headers: IncomingHttpHeaders, answer: Answer, bytes: number | null): Choice
 }
 
-/** `minBytes` 0: nothing is compressed. */
+/** Creates the chooser; `minBytes` 0 disables compression. */
 export function createCompression(minBytes: number): Compression {
   const choices = new Map<string, Coding | 'identity'>()
 
-  /** Clients of one kind send one text, and there are few kinds. */
+  /** Clients of one kind send the same header, and there are few kinds, so the results are cached. */
   function codingFor(accepted: string): Coding | 'identity' {
     const known = choices.get(accepted)
     if (known !== undefined) return known
@@ -55,34 +59,34 @@ export function createCompression(minBytes: number): Compression {
   }
 }
 
-/** Texts of `Accept-Encoding` whose meaning is kept. */
+/** Limit on the cached `Accept-Encoding` headers. */
 const CHOICES_MAX = 100
 
-/** What says itself how it varies, such as a page that lies compressed on the disk, is left alone. */
+/** A response that has a coding or `Vary` already, such as a page compressed on disk, is not compressed. */
 function isCompressible({ headers }: Answer): boolean {
   if ('Vary' in headers || 'Content-Encoding' in headers) return false
   const type = headers['Content-Type'] ?? ''
   return type.startsWith('application/json') || type.startsWith('application/x-ndjson') || type.startsWith('text/')
 }
 
-/** RFC 9111, 5.2.1.6 and 5.2.2.6. */
+/** Reports whether `no-transform` forbids a coding (RFC 9111, 5.2.1.6 and 5.2.2.6). */
 export function mayNotTransform(cacheControl: string | undefined): boolean {
   return cacheControl !== undefined && /(^|[\s,])no-transform\s*(,|$)/i.test(cacheControl)
 }
 
-/** RFC 9110, 12.5.3. Of codings that are equally welcome the one that takes less time. */
+/** The coding that a client prefers (RFC 9110, 12.5.3). Between equal weights the faster coding wins. */
 export function negotiate(accepted: string): Coding | 'identity' {
   const weights = new Map(accepted.split(',').map(weightOf))
   const weight = (coding: string) => weights.get(coding) ?? weights.get('*') ?? 0
   const br = weight('br')
   const gzipped = Math.max(weight('gzip'), weights.get('x-gzip') ?? 0)
   const best = Math.max(br, gzipped)
-  // Without a weight of its own `identity` is the last resort.
+  // `identity` without an explicit weight is the last choice.
   if (best === 0 || best < (weights.get('identity') ?? 0)) return 'identity'
   return br >= gzipped ? 'br' : 'gzip'
 }
 
-/** A weight that cannot be read is as good as 0: whoever sends it gets the plain bytes. */
+/** An invalid weight counts as 0, so the client gets the uncompressed body. */
 function weightOf(element: string): readonly [string, number] {
   const [name = '', ...parameters] = element.split(';')
   const quality = parameters.map(parameter => parameter.trim().toLowerCase()).find(text => text.startsWith('q='))
@@ -90,17 +94,21 @@ function weightOf(element: string): readonly [string, number] {
   return [name.trim().toLowerCase(), weight >= 0 && weight <= 1 ? weight : 0]
 }
 
-// Measured with rows as JSON (bench/compression.ts). Brotli at 1 leaves as much as gzip at 2, in half its time; at 4 it leaves an eighth less, in three times the time.
+// Measured with rows as JSON (bench/compression.ts). Brotli at quality 1 produces the same size as gzip at 2
+// in half the time; at quality 4 the result is an eighth smaller but takes three times as long.
 const BROTLI_QUALITY = 1
 const GZIP_LEVEL = 2
 
-/** An encoder's window, 256 KiB: a larger one costs memory and leaves hardly less. */
+/** The encoder's window, 256 KiB. A larger one needs more memory and saves little. */
 const BROTLI_WINDOW_BITS = 18
 
-/** Larger bodies are compressed by another thread; for smaller ones handing them over takes longer than the work. */
+/**
+ * Limit on bodies that are compressed in this thread. For small bodies the transfer to another thread takes
+ * longer than the work.
+ */
 const AT_ONCE_BYTES_MAX = 16 * 1024
 
-/** Bytes of output that a thread hands back at a time. */
+/** Size of the output buffers that a thread returns. */
 const OUTPUT_BYTES = 64 * 1024
 
 const GZIP: ZlibOptions = { level: GZIP_LEVEL }
@@ -111,7 +119,7 @@ const BROTLI: BrotliOptions = {
 const gzipAside = promisify<Buffer, ZlibOptions, Buffer>(gzip)
 const brotliAside = promisify<Buffer, BrotliOptions, Buffer>(brotliCompress)
 
-/** At once where the body is small. */
+/** Compresses a body, synchronously if it is small. */
 export function compress(body: Buffer, coding: Coding): Buffer | Promise<Buffer> {
   if (body.length <= AT_ONCE_BYTES_MAX) return coding === 'br' ? brotliCompressSync(body, BROTLI) : gzipSync(body, GZIP)
   return coding === 'br'
@@ -119,7 +127,7 @@ export function compress(body: Buffer, coding: Coding): Buffer | Promise<Buffer>
     : gzipAside(body, { ...GZIP, chunkSize: OUTPUT_BYTES })
 }
 
-/** Each chunk in the coding, complete as far as it goes, so that its rows can be read when it comes. */
+/** Compresses each chunk completely, so that its rows can be decoded when it arrives. */
 export async function* compressStream(body: AsyncGenerator<Buffer>, coding: Coding): AsyncGenerator<Buffer> {
   const encoder = createEncoder(coding)
   try {
@@ -132,7 +140,7 @@ export async function* compressStream(body: AsyncGenerator<Buffer>, coding: Codi
         thrown = { error }
       }
       if (thrown === null) continue
-      // The body turns an error into its last line.
+      // The body turns the error into its last line.
       const line = await body.throw(thrown.error)
       if (line.done !== true) yield await encoder.encode(line.value)
       throw thrown.error
@@ -145,9 +153,9 @@ export async function* compressStream(body: AsyncGenerator<Buffer>, coding: Codi
 }
 
 interface Encoder {
-  /** What can be decoded to all that was encoded so far. */
+  /** Returns bytes from which everything encoded so far can be decoded. */
   encode(chunk: Buffer): Promise<Buffer>
-  /** What is left. */
+  /** Returns the remaining bytes. */
   end(): Promise<Buffer>
   close(): void
 }
@@ -162,7 +170,7 @@ function createEncoder(coding: Coding): Encoder {
   stream.on('data', (chunk: Buffer) => output.push(chunk))
 
   function taken(): Buffer {
-    // What was not handed over yet comes to the listener as well.
+    // Data that was not read yet also reaches the listener.
     while (stream.read() !== null);
     const bytes = Buffer.concat(output)
     output = []

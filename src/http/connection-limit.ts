@@ -1,26 +1,36 @@
 /**
- * How many connections clients may have, in total and from one address, idle ones included. A connection too many is answered 503 before Node makes a
- * parser for it, and closed.
+ * Limits the connections of clients, in total and from one address, including idle ones. A connection above a
+ * limit is answered 503 before Node creates a parser for it, and is closed.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Budget, Exceeded } from '../limits/budget.ts'
 
+/** The dependencies of the connection limit. */
 export interface ConnectionLimit {
   readonly budget: Budget<string | number | null>
-  /** Whose share the connection belongs to; null for a trusted proxy, whose connections are those of many. */
+  /**
+   * The key of the address that the connection counts for, or null for a trusted proxy, whose connections
+   * belong to many clients.
+   */
   readonly holderOf: (socket: Socket) => string | number | null
-  /** The whole response. Called for every refusal. */
+  /** Prints the whole response; called for every rejection. */
   readonly refusal: (limit: Exceeded) => string
 }
 
-/** Refused connections that may wait for their client to read why. More are closed without an answer. */
+/**
+ * Limit on rejected connections that stay open until their client has read the response. Connections above it
+ * are closed without a response.
+ */
 const LINGERING_MAX = 256
 
-/** For the client to read the refusal and close. */
+/** Time for the client to read the rejection and close. */
 const LINGER_MS_MAX = 1_000
 
-/** Has to come after everybody else who listens for connections of `server`, and before the first of them. */
+/**
+ * Installs the limit. Call it after all other connection listeners of `server` are registered, and before the
+ * first connection.
+ */
 export function limitConnections(server: Server, { budget, holderOf, refusal }: ConnectionLimit): void {
   const listeners = server.listeners('connection')
   let lingering = 0
@@ -34,7 +44,8 @@ export function limitConnections(server: Server, { budget, holderOf, refusal }: 
       return
     }
     lingering += 1
-    // What has been sent is read and thrown away: a connection closed over unread bytes is reset, and the answer lost with it.
+    // Data already sent by the client is read and discarded: closing a connection with unread data resets it,
+    // and the client would lose the response.
     socket.resume()
     socket.end(response, 'latin1')
     const timer = setTimeout(() => socket.destroy(), LINGER_MS_MAX)

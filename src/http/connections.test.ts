@@ -1,4 +1,4 @@
-/** When pipelined requests may start, over real sockets. */
+/** When pipelined requests start, over real sockets. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -10,7 +10,7 @@ const LARGE = 8_000_000
 let server: Server
 let connections: Connections
 let client: Socket
-/** Paths in the order in which their requests were started. */
+/** The paths in the order in which their requests started. */
 let started: string[]
 let came: number
 const answers = new Map<string, (size: number) => void>()
@@ -31,7 +31,7 @@ afterEach(() => {
   server.close()
 })
 
-/** Answers when the test says so, with as many bytes. */
+/** Responds with the given number of bytes when the test requests it. */
 async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   came += 1
   const path = request.url ?? ''
@@ -52,7 +52,7 @@ async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise(setImmediate)
 }
 
-/** Whatever could be started by now has been. */
+/** Resolves when every request that can start has started. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise(setImmediate)
 }
@@ -60,7 +60,7 @@ async function settled(): Promise<void> {
 const answer = (path: string, size = 1) => answers.get(path)?.(size)
 
 describe('pipelined requests', () => {
-  test('that read run together, four of them', async () => {
+  test('that read run concurrently, up to four', async () => {
     send('GET /1', 'GET /2', 'GET /3', 'GET /4', 'GET /5', 'GET /6')
     await until(() => came === 6)
     await settled()
@@ -72,7 +72,7 @@ describe('pipelined requests', () => {
     expect(started).toEqual(['/1', '/2', '/3', '/4', '/5', '/6'])
   })
 
-  test('wait for a change before them, and a change waits for all before it', async () => {
+  test('wait for a write before them, and a write waits for all requests before it', async () => {
     send('GET /1', 'POST /2', 'GET /3', 'GET /4')
     await until(() => came === 4)
     await settled()
@@ -87,7 +87,7 @@ describe('pipelined requests', () => {
     expect(started).toEqual(['/1', '/2', '/3', '/4'])
   })
 
-  test('wait while answers before them are not read', async () => {
+  test('wait while the client has not read the responses before them', async () => {
     send('GET /1', ...Array.from({ length: 9 }, (_, n) => `GET /${n + 2}`))
     await until(() => came === 10)
     answer('/1', LARGE)
@@ -102,14 +102,14 @@ describe('pipelined requests', () => {
     await until(() => started.length === 8)
   })
 
-  test('are let go when their connection closes', async () => {
+  test('are released when their connection closes', async () => {
     send('POST /1', 'POST /2', 'POST /3')
     await until(() => came === 3)
     client.destroy()
     await until(() => started.length === 3)
   })
 
-  test('are not read without end while none is answered, and all are answered in the end', async () => {
+  test('are not read while too many are unanswered, and all are answered eventually', async () => {
     const count = 10_000
     send(...Array.from({ length: count }, (_, n) => `GET /${n}`))
     await until(() => came > 64)

@@ -1,48 +1,64 @@
 /**
- * What Node does not know of connections: which have something to finish, so that a server that closes cuts none of them short
- * (docs/guides/deploying.md#start-reload-stop), that a client has gone whose answer had not come to its turn, and when a pipelined request may start.
+ * Adds what Node does not track for connections: which ones have unfinished responses, so that closing the
+ * server does not cut them off (docs/guides/deploying.md#start-reload-stop); that a client disconnected while
+ * its response waits behind others; and when a pipelined request can start.
  *
- * Node's `closeIdleConnections` takes a connection for idle as soon as its answer was handed over, although a slow reader has only a part of it yet
- * (https://nodejs.org/docs/latest-v20.x/api/http.html#serverclosecallback), and one whose answer ends later stays open until its keep-alive
- * timeout. Both `server.close()` and Fastify call it, so it is replaced by one that knows.
+ * Node's `closeIdleConnections` treats a connection as idle as soon as its response has been handed over,
+ * although a slow reader may have received only a part of it
+ * (https://nodejs.org/docs/latest-v20.x/api/http.html#serverclosecallback). A connection whose response ends
+ * later stays open until its keep-alive timeout. Both `server.close()` and Fastify call this method, so it is
+ * replaced.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
+/** The state of a server's connections. */
 export interface Connections {
-  /** No other request of the same connection has come after it, so the connection may end with its answer. */
+  /**
+   * Reports whether no other request has arrived on the connection after this one, so the connection can end
+   * with its response.
+   */
   isLast(response: ServerResponse): boolean
   /**
-   * Resolves when the request of `response` may be started; null when it may be at once. A request that was sent without waiting for the answers before
-   * it starts while those are outstanding only if all of them just read (RFC 9112, 9.3.2), if few of them run, and if their client reads its answers.
-   * Resolves as well when the connection has closed.
+   * Resolves when the request of `response` can start, or when the connection has closed; null if it can
+   * start at once. A pipelined request starts before earlier responses are complete only if all earlier
+   * requests are reads (RFC 9112, 9.3.2), few of them are running, and the client reads its responses.
    */
   turnOf(response: ServerResponse): Promise<void> | null
-  /** Calls back once, when the answer has been handed to the kernel or its connection has closed. */
+  /** Calls back once, when the response has been handed to the kernel or its connection has closed. */
   whenOver(response: ServerResponse, callback: () => void): void
-  /** The same for an answer that is complete, of which `bytes` still wait to be sent. */
+  /** The same for a complete response of which `bytes` have not been sent yet. */
   whenSent(response: ServerResponse, bytes: number, callback: () => void): void
-  /** Calls back, once for a connection, when every request that came whole on it has its answer; at once if all have. */
+  /**
+   * Calls back once per connection, when every complete request on it has been answered; at once if all have.
+   */
   whenAnswered(socket: Socket, callback: () => void): void
 }
 
+/** Limits on one connection. */
 export interface ConnectionLimits {
-  /** Bytes waiting to be sent on one connection, beyond which its next pipelined request is not started. */
+  /** Limit on the unsent bytes of a connection; above it the next pipelined request does not start. */
   readonly unsentBytesMax: number
-  /** Pipelined requests of one connection that may run at once: the size of an answer is known only when it is there. */
+  /**
+   * Limit on the concurrent pipelined requests of a connection. The size of a response is known only when it
+   * is complete.
+   */
   readonly runningMax: number
-  /** Requests of one connection without a complete answer. Beyond that nothing more is read from it until half of them are answered. */
+  /**
+   * Limit on the requests of a connection without a complete response. Above it, nothing more is read until
+   * half of them are answered.
+   */
   readonly outstandingMax: number
 }
 
-/** What is known of a connection. */
+/** The state of a connection. */
 interface Line {
   last: ServerResponse | null
-  /** Those not answered completely, in their order; empty as long as requests come one at a time. */
+  /** The requests without a complete response, in order; empty unless the client pipelines. */
   readonly outstanding: Outstanding[]
   running: number
   unsentBytes: number
-  /** What waits for an answer to be over. */
+  /** Callbacks that wait for a response to end. */
   readonly callbacks: Set<() => void>
   isPaused: boolean
 }
@@ -50,14 +66,14 @@ interface Line {
 interface Outstanding {
   readonly response: ServerResponse
   readonly isSafe: boolean
-  /** `new`: nobody has asked for its turn, because it was refused or its body is still coming. */
+  /** `new`: `turnOf` has not been called, because the request was rejected or its body is still arriving. */
   state: 'new' | 'waiting' | 'running' | 'sending'
   start: (() => void) | null
 }
 
 const NO_LIMIT = Number.POSITIVE_INFINITY
 
-/** Watches every connection of `server`, which must not have any yet. */
+/** Tracks every connection of `server`, which must not have any yet. */
 export function watchConnections(
   server: Server,
   { unsentBytesMax = NO_LIMIT, runningMax = NO_LIMIT, outstandingMax = NO_LIMIT }: Partial<ConnectionLimits> = {},
@@ -70,7 +86,7 @@ export function watchConnections(
       ...{ last: null, outstanding: [], running: 0, unsentBytes: 0 },
       ...{ callbacks: new Set(), isPaused: false },
     })
-    // Requests sent without waiting each listen for its end.
+    // Each pipelined request listens for the end of the connection.
     socket.setMaxListeners(0)
     socket.once('close', () => {
       const line = lines.get(socket)
@@ -78,19 +94,20 @@ export function watchConnections(
       if (line !== undefined) abandon(line)
     })
   })
-  // Runs before the listener that answers, which may ask for the turn.
+  // Runs before the listener that handles the request, which can call `turnOf`.
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const line = lines.get(request.socket)
     if (line === undefined) return
     const before = line.last
     line.last = response
     if (before === null || before.writableFinished) return
-    // Answers leave a connection in the order of its requests, so what was asked before `before` has been listed, or is finished.
+    // Responses leave a connection in the order of its requests, so everything before `before` is listed or
+    // finished.
     if (!pipelined.has(before)) follow(line, before, before.writableEnded ? 'sending' : 'running')
     follow(line, response, 'new')
     if (line.outstanding.length <= outstandingMax) return
     line.isPaused = true
-    // Node resumes the connection when it has read the request to its end.
+    // Node resumes the connection after reading the request to its end.
     process.nextTick(() => {
       if (line.isPaused) request.socket.pause()
     })
@@ -117,7 +134,7 @@ export function watchConnections(
     one.state = 'sending'
   }
 
-  /** Starts every request whose turn has come. */
+  /** Starts every request that can start. */
   function advance(line: Line): void {
     let isFirst = true
     for (const one of line.outstanding) {
@@ -129,7 +146,7 @@ export function watchConnections(
         line.running += 1
         one.start?.()
       }
-      // Whatever comes behind a change waits for it.
+      // Everything after a write waits for it.
       if (!one.isSafe) return
       isFirst = false
     }
@@ -140,11 +157,11 @@ export function watchConnections(
       if (line.callbacks.delete(once)) callback()
     }
     line.callbacks.add(once)
-    // Before the listener that starts what comes behind it, which looks at what is left.
+    // Registered before the listener that starts the next request, which checks what remains.
     response.prependOnceListener('close', once)
   }
 
-  /** Node tells only the response being sent that its connection has closed. */
+  /** Node reports the closed connection only to the response being sent. */
   function abandon(line: Line): void {
     for (const callback of line.callbacks) callback()
     for (const { start } of line.outstanding) start?.()
@@ -155,7 +172,7 @@ export function watchConnections(
     if (line === undefined) return
     const { last } = line
     if (last === null || last.writableFinished) socket.destroySoon()
-    // A request may have come behind it meanwhile.
+    // Another request can have arrived after it.
     else last.once('close', () => endWhenFinished(socket))
   }
 
@@ -200,7 +217,7 @@ export function watchConnections(
       advance(line)
     },
     whenAnswered(socket, callback) {
-      // Every chunk that comes behind bytes which are no request is an error of its own.
+      // Every chunk after invalid bytes is another error.
       if (asked.has(socket)) return
       asked.add(socket)
       const last = lines.get(socket)?.last ?? null
@@ -219,9 +236,11 @@ function isSafe({ method }: IncomingMessage): boolean {
 }
 
 /**
- * Calls back once, and never before it has returned, if the connection closes before the answer is finished. Returns what takes that back.
+ * Calls back once, asynchronously, if the connection closes before the response is finished. Returns a
+ * function that cancels the callback.
  *
- * Of several requests that a client sent without waiting, only the one being answered has a socket, and Node tells only that one.
+ * Only the response being sent has a socket, so Node reports a closed connection to that response only, not
+ * to pipelined ones.
  */
 export function onceGone(response: ServerResponse, listener: () => void): () => void {
   const { socket } = response.req

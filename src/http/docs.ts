@@ -1,4 +1,4 @@
-/** `/docs`: the API reference in the browser. Its files are ours and Swagger UI's. */
+/** `/docs`: the API reference in the browser, made of the gateway's own files and Swagger UI. */
 
 import type { Answer } from '../exchange.ts'
 import { bearerToken } from '../identity/authenticate.ts'
@@ -6,10 +6,10 @@ import { explainToken } from '../identity/explanation.ts'
 import type { TokenVerifier } from '../identity/jwt.ts'
 import { createPages, type Page, type Pages } from './pages.ts'
 
-/** From the sources and from the build alike. */
+/** The same folder for the sources and for the build. */
 const FOLDER = new URL('../../dist/http/docs/', import.meta.url)
 
-// Swagger UI sets styles by the elements' properties, which the pages' policy lets it do.
+// Swagger UI sets styles through element properties, which the content security policy allows.
 const FILES = [
   { path: '/docs', file: 'page.html', type: 'text/html' },
   { path: '/docs/page.js', file: 'page.js', type: 'text/javascript' },
@@ -18,12 +18,14 @@ const FILES = [
   { path: '/docs/swagger-ui.css', file: 'swagger-ui.css', type: 'text/css' },
 ] as const
 
+/** The dependencies of the API reference. */
 export interface DocsOptions {
-  /** Explains the token that is entered in the page; null outside of development mode. */
+  /** Explains the token entered in the page; null outside development mode. */
   readonly tokens: Pick<TokenVerifier, 'explain'> | null
   readonly folder?: URL
 }
 
+/** Creates the pages of the API reference from the files in `folder`. */
 export function createDocs({ tokens, folder = FOLDER }: DocsOptions): Pages {
   return new Map([
     ...createPages(folder, FILES),
@@ -32,7 +34,7 @@ export function createDocs({ tokens, folder = FOLDER }: DocsOptions): Pages {
   ])
 }
 
-/** No error: the page asks in every mode. */
+/** Not an error, because the page sends the request in every mode. */
 const NOT_EXPLAINED: Answer = { status: 204, headers: {}, body: null }
 
 function explaining(tokens: Pick<TokenVerifier, 'explain'>): Page {

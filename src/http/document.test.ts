@@ -1,4 +1,4 @@
-/** Documents are made once for what they depend on, and not kept without end. */
+/** Documents are cached by their sources and the kind of caller, within limits. */
 import { expect, test } from 'vitest'
 import { documentFor, KEPT_BYTES_MAX } from './document.ts'
 
@@ -22,7 +22,7 @@ function counting(sizes: Readonly<Record<string, number>> = {}) {
   }
 }
 
-test('callers of one kind get one document, until what it is made of changes', () => {
+test('callers of one kind share a document until its sources change', () => {
   const { made, answer, change } = counting()
   expect(answer('clerk')).toBe(answer('clerk'))
   change()
@@ -30,7 +30,7 @@ test('callers of one kind get one document, until what it is made of changes', (
   expect(made).toEqual(['clerk', 'clerk'])
 })
 
-test('of too many kinds the oldest is forgotten', () => {
+test('the oldest document is evicted if there are too many kinds', () => {
   const { made, answer } = counting()
   const kinds = Array.from({ length: 33 }, (_, n) => `kind ${n}`)
   for (const kind of kinds) answer(kind)
@@ -39,7 +39,7 @@ test('of too many kinds the oldest is forgotten', () => {
   expect(made).toEqual([...kinds, 'kind 0'])
 })
 
-test('large documents push out others by their size, and one that is too large is not kept', () => {
+test('large documents evict others by size, and a document that is too large is not cached', () => {
   const half = KEPT_BYTES_MAX / 2
   const { made, answer } = counting({ a: half, b: half, c: half, huge: KEPT_BYTES_MAX + 1 })
   for (const kind of ['a', 'b', 'c', 'b', 'c', 'a', 'huge', 'a', 'huge']) answer(kind)

@@ -1,20 +1,25 @@
-/** Documents that are the same for all callers of a kind, such as the schema's: made once for what they depend on. */
+/** Caches documents that are the same for all callers of a kind, such as the schema. */
 
+/** How to make a document and when to make it again. */
 export interface DocumentParts<T> {
-  /** The documents are made anew when one of these is another. */
+  /** The values that a document depends on; a change of any of them invalidates all documents. */
   readonly sources: () => readonly unknown[]
-  /** Callers of one key get one document. */
+  /** The key of a caller's kind; callers with the same key get the same document. */
   readonly keyOf: (of: T) => string
-  /** JSON. */
+  /** Makes the document as JSON. */
   readonly make: (of: T) => string | Buffer
 }
 
-/** Kinds of callers whose documents are kept. */
+/** Limit on the number of cached documents. */
 const DOCUMENTS_MAX = 32
 
-/** Of a large schema each is some megabytes; one that is larger than all of this is made for every request. */
+/**
+ * Limit on the bytes of all cached documents. The document of a large schema has several megabytes; a
+ * document above the limit is made for every request.
+ */
 export const KEPT_BYTES_MAX: number = 64 * 1024 * 1024
 
+/** Returns a function that makes a document or takes it from the cache. */
 export function documentFor<T>({ sources, keyOf, make }: DocumentParts<T>): (of: T) => Buffer {
   let from: readonly unknown[] = []
   const made = new Map<string, Buffer>()

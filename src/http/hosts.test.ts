@@ -1,4 +1,7 @@
-/** A foreign `Host` or `Origin` is refused: docs/guides/agents.md#where-others-can-reach-it, docs/reference/limits.md#development-mode. */
+/**
+ * A foreign `Host` or `Origin` is rejected: docs/guides/agents.md#where-others-can-reach-it,
+ * docs/reference/limits.md#development-mode.
+ */
 import { expect, test } from 'vitest'
 import { createHosts } from './hosts.ts'
 
@@ -17,7 +20,7 @@ test.each([
   '[2001:DB8:0::1]',
   '192.0.2.7:8090',
   '0.0.0.0:8090',
-])('a host is ours: %s', host => {
+])('the host is accepted: %s', host => {
   expect(isOurs(host)).toBe(true)
   expect(isOurs(host, `https://${host}`)).toBe(true)
 })
@@ -38,7 +41,7 @@ test.each([
   '192.0.2.8',
   '127.0.0.2',
   '::1',
-])('a host is foreign: %s', host => {
+])('the host is rejected: %s', host => {
   expect(isOurs(host)).toBe(false)
 })
 
@@ -51,16 +54,16 @@ test.each([
   'file://',
   'chrome-extension://abc',
   'https://evil.example/?localhost',
-])('a foreign origin: %s', origin => {
+])('the origin is rejected: %s', origin => {
   expect(isOurs('localhost', origin)).toBe(false)
 })
 
-test('an IPv4 address that arrives mapped', () => {
+test('an IPv4-mapped local address is accepted', () => {
   expect(isOurs('192.0.2.7', undefined, '::ffff:192.0.2.7')).toBe(true)
   expect(isOurs('[fe80::1]', undefined, 'fe80::1')).toBe(true)
 })
 
-test('the socket may have closed', () => {
+test('a closed socket without a local address is handled', () => {
   expect(hosts.isOurs('192.0.2.7', undefined, undefined)).toBe(false)
   expect(hosts.isOurs('localhost', undefined, undefined)).toBe(true)
 })

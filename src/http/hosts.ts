@@ -1,12 +1,17 @@
 /**
- * Whether a request was meant for this server. A page in a browser can be made to ask a server of the local network under a name of its own
- * (DNS rebinding), so `Host` and, where a browser says it, `Origin` must name this server. The tool server always asks, because it has no tokens; the gateway in
- * development mode, where it believes headers about who calls.
+ * Checks that a request is meant for this server. A web page can make a browser send requests to a server in
+ * the local network under the page's own host name (DNS rebinding), so `Host` and, if present, `Origin` must
+ * name this server. The tool server always checks them because it has no tokens; the gateway checks them in
+ * development mode, where it trusts headers that identify the caller.
  */
 import { isIP } from 'node:net'
 
+/** The names of this server. */
 export interface Hosts {
-  /** Both of them, where there is an origin. `localAddress`: of the socket. */
+  /**
+   * Reports whether the host, and the origin if there is one, name this server. `localAddress` is the
+   * socket's.
+   */
   isOurs(host: string | undefined, origin: string | undefined, localAddress: string | undefined): boolean
   isOurHost(host: string | undefined, localAddress: string | undefined): boolean
   isOurOrigin(origin: string, localAddress: string | undefined): boolean
@@ -14,13 +19,13 @@ export interface Hosts {
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** `names`: what the server is called besides loopback, without port, in any letter case. */
+/** Creates the check. `names` are the server's names besides loopback, without port and case-insensitive. */
 export function createHosts(names: readonly string[]): Hosts {
   const known = new Set([...LOOPBACK, ...names.map(name => hostnameOf(`http://${bracketed(name)}`) ?? name)])
 
   function isKnown(hostname: string | null, localAddress: string): boolean {
     if (hostname === null) return false
-    // An address is no name: nobody can make it lead elsewhere.
+    // An IP address cannot be rebound.
     return known.has(hostname) || hostname === bracketed(localAddress.replace(/^::ffff:(?=\d+\.)/, ''))
   }
 
@@ -35,9 +40,9 @@ export function createHosts(names: readonly string[]): Hosts {
   }
 }
 
-/** Lower case, as URLs have it; null for what names no host, such as the origin `null`. */
+/** The host name of a URL in lower case; otherwise null, as for the origin `null`. */
 function hostnameOf(url: string): string | null {
-  // The fast way for what nearly every request says.
+  // A fast path for nearly every request.
   const [, plain] = /^https?:\/\/([a-z0-9.-]+)(?::\d{1,5})?$/.exec(url) ?? []
   if (plain !== undefined && /[a-z]/.test(plain.at(-1) ?? '')) return plain
   if (!/^https?:\/\/[^/?#@\\\s]+$/i.test(url) || !URL.canParse(url)) return null

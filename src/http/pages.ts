@@ -1,6 +1,7 @@
 /**
- * Pages for browsers: files that the build compresses, which are read when first asked for, and load nothing from elsewhere. They
- * hold no data, so nobody needs a token for them; what they show they ask for as their reader.
+ * Serves pages for browsers from files that the build compresses. They are read when first requested and load
+ * nothing from other origins. They contain no data, so they need no token; the page itself requests data with
+ * the user's token.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -10,19 +11,24 @@ import { GatewayError } from '../errors.ts'
 import type { Answer } from '../exchange.ts'
 import { mayNotTransform } from './compression.ts'
 
+/** Responds with a page. */
 export type Page = (headers: IncomingHttpHeaders) => Promise<Answer>
 
-/** By path. */
+/** The pages by path. */
 export type Pages = ReadonlyMap<string, Page>
 
+/** A file of a page. */
 export interface PageFile {
   readonly path: string
-  /** Its name in the folder, without `.gz`. */
+  /** The name of the file in the folder, without `.gz`. */
   readonly file: string
   readonly type: 'text/html' | 'text/javascript' | 'text/css'
 }
 
-/** Nothing from elsewhere, nothing in the page but what it names. `'self'` is the gateway's WebSocket too (Content Security Policy Level 3). */
+/**
+ * Allows nothing from other origins, and no inline code except what the policy names. `'self'` includes the
+ * gateway's WebSocket (Content Security Policy Level 3).
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -34,6 +40,7 @@ const CONTENT_SECURITY_POLICY = [
 
 const SECONDS_FRESH = 3_600
 
+/** Creates the pages from the files in `folder`. */
 export function createPages(folder: URL, files: readonly PageFile[]): Pages {
   return new Map(
     files.map(({ path, file, type }): readonly [string, Page] => {
@@ -56,7 +63,9 @@ async function load(file: URL, path: string): Promise<Buffer> {
   try {
     return await readFile(file)
   } catch (cause) {
-    throw new GatewayError('NOT_FOUND', `the file of ${path} is not installed; npm run build makes it`, { cause })
+    throw new GatewayError('NOT_FOUND', `the file of ${path} is not installed; run npm run build to create it`, {
+      cause,
+    })
   }
 }
 
@@ -68,7 +77,8 @@ async function answer(compressed: Buffer, type: string, headers: IncomingHttpHea
     'Referrer-Policy': 'no-referrer',
     Vary: 'Accept-Encoding',
   }
-  // Whoever takes gzip says so by its name; a weight of nought is nobody's habit, and then the plain bytes do no harm either.
+  // A client that accepts gzip names it. A weight of 0 is rare, and the uncompressed page is always
+  // acceptable.
   const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(String(headers['accept-encoding'] ?? ''))
   return takesGzip && !mayNotTransform(headers['cache-control'])
     ? { status: 200, headers: { ...common, 'Content-Encoding': 'gzip' }, body: compressed }

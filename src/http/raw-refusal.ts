@@ -1,17 +1,23 @@
-/** A refusal where there is no reply object, only the socket: the same headers and the same envelope as every other. */
+/**
+ * Sends an error over a bare socket when there is no reply object, with the same headers and envelope as
+ * every other response.
+ */
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { errorBody } from '../envelope.ts'
 import type { GatewayError } from '../errors.ts'
 import { pairs } from './response-headers.ts'
 
-/** `headers`: those of every response, as names and values in turn. The socket ends behind it. */
+/**
+ * Sends the error and closes the socket. `headers` are those of every response, as alternating names and
+ * values.
+ */
 export function refuseRaw(socket: Duplex, refusal: GatewayError, requestId: string, headers: readonly string[]): void {
   if (socket.writable) socket.end(printRefusal(refusal, requestId, headers), 'latin1', () => socket.destroy())
   else socket.destroy()
 }
 
-/** The whole response, a character for each byte. */
+/** Prints the whole response, one character for each byte. */
 export function printRefusal(refusal: GatewayError, requestId: string, headers: readonly string[]): string {
   const body = errorBody(refusal, requestId)
   const head = [

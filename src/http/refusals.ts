@@ -1,20 +1,21 @@
-/** Refusals of the HTTP layer: what Node and Fastify say against a request, as errors of ours. */
+/** Translates errors of Node and Fastify about a request to errors of the gateway. */
 import { GatewayError } from '../errors.ts'
 import { bodyTooLarge } from './request-body.ts'
 
-/** Request line and headers together: room for `max_in_values` of uuids. */
+/** Limit on the request line and headers together; enough for `max_in_values` UUIDs. */
 export const HEADER_BYTES_MAX: number = 64 * 1024
 
-/** The whole request, headers and body, must have come by then. */
+/** Time limit for receiving the whole request, headers and body. */
 export const REQUEST_MS_MAX = 30_000
 
+/** The error for a connection above a limit. */
 export function tooManyConnections(what: string): GatewayError {
   return new GatewayError('UNAVAILABLE', `too many connections: ${what}; close one and try again`, {
     headers: { 'Retry-After': '1' },
   })
 }
 
-/** An error of Fastify as ours; any other as it is. */
+/** Translates an error of Fastify; returns other errors unchanged. */
 export function fromFramework(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
@@ -30,7 +31,7 @@ export function fromFramework(error: unknown): unknown {
         'Content-Type is missing or malformed; expected application/json',
       )
     default:
-      // Fastify's other refusals of a request have a status of the 400s.
+      // Fastify's other errors about a request have a 4xx status.
       return isRefusal(error) ? new GatewayError('PARSE_ERROR', error.message) : error
   }
 }
@@ -40,7 +41,7 @@ function isRefusal(error: unknown): error is Error {
   return status >= 400 && status < 500
 }
 
-/** Bytes that Node cannot read as a request. */
+/** The error for bytes that Node cannot parse as a request. */
 export function unparsable({ code }: NodeJS.ErrnoException): GatewayError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -49,11 +50,11 @@ export function unparsable({ code }: NodeJS.ErrnoException): GatewayError {
         `the request line and headers are larger than ${HEADER_BYTES_MAX} bytes`,
       )
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new GatewayError('TIMEOUT', `the request did not come whole within ${REQUEST_MS_MAX} ms`)
+      return new GatewayError('TIMEOUT', `the request was not received completely within ${REQUEST_MS_MAX} ms`)
     default:
       return new GatewayError(
         'PARSE_ERROR',
-        'the bytes sent are no HTTP/1.1 request; in the URL everything but ASCII must be percent-encoded',
+        'the request is not valid HTTP/1.1; non-ASCII characters in the URL must be percent-encoded',
       )
   }
 }

@@ -1,4 +1,4 @@
-/** Requests of the class that the server makes, sent over real sockets. */
+/** Requests of the class that the server uses, sent over real sockets. */
 import { once } from 'node:events'
 import { createServer, request, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
@@ -23,7 +23,7 @@ function port(): number {
   return (server.address() as AddressInfo).port
 }
 
-/** Resolves with the whole body, in the words it came in. */
+/** Resolves with the whole body, as the chunks received. */
 function bodyOf(incoming: HandedRequest): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
     const words: string[] = []
@@ -45,19 +45,19 @@ function received(read: (incoming: HandedRequest) => Promise<readonly string[]>)
   return new Promise((resolve, reject) => {
     handle = incoming => {
       read(incoming).then(resolve, reject)
-      // Nobody takes it out of the stream, whose end is what its connection waits for.
+      // Without a reader the stream would never end, and the connection waits for its end.
       incoming.resume()
     }
   })
 }
 
-test('the body is handed over, and then that it was all', async () => {
+test('the body is delivered, followed by its end', async () => {
   const body = received(bodyOf)
   post('one', 'two')
   expect((await body).join('')).toBe('onetwo')
 })
 
-test('a body that came with its headers is handed over before the turn of the event loop ends', async () => {
+test('a body that arrives with its headers is delivered in the same turn of the event loop', async () => {
   const order = new Promise<readonly string[]>(resolve => {
     const seen: string[] = []
     handle = incoming => {
@@ -70,7 +70,7 @@ test('a body that came with its headers is handed over before the turn of the ev
   expect(await order).toEqual(['one', 'all'])
 })
 
-test('what came before anybody asked for it is not lost', async () => {
+test('data that arrives before a reader is attached is not lost', async () => {
   const body = received(async incoming => {
     if (!incoming.complete) await once(incoming, 'readable')
     return bodyOf(incoming)
@@ -79,13 +79,13 @@ test('what came before anybody asked for it is not lost', async () => {
   expect((await body).join('')).toBe('onetwo')
 })
 
-test('a request without a body has nothing but an end', async () => {
+test('a request without a body delivers only the end', async () => {
   const body = received(bodyOf)
   post()
   expect(await body).toEqual([])
 })
 
-test('a body that does not come whole has no end, but an error', async () => {
+test('an incomplete body causes an error and has no end', async () => {
   const body = received(bodyOf)
   const socket = connect(port(), '127.0.0.1')
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\none')
@@ -94,7 +94,7 @@ test('a body that does not come whole has no end, but an error', async () => {
   await expect(body).rejects.toMatchObject({ code: 'ECONNRESET' })
 })
 
-test('one connection carries several, one behind the other', async () => {
+test('a connection carries several requests in a row', async () => {
   const bodies: string[] = []
   const all = new Promise<void>(resolve => {
     handle = incoming => {

@@ -1,20 +1,20 @@
-/** The bodies of requests, read whole: their limits, and the way from Node's parser to whoever wants them. */
+/** Reads request bodies as a whole, with their limits. */
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import type { HeldBody, HoldBody } from './bodies.ts'
 
-/** docs/reference/limits.md#bytes-and-time has it for clients. */
+/** Limit on the body of a request (docs/reference/limits.md#bytes-and-time). */
 export const BODY_BYTES_MAX: number = 2 * 1024 * 1024
 
 /**
- * A body that is too large is read to its end and forgotten, if that is not farther than this. A connection that ends with an answer while the body still
- * comes is reset, and proxies that go on sending have lost the answer by then.
+ * Limit on the part of an oversized body that is read and discarded. If a connection is closed while the body
+ * still arrives, it is reset, and a proxy that continues sending loses the response.
  */
 export const FORGOTTEN_BYTES_MAX: number = 8 * BODY_BYTES_MAX
 
 /**
- * As Fastify's own reader does, in a small part of its time: bodies are small, and mostly one chunk. Calls back once. `hold` null: nobody wants the body,
- * which is read to its end and empty then.
+ * Reads a body as Fastify's own reader does, but much faster for the usual small body of one chunk. Calls
+ * back once. If `hold` is null, the body is read and discarded, and the result is empty.
  */
 export function readBody(
   request: HandedRequest,
@@ -31,7 +31,7 @@ export function readBody(
     chunks.length = 0
     done(error, body)
   }
-  /** What has come whole is worked on at once, and waits for nobody. */
+  /** A body that arrived completely is processed at once. */
   const isWhole = (chunk: Buffer) => bytes === chunk.length && Number(request.headers['content-length']) === bytes
   request.handTo(chunk => {
     if (isOver) return
@@ -58,30 +58,33 @@ export function readBody(
       end(error as Error)
     }
   })
-  // Nobody will read this: the client went away half-way.
-  request.on('error', () => end(new GatewayError('PARSE_ERROR', 'the body did not come whole')))
+  // The client disconnected, so the result is not used.
+  request.on('error', () => end(new GatewayError('PARSE_ERROR', 'the body was not received completely')))
 }
 
+/** The error for a body above the limit. */
 export function bodyTooLarge(): GatewayError {
   return new GatewayError('PAYLOAD_TOO_LARGE', `the body is larger than ${BODY_BYTES_MAX} bytes`, {
     headers: { Connection: 'close' },
   })
 }
 
-/** Null: that was all. Nothing comes behind it, and it does not come at all when the client goes away half-way. */
+/** Receives the chunks of a body; null marks the end. After a disconnect the end is never delivered. */
 type TakeChunk = (chunk: Buffer | null) => void
 
 /**
- * A request that hands its body over as the parser finds it, in the same turn of the event loop. The stream that a request is by itself passes each chunk
- * through its buffer and several ticks, which costs as much as all that we do with a small body. Node makes requests of the class it is given
- * (https://nodejs.org/docs/latest-v20.x/api/http.html#httpcreateserveroptions-requestlistener), and gives them their body by `push`, as any source does.
+ * A request that delivers its body in the turn of the event loop in which it is parsed. Node's standard
+ * request stream passes each chunk through a buffer and several ticks, which costs as much as the gateway's
+ * own work on a small body. Node creates requests of the class it is given
+ * (https://nodejs.org/docs/latest-v20.x/api/http.html#httpcreateserveroptions-requestlistener) and delivers
+ * the body with `push`, as for any readable stream.
  */
 export class HandedRequest extends IncomingMessage {
-  /** Its answer, where it has a body. */
+  /** The response, set if the request has a body. */
   response: ServerResponse | null = null
   #take: TakeChunk | null = null
 
-  /** From now on the body goes to `take`. What was pushed before anybody asked for it is read as from any stream. */
+  /** Delivers the rest of the body to `take`. Chunks pushed earlier are read from the stream. */
   handTo(take: TakeChunk): void {
     if (this.readableLength === 0 && !this.complete) {
       this.#take = take
@@ -94,7 +97,7 @@ export class HandedRequest extends IncomingMessage {
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
     const take = this.#take
     if (take === null) return super.push(chunk, encoding)
-    // Whoever ends a connection waits for the end of the stream.
+    // Node waits for the end of the stream before it closes a connection.
     if (chunk === null) super.push(null)
     take(chunk)
     return true

@@ -1,9 +1,12 @@
-/** `X-Request-Id`: a valid one from the client is kept, any other replaced (docs/reference/rest-api.md#headers). */
+/**
+ * `X-Request-Id`: a valid one from the client is kept, any other is replaced
+ * (docs/reference/rest-api.md#headers).
+ */
 import { randomBytes } from 'node:crypto'
 
 const VALID = /^[A-Za-z0-9._-]{1,128}$/
 
-/** Unique over processes by a random beginning, within one by counting. */
+/** Creates request ids: a random prefix makes them unique across processes, a counter within one. */
 export function createRequestIds(
   prefix: string = randomBytes(6).toString('hex'),
 ): (received: string | undefined) => string {

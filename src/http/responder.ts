@@ -1,4 +1,7 @@
-/** The way of an answer to the socket: the budget of unsent bytes, compression, headers, and the event that says how the request ended. */
+/**
+ * The way of an answer to the socket: the budget of unsent bytes, compression, headers, and the event that
+ * says how the request ended.
+ */
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { errorBody } from '../envelope.ts'
@@ -31,9 +34,9 @@ export interface ResponderParts {
   readonly paces: StreamPaces
   /** Smaller answers are not compressed. 0: none are. */
   readonly compressMinBytes: number
-  /** Whether the reply object has headers of the CORS plugin. */
+  /** True if the reply object has headers of the CORS plugin. */
   readonly hasCors: boolean
-  /** Whether request paths are logged. */
+  /** True if request paths are logged. */
   readonly logsRequests: boolean
   readonly isDraining: () => boolean
   readonly emit: Emit

@@ -1,4 +1,4 @@
-/** Time limits on clients that do not read, over real sockets. */
+/** Time limits for clients that do not read, over real sockets. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -14,7 +14,10 @@ afterEach(() => {
   server.close()
 })
 
-/** Answers `/large` at once and `/slow` never. Resolves with the server's socket when both were asked for on one connection. */
+/**
+ * Responds to `/large` at once and to `/slow` never. Resolves with the server's socket once both were
+ * requested on one connection.
+ */
 async function pipelined(...paths: readonly string[]): Promise<Socket> {
   let left = paths.length
   const socket = new Promise<Socket>(resolve => {
@@ -42,14 +45,14 @@ async function readAll(): Promise<void> {
   }
 }
 
-test('a client that does not read its answer has a limited time, and a slow request behind it is not cut off', async () => {
+test('a client that does not read its response is disconnected, but not while a slow request is running', async () => {
   const socket = await pipelined('/large', '/slow')
   expect(socket.timeout).toBe(60_000)
   await readAll()
   while (socket.timeout !== 0) await new Promise(setImmediate)
 })
 
-test('a connection with nothing else to do keeps the timeout of idle ones', async () => {
+test('an idle connection keeps the keep-alive timeout', async () => {
   const socket = await pipelined('/large')
   await readAll()
   while (socket.writableLength > 0) await new Promise(setImmediate)

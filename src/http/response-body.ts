@@ -1,16 +1,16 @@
-/** Bodies of answers on their way to the socket, at the speed of whoever reads them. */
+/** Writes response bodies to the socket at the speed at which the client reads. */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../errors.ts'
 import { onceGone } from './connections.ts'
 import type { StreamPace } from './stream-pace.ts'
 
-/** Larger bodies are not copied once more to save a write. */
+/** Limit on bodies that are copied to save a write. */
 const ONE_WRITE_BYTES_MAX = 64 * 1024
 
 /**
- * Node joins headers and body only if the body is a string; a Buffer goes out beside the headers, which costs more than this copy. Latin-1 maps each
- * byte to one character and back, whatever the bytes mean.
+ * Sends a body. Node joins headers and body only if the body is a string; a Buffer is written separately,
+ * which costs more than the copy. Latin-1 maps every byte to one character and back.
  */
 export function endWith(response: ServerResponse, body: Buffer): void {
   if (body.length <= ONE_WRITE_BYTES_MAX) {
@@ -21,8 +21,9 @@ export function endWith(response: ServerResponse, body: Buffer): void {
 }
 
 /**
- * One write to the socket of headers and body. `end(body)` would be two, the second of them empty, which Node gathers into a vectored write: that costs
- * as much again as all of our own work on an answer from the cache.
+ * Writes headers and body with one write to the socket. `end(body)` would be two writes, the second of them
+ * empty, which Node combines into a vectored write. That costs as much as all other work on a cached
+ * response.
  */
 export function endWithText(response: ServerResponse, body: string): void {
   response.cork()
@@ -31,10 +32,13 @@ export function endWithText(response: ServerResponse, body: string): void {
   response.end()
 }
 
-/** Counts bytes that wait to be sent. Returns what takes them back. */
+/** Counts bytes that wait to be sent. Returns a function that subtracts them again. */
 export type CountUnsent = (bytes: number) => () => void
 
-/** Writes as fast as the client reads, and stops when it has gone. Rejects when it reads too slowly; it has been sent an error line then. */
+/**
+ * Writes as fast as the client reads, and stops when it disconnects. Rejects if the client reads too slowly;
+ * an error line has then been sent.
+ */
 export async function sendStream(
   response: ServerResponse,
   body: AsyncGenerator<Buffer>,
@@ -73,20 +77,23 @@ async function sendChunk(
   return null
 }
 
-/** A client that takes not one byte of what is being sent to it for so long loses its connection. */
+/** Time limit for a client that reads nothing of what is being sent; it is then disconnected. */
 const READER_IDLE_MS_MAX = 60_000
 
-/** Node ends a connection whose time is over; any byte that goes out begins the time again. Lasts until the answer has been sent. */
+/**
+ * Applies the time limit until the response has been sent. Node closes a connection when its timeout expires;
+ * any byte sent restarts it.
+ */
 export function limitReaderIdle(response: ServerResponse): void {
-  // An answer that waits behind others has no socket yet, and nobody who could read it.
+  // A response that waits behind others has no socket yet.
   if (response.socket === null) response.once('socket', limitIdle)
   else limitIdle(response.socket)
 }
 
-/** The same for an answer that is complete. What is pipelined behind it may take its time in the database. */
+/** The same for a complete response. A request pipelined behind it can take its time in the database. */
 export function limitReaderIdleUntilSent(response: ServerResponse): void {
   limitReaderIdle(response)
-  // Before Node's own listener, which sets the timeout of a connection that has nothing else to do.
+  // Registered before Node's own listener, which sets the keep-alive timeout.
   response.prependOnceListener('finish', () => response.socket?.setTimeout(0))
 }
 
@@ -94,7 +101,10 @@ function limitIdle(socket: Socket): void {
   socket.setTimeout(READER_IDLE_MS_MAX)
 }
 
-/** Resolves as well when the client has gone, and with an error when it takes too little of these bytes and those before. */
+/**
+ * Resolves when the socket has drained or closed, or with an error if the client reads too little of these
+ * and earlier bytes.
+ */
 function drained(response: ServerResponse, bytes: number, pace: StreamPace): Promise<GatewayError | null> {
   return new Promise(resolve => {
     let since = performance.now()
@@ -122,7 +132,7 @@ function drained(response: ServerResponse, bytes: number, pace: StreamPace): Pro
       if (pace.leftMs !== null) timer = setTimeout(judge, pace.leftMs)
     }
     limitReaderIdle(response)
-    // An answer that waits behind others of its connection is not read slowly.
+    // A response that waits behind others is not considered slow.
     if (response.socket === null) response.once('socket', watch)
     else watch()
     response.once('drain', settle)
@@ -130,11 +140,14 @@ function drained(response: ServerResponse, bytes: number, pace: StreamPace): Pro
   })
 }
 
-/** Ends the connection after what was written and without the last chunk, so the client knows that there should have been more. */
+/**
+ * Closes the connection after the data written so far, without the last chunk, so the client detects the
+ * incomplete response.
+ */
 export function breakOff(response: ServerResponse): void {
   const { socket } = response
   limitReaderIdle(response)
   if (socket !== null) socket.destroySoon()
-  // It waits behind others. What was written goes out as soon as it has the socket.
+  // The response waits behind others; its data is sent once it has the socket.
   else response.once('socket', (own: Socket) => setImmediate(() => own.destroySoon()))
 }

@@ -1,7 +1,10 @@
-/** Headers of every response (docs/reference/rest-api.md#headers), wherever it is made: by a route, by the CORS plugin, on a bare socket, in a handshake. */
+/**
+ * The headers of every response (docs/reference/rest-api.md#headers), whether it comes from a route, the CORS
+ * plugin, a bare socket or a handshake.
+ */
 import { printServerTiming, type Timing } from '../ops/server-timing.ts'
 
-/** Of responses that a page of another origin may read. */
+/** The headers that a page of another origin can read. */
 export const EXPOSED_HEADERS: readonly string[] = [
   'X-Request-Id',
   'X-Response-Time',
@@ -15,11 +18,12 @@ export const EXPOSED_HEADERS: readonly string[] = [
 ]
 
 /**
- * Names and values in turn: the form that Node sends without looking anything up. `timing`: null where the request did not reach the pipeline.
+ * Alternating names and values, the form that Node sends without lookups. `timing` is null if the request did
+ * not reach the pipeline.
  */
 export type ResponseHeaders = (requestId: string, durationMs: number, timing: Timing | null) => string[]
 
-/** `serverTiming`: every response has the header `Server-Timing`. */
+/** Creates the headers. If `serverTiming` is true, every response has `Server-Timing`. */
 export function responseHeaders(serverTiming: boolean): ResponseHeaders {
   return (requestId, durationMs, timing) => {
     const headers = [
@@ -37,6 +41,7 @@ export function responseHeaders(serverTiming: boolean): ResponseHeaders {
   }
 }
 
+/** Groups alternating names and values into pairs. */
 export function pairs(list: readonly string[]): readonly (readonly [string, string])[] {
   return list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1] ?? ''] as const] : []))
 }

@@ -7,13 +7,13 @@ import { printRoutes, ROUTE_ROWS } from './routes-reference.ts'
 
 const PAGE = 'docs/reference/rest-api.md'
 
-/** Out of date? `npx vitest run src/http/routes-reference.test.ts -u` writes it anew. */
-test(`${PAGE} has the routes that there are`, async () => {
+/** To update the page, run `npx vitest run src/http/routes-reference.test.ts -u`. */
+test(`${PAGE} documents every route`, async () => {
   await expect(pageWithParts(PAGE, { routes: printRoutes() })).toMatchFileSnapshot(`../../${PAGE}`)
 })
 
-test('the answers beside the API are those that operators get', () => {
-  // Nothing is asked of them but their paths.
+test('the routes outside the API are those of the operator', () => {
+  // Only the paths are used.
   const webhooks = { answers: operatorRequests({} as Webhooks) }
   const internal = createInternal({ webhooks, now: () => 0 } as unknown as InternalOptions)
   const there = [...internal].map(([pattern, { method }]) => `${method} ${pattern}`)

@@ -1,10 +1,14 @@
-/** The routes' table in `docs/reference/rest-api.md`. Its test compares the two, and rewrites the page with `-u`. */
+/**
+ * Prints the route table in `docs/reference/rest-api.md`. Its test compares the two and rewrites the page
+ * with `-u`.
+ */
 import { METHODS_OF } from '../rest/method.ts'
 import { ROUTE_PATTERN, type Route } from '../rest/path.ts'
 
 type Kind = Route['kind']
 type About = readonly [answer: string, details: string]
 
+/** A row of the table. */
 export interface RouteRow {
   readonly method: string
   readonly pattern: string
@@ -12,12 +16,13 @@ export interface RouteRow {
   readonly details: string
 }
 
-/** Every method of every route has a row, or this does not compile. */
+/** The description of every method of every route; the type makes a missing one a compile error. */
 const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][number], About>> } = {
   list: {
     GET: [
       '200 `{"data": [row…], "count", "limit", "offset", "next_cursor"}`',
-      '[filters](reading.md#filters), [columns](reading.md#columns), [order and pages](reading.md#order-and-pages), [streams](reading.md#streams)',
+      '[filters](reading.md#filters), [columns](reading.md#columns), ' +
+        '[order and pages](reading.md#order-and-pages), [streams](reading.md#streams)',
     ],
     POST: [
       '201 `{"data": row}`, of an array `{"data": [row…], "count"}`',
@@ -56,7 +61,7 @@ const MONITORING = '[monitoring](../guides/monitoring.md)'
 const WEBHOOKS =
   '[webhooks](../guides/webhooks.md#manage-failed-deliveries), with the admin token; 403 while none is set'
 
-/** A test compares them with what answers. */
+/** The routes outside the API; a test compares them with the routes that are served. */
 const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] = [
   ['GET', '/ws', '101, a WebSocket', '[realtime](realtime.md)'],
   ['GET', '/docs', '200, a page', '[OpenAPI](../guides/openapi.md#the-reference-in-the-browser)'],
@@ -81,6 +86,7 @@ const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] 
   ['POST', '/internal/webhooks/test', '200, the outcome for `?trigger=`', WEBHOOKS],
 ]
 
+/** All rows of the table. */
 export const ROUTE_ROWS: readonly RouteRow[] = [
   ...(Object.keys(METHODS_OF) as Kind[]).flatMap(kind => {
     const abouts: Readonly<Record<string, About>> = OF_API[kind]
@@ -92,6 +98,7 @@ export const ROUTE_ROWS: readonly RouteRow[] = [
   ...BESIDE.map(([method, pattern, answer, details]) => ({ method, pattern, answer, details })),
 ]
 
+/** Prints the table. */
 export function printRoutes(): string {
   const rows = ROUTE_ROWS.map(
     ({ method, pattern, answer, details }) => `| \`${method} ${pattern}\` | ${answer} | ${details} |`,

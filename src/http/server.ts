@@ -35,7 +35,7 @@ export interface ServerOptions {
   readonly drainTimeoutMs: number
   readonly admit: Admit
   readonly judgeHead: JudgeHead
-  /** Whether somebody logs requests, and wants their paths. */
+  /** True if somebody logs requests, and wants their paths. */
   readonly logsRequests: boolean
   readonly identify: Identify
   readonly pipeline: Pipeline
@@ -50,7 +50,10 @@ export interface ServerOptions {
   readonly sockets: Sockets
   readonly unsent: Unsent
   readonly paces: StreamPaces
-  /** Bytes waiting to be sent on a connection, beyond which its next pipelined request is not started. 0: no limit. */
+  /**
+   * Bytes waiting to be sent on a connection, beyond which its next pipelined request is not started. 0: no
+   * limit.
+   */
   readonly connectionMaxUnsentBytes: number
   /** Pipelined requests of a connection that run at once, and that wait for their answers. 0: no limit. */
   readonly connectionMaxConcurrent: number
@@ -256,7 +259,10 @@ class HttpServer implements Server {
     readBody(payload as HandedRequest, pathOf(request.raw).startsWith('/api/') ? this.#holdBody : null, done)
   }
 
-  /** What is answered at once is sent at once: a turn of the event loop is a good part of what such an answer costs. */
+  /**
+   * What is answered at once is sent at once: a turn of the event loop is a good part of what such an answer
+   * costs.
+   */
   #handle(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const exchange = this.#exchangeOf(request, reply)
     const responder = this.#responder
@@ -382,7 +388,10 @@ async function closeWithin(app: FastifyInstance, deadlineMs: number): Promise<vo
   }
 }
 
-/** `localhost` may be two addresses, and Fastify would open a server for each; one is enough, and only one is watched. */
+/**
+ * `localhost` may be two addresses, and Fastify would open a server for each; one is enough, and only one is
+ * watched.
+ */
 async function oneAddress(host: string): Promise<string> {
   return host === 'localhost' ? (await lookup(host)).address : host
 }

@@ -1,11 +1,13 @@
-/** docs/reference/limits.md#streams: a minimum throughput of streams, 2 KB/s averaged over 60 s by default. */
+/**
+ * docs/reference/limits.md#streams: the minimum throughput of streams, 2 KB/s averaged over 60 s by default.
+ */
 import { expect, test } from 'vitest'
 import { createStreamPaces } from './stream-pace.ts'
 
 const LIMIT = { streamMinBytesPerSec: 2_048, streamMinRateWindowSecs: 60 }
 const REQUIRED = 2_048 * 60
 
-test('a client that takes enough within a window is given another one', () => {
+test('a client that reads enough within a window gets another window', () => {
   const paces = createStreamPaces(LIMIT)
   const pace = paces.start()
   pace.taken(REQUIRED - 1, 20_000)
@@ -15,7 +17,7 @@ test('a client that takes enough within a window is given another one', () => {
   expect(paces.ended).toBe(0)
 })
 
-test('a client that takes less is refused with the limit and its key', () => {
+test('a client that reads less gets an error with the limit and its key', () => {
   const paces = createStreamPaces(LIMIT)
   const pace = paces.start()
   pace.taken(REQUIRED - 2, 60_000)
@@ -23,20 +25,20 @@ test('a client that takes less is refused with the limit and its key', () => {
   expect(paces.ended).toBe(1)
 })
 
-test('bytes of an earlier window do not count', () => {
+test('bytes of earlier windows do not count', () => {
   const pace = createStreamPaces(LIMIT).start()
   pace.taken(10 * REQUIRED, 1_000)
   expect(pace.judge(0)).toBeNull()
   expect(pace.judge(0)).not.toBeNull()
 })
 
-test('time in which the client did not keep the gateway waiting does not count', () => {
+test('only time in which the gateway waits for the client counts', () => {
   const pace = createStreamPaces(LIMIT).start()
   for (let n = 0; n < 1_000; n++) pace.taken(10, 0)
   expect(pace.leftMs).toBe(60_000)
 })
 
-test('0 switches the limit off', () => {
+test('0 disables the limit', () => {
   expect(createStreamPaces({ ...LIMIT, streamMinBytesPerSec: 0 }).start().leftMs).toBeNull()
 })
 

@@ -1,38 +1,46 @@
 /**
- * The speed at which clients must read streams. A stream holds a database connection and a snapshot, so a client that reads a few bytes now and then would
- * keep both for hours. Only time in which the client keeps the gateway waiting counts: a slow statement is not the client's fault.
+ * The minimum speed at which clients must read streams. A stream holds a database connection and a snapshot,
+ * and a client that reads a few bytes now and then would hold them for hours. Only time in which the gateway
+ * waits for the client counts, so a slow statement is not counted.
  */
 import { GatewayError } from '../errors.ts'
 
+/** Measures the read speed of streams. */
 export interface StreamPaces {
-  /** For one stream. */
+  /** Starts the measurement of one stream. */
   start(): StreamPace
-  /** Streams that were ended because their client read too slowly. */
+  /** The number of streams that were ended because the client read too slowly. */
   readonly ended: number
 }
 
+/** The read speed of one stream. */
 export interface StreamPace {
-  /** At most so many bytes are written at once, so that progress can be seen. */
+  /** Limit on the bytes of one write, so that progress is visible. */
   readonly sliceBytes: number
-  /** Milliseconds of waiting until the client is judged; null: it never is. */
+  /** The waiting time in milliseconds until the next check, or null if the limit is disabled. */
   readonly leftMs: number | null
-  /** The client has taken these bytes, and kept the gateway waiting for so long. */
+  /** Records that the client read `bytes` while the gateway waited for `waitedMs`. */
   taken(bytes: number, waitedMs: number): void
-  /** To be asked when `leftMs` have passed; `bytes` are on their way. Null, and time for another window: it keeps up. */
+  /**
+   * Checks the speed when `leftMs` have passed; `bytes` are being sent. Returns the error of a client that is
+   * too slow; otherwise starts the next window and returns null.
+   */
   judge(bytes: number): GatewayError | null
 }
 
+/** The minimum throughput and the window over which it is averaged. */
 export interface StreamPaceLimit {
-  /** 0: no limit. */
+  /** Bytes per second; 0 disables the limit. */
   readonly streamMinBytesPerSec: number
   readonly streamMinRateWindowSecs: number
 }
 
 const SLICE_BYTES_MAX = 32 * 1024
 const SLICE_BYTES_MIN = 1024
-/** Bytes on their way count as taken, so they must be a small part of what a window requires. */
+/** Bytes being sent count as read, so a write must be a small part of what a window requires. */
 const SLICES_PER_WINDOW = 4
 
+/** Creates the measurement of streams. */
 export function createStreamPaces({ streamMinBytesPerSec, streamMinRateWindowSecs }: StreamPaceLimit): StreamPaces {
   const requiredBytes = streamMinBytesPerSec * streamMinRateWindowSecs
   const windowMs = streamMinRateWindowSecs * 1_000
@@ -63,7 +71,9 @@ export function createStreamPaces({ streamMinBytesPerSec, streamMinRateWindowSec
           ended++
           return new GatewayError(
             'TIMEOUT',
-            `the stream was read too slowly: less than ${streamMinBytesPerSec} bytes a second over ${streamMinRateWindowSecs} s (stream_min_bytes_per_sec); read faster, or ask for pages with limit and cursor`,
+            `the stream was read too slowly: less than ${streamMinBytesPerSec} bytes per second ` +
+              `over ${streamMinRateWindowSecs} s (stream_min_bytes_per_sec); ` +
+              'read faster, or request pages with limit and cursor',
           )
         },
       }

@@ -1,31 +1,41 @@
 /**
- * Answers that were made and whose clients have not read them yet. Their bytes are counted for the whole process and for each tenant, and each of them keeps
- * a permit of its tenant: who does not read cannot ask for more than who does.
+ * Tracks responses that clients have not read yet. Their bytes are counted for the process and for each
+ * tenant, and each response keeps a permit of its tenant, so a client that does not read cannot request more
+ * than one that does.
  */
 import type { GatewayError } from '../errors.ts'
 import { callerKey } from '../limits/budget.ts'
 import type { LimitedCaller, TenantLimit } from '../limits/tenant-limit.ts'
 import type { AnswerBytes } from './answer-bytes.ts'
 
+/** The responses that clients have not read yet. */
 export interface Unsent {
-  /** Throws UNAVAILABLE for a request that must not be started now. */
+  /** @throws {GatewayError} `UNAVAILABLE` for a request that must not start now. */
   assertRoom(caller: LimitedCaller, method: string): void
-  /** What to answer in place of a large answer to a request that only read; null: the answer itself. */
+  /** The error to send instead of a large response to a read, or null if the response can be sent. */
   refusal(caller: LimitedCaller | null): GatewayError | null
-  /** Counts bytes that wait to be sent; `caller` is null where none is known. Returns what takes them back. */
+  /**
+   * Counts bytes that wait to be sent; `caller` is null if unknown. Returns a function that subtracts them
+   * again.
+   */
   count(caller: LimitedCaller | null, bytes: number): () => void
-  /** The same for what is left of a complete answer, which also keeps a permit. */
+  /** The same for the rest of a complete response, which also keeps a permit. */
   hold(caller: LimitedCaller | null, bytes: number): () => void
 }
 
+/** The dependencies of the tracker. */
 export interface UnsentParts {
   readonly bytes: Pick<AnswerBytes, 'unsent' | 'refused'>
   readonly gate: TenantLimit | null
 }
 
-/** Answers that the kernel mostly takes at once are never refused: their number is that of the connections. */
+/**
+ * Limit on responses that are never rejected, because the kernel usually accepts them at once. Their number
+ * is limited by the number of connections.
+ */
 export const SMALL_ANSWER_BYTES: number = 64 * 1024
 
+/** Creates the tracker. */
 export function createUnsent({ bytes: { unsent, refused }, gate }: UnsentParts): Unsent {
   function count(caller: LimitedCaller | null, bytes: number): () => void {
     const key = caller === null ? null : callerKey(caller)
@@ -37,7 +47,7 @@ export function createUnsent({ bytes: { unsent, refused }, gate }: UnsentParts):
     assertRoom(caller, method) {
       if (unsent.taken === 0) return
       const limit = unsent.exceeded(callerKey(caller))
-      // A read is judged when the size of its answer is known, a change before it is made.
+      // A read is checked when the size of its response is known, a write before it starts.
       if (limit === 'share' || (limit === 'total' && method !== 'GET' && method !== 'HEAD')) throw refused(limit)
     },
     refusal(caller) {

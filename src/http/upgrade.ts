@@ -1,6 +1,6 @@
 /**
- * `GET /ws` (docs/reference/realtime.md#connecting): from the upgrade of a connection to a session, and between the two the frames of RFC 6455. What is said in
- * them is no matter of this file.
+ * `GET /ws` (docs/reference/realtime.md#connecting): upgrades a connection and transports the frames of RFC
+ * 6455 to a session. The content of the messages is handled elsewhere.
  */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,24 +13,28 @@ import type { JudgeHead } from './head.ts'
 import { refuseRaw } from './raw-refusal.ts'
 import { pairs, type ResponseHeaders } from './response-headers.ts'
 
-/** What the other side of the sockets is: `realtime/`, as far as it is needed here. */
+/** The realtime side of the sockets, as far as it is needed here. */
 export interface Sockets {
   readonly messageBytesMax: number
-  /** Tokens may be in the URL. */
+  /** True if tokens can be in the URL. */
   readonly queryToken: boolean
   readonly authenticate: (headers: IncomingMessage['headers']) => Identity | Promise<Identity>
-  /** Throws what refuses the connection. `identity` null: the first message says who calls. */
+  /**
+   * Admits a connection. `identity` is null if the first message authenticates the caller.
+   * @throws {GatewayError} if the connection is rejected.
+   */
   admit(address: string | number, identity: Identity | null): SocketSeat
   open(link: SocketLink, identity: Identity | null, seat: SocketSeat): SocketSession
   leave(): void
 }
 
-/** Given back when the connection is closed. */
+/** The place of an admitted connection; released when the connection is closed. */
 export interface SocketSeat {
   claim(identity: Identity): void
   leave(): void
 }
 
+/** The functions by which a session sends and closes. */
 export interface SocketLink {
   send(text: string): void
   readonly buffered: number
@@ -39,15 +43,17 @@ export interface SocketLink {
   close(code: number, reason: string): void
 }
 
+/** The session behind a socket. */
 export interface SocketSession {
   receive(message: Buffer, form: 'text' | 'binary'): void
   closed(): void
 }
 
+/** The dependencies of upgrades. */
 export interface UpgradeOptions {
   readonly sockets: Sockets
   readonly admit: Admit
-  /** The client's address, as the key of what it holds. */
+  /** The client's address, as the key of its limits. */
   readonly holderOf: (request: IncomingMessage) => string | number
   readonly judgeHead: JudgeHead
   readonly corsAllowedOrigins: readonly string[]
@@ -58,30 +64,34 @@ export interface UpgradeOptions {
   readonly now: () => number
 }
 
-/** An upgrade that is being answered. */
+/** An upgrade in progress. */
 interface Handshake {
   readonly requestId: string
   elapsedMs(): number
   refuse(error: unknown): void
 }
 
+/** The open sockets. */
 export interface Upgrades {
-  /** Says goodbye, and cuts off who does not answer it. */
+  /** Closes all sockets with the closing handshake and terminates clients that do not answer it. */
   close(): Promise<void>
 }
 
 const PATH = '/ws'
 
-/** A client that has not answered a ping by the next one is gone; no socket tells. */
+/**
+ * Interval of pings. A client that has not answered by the next ping has disconnected; the socket itself does
+ * not report that.
+ */
 const PING_INTERVAL_MS = 30_000
 
-/** For the closing handshake. */
+/** Time limit for the closing handshake. */
 const CLOSE_MS_MAX = 2_000
 
-/** Pongs are owed to a client only as long as it takes them. */
+/** Limit on buffered data above which pings of the client are not answered. */
 const PONG_BUFFERED_MAX = 64 * 1024
 
-/** Two subprotocols: the one with the token in it, because pages cannot set headers, and one without. */
+/** The two subprotocols: one with the token in it, because pages cannot set headers, and one without. */
 const TOKEN_PROTOCOL = 'svc.bearer.'
 const PLAIN_PROTOCOL = 'svc'
 
@@ -90,7 +100,8 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
   const frames = new WebSocketServer({
     ...{ noServer: true, clientTracking: false, autoPong: false },
     maxPayload: sockets.messageBytesMax,
-    // A compressed message can be a thousand times as large once it is inflated, past the limit on messages.
+    // A compressed message can grow a thousandfold when it is inflated, which would bypass the limit on
+    // messages.
     perMessageDeflate: false,
     handleProtocols: chosenProtocol,
   })
@@ -101,13 +112,13 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     const { requestId, elapsedMs } = handshake
     lines.push(...pairs(options.headers(requestId, elapsedMs(), null)).map(([name, value]) => `${name}: ${value}`))
   })
-  // What is no handshake (RFC 6455, 4.2.1) would be answered in a form of its own.
+  // The library would respond to an invalid handshake (RFC 6455, 4.2.1) without the error envelope.
   frames.on('wsClientError', (error, _socket, request) => {
-    const message = `this is no handshake of a WebSocket (RFC 6455, 4.2.1): ${error.message}`
+    const message = `this is not a WebSocket handshake (RFC 6455, 4.2.1): ${error.message}`
     handshakes.get(request)?.refuse(new GatewayError('PARSE_ERROR', message, { headers: SUPPORTED_VERSION }))
   })
   const open = new Set<WebSocket>()
-  /** Those that have answered since the last ping. */
+  /** The clients that have answered since the last ping. */
   const alive = new WeakSet<WebSocket>()
 
   const pinging = setInterval(() => {
@@ -123,7 +134,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
   pinging.unref()
 
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    // Node has let go of it.
+    // Node no longer handles errors of the socket.
     socket.on('error', () => socket.destroy())
     if (pathOf(request) === PATH && isWebSocket(request)) void accept(request, socket, head)
     else answerPlainly(server, request, socket, options)
@@ -183,7 +194,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
       if (socket.bufferedAmount < PONG_BUFFERED_MAX) socket.pong(data)
     })
     socket.on('pong', () => alive.add(socket))
-    // Frames that break the protocol: the closing code says which rule (RFC 6455, 7.4.1).
+    // Invalid frames: the close code names the violated rule (RFC 6455, 7.4.1).
     socket.on('error', () => {})
     socket.on('close', () => {
       open.delete(socket)
@@ -212,7 +223,7 @@ function linkOf(socket: WebSocket): SocketLink {
     pause: () => socket.pause(),
     resume: () => socket.resume(),
     close(code, reason) {
-      // Whoever was not read from may have said goodbye long ago.
+      // A client whose socket was paused may have sent its close frame long ago.
       socket.resume()
       socket.close(code, reason)
       setTimeout(() => socket.terminate(), CLOSE_MS_MAX).unref()
@@ -234,10 +245,13 @@ function allClosed(open: ReadonlySet<WebSocket>): Promise<void> {
   })
 }
 
-/** As RFC 6455, 4.2.2 has it of an answer to a handshake of another version; of any other it is no harm. */
+/**
+ * RFC 6455, 4.2.2 requires this header in the response to a handshake of another version; in other responses
+ * it is harmless.
+ */
 const SUPPORTED_VERSION = { 'Sec-WebSocket-Version': '13' }
 
-/** Null: nothing in the request says who calls, and somebody has to. */
+/** The caller, or null if the request has no credentials but needs them. */
 async function callerOf(request: IncomingMessage, { authenticate, queryToken }: Sockets): Promise<Identity | null> {
   const { headers } = request
   const token = tokenOf(request, queryToken)
@@ -265,17 +279,23 @@ function protocolsOf({ headers }: IncomingMessage): readonly string[] {
   return (headers['sec-websocket-protocol'] ?? '').split(',').map(protocol => protocol.trim())
 }
 
-/** A browser fails when none of those that it offered is chosen (RFC 6455, 4.1). The token is said again only to who offered nothing else. */
+/**
+ * A browser fails if none of the offered protocols is chosen (RFC 6455, 4.1). The protocol with the token is
+ * repeated only if it is the only one offered.
+ */
 function chosenProtocol(offered: ReadonlySet<string>): string | false {
   if (offered.has(PLAIN_PROTOCOL)) return PLAIN_PROTOCOL
   for (const protocol of offered) if (protocol.startsWith(TOKEN_PROTOCOL)) return protocol
   return false
 }
 
-/** Pages of other origins open sockets without asking (RFC 6455, 10.2); what is no page sends no origin. */
+/**
+ * Pages of other origins can open sockets without a preflight (RFC 6455, 10.2); clients that are not pages
+ * send no origin.
+ */
 function assertOrigin({ headers: { origin } }: IncomingMessage, allowed: readonly string[]): void {
   if (origin === undefined || allowed.length === 0 || allowed.includes('*') || allowed.includes(origin)) return
-  throw new GatewayError('FORBIDDEN', 'pages of this origin may not connect (cors_allowed_origins)')
+  throw new GatewayError('FORBIDDEN', 'pages of this origin are not allowed to connect (cors_allowed_origins)')
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {
@@ -288,8 +308,8 @@ function isWebSocket({ method, headers }: IncomingMessage): boolean {
 }
 
 /**
- * An offer of another protocol, as `curl --http2` makes one with each request, may be left aside (RFC 9110, 7.8). Node reads no body behind it, so a request
- * that has one is refused.
+ * An offer of another protocol, as in every request of `curl --http2`, can be ignored (RFC 9110, 7.8). Node
+ * reads no body in such a request, so a request with a body is rejected.
  */
 function answerPlainly(server: Server, request: IncomingMessage, socket: Socket, options: UpgradeOptions): void {
   const { headers } = request
