@@ -1,12 +1,16 @@
-/** Who calls, which is known from the head of a request alone. */
+/** Identifies the caller of a request from its head. */
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import { noRoute } from './other-routes.ts'
 
+/** The functions that identify a caller. */
 export interface CallerParts {
-  /** Synchronous for a token that was verified before. Throws or rejects with UNAUTHORIZED. */
+  /**
+   * Authenticates the caller; synchronous for a token that was verified before.
+   * @throws {GatewayError} `UNAUTHORIZED`, also as a rejection.
+   */
   readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
   readonly explainEndpoint: 'on' | 'admin' | 'off'
   /** Reports whether the request carries the admin token. */
@@ -15,28 +19,42 @@ export interface CallerParts {
 
 type Head = Pick<Incoming, 'path' | 'headers' | 'connection'>
 
-/** The caller of a request, or null where the route needs none. Throws or rejects with UNAUTHORIZED. */
+/**
+ * Returns the caller of a request, or null if the route needs none.
+ * @throws {GatewayError} `UNAUTHORIZED`, also as a rejection.
+ */
 export type Identify = (head: Head) => Identity | null | Promise<Identity>
 
+/** Creates the function that identifies callers. */
 export function createIdentify(parts: CallerParts): Identify {
   return head => (isOfApi(head) ? callerOf(head, parts) : null)
 }
 
+/** Reports whether the path is below `/api/`. */
 export function isOfApi({ path }: Pick<Head, 'path'>): boolean {
   return path.startsWith('/api/')
 }
 
+/**
+ * The caller of a request for data.
+ * @throws {GatewayError} `UNAUTHORIZED`, also as a rejection.
+ */
 export function callerOf(head: Head, parts: CallerParts): Identity | Promise<Identity> {
   return isAdminExplaining(head, parts) ? ANONYMOUS : parts.authenticate(head.headers, head.connection)
 }
 
-/** The admin token names no tenant and no user, so `_explain` with it runs without an identity. */
+/**
+ * Reports whether `_explain` is called with the admin token. The admin token names neither a tenant nor a
+ * user, so the request has no identity.
+ */
 export function isAdminExplaining({ path, headers }: Head, { explainEndpoint, isAdmin }: CallerParts): boolean {
   return explainEndpoint === 'admin' && path.endsWith('/_explain') && isAdmin(headers)
 }
 
 /**
- * With `explain_endpoint = "off"` the route does not exist; with `"admin"` it answers 401 without the token.
+ * Checks that `_explain` is available. With `explain_endpoint = "off"` the route does not exist; with
+ * `"admin"` it requires the admin token.
+ * @throws {GatewayError} `NOT_FOUND` or `UNAUTHORIZED`.
  */
 export function assertExplainable(incoming: Incoming, { explainEndpoint, isAdmin }: CallerParts): void {
   if (explainEndpoint === 'off') throw noRoute(incoming)

@@ -67,7 +67,7 @@ describe('the choice', () => {
     for (let n = 0; n < 1_000; n++) expect(choose({ 'accept-encoding': `gzip, x-${n}` }, answer(), 9_999)).toBe('gzip')
   })
 
-  test('is none if compression is disabled', () => {
+  test('is disabled with compress_min_bytes 0', () => {
     expect(createCompression(0).choose(gzip, answer(), 1e9)).toBe('none')
   })
 })

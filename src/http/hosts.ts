@@ -19,7 +19,10 @@ export interface Hosts {
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** Creates the check. `names` are the server's names besides loopback, without port and case-insensitive. */
+/**
+ * Creates the check. `names` are the server's names in addition to loopback, without port and
+ * case-insensitive.
+ */
 export function createHosts(names: readonly string[]): Hosts {
   const known = new Set([...LOOPBACK, ...names.map(name => hostnameOf(`http://${bracketed(name)}`) ?? name)])
 

@@ -1,17 +1,18 @@
 /**
- * What happens to a request, in order (docs/internals/a-request.md). Limits on the bytes of a request, CORS and the rate limit come before, in `server.ts` and
- * `admission.ts`. Whatever asks for data goes through the same stages:
+ * The stages of a request, in order (docs/internals/a-request.md). Limits on the bytes of a request, CORS and
+ * the rate limit are checked earlier, in `server.ts` and `admission.ts`. Every request for data goes through
+ * the same stages:
  *
- * | stage   | what happens                                                                           | where                                  |
- * |---------|----------------------------------------------------------------------------------------|----------------------------------------|
- * | parse   | path, query string and headers, or a text, are read; no name is looked up              | rest/path, rest/request, query/request |
- * | approve | is such a query on the allow-list, where there is one                                  | rest/allow-list/line, access/list      |
- * | ask     | a door says what is meant: trees, their values, and what is answered (`rest/asked.ts`) | rest/read, rest/write, rest/rpc, query |
- * | compile | tree → checked statement, kept under the tree's key                                    | rest/plan-key, rest/compile, compile   |
- * | permit  | may the tenant have another statement running                                          | run/limited-runner                            |
- * | cache   | a read is answered by what is kept, or its cost is estimated                           | run/cache, run/cost-guard              |
- * | run     | the caller's settings and the statements are sent in one packet                        | run/run                                |
- * | respond | rows → answer, or the next thing to ask                                                | rest/respond, rest/rpc/respond         |
+ * | stage   | task                                                           | where                        |
+ * |---------|----------------------------------------------------------------|------------------------------|
+ * | parse   | path, query string and headers, or a query text                | rest/path, request; query    |
+ * | approve | compare the request shape with the allow-list, if there is one | rest/allow-list, access/list |
+ * | ask     | return trees, values and the response (`rest/asked.ts`)        | rest/read, write, rpc; query |
+ * | compile | tree → checked statement, cached by plan key                   | rest/compile, compile        |
+ * | permit  | check the tenant's limit on running statements                 | run/limited-runner           |
+ * | cache   | answer a read from the cache, or estimate its cost             | run/cache, run/cost-guard    |
+ * | run     | send session settings and statements in one packet             | run/run                      |
+ * | respond | rows → response, or the next step                              | rest/respond, rpc/respond    |
  */
 import type { Approvals } from '../access/list/approvals.ts'
 import type { View } from '../access/rights.ts'
@@ -47,10 +48,14 @@ import { unreachable } from '../unreachable.ts'
 import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfApi } from './callers.ts'
 import { answerDocument, answerPage, type Documents, noRoute, type PageParts } from './other-routes.ts'
 
+/** The dependencies of the pipeline. */
 export interface PipelineParts extends CallerParts, PageParts {
-  /** The schema and the rights of a caller. */
+  /** The schema and rights of a caller. */
   readonly view: (identity: Identity) => View
-  /** Null: any query may be asked. Texts of the query language are judged where they are parsed. */
+  /**
+   * The allow-list, or null if every query is accepted. Query texts are compared with it where they are
+   * parsed.
+   */
   readonly approvals: Approvals | null
   readonly read: ReadDoor
   readonly writeLimits: WriteLimits
@@ -58,57 +63,67 @@ export interface PipelineParts extends CallerParts, PageParts {
   readonly text: TextDoor
   readonly compiler: Compiler
   readonly plans: PlanCache
-  /** Permit and run. */
+  /** Acquires a permit and runs the statements. */
   readonly runner: Runner
-  /** For what only reads: permit, cache, cost, run. */
+  /** For reads: permit, cache, cost guard, run. */
   readonly reads: Runner
-  /** Answers are kept, so the same requests come again: what they came to is kept as well. */
+  /**
+   * True if results are cached; requests are then likely to be repeated, so their plans are cached by the
+   * whole request too.
+   */
   readonly remembers: boolean
   readonly documents: Documents
-  /** Throws for a caller who reads so little of what was answered that nothing more may be started. */
+  /** @throws {GatewayError} for a caller whose unread responses exceed a limit. */
   readonly assertRoom: (caller: Identity, method: string) => void
 }
 
-/** The request as far as it got: what is known of it when it fails. */
+/** The progress of a request: what is known about it if it fails. */
 export interface Progress extends Timed {
   route: string
-  /** Below `/api/`, once it is known. */
+  /** The route below `/api/`; null until it is known. */
   at: Route | null
-  /** A request for data, once it is parsed. */
+  /** The data request; null until it is parsed. */
   written: WrittenRequest | null
   tenantId: string
-  /** Null until it is known. */
+  /** The caller; null until it is known. */
   caller: Identity | null
-  /** Of the error it ended with. */
+  /** The code of the error that ended the request; null if there was none. */
   code: ErrorCode | null
 }
 
-/** Answers, throws or rejects; at once where nobody has to be waited for. */
+/**
+ * Handles a request; synchronous if nothing has to be awaited.
+ * @throws {GatewayError} also as a rejection.
+ */
 export type Pipeline = (incoming: Incoming, progress: Progress) => Answer | Promise<Answer>
 
+/** Creates the pipeline. */
 export function createPipeline(parts: PipelineParts): Pipeline {
   const stages = new Stages(parts)
   return (incoming, progress) => stages.answer(incoming, progress)
 }
 
-/** What is to be run for a request; an answer where that is nothing. */
+/** The statements to run for a request, or a response if nothing has to run. */
 type Compiled = { readonly step: Step; readonly statements: readonly BoundStatement[] } | Answer
 
-/** What a whole request came to. */
+/** The plans of a whole request. */
 interface Known {
   readonly written: WrittenRequest
   readonly compiled: Compiled | Promise<Compiled>
 }
 
-/** Plans of one request that are kept for later ones. */
+/** Limit on the plans of one request that are cached. */
 const KEPT_AT_ONCE = 100
 
-/** Statements compiled before other requests get a turn; one takes some milliseconds at worst. */
+/**
+ * Number of statements compiled before other requests get a turn; compiling one takes a few milliseconds at
+ * most.
+ */
 const COMPILED_AT_ONCE = 5
 
 class Stages {
   readonly #parts: PipelineParts
-  /** Of requests for one row and for lists. */
+  /** The plans of whole requests for one row and for lists; null if they are not cached. */
   readonly #known: { readonly one: Plans<Known>; readonly list: Plans<Known> } | null
 
   constructor(parts: PipelineParts) {
@@ -164,7 +179,10 @@ class Stages {
     }
   }
 
-  /** What a text is compiled to is kept with its line, so it is approved where it is compiled. */
+  /**
+   * The compiled plan of a query text is cached with its line, so the line is approved when the text is
+   * compiled.
+   */
   async #answerText(asker: Asker): Promise<Answer> {
     const { text, reads } = this.#parts
     const request = await text.parse(asker.incoming)
@@ -178,7 +196,7 @@ class Stages {
       progress.written ??= readRequest(incoming, route)
       return progress.written
     }
-    // Before anything is looked up: a query that is not approved says nothing about what there is.
+    // Checked before names are looked up, so an unapproved query reveals nothing about the schema.
     approvals?.approve(incoming, printLine(parsed()))
     if (this.#known === null || !isKept(route, incoming)) return this.#answerWritten(parsed(), asker)
     const { written, compiled } = this.#known[route.kind].of(identity, view, addressOf(incoming), () => {
@@ -200,7 +218,7 @@ class Stages {
     return this.#step(read.ask(written, route, asker), asker, reads)
   }
 
-  /** From what a door asks to the answer; errors are explained as the door says. */
+  /** Takes the steps of a handler to the response. Errors are translated as the handler specifies. */
   #proceed(asked: Asked | Promise<Asked>, asker: Asker, runner: Runner): Answer | Promise<Answer> {
     if (asked instanceof Promise) return asked.then(ready => this.#proceed(ready, asker, runner))
     const fail = (error: unknown): never => {
@@ -232,7 +250,7 @@ class Stages {
     )
   }
 
-  /** Each is compiled from nothing: a body of many sets of columns must not keep other requests waiting. */
+  /** Compiles the parts in several turns: a body with many sets of columns must not block other requests. */
   async #compileInTurns(parts: Iterable<Part>, asker: Asker): Promise<readonly BoundStatement[]> {
     const { compiler } = this.#parts
     const statements: BoundStatement[] = []
@@ -249,7 +267,9 @@ class Stages {
     return isAsked(next) ? this.#compile(next, asker) : next
   }
 
-  /** Permit, cache and run, which are one runner; then the door responds. What a door asks to be read is a read, and so on. */
+  /**
+   * Runs a compiled step with permit and cache, then lets the handler respond, which can return another step.
+   */
   #run(compiled: Compiled, asker: Asker, runner: Runner): Answer | Promise<Answer> {
     if ('status' in compiled) return compiled
     const { step, statements } = compiled
@@ -298,7 +318,7 @@ function isList(parts: Asked['parts']): parts is readonly Part[] {
 }
 
 function only<S extends Statement>([statement]: readonly BoundStatement[]): BoundStatement<S> {
-  if (statement === undefined) throw new Error('such a step has a statement')
+  if (statement === undefined) throw new Error('the step must have a statement')
   return statement as BoundStatement<S>
 }
 
@@ -306,7 +326,7 @@ function isWrite(route: DataRoute, method: string): route is WriteRoute {
   return (route.kind === 'one' || route.kind === 'list') && method in NEEDS
 }
 
-/** Whether the whole request is worth being kept. */
+/** Reports whether plans of the whole request are cached. */
 function isKept(route: DataRoute, { method }: Incoming): route is DataRoute & { readonly kind: 'one' | 'list' } {
   return (route.kind === 'one' || route.kind === 'list') && READING.includes(method)
 }
@@ -317,7 +337,7 @@ function charactersOf({ compiled }: Known): number {
     : compiled.statements.reduce((sum, { statement }) => sum + statement.text.length, 0)
 }
 
-/** Of what is asked for, as it was sent; mostly the very text, which need not be put together to be looked up. */
+/** The text of a request, as sent. It usually is the unchanged text, which needs no concatenation. */
 function addressOf({ path, query, headers: { prefer } }: Incoming): string {
   const address = query === '' ? path : `${path}?${query}`
   return prefer === undefined ? address : `${prefer}\n${address}`

@@ -1,6 +1,6 @@
 /**
- * The way of an answer to the socket: the budget of unsent bytes, compression, headers, and the event that
- * says how the request ended.
+ * Sends responses: the budget of unsent bytes, compression, headers, and the event that reports the end of
+ * the request.
  */
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
@@ -18,21 +18,22 @@ import type { ResponseHeaders } from './response-headers.ts'
 import type { StreamPaces } from './stream-pace.ts'
 import { SMALL_ANSWER_BYTES, type Unsent } from './unsent.ts'
 
-/** A request that is to be answered. */
+/** A request that waits for its response. */
 export interface Exchange {
   readonly reply: FastifyReply
   readonly incoming: Incoming
-  /** By the clock of the server. */
+  /** The start time, by the clock of the server. */
   readonly started: number
   readonly progress: Progress
 }
 
+/** The dependencies of the responder. */
 export interface ResponderParts {
   readonly headers: ResponseHeaders
   readonly connections: Connections
   readonly unsent: Unsent
   readonly paces: StreamPaces
-  /** Smaller answers are not compressed. 0: none are. */
+  /** The minimum size of compressed responses in bytes; 0 disables compression. */
   readonly compressMinBytes: number
   /** True if the reply object has headers of the CORS plugin. */
   readonly hasCors: boolean
@@ -40,11 +41,11 @@ export interface ResponderParts {
   readonly logsRequests: boolean
   readonly isDraining: () => boolean
   readonly emit: Emit
-  /** Milliseconds, from any monotonic clock. */
+  /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
-/** What the event of a request says of it. */
+/** The parts of the event that reports a request. */
 export interface Ended {
   readonly method: string
   readonly requestId: string
@@ -55,6 +56,7 @@ export interface Ended {
   readonly answer?: Answer
 }
 
+/** Sends responses and reports the requests. */
 export class Responder {
   readonly #parts: ResponderParts
   readonly #choose: ReturnType<typeof createCompression>['choose']
@@ -64,7 +66,7 @@ export class Responder {
     this.#choose = createCompression(parts.compressMinBytes).choose
   }
 
-  /** Answers a request that failed, whatever the error is. */
+  /** Responds to a failed request, whatever the error is. */
   fail(exchange: Exchange, error: unknown): void {
     this.send(exchange, this.#errorAnswer(error, exchange))
   }
@@ -81,7 +83,7 @@ export class Responder {
     }
     reply.hijack()
     const choice = this.#choose(incoming.headers, answer, isStreamed(answer) ? null : lengthOf(body))
-    // For HEAD as well: it has the headers of GET, the length among them.
+    // Also for HEAD, which has the headers of GET, including the length.
     if (choice === 'none' || choice === 'identity' || body === null || isStream(body)) {
       this.#transmit(exchange, answer, choice)
     } else {
@@ -89,7 +91,7 @@ export class Responder {
     }
   }
 
-  /** Emits the event of a request that has ended, whoever answered it. */
+  /** Emits the event of a finished request. */
   report({ method, requestId, status, durationMs, progress, incoming, answer }: Ended): void {
     const { route, code, tenantId, at, written, caller } = progress
     const usage = incoming?.usage
@@ -146,7 +148,7 @@ export class Responder {
       .finally(release)
   }
 
-  /** `choice`: the coding that the body has, or that a stream is to get. */
+  /** Sends the response. `choice` is the coding that the body has or that a stream will get. */
   #transmit(exchange: Exchange, answer: Answer, choice: Choice): void {
     const { body, status } = answer
     const response = exchange.reply.raw
@@ -157,7 +159,7 @@ export class Responder {
       return
     }
     const isHead = exchange.incoming.method === 'HEAD'
-    // Without it Node would send an empty body in chunks.
+    // Without the header, Node would send an empty body in chunks.
     if (body !== null || (status !== 204 && !isHead)) headers.push('Content-Length', lengthOf(body))
     response.writeHead(status, headers)
     if (body === null || isHead) response.end()
@@ -175,7 +177,8 @@ export class Responder {
       headers.push('Vary', 'Accept-Encoding')
       if (choice !== 'identity') headers.push('Content-Encoding', choice)
     }
-    // The plugin's; what Fastify says of the connection, the answer says itself.
+    // Copies the headers of the CORS plugin. The connection headers that Fastify sets are set by the response
+    // itself.
     if (hasCors) {
       for (const [name, value] of Object.entries(reply.getHeaders()))
         if (name !== 'connection') headers.push(name, value ?? '')
@@ -198,7 +201,7 @@ export class Responder {
       .finally(() => this.#reportOf(exchange, answer))
   }
 
-  /** What the kernel did not take at once waits for its reader. */
+  /** Bytes that the kernel did not accept at once are counted until the client reads them. */
   #holdUnsent(response: ServerResponse, { caller }: Progress): void {
     const bytes = response.writableLength
     if (bytes === 0) return
@@ -214,6 +217,7 @@ export class Responder {
   }
 }
 
+/** The progress of a request that has just arrived. */
 export function noProgress(): Progress {
   return { route: 'none', at: null, written: null, tenantId: '', caller: null, code: null, timing: null }
 }
@@ -222,7 +226,7 @@ function codeOf(error: unknown): ErrorCode {
   return error instanceof GatewayError ? error.code : 'INTERNAL'
 }
 
-/** The table whose rows are read or written. */
+/** The table whose rows are read or written, or null. */
 function tableOf(route: Route): string | null {
   if (route.kind === 'children') return route.child
   return 'table' in route ? route.table : null
@@ -236,19 +240,22 @@ function isStream(body: Answer['body']): body is AsyncGenerator<Buffer> {
   return body !== null && !('latin1' in body) && !Buffer.isBuffer(body)
 }
 
-/** Also where a request by HEAD has no body. */
+/** Reports whether the response is a stream, also if a HEAD request removed its body. */
 function isStreamed({ headers }: Answer): boolean {
   return headers['Content-Type']?.startsWith('application/x-ndjson') ?? false
 }
 
-/** 0 for a stream. */
+/** The length of a body; 0 for a stream. */
 function lengthOf(body: Answer['body']): number {
   if (body === null) return 0
   if (Buffer.isBuffer(body)) return body.length
   return 'latin1' in body ? body.latin1.length : 0
 }
 
-/** Nothing was changed, so the client can ask again. A read has `X-Cache`, whatever its method. */
+/**
+ * Reports whether the request changed nothing, so the client can repeat it. A read has `X-Cache`, whatever
+ * its method.
+ */
 function isRead({ method }: Incoming, { headers }: Answer): boolean {
   return method === 'GET' || method === 'HEAD' || 'X-Cache' in headers
 }

@@ -77,7 +77,7 @@ async function sendChunk(
   return null
 }
 
-/** Time limit for a client that reads nothing of what is being sent; it is then disconnected. */
+/** Time limit for a client that stops reading; it is then disconnected. */
 const READER_IDLE_MS_MAX = 60_000
 
 /**

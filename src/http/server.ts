@@ -1,4 +1,4 @@
-/** The HTTP server: limits on bytes, headers of every answer, and the way of a request to the pipeline. */
+/** The HTTP server: limits on bytes, headers of every response, and the connection to the pipeline. */
 import { lookup } from 'node:dns/promises'
 import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
@@ -25,9 +25,10 @@ import type { StreamPaces } from './stream-pace.ts'
 import type { Unsent } from './unsent.ts'
 import { type Sockets, takeUpgrades, type Upgrades } from './upgrade.ts'
 
-/** How often Node looks for requests whose time is over. */
+/** Interval at which Node checks for requests that exceeded their time limit. */
 const REQUEST_CHECK_MS = 2_000
 
+/** The dependencies and limits of the server. */
 export interface ServerOptions {
   readonly host: string
   readonly port: number
@@ -35,12 +36,12 @@ export interface ServerOptions {
   readonly drainTimeoutMs: number
   readonly admit: Admit
   readonly judgeHead: JudgeHead
-  /** True if somebody logs requests, and wants their paths. */
+  /** True if request paths are logged. */
   readonly logsRequests: boolean
   readonly identify: Identify
   readonly pipeline: Pipeline
   readonly connections: Omit<ConnectionLimit, 'refusal'>
-  /** As configured, for the messages. */
+  /** The configured limits, for messages. */
   readonly maxClientConnections: number
   readonly addressMaxClientConnections: number
   readonly bodyBytes: BodyParts['budget']
@@ -51,40 +52,48 @@ export interface ServerOptions {
   readonly unsent: Unsent
   readonly paces: StreamPaces
   /**
-   * Bytes waiting to be sent on a connection, beyond which its next pipelined request is not started. 0: no
+   * Limit on the unsent bytes of a connection; above it the next pipelined request does not start. 0 means no
    * limit.
    */
   readonly connectionMaxUnsentBytes: number
-  /** Pipelined requests of a connection that run at once, and that wait for their answers. 0: no limit. */
+  /**
+   * Limit on the concurrent pipelined requests of a connection and on those that wait for their responses; 0
+   * means no limit.
+   */
   readonly connectionMaxConcurrent: number
   readonly connectionMaxPipelined: number
-  /** A body above this size is read in one turn of the event loop, and used in the next. 0: none is. */
+  /**
+   * The size above which a body is read in one turn of the event loop and processed in the next; 0 disables
+   * this.
+   */
   readonly largeBodyBytes: number
-  /** Smaller answers are not compressed. 0: none are. */
+  /** The minimum size of compressed responses in bytes; 0 disables compression. */
   readonly compressMinBytes: number
   readonly emit: Emit
-  /** Every answer says where its time went. */
+  /** True if every response has the `Server-Timing` header. */
   readonly serverTiming: boolean
-  /** Milliseconds, from any monotonic clock. */
+  /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
-/** Since the start. */
+/** Counts since the start. */
 export interface ServerStats {
-  /** Requests with a body above `large_body_bytes`. */
+  /** The number of requests with a body above `large_body_bytes`. */
   readonly largeBodies: number
-  /** Pipelined requests that had to wait for answers before them. */
+  /** The number of pipelined requests that had to wait for earlier responses. */
   readonly pipelinedWaits: number
 }
 
+/** A running server. */
 export interface Server {
   listen(): Promise<string>
   readonly isDraining: () => boolean
   readonly stats: () => ServerStats
-  /** Takes no more connections, lets what runs finish until the deadline, then cuts it off. */
+  /** Stops accepting connections, waits for running requests until the deadline, and then closes them. */
   close(): Promise<void>
 }
 
+/** Creates the server; it does not listen yet. */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const server = new HttpServer(options)
   await server.prepare()
@@ -135,9 +144,9 @@ class HttpServer implements Server {
       ...options,
       ...{ headers, isDraining, nextRequestId: this.#nextRequestId },
     })
-    // An expectation that we do not know is no reason to refuse a request (RFC 9110, 10.1.1: "MAY").
+    // An unknown expectation is ignored (RFC 9110, 10.1.1: "MAY").
     server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-    // A request that is refused for its head alone need not send its body.
+    // A request whose head is rejected need not send its body.
     server.on('checkContinue', (request, response) => server.emit('request', request, response))
   }
 
@@ -145,20 +154,21 @@ class HttpServer implements Server {
 
   readonly stats = (): ServerStats => ({ largeBodies: this.#largeBodies, pipelinedWaits: this.#pipelinedWaits })
 
-  /** Hooks and routes, in the order in which a request meets them. */
+  /** Registers hooks and routes, in the order in which they apply to a request. */
   async prepare(): Promise<void> {
     const app = this.#app
     app.removeAllContentTypeParsers()
-    // The second is for everything; the first is found sooner.
+    // The second parser accepts every type; the first one is found faster.
     for (const type of ['application/json', '*'])
       app.addContentTypeParser(type, (request, payload, done) => this.#takeBody(request, payload, done))
     if (this.#hasCors) await this.#allowOrigins()
-    // Behind the plugin: a page may read why it was refused.
+    // Registered after the plugin, so that a page can read the reason of a rejection.
     app.addHook('onRequest', (request, reply, done) => this.#receive(request, reply, done))
     app.setErrorHandler((error, request, reply) => this.#fail(error, request, reply))
     const handler = (request: FastifyRequest, reply: FastifyReply) => this.#handle(request, reply)
     app.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], url: '/*', handler })
-    // Methods that HTTP knows and we do not: the pipeline says what is possible instead.
+    // For methods that HTTP defines and the gateway does not support; the pipeline responds with the
+    // supported ones.
     app.setNotFoundHandler(handler)
   }
 
@@ -178,31 +188,32 @@ class HttpServer implements Server {
       bodyLimit: BODY_BYTES_MAX,
       requestTimeout: REQUEST_MS_MAX,
       http: {
-        // Every request of this server is of this class.
+        // The class of all requests of this server.
         IncomingMessage: HandedRequest,
-        // Ours, with the envelope.
+        // The gateway checks the header itself and uses the error envelope.
         requireHostHeader: false,
         maxHeaderSize: HEADER_BYTES_MAX,
-        // Node takes the larger of the two for the whole request, and this one is 60 s by default.
+        // Node applies the larger of the two timeouts to the whole request, and this one is 60 s by default.
         headersTimeout: REQUEST_MS_MAX,
         connectionsCheckingInterval: REQUEST_CHECK_MS,
       },
-      // The query is parsed where its meaning is known.
+      // The query string is parsed by the route.
       routerOptions: { maxParamLength: HEADER_BYTES_MAX, querystringParser: () => ({}) },
-      // Ours below: requests that meet a closing server get the envelope too.
+      // The gateway responds itself, so requests during shutdown get the error envelope too.
       return503OnClosing: false,
-      // No route has a JSON schema; what would compile them takes most of Fastify's time to start.
+      // Routes have no JSON schemas, and loading the schema compilers takes most of Fastify's start time.
       schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
-      // It comes before the hooks.
+      // Called before the hooks.
       frameworkErrors: (error, request, reply) =>
         void this.#fail(this.#options.admit(request.raw) ?? error, request, reply as FastifyReply),
-      // Behind the answers to what came before: a change that was made must not look refused.
+      // Sent after the responses to earlier requests, so a completed write is not followed by a rejection in
+      // its place.
       clientErrorHandler: (error, socket) =>
         this.#connections.whenAnswered(socket as Socket, () => this.#refuseUnparsable(error, socket as Socket)),
     })
   }
 
-  /** Preflights are answered by the plugin; they too have the headers of every response, and an event. */
+  /** Lets the plugin answer preflights; they also have the headers of every response and an event. */
   async #allowOrigins(): Promise<void> {
     const { corsAllowedOrigins } = this.#options
     this.#app.addHook('onSend', (request, reply, payload, done) => {
@@ -212,7 +223,7 @@ class HttpServer implements Server {
       this.#responder.report({ method: request.method, requestId, status, durationMs, progress: noProgress() })
       done(null, payload)
     })
-    // The plugin answers them all.
+    // The plugin answers all of them.
     this.#app.addHook('onRequest', (request, reply, done) => {
       if (request.method === 'OPTIONS') this.#receive(request, reply, done)
       else done()
@@ -222,12 +233,12 @@ class HttpServer implements Server {
       methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
       exposedHeaders: [...EXPOSED_HEADERS],
       maxAge: 600,
-      // A question for the methods that is no preflight has the same answer.
+      // An OPTIONS request that is not a preflight gets the same response.
       strictPreflight: false,
     })
   }
 
-  /** Judges the head of a request. Nothing of a body is read for a caller whose token is not valid. */
+  /** Checks the head of a request. The body is not read for a caller whose token is invalid. */
   #receive(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
     const { admit, judgeHead } = this.#options
     const refusal = admit(request.raw) ?? judgeHead(request.raw)
@@ -254,14 +265,14 @@ class HttpServer implements Server {
     else accept()
   }
 
-  /** Only what is below /api/ has a use for one. */
+  /** Reads the body; only routes below /api/ use one. */
   #takeBody(request: FastifyRequest, payload: unknown, done: (error: Error | null, body?: Buffer) => void): void {
     readBody(payload as HandedRequest, pathOf(request.raw).startsWith('/api/') ? this.#holdBody : null, done)
   }
 
   /**
-   * What is answered at once is sent at once: a turn of the event loop is a good part of what such an answer
-   * costs.
+   * Handles a request synchronously if possible, because a turn of the event loop is a large part of the cost
+   * of a cached response.
    */
   #handle(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const exchange = this.#exchangeOf(request, reply)
@@ -288,12 +299,13 @@ class HttpServer implements Server {
   }
 
   #askInTurn(request: FastifyRequest, exchange: Exchange): Answer | Promise<Answer> {
-    if (request.raw.socket.destroyed) throw new GatewayError('TIMEOUT', 'the client went away before its turn')
+    if (request.raw.socket.destroyed)
+      throw new GatewayError('TIMEOUT', 'the client disconnected before its request started')
     return this.#ask(exchange)
   }
 
   #ask({ incoming, progress }: Exchange): Answer | Promise<Answer> {
-    // Health says itself that it is over.
+    // The health route reports the shutdown itself.
     if (this.#draining && incoming.path !== '/health')
       throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again', {
         headers: { 'Retry-After': '1' },
@@ -301,12 +313,12 @@ class HttpServer implements Server {
     return this.#options.pipeline(incoming, progress)
   }
 
-  /** Errors from before our handler: not admitted, the body was too large, the URL is no URL. */
+  /** Handles errors from before the handler: a rejected request, an oversized body, an invalid URL. */
   #fail(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     this.#responder.fail(this.#exchangeOf(request, reply), fromFramework(error))
   }
 
-  /** Bytes that are no HTTP request: there is no reply object for them, only the socket. */
+  /** Responds to bytes that are not an HTTP request, for which there is only a socket. */
   #refuseUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === 'ECONNRESET' || socket.destroyed) return
     const refusal = unparsable(error)
@@ -338,7 +350,9 @@ class HttpServer implements Server {
   }
 }
 
-/** Methods that carry no body are not read by Fastify; an announced giant is refused all the same. */
+/**
+ * Fastify does not read the body of methods that have none; an oversized announced body is still rejected.
+ */
 function assertSmallBody(request: FastifyRequest): void {
   if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
 }
@@ -348,7 +362,7 @@ function hasBody({ headers }: FastifyRequest): boolean {
   return length === undefined ? headers['transfer-encoding'] !== undefined : length !== '0'
 }
 
-/** RFC 9110, 10.1.1. */
+/** Reports whether the client waits for 100 Continue (RFC 9110, 10.1.1). */
 function expectsContinue({ headers: { expect } }: FastifyRequest): boolean {
   return expect?.toLowerCase() === '100-continue'
 }
@@ -389,8 +403,8 @@ async function closeWithin(app: FastifyInstance, deadlineMs: number): Promise<vo
 }
 
 /**
- * `localhost` may be two addresses, and Fastify would open a server for each; one is enough, and only one is
- * watched.
+ * Resolves `localhost`, which can have two addresses. Fastify would open a server for each, but only one is
+ * needed and tracked.
  */
 async function oneAddress(host: string): Promise<string> {
   return host === 'localhost' ? (await lookup(host)).address : host

@@ -243,7 +243,7 @@ describe('arguments', () => {
       call('middle', '[1,2,3,4]'),
       400,
       'PARSE_ERROR',
-      'at most 3 and not 4; call middle\\(a integer default 1',
+      'at most 3, not 4; call middle\\(a integer default 1',
     )
     await refused(call('echo_int', '{}'), 400, 'PARSE_ERROR', 'argument "x" is missing; call echo_int\\(x integer\\)')
     await refused(call('middle', '{"bb": 1}'), 400, 'PARSE_ERROR', 'no argument "bb" \\(did you mean "b"\\?\\)')
@@ -496,7 +496,7 @@ describe('GET', () => {
   })
   test('rows of a type that is not known take no empty sort, whatever was asked before', async () => {
     expect(await get('rows_of?x=1')).toBe('["1"]')
-    await refused(gateway.get('/api/rpc/rows_of?x=1&sort='), 400, 'PARSE_ERROR', 'no "sort"')
+    await refused(gateway.get('/api/rpc/rows_of?x=1&sort='), 400, 'PARSE_ERROR', 'not "sort"')
   })
   test('HEAD is GET without a body', async () => {
     const reply = await gateway.get('/api/rpc/an_int', { method: 'HEAD' })

@@ -1,6 +1,6 @@
 /**
- * The page of `/docs`: fetches the document with the caller's token and gives it to Swagger UI. The token is kept for this tab and session, and goes to
- * this gateway alone.
+ * The script of `/docs`: fetches the document with the caller's token and passes it to Swagger UI. The token
+ * is kept for this tab and session, and is sent to this gateway only.
  */
 const KEY = 'svc-token'
 const field = document.getElementById('token')
@@ -9,10 +9,10 @@ const reference = document.getElementById('reference')
 const explanation = document.getElementById('explanation')
 const checks = document.getElementById('checks')
 
-/** Where the gateway is, also behind a proxy that puts it below a path. */
+/** The gateway's base URL, which can be a path behind a proxy. */
 const base = new URL('.', window.location.href)
 
-const ASK_FOR_TOKEN = 'Paste a token: what its bearer may ask appears here.'
+const ASK_FOR_TOKEN = 'Paste a token to show the operations that it permits.'
 
 function authorization() {
   return hasToken() ? { Authorization: `Bearer ${window.sessionStorage.getItem(KEY)}` } : {}
@@ -22,7 +22,7 @@ function hasToken() {
   return (window.sessionStorage.getItem(KEY) ?? '') !== ''
 }
 
-/** What somebody has entered in the page itself is stronger. */
+/** Adds the token to requests. Headers entered in Swagger UI take precedence. */
 function withToken(request) {
   const isOurs = new URL(request.url, base).origin === base.origin
   if (isOurs) request.headers = { ...authorization(), ...request.headers }

@@ -158,7 +158,8 @@ describe('by JSON type', () => {
   ])('%s to one of %j → %s', (value, types, expected) => {
     const signatures = types.map(type => `f(a ${type})`)
     for (const body of [`[${value}]`, `{"a": ${value}}`]) {
-      if (expected === null) expect(() => chosen(signatures, body)).toThrow(/could mean f\(a .*\) or f\(a .*\); name/)
+      if (expected === null)
+        expect(() => chosen(signatures, body)).toThrow(/could mean f\(a .*\) or f\(a .*\); use names/)
       else expect(chosen(signatures, body)).toBe(`a ${expected}`)
     }
   })
