@@ -1,22 +1,26 @@
 /**
- * The tree: what a REST request, a query-language text and a live query all become.
+ * The syntax tree. REST requests, query-language texts and live queries are all converted to it.
  *
- * Readonly plain data, ordered like the grammar (docs/reference/language.md#grammar). Every node has a `kind` and the
- * `span` of text it came from; a tree survives `JSON.stringify`. Conditions are expressions.
+ * The tree is readonly plain data, in the order of the grammar (docs/reference/language.md#grammar). Every
+ * node has a `kind` and the `span` of its source text. A tree survives a round trip through JSON. Conditions
+ * are expressions.
  */
 
-/** Half-open range of offsets in the source text, in UTF-16 units. Trees that no text stands behind use `NOWHERE`. */
+/**
+ * Half-open range of offsets in the source text, in UTF-16 units. Nodes without source text have `NOWHERE`.
+ */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
-/** The span of a node that was built, not parsed. */
+/** The span of a node that was built in code rather than parsed. */
 export const NOWHERE: Span = Object.freeze({ start: 0, end: 0 })
 
+/** Any statement of the language. */
 export type Statement = Get | Add | Set | Del | Merge | Make | Index | Call | Transaction | Explain
 
-/** What a read is for: its rows, one row with their number, or a stream of them. */
+/** What a read returns: its rows, the number of its rows, or a stream of its rows. */
 export type Purpose = 'rows' | 'count' | 'export'
 
 // ---- reads -------------------------------------------------------------------------------------------------
@@ -30,13 +34,13 @@ export interface Get {
   readonly source: Source
   readonly joins: readonly Join[]
   readonly nests: readonly Nest[]
-  /** Empty means every column of the sources (`*`) and every nest. */
+  /** An empty list means all columns of the sources (`*`) and all nests. */
   readonly fields: readonly Field[]
   readonly where: Expression | null
   readonly groupBy: readonly Expression[]
   readonly having: Expression | null
   readonly windows: readonly NamedWindow[]
-  /** Further gets of a compound, in order; `orderBy`, `limit` and `offset` then belong to the whole. */
+  /** The other gets of a compound, in order. `orderBy`, `limit` and `offset` then apply to the compound. */
   readonly compounds: readonly Compound[]
   readonly orderBy: readonly Order[]
   readonly limit: Count | null
@@ -45,6 +49,7 @@ export interface Get {
   readonly span: Span
 }
 
+/** One `union`, `intersect` or `except`, with its right operand. */
 export interface Compound {
   readonly kind: 'compound'
   readonly operator: 'union' | 'intersect' | 'except'
@@ -53,6 +58,7 @@ export interface Compound {
   readonly span: Span
 }
 
+/** The `with` clause of a statement. */
 export interface With {
   readonly kind: 'with'
   readonly recursive: boolean
@@ -60,6 +66,7 @@ export interface With {
   readonly span: Span
 }
 
+/** One common table of a `with` clause. */
 export interface CommonTable {
   readonly kind: 'cte'
   readonly name: Name
@@ -68,14 +75,14 @@ export interface CommonTable {
   readonly span: Span
 }
 
-/** `distinct` when `on` is empty, else `distinct on (…)`. */
+/** `distinct` if `on` is empty, otherwise `distinct on (…)`. */
 export interface Distinct {
   readonly kind: 'distinct'
   readonly on: readonly Expression[]
   readonly span: Span
 }
 
-/** A name as the author wrote it, without its quotes. */
+/** A name as written in the text, without quotes. */
 export interface Name {
   readonly kind: 'name'
   readonly text: string
@@ -90,9 +97,10 @@ export interface TableName {
   readonly span: Span
 }
 
+/** What a read or a join takes its rows from. */
 export type Source = TableSource | QuerySource | RecordSource | FunctionSource
 
-/** `t`, `t as a`, `t[condition]`; the condition is part of the statement's where. */
+/** `t`, `t as a`, `t[condition]`. The condition becomes part of the statement's `where`. */
 export interface TableSource {
   readonly kind: 'table source'
   readonly table: TableName
@@ -101,6 +109,7 @@ export interface TableSource {
   readonly span: Span
 }
 
+/** A derived table: `(get …) as alias`. */
 export interface QuerySource {
   readonly kind: 'query source'
   readonly query: Get
@@ -109,8 +118,8 @@ export interface QuerySource {
 }
 
 /**
- * The fields of a JSON object as the columns of one row, or of each object of a JSON array as the columns of a row each: how a body reaches a
- * write, and how arguments reach a function. Has no text form.
+ * Rows from a JSON parameter: the fields of an object become one row, an array of objects becomes one row per
+ * object. Request bodies reach a write this way, and arguments reach a function. Has no text form.
  */
 export interface RecordSource {
   readonly kind: 'record source'
@@ -121,6 +130,7 @@ export interface RecordSource {
   readonly span: Span
 }
 
+/** A column of a record source, with its type. */
 export interface RecordColumn {
   readonly kind: 'record column'
   readonly name: string
@@ -128,53 +138,64 @@ export interface RecordColumn {
   readonly span: Span
 }
 
-/** The rows that a function answers; it sees the sources to its left. Has no text form. */
+/** The rows that a function returns. Its arguments can refer to the sources to its left. Has no text form. */
 export interface FunctionSource {
   readonly kind: 'function source'
   readonly function: TableName
-  /** Which overload is meant, as `pg_get_function_identity_arguments` writes it: for the check, not for the text. */
+  /**
+   * The overload, as written by `pg_get_function_identity_arguments`. Only the check uses it; it is not
+   * printed.
+   */
   readonly identity: string
   readonly arguments: readonly Argument[]
   readonly alias: string
-  /** Names for the columns, in order; empty: those of the function. A single value is otherwise called like the alias. */
+  /**
+   * Column names, in order; an empty list keeps the function's own. Without names, a scalar result is named
+   * like the alias.
+   */
   readonly columns: readonly string[]
   readonly span: Span
 }
 
+/** One argument of a function source. */
 export interface Argument {
   readonly kind: 'argument'
-  /** Null: by position. */
+  /** The parameter's name; null passes the argument by position. */
   readonly name: string | null
   readonly value: Expression
-  /** The value is the array of all remaining arguments. */
+  /** True if the value is an array that holds all remaining arguments. */
   readonly variadic: boolean
   readonly span: Span
 }
 
+/** The type of a join. */
 export type JoinType = 'left' | 'right' | 'full' | 'inner' | 'cross'
 
+/** A join of a further source. */
 export interface Join {
   readonly kind: 'join'
   readonly type: JoinType
   readonly lateral: boolean
   readonly source: Source
-  /** Null: the foreign key decides. */
+  /** The join condition; null derives it from the foreign key. */
   readonly on: Expression | null
   readonly span: Span
 }
 
-/** A related row as an object, or rows as an array, in a column named by the alias (or the table). */
+/**
+ * A related row as an object, or related rows as an array, in a column named after the alias or the table.
+ */
 export interface Nest {
   readonly kind: 'nest'
   readonly many: boolean
   readonly table: TableName
   readonly alias: string | null
   /**
-   * The output column where it differs from the alias. Has no text form (a parser leaves it null): set where two
-   * levels would share an alias, as in a self-reference.
+   * The output column, if its name differs from the alias. Set if two levels would have the same alias, as in
+   * a self-reference. Has no text form: the parser sets it to null.
    */
   readonly name: string | null
-  /** Null: the foreign key decides. */
+  /** The join condition; null derives it from the foreign key. */
   readonly on: Expression | null
   readonly fields: readonly Field[]
   readonly nests: readonly Nest[]
@@ -185,6 +206,7 @@ export interface Nest {
   readonly span: Span
 }
 
+/** A member of a select list or of `returning`. */
 export type Field = Star | ExpressionField
 
 /** `*`, or `alias.*`. */
@@ -194,6 +216,7 @@ export interface Star {
   readonly span: Span
 }
 
+/** An expression in a select list, with an optional alias. */
 export interface ExpressionField {
   readonly kind: 'field'
   readonly expression: Expression
@@ -201,18 +224,20 @@ export interface ExpressionField {
   readonly span: Span
 }
 
+/** A member of `order by`. */
 export interface Order {
   readonly kind: 'order'
   readonly expression: Expression
   readonly descending: boolean
-  /** Null: as PostgreSQL sorts them (last ascending, first descending). */
+  /** Position of nulls; null is PostgreSQL's default (last if ascending, first if descending). */
   readonly nulls: 'first' | 'last' | null
   readonly span: Span
 }
 
-/** What `limit` and `offset` take. */
+/** The operand of `limit` and `offset`. */
 export type Count = Literal | Parameter
 
+/** Row locking: `for update` or `for share`. */
 export interface Lock {
   readonly kind: 'lock'
   readonly strength: 'update' | 'share'
@@ -220,6 +245,7 @@ export interface Lock {
   readonly span: Span
 }
 
+/** A window that the `window` clause defines. */
 export interface NamedWindow {
   readonly kind: 'named window'
   readonly name: Name
@@ -227,9 +253,10 @@ export interface NamedWindow {
   readonly span: Span
 }
 
+/** The definition of a window: partition, order and frame. */
 export interface WindowBody {
   readonly kind: 'window'
-  /** The named window this one starts from. */
+  /** The named window that this one extends. */
   readonly base: string | null
   readonly partitionBy: readonly Expression[]
   readonly orderBy: readonly Order[]
@@ -237,6 +264,7 @@ export interface WindowBody {
   readonly span: Span
 }
 
+/** The frame of a window. */
 export interface Frame {
   readonly kind: 'frame'
   readonly unit: 'rows' | 'range' | 'groups'
@@ -245,12 +273,14 @@ export interface Frame {
   readonly span: Span
 }
 
+/** The start or the end of a window frame. */
 export type FrameBound =
   | { readonly kind: 'unbounded preceding' | 'current row' | 'unbounded following'; readonly span: Span }
   | { readonly kind: 'preceding' | 'following'; readonly offset: Expression; readonly span: Span }
 
 // ---- writes ------------------------------------------------------------------------------------------------
 
+/** `add …`: an insert. */
 export interface Add {
   readonly kind: 'add'
   readonly with: With | null
@@ -258,36 +288,41 @@ export interface Add {
   readonly columns: readonly Name[]
   readonly rows: AddValues | AddFrom | AddDefaults
   readonly conflict: Conflict | null
-  /** Null: not written; `add` then prints `returning *`. */
+  /** Null if `returning` is absent; `add` then prints `RETURNING *`. */
   readonly returning: readonly Field[] | null
   readonly span: Span
 }
 
+/** The rows of `add … values …`. */
 export interface AddValues {
   readonly kind: 'values'
   readonly rows: readonly (readonly Expression[])[]
   readonly span: Span
 }
+/** The query of `add … from …`. */
 export interface AddFrom {
   readonly kind: 'from'
   readonly query: Get
   readonly span: Span
 }
+/** The rows of `add … default values`. */
 export interface AddDefaults {
   readonly kind: 'defaults'
-  /** A JSON array: a row of defaults for each of its items. One row where it is absent. Has no text form. */
+  /** A JSON array: one row of defaults per item. If absent, one row. Has no text form. */
   readonly items?: Expression
   readonly span: Span
 }
 
+/** The `conflict` clause of an `add`. */
 export interface Conflict {
   readonly kind: 'conflict'
   readonly target: readonly Name[]
-  /** Null: leave the existing row alone. */
+  /** The update to apply on a conflict; null keeps the existing row unchanged. */
   readonly update: { readonly assignments: readonly Assignment[]; readonly where: Expression | null } | null
   readonly span: Span
 }
 
+/** `column = value` in a write. */
 export interface Assignment {
   readonly kind: 'assignment'
   readonly column: Name
@@ -295,6 +330,7 @@ export interface Assignment {
   readonly span: Span
 }
 
+/** `set …`: an update. */
 export interface Set {
   readonly kind: 'set'
   readonly with: With | null
@@ -302,12 +338,13 @@ export interface Set {
   readonly alias: string | null
   readonly joins: readonly Join[]
   readonly assignments: readonly Assignment[]
-  /** `'all'` when `where all` was written. */
+  /** `'all'` if the text has `where all`. */
   readonly where: Expression | 'all'
   readonly returning: readonly Field[] | null
   readonly span: Span
 }
 
+/** `del …`: a delete. */
 export interface Del {
   readonly kind: 'del'
   readonly with: With | null
@@ -319,6 +356,7 @@ export interface Del {
   readonly span: Span
 }
 
+/** `merge …`: a merge. */
 export interface Merge {
   readonly kind: 'merge'
   readonly with: With | null
@@ -330,6 +368,7 @@ export interface Merge {
   readonly span: Span
 }
 
+/** One `when` clause of a merge. */
 export interface MergeWhen {
   readonly kind: 'when'
   readonly match: 'matched' | 'not matched' | 'not matched by source' | 'not matched by target'
@@ -338,6 +377,7 @@ export interface MergeWhen {
   readonly span: Span
 }
 
+/** The action of a `when` clause. */
 export type MergeAction =
   | { readonly kind: 'merge update'; readonly assignments: readonly Assignment[]; readonly span: Span }
   | {
@@ -350,6 +390,7 @@ export type MergeAction =
 
 // ---- definitions and the rest ------------------------------------------------------------------------------
 
+/** `make …`: a table definition. */
 export interface Make {
   readonly kind: 'make'
   readonly table: TableName
@@ -358,6 +399,7 @@ export interface Make {
   readonly span: Span
 }
 
+/** A column of a table definition. */
 export interface ColumnDefinition {
   readonly kind: 'column definition'
   readonly name: Name
@@ -371,12 +413,14 @@ export interface ColumnDefinition {
   readonly span: Span
 }
 
+/** A constraint of a table definition. */
 export interface TableConstraint {
   readonly kind: 'primary key' | 'unique'
   readonly columns: readonly Name[]
   readonly span: Span
 }
 
+/** `index …`: an index definition. */
 export interface Index {
   readonly kind: 'index'
   readonly name: Name
@@ -387,6 +431,7 @@ export interface Index {
   readonly span: Span
 }
 
+/** `call …`: a procedure call. */
 export interface Call {
   readonly kind: 'call'
   readonly function: TableName
@@ -394,11 +439,13 @@ export interface Call {
   readonly span: Span
 }
 
+/** `begin`, `commit` or `rollback`. */
 export interface Transaction {
   readonly kind: 'begin' | 'commit' | 'rollback'
   readonly span: Span
 }
 
+/** `explain …`: a description of another statement. */
 export interface Explain {
   readonly kind: 'explain'
   readonly statement: Statement
@@ -407,6 +454,7 @@ export interface Explain {
 
 // ---- expressions -------------------------------------------------------------------------------------------
 
+/** Any expression; conditions are expressions too. */
 export type Expression =
   | Logic
   | Not
@@ -431,20 +479,21 @@ export type Expression =
   | ArrayConstructor
   | Row
 
-/** `a and b and c`: flat, at least two operands. */
+/** `a and b and c` as one node with at least two operands. */
 export interface Logic {
   readonly kind: 'and' | 'or'
   readonly operands: readonly Expression[]
   readonly span: Span
 }
 
+/** `not operand`. */
 export interface Not {
   readonly kind: 'not'
   readonly operand: Expression
   readonly span: Span
 }
 
-/** Each operator has one spelling in the tree: `<>` also for `!=`. */
+/** Comparison operators. Each has one spelling in the tree: `<>` also represents `!=`. */
 export type ComparisonOperator =
   | '='
   | '<>'
@@ -459,14 +508,15 @@ export type ComparisonOperator =
   | '?|'
   | '?&'
   | '@@'
-  /** regular expression, case sensitive and not (`~` and `~*` in SQL) */
+  /** regular expression match, case-sensitive and case-insensitive (`~` and `~*` in SQL) */
   | 'regex'
   | '~*'
-  /** contains, any case: `x ilike '%v%'` */
+  /** case-insensitive substring match: `x ilike '%v%'` */
   | '~'
-  /** a tsvector matches a tsquery, printed as it is: has no text form; made for columns that are a tsvector already */
+  /** a tsvector matches a tsquery; printed unchanged. Has no text form; generated for tsvector columns. */
   | 'matches'
 
+/** A comparison of two expressions. */
 export interface Comparison {
   readonly kind: 'comparison'
   readonly operator: ComparisonOperator
@@ -475,6 +525,7 @@ export interface Comparison {
   readonly span: Span
 }
 
+/** `like`, `ilike` and `similar to`. */
 export interface PatternMatch {
   readonly kind: 'pattern'
   readonly operator: 'like' | 'ilike' | 'similar to'
@@ -493,6 +544,7 @@ export interface Is {
   readonly span: Span
 }
 
+/** `is [not] distinct from`. */
 export interface DistinctFrom {
   readonly kind: 'distinct from'
   readonly negated: boolean
@@ -501,6 +553,7 @@ export interface DistinctFrom {
   readonly span: Span
 }
 
+/** `[not] between low and high`. */
 export interface Between {
   readonly kind: 'between'
   readonly negated: boolean
@@ -510,7 +563,9 @@ export interface Between {
   readonly span: Span
 }
 
-/** `in (values)`, `in (get …)`, or `in :ids` – then the parameter (or a cast of it, made by the check) is one array. */
+/**
+ * `in (values)`, `in (get …)`, or `in :ids`, where the parameter (or the check's cast of it) is one array.
+ */
 export interface In {
   readonly kind: 'in'
   readonly negated: boolean
@@ -519,13 +574,14 @@ export interface In {
   readonly span: Span
 }
 
-/** At least one value. */
+/** The values of an `in` list; at least one. */
 export interface InValues {
   readonly kind: 'in values'
   readonly values: readonly Expression[]
   readonly span: Span
 }
 
+/** `[not] exists (get …)`. */
 export interface Exists {
   readonly kind: 'exists'
   readonly negated: boolean
@@ -533,6 +589,7 @@ export interface Exists {
   readonly span: Span
 }
 
+/** `json_exists`, `json_query` and `json_value` with a JSON path. */
 export interface JsonTest {
   readonly kind: 'json test'
   readonly test: 'json_exists' | 'json_query' | 'json_value'
@@ -541,6 +598,7 @@ export interface JsonTest {
   readonly span: Span
 }
 
+/** A binary arithmetic operator, or `||`. */
 export interface Arithmetic {
   readonly kind: 'arithmetic'
   readonly operator: '||' | '+' | '-' | '*' | '/' | '%'
@@ -549,12 +607,14 @@ export interface Arithmetic {
   readonly span: Span
 }
 
+/** `-operand`. */
 export interface Negate {
   readonly kind: 'negate'
   readonly operand: Expression
   readonly span: Span
 }
 
+/** Access to a part of a JSON value. */
 export interface JsonStep {
   readonly kind: 'json step'
   readonly operator: '->' | '->>' | '#>' | '#>>'
@@ -563,6 +623,7 @@ export interface JsonStep {
   readonly span: Span
 }
 
+/** `operand::type`. */
 export interface Cast {
   readonly kind: 'cast'
   readonly operand: Expression
@@ -570,31 +631,38 @@ export interface Cast {
   readonly span: Span
 }
 
-/** A type as PostgreSQL names it (`int4`, `timestamptz`); `modifiers` as in `numeric(10, 2)`. */
+/** A type by PostgreSQL's name (`int4`, `timestamptz`), with `modifiers` as in `numeric(10, 2)`. */
 export interface TypeName {
   readonly kind: 'type'
   readonly schema: string | null
   readonly name: string
   readonly modifiers: readonly number[]
-  /** How many `[]` follow. */
+  /** Number of `[]` suffixes. */
   readonly dimensions: number
   readonly span: Span
 }
 
-/** Numbers keep their digits: `value` is text for all of them. */
+/** A constant. `value` is always text, so numbers keep all their digits. */
 export interface Literal {
   readonly kind: 'literal'
   readonly type: 'integer' | 'decimal' | 'text' | 'boolean' | 'null' | 'json' | 'duration'
-  /** integer, decimal: digits. text: the text. boolean: `true` or `false`. null: empty. json: its text. duration: `24h`. */
+  /**
+   * integer, decimal: digits. text: the text. boolean: `true` or `false`. null: empty. json: its text.
+   * duration: `24h`.
+   */
   readonly value: string
   readonly span: Span
 }
 
+/** `$n` or `:name`. */
 export type Parameter =
   | { readonly kind: 'position'; readonly n: number; readonly span: Span }
   | { readonly kind: 'named'; readonly name: string; readonly span: Span }
 
-/** The name of the parameter that `?` is in the pattern of a query: any value. No parameter of a query can have it. */
+/**
+ * The parameter name that represents `?`, any value, in the pattern of an allow-list query. No query
+ * parameter can have this name.
+ */
 export const PLACEHOLDER = '?'
 
 /** `column`, `alias.column`, `column.path.into.json`: at least one part. */
@@ -602,19 +670,20 @@ export interface ColumnReference {
   readonly kind: 'column'
   readonly path: readonly string[]
   /**
-   * Nobody asked for it: the key of the row that a path names, or that puts rows in a total order. So it needs no right to the column. No text
-   * becomes one.
+   * True if the gateway added the reference, not the caller: the key in the request's path, or the key that
+   * makes an order total. It requires no access to the column. Parsing never sets it.
    */
   readonly implied?: true
   readonly span: Span
 }
 
+/** A function call, with the clauses of aggregates and window functions. */
 export interface FunctionCall {
   readonly kind: 'function'
   readonly schema: string | null
   readonly name: string
   readonly distinct: boolean
-  /** `count(*)`. */
+  /** True for `count(*)`. */
   readonly star: boolean
   readonly arguments: readonly Expression[]
   readonly orderBy: readonly Order[]
@@ -623,6 +692,7 @@ export interface FunctionCall {
   readonly span: Span
 }
 
+/** `case … when … then … end`. */
 export interface Case {
   readonly kind: 'case'
   readonly operand: Expression | null
@@ -631,18 +701,21 @@ export interface Case {
   readonly span: Span
 }
 
+/** `(get …)` as a value. */
 export interface SubQuery {
   readonly kind: 'subquery'
   readonly query: Get
   readonly span: Span
 }
 
+/** `[a, b]`. */
 export interface ArrayConstructor {
   readonly kind: 'array'
   readonly items: readonly Expression[]
   readonly span: Span
 }
 
+/** `(a, b)` as a row value. */
 export interface Row {
   readonly kind: 'row'
   readonly items: readonly Expression[]

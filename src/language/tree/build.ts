@@ -1,4 +1,4 @@
-/** Small constructors for trees that no text stands behind: REST builds with these, and so do tests. */
+/** Constructors for trees that have no source text, as used by REST and by tests. */
 import {
   type Add,
   type Arithmetic,
@@ -46,7 +46,7 @@ import {
 
 const span = NOWHERE
 
-/** Negation that belongs to the operator itself (`not like`, `not in`, `is not null`). */
+/** Whether an operator is negated itself (`not like`, `not in`, `is not null`). */
 export type Polarity = 'plain' | 'negated'
 
 // ---- expressions -------------------------------------------------------------------------------------------
@@ -57,11 +57,12 @@ export function column(...path: readonly [string, ...string[]]): ColumnReference
 }
 
 /** `$n`. */
-/** The gateway's own mention of a column (see `ColumnReference.implied`). */
+/** A column reference that the gateway added (see `ColumnReference.implied`). */
 export function impliedColumn(source: string, name: string): ColumnReference {
   return { ...column(source, name), implied: true }
 }
 
+/** `$n`, counted from 1. */
 export function position(n: number): Parameter {
   return { kind: 'position', n, span }
 }
@@ -71,36 +72,41 @@ export function named(name: string): Parameter {
   return { kind: 'named', name, span }
 }
 
+/** A text literal. */
 export function text(value: string): Literal {
   return literal('text', value)
 }
 
-/** Digits are kept as they are written. */
+/** An integer literal; the digits are kept as written. */
 export function integer(value: string): Literal {
   return literal('integer', value)
 }
 
-/** Any literal; the form of `value` is that of `Literal`. */
+/** A literal of any type; `value` has the form that `Literal` defines. */
 export function literal(type: Literal['type'], value: string): Literal {
   return { kind: 'literal', type, value, span }
 }
 
-/** Flat: operands that are conjunctions themselves are taken apart. One operand is itself. */
+/** A conjunction. Operands that are conjunctions are flattened; a single operand is returned unchanged. */
 export function and(...operands: readonly Expression[]): Expression {
   return logic('and', operands)
 }
 
+/** A disjunction. Operands that are disjunctions are flattened; a single operand is returned unchanged. */
 export function or(...operands: readonly Expression[]): Expression {
   return logic('or', operands)
 }
 
-/** Those that there are, together; null for none. */
+/** The conjunction of the conditions that are not null; null if there are none. */
 export function allOf(conditions: readonly (Expression | null)[]): Expression | null {
   const all = conditions.filter(condition => condition !== null)
   return all.length === 0 ? null : and(...all)
 }
 
-/** `case when … then … else … end`: of the two results only the one that is chosen is computed for a row. Without `otherwise` that is NULL. */
+/**
+ * `case when … then … else … end`. For each row, only the selected result is evaluated; a null `otherwise`
+ * yields NULL.
+ */
 export function caseWhen(condition: Expression, then: Expression, otherwise: Expression | null): Case {
   return { kind: 'case', operand: null, whens: [{ when: condition, then }], else: otherwise, span }
 }
@@ -112,14 +118,17 @@ function logic(kind: 'and' | 'or', operands: readonly Expression[]): Expression 
   return flat.length === 1 ? first : { kind, operands: flat, span }
 }
 
+/** `not operand`. */
 export function not(operand: Expression): Not {
   return { kind: 'not', operand, span }
 }
 
+/** `left operator right`. */
 export function compare(operator: ComparisonOperator, left: Expression, right: Expression): Comparison {
   return { kind: 'comparison', operator, left, right, span }
 }
 
+/** `operand like pattern`, or another pattern operator. */
 export function like(
   operator: PatternMatch['operator'],
   operand: Expression,
@@ -129,6 +138,7 @@ export function like(
   return { kind: 'pattern', operator, negated: polarity === 'negated', operand, pattern, span }
 }
 
+/** `operand is null`. */
 export function isNull(operand: Expression, polarity: Polarity = 'plain'): Is {
   return { kind: 'is', what: 'null', negated: polarity === 'negated', operand, span }
 }
@@ -138,6 +148,7 @@ export function isDistinct(left: Expression, right: Expression): DistinctFrom {
   return { kind: 'distinct from', negated: false, left, right, span }
 }
 
+/** `operand between low and high`. */
 export function between(operand: Expression, low: Expression, high: Expression, polarity: Polarity = 'plain'): Between {
   return { kind: 'between', negated: polarity === 'negated', operand, low, high, span }
 }
@@ -157,6 +168,7 @@ export function inSet(operand: Expression, set: In['set'], polarity: Polarity = 
   return { kind: 'in', negated: polarity === 'negated', operand, set, span }
 }
 
+/** `exists (get …)`. */
 export function exists(query: Get): Exists {
   return { kind: 'exists', negated: false, query, span }
 }
@@ -166,19 +178,22 @@ export function subquery(query: Get): SubQuery {
   return { kind: 'subquery', query, span }
 }
 
+/** `-operand`. */
 export function negate(operand: Expression): Negate {
   return { kind: 'negate', operand, span }
 }
 
+/** `left operator right`, for arithmetic and `||`. */
 export function arithmetic(operator: Arithmetic['operator'], left: Expression, right: Expression): Arithmetic {
   return { kind: 'arithmetic', operator, left, right, span }
 }
 
+/** `operand -> step`, or another JSON operator. */
 export function jsonStep(operator: JsonStep['operator'], operand: Expression, step: Expression): JsonStep {
   return { kind: 'json step', operator, operand, step, span }
 }
 
-/** `operand::type`, a type of PostgreSQL by its bare name, possibly followed by `[]`. */
+/** `operand::type`, where `type` is the bare name of a PostgreSQL type, optionally followed by `[]`. */
 export function cast(operand: Expression, type: string): Cast {
   const dimensions = type.endsWith('[]') ? 1 : 0
   const name = dimensions === 1 ? type.slice(0, -2) : type
@@ -190,10 +205,12 @@ export function array(items: readonly Expression[]): ArrayConstructor {
   return { kind: 'array', items, span }
 }
 
+/** `(a, b)`. */
 export function row(items: readonly Expression[]): Row {
   return { kind: 'row', items, span }
 }
 
+/** The optional parts of a function call. */
 export interface CallOptions {
   readonly schema?: string | null
   readonly star?: boolean
@@ -203,6 +220,7 @@ export interface CallOptions {
   readonly over?: FunctionCall['over']
 }
 
+/** A function call. */
 export function call(name: string, args: readonly Expression[], options: CallOptions = {}): FunctionCall {
   return {
     kind: 'function',
@@ -220,33 +238,39 @@ export function call(name: string, args: readonly Expression[], options: CallOpt
 
 // ---- reads -------------------------------------------------------------------------------------------------
 
+/** Anything that has a table's schema and name. */
 export interface TableLike {
   readonly schema: string | null
   readonly name: string
 }
 
-/** A table's name alone, of whatever else knows one. */
+/** The name of anything that has a table's schema and name. */
 export function tableName({ schema, name }: TableLike): TableName {
   return { kind: 'table', schema, name, span }
 }
 
+/** `*`, or `of.*`. */
 export function star(of: string | null = null): Star {
   return { kind: 'star', of, span }
 }
 
+/** A member of a select list. */
 export function field(expression: Expression, alias: string | null = null): ExpressionField {
   return { kind: 'field', expression, alias, span }
 }
 
+/** The optional parts of a member of `order by`. */
 export interface OrderOptions {
   readonly descending?: boolean
   readonly nulls?: Order['nulls']
 }
 
+/** A member of `order by`, ascending unless `descending` is set. */
 export function order(expression: Expression, options: OrderOptions = {}): Order {
   return { kind: 'order', expression, descending: options.descending ?? false, nulls: options.nulls ?? null, span }
 }
 
+/** The parts of a read; only the table is required. */
 export interface GetParts {
   readonly table: TableLike
   readonly alias?: string | null
@@ -262,13 +286,13 @@ export interface GetParts {
   readonly offset?: Count | null
 }
 
-/** A read of one table; everything left out is absent. */
+/** A read of one table; omitted parts are absent. */
 export function get(parts: GetParts): Get {
   const { table, alias = null, ...rest } = parts
   return getFrom({ kind: 'table source', table: tableName(table), alias, condition: null, span }, rest)
 }
 
-/** A read of anything that has rows. */
+/** A read of any source. */
 export function getFrom(source: Source, parts: Omit<GetParts, 'table' | 'alias'> = {}): Get {
   return {
     kind: 'get',
@@ -294,18 +318,21 @@ export function getFrom(source: Source, parts: Omit<GetParts, 'table' | 'alias'>
 
 // ---- writes ------------------------------------------------------------------------------------------------
 
+/** A name without source text. */
 export function name(text: string): Name {
   return { kind: 'name', text, span }
 }
 
+/** `column = value`. */
 export function assign(column: string, value: Expression): Assignment {
   return { kind: 'assignment', column: name(column), value, span }
 }
 
+/** The parts of an insert. */
 export interface AddParts {
   readonly table: TableLike
   readonly columns: readonly string[]
-  /** `defaults`: one row of them. A parameter that is a JSON array: a row of them for each of its items. */
+  /** `defaults` inserts one row of defaults; a parameter that is a JSON array inserts one per item. */
   readonly from: Get | Parameter | 'defaults'
   readonly conflict?: Conflict | null
   readonly returning: readonly Field[]
@@ -330,12 +357,13 @@ function rowsOf(from: AddParts['from']): Add['rows'] {
   return from.kind === 'get' ? { kind: 'from', query: from, span } : { kind: 'defaults', items: from, span }
 }
 
-/** `conflict (target) update …`; without assignments `nothing`. */
+/** `conflict (target) update …`; null assignments mean `nothing`. */
 export function conflict(target: readonly string[], assignments: readonly Assignment[] | null): Conflict {
   const update = assignments === null ? null : { assignments, where: null }
   return { kind: 'conflict', target: target.map(name), update, span }
 }
 
+/** The parts that updates and deletes have in common. */
 export interface WriteParts {
   readonly table: TableLike
   readonly alias: string
@@ -343,7 +371,7 @@ export interface WriteParts {
   readonly returning: readonly Field[]
 }
 
-/** A `set` that takes its values from what it is joined with. */
+/** A `set` that takes its values from the sources it joins. */
 export function set(
   parts: WriteParts & { readonly from: Source; readonly assignments: readonly Assignment[] },
 ): SetStatement {
@@ -351,6 +379,7 @@ export function set(
   return { kind: 'set', ...written(common), joins: [crossJoin(from)], assignments }
 }
 
+/** A `del` of the rows that match a condition. */
 export function del(parts: WriteParts): Del {
   return { kind: 'del', ...written(parts), joins: [] }
 }
@@ -359,11 +388,12 @@ function written({ table, alias, where, returning }: WriteParts): Omit<Del, 'kin
   return { with: null, table: tableName(table), alias, where, returning, span }
 }
 
+/** `cross join source`. */
 export function crossJoin(source: Source): Join {
   return { kind: 'join', type: 'cross', lateral: false, source, on: null, span }
 }
 
-/** One row of the fields of a JSON object, or one for each object of a JSON array. */
+/** One row from the fields of a JSON object, or one row per object of a JSON array. */
 export function recordSource(
   value: Parameter,
   alias: string,
@@ -373,10 +403,12 @@ export function recordSource(
   return { kind: 'record source', value, many: rows === 'many', columns, alias, span }
 }
 
+/** A column of a record source. */
 export function recordColumn(name: string, type: TypeName): RecordColumn {
   return { kind: 'record column', name, type, span }
 }
 
+/** The parts of a nest; the table and `many` are required. */
 export interface NestParts {
   readonly many: boolean
   readonly table: TableLike
@@ -391,6 +423,7 @@ export interface NestParts {
   readonly offset?: Count | null
 }
 
+/** A nested read of related rows. */
 export function nest(parts: NestParts): Nest {
   return {
     kind: 'nest',

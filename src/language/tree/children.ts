@@ -1,16 +1,24 @@
-/** The expressions directly inside an expression: the one place that knows where each kind keeps them. */
+/** The direct children of an expression. This is the only module that knows which properties hold them. */
 
 import type { Expression, FrameBound, Get, Order, WindowBody } from './ast.ts'
 import { LanguageError, unreachable } from './error.ts'
 
-/** What happens to the parts of an expression; a function that returns its argument leaves the part as it is. */
+/**
+ * The functions that are applied to the children of an expression. Returning the argument keeps the child
+ * unchanged.
+ */
 export interface Parts {
   expression(expression: Expression): Expression
-  /** A query inside: of `exists`, `in`, or a subquery. */
+  /** The query of an `exists`, an `in` or a subquery. */
   query(query: Get): Get
 }
 
-/** The expression with its direct parts replaced; the same object when nothing changed. Parts are visited in the order of the text. */
+/**
+ * Replaces the direct children of an expression, in the order of the text. Returns the same object if nothing
+ * changed.
+ *
+ * @throws Error if the parameter of an `in` is replaced by anything but a parameter or a cast of one.
+ */
 export function mapChildren(expression: Expression, parts: Parts): Expression {
   const one = parts.expression
   switch (expression.kind) {
@@ -52,7 +60,7 @@ export function mapChildren(expression: Expression, parts: Parts): Expression {
       const list = one(set)
       if (list.kind !== 'position' && list.kind !== 'named' && list.kind !== 'cast') {
         throw new LanguageError(
-          'the list of "in" is one parameter and can become only another one, or a cast of it',
+          '"in" with a parameter accepts only another parameter, or a cast of one, in its place',
           set.span,
         )
       }
@@ -90,9 +98,9 @@ export function mapChildren(expression: Expression, parts: Parts): Expression {
 
 const NONE: readonly Expression[] = []
 
-/** The direct parts, without those inside queries. */
+/** The direct children, without those inside queries. */
 export function childrenOf(expression: Expression): readonly Expression[] {
-  // Most of what is asked is a column.
+  // Fast path: most calls are for columns and literals.
   if (expression.kind === 'column' || expression.kind === 'literal') return NONE
   const children: Expression[] = []
   mapChildren(expression, {
@@ -105,10 +113,12 @@ export function childrenOf(expression: Expression): readonly Expression[] {
   return children
 }
 
+/** Replaces the expressions of an `order by` list. Returns the same list if none changed. */
 export function mapOrder(orders: readonly Order[], one: (expression: Expression) => Expression): readonly Order[] {
   return mapList(orders, order => changed(order, { expression: one(order.expression) }))
 }
 
+/** Replaces the expressions of a window definition. Returns the same object if none changed. */
 export function mapWindow(body: WindowBody, one: (expression: Expression) => Expression): WindowBody {
   const bound = (end: FrameBound): FrameBound => ('offset' in end ? changed(end, { offset: one(end.offset) }) : end)
   return changed(body, {
@@ -120,7 +130,7 @@ export function mapWindow(body: WindowBody, one: (expression: Expression) => Exp
   })
 }
 
-/** The list with every member replaced; the same list when none changed. */
+/** Applies a function to each member of a list. Returns the same list if no member changed. */
 export function mapList<T>(list: readonly T[], one: (member: T, index: number) => T): readonly T[] {
   let differs = false
   const mapped = list.map((member, index) => {
@@ -131,7 +141,7 @@ export function mapList<T>(list: readonly T[], one: (member: T, index: number) =
   return differs ? mapped : list
 }
 
-/** The node with these properties; the same object when they are what it had. */
+/** A copy of the node with these properties. Returns the same object if none of them differs. */
 export function changed<T extends object>(node: T, properties: Partial<T>): T {
   for (const name of Object.keys(properties) as (keyof T)[]) {
     if (properties[name] !== node[name]) return { ...node, ...properties }

@@ -1,10 +1,10 @@
-/** The one error of the language: a tree (later also a text) that cannot be honoured, with the reason and the way out. */
+/** The error class of the language: a text or tree that cannot be processed, with the reason and the fix. */
 
 import type { Span } from './ast.ts'
 
 /**
- * A refusal. The message is for the author of the query: what was refused, why, and what to write instead.
- * `span` says where in the text; null where the tree was built and no text stands behind it.
+ * Thrown for an invalid text or tree. The message is for the author of the query: what failed, why, and what
+ * to write instead. `span` is the location in the text; null if the tree was built without a text.
  */
 export class LanguageError extends Error {
   readonly span: Span | null
@@ -16,12 +16,16 @@ export class LanguageError extends Error {
   }
 }
 
-/** What the SQL of a query would repeat is longer than it may be. */
+/** Thrown if the SQL of a query would repeat subexpressions beyond the limit. */
 export class RepetitionError extends LanguageError {}
 
-/** Ends every `switch` over a union: a kind that is added to the tree and forgotten there does not compile. */
+/**
+ * Ends every `switch` over a union. A new kind of node that a `switch` does not handle fails to compile.
+ *
+ * @throws Error always: only a tree that violates its type gets here.
+ */
 export function unreachable(value: never): never {
   throw new LanguageError(
-    `a node of the unknown kind ${JSON.stringify((value as { kind?: unknown }).kind)} is in the tree`,
+    `the tree has a node of the unknown kind ${JSON.stringify((value as { kind?: unknown }).kind)}`,
   )
 }

@@ -1,16 +1,16 @@
-/** How deep a tree may be: everything that walks a tree does so by recursion, and asks here first. */
+/** The limit on the depth of a tree. All functions that walk a tree are recursive and rely on this check. */
 
 import { LanguageError } from './error.ts'
 
 /**
- * Levels of expressions and queries inside each other. Far above what a person writes, far below what the stack holds. Lists are free:
- * `and`, `or`, `in` and rows may have thousands of members.
+ * Maximum number of nested expressions and queries. It is far above what people write and far below what the
+ * stack can hold. Lists do not count: `and`, `or`, `in` and rows may have thousands of members.
  */
 export const NESTING_MAX = 128
 
 /**
- * Kinds that are a level. The others (fields, sources, order items …) lie between two of these, at most a few at a time; the wrapper
- * of a subquery is not counted beside the query in it.
+ * The kinds of nodes that count as a level. Between two of them there are at most a few other nodes (fields,
+ * sources, order items …). A subquery does not count in addition to its query.
  */
 const LEVELS: ReadonlySet<string> = new Set([
   'get',
@@ -40,19 +40,24 @@ const LEVELS: ReadonlySet<string> = new Set([
   'row',
 ])
 
-/** Trees that were found shallow, or made so: nobody walks them a second time. */
+/** Trees that passed the check, or that were built within the limit. They are not checked again. */
 const shallow: WeakSet<object> = new WeakSet()
 
-/** Says that a tree keeps to `NESTING_MAX`, of whoever counted while making it. */
+/** Marks a tree as within `NESTING_MAX`. For callers that counted the levels while they built it. */
 export function markShallow<T extends object>(tree: T): T {
   shallow.add(tree)
   return tree
 }
 
-/** Refuses a tree that is deeper than `NESTING_MAX`. Uses no recursion itself, and sees every object whatever its kind. */
+/**
+ * Checks that a tree is not deeper than `NESTING_MAX`. Not recursive itself; it visits every object, whatever
+ * its kind.
+ *
+ * @throws LanguageError if the tree is too deep.
+ */
 export function assertNesting(tree: object): void {
   if (shallow.has(tree)) return
-  // Two lists in step, and no object for each node: this is a good part of what printing costs.
+  // Two parallel lists avoid an object per node. This check is a measurable part of the cost of printing.
   const nodes: object[] = [tree]
   const levels: number[] = [0]
   for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
@@ -65,7 +70,7 @@ export function assertNesting(tree: object): void {
     }
     for (const name in node) {
       const child: unknown = (node as Readonly<Record<string, unknown>>)[name]
-      // A span holds two numbers and nothing else.
+      // A span only holds two numbers.
       if (typeof child !== 'object' || child === null || name === 'span') continue
       nodes.push(child)
       levels.push(level)

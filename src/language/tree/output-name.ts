@@ -1,9 +1,9 @@
-/** What the columns of an answer are called. */
+/** Names of the columns of a result. */
 
 import type { Expression, Field } from './ast.ts'
 import { SYNTAX_FUNCTIONS, upperCased } from './functions.ts'
 
-/** The alias, or the name PostgreSQL gives by itself (`FigureColname`); null for `*` and for what it calls `?column?`. */
+/** The alias, or the name that PostgreSQL would choose (`FigureColname`); null for `*` and for `?column?`. */
 export function outputName(field: Field): string | null {
   return field.kind === 'star' ? null : (field.alias ?? nameOf(field.expression))
 }
@@ -11,7 +11,7 @@ export function outputName(field: Field): string | null {
 function nameOf(expression: Expression): string | null {
   switch (expression.kind) {
     case 'column':
-      // A longer path may lead into JSON, whose columns have no name.
+      // A longer path may go into JSON, and such columns have no name.
       return expression.path.length <= 2 ? (expression.path.at(-1) ?? null) : null
     case 'function': {
       const name = expression.name.toLowerCase()

@@ -1,4 +1,4 @@
-/** docs/reference/language.md#joins: without a catalogue `<source singular>_id` is the key. */
+/** docs/reference/language.md#joins: without a catalog, the foreign key is `<source singular>_id`. */
 import { expect, test } from 'vitest'
 import { singular } from './relation-name.ts'
 
@@ -17,6 +17,6 @@ test.each([
   ['analysis', 'analysis'],
   ['sales_people', 'sales_person'],
   ['staff', 'staff'],
-])('the key to %s is %s_id', (plural, word) => {
+])('the foreign key to %s is %s_id', (plural, word) => {
   expect(singular(plural)).toBe(word)
 })

@@ -1,4 +1,7 @@
-/** Foreign keys by their names, for joins and nests that say nothing: `<table in the singular>_id` points to `id`. */
+/**
+ * Foreign keys guessed from names, for joins and nests without `on`: `<table in the singular>_id` references
+ * `id`.
+ */
 
 import type { ColumnReference, Comparison } from './ast.ts'
 import { NOWHERE } from './ast.ts'
@@ -10,7 +13,7 @@ const IRREGULAR: ReadonlyMap<string, string> = new Map([
   ['women', 'woman'],
 ])
 
-/** Plural endings and what they become; the first that fits decides. */
+/** Plural endings and their replacements; the first match applies. */
 const ENDINGS: readonly (readonly [RegExp, string])[] = [
   [/(series|species|ss|us|is)$/, '$1'],
   [/ies$/, 'y'],
@@ -19,7 +22,10 @@ const ENDINGS: readonly (readonly [RegExp, string])[] = [
   [/s$/, ''],
 ]
 
-/** `users` → `user`, `order_items` → `order_item`, `categories` → `category`; a word that is no plural stays as it is. */
+/**
+ * `users` → `user`, `order_items` → `order_item`, `categories` → `category`. A word that is not a plural is
+ * unchanged.
+ */
 export function singular(name: string): string {
   const at = name.lastIndexOf('_') + 1
   const irregular = IRREGULAR.get(name.slice(at))
@@ -30,7 +36,7 @@ export function singular(name: string): string {
   return name
 }
 
-/** A table and the name it is called by. */
+/** A table and its alias. */
 export interface Side {
   readonly table: string
   readonly alias: string

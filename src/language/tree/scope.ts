@@ -1,6 +1,6 @@
 /**
- * Which names a query can see, by the rules of PostgreSQL: its own sources, then those of the queries around it; common tables from
- * the point where they are defined. Needs no catalogue.
+ * Name resolution by PostgreSQL's rules: a query sees its own sources, then those of the enclosing queries;
+ * common tables are visible after their definition. Needs no catalog.
  */
 
 import type {
@@ -17,38 +17,42 @@ import type {
   With,
 } from './ast.ts'
 
-/** Something whose columns can be named: `name.column`. */
+/** A source whose columns can be referenced as `name.column`. */
 export interface Relation {
   readonly name: string
-  /** The table as it was mentioned; null for a derived table. */
+  /** The table as written; null for a derived table. */
   readonly table: TableName | null
-  /** An alias hides the table's own name, also the qualified one. */
+  /** True if an alias hides the table's own name, including its qualified form. */
   readonly aliased: boolean
-  /** What stands behind the name when that is not a table: a derived or common table. */
+  /** The query of a derived or common table; null for a table. */
   readonly query: Get | CommonTable | null
 }
 
-/** A chain, the latest first: a clause may have thousands, and the statement of each sees those before it. */
+/**
+ * Linked list of common tables, latest first. A clause may have thousands, and each sees those before it, so
+ * they are not copied.
+ */
 interface CommonTables {
   readonly latest: CommonTable
   readonly before: CommonTables | null
 }
 
+/** The names that are visible at one point of a statement. */
 export interface Scope {
   readonly parent: Scope | null
   readonly relations: readonly Relation[]
-  /** Common tables that a table name of this query would mean, those of outer queries included. */
+  /** The common tables that a table name can refer to, including those of enclosing queries. */
   readonly commonTables: CommonTables | null
-  /** The select list, whose aliases `order by` and `having` may use; empty where there is none. */
+  /** The select list, whose aliases `order by` and `having` can use; empty if there is none. */
   readonly fields: readonly Field[]
 }
 
-/** Where a statement begins. */
+/** The scope outside of all statements. */
 export const OUTERMOST: Scope = { parent: null, relations: [], commonTables: null, fields: [] }
 
-/** What a dotted name means. */
+/** The meaning of a dotted name. */
 export interface Resolved {
-  /** Null: a bare column of some relation in scope, or a name that nothing in scope explains. */
+  /** Null for an unqualified column, or for a name that nothing in scope matches. */
   readonly relation: Relation | null
   /** The part of the path that names the relation: empty, `alias`, or `schema.table`. */
   readonly qualifier: readonly string[]
@@ -58,8 +62,8 @@ export interface Resolved {
 }
 
 /**
- * Reads a dotted name: `alias.column` (also `schema.table.column`) when its beginning is in scope, outer queries included; else a
- * column and a path into its JSON.
+ * Resolves a dotted name: to `alias.column` or `schema.table.column` if its prefix is in scope (including
+ * enclosing queries), otherwise to a column and a path into its JSON.
  */
 export function resolveColumn(path: readonly string[], scope: Scope): Resolved {
   const [first = '', second = '', third = ''] = path
@@ -74,7 +78,7 @@ export function resolveColumn(path: readonly string[], scope: Scope): Resolved {
   return { relation: null, qualifier: [], column: first, steps: path.slice(1) }
 }
 
-/** The innermost relation of that name. */
+/** The innermost relation with that name, or null. */
 export function findRelation(name: string, scope: Scope): Relation | null {
   for (let at: Scope | null = scope; at !== null; at = at.parent) {
     for (const relation of at.relations) {
@@ -92,7 +96,7 @@ function findTable(schema: string, name: string, scope: Scope): Relation | null 
   return null
 }
 
-/** The common table that this mention means, if it means one. */
+/** The common table that a table name refers to, or null. */
 export function commonTable(table: TableName, scope: Scope): CommonTable | null {
   if (table.schema !== null) return null
   for (let at = scope.commonTables; at !== null; at = at.before) {
@@ -101,7 +105,7 @@ export function commonTable(table: TableName, scope: Scope): CommonTable | null 
   return null
 }
 
-/** `scope` as a statement sees it that opens with `with`. */
+/** `scope` extended by the common tables of a `with` clause. */
 export function withCommonTables(scope: Scope, clause: With | null): Scope {
   return clause === null ? scope : clause.tables.reduce(withCommonTable, scope)
 }
@@ -115,7 +119,10 @@ function withCommonTable(scope: Scope, table: CommonTable): Scope {
   }
 }
 
-/** What the statement of each common table sees: those before it; all of them when the clause is recursive. */
+/**
+ * The scope of each common table's statement: it sees the tables before it, or all of them in a recursive
+ * clause.
+ */
 export function commonTableScopes(scope: Scope, clause: With): readonly Scope[] {
   if (clause.recursive) {
     const all = withCommonTables(scope, clause)
@@ -129,18 +136,19 @@ export function commonTableScopes(scope: Scope, clause: With): readonly Scope[] 
   })
 }
 
-/** The scope of a read's clauses; `outer` already knows its common tables. */
+/** The scope of a read's clauses; `outer` already includes its common tables. */
 export function getScope(get: Get, outer: Scope): Scope {
   const relations = [sourceRelation(get.source, outer)]
   for (const join of get.joins) relations.push(sourceRelation(join.source, outer))
   return { parent: outer, relations, commonTables: outer.commonTables, fields: get.fields }
 }
 
-/** What the query of a `lateral` join sees: everything to its left. */
+/** The scope of a `lateral` join's query: it sees all sources to its left. */
 export function lateralScope(relations: readonly Relation[], outer: Scope): Scope {
   return { parent: outer, relations, commonTables: outer.commonTables, fields: [] }
 }
 
+/** The scope of a nest's clauses: its own table, then the read around it. */
 export function nestScope(nest: Nest, parent: Scope): Scope {
   return {
     parent,
@@ -150,17 +158,17 @@ export function nestScope(nest: Nest, parent: Scope): Scope {
   }
 }
 
-/** What a write calls its target. */
+/** The name by which expressions of a write refer to its target. */
 export function targetName(write: Add | SetStatement | Del): string {
   return write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
 }
 
-/** What a statement calls a source. */
+/** The name by which expressions refer to a source. */
 export function sourceName(source: Source): string {
   return source.kind === 'table source' ? (source.alias ?? source.table.name) : source.alias
 }
 
-/** The scope of a write: its target, what it joins, and further names such as `excluded`. */
+/** The scope of a write: its target, its joins, and additional relations such as `excluded`. */
 export function writeScope(
   outer: Scope,
   target: { readonly table: TableName; readonly alias: string | null },
@@ -181,11 +189,12 @@ export function writeScope(
   }
 }
 
-/** `excluded`: the row that an `add` would have inserted. */
+/** `excluded`: the row that an `add` proposed for insertion. */
 export function excludedRelation(table: TableName): Relation {
   return { name: 'excluded', table, aliased: true, query: null }
 }
 
+/** The relation that a source adds to the scope. */
 export function sourceRelation(source: Source, outer: Scope): Relation {
   if (source.kind === 'table source') return tableRelation(source.table, source.alias, outer)
   const query = source.kind === 'query source' ? source.query : null

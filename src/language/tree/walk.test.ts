@@ -1,4 +1,7 @@
-/** The walk sees every table and column with what its names mean there, and replaces any part of a tree. */
+/**
+ * Visiting reports every table and column with the meaning of its name; rewriting can replace any part of a
+ * tree.
+ */
 import { describe, expect, test } from 'vitest'
 import { printSql } from '../sql/print.ts'
 import type { Add, CommonTable, Expression, Get, Statement } from './ast.ts'
@@ -26,7 +29,7 @@ import { rewrite, type Visitor, visit } from './walk.ts'
 const from = (name: string) => ({ schema: null, name })
 const name = (value: string) => ({ kind: 'name', text: value, span: NOWHERE }) as const
 
-/** Everything the walk reports, in its order. */
+/** Everything the visitor reports, in order. */
 function seen(statement: Statement): readonly string[] {
   const lines: string[] = []
   const visitor: Visitor = {
@@ -52,7 +55,7 @@ function commonTable(of: string, statement: Statement): CommonTable {
 }
 
 describe('visit', () => {
-  test('a read with everything in it', () => {
+  test('visit reports every part of a read', () => {
     const query: Get = {
       ...get({
         table: from('orders'),
@@ -183,7 +186,7 @@ describe('visit', () => {
     ])
   })
 
-  test('tables and columns of writes are visited', () => {
+  test('visit reports the tables and columns of writes', () => {
     const add: Add = {
       kind: 'add',
       with: null,
@@ -262,7 +265,7 @@ describe('visit', () => {
     ])
   })
 
-  test('a common table is no table from where it is defined', () => {
+  test('visit does not report a common table as a table after its definition', () => {
     const outer: Get = {
       ...get({ table: from('users'), where: inQuery(column('id'), get({ table: from('b') })) }),
       with: {
@@ -273,7 +276,8 @@ describe('visit', () => {
       },
     }
     const tables = (query: Get): readonly string[] => seen(query).filter(line => line.startsWith('read'))
-    // The one table is that inside the common table of its own name; everywhere else the name means the common table.
+    // The only table is the one inside the common table of the same name; all other uses refer to the common
+    // table.
     expect(tables(outer)).toEqual(['read users'])
     expect(tables({ ...outer, with: outer.with && { ...outer.with, recursive: true } })).toEqual([])
     expect(tables({ ...get({ table: { schema: 'public', name: 'users' } }), with: outer.with })).toEqual([
@@ -282,7 +286,7 @@ describe('visit', () => {
     ])
   })
 
-  test('a lateral join sees what is left of it, another derived table does not', () => {
+  test('a lateral join sees the sources to its left; other derived tables do not', () => {
     const inner = get({ table: from('posts'), where: compare('=', column('posts', 'user_id'), column('users', 'id')) })
     const joined = (lateral: boolean): Get => ({
       ...get({ table: from('users') }),
@@ -301,7 +305,7 @@ describe('visit', () => {
     expect(seen(joined(false))).toContain('where: users->id')
   })
 
-  test('a tree too deep is refused', () => {
+  test('a tree that is too deep is rejected', () => {
     let expression: Expression = column('a')
     for (let level = 0; level < 10_000; level += 1) expression = { kind: 'not', operand: expression, span: NOWHERE }
     expect(() => visit(get({ table: from('t'), where: expression }), {})).toThrow(LanguageError)
@@ -322,13 +326,13 @@ describe('rewrite', () => {
     nests: [nest({ many: true, table: from('items'), where: compare('=', column('d'), integer('2')) })],
   })
 
-  test('what is not changed stays the same object', () => {
+  test('rewrite returns the same object if nothing changes', () => {
     expect(
       rewrite(query, { expression: expression => expression, get: one => one, nest: one => one, join: one => one }),
     ).toBe(query)
   })
 
-  test('expressions everywhere', () => {
+  test('rewrite replaces expressions in every clause', () => {
     const upper = rewrite(query, {
       expression: expression =>
         expression.kind === 'column'
@@ -341,7 +345,7 @@ describe('rewrite', () => {
     expect(upper.source).toBe(query.source)
   })
 
-  test('queries and nests, as a policy narrows them', () => {
+  test('rewrite narrows queries and nests, as a policy does', () => {
     const narrowed = rewrite(query, {
       get: (one, scope) => ({
         ...one,

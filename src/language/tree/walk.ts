@@ -1,6 +1,7 @@
 /**
- * Goes through a whole tree with the scope of every place: to look (`visit`) or to replace (`rewrite`). Nothing is left out: a kind, clause or
- * list that is added to the tree and forgotten here does not compile or fails a test that counts.
+ * Traverses a whole tree and passes the scope at each point, either to inspect it (`visit`) or to replace
+ * parts of it (`rewrite`). The traversal is complete: a new kind of node or clause that is not handled here
+ * does not compile or fails a test.
  */
 
 import type {
@@ -47,7 +48,7 @@ import {
   writeScope,
 } from './scope.ts'
 
-/** Where in its statement an expression stands. */
+/** The clause of a statement that contains an expression. */
 export type Clause =
   | 'distinct'
   | 'fields'
@@ -65,35 +66,41 @@ export type Clause =
   | 'default'
   | 'check'
 
-/** What a statement does with a table it names. */
+/** How a statement uses a table. */
 export type TableUse = 'read' | 'add' | 'set' | 'del' | 'merge' | 'make' | 'index' | 'reference'
 
-/** What a statement does with a column that it names outside of expressions. */
+/** How a statement uses a column that it names outside of an expression. */
 export type ColumnUse = 'add' | 'set' | 'conflict' | 'index' | 'reference'
 
-/** What to be told of. Parts come before what contains them. */
+/** Callbacks for the parts of a tree. Children are reported before their parents. */
 export interface Visitor {
-  /** Every mention of a table, common tables excepted: a name that means one of these is no table. */
+  /** Called for every table reference, except references to common tables. */
   table?(table: TableName, use: TableUse, scope: Scope): void
-  /** Every column in an expression; `resolveColumn` tells what the path means, and `scope.fields` which aliases it may be. */
+  /**
+   * Called for every column in an expression. `resolveColumn` resolves its path; `scope.fields` has the
+   * aliases it may refer to.
+   */
   column?(column: ColumnReference, clause: Clause, scope: Scope): void
-  /** `*` and `alias.*`; null for the `*` that an empty list of fields stands for. */
+  /** Called for `*` and `alias.*`, and with null for the `*` that an empty list of fields implies. */
   star?(star: Star | null, clause: 'fields' | 'returning', scope: Scope): void
-  /** Columns named outside of expressions: of `add`, assignments, conflict targets, indexes, references. */
+  /**
+   * Called for columns outside of expressions: of `add`, assignments, conflict targets, indexes and
+   * references.
+   */
   name?(name: string, use: ColumnUse, table: TableName): void
-  /** Every parameter, those of `limit` and `offset` included. */
+  /** Called for every parameter, including those of `limit` and `offset`. */
   parameter?(parameter: Parameter, scope: Scope): void
-  /** Every list of values behind `in`. */
+  /** Called for every list of values of an `in`. */
   list?(list: InValues): void
-  /** Every function that is called, in an expression or as a source. */
+  /** Called for every function call, in an expression or as a source. */
   call?(call: FunctionCall | FunctionSource): void
-  /** Every type that something is cast to. */
+  /** Called for the target type of every cast. */
   type?(type: TypeName): void
 }
 
 /**
- * What to replace, and by what; a function that returns its argument leaves it. Parts have been replaced already when their whole
- * comes; the scope is that of the original tree.
+ * Functions that replace parts of a tree. Returning the argument keeps the part unchanged. Children are
+ * replaced before their parents; the scope is that of the original tree.
  */
 export interface Rewriter {
   expression?(expression: Expression, clause: Clause, scope: Scope): Expression
@@ -102,25 +109,33 @@ export interface Rewriter {
   join?(join: Join, scope: Scope): Join
 }
 
-/** Shows `visitor` every part of the statement. */
+/**
+ * Reports every part of a statement to `visitor`.
+ *
+ * @throws LanguageError if the tree is deeper than `NESTING_MAX`.
+ */
 export function visit(statement: Statement, visitor: Visitor): void {
   assertNesting(statement)
   new Walk(visitor).statement(statement, OUTERMOST)
 }
 
-/** The statement with its parts replaced; the same object when nothing was. */
+/**
+ * Replaces parts of a statement. Returns the same object if nothing changed.
+ *
+ * @throws LanguageError if the tree is deeper than `NESTING_MAX`.
+ */
 export function rewrite<S extends Statement>(statement: S, rewriter: Rewriter): S {
   assertNesting(statement)
-  // A walk answers each kind of statement with the same kind.
+  // A traversal returns the same kind of statement that it was given.
   return new Walk(rewriter).statement(statement, OUTERMOST) as S
 }
 
-/** A nest with its parts replaced, in the scope of the read it belongs to. */
+/** Replaces parts of a nest, in the scope of the read that contains it. */
 export function rewriteNest(nest: Nest, scope: Scope, rewriter: Rewriter): Nest {
   return new Walk(rewriter).nest(nest, scope)
 }
 
-/** Shows `visitor` every part of a nest, in the scope of the read it belongs to. */
+/** Reports every part of a nest to `visitor`, in the scope of the read that contains it. */
 export function visitNest(nest: Nest, scope: Scope, visitor: Visitor): void {
   new Walk(visitor).nest(nest, scope)
 }
@@ -345,7 +360,7 @@ class Walk {
     })
   }
 
-  /** `scope` is that of the statement whose source it is; `outer` what a derived table sees. */
+  /** `scope` is the scope of the statement that has the source; `outer` is what a derived table sees. */
   #source(source: Source, scope: Scope, outer: Scope): Source {
     switch (source.kind) {
       case 'query source':
