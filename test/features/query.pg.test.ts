@@ -630,15 +630,15 @@ describe('writes', () => {
     [
       'get (with x as (del tokens where all returning id) get x) d',
       'PARSE_ERROR',
-      'changes data; that is possible only at the beginning',
+      'changes data; that is possible only at the top level',
     ],
     [
       'get tokens where exists (with x as (del tokens where all returning id) get x)',
       'PARSE_ERROR',
-      'only at the beginning',
+      'only at the top level',
     ],
-    ['get tokens union (with x as (del tokens where all returning *) get x)', 'PARSE_ERROR', 'only at the beginning'],
-    ['with x as (with y as (del tokens where all returning id) get y) get x', 'PARSE_ERROR', 'only at the beginning'],
+    ['get tokens union (with x as (del tokens where all returning *) get x)', 'PARSE_ERROR', 'only at the top level'],
+    ['with x as (with y as (del tokens where all returning id) get y) get x', 'PARSE_ERROR', 'only at the top level'],
     [
       'with x as (del tokens where all returning id) export x',
       'PARSE_ERROR',
@@ -694,7 +694,7 @@ describe('errors', () => {
       },
     ],
     ["get users where born > date '2000-01-01'", { hint: "write '2000-01-01'::date" }],
-    ['get users; get orders', { message: expect.stringContaining('a query is one statement') }],
+    ['get users; get orders', { message: expect.stringContaining('a query can have only one statement') }],
     ['', { details: expect.objectContaining({ line: 1, column: 1 }) }],
     ['get users where id @> 1', { message: expect.stringContaining('(line 1, column 17)') }],
     ['get users where id::strng = 1', { message: expect.stringContaining('unknown type "strng"') }],
@@ -806,18 +806,24 @@ describe('requests', () => {
     expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
   })
   test.each([
-    ['a name of 64 bytes', `get users\nfields id as ${'a'.repeat(64)}`, 2, 14, 'a name of 64 bytes; at most 63'],
+    [
+      'a name of 64 bytes',
+      `get users\nfields id as ${'a'.repeat(64)}`,
+      2,
+      14,
+      'the name has 64 bytes; at most 63 are allowed',
+    ],
     [
       'a name of 64 bytes in 32 letters',
       `get users fields id as ${'é'.repeat(32)}`,
       1,
       24,
-      'a name of 64 bytes; at most 63',
+      'the name has 64 bytes; at most 63 are allowed',
     ],
-    ['an alias of a table', `get users ${'a'.repeat(64)}`, 1, 11, 'a name of 64 bytes; at most 63'],
-    ['a NUL in a text', "get users\nwhere name = 'a\0b'", 2, 16, 'a text has no NUL'],
-    ['a NUL in a raw text', "get users where name = '''a\0b'''", 1, 28, 'a text has no NUL'],
-    ['a NUL in a name', 'get users fields id as `a\0b`', 1, 26, 'a text has no NUL'],
+    ['an alias of a table', `get users ${'a'.repeat(64)}`, 1, 11, 'the name has 64 bytes; at most 63 are allowed'],
+    ['a NUL in a text', "get users\nwhere name = 'a\0b'", 2, 16, 'a text cannot contain NUL'],
+    ['a NUL in a raw text', "get users where name = '''a\0b'''", 1, 28, 'a text cannot contain NUL'],
+    ['a NUL in a name', 'get users fields id as `a\0b`', 1, 26, 'a text cannot contain NUL'],
   ])('%s is refused, and where it is', async (_, text, line, column, message) => {
     const { status, json } = await askText(text)
     expect(status).toBe(400)

@@ -1,4 +1,7 @@
-/** What `svc_explain_query` answers (docs/guides/agents.md#tools): what a query does, part by part, and what a reader may overlook. */
+/**
+ * What `svc_explain_query` answers (docs/guides/agents.md#tools): what a query does, part by part, and what a
+ * reader may overlook.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyStatement } from '../../../test/support/trees.ts'
@@ -120,7 +123,7 @@ test('a read, part by part', () => {
     limit: 10,
     offset: ':from',
     notes: [
-      'This cannot run: * cannot stand beside an aggregate; name the columns to group by.',
+      'This cannot run: * cannot be combined with an aggregate; name the columns to group by.',
       'The left join, which a bare join is too, keeps rows without a match in p, with null for its columns.',
       'Groups by u.id: beside an aggregate the other fields are an implied group by.',
       'Needs values for :from.',

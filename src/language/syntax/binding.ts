@@ -1,4 +1,7 @@
-/** How tightly the operators of the language bind: the order of its grammar, which is not PostgreSQL's. */
+/**
+ * Precedence levels of the operators. They follow the grammar of this language, which differs from
+ * PostgreSQL's.
+ */
 export const BINDING = {
   any: 0,
   or: 1,

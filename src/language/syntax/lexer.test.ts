@@ -1,4 +1,7 @@
-/** The lexer by itself: which token stands where, what it holds, and each refusal with its place. What tokens mean is tested with the parser. */
+/**
+ * The lexer on its own: the position, content and errors of each token. The meaning of tokens is tested with
+ * the parser.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BINDING } from './binding.ts'
@@ -6,7 +9,7 @@ import { advance, type Comment, createLexer, type Lexer, refuseLongText, TEXT_BY
 import { QuerySyntaxError } from './syntax-error.ts'
 import { ROLE } from './vocabulary.ts'
 
-/** Each token of a text as it stood when the lexer was at it. */
+/** A copy of the lexer's state at each token of a text. */
 function lex(text: string): readonly Lexer[] {
   const lexer = createLexer(text)
   const seen: Lexer[] = []
@@ -14,7 +17,7 @@ function lex(text: string): readonly Lexer[] {
   return seen
 }
 
-/** `token` alone for keywords and signs, which are their own text; `token text` for the classes. */
+/** `token` alone for keytokens, which are their own text; `token text` for the other classes. */
 function tokens(text: string): readonly string[] {
   return lex(text).map(({ token, start, end }) =>
     token.startsWith('#') ? `${token} ${text.slice(start, end)}` : token,
@@ -41,11 +44,11 @@ function refusal(text: string): { problem: string; span: unknown; hint: string |
 }
 
 describe('words', () => {
-  test('a keyword is its own text in lower case, whatever its letters; another word is a word', () => {
+  test('a keyword token is the keyword in lower case; any other word is a #word', () => {
     expect(tokens('GET users wHere x')).toEqual(['get', '#word users', 'where', '#word x'])
   })
 
-  test('a keyword says what it is besides itself, and how tightly it binds', () => {
+  test('a keyword token has its role and its precedence', () => {
     const [where, order, not, cast, count, name] = lex('where order not cast count users')
     expect([where, order, not, cast, count, name].map(one => one?.role)).toEqual([
       ROLE.clause,
@@ -65,11 +68,11 @@ describe('words', () => {
     ])
   })
 
-  test('words and keywords may be names; back-ticks, texts and signs are no words', () => {
+  test('only words and keywords are words, not backticked names, texts or signs', () => {
     expect(lex("users get `a` 'a' (").map(({ isWord }) => isWord)).toEqual([true, true, false, false, false])
   })
 
-  test('letters, marks and digits of every script belong to a word, halves of a pair together', () => {
+  test('a word can contain letters, marks and digits of any script, and surrogate pairs', () => {
     expect(tokens('_a1 größe نام e\u0301 𝒳𝒴2')).toEqual([
       '#word _a1',
       '#word größe',
@@ -79,7 +82,7 @@ describe('words', () => {
     ])
   })
 
-  test('a keyword is not found inside a longer word, nor by a letter that only looks like one', () => {
+  test('a keyword does not match as part of a longer word, or with a look-alike letter', () => {
     expect(tokens('wheres get_ ın ſet')).toEqual(['#word wheres', '#word get_', '#word ın', '#word ſet'])
   })
 })
@@ -97,11 +100,11 @@ describe('numbers', () => {
     expect(tokens(text)).toEqual([`#duration ${text}`])
   })
 
-  test('a sign before a number is a token of its own', () => {
+  test('a sign before a number is a separate token', () => {
     expect(tokens('-1 a-1')).toEqual(['-', '#integer 1', '#word a', '-', '#integer 1'])
   })
 
-  test('an exponent without digits is none', () => {
+  test('an exponent without digits is not an exponent', () => {
     expect(refusal('1e').problem).toBe('this is neither a number nor a duration')
     expect(tokens('1.e5 1..5')).toEqual(['#decimal 1.e5', '#decimal 1.', '#decimal .5'])
   })
@@ -113,11 +116,11 @@ describe('numbers', () => {
     ['3é', 0, 2],
     ['1mon', 0, 4],
     ['5M', 0, 2],
-  ])('%s is refused from its first digit to its last letter', (text, start, end) => {
+  ])('the error for %s covers it from the first digit to the last letter', (text, start, end) => {
     expect(refusal(text)).toEqual({
       problem: 'this is neither a number nor a duration',
       span: { start, end },
-      hint: 'a duration is whole digits and one of s, m, h, d, w, mo, y, as in 24h; a name that begins with a digit stands in back-ticks',
+      hint: 'a duration is a whole number and one of s, m, h, d, w, mo, y, as in 24h; put a name that starts with a digit in backticks',
       expected: [],
     })
   })
@@ -153,11 +156,11 @@ describe('signs', () => {
     ...['?', '?|', '?&', '@@', '||', '+', '-', '*', '/', '%', '->', '->>', '#>', '#>>'],
   ]
 
-  test.each(SIGNS)('%s is one token, of that length', sign => {
+  test.each(SIGNS)('%s is one token of its full length', sign => {
     expect(lex(` ${sign} `).map(({ token, start, end }) => [token, start, end])).toEqual([[sign, 1, 1 + sign.length]])
   })
 
-  test('the longest sign wins, and != is written <>', () => {
+  test('the longest sign matches, and != is read as <>', () => {
     expect(tokens('a->>b<=c||d::e')).toEqual([
       '#word a',
       '->>',
@@ -182,12 +185,12 @@ describe('signs', () => {
     ['=', BINDING.comparison],
     ['(', 0],
     [',', 0],
-  ])('%s binds by the table of the language: %i', (sign, infix) => {
+  ])('%s has the precedence %i', (sign, infix) => {
     expect(lex(sign)[0]?.infix).toBe(infix)
   })
 
   test.each(['!', '@', '&', '|', '#', '$', '^', '\\', '“', '😀'])(
-    '%s begins nothing and is a token of its own',
+    '%s starts no token and becomes an #unknown token',
     sign => {
       expect(tokens(`a ${sign} b`)).toEqual(['#word a', `#unknown ${sign}`, '#word b'])
     },
@@ -195,7 +198,7 @@ describe('signs', () => {
 })
 
 describe('parameters', () => {
-  test('a dollar with digits is a position, with a name a claim', () => {
+  test('a dollar with digits is a position; with a name it is a claim', () => {
     expect(tokens('$1 $23 $tenant_id $claims.app.org')).toEqual([
       '#position $1',
       '#position $23',
@@ -206,7 +209,7 @@ describe('parameters', () => {
     expect(tokens('$a.1')).toEqual(['#dollar $a', '#decimal .1'])
   })
 
-  test('a colon and a name are two tokens: the parser sees whether they touch', () => {
+  test('a colon and a name are two tokens, with offsets that show whether they are adjacent', () => {
     expect(lex(':ids').map(({ token, start, end, before }) => [token, start, end, before])).toEqual([
       [':', 0, 1, 0],
       ['#word', 1, 4, 1],
@@ -227,11 +230,11 @@ describe('texts and names in quotes', () => {
     ['"""a"b"""', 'a"b'],
     ["''''''", ''],
     ["'😀'", '😀'],
-  ])('%s holds %j', (text, value) => {
+  ])('%s has the content %j', (text, value) => {
     expect(lex(text).map(one => [one.token, one.value, one.end])).toEqual([['#text', value, text.length]])
   })
 
-  test('back-ticks make a name of anything; a doubled one is the back-tick itself', () => {
+  test('backticks quote any name; a doubled backtick is a backtick', () => {
     expect(lex('`order` `a``b` `a b`').map(({ token, value }) => [token, value])).toEqual([
       ['#quoted', 'order'],
       ['#quoted', 'a`b'],
@@ -240,22 +243,22 @@ describe('texts and names in quotes', () => {
   })
 
   test.each([
-    ["get t where a = 'b", 16, 17, 'the text that begins here has no end', "it ends with '", "'"],
-    ['x "a""', 2, 3, 'the text that begins here has no end', 'it ends with "', '"'],
-    ["'''a''", 0, 3, 'the raw text that begins here has no end', "it ends with '''", "'''"],
-    ['get `t', 4, 5, 'the name that begins here has no end', 'it ends with `', '`'],
+    ["get t where a = 'b", 16, 17, 'unterminated text', "close it with '", "'"],
+    ['x "a""', 2, 3, 'unterminated text', 'close it with "', '"'],
+    ["'''a''", 0, 3, 'unterminated raw text', "close it with '''", "'''"],
+    ['get `t', 4, 5, 'unterminated name', 'close it with `', '`'],
     ['``', 0, 2, 'a name is empty', null, 'a name'],
-  ])('%s is refused at %i', (text, start, end, problem, hint, expected) => {
+  ])('%s is an error at offset %i', (text, start, end, problem, hint, expected) => {
     expect(refusal(text)).toEqual({ problem, span: { start, end }, hint, expected: [expected] })
   })
 })
 
 describe('JSON', () => {
-  test('braces, colons and the texts of plain JSON are tokens like others', () => {
+  test('the braces, colons and strings of plain JSON are ordinary tokens', () => {
     expect(tokens('{"a": [1, true]}')).toEqual(['{', '#text "a"', ':', '[', '#integer 1', ',', 'true', ']', '}'])
   })
 
-  test('who has read JSON by other rules moves the end, and the lexer goes on behind it', () => {
+  test('the lexer continues after JSON if the parser moves its end', () => {
     const lexer = createLexer('{"a": "\\""} and')
     advance(lexer)
     lexer.end = 11
@@ -265,26 +268,26 @@ describe('JSON', () => {
 })
 
 describe('blanks and comments', () => {
-  test('blanks of every kind separate tokens, and nothing else', () => {
+  test('whitespace of every kind separates tokens and has no other meaning', () => {
     expect(tokens('a\tb\r\nc\u00a0d\u2003e\ufefff')).toEqual(
       ['a', 'b', 'c', 'd', 'e', 'f'].map(name => `#word ${name}`),
     )
   })
 
-  test('a line comment ends before its line break, of one character or two', () => {
+  test('a line comment ends before its line break, LF or CRLF', () => {
     expect(commentsOf('a -- one\r\nb --two')).toEqual([
       { text: '-- one', span: { start: 2, end: 8 } },
       { text: '--two', span: { start: 12, end: 17 } },
     ])
   })
 
-  test('a block comment may hold comments; between two tokens it is a blank', () => {
+  test('block comments can be nested, and one between two tokens is whitespace', () => {
     expect(commentsOf('a/* x /* y */ z */b')).toEqual([{ text: '/* x /* y */ z */', span: { start: 1, end: 18 } }])
     expect(tokens('a/**/b')).toEqual(['#word a', '#word b'])
     expect(tokens('1 - -1 / 2')).toEqual(['#integer 1', '-', '-', '#integer 1', '/', '#integer 2'])
   })
 
-  test('a comment that is passed twice is kept once', () => {
+  test('a comment that is read twice is kept once', () => {
     const lexer = createLexer('a /* c */ b')
     lexer.comments = []
     advance(lexer)
@@ -295,31 +298,31 @@ describe('blanks and comments', () => {
     expect(lexer.comments).toHaveLength(1)
   })
 
-  test('a block comment without an end is refused where it begins', () => {
+  test('an unterminated block comment is an error at its start', () => {
     expect(refusal('get t /* a /* b */')).toEqual({
-      problem: 'the comment that begins here has no end',
+      problem: 'unterminated comment',
       span: { start: 6, end: 8 },
-      hint: 'it ends with */',
+      hint: 'close it with */',
       expected: ['*/'],
     })
   })
 })
 
 describe('positions', () => {
-  test('each token knows where it begins and ends and where the one before it ended', () => {
+  test('each token has its start, its end and the end of the token before it', () => {
     expect(lex('get  users').map(({ start, end, before, count }) => [start, end, before, count])).toEqual([
       [0, 3, 0, 1],
       [5, 10, 3, 2],
     ])
   })
 
-  test('the end stands where the last token ended, and stays there', () => {
+  test('the end of the query is where the last token ends, however often it is read', () => {
     const lexer = createLexer('a -- c\n\n')
     for (let times = 0; times < 3; times++) advance(lexer)
     expect([lexer.token, lexer.start, lexer.before, lexer.count]).toEqual(['#end', 1, 1, 1])
   })
 
-  test('whatever the text: tokens follow each other, none is empty, and the work ends', () => {
+  test('for any text, tokens do not overlap, none is empty, and the lexer terminates', () => {
     const piece = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom("'", '`', '"', '--', '/*', '*/', '$', '.', '1e', '\n', 'get'),
@@ -345,23 +348,23 @@ describe('positions', () => {
 
 describe('hostile texts', () => {
   test.each([
-    ['a NUL in a text', "'a\0'", 2, 3, 'a text has no NUL'],
-    ['a NUL between tokens', 'a \0', 2, 3, 'a text has no NUL'],
-    ['a NUL in a comment', '-- \0', 3, 4, 'a text has no NUL'],
-    ['a NUL in a raw text', "'''\0'''", 3, 4, 'a text has no NUL'],
-    ['half a pair in a word', 'a\ud835', 1, 2, 'half a surrogate pair is no character'],
-    ['the other half in a name', '`\udcb3`', 1, 2, 'half a surrogate pair is no character'],
-    ['half a pair in a comment', '/*\ud835*/', 2, 3, 'half a surrogate pair is no character'],
-    ['half a pair between tokens', 'a \udcb3', 2, 3, 'half a surrogate pair is no character'],
-  ])('%s is refused at its character', (_, text, start, end, problem) => {
+    ['a NUL in a text', "'a\0'", 2, 3, 'a text cannot contain NUL'],
+    ['a NUL between tokens', 'a \0', 2, 3, 'a text cannot contain NUL'],
+    ['a NUL in a comment', '-- \0', 3, 4, 'a text cannot contain NUL'],
+    ['a NUL in a raw text', "'''\0'''", 3, 4, 'a text cannot contain NUL'],
+    ['half a pair in a word', 'a\ud835', 1, 2, 'an unpaired surrogate is not a character'],
+    ['the other half in a name', '`\udcb3`', 1, 2, 'an unpaired surrogate is not a character'],
+    ['half a pair in a comment', '/*\ud835*/', 2, 3, 'an unpaired surrogate is not a character'],
+    ['half a pair between tokens', 'a \udcb3', 2, 3, 'an unpaired surrogate is not a character'],
+  ])('%s is an error at that character', (_, text, start, end, problem) => {
     expect(refusal(text)).toEqual({ problem, span: { start, end }, hint: null, expected: [] })
   })
 
-  test('a text may have as many tokens as the limit says, and the next one is refused', () => {
+  test('a text can have as many tokens as the limit, and the next one is an error', () => {
     const many = '+'.repeat(TOKENS_MAX)
     expect(lex(many)).toHaveLength(TOKENS_MAX)
     expect(refusal(`${many} x`)).toEqual({
-      problem: `the query has more than ${TOKENS_MAX} words and signs`,
+      problem: `the query has more than ${TOKENS_MAX} tokens`,
       span: { start: TOKENS_MAX + 1, end: TOKENS_MAX + 2 },
       hint: null,
       expected: [],
@@ -373,7 +376,7 @@ describe('hostile texts', () => {
     ['é', 2],
     ['名', 3],
     ['😀', 4],
-  ])('%s counts as its bytes of UTF-8 towards the longest text', (character, bytes) => {
+  ])('%s counts with its UTF-8 bytes towards the length limit', (character, bytes) => {
     const fits = character.repeat(Math.floor(TEXT_BYTES_MAX / bytes))
     expect(() => refuseLongText(fits)).not.toThrow()
     expect(() => refuseLongText(fits + character)).toThrow(`the query has more than ${TEXT_BYTES_MAX} bytes`)

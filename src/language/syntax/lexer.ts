@@ -1,7 +1,7 @@
 /**
- * Text → tokens, one at a time: the parser holds the current token, and the text after it has not been looked at. So JSON, whose
- * strings are written otherwise, can be read where the grammar has it. Works on character codes, and makes no string that is not
- * part of the tree.
+ * Splits a text into tokens, on demand: the parser holds the current token, and the lexer has not read beyond
+ * it. JSON, which has different string rules, can therefore be read where the grammar allows it. The lexer
+ * works on character codes and creates no strings except those that the tree needs.
  */
 
 import type { Span } from '../tree/ast.ts'
@@ -9,18 +9,19 @@ import { BINDING } from './binding.ts'
 import { QuerySyntaxError } from './syntax-error.ts'
 import { findWord, hashed, type Keyword } from './vocabulary.ts'
 
-/** The longest text, in bytes of UTF-8. */
+/** Maximum length of a text, in bytes of UTF-8. */
 export const TEXT_BYTES_MAX = 65_536
 
-/** The most tokens of a text; comments are none. */
+/** Maximum number of tokens of a text. Comments do not count. */
 export const TOKENS_MAX = 16_384
 
-/** A comment with its marks; a line comment without its line break. */
+/** A comment with its delimiters, but without the line break after a line comment. */
 export interface Comment {
   readonly text: string
   readonly span: Span
 }
 
+/** An operator or punctuation token. */
 export type Sign =
   | '('
   | ')'
@@ -60,7 +61,7 @@ export type Sign =
   | '#>'
   | '#>>'
 
-/** A keyword or sign is its own text, in lower case; the others are classes. */
+/** The type of a token. For a keyword or a sign it is the text in lower case; the others are classes. */
 export type Token =
   | Keyword
   | Sign
@@ -75,30 +76,30 @@ export type Token =
   | '#unknown'
   | '#end'
 
-/** Where the lexer stands. The parser has more beside it (see `parser.ts`). */
+/** The state of the lexer. `parser.ts` extends it. */
 export interface Lexer {
   readonly text: string
   token: Token
-  /** What a keyword is besides itself, by `ROLE`; 0 for everything else. */
+  /** The keyword's role, one of `ROLE`; 0 for all other tokens. */
   role: number
-  /** A word, keyword or not: a token that may be a name. */
+  /** True for words, including keywords: tokens that can be names. */
   isWord: boolean
-  /** How tightly the token binds what stands left and right of it; 0: it stands between no operands. */
+  /** Precedence of an infix operator; 0 for all other tokens. */
   infix: number
   start: number
   end: number
-  /** Where the token before this one ended. */
+  /** End of the previous token. */
   before: number
-  /** The content of a text, of a name in back-ticks, or of `$name`. */
+  /** The content of a text, of a name in backticks, or of `$name`. */
   value: string
-  /** How many tokens there were so far. */
+  /** Number of tokens read so far. */
   count: number
-  /** Null: nobody wants them. */
+  /** The comments read so far; null if they are not collected. */
   comments: Comment[] | null
   commentsEnd: number
 }
 
-/** Before the first token of the text. */
+/** Creates a lexer positioned before the first token. */
 export function createLexer(text: string): Lexer {
   return {
     text,
@@ -131,7 +132,11 @@ function classes(): Uint8Array {
   return table
 }
 
-/** Moves to the next token; at the end of the text it stays there. */
+/**
+ * Reads the next token. At the end of the text, it stays there.
+ *
+ * @throws QuerySyntaxError for an invalid token, or if the text has more than `TOKENS_MAX` tokens.
+ */
 export function advance(lexer: Lexer): void {
   const { text } = lexer
   const { length } = text
@@ -143,7 +148,7 @@ export function advance(lexer: Lexer): void {
   lexer.isWord = false
   for (;;) {
     if (at >= length) {
-      // Where the last token ended, so that an error points there and not behind the last line break.
+      // The end of the last token, so that an error points there and not after trailing line breaks.
       lexer.start = lexer.before
       lexer.token = '#end'
       return
@@ -155,7 +160,7 @@ export function advance(lexer: Lexer): void {
     else break
   }
   if (++lexer.count > TOKENS_MAX) {
-    throw refusal(lexer, at, at + 1, `the query has more than ${TOKENS_MAX} words and signs`)
+    throw refusal(lexer, at, at + 1, `the query has more than ${TOKENS_MAX} tokens`)
   }
   lexer.start = at
   const kind = code < 128 ? CLASS[code] : LETTER
@@ -163,7 +168,7 @@ export function advance(lexer: Lexer): void {
     kind === LETTER ? readWord(lexer, at) : kind === DIGIT ? readNumber(lexer, at) : readSign(lexer, at, code)
 }
 
-// ---- words -------------------------------------------------------------------------------------------------
+// ---- words ------------------------------------------------------------------------------------------------
 
 function readWord(lexer: Lexer, start: number): Token {
   const { text } = lexer
@@ -185,7 +190,7 @@ function readWord(lexer: Lexer, start: number): Token {
   return word.text
 }
 
-/** Whether a character outside of ASCII belongs to a word; the second half of a surrogate pair does when its first half does. */
+/** Whether a non-ASCII character belongs to a word. A low surrogate does if its high surrogate does. */
 function isLetter(lexer: Lexer, at: number): boolean {
   const { text } = lexer
   const code = text.charCodeAt(at)
@@ -198,7 +203,7 @@ function isBlank(text: string, at: number): boolean {
   return /\s/.test(text.charAt(at))
 }
 
-// ---- numbers -----------------------------------------------------------------------------------------------
+// ---- numbers ----------------------------------------------------------------------------------------------
 
 function readNumber(lexer: Lexer, start: number): Token {
   const { text } = lexer
@@ -223,7 +228,7 @@ function readNumber(lexer: Lexer, start: number): Token {
   return token
 }
 
-/** How long the unit of a duration is: `s`, `m`, `h`, `d`, `w`, `mo` or `y`; 0 where none stands. */
+/** Length of a duration's unit, `s`, `m`, `h`, `d`, `w`, `mo` or `y`; 0 if there is none. */
 function unitLength(text: string, at: number): number {
   const length = text.startsWith('mo', at) ? 2 : 'smhdwy'.includes(text.charAt(at)) ? 1 : 0
   return isWordAt(text, at + length) ? 0 : length
@@ -241,7 +246,7 @@ function skipDigits(text: string, start: number): number {
   return at
 }
 
-/** The end of `e-10`; the offset itself where no exponent stands. */
+/** End of an exponent such as `e-10`; the offset itself if there is none. */
 function exponentEnd(text: string, at: number): number {
   if (at >= text.length || (text.charCodeAt(at) | 32) !== 101) return at
   const sign = text.charCodeAt(at + 1)
@@ -259,7 +264,7 @@ function refuseNumber(lexer: Lexer, start: number, at: number): never {
     start,
     at + tail,
     'this is neither a number nor a duration',
-    'a duration is whole digits and one of s, m, h, d, w, mo, y, as in 24h; a name that begins with a digit stands in back-ticks',
+    'a duration is a whole number and one of s, m, h, d, w, mo, y, as in 24h; put a name that starts with a digit in backticks',
   )
 }
 
@@ -267,7 +272,7 @@ function isDigit(code: number): boolean {
   return code > 47 && code < 58
 }
 
-// ---- signs -------------------------------------------------------------------------------------------------
+// ---- signs ------------------------------------------------------------------------------------------------
 
 function sign(lexer: Lexer, token: Sign, infix: number): Sign {
   lexer.infix = infix
@@ -275,12 +280,12 @@ function sign(lexer: Lexer, token: Sign, infix: number): Sign {
   return token
 }
 
-/** By the first character; the longest sign wins. */
+/** Reads a sign, by its first character. The longest sign matches. */
 function readSign(lexer: Lexer, at: number, code: number): Token {
   const { text } = lexer
   const next = at + 1 < text.length ? text.charCodeAt(at + 1) : 0
   switch (code) {
-    // ( ) [ ] { } , ; begin no longer sign and stand between no operands.
+    // ( ) [ ] { } , ; start no longer sign and are not infix operators.
     case 40:
     case 41:
     case 91:
@@ -343,7 +348,9 @@ function readSign(lexer: Lexer, at: number, code: number): Token {
   }
 }
 
-/** A character that begins nothing: a token of its own, so that the parser says what it expected there. */
+/**
+ * A character that starts no token. It becomes a token, so that the parser reports what it expected there.
+ */
 function unknown(lexer: Lexer, at: number): Token {
   refuseUnwritable(lexer, at)
   lexer.end = at + (isHigh(lexer.text.charCodeAt(at)) ? 2 : 1)
@@ -352,7 +359,7 @@ function unknown(lexer: Lexer, at: number): Token {
 
 const DOLLAR_NAME = /[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*/y
 
-/** `$1`, and `$name` or `$claims.name`, which only conditions of a policy may have. */
+/** `$1`; or `$name` and `$claims.name`, which are allowed only in the conditions of a policy. */
 function readDollar(lexer: Lexer, at: number): Token {
   const { text } = lexer
   const digits = skipDigits(text, at + 1)
@@ -368,16 +375,18 @@ function readDollar(lexer: Lexer, at: number): Token {
   return '#dollar'
 }
 
-// ---- texts, quoted names, comments ---------------------------------------------------------------------------
+// ---- texts, quoted names, comments ------------------------------------------------------------------------
 
-/** `'text'` and `"text"`, where the doubled quote is the quote itself; three quotes open a raw text, which ends at the next three. */
+/**
+ * `'text'` and `"text"`, with doubled quotes for the quote itself. Three quotes start a raw text, which ends
+ * at the next three.
+ */
 function readText(lexer: Lexer, at: number, quote: number): Token {
   const { text } = lexer
   if (text.charCodeAt(at + 1) === quote && text.charCodeAt(at + 2) === quote) {
     const mark = text.slice(at, at + 3)
     const end = text.indexOf(mark, at + 3)
-    if (end < 0)
-      throw refusal(lexer, at, at + 3, 'the raw text that begins here has no end', `it ends with ${mark}`, mark)
+    if (end < 0) throw refusal(lexer, at, at + 3, 'unterminated raw text', `close it with ${mark}`, mark)
     refuseUnwritables(lexer, at + 3, end)
     lexer.value = text.slice(at + 3, end)
     lexer.end = end + 3
@@ -387,7 +396,7 @@ function readText(lexer: Lexer, at: number, quote: number): Token {
   return '#text'
 }
 
-/** A name in back-ticks, where the doubled back-tick is the back-tick itself. */
+/** A name in backticks, with a doubled backtick for the backtick itself. */
 function readQuoted(lexer: Lexer, at: number): Token {
   readDelimited(lexer, at, 96, 'name')
   if (lexer.value === '') throw refusal(lexer, at, lexer.end, 'a name is empty', null, 'a name')
@@ -402,7 +411,7 @@ function readDelimited(lexer: Lexer, start: number, mark: number, what: 'text' |
   for (; ; at++) {
     if (at >= length) {
       const sign = text.charAt(start)
-      throw refusal(lexer, start, start + 1, `the ${what} that begins here has no end`, `it ends with ${sign}`, sign)
+      throw refusal(lexer, start, start + 1, `unterminated ${what}`, `close it with ${sign}`, sign)
     }
     const code = text.charCodeAt(at)
     if (code === mark) {
@@ -417,16 +426,16 @@ function readDelimited(lexer: Lexer, start: number, mark: number, what: 'text' |
   lexer.end = at + 1
 }
 
-/** Ends at the line break or the end of the text. */
+/** Reads up to the line break or the end of the text. */
 function lineComment(lexer: Lexer, start: number): number {
   const newline = lexer.text.indexOf('\n', start)
   const end = newline < 0 ? lexer.text.length : newline
-  // A line break of two characters is none of the comment's.
+  // The CR of a CRLF does not belong to the comment.
   keepComment(lexer, start, lexer.text.charCodeAt(end - 1) === 13 ? end - 1 : end)
   return end
 }
 
-/** Comments may stand in comments, as in SQL: a block with a comment inside can be taken out as a whole. */
+/** Block comments can be nested, as in SQL, so that a block that contains a comment can be commented out. */
 function blockComment(lexer: Lexer, start: number): number {
   const { text } = lexer
   let depth = 0
@@ -445,10 +454,10 @@ function blockComment(lexer: Lexer, start: number): number {
       }
     } else at++
   }
-  throw refusal(lexer, start, start + 2, 'the comment that begins here has no end', 'it ends with */', '*/')
+  throw refusal(lexer, start, start + 2, 'unterminated comment', 'close it with */', '*/')
 }
 
-/** The parser looks ahead at times and comes by the same comment again. */
+/** Records a comment once. The parser sometimes looks ahead and then reads the same comment again. */
 function keepComment(lexer: Lexer, start: number, end: number): void {
   if (start < lexer.commentsEnd) return
   refuseUnwritables(lexer, start, end)
@@ -456,7 +465,7 @@ function keepComment(lexer: Lexer, start: number, end: number): void {
   lexer.comments?.push({ text: lexer.text.slice(start, end), span: { start, end } })
 }
 
-// ---- refusals ------------------------------------------------------------------------------------------------
+// ---- errors -----------------------------------------------------------------------------------------------
 
 function refusal(
   lexer: Lexer,
@@ -469,14 +478,18 @@ function refusal(
   return new QuerySyntaxError(lexer.text, { start, end, expected: expected === null ? [] : [expected], reason, hint })
 }
 
-/** A text that is too long to be looked at; counted in full only when it could be. */
+/**
+ * Checks the length of a text. The bytes are counted only if the text could be too long.
+ *
+ * @throws QuerySyntaxError if it has more than `TEXT_BYTES_MAX` bytes.
+ */
 export function refuseLongText(text: string): void {
-  // A UTF-16 unit becomes at most three bytes.
+  // A UTF-16 unit takes at most three bytes.
   if (text.length * 3 <= TEXT_BYTES_MAX) return
   let bytes = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    // Each half of a pair is two of its four bytes.
+    // Each surrogate accounts for two of the pair's four bytes.
     bytes += code < 0x80 ? 1 : code < 0x800 || isHigh(code) || isLow(code) ? 2 : 3
     if (bytes > TEXT_BYTES_MAX) {
       const reason = `the query has more than ${TEXT_BYTES_MAX} bytes`
@@ -498,12 +511,15 @@ function refuseUnwritables(lexer: Lexer, start: number, end: number): void {
   for (let at = start; at < end; at++) refuseUnwritable(lexer, at)
 }
 
-/** PostgreSQL stores no NUL. Half a surrogate pair is not a character: it would arrive as another one. */
+/**
+ * Rejects characters that PostgreSQL cannot store: NUL, and unpaired surrogates, which would arrive as a
+ * different character.
+ */
 function refuseUnwritable(lexer: Lexer, at: number): void {
   const code = lexer.text.charCodeAt(at)
   const isLone =
     (isHigh(code) && !isLow(lexer.text.charCodeAt(at + 1))) || (isLow(code) && !isHigh(lexer.text.charCodeAt(at - 1)))
   if (isLone || code === 0) {
-    throw refusal(lexer, at, at + 1, isLone ? 'half a surrogate pair is no character' : 'a text has no NUL')
+    throw refusal(lexer, at, at + 1, isLone ? 'an unpaired surrogate is not a character' : 'a text cannot contain NUL')
   }
 }

@@ -1,10 +1,10 @@
-/** Clauses where the grammar has none, or no longer: what to say when a statement goes on behind its end. */
+/** Errors for clauses that a statement does not have, or that are out of order. */
 
 import type { Statement } from '../tree/ast.ts'
 import type { Token } from './lexer.ts'
 import { fail, type Parser } from './parser.ts'
 
-/** The clauses of each statement, in their order, by the word that opens them. */
+/** The clauses of each statement, in order, by their first word. */
 const CLAUSES = {
   get: ['join', 'nest', 'fields', 'where', 'group', 'having', 'window', 'union', 'order', 'limit', 'offset', 'for'],
   count: ['join', 'where'],
@@ -17,7 +17,7 @@ const CLAUSES = {
   index: ['on', 'unique', 'where'],
 } as const
 
-/** Other words for the same clause. */
+/** Keywords that start the same clause as another keyword. */
 const SAME: Readonly<Partial<Record<Token, Token>>> = {
   left: 'join',
   right: 'join',
@@ -30,14 +30,19 @@ const SAME: Readonly<Partial<Record<Token, Token>>> = {
 
 const ALL: ReadonlySet<Token> = new Set<Token>([...Object.values(CLAUSES).flat(), ...(Object.keys(SAME) as Token[])])
 
-/** Clauses of two words. */
+/** The names of clauses that consist of two words. */
 const WRITTEN: Readonly<Partial<Record<Token, string>>> = {
   order: 'order by',
   group: 'group by',
   primary: 'primary key',
 }
 
-/** If a clause stands here that the statement does not have, or not here, says so; the caller knows what would be possible instead. */
+/**
+ * Reports a clause that the statement does not have, or that is out of order. Returns if the current token
+ * does not start a clause; the caller then reports what it expected.
+ *
+ * @throws QuerySyntaxError for a misplaced clause.
+ */
 export function refuseMisplaced(parser: Parser, statement: Statement | keyof typeof CLAUSES): void {
   const { token } = parser
   if (!ALL.has(token)) return
@@ -46,15 +51,11 @@ export function refuseMisplaced(parser: Parser, statement: Statement | keyof typ
   const clauses: readonly Token[] = name in CLAUSES ? CLAUSES[name as keyof typeof CLAUSES] : []
   if (!clauses.includes(SAME[token] ?? token)) fail(parser, `${name} takes no ${word}`)
   if (name === 'get' && clauses.indexOf(SAME[token] ?? token) === clauses.indexOf('union')) {
-    const hint = 'they come behind the last get; (get …) in parentheses has an order and limit of its own'
-    fail(
-      parser,
-      `"order by", "limit", "offset" and "for" belong to the whole compound, not to a get before ${word}`,
-      hint,
-    )
+    const hint = 'write them after the last get; (get …) in parentheses can have its own order and limit'
+    fail(parser, `"order by", "limit", "offset" and "for" apply to the whole compound and cannot precede ${word}`, hint)
   }
   const order = clauses.map(clause => WRITTEN[clause] ?? clause).join(', ')
-  fail(parser, `"${word}" cannot stand here`, `each clause stands once, in the order ${order}`)
+  fail(parser, `"${word}" is not allowed here`, `write each clause once, in the order ${order}`)
 }
 
 function nameOf(statement: Statement): string {

@@ -61,7 +61,7 @@ function parseColumn(parser: Parser): ColumnDefinition {
   return { kind: 'column definition', name, type, ...options, span: spanFrom(parser, start) }
 }
 
-/** Before a colon every word is a name. */
+/** Before a colon, every word is a name. */
 function parseDefinedName(parser: Parser): Name {
   const { start } = parser
   if (!parser.isWord || peek(parser) !== ':') return parseColumnName(parser)
@@ -73,7 +73,7 @@ function parseDefinedName(parser: Parser): Name {
 function parseOption(parser: Parser, options: Options): void {
   const { start } = parser
   const once = (isGiven: boolean): void => {
-    if (isGiven) failAt(parser, start, parser.before, 'this is said twice of one column', null)
+    if (isGiven) failAt(parser, start, parser.before, 'this option is repeated', null)
   }
   if (accept(parser, 'pk')) {
     once(options.primaryKey)

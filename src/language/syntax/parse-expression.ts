@@ -1,6 +1,4 @@
-/**
- * Expressions: one loop over the operators, by the table of how tightly they bind. Each production carries its line of the grammar.
- */
+/** Expressions: one loop over the operators, by precedence. Each function has its grammar production. */
 
 import type {
   Arithmetic,
@@ -38,7 +36,10 @@ import {
   wrap,
 } from './parser.ts'
 
-/** `expr = precedence, low to high: or · and · not · comparison · || · + - · * / % · unary - · -> ->> #> #>> · :: · primary` */
+/**
+ * `expr = precedence, low to high: or · and · not · comparison · || · + - · * / % · unary - · -> ->> #> #>> ·
+ * :: · primary`
+ */
 export function parseExpression(parser: Parser, floor: number): Expression {
   const deepest = parser.deepest
   parser.deepest = parser.levels
@@ -48,7 +49,7 @@ export function parseExpression(parser: Parser, floor: number): Expression {
   return expression
 }
 
-/** What stands between two operators: `[ "not" | "-" ] … primary` */
+/** The operand of an infix operator: `[ "not" | "-" ] … primary` */
 function parseOperand(parser: Parser, floor: number): Expression {
   if (parser.token === '-') return parseNegation(parser, floor)
   if (parser.token === 'not' && floor <= BINDING.not) return parseNot(parser)
@@ -65,7 +66,7 @@ function parseOperators(parser: Parser, first: Expression, start: number, floor:
       if (isCompared) {
         fail(
           parser,
-          'comparisons do not chain',
+          'comparisons cannot be chained',
           'write "between … and …", "and" between two comparisons, or parentheses',
         )
       }
@@ -80,7 +81,7 @@ function parseOperators(parser: Parser, first: Expression, start: number, floor:
   return left
 }
 
-/** An operand to the right of an operator; what stands left of it is a level deeper than it was. */
+/** Parses the right operand. The left operand is now one level deeper. */
 function parseRight(parser: Parser, floor: number): Expression {
   wrap(parser)
   parser.levels++
@@ -89,9 +90,9 @@ function parseRight(parser: Parser, floor: number): Expression {
   return right
 }
 
-// ---- logic -------------------------------------------------------------------------------------------------
+// ---- logic ------------------------------------------------------------------------------------------------
 
-/** `or`, `and`: flat, also where parentheses group what is the same operator. */
+/** `or`, `and`: one flat node, also if parentheses group operands of the same operator. */
 function parseLogic(parser: Parser, left: Expression, start: number): Logic {
   const kind = parser.token === 'or' ? 'or' : 'and'
   const floor = BINDING[kind] + 1
@@ -112,7 +113,7 @@ function addOperand(operands: Expression[], operand: Expression, kind: Logic['ki
   else for (const part of operand.operands) operands.push(part)
 }
 
-/** `"not" expr`; the denial of an `exists` is part of it. */
+/** `"not" expr`; the negation of an `exists` is part of its node. */
 function parseNot(parser: Parser): Expression {
   const { start } = parser
   advance(parser)
@@ -125,11 +126,11 @@ function parseNot(parser: Parser): Expression {
     : { kind: 'not', operand, span }
 }
 
-// ---- comparisons -------------------------------------------------------------------------------------------
+// ---- comparisons ------------------------------------------------------------------------------------------
 
 /**
- * `comparison = = != <> < <= > >= · [not] like, ilike, similar to · regex · ~ · ~* · @> <@ && ? ?| ?& @@ · is … · [not] between a and b ·
- * [not] in … · json_exists, json_query, json_value 'path'`
+ * `comparison = = != <> < <= > >= · [not] like, ilike, similar to · regex · ~ · ~* · @> <@ && ? ?| ?& @@ · is
+ * … · [not] between a and b · [not] in … · json_exists, json_query, json_value 'path'`
  */
 function parseComparison(parser: Parser, left: Expression, start: number): Expression {
   const { token } = parser
@@ -150,7 +151,7 @@ function parseComparison(parser: Parser, left: Expression, start: number): Expre
     case 'json_value':
       return parseJsonTest(parser, left, start, token)
     default: {
-      // The lexer gives this strength to no other token.
+      // The lexer assigns this precedence to no other token.
       const operator = token as ComparisonOperator
       advance(parser)
       const right = parseRight(parser, BINDING.concatenate)
@@ -173,7 +174,7 @@ function parseIs(parser: Parser, operand: Expression, start: number): Expression
   return { kind: 'is', what, negated, operand, span: spanFrom(parser, start) }
 }
 
-/** `[not] in …`, `[not] between …`, `[not] like | ilike | similar to …`, behind the `not`. */
+/** `[not] in …`, `[not] between …`, `[not] like | ilike | similar to …`, after the `not`. */
 function parseDeniable(parser: Parser, operand: Expression, start: number, negated: boolean): Expression {
   if (accept(parser, 'in')) return parseIn(parser, operand, start, negated)
   if (accept(parser, 'between')) return parseBetween(parser, operand, start, negated)
@@ -189,7 +190,7 @@ function parsePattern(parser: Parser, operand: Expression, start: number, negate
   return { kind: 'pattern', operator, negated, operand, pattern, span: spanFrom(parser, start) }
 }
 
-/** `"between" expr "and" expr`: this `and` belongs to it. */
+/** `"between" expr "and" expr`, including its `and`. */
 function parseBetween(parser: Parser, operand: Expression, start: number, negated: boolean): Between {
   const low = parseRight(parser, BINDING.concatenate)
   expect(parser, 'and')
@@ -225,7 +226,7 @@ function parseSet(parser: Parser): InValues | SubQuery {
   return { kind: 'in values', values, span: spanFrom(parser, start) }
 }
 
-/** One array in place of a list, possibly with its type. */
+/** One array instead of a list, optionally with a cast. */
 function parseArrayParameter(parser: Parser): In['set'] {
   const { start } = parser
   const parameter = parseParameter(parser)
@@ -246,7 +247,7 @@ function parseJsonTest(parser: Parser, operand: Expression, start: number, test:
   wrap(parser)
   advance(parser)
   if (parser.token !== '#text') {
-    note(parser, 'a path as a text')
+    note(parser, 'a JSON path in quotes')
     fail(parser)
   }
   const path = parser.value
@@ -254,11 +255,11 @@ function parseJsonTest(parser: Parser, operand: Expression, start: number, test:
   return { kind: 'json test', test, operand, path, span: spanFrom(parser, start) }
 }
 
-// ---- operators that make a value -----------------------------------------------------------------------------
+// ---- arithmetic and JSON operators ------------------------------------------------------------------------
 
-/** `|| · + - · * / %`: all to the left. */
+/** `|| · + - · * / %`, left-associative. */
 function parseArithmetic(parser: Parser, left: Expression, start: number): Arithmetic {
-  // The lexer gives these strengths to no other tokens.
+  // The lexer assigns these precedences to no other tokens.
   const operator = parser.token as Arithmetic['operator']
   const floor = parser.infix + 1
   advance(parser)
@@ -266,11 +267,11 @@ function parseArithmetic(parser: Parser, left: Expression, start: number): Arith
   return { kind: 'arithmetic', operator, left, right, span: spanFrom(parser, start) }
 }
 
-/** `unary -`: of a number it is part of the number, as in PostgreSQL. */
+/** `unary -`. The minus sign of a number is part of the number, as in PostgreSQL. */
 function parseNegation(parser: Parser, floor: number): Expression {
   const { start } = parser
   advance(parser)
-  // To the right of an operator that binds tighter the minus takes no more than that operator would.
+  // If the operator to the left has a higher precedence, the minus takes only as much as that operator would.
   const inner = floor > BINDING.negate ? floor : BINDING.negate
   if (parser.token === '#integer' || parser.token === '#decimal') {
     const numberStart = parser.start
@@ -290,9 +291,9 @@ function parseNegation(parser: Parser, floor: number): Expression {
   return { kind: 'negate', operand, span: spanFrom(parser, start) }
 }
 
-/** `-> ->> #> #>>`: to the left. */
+/** `-> ->> #> #>>`, left-associative. */
 function parseStep(parser: Parser, operand: Expression, start: number): JsonStep {
-  // The lexer gives this strength to no other token.
+  // The lexer assigns this precedence to no other token.
   const operator = parser.token as JsonStep['operator']
   advance(parser)
   const step = parseRight(parser, BINDING.step + 1)

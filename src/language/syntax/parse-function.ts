@@ -34,10 +34,11 @@ import {
 
 const NONE: readonly never[] = []
 
-/** `qname "(" [ "distinct" ] args [ order ] ")" [ filter ] [ over ]`, behind the name; `f(*)` too */
+/** `qname "(" [ "distinct" ] args [ order ] ")" [ filter ] [ over ]`, or `f(*)`; starts after the name. */
 export function parseCall(parser: Parser, { path, span }: ColumnReference): FunctionCall {
   const [first = '', second] = path
-  if (path.length > 2) failAt(parser, span.start, span.end, 'a function is named function or schema.function', null)
+  if (path.length > 2)
+    failAt(parser, span.start, span.end, 'a function name has the form function or schema.function', null)
   enter(parser)
   expect(parser, '(')
   const star = accept(parser, '*')
@@ -66,7 +67,7 @@ export function parseCall(parser: Parser, { path, span }: ColumnReference): Func
   }
 }
 
-/** `mode(order by x)`; `order` alone may be a column. */
+/** Whether an order follows, as in `mode(order by x)`; `order` alone can be a column. */
 function isOrder(parser: Parser): boolean {
   return parser.token === 'order' && !isName(parser)
 }
@@ -87,7 +88,7 @@ function parseOver(parser: Parser): string | WindowBody {
   return is(parser, '(') ? parseWindowBody(parser) : parseName(parser, 'the name of a window')
 }
 
-// ---- functions with a syntax of their own ------------------------------------------------------------------------
+// ---- functions with special syntax ------------------------------------------------------------------------
 
 /** `"extract" "(" name "from" expr ")"`: a call whose first argument is the field as a text */
 export function parseExtract(parser: Parser): FunctionCall {
@@ -97,7 +98,7 @@ export function parseExtract(parser: Parser): FunctionCall {
   expect(parser, '(')
   const isText = parser.token === '#text'
   const field = parseExtractField(parser, isText)
-  // The same written as any function is: extract('day', x).
+  // The ordinary call syntax also works: extract('day', x).
   if (!isText || !accept(parser, ',')) expect(parser, 'from')
   const source = parseWhole(parser)
   expect(parser, ')')
@@ -105,7 +106,7 @@ export function parseExtract(parser: Parser): FunctionCall {
   return plainCall(parser, start, 'extract', [field, source])
 }
 
-/** `day`, or `'day'` as PostgreSQL takes it too. */
+/** `day`, or `'day'`, which PostgreSQL accepts too. */
 function parseExtractField(parser: Parser, isText: boolean): Literal {
   const { start } = parser
   const text = parser.value
@@ -114,7 +115,7 @@ function parseExtractField(parser: Parser, isText: boolean): Literal {
   return { kind: 'literal', type: 'text', value: value.toLowerCase(), span: spanFrom(parser, start) }
 }
 
-/** `"substring" "(" expr [ "from" expr ] [ "for" expr ] ")"`, and with commas as any function */
+/** `"substring" "(" expr [ "from" expr ] [ "for" expr ] ")"`, or with commas. */
 export function parseSubstring(parser: Parser): FunctionCall {
   const { start } = parser
   advance(parser)
@@ -126,7 +127,7 @@ export function parseSubstring(parser: Parser): FunctionCall {
     const { start: at } = parser
     const length = parseAfter(parser, 'for')
     if (from !== null) args.push(from)
-    // Without a beginning it is the first character.
+    // Without "from", the substring starts at the first character.
     else if (length !== null) args.push({ kind: 'literal', type: 'integer', value: '1', span: { start: at, end: at } })
     if (length !== null) args.push(length)
   }
@@ -150,9 +151,11 @@ function plainCall(parser: Parser, start: number, name: string, args: readonly E
   }
 }
 
-// ---- order and windows -----------------------------------------------------------------------------------------
+// ---- order and windows ------------------------------------------------------------------------------------
 
-/** `order = "order by" expr [ "asc" | "desc" ] [ "nulls" ( "first" | "last" ) ] { "," … }`; empty where there is none */
+/**
+ * `order = "order by" expr [ "asc" | "desc" ] [ "nulls" ( "first" | "last" ) ] { "," … }`; empty if absent.
+ */
 export function parseOrder(parser: Parser): readonly Order[] {
   if (!accept(parser, 'order')) return NONE
   expect(parser, 'by')
@@ -187,7 +190,7 @@ export function parseWindowBody(parser: Parser): WindowBody {
   return { kind: 'window', base, partitionBy, orderBy, frame, span: spanFrom(parser, start) }
 }
 
-/** Every keyword that can stand there opens a clause. */
+/** Whether the name of a window follows. Every keyword that can follow instead starts a clause. */
 function isWindowBase(parser: Parser): boolean {
   note(parser, 'the name of a window')
   switch (parser.token) {
@@ -225,7 +228,9 @@ function parseFrame(parser: Parser): Frame | null {
   return { kind: 'frame', unit, start: first, end: last, span: spanFrom(parser, start) }
 }
 
-/** `bound = "unbounded" ( "preceding" | "following" ) | "current" "row" | expr ( "preceding" | "following" )` */
+/**
+ * `bound = "unbounded" ( "preceding" | "following" ) | "current" "row" | expr ( "preceding" | "following" )`
+ */
 function parseBound(parser: Parser): FrameBound {
   const { start } = parser
   if (accept(parser, 'current')) {

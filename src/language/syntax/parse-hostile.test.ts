@@ -1,6 +1,6 @@
 /**
- * Any input, however hostile, is answered in linear time with a tree or one syntax error that says where, what was
- * found and what was expected.
+ * Any input, however hostile, is parsed in linear time and yields a tree or one syntax error with the
+ * position, the text found and what was expected.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -23,7 +23,10 @@ const QUERIES = [
 
 const ENTRIES = [parse, parseWithComments, parseMany, parseCondition] as const
 
-/** The answer of every way in: a tree, or an error that is complete. Whatever else is thrown fails the test. */
+/**
+ * Parses a text through every entry point: returns null for a tree, or a complete syntax error. Any other
+ * exception fails the test.
+ */
 function answer(text: string): QuerySyntaxError | null {
   let refused: QuerySyntaxError | null = null
   for (const entry of ENTRIES) {
@@ -50,16 +53,16 @@ function assertComplete(error: QuerySyntaxError, text: string): void {
   expect(error.message).toContain(error.sourceLine)
   expect(error.message.split('\n')[2]).toMatch(/^\s*\^$/)
   expect(error.message.length).toBeLessThan(1000)
-  // A message goes to a terminal and into JSON.
+  // A message may be printed to a terminal or embedded in JSON.
   expect(error.message).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f]|\p{Surrogate}/u)
 }
 
-describe('one clean error', () => {
+describe('invalid texts with one clear error', () => {
   test.each([
     ['parentheses', `get t where ${'('.repeat(10_000)}`, `nested more than ${NESTING_MAX}`],
     ['substring', `get t where ${'substring('.repeat(1000)}a${')'.repeat(1000)}`, `nested more than ${NESTING_MAX}`],
     ['brackets', `get t where ${'['.repeat(10_000)}`, `nested more than ${NESTING_MAX}`],
-    ['braces', `get t where ${'{"a":'.repeat(10_000)}`, 'this is not JSON'],
+    ['braces', `get t where ${'{"a":'.repeat(10_000)}`, 'invalid JSON'],
     ['nests', `get t ${'nest a {'.repeat(5000)}`, `nested more than ${NESTING_MAX}`],
     ['queries', `get ${'(get '.repeat(5000)}`, `nested more than ${NESTING_MAX}`],
     ['not', `get t where ${'not '.repeat(10_000)}a`, `nested more than ${NESTING_MAX}`],
@@ -70,17 +73,17 @@ describe('one clean error', () => {
     ['explain', 'explain '.repeat(8000), `nested more than ${NESTING_MAX}`],
     ['with', 'with a as ('.repeat(4000), `nested more than ${NESTING_MAX}`],
     ['compounds in parentheses', `get a ${'union (get a '.repeat(4000)}`, `nested more than ${NESTING_MAX}`],
-    ['text', `get t where a = '${'x'.repeat(60_000)}`, 'has no end'],
-    ['raw text', `get t where a = '''${'x'.repeat(60_000)}`, 'has no end'],
-    ['name', `get \`${'``'.repeat(30_000)}`, 'has no end'],
-    ['comment', `get t ${'/*'.repeat(30_000)}`, 'has no end'],
-    ['JSON', `get t where a = {"${'x'.repeat(60_000)}`, 'this is not JSON'],
-    ['half a surrogate pair', 'get t where \ude00', 'half a surrogate pair'],
-  ])('%s', (_name, text, problem) => {
+    ['text', `get t where a = '${'x'.repeat(60_000)}`, 'unterminated'],
+    ['raw text', `get t where a = '''${'x'.repeat(60_000)}`, 'unterminated'],
+    ['name', `get \`${'``'.repeat(30_000)}`, 'unterminated'],
+    ['comment', `get t ${'/*'.repeat(30_000)}`, 'unterminated'],
+    ['JSON', `get t where a = {"${'x'.repeat(60_000)}`, 'invalid JSON'],
+    ['an unpaired surrogate', 'get t where \ude00', 'an unpaired surrogate'],
+  ])('an invalid text yields one error: %s', (_name, text, problem) => {
     expect(answer(text)?.problem).toContain(problem)
   })
 
-  test('a text of exactly as many bytes as are possible, and one more', () => {
+  test('a text of the maximum number of bytes parses, and one more byte is an error', () => {
     const head = "get t where a = '"
     const text = `${head}${'€'.repeat(20_000)}${'x'.repeat(TEXT_BYTES_MAX - head.length - 60_001)}'`
     expect(Buffer.byteLength(text)).toBe(TEXT_BYTES_MAX)
@@ -89,31 +92,31 @@ describe('one clean error', () => {
     expect(() => parse(`${head}${'🙂'.repeat(16_300)}'`)).not.toThrow()
   })
 
-  test('exactly as many words and signs as are possible, and one more', () => {
+  test('a text of the maximum number of tokens parses, and one more token is an error', () => {
     const text = `get t where a in (1${', 1'.repeat((TOKENS_MAX - 8) / 2)})`
     expect(() => parse(text)).not.toThrow()
-    expect(answer(`${text};`)?.problem).toBe(`the query has more than ${TOKENS_MAX} words and signs`)
+    expect(answer(`${text};`)?.problem).toBe(`the query has more than ${TOKENS_MAX} tokens`)
   })
 
-  test('comments are neither words nor signs', () => {
+  test('comments do not count as tokens', () => {
     expect(parseWithComments(`get t ${'--\n'.repeat(20_000)}`).comments).toHaveLength(20_000)
   })
 })
 
-describe('anything else', () => {
-  /** Parts of the grammar, glued together without sense. */
+describe('random texts yield a tree or one error', () => {
+  /** Parts of the grammar, to be joined at random. */
   const fragments = [...new Set(QUERIES.flatMap(query => query.split(/(\s+|[(){}[\],:.=])/)))].filter(
     part => part !== '',
   )
 
-  test('bytes', () => {
+  test('random bytes yield a tree or one error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), bytes => void answer(Buffer.from(bytes).toString('latin1'))),
     )
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 100 }), text => void answer(text)))
   })
 
-  test('UTF-16 units, whole characters or not', () => {
+  test('random UTF-16 units, including unpaired surrogates, yield a tree or one error', () => {
     const unit = fc.integer({ min: 0xd700, max: 0xe0ff }).map(code => String.fromCharCode(code))
     const texts = fc
       .array(fc.oneof(unit, fc.constantFrom(...'\'"`{[ a-/*')))
@@ -121,7 +124,7 @@ describe('anything else', () => {
     fc.assert(fc.property(texts, text => void answer(text)))
   })
 
-  test('fragments of the grammar in any order', () => {
+  test('fragments of the grammar in random order yield a tree or one error', () => {
     const texts = fc.array(fc.constantFrom(...fragments), { maxLength: 40 }).map(parts => parts.join(' '))
     fc.assert(
       fc.property(texts, text => void answer(text)),
@@ -129,7 +132,7 @@ describe('anything else', () => {
     )
   })
 
-  test('queries with something cut out, doubled, swapped or put in', () => {
+  test('queries with random deletions, duplications, swaps and insertions yield a tree or one error', () => {
     const edit = fc.record({
       at: fc.double({ min: 0, max: 1, noNaN: true }),
       length: fc.nat(12),
@@ -149,7 +152,7 @@ describe('anything else', () => {
     )
   })
 
-  test('every beginning of a query', () => {
+  test('every prefix of a query yields a tree or one error', () => {
     for (const query of QUERIES) {
       parse(query)
       for (let length = 0; length < query.length; length++) answer(query.slice(0, length))
@@ -158,7 +161,7 @@ describe('anything else', () => {
 })
 
 describe('linear time', () => {
-  /** Of the processor, not of the clock: other work on the machine takes none of it. The best of a few runs. */
+  /** CPU time in milliseconds, so that other load on the machine does not count. The best of a few runs. */
   function milliseconds(text: string): number {
     let best = Number.POSITIVE_INFINITY
     for (let run = 0; run < 5; run++) {
@@ -258,7 +261,7 @@ describe('linear time', () => {
     ],
   ] as const
 
-  test('64 KiB of any repeated fragment', () => {
+  test('64 KiB of any repeated fragment parse in linear time', () => {
     const slow: string[] = []
     for (const head of HEADS) {
       for (const fragment of FRAGMENTS) {
@@ -270,7 +273,7 @@ describe('linear time', () => {
     expect(slow).toEqual([])
   }, 120_000)
 
-  test('twice the text, twice the time', () => {
+  test('parsing time grows linearly with the length of the text', () => {
     const slow: string[] = []
     for (const fragment of [
       '[1, [2], ',
@@ -282,7 +285,8 @@ describe('linear time', () => {
     ]) {
       const small = milliseconds(`get t fields ${fragment.repeat(500)}1`)
       const large = milliseconds(`get t fields ${fragment.repeat(2000)}1`)
-      // Four times the text; quadratic would be sixteen. What takes no time has no measurable ratio.
+      // The text is four times as long; quadratic time would be sixteen times. Very short times have no
+      // meaningful ratio.
       if (large > 5 && large > small * 10) slow.push(`${fragment}: ${small.toFixed(2)} ms, ${large.toFixed(2)} ms`)
     }
     expect(slow).toEqual([])

@@ -1,4 +1,6 @@
-/** The smallest parts of expressions: literals, parameters, names, and whatever stands in brackets of its own. */
+/**
+ * The smallest parts of expressions: literals, parameters, names, and everything in parentheses or brackets.
+ */
 
 import { scanJson } from '../../json/text/scan.ts'
 import type {
@@ -42,12 +44,12 @@ import {
 } from './parser.ts'
 import { ROLE } from './vocabulary.ts'
 
-/** The protocol counts parameters in 16 bits. */
+/** Limit on the number of a parameter. The wire protocol counts parameters in 16 bits. */
 export const PARAMETER_NUMBER_MAX = 65_535
 
 /**
- * `primary = literal | parameter | name { "." name } | function | case | cast | "(" expr ")" | "(" get ")" | "[" exprs "]" | row |
- * "exists" "(" get ")"`
+ * `primary = literal | parameter | name { "." name } | function | case | cast | "(" expr ")" | "(" get ")" |
+ * "[" exprs "]" | row | "exists" "(" get ")"`
  */
 export function parsePrimary(parser: Parser): Expression {
   switch (parser.token) {
@@ -83,7 +85,7 @@ function refuse(parser: Parser): never {
   fail(parser)
 }
 
-/** A keyword where an operand is expected: one that opens an expression, or a name after all. */
+/** A keyword in the position of an operand: it starts an expression, or it is a name. */
 function parseWord(parser: Parser): Expression {
   if (parser.role === ROLE.opening) {
     switch (parser.token) {
@@ -96,19 +98,23 @@ function parseWord(parser: Parser): Expression {
         return parseCase(parser)
       case 'not':
         note(parser, 'an operand')
-        return fail(parser, '"not" binds weaker than what stands before it', 'put the denied condition in parentheses')
+        return fail(
+          parser,
+          '"not" has lower precedence than the operator before it',
+          'put the negated condition in parentheses',
+        )
       default:
         return refuse(parser)
     }
   }
   if (parser.role === ROLE.call && peek(parser) === '(') return parseOpening(parser)
   if (isName(parser)) return parseNamed(parser)
-  // Functions of PostgreSQL that are called as a join is written.
+  // left() and right() are also functions of PostgreSQL.
   if ((parser.token === 'left' || parser.token === 'right') && peek(parser) === '(') return parseNamed(parser)
   return refuse(parser)
 }
 
-/** A word that is followed by its own syntax in parentheses. */
+/** A keyword with its own syntax in parentheses. */
 function parseOpening(parser: Parser): Expression {
   switch (parser.token) {
     case 'exists':
@@ -126,9 +132,12 @@ function parseOpening(parser: Parser): Expression {
   }
 }
 
-// ---- literals and parameters ---------------------------------------------------------------------------------
+// ---- literals and parameters ------------------------------------------------------------------------------
 
-/** `literal = integer | decimal | 'text' | "text" | '''raw''' | true | false | null | {json} | [json] | duration` */
+/**
+ * `literal = integer | decimal | 'text' | "text" | '''raw''' | true | false | null | {json} | [json] |
+ * duration`
+ */
 function literal(parser: Parser, type: Literal['type'], value: string): Literal {
   const { start } = parser
   advance(parser)
@@ -141,7 +150,10 @@ export function parseNumber(parser: Parser): Literal {
   return literal(parser, type, parser.text.slice(parser.start, parser.end))
 }
 
-/** `parameter = "$" digits | ":" name`; null where none stands. In conditions of a policy also `$name`, in patterns `?`. */
+/**
+ * `parameter = "$" digits | ":" name`; null if there is none. The conditions of a policy also have `$name`,
+ * patterns have `?`.
+ */
 export function parseParameter(parser: Parser): Parameter | null {
   const { start } = parser
   switch (parser.token) {
@@ -154,7 +166,7 @@ export function parseParameter(parser: Parser): Parameter | null {
     case '#dollar': {
       const name = parser.value
       if (parser.dialect !== 'condition')
-        fail(parser, 'a parameter is written $1 or :name', `write :${name.replaceAll('.', '_')}`)
+        fail(parser, 'write a parameter as $1 or :name', `write :${name.replaceAll('.', '_')}`)
       advance(parser)
       return { kind: 'named', name, span: spanFrom(parser, start) }
     }
@@ -174,7 +186,7 @@ export function parseParameter(parser: Parser): Parameter | null {
   }
 }
 
-/** `?`, where an operand is expected; between two of them it is the operator. */
+/** `?` where an operand is expected; between two operands it is an operator. */
 function takePlaceholder(parser: Parser): Parameter {
   const { start } = parser
   advance(parser)
@@ -185,8 +197,8 @@ function takePlaceholder(parser: Parser): Parameter {
 function parseObject(parser: Parser): Literal {
   const { end, failedAt } = scanJson(parser.text, parser.start, NESTING_MAX)
   if (end === null) {
-    const hint = 'keys and texts of JSON stand in double quotes; for computed values use jsonb_build_object(…)'
-    return failAt(parser, failedAt, Math.min(failedAt + 1, parser.text.length), 'this is not JSON', hint)
+    const hint = 'JSON keys and strings are in double quotes; for computed values use jsonb_build_object(…)'
+    return failAt(parser, failedAt, Math.min(failedAt + 1, parser.text.length), 'invalid JSON', hint)
   }
   return json(parser, end)
 }
@@ -197,8 +209,8 @@ function json(parser: Parser, end: number): Literal {
 }
 
 /**
- * `[json] | "[" exprs "]"`: JSON where the whole is JSON and has an object in it, otherwise an array of PostgreSQL. JSON arrays of
- * plain values are written as a text with a cast: `'[1, 2]'::jsonb`.
+ * `[json] | "[" exprs "]"`: JSON if the whole text is valid JSON and contains an object, otherwise a
+ * PostgreSQL array. JSON arrays of plain values are written as a text with a cast: `'[1, 2]'::jsonb`.
  */
 function parseArray(parser: Parser): Literal | ArrayConstructor {
   const { start } = parser
@@ -216,7 +228,7 @@ function parseArray(parser: Parser): Literal | ArrayConstructor {
   return { kind: 'array', items, span: spanFrom(parser, start) }
 }
 
-// ---- names and functions -------------------------------------------------------------------------------------
+// ---- names and functions ----------------------------------------------------------------------------------
 
 /** `name { "." name } | function` */
 function parseNamed(parser: Parser): Expression {
@@ -229,13 +241,13 @@ function parsePath(parser: Parser): ColumnReference {
   const path = [takeName(parser)]
   while (parser.token === '.') {
     advance(parser)
-    // A column, or a key of the JSON in it.
+    // A column, or a key of its JSON.
     path.push(parseAnyName(parser, 'a name', takeWord))
   }
   return { kind: 'column', path, span: spanFrom(parser, start) }
 }
 
-// ---- in parentheses ------------------------------------------------------------------------------------------
+// ---- in parentheses ---------------------------------------------------------------------------------------
 
 /** `"(" expr ")" | "(" get ")" | row`, where `row = "(" expr "," expr { "," expr } ")"` */
 function parseParenthesised(parser: Parser): Expression {
@@ -260,7 +272,7 @@ function parseParenthesised(parser: Parser): Expression {
   return expression
 }
 
-/** `"(" get ")"`, behind the parenthesis. */
+/** `"(" get ")"`, after the parenthesis. */
 function parseSubQuery(parser: Parser, start: number): SubQuery {
   const query = parser.grammar.query(parser)
   expect(parser, ')')
@@ -275,7 +287,7 @@ function parseExists(parser: Parser): Expression {
   return { kind: 'exists', negated: false, query, span: spanFrom(parser, start) }
 }
 
-/** `"cast" "(" expr "as" type ")"`: the same as `expr::type`. */
+/** `"cast" "(" expr "as" type ")"`, equivalent to `expr::type`. */
 function parseCast(parser: Parser): Cast {
   const { start } = parser
   advance(parser)
@@ -312,7 +324,7 @@ function parseCase(parser: Parser): Case {
   while (accept(parser, 'when')) {
     const when = parseWhole(parser)
     expect(parser, 'then')
-    // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
+    // biome-ignore lint/suspicious/noThenProperty: branches of the tree have a `then`; nothing awaits them.
     whens.push({ when, then: parseWhole(parser) })
   }
   const otherwise = parseAfter(parser, 'else')

@@ -46,21 +46,21 @@ import {
 
 const NONE: readonly never[] = []
 
-// ---- with --------------------------------------------------------------------------------------------------
+// ---- with -------------------------------------------------------------------------------------------------
 
-/** `with = "with" [ "recursive" ] cte { "," cte }`; null where there is none */
+/** `with = "with" [ "recursive" ] cte { "," cte }`; null if there is none. */
 export function parseWith(parser: Parser): With | null {
   const { start } = parser
   if (!accept(parser, 'with')) return null
   const recursive = isRecursive(parser) && accept(parser, 'recursive')
-  // Inside the statement that follows, which is a level.
+  // The common tables are nested in the statement that follows, which counts as a level.
   enter(parser)
   const tables = listOf(parser, parseCommonTable)
   parser.levels--
   return { kind: 'with', recursive, tables, span: spanFrom(parser, start) }
 }
 
-/** `with recursive as (…)` names a table. */
+/** Whether `recursive` is the keyword; in `with recursive as (…)` it is the name of a common table. */
 function isRecursive(parser: Parser): boolean {
   if (!is(parser, 'recursive')) return false
   const next = peek(parser)
@@ -80,9 +80,9 @@ function parseCommonTable(parser: Parser): CommonTable {
   return { kind: 'cte', name, columns, statement, span: spanFrom(parser, start) }
 }
 
-// ---- get ---------------------------------------------------------------------------------------------------
+// ---- get --------------------------------------------------------------------------------------------------
 
-/** A read in parentheses: `[ with ] get`. The parenthesis that closes it is the caller's. */
+/** A read in parentheses: `[ with ] get`. The caller parses the closing parenthesis. */
 export function parseQuery(parser: Parser): Get {
   const { start } = parser
   const clause = parseWith(parser)
@@ -93,15 +93,16 @@ export function parseQuery(parser: Parser): Get {
 }
 
 /**
- * `get = "get" [ "distinct" [ "on" "(" exprs ")" ] ] source { join } { nest } [ fields ] [ where ] [ group ] [ having ] [ window ]
- * [ order ] [ limit ] [ offset ] [ lock ]`, `compound = get { ( "union" | "intersect" | "except" ) [ "all" ] get }`; `export` is written as `get` is
+ * `get = "get" [ "distinct" [ "on" "(" exprs ")" ] ] source { join } { nest } [ fields ] [ where ] [ group ]
+ * [ having ] [ window ] [ order ] [ limit ] [ offset ] [ lock ]`, `compound = get { ( "union" | "intersect" |
+ * "except" ) [ "all" ] get }`; `export` has the same form as `get`
  */
 export function parseGet(parser: Parser, clause: With | null, start: number): Get {
   const purpose: Purpose = parser.token === 'export' ? 'export' : 'rows'
   return parseRead(parser, purpose, clause, start, true)
 }
 
-/** A read, which as a part of a compound leaves order, limit, offset and lock to the whole. */
+/** A read. As a part of a compound it has no order, limit, offset and lock; they belong to the compound. */
 function parseRead(parser: Parser, purpose: Purpose, clause: With | null, start: number, isWhole: boolean): Get {
   advance(parser)
   enter(parser)
@@ -183,7 +184,10 @@ function parseDistinct(parser: Parser): Distinct {
   return { kind: 'distinct', on, span: spanFrom(parser, start) }
 }
 
-/** `{ ( "union" | "intersect" | "except" ) [ "all" ] ( get | "(" get ")" ) }`: in parentheses a part has an order and limit of its own. */
+/**
+ * `{ ( "union" | "intersect" | "except" ) [ "all" ] ( get | "(" get ")" ) }`. A part in parentheses can have
+ * its own order and limit.
+ */
 function parseCompounds(parser: Parser): readonly Compound[] {
   if (compoundOperator(parser) === null) return NONE
   const compounds: Compound[] = []
@@ -207,7 +211,7 @@ function parseBarePart(parser: Parser): Get {
   return parseRead(parser, 'rows', null, parser.start, false)
 }
 
-// ---- sources -------------------------------------------------------------------------------------------------
+// ---- sources ----------------------------------------------------------------------------------------------
 
 /** `source = table [ alias ] [ "[" expr "]" ] | "(" get ")" alias` */
 export function parseSource(parser: Parser): Source {
@@ -215,7 +219,7 @@ export function parseSource(parser: Parser): Source {
   if (is(parser, '(')) {
     const query = parseEnclosedQuery(parser)
     const alias = parseAlias(parser)
-    if (alias === null) fail(parser, 'a query in parentheses needs a name here', 'write (get …) as name')
+    if (alias === null) fail(parser, 'a query in parentheses needs an alias here', 'write (get …) as name')
     return { kind: 'query source', query, alias, span: spanFrom(parser, start) }
   }
   const table = parseTable(parser)
@@ -237,7 +241,9 @@ export function parseJoins(parser: Parser): readonly Join[] {
   return joins
 }
 
-/** By the word that begins a join; a bare join is a left join. */
+/**
+ * The type of the join that the current token starts; null if it starts none. Plain `join` is a left join.
+ */
 function joinType(parser: Parser): JoinType | null {
   switch (parser.token) {
     case 'join':
@@ -255,7 +261,8 @@ function joinType(parser: Parser): JoinType | null {
 }
 
 /**
- * `join = [ "left" | "right" | "full" | "inner" | "cross" ] "join" [ "lateral" ] source [ "on" ( "true" | expr ) ]`
+ * `join = [ "left" | "right" | "full" | "inner" | "cross" ] "join" [ "lateral" ] source [ "on" ( "true" |
+ * expr ) ]`
  */
 function parseJoin(parser: Parser, type: JoinType): Join {
   const { start } = parser
@@ -267,7 +274,7 @@ function parseJoin(parser: Parser, type: JoinType): Join {
   return { kind: 'join', type, lateral, source, on, span: spanFrom(parser, start) }
 }
 
-// ---- nests -----------------------------------------------------------------------------------------------------
+// ---- nests ------------------------------------------------------------------------------------------------
 
 /** `{ nest }` */
 function parseNests(parser: Parser): readonly Nest[] {
@@ -277,7 +284,10 @@ function parseNests(parser: Parser): readonly Nest[] {
   return nests
 }
 
-/** `nest = "nest" [ "many" ] table [ alias ] [ "on" expr ] [ "{" [ fields ] { nest } [ where ] [ order ] [ limit ] [ offset ] "}" ]` */
+/**
+ * `nest = "nest" [ "many" ] table [ alias ] [ "on" expr ] [ "{" [ fields ] { nest } [ where ] [ order ] [
+ * limit ] [ offset ] "}" ]`
+ */
 function parseNest(parser: Parser): Nest {
   const { start } = parser
   advance(parser)
@@ -310,7 +320,7 @@ function parseNestBody(parser: Parser): NestBody {
   return { fields, nests, where, orderBy, limit, offset }
 }
 
-// ---- clauses -----------------------------------------------------------------------------------------------------
+// ---- clauses ----------------------------------------------------------------------------------------------
 
 /** `field = "*" | name ".*" | expr [ "as" name ]` */
 export function parseField(parser: Parser): Field {
@@ -331,7 +341,9 @@ function parseGroups(parser: Parser): readonly Expression[] {
   return listOf(parser, parseWhole)
 }
 
-/** `window = "window" name "as" "(" over-body ")"`, several with commas or one after the other */
+/**
+ * `window = "window" name "as" "(" over-body ")"`; further windows follow after a comma or another `window`.
+ */
 function parseWindows(parser: Parser): readonly NamedWindow[] {
   const windows: NamedWindow[] = []
   while (accept(parser, windows.length > 0 && parser.token === ',' ? ',' : 'window')) windows.push(parseWindow(parser))
@@ -346,7 +358,9 @@ function parseWindow(parser: Parser): NamedWindow {
   return { kind: 'named window', name, body, span: spanFrom(parser, start) }
 }
 
-/** `limit = "limit" ( integer | parameter )`, `offset = "offset" ( integer | parameter )`, behind the word */
+/**
+ * `limit = "limit" ( integer | parameter )`, `offset = "offset" ( integer | parameter )`, after the keyword
+ */
 function parseCount(parser: Parser): Count {
   if (parser.token === '#integer') return parseNumber(parser)
   note(parser, 'a whole number')

@@ -1,4 +1,4 @@
-/** Statements: which one it is, and what may stand before it. */
+/** Statements: dispatches on the keyword, after an optional `with`. */
 
 import type { Call, Explain, Statement, Transaction, With } from '../tree/ast.ts'
 import { advance } from './lexer.ts'
@@ -20,11 +20,12 @@ import {
   spanFrom,
 } from './parser.ts'
 
-/** Where the productions that contain each other meet. */
+/** The productions that refer to each other recursively. */
 export const GRAMMAR: Grammar = { expression: parseExpression, query: parseQuery, statement: parseStatement }
 
 /**
- * `statement = [ with ] ( get | count | export | add | set | del | merge | make | index | call | transaction | explain )`
+ * `statement = [ with ] ( get | count | export | add | set | del | merge | make | index | call | transaction
+ * | explain )`
  */
 export function parseStatement(parser: Parser): Statement {
   const { start } = parser
@@ -52,10 +53,10 @@ export function parseStatement(parser: Parser): Statement {
   }
 }
 
-/** Statements that have no common tables. */
+/** Statements that cannot have common tables. */
 function parsePlain(parser: Parser, clause: With | null, start: number): Statement {
   if (clause !== null && parser.isWord && PLAIN.has(parser.token)) {
-    fail(parser, `"with" cannot stand before ${parser.token}`)
+    fail(parser, `"with" is not allowed before ${parser.token}`)
   }
   switch (parser.token) {
     case 'make':

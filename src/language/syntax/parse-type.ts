@@ -21,7 +21,7 @@ import {
 const MODIFIERS_MAX = 8
 const MODIFIER_MAX = 2 ** 31 - 1
 
-/** Whether the name means a type without a schema and without back-ticks; every other one needs either. */
+/** Whether a type name is valid without a schema and without backticks. All other names need one of them. */
 export function isKnownType(name: string): boolean {
   return BARE_NAMES.has(name) || OWN_NAMES.has(name)
 }
@@ -29,8 +29,9 @@ export function isKnownType(name: string): boolean {
 /**
  * `type = ( known | "`" name "`" | name "." name ) [ "(" integer { "," integer } ")" ] { "[" "]" }`
  *
- * A known type in any case and by any of its names; SQL's names of several words become the one that PostgreSQL has for the same type.
- * Types of the database's own (enums, domains) are named with their schema or in back-ticks, so that a slip is found without a catalogue.
+ * A known type can be written in any case and by any of its names. SQL type names of several words become
+ * PostgreSQL's name for the same type. User-defined types (enums, domains) need their schema or backticks, so
+ * that a typo is detected without a catalog.
  */
 export function parseType(parser: Parser): TypeName {
   const { start } = parser
@@ -101,7 +102,7 @@ function parseZone(parser: Parser): boolean {
   return isWith
 }
 
-/** A word of SQL's type names, which are no keywords here. */
+/** A word of SQL's type names, which is not a keyword of this language. */
 function acceptWord(parser: Parser, word: string): boolean {
   if (!isWordOf(parser, word)) return false
   advance(parser)
@@ -117,6 +118,6 @@ function isWordOf(parser: Parser, word: string): boolean {
 function refuseType(parser: Parser, start: number, name: string): never {
   const near = nearest(name, [...BARE_NAMES, ...OWN_NAMES.keys()], WORDS)
   const meant = near === null ? '' : `did you mean "${near}"? `
-  const own = `a type of the database's own is written with its schema or in back-ticks: \`${name}\``
+  const own = `write a user-defined type with its schema or in backticks: \`${name}\``
   failAt(parser, start, parser.before, `unknown type "${name}"`, `${meant}${own}`)
 }

@@ -40,11 +40,11 @@ import {
 
 const NONE: readonly never[] = []
 
-// ---- add ---------------------------------------------------------------------------------------------------
+// ---- add --------------------------------------------------------------------------------------------------
 
 /**
- * `add = ( "add" | "insert" ) table [ columns ] ( values | "from" "(" get ")" | "defaults" ) [ conflict ] [ returning ]`,
- * `columns = "fields" name { "," name }`
+ * `add = ( "add" | "insert" ) table [ columns ] ( values | "from" "(" get ")" | "defaults" ) [ conflict ] [
+ * returning ]`, `columns = "fields" name { "," name }`
  */
 export function parseAdd(parser: Parser, clause: With | null, start: number): Add {
   advance(parser)
@@ -69,8 +69,8 @@ function parseRows(parser: Parser): Add['rows'] {
 }
 
 /**
- * `values = "values" row { "," row }`, `row = expr { "," expr } | "(" exprs ")"`: where everything listed stands in parentheses these are
- * the rows, otherwise it is one row
+ * `values = "values" row { "," row }`, `row = expr { "," expr } | "(" exprs ")"`. If every item is in
+ * parentheses, each is a row; otherwise all items together are one row.
  */
 function parseValues(parser: Parser): AddValues {
   const { start } = parser
@@ -89,14 +89,17 @@ function parseValues(parser: Parser): AddValues {
   if (isOneRow && rows.some(row => row.length > 1)) {
     fail(
       parser,
-      'some of these rows stand in parentheses and others do not',
-      'write values (1, 2), (3, 4); a value that is a row is written row(1, 2)',
+      'only some of these rows are in parentheses',
+      'write values (1, 2), (3, 4); write a row value as row(1, 2)',
     )
   }
   return { kind: 'values', rows: isOneRow ? [values] : rows, span: spanFrom(parser, start) }
 }
 
-/** `conflict = "conflict" [ "(" name { "," name } ")" ] ( "nothing" | "update" assign { "," assign } [ where ] )` */
+/**
+ * `conflict = "conflict" [ "(" name { "," name } ")" ] ( "nothing" | "update" assign { "," assign } [ where ]
+ * )`
+ */
 function parseConflict(parser: Parser): Conflict {
   const { start } = parser
   advance(parser)
@@ -117,14 +120,17 @@ function parseAssignment(parser: Parser): Assignment {
   return { kind: 'assignment', column, value, span: spanFrom(parser, start) }
 }
 
-/** `returning = "returning" ( "*" | field { "," field } )`; null where there is none */
+/** `returning = "returning" ( "*" | field { "," field } )`; null if there is none */
 function parseReturning(parser: Parser): readonly Field[] | null {
   return accept(parser, 'returning') ? listOf(parser, parseField) : null
 }
 
-// ---- set and del -------------------------------------------------------------------------------------------
+// ---- set and del ------------------------------------------------------------------------------------------
 
-/** `set = ( "set" | "update" ) table [ alias ] { join } "values" assign { "," assign } [ where ] [ returning ]` */
+/**
+ * `set = ( "set" | "update" ) table [ alias ] { join } "values" assign { "," assign } [ where ] [ returning
+ * ]`
+ */
 export function parseSet(parser: Parser, clause: With | null, start: number): SetStatement {
   advance(parser)
   enter(parser)
@@ -154,7 +160,10 @@ export function parseDel(parser: Parser, clause: With | null, start: number): De
   return { kind: 'del', with: clause, table, alias, joins, where, returning, span: spanFrom(parser, start) }
 }
 
-/** `where`, without which every row would change: that must be said, as `where all`. */
+/**
+ * The `where` of a statement that would otherwise change every row; `where all` states that intent
+ * explicitly.
+ */
 function parseRequiredWhere(parser: Parser, statement: 'set' | 'del'): Expression | 'all' {
   if (!is(parser, 'where')) {
     if (parser.token !== 'returning') refuseMisplaced(parser, statement)
@@ -172,18 +181,21 @@ function parseRequiredWhere(parser: Parser, statement: 'set' | 'del'): Expressio
   return parseWhole(parser)
 }
 
-/** `all` at the end of the condition is no column. */
+/** Whether `all` is the keyword: at the end of the condition it is not a column. */
 function isEverything(parser: Parser): boolean {
   const next = peek(parser)
   return next === '#end' || next === ';' || next === ')' || next === 'returning'
 }
 
-// ---- merge -------------------------------------------------------------------------------------------------
+// ---- merge ------------------------------------------------------------------------------------------------
 
-/** What the query of a merge is called where its author did not say. */
+/** The alias of a merge's query if the text has none. */
 const MERGE_ALIAS = 'source'
 
-/** `merge = "merge" table [ alias ] "using" ( source | "(" get ")" [ alias ] ) "on" expr { when }`, with at least one `when` */
+/**
+ * `merge = "merge" table [ alias ] "using" ( source | "(" get ")" [ alias ] ) "on" expr { when }`, with at
+ * least one `when`
+ */
 export function parseMerge(parser: Parser, clause: With | null, start: number): Merge {
   advance(parser)
   enter(parser)
@@ -229,7 +241,10 @@ function parseMatch(parser: Parser): MergeWhen['match'] {
   return `not matched by ${expectOneOf(parser, 'source', 'target')}`
 }
 
-/** `"update" "set" assign { "," assign } | "insert" [ "(" names ")" ] "values" "(" exprs ")" | "delete" | "nothing"` */
+/**
+ * `"update" "set" assign { "," assign } | "insert" [ "(" names ")" ] "values" "(" exprs ")" | "delete" |
+ * "nothing"`
+ */
 function parseAction(parser: Parser): MergeAction {
   const { start } = parser
   if (accept(parser, 'nothing')) return { kind: 'merge nothing', span: spanFrom(parser, start) }

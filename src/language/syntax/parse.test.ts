@@ -1,4 +1,7 @@
-/** docs/reference/language.md#grammar, production by production: what a text means, told by its SQL, and what is no query. */
+/**
+ * docs/reference/language.md#grammar, production by production: the SQL of valid texts, and the errors of
+ * invalid ones.
+ */
 import { describe, expect, test } from 'vitest'
 import { printSql } from '../sql/print.ts'
 import type { Expression, Get } from '../tree/ast.ts'
@@ -11,7 +14,7 @@ function sql(text: string): string {
   return printSql(parse(text)).text
 }
 
-/** The error that a text is answered with. */
+/** The error for a text. */
 function refusal(text: string, parser: (text: string) => unknown = parse): QuerySyntaxError {
   try {
     parser(text)
@@ -22,7 +25,7 @@ function refusal(text: string, parser: (text: string) => unknown = parse): Query
   throw new Error(`${text} was accepted`)
 }
 
-/** The tree without its positions. */
+/** The tree without its spans. */
 function bare(tree: unknown): unknown {
   return JSON.parse(JSON.stringify(tree, (key, value: unknown) => (key === 'span' ? undefined : value)))
 }
@@ -31,7 +34,7 @@ function where(condition: string): Expression | null {
   return (parse(`get t where ${condition}`) as Get).where
 }
 
-describe('the table of the reference', () => {
+describe('the statements of the reference', () => {
   test.each([
     ['get users', 'SELECT * FROM users'],
     [
@@ -73,11 +76,11 @@ describe('the table of the reference', () => {
       'with x as (del sessions where id = 1 returning *) get x',
       'WITH x AS (DELETE FROM sessions WHERE id = 1 RETURNING *) SELECT * FROM x',
     ],
-  ])('%s', (text, expected) => {
+  ])('%s is parsed', (text, expected) => {
     expect(sql(text)).toBe(expected)
   })
 
-  test('del takes no limit', () => {
+  test('del does not accept limit', () => {
     expect(refusal('del users limit 5').problem).toBe('del takes no limit')
   })
 })
@@ -283,31 +286,31 @@ describe('every production', () => {
     ['ROLLBACK;', 'ROLLBACK'],
     ['explain with x as (get a) get x', 'EXPLAIN WITH x AS (SELECT * FROM a) SELECT * FROM x'],
     ['get u where a = :limit', 'SELECT * FROM u WHERE a = $1'],
-  ])('%s', (text, expected) => {
+  ])('%s is parsed', (text, expected) => {
     expect(sql(text)).toBe(expected)
   })
 })
 
 describe('names', () => {
-  test('a bare alias is no keyword, behind "as" it may be', () => {
+  test('a bare alias cannot be a keyword; an alias after "as" can', () => {
     expect(sql('get users u')).toBe('SELECT * FROM users AS u')
     expect(refusal('get users source').found).toBe('source')
     expect(sql('get users as source')).toBe('SELECT * FROM users AS source')
   })
 
-  test('a keyword that opens a clause is a name where it cannot open one', () => {
+  test('a keyword that starts a clause is a name where no clause can start', () => {
     expect(refusal('get where a = 1').expected).toEqual(['(', 'a table name'])
     expect(refusal('get users fields id, limit 5').found).toBe('limit')
     expect(sql('get users fields id, limit')).toBe('SELECT id, "limit" FROM users')
     expect(sql('get `where` where `limit` > 5')).toBe('SELECT * FROM "where" WHERE "limit" > 5')
   })
 
-  test('are exact, also outside of ASCII', () => {
+  test('names are case-sensitive and can contain non-ASCII letters', () => {
     expect(sql('get Straße fields 名前, e\u0301t\u00e9')).toBe('SELECT "名前", "e\u0301t\u00e9" FROM "Straße"')
     expect(refusal('get users where 🙂 = 1')).toMatchObject({ found: '🙂', column: 17 })
   })
 
-  test('the literals are no names', () => {
+  test('literal keywords are not names', () => {
     expect(bare(where('a = true'))).toMatchObject({ right: { kind: 'literal', type: 'boolean', value: 'true' } })
     expect(bare(where('a = `true`'))).toMatchObject({ right: { kind: 'column', path: ['true'] } })
     expect(bare(where('x.null = 1'))).toMatchObject({ left: { kind: 'column', path: ['x', 'null'] } })
@@ -315,7 +318,7 @@ describe('names', () => {
 })
 
 describe('the tree', () => {
-  test('every node knows where it stands', () => {
+  test('every node has the span of its source text', () => {
     const text = "get users u where (u.a + 1) * 2 = lower('x') and b is null"
     const spans: string[] = []
     const walk = (node: unknown): void => {
@@ -345,7 +348,7 @@ describe('the tree', () => {
     ])
   })
 
-  test('"and" and "or" are flat, also through parentheses', () => {
+  test('"and" and "or" are flat, even if operands are grouped by parentheses', () => {
     expect(bare(where('(a and b) and (c and d)'))).toEqual(bare(where('a and b and c and d')))
     expect(bare(where('a and b or c and d'))).toMatchObject({
       kind: 'or',
@@ -363,11 +366,11 @@ describe('the tree', () => {
     ['a between b + 1 and c || d and e', '(a between (b + 1) and (c || d)) and e'],
     ['- a * b', '(-a) * b'],
     ['a -> -b -> c', '(a -> (-b)) -> c'],
-  ])('%s is %s', (text, grouped) => {
+  ])('%s is grouped as %s', (text, grouped) => {
     expect(bare(where(text))).toEqual(bare(where(grouped)))
   })
 
-  test('the sign of a number belongs to it, unless something binds tighter', () => {
+  test('the sign of a number belongs to the literal unless another operator has higher precedence', () => {
     expect(bare(where('a = -5'))).toMatchObject({ right: { kind: 'literal', type: 'integer', value: '-5' } })
     expect(bare(where('a = -5::text'))).toMatchObject({ right: { kind: 'negate', operand: { kind: 'cast' } } })
   })
@@ -385,7 +388,7 @@ describe('the tree', () => {
     })
   })
 
-  test('an array is JSON where it is JSON as a whole and has an object in it', () => {
+  test('an array literal is JSON if it is valid JSON and contains an object', () => {
     expect(bare(where('a = [1, "x"]'))).toMatchObject({ right: { kind: 'array' } })
     expect(bare(where('a = [[1], [{"b": null}]]'))).toMatchObject({
       right: { kind: 'literal', type: 'json', value: '[[1], [{"b": null}]]' },
@@ -395,12 +398,12 @@ describe('the tree', () => {
     })
   })
 
-  test('JSON is kept as it was written', () => {
+  test('JSON keeps its source text', () => {
     const json = String.raw`{ "a" : "it's \"-- quoted\" \u00e9", "b":[true,-1.5e3] }`
     expect(bare(where(`a @> ${json}`))).toMatchObject({ right: { type: 'json', value: json } })
   })
 
-  test('texts', () => {
+  test('a text literal has its content without quotes and escapes', () => {
     const value = (text: string) => (where(`a = ${text}`) as { right?: { value?: string } } | null)?.right?.value
     expect(value("''")).toBe('')
     expect(value('""')).toBe('')
@@ -411,13 +414,13 @@ describe('the tree', () => {
     expect(value("'line\nbreak \\ 🙂'")).toBe('line\nbreak \\ 🙂')
   })
 
-  test('a keyword in any case is the same', () => {
+  test('keywords are not case-sensitive', () => {
     expect(bare(parse('GET users WHERE a IS NOT NULL Order By a DESC'))).toEqual(
       bare(parse('get users where a is not null order by a desc')),
     )
   })
 
-  test('synonyms', () => {
+  test('synonyms yield the same tree', () => {
     expect(bare(parse('cnt users'))).toEqual(bare(parse('count users')))
     expect(bare(parse('insert t values 1'))).toEqual(bare(parse('add t values (1)')))
     expect(bare(parse('update t values a = 1 where all'))).toEqual(bare(parse('set t values a = 1 where all')))
@@ -428,7 +431,7 @@ describe('the tree', () => {
 })
 
 describe('comments', () => {
-  test('are kept in order, with their places', () => {
+  test('comments are kept in order, with their spans', () => {
     const text = '-- before\nget users /* in /* it */ */ where a = 1 -- behind\r\n;/* end */'
     const { statement, comments } = parseWithComments(text)
     expect(bare(statement)).toEqual(bare(parse('get users where a = 1')))
@@ -436,13 +439,13 @@ describe('comments', () => {
     for (const { text: comment, span } of comments) expect(text.slice(span.start, span.end)).toBe(comment)
   })
 
-  test('are found once where the parser looks ahead', () => {
+  test('a comment is recorded once even if the parser looks ahead', () => {
     expect(parseWithComments('get order /* a */ where order /* b */ = 1').comments).toHaveLength(2)
   })
 })
 
 describe('parseMany', () => {
-  test('statements with semicolons between them, each with its comments', () => {
+  test('parseMany splits statements at semicolons and assigns each its comments', () => {
     const parsed = parseMany('-- a\nget a /* b */;; -- c\ncount b; -- d')
     expect(
       parsed.map(({ statement, comments }) => [printSql(statement).text, comments.map(comment => comment.text)]),
@@ -453,17 +456,17 @@ describe('parseMany', () => {
     expect(parseMany(' -- nothing\n;')).toEqual([])
   })
 
-  test('says where the wrong one is wrong', () => {
+  test('parseMany reports the position of an invalid statement', () => {
     expect(refusal('get a;\nget b wher c = 1;', parseMany)).toMatchObject({ line: 2, column: 12 })
   })
 
-  test('parse takes one', () => {
-    expect(refusal('get a; get b').problem).toBe('a query is one statement')
+  test('parse accepts only one statement', () => {
+    expect(refusal('get a; get b').problem).toBe('a query can have only one statement')
   })
 })
 
 describe('parseCondition', () => {
-  test('an expression with the parameters of a policy', () => {
+  test('parseCondition accepts an expression with the parameters of a policy', () => {
     expect(bare(parseCondition('tenant_id = $tenant_id and org = $claims.org.id and a = $1'))).toMatchObject({
       operands: [
         { right: { kind: 'named', name: 'tenant_id' } },
@@ -473,7 +476,7 @@ describe('parseCondition', () => {
     })
   })
 
-  test('and nothing else', () => {
+  test('parseCondition rejects anything else', () => {
     expect(refusal('a = 1; get b', parseCondition).found).toBe(';')
     expect(refusal('get users', parseCondition).found).toBe('users')
     expect(refusal('', parseCondition).expected).toEqual(['an expression'])
@@ -481,7 +484,7 @@ describe('parseCondition', () => {
   })
 })
 
-describe('refused with the reason', () => {
+describe('errors with a specific reason', () => {
   test.each([
     ['del users', 'del without where would delete every row'],
     ['set users values a = 1 returning *', 'set without where would change every row'],
@@ -489,42 +492,42 @@ describe('refused with the reason', () => {
     ['set users values a = 1 order by a', 'set takes no order by'],
     ['count users fields a', 'count takes no fields'],
     ['add users values 1 where a', 'add takes no where'],
-    ['get users where a fields b', '"fields" cannot stand here'],
+    ['get users where a fields b', '"fields" is not allowed here'],
     [
       'get a order by b union get c',
-      '"order by", "limit", "offset" and "for" belong to the whole compound, not to a get before union',
+      '"order by", "limit", "offset" and "for" apply to the whole compound and cannot precede union',
     ],
-    ['get (get users)', 'a query in parentheses needs a name here'],
+    ['get (get users)', 'a query in parentheses needs an alias here'],
     ['get users where a in ()', 'in () has no values'],
-    ['get users where 1 < a < 5', 'comparisons do not chain'],
-    ['get users where a = not b', '"not" binds weaker than what stands before it'],
+    ['get users where 1 < a < 5', 'comparisons cannot be chained'],
+    ['get users where a = not b', '"not" has lower precedence than the operator before it'],
     ['get users where a = $0', `parameters are numbered from $1 to $${PARAMETER_NUMBER_MAX}`],
     [`get users where a = $${PARAMETER_NUMBER_MAX + 1}`, `parameters are numbered from $1 to $${PARAMETER_NUMBER_MAX}`],
     ['get users where a = 24x', 'this is neither a number nor a duration'],
     ['get users where a = 1.5h', 'this is neither a number nor a duration'],
-    ['get users where a = {"b": 1,}', 'this is not JSON'],
-    [String.raw`get users where a = {"b": "\u0000"}`, 'this is not JSON'],
-    [String.raw`get users where a = {"b": "\ud800"}`, 'this is not JSON'],
-    ["get users where a = 'b", 'the text that begins here has no end'],
-    ["get users where a = '''b''", 'the raw text that begins here has no end'],
-    ['get `users', 'the name that begins here has no end'],
+    ['get users where a = {"b": 1,}', 'invalid JSON'],
+    [String.raw`get users where a = {"b": "\u0000"}`, 'invalid JSON'],
+    [String.raw`get users where a = {"b": "\ud800"}`, 'invalid JSON'],
+    ["get users where a = 'b", 'unterminated text'],
+    ["get users where a = '''b''", 'unterminated raw text'],
+    ['get `users', 'unterminated name'],
     ['get ``', 'a name is empty'],
-    ['get users /* a /* b */', 'the comment that begins here has no end'],
+    ['get users /* a /* b */', 'unterminated comment'],
     ['get a.b.c(1)', 'expected'],
-    ['get t fields a.b.c(1)', 'a function is named function or schema.function'],
+    ['get t fields a.b.c(1)', 'a function name has the form function or schema.function'],
     ['get t fields a::mystery', 'unknown type "mystery"'],
-    ['make t a:int:pk:pk', 'this is said twice of one column'],
-    ['add t values (1, 2), 3', 'some of these rows stand in parentheses and others do not'],
-    ['with x as (get a) begin', '"with" cannot stand before begin'],
-    ['get t where a = \ud800', 'half a surrogate pair is no character'],
-    ["get t where a = '\udc00'", 'half a surrogate pair is no character'],
-    ['get t -- \ud800', 'half a surrogate pair is no character'],
+    ['make t a:int:pk:pk', 'this option is repeated'],
+    ['add t values (1, 2), 3', 'only some of these rows are in parentheses'],
+    ['with x as (get a) begin', '"with" is not allowed before begin'],
+    ['get t where a = \ud800', 'an unpaired surrogate is not a character'],
+    ["get t where a = '\udc00'", 'an unpaired surrogate is not a character'],
+    ['get t -- \ud800', 'an unpaired surrogate is not a character'],
   ])('%s', (text, problem) => {
     expect(refusal(text).problem).toContain(problem)
   })
 })
 
-describe('what was probably meant', () => {
+describe('spelling suggestions', () => {
   test.each([
     ['gte users', 'did you mean "get"?'],
     ['select * from users', 'did you mean "get"?'],
@@ -543,7 +546,7 @@ describe('what was probably meant', () => {
     expect(refusal(text).hint).toBe(hint)
   })
 
-  test('a type', () => {
+  test('a misspelt type is corrected', () => {
     expect(refusal('make t a:intt').hint).toContain('did you mean "int"?')
     expect(sql('make t a:`intt`, b:app.intt')).toBe('CREATE TABLE t (a intt NOT NULL, b app.intt NOT NULL)')
   })
@@ -568,14 +571,14 @@ describe('nesting', () => {
     ['queries', 'exists (get t where ', ')', NESTING_MAX - 1],
     ['common tables', 'exists (with x as (get t where ', ') get x)', (NESTING_MAX - 2) / 2],
     ['cases', 'case when ', ' then 1 end', NESTING_MAX - 1],
-  ])('%s: as deep as the printer goes, and no deeper', (_name, open, close, times) => {
+  ])('%s can be nested as deep as the printer allows, and no deeper', (_name, open, close, times) => {
     expect(sql(deep(open, 'a', close, times))).toContain('a')
     expect(refusal(deep(open, 'a', close, times + 1)).problem).toBe(
       `the query is nested more than ${NESTING_MAX} levels deep`,
     )
   })
 
-  test('long lists and chains are no nesting', () => {
+  test('long lists and chains do not count as nesting', () => {
     const ones = Array.from({ length: 5000 }, () => '1')
     expect(sql(`get t where a in (${ones.join(', ')})`)).toContain('1, 1')
     expect(sql(`get t where ${ones.join(' and ')}`)).toContain('1 AND 1')

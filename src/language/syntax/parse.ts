@@ -1,9 +1,9 @@
 /**
- * Text → tree. Every text is answered in linear time, with a tree or with one `QuerySyntaxError`; a tree that is returned is no deeper
- * than `NESTING_MAX` levels.
+ * Parses a text to a tree. Every text yields a tree or one `QuerySyntaxError`, in linear time; a tree is at
+ * most `NESTING_MAX` levels deep.
  *
- * A text is parsed once. Only when that fails it is parsed a second time, up to the same place, to write down what would have been
- * possible there.
+ * A valid text is parsed once. An invalid text is parsed a second time, up to the position of the error, to
+ * collect what was expected there.
  */
 
 import type { Expression, Statement } from '../tree/ast.ts'
@@ -15,23 +15,35 @@ import { parseExpression } from './parse-expression.ts'
 import { GRAMMAR, parseStatement } from './parse-statement.ts'
 import { accept, begin, createParser, type Dialect, Failure, fail, note, type Parser } from './parser.ts'
 
-/** A statement and the comments that stand before, in and behind it, in order. */
+/** A statement with its comments, in order: those before, inside and after it. */
 export interface Parsed {
   readonly statement: Statement
   readonly comments: readonly Comment[]
 }
 
-/** One statement, with an optional `;` at its end. */
+/**
+ * Parses one statement, with an optional `;` at its end.
+ *
+ * @throws QuerySyntaxError for an invalid text.
+ */
 export function parse(text: string): Statement {
   return run(text, 'query', parser => parseOnly(begin(parser, null)))
 }
 
-/** The same, where `?` may stand for any value: a parameter whose name is `PLACEHOLDER`. */
+/**
+ * Parses one statement in which `?` can stand for any value: a parameter with the name `PLACEHOLDER`.
+ *
+ * @throws QuerySyntaxError for an invalid text.
+ */
 export function parsePattern(text: string): Statement {
   return run(text, 'pattern', parser => parseOnly(begin(parser, null)))
 }
 
-/** The same, with the comments: what the formatter needs. */
+/**
+ * Parses one statement and keeps its comments, which the formatter needs.
+ *
+ * @throws QuerySyntaxError for an invalid text.
+ */
 export function parseWithComments(text: string): Parsed {
   return run(text, 'query', parser => {
     const comments: Comment[] = []
@@ -40,8 +52,10 @@ export function parseWithComments(text: string): Parsed {
 }
 
 /**
- * Statements with `;` between them, empty ones left out. A comment belongs to the statement that follows it, behind the last `;` to the
- * last one; the limits hold for the whole text.
+ * Parses statements that are separated by `;`; empty ones are skipped. A comment belongs to the statement
+ * that follows it, or to the last one. The limits apply to the whole text.
+ *
+ * @throws QuerySyntaxError for an invalid text.
  */
 export function parseMany(text: string): readonly Parsed[] {
   return run(text, 'query', parser => {
@@ -52,7 +66,7 @@ export function parseMany(text: string): readonly Parsed[] {
       if (accept(parser, ';')) continue
       const statement = markShallow(parseStatement(parser))
       parsed.push({ statement, comments })
-      // The comments before the `;` have been seen, those behind it not yet.
+      // The comments before the `;` have been read, those after it have not.
       comments = []
       parser.comments = comments
       if (!isEnd(parser)) parseEnd(parser, statement)
@@ -62,7 +76,12 @@ export function parseMany(text: string): readonly Parsed[] {
   })
 }
 
-/** An expression alone, as a filter of a policy: here `$tenant_id` and `$claims.x` are parameters too, named without the `$`. */
+/**
+ * Parses an expression, as in the filter of a policy: `$tenant_id` and `$claims.x` are parameters too, with
+ * names that omit the `$`.
+ *
+ * @throws QuerySyntaxError for an invalid text.
+ */
 export function parseCondition(text: string): Expression {
   return run(text, 'condition', parser => {
     begin(parser, null)
@@ -76,15 +95,15 @@ export function parseCondition(text: string): Expression {
 }
 
 function parseOnly(parser: Parser): Statement {
-  // The parser counts levels while it reads.
+  // The parser checked the depth while parsing.
   const statement = markShallow(parseStatement(parser))
   if (isEnd(parser)) return statement
   parseEnd(parser, statement)
-  if (!isEnd(parser)) fail(parser, 'a query is one statement', 'run one after the other')
+  if (!isEnd(parser)) fail(parser, 'a query can have only one statement', 'run them one at a time')
   return statement
 }
 
-/** `[ ";" ]`, behind a statement. */
+/** `[ ";" ]`, after a statement. */
 function parseEnd(parser: Parser, statement: Statement): void {
   if (accept(parser, ';')) return
   refuseMisplaced(parser, statement)

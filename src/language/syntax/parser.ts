@@ -1,4 +1,4 @@
-/** What every production is written with: looking at the current token, taking it, and refusing it. */
+/** The parser's state, and the primitives of all productions: test the current token, take it, or fail. */
 
 import { nearest, WORDS } from '../../text/nearest.ts'
 import type { Expression, Get, Name, Span, Statement, TableName } from '../tree/ast.ts'
@@ -9,42 +9,55 @@ import { advance, type Comment, type Lexer, type Sign, type Token } from './lexe
 import { QuerySyntaxError } from './syntax-error.ts'
 import { INFIX_WORDS, type Keyword, ROLE } from './vocabulary.ts'
 
-/** The productions that contain each other. */
+/** The productions that refer to each other recursively. */
 export interface Grammar {
-  /** An expression whose operators bind at least as tightly as `floor`, a level of `BINDING`. */
+  /** Parses an expression whose operators have at least the precedence `floor`, a level of `BINDING`. */
   expression(parser: Parser, floor: number): Expression
-  /** A read as it stands in parentheses. */
+  /** Parses a read in parentheses. */
   query(parser: Parser): Get
   statement(parser: Parser): Statement
 }
 
+/** The state of the parser: that of the lexer, and what the productions share. */
 export interface Parser extends Lexer {
   readonly grammar: Grammar
   readonly dialect: Dialect
-  /** Levels of the tree around the current token, counted as `nesting.ts` counts them. */
+  /** Depth of the tree at the current token, counted as in `nesting.ts`. */
   levels: number
-  /** The deepest level below the expression that is being parsed: what was a whole becomes the left operand of the next operator. */
+  /**
+   * The deepest level in the expression being parsed. It grows if the expression becomes the left operand of
+   * an operator.
+   */
   deepest: number
   /**
-   * Parentheses around expressions that are open at the current token. Each of them may be needed only for a level of the tree, but a text
-   * can consist of nothing else; all other brackets belong to a node that is a level.
+   * Number of open parentheses around expressions. They create no node, so they need a separate limit; all
+   * other brackets belong to a node that counts as a level.
    */
   groups: number
-  /** Offsets of the last expression that stood in parentheses of its own, those included. */
+  /** Offsets of the last expression in parentheses, including the parentheses. */
   groupStart: number
   groupEnd: number
-  /** Brackets before this offset hold JSON without an object, those of `notJson` no JSON: neither is looked through again. */
+  /**
+   * Brackets before this offset contain JSON without an object, and those in `notJson` contain no valid JSON.
+   * Neither are scanned again.
+   */
   plainUntil: number
   notJson: ReadonlySet<number>
-  /** The end of the last alias that was written without `as`: a misspelt keyword looks like one. */
+  /** End of the last alias without `as`; it may be a misspelt keyword. */
   bareAliasEnd: number
   bareAlias: string
-  /** Where the text failed to parse before; what is asked for at that offset is written down. -1: not yet. */
+  /**
+   * Offset of the error that a first pass found. What is expected at that offset is collected. -1 in the
+   * first pass.
+   */
   readonly failedAt: number
   readonly expected: string[]
 }
 
-/** Thrown by the first pass, which is in a hurry: the second one goes the same way and knows what to write down. */
+/**
+ * Thrown by the first pass, which collects no expectations. The second pass fails at the same offset with the
+ * full error.
+ */
 export class Failure {
   readonly offset: number
 
@@ -53,9 +66,13 @@ export class Failure {
   }
 }
 
-/** What is a parameter beside `$1` and `:name`: `$name` in the condition of a policy, `?` in the pattern of an allow-list. */
+/**
+ * The kind of text, which determines its parameters besides `$1` and `:name`: the condition of a policy has
+ * `$name`, the pattern of an allow-list has `?`.
+ */
 export type Dialect = 'query' | 'condition' | 'pattern'
 
+/** What a parser is created for. */
 export interface ParserOptions {
   readonly dialect: Dialect
   readonly failedAt: number
@@ -63,8 +80,10 @@ export interface ParserOptions {
 
 const NO_OFFSETS: ReadonlySet<number> = new Set()
 
+/** Creates a parser positioned before the first token. */
 export function createParser(text: string, grammar: Grammar, { dialect, failedAt }: ParserOptions): Parser {
-  // Spelt out: made by spreading the lexer's, the object is a slow one for V8, and parsing takes twelve times as long.
+  // Listed individually: an object that spreads the lexer's is slow in V8, and parsing would take twelve
+  // times as long.
   return {
     text,
     token: '#end',
@@ -94,53 +113,61 @@ export function createParser(text: string, grammar: Grammar, { dialect, failedAt
   }
 }
 
-/** The parser with comments kept, at its first token. */
+/** Sets the list that collects comments and reads the first token. */
 export function begin(parser: Parser, comments: Comment[] | null): Parser {
   parser.comments = comments
   advance(parser)
   return parser
 }
 
-// ---- looking and taking ------------------------------------------------------------------------------------
+// ---- testing and taking tokens ----------------------------------------------------------------------------
 
-/** Whether this is the current token. */
+/** Whether the current token is this one. */
 export function is(parser: Parser, token: Keyword | Sign): boolean {
   if (parser.token === token) return true
   if (parser.start === parser.failedAt) parser.expected.push(token)
   return false
 }
 
-/** Takes the token if it is this one. */
+/** Takes the token if it is this one, and returns whether it was. */
 export function accept(parser: Parser, token: Keyword | Sign): boolean {
   if (!is(parser, token)) return false
   advance(parser)
   return true
 }
 
-/** Takes the token, which must be this one. */
+/**
+ * Takes the token, which must be this one.
+ *
+ * @throws QuerySyntaxError otherwise.
+ */
 export function expect(parser: Parser, token: Keyword | Sign): void {
   if (!is(parser, token)) fail(parser)
   advance(parser)
 }
 
-/** Takes the token, which must be one of these. */
+/**
+ * Takes the token, which must be one of these.
+ *
+ * @throws QuerySyntaxError otherwise.
+ */
 export function expectOneOf<T extends Keyword>(parser: Parser, ...words: readonly T[]): T {
   const word = words.find(one => is(parser, one)) ?? fail(parser)
   advance(parser)
   return word
 }
 
-/** Says that something of this kind would be possible here. */
+/** Records that something of this kind is expected here. */
 export function note(parser: Parser, kind: string): void {
   if (parser.start === parser.failedAt) parser.expected.push(kind)
 }
 
-/** From `start` to the end of the last token taken. */
+/** The span from `start` to the end of the last token taken. */
 export function spanFrom(parser: Parser, start: number): Span {
   return { start, end: parser.before }
 }
 
-/** What the token after the current one is; the parser stays where it is. */
+/** The token after the current one, without moving to it. */
 export function peek(parser: Parser): Token {
   const { token, role, isWord, infix, start, end, before, value, count } = parser
   advance(parser)
@@ -157,14 +184,14 @@ export function peek(parser: Parser): Token {
   return next
 }
 
-// ---- expressions, lists and levels ------------------------------------------------------------------------------------
+// ---- expressions, lists and levels ------------------------------------------------------------------------
 
 /** `expr` */
 export function parseWhole(parser: Parser): Expression {
   return parser.grammar.expression(parser, BINDING.any)
 }
 
-/** `[ word expr ]`; null where the word does not stand. */
+/** `[ word expr ]`; null if the word is absent. */
 export function parseAfter(parser: Parser, word: Keyword): Expression | null {
   return accept(parser, word) ? parseWhole(parser) : null
 }
@@ -184,17 +211,29 @@ export function listOf<T>(parser: Parser, item: (parser: Parser) => T): readonly
   return items
 }
 
-/** Enters a node that is a level of the tree; `parser.levels--` leaves it. */
+/**
+ * Enters a node that counts as a level; `parser.levels--` leaves it.
+ *
+ * @throws QuerySyntaxError if the tree is too deep.
+ */
 export function enter(parser: Parser): void {
   if (++parser.levels > parser.deepest) deepen(parser, parser.levels)
 }
 
-/** Enters parentheses around an expression; `parser.groups--` leaves them. */
+/**
+ * Enters parentheses around an expression; `parser.groups--` leaves them.
+ *
+ * @throws QuerySyntaxError if they are nested too deep.
+ */
 export function enterGroup(parser: Parser): void {
   if (++parser.groups > NESTING_MAX) refuseNesting(parser)
 }
 
-/** What has been parsed of this expression becomes part of one more node. */
+/**
+ * Counts one more level because the expression parsed so far becomes an operand.
+ *
+ * @throws QuerySyntaxError if the tree is too deep.
+ */
 export function wrap(parser: Parser): void {
   deepen(parser, parser.deepest + 1)
 }
@@ -208,20 +247,23 @@ function refuseNesting(parser: Parser): never {
   fail(
     parser,
     `the query is nested more than ${NESTING_MAX} levels deep`,
-    'split it, for example with "with"; long lists and chains of "and" and "or" are no nesting',
+    'split it, for example with "with"; long lists and chains of "and" and "or" do not count',
   )
 }
 
-// ---- names -------------------------------------------------------------------------------------------------
+// ---- names ------------------------------------------------------------------------------------------------
 
-/** Signs and words that cannot begin an operand: after a keyword they show that it is meant as a name. */
+/** Tokens that cannot start an operand. A keyword followed by one of them is a name. */
 const AFTER_NAMES: ReadonlySet<Token> = new Set<Token>([
   ...([',', ')', ']', '}', '.', '.*', ';', '::', '=', '<>', '<', '<=', '>', '>=', '~', '~*', '@>', '<@'] as const),
   ...(['&&', '?', '?|', '?&', '@@', '||', '+', '/', '%', '->', '->>', '#>', '#>>', '#end'] as const),
   ...(['and', 'as', 'asc', 'between', 'desc', 'ilike', 'in', 'is', 'like', 'or', 'regex', 'similar'] as const),
 ])
 
-/** Whether the token is a name here: a word, or whatever stands in back-ticks; a keyword that opens a clause only when it cannot do so. */
+/**
+ * Whether the token is a name here: a word or a name in backticks. A keyword that starts a clause is a name
+ * only if no clause can start here.
+ */
 export function isName(parser: Parser): boolean {
   if (!parser.isWord) return parser.token === '#quoted'
   switch (parser.role) {
@@ -237,12 +279,16 @@ export function isName(parser: Parser): boolean {
   }
 }
 
-/** Whether this token, where an operand is expected, is any value. */
+/** Whether the token, in the position of an operand, is the placeholder of a pattern. */
 export function isPlaceholder(parser: Parser, token: Token): boolean {
   return token === '?' && parser.dialect === 'pattern'
 }
 
-/** `name`: what the author wrote, without the back-ticks. `kind` says what it is the name of. */
+/**
+ * Parses `name` without its backticks. `kind` describes what it names, for the error.
+ *
+ * @throws QuerySyntaxError if the token is not a name.
+ */
 export function parseName(parser: Parser, kind: string): string {
   if (!isName(parser)) {
     note(parser, kind)
@@ -251,24 +297,33 @@ export function parseName(parser: Parser, kind: string): string {
   return takeName(parser)
 }
 
-/** Takes a token that is known to be a name: after a dot, after `as` and the like any word is. */
+/**
+ * Takes a token that is known to be a name. After a dot, after `as` and in similar positions, any word is
+ * one.
+ *
+ * @throws QuerySyntaxError if the name is too long.
+ */
 export function takeName(parser: Parser): string {
   const { start, end } = parser
   const name = takeWord(parser)
   const bytes = utf8Length(name)
   if (bytes > IDENTIFIER_BYTES_MAX)
-    failAt(parser, start, end, `a name of ${bytes} bytes; at most ${IDENTIFIER_BYTES_MAX}`, null)
+    failAt(parser, start, end, `the name has ${bytes} bytes; at most ${IDENTIFIER_BYTES_MAX} are allowed`, null)
   return name
 }
 
-/** The same for what may not be a name of PostgreSQL's: a parameter, or a key of JSON behind a dot. */
+/** Takes a word whose length is not limited by PostgreSQL: a parameter, or a JSON key after a dot. */
 export function takeWord(parser: Parser): string {
   const name = parser.isWord ? parser.text.slice(parser.start, parser.end) : parser.value
   advance(parser)
   return name
 }
 
-/** A name where nothing else is possible, so that every keyword is one. */
+/**
+ * Parses a name in a position where only a name is possible, so every keyword is one.
+ *
+ * @throws QuerySyntaxError if the token is not a word.
+ */
 export function parseAnyName(parser: Parser, kind: string, take: (parser: Parser) => string = takeName): string {
   if (!parser.isWord && parser.token !== '#quoted') {
     note(parser, kind)
@@ -292,6 +347,7 @@ export function parseNames(parser: Parser): readonly Name[] {
   return names
 }
 
+/** `name` of a column, as a node. */
 export function parseColumnName(parser: Parser): Name {
   return parseNameNode(parser, 'a column name')
 }
@@ -305,7 +361,7 @@ export function parseTable(parser: Parser, kind: string = 'a table name'): Table
   return { kind: 'table', schema: first, name, span: spanFrom(parser, start) }
 }
 
-/** `alias = [ "as" ] name`: without `as` no keyword. Null where there is none. */
+/** `alias = [ "as" ] name`; without `as` it cannot be a keyword. Null if there is none. */
 export function parseAlias(parser: Parser): string | null {
   if (parser.token === 'as') {
     advance(parser)
@@ -324,9 +380,9 @@ export function parseAlias(parser: Parser): string | null {
   return alias
 }
 
-// ---- refusing ----------------------------------------------------------------------------------------------
+// ---- errors -----------------------------------------------------------------------------------------------
 
-/** Words of other languages, and what is written here. */
+/** Words of other languages, with the keyword to suggest. */
 const FOREIGN: ReadonlyMap<string, string> = new Map([
   ['select', 'get'],
   ['fetch', 'get'],
@@ -334,20 +390,29 @@ const FOREIGN: ReadonlyMap<string, string> = new Map([
   ['remove', 'del'],
 ])
 
-/** The current token cannot stand here. */
+/**
+ * Reports an error at the current token. Without a reason, the error is that the token is not among the
+ * expected ones.
+ *
+ * @throws QuerySyntaxError always.
+ */
 export function fail(parser: Parser, reason: string | null = null, hint: string | null = null): never {
   failAt(parser, parser.start, parser.end, reason, hint)
 }
 
-/** As `fail`, at another place than the current token. */
+/**
+ * Like `fail`, at a different position than the current token.
+ *
+ * @throws QuerySyntaxError always.
+ */
 export function failAt(parser: Parser, start: number, end: number, reason: string | null, hint: string | null): never {
-  // What was expected is known of the current token only.
+  // Expectations are recorded only for the current token.
   if (parser.failedAt < 0) throw new Failure(parser.start)
   const expected = parser.expected.map(word => (word === 'order' || word === 'group' ? `${word} by` : word))
   throw new QuerySyntaxError(parser.text, { start, end, expected, reason, hint: hint ?? suggestion(parser) })
 }
 
-/** Which keyword was probably meant: by the word that stands here, or by the one before it that passed for an alias. */
+/** The keyword that was probably meant, instead of the current word or of a bare alias before it. */
 function suggestion(parser: Parser): string | null {
   const candidates = parser.expected.filter(word => /^[a-z_]+$/.test(word))
   if (parser.expected.includes(OPERATOR)) candidates.push(...INFIX_WORDS)
@@ -361,5 +426,5 @@ function suggestion(parser: Parser): string | null {
   return meant === null ? null : `did you mean "${meant}" instead of "${parser.bareAlias}"?`
 }
 
-/** How the possible continuations of an expression are listed. */
+/** How an operator appears in the list of what is expected. */
 export const OPERATOR = 'an operator'

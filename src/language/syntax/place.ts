@@ -1,13 +1,14 @@
-/** Where in a text an offset is, as people count. */
+/** Converts offsets to line and column numbers. */
 
+/** A position in a text by line and column. */
 export interface Place {
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number
-  /** From 1, in characters (code points), so that an emoji counts once. */
+  /** Column number, from 1, in characters (code points): an emoji counts once. */
   readonly column: number
 }
 
-/** `offset` counts UTF-16 units from 0, as spans do. */
+/** The position of an offset, which counts UTF-16 units from 0, as spans do. */
 export function placeOf(text: string, offset: number): Place {
   const before = text.slice(0, offset)
   const lineStart = before.lastIndexOf('\n') + 1

@@ -1,4 +1,4 @@
-/** A syntax error shows the place, whatever the text looks like there. */
+/** A syntax error reports its position for any kind of text. */
 import { expect, test } from 'vitest'
 import { LanguageError } from '../tree/error.ts'
 import { parse } from './parse.ts'
@@ -13,7 +13,7 @@ function refusal(text: string): QuerySyntaxError {
   throw new Error(`${text} was accepted`)
 }
 
-test('everything that is known of the place', () => {
+test('a syntax error has all details of its position', () => {
   const error = refusal('get users\n  where a = 1 an b')
   expect(error).toBeInstanceOf(LanguageError)
   expect(error).toMatchObject({
@@ -43,7 +43,7 @@ test('everything that is known of the place', () => {
   ])
 })
 
-test('the message has the line and a caret under the place', () => {
+test('the message has the source line and a caret under the position', () => {
   expect(refusal('get users wher a = 1').message.split('\n').slice(1)).toEqual([
     '  get users wher a = 1',
     '                 ^',
@@ -54,12 +54,12 @@ test('the message has the line and a caret under the place', () => {
   )
 })
 
-test('the end of the query is where its last word ends, not behind the line breaks that follow', () => {
+test('the end of the query is at the end of its last word, before trailing line breaks', () => {
   expect(refusal('get users where\n\n')).toMatchObject({ line: 1, column: 16, span: null, found: 'end of the query' })
   expect(refusal('\n')).toMatchObject({ line: 1, column: 1 })
 })
 
-test('columns count characters, and the caret stays below its place behind tabs', () => {
+test('columns count characters, and tabs keep the caret under its position', () => {
   const error = refusal("get t where a = '🙂🙂' and\t'x' 'y'")
   expect(error).toMatchObject({ column: 30, offset: 31 })
   expect(error.message.split('\n').slice(1)).toEqual([
@@ -68,7 +68,7 @@ test('columns count characters, and the caret stays below its place behind tabs'
   ])
 })
 
-test('a long line is shown around the place', () => {
+test('a long source line is shortened around the position', () => {
   const error = refusal(`get t where ${'a and '.repeat(1000)}where ${'b and '.repeat(1000)}`)
   expect(error.column).toBe(6013)
   expect(error.sourceLine).toMatch(/^….*a and a and where b and b .*…$/)
@@ -77,7 +77,7 @@ test('a long line is shown around the place', () => {
   expect(line.length).toBeLessThan(110)
 })
 
-test('control characters and halves of surrogate pairs do not reach a terminal', () => {
+test('control characters and unpaired surrogates are replaced in messages', () => {
   const error = refusal("get t where a = '\u001b[31m\u0000' \ud800")
   expect(error.message).not.toMatch(/[\x00-\x09\x0b-\x1f]|\p{Surrogate}/u)
   expect(error.sourceLine).toBe("get t where a = '\ufffd[31m\ufffd' \ufffd")

@@ -1,42 +1,44 @@
-/** The error of the parser: where the text stops being a query, what stood there, and what could have. */
+/** The parser's error: its position, what was found there, and what was expected. */
 
 import { alternatives, excerptAt, foundText } from '../../text/excerpt.ts'
 import { LanguageError } from '../tree/error.ts'
 import { placeOf } from './place.ts'
 
-/** How many of the possibilities a message lists. */
+/** Maximum number of expected items that a message lists. */
 const EXPECTED_SHOWN_MAX = 12
 
-/** What is known where the parser stops. */
+/** The details of a syntax error. */
 interface Complaint {
-  /** Offsets of what stood there, in UTF-16 units; equal at the end of the text. */
+  /** Offsets of the text found, in UTF-16 units; equal at the end of the text. */
   readonly start: number
   readonly end: number
-  /** Words and signs of the grammar as they are written (`where`, `)`), and kinds of them (`a table name`). */
+  /**
+   * Words and signs of the grammar as they are written (`where`, `)`), and kinds of items (`a table name`).
+   */
   readonly expected: readonly string[]
-  /** What is wrong, where that is more than an unexpected word; null: it is not one of `expected`. */
+  /** The specific reason; null if the text found is simply not among `expected`. */
   readonly reason: string | null
   readonly hint: string | null
 }
 
 /**
- * A text that is no query. `message` has everything in a few lines: the problem and its place, the line of the source with a caret below,
- * and the hint.
+ * Thrown for an invalid text. `message` has several lines: the problem and its position, the source line with
+ * a caret, and the hint.
  */
 export class QuerySyntaxError extends LanguageError {
-  /** The problem alone, in one line, without its place. */
+  /** The problem in one line, without its position. */
   readonly problem: string
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number
-  /** From 1, in characters (code points), so that an emoji counts once. */
+  /** Column number, from 1, in characters (code points): an emoji counts once. */
   readonly column: number
-  /** From 0, in UTF-16 units, as spans are. */
+  /** Offset from 0, in UTF-16 units, as in spans. */
   readonly offset: number
-  /** The text that stood there, shortened; `end of the query` where nothing did. */
+  /** The text found, shortened; `end of the query` if there was none. */
   readonly found: string
   readonly expected: readonly string[]
   readonly hint: string | null
-  /** The line of the source, shortened around the place where it is long, control characters shown as `�`. */
+  /** The source line, shortened around the position if it is long, with control characters shown as `�`. */
   readonly sourceLine: string
 
   constructor(text: string, complaint: Complaint) {
@@ -61,6 +63,6 @@ export class QuerySyntaxError extends LanguageError {
 }
 
 function problemOf(expected: readonly string[], found: string): string {
-  if (expected.length === 0) return `${found} does not belong here`
+  if (expected.length === 0) return `unexpected ${found}`
   return `expected ${alternatives(expected, EXPECTED_SHOWN_MAX)}; found ${found}`
 }

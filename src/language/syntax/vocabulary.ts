@@ -1,11 +1,14 @@
 /**
- * The words of the language, and which of them may stand as names. Whatever a word is, in back-ticks, after a dot and after `as` it
- * is a name.
+ * The keywords, and which of them can be names. In backticks, after a dot and after `as`, every word is a
+ * name.
  */
 
 import { BINDING } from './binding.ts'
 
-/** Begin or continue a clause: bare names only where what follows them could follow nothing but a name (`limit = 5`, `from, to`). */
+/**
+ * Keywords that start or continue a clause. Unquoted, they are names only if the next token can follow only a
+ * name (`limit = 5`, `from, to`).
+ */
 const CLAUSES = [
   'and',
   'as',
@@ -48,16 +51,16 @@ const CLAUSES = [
   'with',
 ] as const
 
-/** A clause only together with `by`. */
+/** Keywords that start a clause only with `by`. */
 const BEFORE_BY = ['group', 'order', 'partition'] as const
 
-/** Are or begin an expression of their own. */
+/** Keywords that are an expression or start one. */
 const OPENING = ['case', 'false', 'not', 'null', 'true'] as const
 
-/** Begin an expression of their own before a parenthesis. */
+/** Keywords that start an expression if a parenthesis follows. */
 const CALLS = ['cast', 'exists', 'extract', 'row', 'substring'] as const
 
-/** Mean something in one place only; everywhere else they are ordinary names, though not bare aliases. */
+/** Keywords in one position only. Everywhere else they are ordinary names, but not bare aliases. */
 const CONTEXTUAL = [
   'add',
   'all',
@@ -120,6 +123,7 @@ const CONTEXTUAL = [
   'update',
 ] as const
 
+/** A keyword of the language, in lower case. */
 export type Keyword =
   | (typeof CLAUSES)[number]
   | (typeof BEFORE_BY)[number]
@@ -127,9 +131,9 @@ export type Keyword =
   | (typeof CALLS)[number]
   | (typeof CONTEXTUAL)[number]
 
-/** What a keyword is besides itself. */
+/** The role of a keyword, which determines where it can be a name. */
 export const ROLE = {
-  /** An ordinary name where it is no keyword. */
+  /** An ordinary name wherever it is not a keyword. */
   name: 0,
   clause: 1,
   beforeBy: 2,
@@ -137,7 +141,7 @@ export const ROLE = {
   call: 4,
 } as const
 
-/** How tightly the words between two operands bind, by the table of the language; `not` as in `not like`. */
+/** Precedence of the keywords that are infix operators; `not` as in `not like`. */
 const INFIX: Readonly<Partial<Record<Keyword, number>>> = {
   or: BINDING.or,
   and: BINDING.and,
@@ -154,16 +158,16 @@ const INFIX: Readonly<Partial<Record<Keyword, number>>> = {
   json_value: BINDING.comparison,
 }
 
-/** The words that may follow an operand, for suggestions. */
+/** The keywords that can follow an operand, for suggestions. */
 export const INFIX_WORDS: readonly string[] = Object.keys(INFIX)
 
-/** A keyword as the lexer finds it. */
+/** An entry in the lexer's keyword table. */
 export interface Word {
   readonly text: Keyword
   readonly role: number
-  /** 0: stands between no operands. */
+  /** Precedence of an infix operator; 0 for all others. */
   readonly infix: number
-  /** Another keyword of the same hash. */
+  /** The next keyword with the same hash. */
   readonly next: Word | null
 }
 
@@ -189,12 +193,12 @@ function table(): readonly (Word | null)[] {
   return slots
 }
 
-/** The hash of a word grows by each of its letters; their case does not count. */
+/** Adds one character to the hash of a word, ignoring its case. */
 export function hashed(hash: number, code: number): number {
   return (Math.imul(hash, 31) + (code | 32)) | 0
 }
 
-/** The keyword between two offsets, whose letters have that hash; null where the word is none. No text is made on the way. */
+/** The keyword between two offsets, given its hash; null if there is none. Allocates no string. */
 export function findWord(text: string, start: number, end: number, hash: number): Word | null {
   for (let word = WORDS[hash & (SLOTS - 1)] ?? null; word !== null; word = word.next) {
     if (word.text.length === end - start && isSpelled(word.text, text, start)) return word
@@ -202,7 +206,10 @@ export function findWord(text: string, start: number, end: number, hash: number)
   return null
 }
 
-/** Letters are equal but for bit 32, which is their case; of the other characters of a word no two differ in it alone. */
+/**
+ * Upper- and lower-case letters differ only in bit 32; no two other characters of a word differ only in that
+ * bit.
+ */
 function isSpelled(word: string, text: string, start: number): boolean {
   for (let at = 0; at < word.length; at++) {
     if ((word.charCodeAt(at) | 32) !== (text.charCodeAt(start + at) | 32)) return false
