@@ -1,4 +1,7 @@
-/** PostgreSQL takes the SQL of each example, with literals kept and lifted: it parses, knows all names and types, and finds a plan. */
+/**
+ * PostgreSQL takes the SQL of each example, with literals kept and lifted: it parses, knows all names and
+ * types, and finds a plan.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
 import { clientFixture, databaseFixture } from '../../test/support/fixtures.ts'

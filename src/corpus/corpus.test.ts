@@ -1,4 +1,7 @@
-/** Each example of the corpus parses, is formatted and printed as it says; each invalid one is refused word by word. */
+/**
+ * Each example of the corpus parses, is formatted and printed as it says; each invalid one is refused word by
+ * word.
+ */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'

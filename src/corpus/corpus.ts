@@ -1,7 +1,8 @@
 /**
- * The corpus: what the query language can say, by example, each with its canonical form and its SQL; what it refuses, each with the error; and its
- * grammar. The data are the files of `corpus/` at the root of the repository. The tests hold the language to them, the reference shows them, and the
- * tool server answers from them. No part of `svc-gateway/language`, so that no browser loads them.
+ * The corpus: what the query language can say, by example, each with its canonical form and its SQL; what it
+ * refuses, each with the error; and its grammar. The data are the files of `corpus/` at the root of the
+ * repository. The tests hold the language to them, the reference shows them, and the tool server answers from
+ * them. No part of `svc-gateway/language`, so that no browser loads them.
  */
 
 /** The name of a part of the language that examples show: `join`. */
@@ -37,7 +38,9 @@ export interface InvalidExample {
 
 export interface Production {
   readonly name: string
-  /** The right side in EBNF: texts in double quotes are written as they are, `[ ]` is optional, `{ }` repeats. */
+  /**
+   * The right side in EBNF: texts in double quotes are written as they are, `[ ]` is optional, `{ }` repeats.
+   */
   readonly text: string
   /** In a line. */
   readonly explanation: string

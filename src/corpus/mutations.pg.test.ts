@@ -1,6 +1,7 @@
 /**
- * Texts that nobody meant: examples with words left out, doubled, moved, or taken from other examples. Whatever comes of it is refused with a
- * place, or is read back from its canonical form as the same tree and prints what PostgreSQL parses.
+ * Texts that nobody meant: examples with words left out, doubled, moved, or taken from other examples.
+ * Whatever comes of it is refused with a place, or is read back from its canonical form as the same tree and
+ * prints what PostgreSQL parses.
  */
 import fc from 'fast-check'
 import pg from 'pg'
@@ -18,7 +19,7 @@ import { LanguageError, unreachable } from '../language/tree/error.ts'
 
 const { schema, examples, invalid } = CORPUS
 
-// ---- mutants -----------------------------------------------------------------------------------------------
+// ---- mutants ----------------------------------------------------------------------------------------------
 
 interface Part {
   readonly kind: string
@@ -145,7 +146,7 @@ const mutant = fc
     return slips.reduce(slip, grafted)
   })
 
-// ---- what becomes of them ------------------------------------------------------------------------------------
+// ---- what becomes of them ---------------------------------------------------------------------------------
 
 const database = databaseFixture()
 const client = clientFixture(() => database.adminUrl)

@@ -1,4 +1,7 @@
-/** Reads the corpus from the repository, for the build and the tests. Only what a line can be wrong about is checked here; the tests check the rest. */
+/**
+ * Reads the corpus from the repository, for the build and the tests. Only what a line can be wrong about is
+ * checked here; the tests check the rest.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'

@@ -1,4 +1,7 @@
-/** `docs/reference/language.md`, written from the grammar and the examples. Its test compares the two, and rewrites the page with `-u`. */
+/**
+ * `docs/reference/language.md`, written from the grammar and the examples. Its test compares the two, and
+ * rewrites the page with `-u`.
+ */
 
 import type { Corpus, Example, InvalidExample } from './corpus.ts'
 import { printEbnf } from './markdown.ts'
@@ -101,7 +104,9 @@ function code(text: string): string {
     .join('<br>')
 }
 
-/** A sentence in a cell, with nothing in it that Markdown would take for a mark; `_` inside of a word is none. */
+/**
+ * A sentence in a cell, with nothing in it that Markdown would take for a mark; `_` inside of a word is none.
+ */
 function prose(text: string): string {
   return text.replace(/[\\`*[\]<~|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])/g, mark => (mark === '<' ? '&lt;' : `\\${mark}`))
 }

@@ -1,4 +1,7 @@
-/** The door of `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
+/**
+ * The door of `POST /api/_query`: a text of the query language becomes the same tree, check and transaction
+ * as any other request.
+ */
 import type { ParameterKey } from '../access/parameters.ts'
 import type { Catalog, Table } from '../catalog/model.ts'
 import { type Context, compile, type TextMode } from '../compile/compile.ts'
@@ -144,7 +147,10 @@ export type TextParts = TextPlansParts & { readonly limits: TextDoorParts['limit
 /** A text that reads, whose main table is `table`. */
 export type TextReader = (request: QueryRequest, table: string, identity: Identity) => BoundStatement<ReadStatement>
 
-/** For whoever runs a text again and again: the same check and the same rows as `POST /api/_query`. Throws as that answers. */
+/**
+ * For whoever runs a text again and again: the same check and the same rows as `POST /api/_query`. Throws as
+ * that answers.
+ */
 export function createTextReader(parts: TextParts): TextReader {
   const { approvals, limits } = parts
   const texts = createTextPlans<ReadStatement>('live query', parts)

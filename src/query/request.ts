@@ -1,4 +1,7 @@
-/** The body of `POST /api/_query` (docs/reference/language.md#over-http): a text of the query language, alone or with its parameters. */
+/**
+ * The body of `POST /api/_query` (docs/reference/language.md#over-http): a text of the query language, alone
+ * or with its parameters.
+ */
 import type { ParameterKey } from '../access/parameters.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'

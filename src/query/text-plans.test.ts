@@ -1,4 +1,7 @@
-/** A text that is known is neither parsed, nor checked, nor printed again; what may have changed since is looked at all the same. */
+/**
+ * A text that is known is neither parsed, nor checked, nor printed again; what may have changed since is
+ * looked at all the same.
+ */
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
 import type { Approvals } from '../access/list/approvals.ts'

@@ -1,6 +1,7 @@
 /**
- * From a text of the query language to what runs. An application sends the same texts with other parameters, so what a text came to is kept, with all that
- * the check asked of the parameters in its key: what each is typed by where nothing else does, and how long it may be.
+ * From a text of the query language to what runs. An application sends the same texts with other parameters,
+ * so what a text came to is kept, with all that the check asked of the parameters in its key: what each is
+ * typed by where nothing else does, and how long it may be.
  */
 import type { IsCallable } from '../access/functions.ts'
 import type { Approvals } from '../access/list/approvals.ts'
@@ -39,8 +40,9 @@ export interface TextPlansParts {
 
 export interface TextPlans<S extends Statement> {
   /**
-   * What runs for the text. `asker` stands for the request until it is answered, as for `Approvals`. `compiled` is called for a text that is not known for
-   * this `purpose`, and decides by nothing but what it is given. Errors about a part of the text say where that is.
+   * What runs for the text. `asker` stands for the request until it is answered, as for `Approvals`.
+   * `compiled` is called for a text that is not known for this `purpose`, and decides by nothing but what it
+   * is given. Errors about a part of the text say where that is.
    */
   of(
     request: QueryRequest,
@@ -124,9 +126,11 @@ export function createTextPlans<S extends Statement>(kind: PlanKind, parts: Text
   }
 }
 
-// ---- what the check asks of values -------------------------------------------------------------------------
+// ---- what the check asks of values ------------------------------------------------------------------------
 
-/** Values of this many bytes at most are of one class; longer ones are with those of up to twice their length. */
+/**
+ * Values of this many bytes at most are of one class; longer ones are with those of up to twice their length.
+ */
 const FIRST_CLASS_BITS = 10
 
 /** But for short ones, of which a search has one for each column. */
@@ -140,12 +144,18 @@ function exactBytes({ bytes }: JsonValue): number {
   return bytes.length
 }
 
-/** The check adds lengths up and refuses too many of them: what passes with the longest value of a class passes with all of it. */
+/**
+ * The check adds lengths up and refuses too many of them: what passes with the longest value of a class
+ * passes with all of it.
+ */
 function bytesInClass({ bytes }: JsonValue): number {
   return 2 ** classOf(bytes.length)
 }
 
-/** Every value that was given, with its type and class: two requests for which this is equal are checked alike. */
+/**
+ * Every value that was given, with its type and class: two requests for which this is equal are checked
+ * alike.
+ */
 export function printClasses({ values }: QueryRequest): string {
   let text = ''
   for (const [key, value] of values) {
@@ -176,7 +186,7 @@ function assertListed({ values, span }: InValues, { maxInValues }: ListLimit): v
   throw new GatewayError('PARSE_ERROR', `the list ${tooManyValues(maxInValues)}`, { span })
 }
 
-// ---- places in the text ------------------------------------------------------------------------------------
+// ---- places in the text -----------------------------------------------------------------------------------
 
 /** Errors about a part of the text say where it is. */
 function withPlaces<T>(text: string, work: () => T): T {

@@ -1,4 +1,7 @@
-/** JSON values as the parameters of a query: their type where nothing else gives one, and their text for PostgreSQL. */
+/**
+ * JSON values as the parameters of a query: their type where nothing else gives one, and their text for
+ * PostgreSQL.
+ */
 import type { ParameterKey, ParameterUse } from '../access/parameters.ts'
 import { isJsonValue } from '../access/typed.ts'
 import { baseOf } from '../access/types.ts'

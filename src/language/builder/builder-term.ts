@@ -1,9 +1,9 @@
 /**
- * The parts of which the builder's clauses are made. A part carries in its type which columns it needs and what it compares them with; a
- * clause takes it when its tables have such columns.
+ * The parts of which the builder's clauses are made. A part carries in its type which columns it needs and
+ * what it compares them with; a clause takes it when its tables have such columns.
  *
- * A string on the left of an operator, and as an argument of a function, is a column (`'id'`, `'users.id'`); every other plain value, and
- * everything on the right, is a value. `col` and `value` say otherwise.
+ * A string on the left of an operator, and as an argument of a function, is a column (`'id'`, `'users.id'`);
+ * every other plain value, and everything on the right, is a value. `col` and `value` say otherwise.
  */
 
 import { formatStatement } from '../format/format.ts'
@@ -19,7 +19,10 @@ import { jsonOf, literalOf, type Value } from './builder-value.ts'
 /** What a column accepts; a column that accepts more fits better. */
 export type Takes<T> = (value: T) => void
 
-/** An expression that needs the columns of `Row`. A class, so that no object from outside is ever taken for one. */
+/**
+ * An expression that needs the columns of `Row`. A class, so that no object from outside is ever taken for
+ * one.
+ */
 export class Term<in Row = never> {
   readonly expression: Expression
   /** Only in the type. */
@@ -97,14 +100,20 @@ export function rightOf(right: unknown): Expression {
   return right instanceof Term ? right.expression : literalOf(right)
 }
 
-// ---- columns, values, parameters ---------------------------------------------------------------------------
+// ---- columns, values, parameters --------------------------------------------------------------------------
 
-/** A column where a value would be read, or a path into one: `col('meta', 'theme')`. One part alone is split at its dots. */
+/**
+ * A column where a value would be read, or a path into one: `col('meta', 'theme')`. One part alone is split
+ * at its dots.
+ */
 export function col<const N extends string>(name: N, ...steps: readonly string[]): Term<Has<N>> {
   return new Term(steps.length > 0 ? build.column(name, ...steps) : build.column(...pathOf(name)))
 }
 
-/** A column that the compiler cannot see: of the query around this one, of a common table, of a query in `from`. */
+/**
+ * A column that the compiler cannot see: of the query around this one, of a common table, of a query in
+ * `from`.
+ */
 export function unchecked(name: string): Term<unknown> {
   return new Term(build.column(...pathOf(name)))
 }
@@ -176,7 +185,7 @@ export function subquery(query: Built<Get>): Term<unknown> {
   return new Term(build.subquery(query.toTree()))
 }
 
-// ---- conditions --------------------------------------------------------------------------------------------
+// ---- conditions -------------------------------------------------------------------------------------------
 
 /** Any comparison, also those without a word of their own: `compare('tags', '&&', ['a'])`. */
 export function compare<const L extends Left, const R extends Right>(
@@ -284,7 +293,7 @@ export function not<Row>(condition: Term<Row>): Term<Row> {
   return new Term(build.not(condition.expression))
 }
 
-// ---- what clauses take -------------------------------------------------------------------------------------
+// ---- what clauses take ------------------------------------------------------------------------------------
 
 export function desc<const L extends Left>(left: L, nulls: Order['nulls'] = null): Ordering<Needs<L>> {
   return new Ordering(build.order(leftOf(left), { descending: true, nulls }))

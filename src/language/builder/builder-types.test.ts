@@ -1,4 +1,7 @@
-/** docs/guides/builder.md#checked-by-the-compiler: with a schema the compiler checks names and values. What must not compile is marked, and the mark is checked by `tsc`. */
+/**
+ * docs/guides/builder.md#checked-by-the-compiler: with a schema the compiler checks names and values. What
+ * must not compile is marked, and the mark is checked by `tsc`.
+ */
 import { expect, test } from 'vitest'
 import {
   add,

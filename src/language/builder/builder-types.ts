@@ -3,12 +3,18 @@
 import type { Get } from '../tree/ast.ts'
 import type { Built, Output, Takes, Term } from './builder-term.ts'
 
-/** A table as the builder knows it: its columns and what may be written into them (`number | bigint`, `string | null`, `string[]`). */
+/**
+ * A table as the builder knows it: its columns and what may be written into them (`number | bigint`, `string
+ * | null`, `string[]`).
+ */
 export interface TableType {
   readonly columns: object
 }
 
-/** A schema: its tables by name (`users`, `sales.orders`). `interface Schema { users: { columns: { id: number; email: string } } }` is one. */
+/**
+ * A schema: its tables by name (`users`, `sales.orders`). `interface Schema { users: { columns: { id: number;
+ * email: string } } }` is one.
+ */
 export type SchemaType<S> = { readonly [T in keyof S]: TableType }
 
 declare const untyped: unique symbol
@@ -37,8 +43,8 @@ export class Aliased<out T = unknown, out A extends string = string> {
 export type SourceOf<S> = TableOf<S> | Aliased<TableOf<S> | Built<Get>>
 
 /**
- * The columns that a source brings, bare and with its name: what they take. `never` fits every part, and stands for columns that nothing is known
- * about: it makes the whole query unchecked.
+ * The columns that a source brings, bare and with its name: what they take. `never` fits every part, and
+ * stands for columns that nothing is known about: it makes the whole query unchecked.
  */
 export type RowOf<S, Source> = S extends Untyped
   ? never

@@ -6,7 +6,10 @@ import { array, cast, integer, literal, text } from '../tree/build.ts'
 import { LanguageError } from '../tree/error.ts'
 import { NESTING_MAX } from '../tree/nesting.ts'
 
-/** What the builder writes as a literal. A plain object becomes JSON, a list an array of PostgreSQL, a date its instant. */
+/**
+ * What the builder writes as a literal. A plain object becomes JSON, a list an array of PostgreSQL, a date
+ * its instant.
+ */
 export type Value =
   | string
   | number
@@ -18,9 +21,9 @@ export type Value =
   | { readonly [key: string]: unknown }
 
 /**
- * The literal that means this value and no other: all digits of a bigint, the shortest digits that give a number back. `-0` is 0, which SQL has
- * no other way to write. Refused: NaN and the infinities, whole numbers that a `number` does not hold exactly, `undefined`, and objects that are
- * neither plain nor dates.
+ * The literal that means this value and no other: all digits of a bigint, the shortest digits that give a
+ * number back. `-0` is 0, which SQL has no other way to write. Refused: NaN and the infinities, whole numbers
+ * that a `number` does not hold exactly, `undefined`, and objects that are neither plain nor dates.
  */
 export function literalOf(value: unknown): Expression {
   switch (typeof value) {
@@ -40,7 +43,10 @@ export function literalOf(value: unknown): Expression {
   }
 }
 
-/** Any value as JSON; the same rules hold inside. What the language does not read as JSON by itself is a text with a cast. */
+/**
+ * Any value as JSON; the same rules hold inside. What the language does not read as JSON by itself is a text
+ * with a cast.
+ */
 export function jsonOf(value: unknown): Expression {
   const json = toJson(value, 0)
   return isJsonLiteral(json) ? literal('json', json) : cast(text(json), 'jsonb')

@@ -1,4 +1,7 @@
-/** docs/guides/builder.md: what is written as a value of JavaScript arrives in PostgreSQL as that value, as a parameter and as a literal. */
+/**
+ * docs/guides/builder.md: what is written as a value of JavaScript arrives in PostgreSQL as that value, as a
+ * parameter and as a literal.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import {

@@ -1,10 +1,11 @@
 /**
  * The builder: queries from TypeScript, which make the tree that a text makes.
  *
- *     get('users').fields('id', 'email').where(and(eq('active', true), gt('age', 18))).orderBy(desc('created_at')).limit(10)
+ *     get('users').fields('id', 'email').where(and(eq('active', true), gt('age',
+ * 18))).orderBy(desc('created_at')).limit(10)
  *
- * Every step answers a new builder. `builder<Schema>()` answers the same functions with names and values checked by the compiler. There is no way to
- * pass SQL: what is not a name is a value.
+ * Every step answers a new builder. `builder<Schema>()` answers the same functions with names and values
+ * checked by the compiler. There is no way to pass SQL: what is not a name is a value.
  */
 
 import { type GetBuilder, readOf } from './builder-read.ts'

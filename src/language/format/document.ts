@@ -1,10 +1,12 @@
 /**
- * Text that knows where it may break: groups that go on one line when they fit, else break at all of their lines (Philip Wadler, "A prettier
- * printer"). Linear: the measuring of a group ends at the width.
+ * Documents: text with possible line breaks, in groups that are either on one line or break at all their
+ * lines (Philip Wadler, "A prettier printer"). Rendering takes linear time, because measuring a group stops
+ * at the width.
  */
 
 import { unreachable } from '../tree/error.ts'
 
+/** A document to render. */
 export type Doc = string | readonly Doc[] | Group | Indent | Joined | Line
 
 interface Group {
@@ -17,35 +19,40 @@ interface Indent {
   readonly doc: Doc
 }
 
-/** Not laid out before it is known to break: most lists go on one line. */
+/** A list that is expanded only if it breaks, because most lists fit on one line. */
 interface Joined {
   readonly kind: 'joined'
   readonly docs: readonly Doc[]
   readonly separator: Doc
 }
 
-/** `flat` is what stands for the break when the group goes on one line; null: it never does. */
+/**
+ * A possible line break. `flat` is the text that replaces it if the group is on one line; null if it always
+ * breaks.
+ */
 interface Line {
   readonly kind: 'line'
   readonly flat: string | null
 }
 
-/** A space, or a line break. */
+/** A space or a line break. */
 export const line: Doc = { kind: 'line', flat: ' ' }
-/** Nothing, or a line break. */
+/** Nothing or a line break. */
 export const softline: Doc = { kind: 'line', flat: '' }
-/** Always a line break, also for every group around it. */
+/** A line break in any case, which also breaks all enclosing groups. */
 export const hardline: Doc = { kind: 'line', flat: null }
 
+/** A group: on one line if it fits, otherwise broken at all its lines. */
 export function group(...docs: readonly Doc[]): Doc {
   return { kind: 'group', doc: docs }
 }
 
+/** A document whose lines are indented by one level. */
 export function indent(...docs: readonly Doc[]): Doc {
   return { kind: 'indent', doc: docs }
 }
 
-/** One behind the other. Mere strings become one: what cannot break needs no document. */
+/** Concatenates documents. Strings are joined to one string, since they cannot break. */
 export function concat(...docs: readonly Doc[]): Doc {
   let text = ''
   for (const doc of docs) {
@@ -55,13 +62,13 @@ export function concat(...docs: readonly Doc[]): Doc {
   return text
 }
 
-/** `''` where there are none. */
+/** Joins documents with a separator; `''` if there are none. */
 export function join(docs: readonly Doc[], separator: Doc): Doc {
   const [only = ''] = docs
   return docs.length < 2 ? only : { kind: 'joined', docs, separator }
 }
 
-/** A line each; `''` is none. */
+/** One line per document; empty documents are omitted. */
 export function lines(docs: readonly Doc[]): Doc {
   return join(
     docs.filter(doc => doc !== ''),
@@ -71,12 +78,12 @@ export function lines(docs: readonly Doc[]): Doc {
 
 const COMMA: Doc = [',', line]
 
-/** `a, b, c` in one line, or an item per line. */
+/** `a, b, c` on one line, or one item per line. */
 export function list(docs: readonly Doc[]): Doc {
   return join(docs, COMMA)
 }
 
-/** `(…)`: the content in the same line, or indented in lines of its own. */
+/** `(…)`: the content on the same line, or indented on separate lines. */
 export function enclosed(open: string, content: Doc, close: string): Doc {
   if (content === '') return open + close
   return group(open, indent(softline, content), softline, close)
@@ -88,7 +95,10 @@ interface Piece {
   readonly flat: boolean
 }
 
-/** What a line of the document became. `position` counts the characters of the content before it, which no layout changes. */
+/**
+ * How a possible break was rendered. `position` is the number of content characters before it, which is
+ * independent of the layout.
+ */
 export interface Gap {
   readonly at: number
   readonly length: number
@@ -96,6 +106,7 @@ export interface Gap {
   readonly isBreak: boolean
 }
 
+/** Rendered text with its breaks. */
 export interface Rendered {
   readonly text: string
   readonly gaps: readonly Gap[]
@@ -103,14 +114,14 @@ export interface Rendered {
 
 const INDENT = 2
 
-/** The text, in lines of at most `width` characters where its breaks allow it. */
+/** Renders a document in lines of at most `width` characters, as far as its breaks permit. */
 export function renderText(doc: Doc, width: number): string {
   return layOut(doc, width, [], null)
 }
 
 /**
- * The same, and what became of its lines; a negative width takes every break. `forced` are positions, in order, at which there must be a break:
- * groups that hold one inside do not go on one line.
+ * Renders a document and reports its breaks. A negative width breaks every group. At the positions in
+ * `forced`, which are in order, a break is required: a group that contains one does not fit on one line.
  */
 export function render(doc: Doc, width: number, forced: readonly number[] = []): Rendered {
   const gaps: Gap[] = []
@@ -128,14 +139,14 @@ function layOut(doc: Doc, width: number, forced: readonly number[], gaps: Gap[] 
     if (typeof part === 'string') {
       out += part
       position += part.length
-      // A text literal may hold line breaks.
+      // A text literal can contain line breaks.
       column = part.includes('\n') ? part.length - part.lastIndexOf('\n') - 1 : column + part.length
     } else if (!('kind' in part) || part.kind === 'joined') {
       eachFromTheEnd(part, doc => waiting.push({ doc, depth, flat }))
     } else if (part.kind === 'indent') {
       waiting.push({ doc: part.doc, depth: depth + INDENT, flat })
     } else if (part.kind === 'group') {
-      // Nobody asks for the gaps, so that most groups are a string at once.
+      // Fast path if gaps are not collected: most groups can be rendered to a string directly.
       const text = gaps === null ? inOneLine(part.doc, width - column) : null
       if (text !== null && !text.includes('\n') && fits(text, width - column, Number.POSITIVE_INFINITY, waiting)) {
         out += text
@@ -156,12 +167,12 @@ function layOut(doc: Doc, width: number, forced: readonly number[], gaps: Gap[] 
   return out
 }
 
-/** The text in one line; only what texts and names hold can break it. */
+/** Renders a document on one line; only texts and quoted names can contain line breaks. */
 export function renderFlat(doc: Doc): string {
   return renderText(group(doc), Number.MAX_SAFE_INTEGER)
 }
 
-/** The text in one line; null where it would be longer than `space`, or must break. */
+/** The text on one line; null if it is longer than `space` or must break. */
 function inOneLine(doc: Doc, space: number): string | null {
   if (typeof doc === 'string') return doc.length <= space ? doc : null
   if (!('kind' in doc)) return joinedInOneLine(doc, '', space)
@@ -191,7 +202,10 @@ function joinedInOneLine(docs: readonly Doc[], separator: string, space: number)
   return text
 }
 
-/** Whether the document goes on one line, and what follows it up to the next possible break. `free`: how much of it before a forced break. */
+/**
+ * Whether the document fits on one line, together with what follows it up to the next possible break. `free`
+ * is the number of its characters before a forced break.
+ */
 function fits(doc: Doc, space: number, free: number, after: readonly Piece[]): boolean {
   const waiting: Doc[] = [doc]
   let following = after.length
@@ -210,7 +224,7 @@ function fits(doc: Doc, space: number, free: number, after: readonly Piece[]): b
       if (content > free) return false
       const newline = part.indexOf('\n')
       left -= newline < 0 ? part.length : newline
-      // The line has ended; only a forced break in what is left matters.
+      // The line has ended; only a forced break in the rest matters now.
       if (newline >= 0 && left >= 0) left = Number.POSITIVE_INFINITY
     } else if (!('kind' in part) || part.kind === 'joined') {
       eachFromTheEnd(part, doc => waiting.push(doc))
@@ -227,7 +241,10 @@ function fits(doc: Doc, space: number, free: number, after: readonly Piece[]): b
   return false
 }
 
-/** What a list consists of, separators included, the last first: of what waits, the one that came last is next. */
+/**
+ * Visits the parts of a list, including separators, from last to first, because the pending pieces are a
+ * stack.
+ */
 function eachFromTheEnd(list: readonly Doc[] | Joined, visit: (doc: Doc) => void): void {
   const [docs, separator] = 'kind' in list ? [list.docs, list.separator] : [list, '']
   for (let index = docs.length - 1; index >= 0; index -= 1) {

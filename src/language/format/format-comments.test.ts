@@ -1,4 +1,4 @@
-/** The formatter keeps comments: none is lost, and each stays beside what it stood beside. */
+/** The formatter keeps all comments, each next to the tokens that it was next to. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyStatement } from '../../../test/support/trees.ts'
@@ -23,7 +23,7 @@ const comment = fc.oneof(
 )
 const blank = fc.constantFrom('', ' ', '\n', '\n\n  ')
 
-/** A text with comments between its tokens. `at` says where, as a part of the whole. */
+/** A text with comments inserted between its tokens. `at` is the position as a fraction of the length. */
 function sprinkled(source: string, comments: readonly { readonly at: number; readonly text: string }[]): string {
   const tokens = tokensOf(source)
   const starts = [...tokens.map(token => token.start), source.length]
@@ -44,7 +44,7 @@ const inserted = fc
   .tuple(place, blank, comment, blank)
   .map(([at, before, text, after]) => ({ at, text: `${before}${text}${after}` }))
 
-test('whatever the query and wherever its comments stand: none is lost, the tree is the same, formatting again changes nothing', {
+test('formatting any query keeps all comments wherever they are, keeps the tree, and is idempotent', {
   timeout: 60_000,
 }, () => {
   let seen = 0
@@ -73,7 +73,7 @@ interface Neighbours {
   readonly line: readonly string[]
 }
 
-/** What stands around the only comment. */
+/** The tokens around the only comment. */
 function neighbours(source: string): Neighbours {
   const { start, end } = parseMany(source).flatMap(one => one.comments)[0]?.span ?? { start: 0, end: 0 }
   const tokens = tokensOf(source)
@@ -88,13 +88,13 @@ function neighbours(source: string): Neighbours {
   }
 }
 
-test('a comment in a line stays before its token, one at the end of a line on the line of its token', {
+test('a comment inside a line stays before its token, and one at the end of a line stays on the line of its token', {
   timeout: 60_000,
 }, () => {
   let seen = 0
   fc.assert(
     fc.property(anyStatement, place, fc.boolean(), (statement, at, isInline) => {
-      // One line, so that most comments move to other lines.
+      // On one line, so that formatting moves most comments to other lines.
       const text = formatStatement(statement)
       fc.pre(!text.includes('`') && !text.includes("'") && !text.includes('{'))
       const source = sprinkled(text.replaceAll(/\s+/g, ' '), [{ at, text: isInline ? '/* c */ ' : ' -- c\n' }])
@@ -179,13 +179,13 @@ where id in (
       'get a\nwhere b = \'--x\' /* c */ and `/*` = {"d": "\\"--"} -- e',
     ],
     ['two at the end of one line', 'get a where b + -- one\n c -- two\n', 'get a\nwhere b + c -- one\n-- two'],
-  ])('comments stay beside what they stood beside: %s', (_, source, expected) => {
+  ])('comments stay next to the same tokens: %s', (_, source, expected) => {
     expect(format(source)).toBe(expected)
     expect(format(expected)).toBe(expected)
   })
 })
 
-test('thousands of comments take no longer than thousands of words', () => {
+test('a text with thousands of comments is formatted in less than two seconds', () => {
   const many = `get t fields ${Array.from({ length: 3_000 }, (_, index) => `c${index} -- ${index}\n`).join(', ')}`
   const started = performance.now()
   const formatted = format(many)

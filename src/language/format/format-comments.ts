@@ -1,7 +1,8 @@
 /**
- * Puts comments back into canonical text. Both texts have nearly the same words and signs in the same order, so they are laid side by side and
- * each comment goes to the token it stood beside: on lines of its own above it, at the end of its line, or in front of it. A line is broken
- * where a comment ends it. What is put where depends on the tokens alone, so formatting again changes nothing.
+ * Puts comments back into canonical text. The tokens of the source and of the canonical text, which are
+ * nearly the same, are aligned. Each comment is placed next to the token it was next to: on a separate line
+ * above it, at the end of its line, or before it. Lines break where a comment ends them. The placement
+ * depends only on the tokens, so formatting is idempotent.
  */
 
 import { scanJson } from '../../json/text/scan.ts'
@@ -10,11 +11,15 @@ import type { Span } from '../tree/ast.ts'
 import { NESTING_MAX } from '../tree/nesting.ts'
 import { type Doc, type Gap, type Rendered, render } from './document.ts'
 
+/** A token with its key for alignment. */
 export interface Token extends Span {
   readonly key: string
 }
 
-/** `above`: on a line of its own. `behind`: at the end of a line. `before`: in a line, before a token. `last`: below everything. */
+/**
+ * `above`: on a separate line. `behind`: at the end of a line. `before`: inside a line, before a token.
+ * `last`: after everything else.
+ */
 interface Placed {
   readonly text: string
   readonly place: 'above' | 'behind' | 'before' | 'last'
@@ -22,9 +27,9 @@ interface Placed {
   readonly position: number
 }
 
-/** The document in lines of `width`, with the comments of the text it was made from. */
+/** Renders a document in lines of `width` with the comments of its source text. */
 export function renderWithComments(doc: Doc, width: number, text: string, comments: readonly Comment[]): string {
-  // In as many lines as possible: where a line can end is where a comment can.
+  // With all possible breaks: a comment can be wherever a line can end.
   const placed = placeComments(text, comments, render(doc, -1))
   const forced = placed.filter(({ place }) => place === 'above' || place === 'behind').map(({ position }) => position)
   const sorted = forced.sort((a, b) => a - b)
@@ -59,7 +64,7 @@ function placeComments(source: string, comments: readonly Comment[], target: Ren
   })
 }
 
-/** How many line breaks there are before each offset; those inside comments do not count. */
+/** The number of line breaks before each offset, except those inside comments. */
 function breaksOutside(text: string, comments: readonly Comment[]): Int32Array {
   const counts = new Int32Array(text.length + 1)
   let next = 0
@@ -71,33 +76,37 @@ function breaksOutside(text: string, comments: readonly Comment[]): Int32Array {
   return counts
 }
 
-// ---- tokens ------------------------------------------------------------------------------------------------
+// ---- tokens -----------------------------------------------------------------------------------------------
 
-/** The words, signs and literals of a text that has been parsed before. */
+/** The tokens of a text that is known to be valid. */
 export function tokensOf(text: string): readonly Token[] {
   const lexer = createLexer(text)
-  // The text has been read before; canonical text may be longer than what a person may send.
+  // Disables the limit: the text has been parsed before, and canonical text may have more tokens than a query
+  // may.
   lexer.count = Number.NEGATIVE_INFINITY
   const tokens: Token[] = []
   for (advance(lexer); lexer.token !== '#end'; advance(lexer)) {
     const end = jsonEnd(lexer)
     if (end !== null) lexer.end = end
     const { start } = lexer
-    // Nothing may come between the colon and the name of a parameter.
+    // No comment may be put between the colon and the name of a parameter.
     if (lexer.token === ':' && /[\p{L}\p{M}\p{N}_]/u.test(text.charAt(lexer.end))) advance(lexer)
     tokens.push({ key: end === null ? keyOf(lexer) : text.slice(start, end), start, end: lexer.end })
   }
   return tokens
 }
 
-/** JSON is a single token; its texts are written otherwise than those of the language. */
+/**
+ * The end of JSON, which is treated as one token because its strings have different rules than texts; null if
+ * the token starts no JSON.
+ */
 function jsonEnd({ token, text, start }: Lexer): number | null {
   if (token !== '{' && token !== '[') return null
   const { end, hasObject } = scanJson(text, start, NESTING_MAX)
   return hasObject ? end : null
 }
 
-/** What a token and its canonical form have in common. */
+/** A key that is equal for a token and its canonical form. */
 function keyOf({ token, isWord, text, start, end, value }: Lexer): string {
   if (isWord) return text.slice(start, end).toLowerCase()
   if (token === '#quoted') return value.toLowerCase()
@@ -105,10 +114,13 @@ function keyOf({ token, isWord, text, start, end, value }: Lexer): string {
   return token.startsWith('#') ? text.slice(start, end) : token
 }
 
-/** How far ahead the two texts are searched for a common token: canonical text adds and leaves out a few at a time. */
+/**
+ * Maximum distance at which equal tokens are searched for. Canonical text adds and omits only a few
+ * consecutive tokens.
+ */
 const AHEAD_MAX = 24
 
-/** For each token of `from` its equal in `to`, or -1. */
+/** For each token of `from`, the index of the equal token in `to`, or -1. */
 function align(from: readonly Token[], to: readonly Token[]): readonly number[] {
   const twins: number[] = new Array<number>(from.length).fill(-1)
   const isEqual = (i: number, j: number): boolean => from[i]?.key === to[j]?.key && i < from.length
@@ -125,7 +137,9 @@ function align(from: readonly Token[], to: readonly Token[]): readonly number[] 
   return twins
 }
 
-/** The nearest pair of equal tokens ahead, as steps in both texts; nowhere near: none at all. */
+/**
+ * The distances to the nearest pair of equal tokens in both texts; zero if there is none within `AHEAD_MAX`.
+ */
 function nextEqual(i: number, j: number, isEqual: (i: number, j: number) => boolean): readonly [number, number] {
   for (let steps = 1; steps <= AHEAD_MAX; steps += 1) {
     for (let down = 0; down <= steps; down += 1) {
@@ -135,7 +149,7 @@ function nextEqual(i: number, j: number, isEqual: (i: number, j: number) => bool
   return [0, 0]
 }
 
-/** The twin of the nearest token in that direction that has one; -1 where none has. */
+/** The counterpart of the nearest token in that direction that has one; -1 if there is none. */
 function nearest(twins: readonly number[], index: number, step: 1 | -1): number {
   for (let at = index; at >= 0 && at < twins.length; at += step) {
     const twin = twins[at] ?? -1
@@ -144,9 +158,9 @@ function nearest(twins: readonly number[], index: number, step: 1 | -1): number 
   return -1
 }
 
-// ---- places ------------------------------------------------------------------------------------------------
+// ---- positions --------------------------------------------------------------------------------------------
 
-/** Positions of a token and of its line, which no layout changes. */
+/** Positions of a token and of its line, independent of the layout. */
 interface Place {
   readonly start: number
   readonly lineStart: number
@@ -165,7 +179,8 @@ function placesOf(tokens: readonly Token[], gaps: readonly Gap[]): readonly Plac
 
 function insertComments(placed: readonly Placed[], { text, gaps }: Rendered): string {
   const breaks = gaps.filter(({ isBreak }) => isBreak)
-  // There are two where statements stand apart: a comment behind goes before the first, one above after the last.
+  // Between statements there are two breaks: a comment at the end of a line goes before the first one, a
+  // comment above a statement after the last one.
   const lasts = new Map(breaks.map(gap => [gap.position, gap]))
   const firsts = new Map(breaks.toReversed().map(gap => [gap.position, gap]))
   const inserts: { readonly at: number; readonly rank: number; readonly text: string }[] = []
@@ -177,10 +192,10 @@ function insertComments(placed: readonly Placed[], { text, gaps }: Rendered): st
     const last = lasts.get(position)
     if (place === 'behind' && !closed.has(position)) {
       inserts.push({ at: firsts.get(position)?.at ?? text.length, rank: 0, text: ` ${comment}` })
-      // After a line comment the line is over: whatever comes goes below.
+      // A line comment ends the line, so later comments go below it.
       if (comment.startsWith('--')) closed.add(position)
     } else if (place === 'before') {
-      // The twins of comments in order are in order too.
+      // Counterparts are in the same order as the comments.
       for (; (gaps[passed]?.position ?? Number.POSITIVE_INFINITY) <= position; passed += 1) {
         spaces += gaps[passed]?.length ?? 0
       }

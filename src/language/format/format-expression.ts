@@ -1,4 +1,4 @@
-/** Expressions in canonical form, with the fewest parentheses that the precedence of the language allows. */
+/** Formats expressions, with the fewest parentheses that the precedence of the language allows. */
 
 import { BINDING } from '../syntax/binding.ts'
 import type { Cast, Expression, In } from '../tree/ast.ts'
@@ -10,7 +10,7 @@ import { formatLiteral, formatParameter, formatType, isJsonLiteral, isNegative, 
 import { formatDotted, formatText } from './format-name.ts'
 import type { Formatter } from './formatter.ts'
 
-/** The expression, in parentheses if it binds weaker than `floor`. */
+/** Formats an expression, in parentheses if its precedence is lower than `floor`. */
 export function formatExpression(expression: Expression, floor: number, formatter: Formatter): Doc {
   const doc = bare(expression, formatter)
   return bindingOf(expression) < floor ? enclosed('(', doc, ')') : doc
@@ -57,7 +57,7 @@ function bindingOf(expression: Expression): number {
 
 function bare(expression: Expression, formatter: Formatter): Doc {
   const at = (part: Expression, floor: number): Doc => formatter.expression(part, floor)
-  /** An operand of a comparison: these do not associate. */
+  /** An operand of a comparison. Comparisons are not associative. */
   const operand = (part: Expression): Doc => at(part, BINDING.concatenate)
   switch (expression.kind) {
     case 'and':
@@ -65,7 +65,7 @@ function bare(expression: Expression, formatter: Formatter): Doc {
       const floor = BINDING[expression.kind] + 1
       return group(
         join(
-          // An `and` inside an `or` needs no parentheses; the indent shows what belongs together.
+          // An `and` inside an `or` needs no parentheses; the indentation shows the grouping.
           some(expression.operands, `the operands of "${expression.kind}"`).map(part =>
             group(part.kind === 'and' ? indent(at(part, floor)) : at(part, floor)),
           ),
@@ -107,14 +107,14 @@ function bare(expression: Expression, formatter: Formatter): Doc {
       return concat(at(expression.left, floor), ` ${expression.operator} `, at(expression.right, floor + 1))
     }
     case 'negate': {
-      // Two minus signs in a row would open a comment,
-      // and a minus before a number is part of it.
+      // Two consecutive minus signs would start a comment, and a minus sign before a number is part of the
+      // number.
       const inner = expression.operand
       if (inner.kind === 'literal' && isNumber(inner)) return concat('-', enclosed('(', formatLiteral(inner), ')'))
       return concat('-', at(inner, inner.kind === 'negate' ? BINDING.primary : BINDING.negate))
     }
     case 'json step': {
-      // To the right of an operator a number may have its sign.
+      // To the right of an operator, a number can have a sign.
       const isSigned = expression.step.kind === 'literal' && isNegative(expression.step)
       const step = at(expression.step, isSigned ? BINDING.any : BINDING.cast)
       return concat(at(expression.operand, BINDING.step), ` ${expression.operator} `, step)
@@ -153,7 +153,10 @@ function bare(expression: Expression, formatter: Formatter): Doc {
   }
 }
 
-/** Where everything in brackets is JSON and an object is among it, the whole is JSON; parentheses around the objects tell the array. */
+/**
+ * The items of an array. If all of them were JSON and one an object, the array would be read as JSON;
+ * parentheses around the objects prevent that.
+ */
 function formatItems(items: readonly Expression[], formatter: Formatter): readonly Doc[] {
   const isLikeJson = items.every(({ kind }) => kind === 'literal' || kind === 'array')
   return items.map(item => {

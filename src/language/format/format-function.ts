@@ -1,4 +1,4 @@
-/** Function calls and windows in canonical form. */
+/** Formats function calls and windows. */
 
 import { BINDING } from '../syntax/binding.ts'
 import type { Frame, FrameBound, FunctionCall, Order, WindowBody } from '../tree/ast.ts'
@@ -26,7 +26,7 @@ function formatRoutine(schema: string | null, name: string): string {
   return schema === null ? formatFunctionName(name) : formatDotted([schema, name])
 }
 
-/** The calls that have a syntax of their own; null: this one has none. */
+/** Formats a call with special syntax; null if the function has none. */
 function formatSyntax(call: FunctionCall, formatter: Formatter): Doc | null {
   const [field, source] = call.arguments
   const isPlain =

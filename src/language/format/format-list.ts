@@ -1,17 +1,21 @@
-/** Lists, which the language mostly has not empty. */
+/** Lists, most of which cannot be empty in the language. */
 
 import type { Expression } from '../tree/ast.ts'
 import { LanguageError } from '../tree/error.ts'
 import { type Doc, list } from './document.ts'
 import type { Formatter } from './formatter.ts'
 
-/** The list, which a text cannot have empty. */
+/**
+ * Returns the list unchanged.
+ *
+ * @throws LanguageError if it is empty and therefore has no text form.
+ */
 export function some<T>(items: readonly T[], what: string): readonly T[] {
-  if (items.length === 0) throw new LanguageError(`${what}: there is none, and no text form for that`)
+  if (items.length === 0) throw new LanguageError(`${what}: an empty list has no text form`)
   return items
 }
 
-/** `a, b`: expressions in one line, or one per line. */
+/** `a, b`: expressions on one line, or one per line. */
 export function formatList(expressions: readonly Expression[], formatter: Formatter): Doc {
   return list(expressions.map(item => formatter.expression(item)))
 }

@@ -1,4 +1,4 @@
-/** Literals, parameters and types in canonical form. */
+/** Formats literals, parameters and types. */
 
 import { scanJson } from '../../json/text/scan.ts'
 import { isKnownType } from '../syntax/parse-type.ts'
@@ -17,6 +17,7 @@ const FORMS: Readonly<Record<Literal['type'], RegExp | null>> = {
   null: null,
 }
 
+/** Formats a literal. */
 export function formatLiteral({ type, value, span }: Literal): string {
   if (FORMS[type]?.test(value) === false) {
     throw new LanguageError(`the ${type} ${JSON.stringify(value)} has no text form`, span)
@@ -33,25 +34,31 @@ export function formatLiteral({ type, value, span }: Literal): string {
   }
 }
 
-/** Whether the text is read as JSON where it stands: an object, or a list with one in it. Other JSON is a text with a cast. */
+/**
+ * Whether the text of a JSON literal is parsed as JSON: it is an object, or a list that contains one. Other
+ * JSON is formatted as a text with a cast.
+ */
 export function isJsonLiteral(value: string): boolean {
   if (!/^[[{]/.test(value)) return false
   const { end, hasObject } = scanJson(value, 0, NESTING_MAX)
   return end === value.length && hasObject
 }
 
+/** Whether the literal is a number. */
 export function isNumber({ type }: Literal): boolean {
   return type === 'integer' || type === 'decimal'
 }
 
+/** Whether the literal is a number with a minus sign. */
 export function isNegative(literal: Literal): boolean {
   return isNumber(literal) && literal.value.startsWith('-')
 }
 
-/** A parameter's name is one word, keyword or not. In the conditions of a policy it is a path, too. */
+/** A parameter's name is one word, possibly a keyword. In the condition of a policy it can be a path. */
 const PARAMETER = /^(?![0-9])[\p{L}\p{M}\p{N}_]+$/u
 const POLICY_PARAMETER = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$/
 
+/** Formats a parameter: `$1`, `:name`, or the placeholder of a pattern. */
 export function formatParameter(parameter: Parameter): string {
   if (parameter.kind === 'position') return `$${parameter.n}`
   if (parameter.name === PLACEHOLDER) return PLACEHOLDER
@@ -60,10 +67,13 @@ export function formatParameter(parameter: Parameter): string {
   throw new LanguageError(`the parameter name ${JSON.stringify(parameter.name)} has no text form`, parameter.span)
 }
 
-/** Names of the language that stand for another type. */
+/** Names of types that the language translates to PostgreSQL's. */
 const SYNONYM = /^(string|str|i32|i64|f64)$/
 
-/** `int4`, `numeric(10, 2)[]`, `sales.status`; a type without a schema that the language does not know is written in back-ticks. */
+/**
+ * `int4`, `numeric(10, 2)[]`, `sales.status`; a type without a schema that is not a known type is quoted in
+ * backticks.
+ */
 export function formatType({ schema, name, modifiers, dimensions }: TypeName): string {
   const isKnown = isKnownType(name) && !SYNONYM.test(name)
   const bare = schema === null ? (isKnown ? name : quoteName(name)) : formatDotted([schema, name])

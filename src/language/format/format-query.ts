@@ -1,4 +1,4 @@
-/** Reads in canonical form: sources, joins and nests, and a clause per line. */
+/** Formats reads: sources, joins and nests, with one clause per line. */
 
 import type {
   Compound,
@@ -25,7 +25,7 @@ import type { Formatter } from './formatter.ts'
 
 const VERBS = { rows: 'get ', count: 'count ', export: 'export ' } as const
 
-/** A clause per line. */
+/** Formats a read with one clause per line. */
 export function formatGet(get: Get, formatter: Formatter): Doc {
   const { lock } = get
   return lines([
@@ -55,7 +55,7 @@ function formatCompound({ operator, all, query }: Compound, formatter: Formatter
   ])
 }
 
-/** Whether what follows the last get of a compound, and belongs to the whole, would be read as its own. */
+/** Whether clauses of the compound after its last get would be parsed as clauses of that get. */
 function endsOpen(get: Get): boolean {
   return (
     get.with !== null ||
@@ -100,7 +100,7 @@ function formatCount(count: Count): string {
   return formatLiteral(count)
 }
 
-/** `where a = 1`, its further operands indented below; `''` where there is no condition. */
+/** `where a = 1`, with further operands indented below; `''` if there is no condition. */
 export function formatCondition(word: string, condition: Expression | null, formatter: Formatter): Doc {
   if (condition === null) return ''
   const doc = formatter.expression(condition)
@@ -111,7 +111,7 @@ function formatListed(word: string, expressions: readonly Expression[], formatte
   return expressions.length === 0 ? '' : group(word, indent(line, formatList(expressions, formatter)))
 }
 
-/** `fields id, name as n`; `''` where there are no fields. */
+/** `fields id, name as n`; `''` if there are no fields. */
 export function formatFields(word: 'fields' | 'returning', fields: readonly Field[], formatter: Formatter): Doc {
   return fields.length === 0 ? '' : group(word, indent(line, list(fields.map(field => formatField(field, formatter)))))
 }
@@ -123,7 +123,7 @@ export function formatField(field: Field, formatter: Formatter): Doc {
   return field.alias === null ? expression : concat(expression, ` as ${formatAnyName(field.alias)}`)
 }
 
-/** `with a as (…)`, `with recursive a as (…), b as (…)`; `''` where there is none. */
+/** `with a as (…)`, `with recursive a as (…), b as (…)`; `''` if there is no clause. */
 export function formatWith(clause: With | null, formatter: Formatter): Doc {
   if (clause === null) return ''
   const tables = some(clause.tables, 'the tables of with').map(({ name, columns, statement }) => [
@@ -141,8 +141,9 @@ export function formatNames(names: readonly Name[]): Doc {
   return enclosed('(', list(some(names, 'names').map(name => formatName(name.text))), ')')
 }
 
-// ---- sources -----------------------------------------------------------------------------------------------
+// ---- sources ----------------------------------------------------------------------------------------------
 
+/** `users`, `sales.orders`. */
 export function formatTable({ schema, name }: TableName): string {
   return formatDotted(schema === null ? [name] : [schema, name])
 }
@@ -152,6 +153,7 @@ export function formatTarget(table: TableName, alias: string | null): string {
   return `${formatTable(table)}${alias === null ? '' : ` as ${formatAnyName(alias)}`}`
 }
 
+/** Formats a source with its alias and condition. */
 export function formatSource(source: Source, formatter: Formatter): Doc {
   switch (source.kind) {
     case 'table source': {
@@ -168,7 +170,7 @@ export function formatSource(source: Source, formatter: Formatter): Doc {
   }
 }
 
-/** An indented line per join, each beginning with its break. */
+/** One indented line per join, each starting with its line break. */
 export function formatJoins(joins: readonly Join[], formatter: Formatter): Doc {
   if (joins.length === 0) return ''
   return indent(

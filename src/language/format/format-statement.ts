@@ -1,4 +1,4 @@
-/** Statements in canonical form. */
+/** Formats statements. */
 
 import { BINDING } from '../syntax/binding.ts'
 import type {
@@ -37,17 +37,22 @@ import {
 } from './format-query.ts'
 import type { Formatter } from './formatter.ts'
 
-/** The statement as a document: a clause per line. */
+/**
+ * The document of a statement, with one clause per line.
+ *
+ * @throws LanguageError if a part of the tree has no text form.
+ */
 export function documentOf(statement: Statement): Doc {
   return FORMATTER.statement(statement)
 }
 
+/** The functions that format the parts of a tree. */
 export const FORMATTER: Formatter = {
   expression(expression, floor = BINDING.any) {
     return formatExpression(expression, floor, this)
   },
   query(get) {
-    if (get.purpose !== 'rows') throw new LanguageError(`${get.purpose} cannot stand in parentheses`, get.span)
+    if (get.purpose !== 'rows') throw new LanguageError(`${get.purpose} is not possible in parentheses`, get.span)
     return formatGet(get, this)
   },
   statement(statement) {
@@ -80,7 +85,7 @@ export const FORMATTER: Formatter = {
   },
 }
 
-// ---- writes ------------------------------------------------------------------------------------------------
+// ---- writes -----------------------------------------------------------------------------------------------
 
 function formatAdd(add: Add, formatter: Formatter): Doc {
   if (add.returning?.length === 0) throw new LanguageError('an add that returns nothing has no text form', add.span)
@@ -111,7 +116,7 @@ function formatRows({ rows }: Add, formatter: Formatter): Doc {
 function formatValues({ rows }: AddValues, formatter: Formatter): Doc {
   for (const row of some(rows, 'the rows of an add')) some(row, 'the values of a row')
   const [only] = rows
-  // A row of one row in parentheses would be read as its values.
+  // A single row that consists of a row in parentheses would be parsed as its values.
   if (only !== undefined && rows.length === 1 && only.every(({ kind }) => kind !== 'row')) {
     return group('values', indent(line, formatList(only, formatter)))
   }
@@ -196,7 +201,7 @@ function formatAction(action: MergeAction, formatter: Formatter): Doc {
   }
 }
 
-// ---- definitions -------------------------------------------------------------------------------------------
+// ---- definitions ------------------------------------------------------------------------------------------
 
 function formatMake(make: Make, formatter: Formatter): Doc {
   const columns = some(make.columns, 'the columns of make').map(column => formatColumn(column, formatter))

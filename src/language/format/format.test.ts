@@ -1,4 +1,7 @@
-/** docs/reference/language.md#canonical-form: the text of a tree is read back as that tree, and formatting again changes nothing. */
+/**
+ * docs/reference/language.md#canonical-form: the text of a tree is parsed back to that tree, and formatting
+ * is idempotent.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -35,7 +38,7 @@ import { format, formatStatement } from './format.ts'
 
 const t = { schema: null, name: 't' }
 
-/** A tree without the places it came from. */
+/** A tree without its spans. */
 function plain(tree: unknown): unknown {
   return JSON.parse(JSON.stringify(tree, (name, value: unknown) => (name === 'span' ? undefined : value)))
 }
@@ -57,28 +60,24 @@ function assertRoundTrip(statement: Statement): void {
 }
 
 describe('a tree and its text', () => {
-  test('whatever the tree, its text is read back as the same tree, and is formatted already', {
+  test('the text of any tree is parsed back to the same tree and is already in canonical form', {
     timeout: 60_000,
   }, () => {
     fc.assert(fc.property(anyStatement, assertRoundTrip), { numRuns: 800 })
   })
 
-  test.each(STATEMENTS)(
-    'whatever the tree of %s, its text is read back as the same tree',
-    { timeout: 60_000 },
-    name => {
-      fc.assert(fc.property(writtenStatements[name], assertRoundTrip), { numRuns: 50 })
-    },
-  )
+  test.each(STATEMENTS)('the text of any tree of %s is parsed back to the same tree', { timeout: 60_000 }, name => {
+    fc.assert(fc.property(writtenStatements[name], assertRoundTrip), { numRuns: 50 })
+  })
 
-  test('whatever the expression', { timeout: 60_000 }, () => {
+  test('any expression is parsed back to the same tree', { timeout: 60_000 }, () => {
     fc.assert(
       fc.property(anyExpression, expression => assertRoundTrip(read(expression))),
       { numRuns: 1_000 },
     )
   })
 
-  test('whatever the name and wherever it stands', () => {
+  test('any name is parsed back unchanged in every position', () => {
     fc.assert(
       fc.property(word, name => {
         const names = get({ table: { schema: name, name }, alias: name, fields: [field(column(name, name), name)] })
@@ -94,7 +93,7 @@ describe('a tree and its text', () => {
     )
   })
 
-  test('whatever the text', () => {
+  test('any text literal is parsed back unchanged', () => {
     fc.assert(
       fc.property(content, value => assertRoundTrip(read(text(value)))),
       { numRuns: 1_000 },
@@ -103,7 +102,7 @@ describe('a tree and its text', () => {
 })
 
 describe('canonical form', () => {
-  test('the example of the reference', () => {
+  test('the example of the reference is formatted as shown', () => {
     const canonical = `get users
   left join posts on users.id = posts.user_id
 fields users.id, posts.title
@@ -158,13 +157,13 @@ limit 10`
       'get a fields left(b, 1), `exists`(c), count(*) as count, d.order, `Order Details`.id',
       'get a\nfields left(b, 1), `exists`(c), count(*) as count, d.order, `Order Details`.id',
     ],
-  ])('%s', (loose, canonical) => {
+  ])('canonical form: %s', (loose, canonical) => {
     expect(format(loose)).toBe(canonical)
     expect(format(canonical)).toBe(canonical)
     expect(plain(parse(canonical))).toEqual(plain(parse(loose)))
   })
 
-  test('a list on one line up to 80 columns, an item per line beyond', () => {
+  test('a list is on one line up to 80 columns, and has one item per line beyond', () => {
     const names = (last: string): string => `get t\nfields ${'a'.repeat(30)}, ${'b'.repeat(30)}, ${last}`
     expect(format(names('c'.repeat(9)))).toBe(names('c'.repeat(9)))
     expect(format(names('c'.repeat(10)))).toBe(`get t
@@ -174,7 +173,7 @@ fields
   ${'c'.repeat(10)}`)
   })
 
-  test('what is long is indented below what it belongs to', () => {
+  test('a long operand is indented below the expression that contains it', () => {
     const loose =
       'get users nest many posts p on p.user_id = users.id and p.active { fields id, title where length(title) > 10 order by id limit 3 } where exists (get orders where orders.user_id = users.id and orders.total > 1000) and (name ~ "aaaaaaaaaaaaaaaaaaaaaaaaa" or email ~ "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb")'
     expect(format(loose)).toBe(`get users
@@ -194,13 +193,13 @@ where exists (
   )`)
   })
 
-  test('several statements stand apart; nothing stays nothing', () => {
+  test('several statements are separated by an empty line, and an empty text stays empty', () => {
     expect(format('get a;get b where c;;commit;')).toBe('get a;\n\nget b\nwhere c;\n\ncommit')
     expect(format(' ')).toBe('')
     expect(format(' -- only a comment\n')).toBe('-- only a comment')
   })
 
-  test('a text that is no query is refused', () => {
+  test('an invalid text is rejected', () => {
     expect(() => format('get')).toThrow(LanguageError)
   })
 })
@@ -237,13 +236,13 @@ describe('parentheses', () => {
     ['[({"a": 1}), [({})], 2]'],
     ['[{"a": 1}, 2]'],
     ['[a, {"a": 1}]'],
-  ])('parentheses stand where they are needed: %s', source => {
+  ])('parentheses are kept only where they are needed: %s', source => {
     expect(written(parseCondition(source))).toBe(source)
   })
 })
 
 describe('literals', () => {
-  test('texts are written so that they are read back, with the fewest doubled quotes at their beginning', () => {
+  test('a text is quoted so that it is parsed back, without doubled quotes at its start', () => {
     const cases: readonly (readonly [string, string])[] = [
       ['', "''"],
       ["it's", "'it''s'"],
@@ -264,19 +263,19 @@ describe('literals', () => {
     }
   })
 
-  test('JSON that is not read as JSON where it stands is a text with a cast', () => {
+  test('JSON that would not be parsed as JSON is formatted as a text with a cast', () => {
     const json = (value: string): Literal => literal('json', value)
     expect(written(json('{"a": [1]}'))).toBe('{"a": [1]}')
     expect(written(json('[1, {}]'))).toBe('[1, {}]')
     expect(written(json('[1, 2]'))).toBe("'[1, 2]'::jsonb")
     expect(written(json('"x"'))).toBe(`'"x"'::jsonb`)
     expect(written(jsonStep('->', json('[1]'), integer('0')))).toBe("'[1]'::jsonb -> 0")
-    // An array of PostgreSQL that holds JSON is not a JSON array.
+    // A PostgreSQL array that contains JSON is not a JSON array.
     expect(written(array([json('{}')]))).toBe('[({})]')
     assertRoundTrip(read(array([json('{}'), array([json('[{}]'), text("'x")])])))
   })
 
-  test('parameters are written by number, name or claim', () => {
+  test('parameters are formatted by number, name or claim', () => {
     expect(written(named('order'))).toBe(':order')
     expect(written(position(7))).toBe('$7')
     expect(written(named('claims.org'))).toBe('$claims.org')
@@ -285,7 +284,7 @@ describe('literals', () => {
   })
 })
 
-test('what has no text form is refused', () => {
+test('a tree without a text form is rejected', () => {
   const source = (one: object): Get => ({ ...get({ table: t }), source: one as Get['source'] })
   const refused: readonly Statement[] = [
     read(compare('matches', column('a'), column('b'))),
@@ -316,7 +315,7 @@ test('what has no text form is refused', () => {
     expect(() => formatStatement(statement), JSON.stringify(statement)).toThrow(LanguageError)
 })
 
-test('a tree that is too deep is refused, a long one is not', () => {
+test('a tree that is too deep is rejected; a long one is not', () => {
   let deep: Expression = column('a')
   for (let level = 0; level < 200; level += 1) deep = not(negate(deep))
   expect(() => formatStatement(read(deep))).toThrow('nested more than')

@@ -1,4 +1,4 @@
-/** The canonical text of a tree (docs/reference/language.md#canonical-form). */
+/** Formats trees and texts canonically (docs/reference/language.md#canonical-form). */
 
 import { parseMany } from '../syntax/parse.ts'
 import type { Statement } from '../tree/ast.ts'
@@ -9,19 +9,24 @@ import { documentOf } from './format-statement.ts'
 
 const WIDTH = 80
 
-/** The text of a tree. What has no text form is a `LanguageError`. */
+/**
+ * The canonical text of a tree.
+ *
+ * @throws LanguageError if a part of the tree has no text form.
+ */
 export function formatStatement(statement: Statement): string {
   assertNesting(statement)
   return renderText(documentOf(statement), WIDTH)
 }
 
 /**
- * The text in canonical form, its comments beside what they stood beside. Several statements are parted by `;` and an empty line. A text that is no
- * query is a `QuerySyntaxError`.
+ * The canonical form of a text, with its comments. Several statements are separated by `;` and an empty line.
+ *
+ * @throws QuerySyntaxError for an invalid text.
  */
 export function format(text: string): string {
   const parsed = parseMany(text)
-  // Nothing, or only comments.
+  // An empty text, or only comments.
   if (parsed.length === 0) return text.trim()
   const doc = join(
     parsed.map(({ statement }) => documentOf(statement)),

@@ -1,13 +1,14 @@
-/** What travels through a run of the formatter: the parts that contain each other. */
+/** The functions of the formatter that call each other recursively. */
 
 import type { Expression, Get, Statement } from '../tree/ast.ts'
 import type { Doc } from './document.ts'
 
+/** The functions that format the parts of a tree. */
 export interface Formatter {
-  /** In parentheses if it binds weaker than `floor`, a level of `BINDING`. */
+  /** Formats an expression, in parentheses if its precedence is lower than `floor`, a level of `BINDING`. */
   expression(expression: Expression, floor?: number): Doc
-  /** A read as it stands in parentheses: on one line if it fits. */
+  /** Formats a read in parentheses, on one line if it fits. */
   query(get: Get): Doc
-  /** The statement, a clause per line; whoever embeds it makes a group of it. */
+  /** Formats a statement with one clause per line; the caller wraps it in a group. */
   statement(statement: Statement): Doc
 }

@@ -1,6 +1,7 @@
 /**
- * What can be said about a text, as plain data: the objects of the tools `svc_parse_query`, `svc_transpile_query`, `svc_explain_query` and
- * `svc_format_query` (docs/guides/agents.md#tools), which `svc parse --json`, `transpile`, `explain` and `format` print too.
+ * What can be said about a text, as plain data: the objects of the tools `svc_parse_query`,
+ * `svc_transpile_query`, `svc_explain_query` and `svc_format_query` (docs/guides/agents.md#tools), which `svc
+ * parse --json`, `transpile`, `explain` and `format` print too.
  */
 
 import { format, formatStatement } from '../format/format.ts'
@@ -54,7 +55,10 @@ export function answerFormat(text: string): FormatAnswer {
   return { ok: true, formatted: format(text) }
 }
 
-/** Places are half of a tree's JSON, and say nothing to who has only asked what a text means. No deeper than the parser lets a tree be. */
+/**
+ * Places are half of a tree's JSON, and say nothing to who has only asked what a text means. No deeper than
+ * the parser lets a tree be.
+ */
 function withoutPlaces(node: object): object {
   if (Array.isArray(node)) return node.map(bare)
   const copy: Record<string, unknown> = {}

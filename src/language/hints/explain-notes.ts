@@ -1,4 +1,7 @@
-/** The notes of an explanation: what a statement does beyond what its parts say, and what a reader may overlook. Each is a sentence. */
+/**
+ * The notes of an explanation: what a statement does beyond what its parts say, and what a reader may
+ * overlook. Each is a sentence.
+ */
 
 import { renderFlat } from '../format/document.ts'
 import { formatAnyName } from '../format/format-name.ts'
@@ -42,7 +45,7 @@ import {
   targetText,
 } from './explain-text.ts'
 
-// ---- reads -------------------------------------------------------------------------------------------------
+// ---- reads ------------------------------------------------------------------------------------------------
 
 export function notesOfRead(get: Get): readonly string[] {
   return [
@@ -203,7 +206,7 @@ function noteOfLock({ strength, wait }: Lock): string {
   return `Locks the rows for ${strength} until the transaction ends, and ${others}.`
 }
 
-// ---- writes ------------------------------------------------------------------------------------------------
+// ---- writes -----------------------------------------------------------------------------------------------
 
 export function notesOfAdd(add: Add): readonly string[] {
   return [
@@ -275,7 +278,7 @@ export function notesOfMerge(merge: Merge): readonly string[] {
   ]
 }
 
-// ---- definitions and the rest ------------------------------------------------------------------------------
+// ---- definitions and the rest -----------------------------------------------------------------------------
 
 export function notesOfMake({ columns, constraints }: Make): readonly string[] {
   const required = columns.filter(column => !column.nullable && !column.primaryKey)

@@ -1,4 +1,7 @@
-/** Parts of a tree as they stand in canonical text, each in one line: what an explanation is made of. What has no text form is a `LanguageError`. */
+/**
+ * Parts of a tree as they stand in canonical text, each in one line: what an explanation is made of. What has
+ * no text form is a `LanguageError`.
+ */
 
 import { renderFlat } from '../format/document.ts'
 import { formatAnyName, formatName } from '../format/format-name.ts'

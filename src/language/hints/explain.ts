@@ -1,4 +1,7 @@
-/** What a statement does, as plain data for people and agents: its parts in canonical text, and notes about what is easily overlooked. */
+/**
+ * What a statement does, as plain data for people and agents: its parts in canonical text, and notes about
+ * what is easily overlooked.
+ */
 
 import { renderFlat } from '../format/document.ts'
 import { formatParameter } from '../format/format-literal.ts'
@@ -46,9 +49,15 @@ export type Action =
 
 export interface Explanation {
   readonly action: Action
-  /** The table that is read or written, as a query writes its name; null where there is none, or a query in its place. */
+  /**
+   * The table that is read or written, as a query writes its name; null where there is none, or a query in
+   * its place.
+   */
   readonly table: string | null
-  /** A read's, a count's and a delete's answer (`*`, `count(*) as n`), or the columns that are written (`*`: all, in their order). */
+  /**
+   * A read's, a count's and a delete's answer (`*`, `count(*) as n`), or the columns that are written (`*`:
+   * all, in their order).
+   */
   readonly columns: readonly string[]
   readonly joins: readonly ExplainedJoin[]
   /** What all must be true of a row, `where` and conditions in brackets alike. */
@@ -78,7 +87,10 @@ export interface ExplainedOrder {
   readonly nulls: 'first' | 'last'
 }
 
-/** Breaks the statement down. What has no text form is a `LanguageError`; what has no SQL is explained, with the reason among the notes. */
+/**
+ * Breaks the statement down. What has no text form is a `LanguageError`; what has no SQL is explained, with
+ * the reason among the notes.
+ */
 export function explain(statement: Statement): Explanation {
   assertNesting(statement)
   const explanation = explained(statement)

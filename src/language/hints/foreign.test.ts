@@ -1,4 +1,7 @@
-/** What is known of the habits of SQL beyond the examples of the reference (corpus/invalid/), and what is none of them. */
+/**
+ * What is known of the habits of SQL beyond the examples of the reference (corpus/invalid/), and what is none
+ * of them.
+ */
 import { expect, test } from 'vitest'
 import { parse } from '../syntax/parse.ts'
 import { QuerySyntaxError } from '../syntax/syntax-error.ts'

@@ -1,6 +1,6 @@
 /**
- * Habits of SQL: what is written here instead, where one of them stopped being a query. No part of the parser, which browsers load: whoever shows
- * an error asks.
+ * Habits of SQL: what is written here instead, where one of them stopped being a query. No part of the
+ * parser, which browsers load: whoever shows an error asks.
  */
 
 import { foundText } from '../../text/excerpt.ts'
@@ -10,7 +10,10 @@ const FIELDS = 'the fields come behind the table: get users fields id, name'
 const QUOTED = 'both quotes make a text; a name that needs quotes stands in back-ticks: `Order Details`'
 const COLUMNS = 'columns stand without parentheses: make notes id:int:pk, text:text'
 
-/** What stands around the place, which is the line break; what must be possible there; what to do. The first that fits is meant. */
+/**
+ * What stands around the place, which is the line break; what must be possible there; what to do. The first
+ * that fits is meant.
+ */
 const HABITS: readonly (readonly [around: RegExp, expected: string, hint: string])[] = [
   [/\binto\n\w/i, '', 'leave out "into"'],
   [/\b(get|count|cnt|del(ete)?)\nfrom\b/i, '', 'leave out "from"'],

@@ -1,26 +1,35 @@
-/** A list in brackets where it meets JSON: `[1, 'a']` is an array as long as nothing is known of what stands beside it. */
+/**
+ * Lists in brackets that are compared with JSON. By default, `[1, 'a']` is an array; next to a JSON operand
+ * it becomes JSON.
+ */
 
 import type { Arithmetic, Comparison, Expression, Literal } from '../tree/ast.ts'
 import { unreachable } from '../tree/error.ts'
 
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 
-/** The list as JSON; whatever is no list, or has something in it that is no JSON value, stays what it is. */
+/**
+ * The list as a JSON literal. Other expressions, and lists with items that are not JSON values, are returned
+ * unchanged.
+ */
 export function listAsJson(expression: Expression): Expression {
   if (expression.kind !== 'array') return expression
   const value = jsonText(expression)
   return value === null ? expression : { kind: 'literal', type: 'json', value, span: expression.span }
 }
 
-/** Both sides of these are of one type. `?|` and `?&` look for the texts of an array. */
+/**
+ * Operators with both operands of the same type. `?|` and `?&` are not among them: they take an array of
+ * texts.
+ */
 const ALIKE: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=', '@>', '<@', '||'])
 
-/** Whether a list to one side of the operator is JSON when the other side is. */
+/** Whether the operator requires both operands to have the same type, so that a list beside JSON is JSON. */
 export function isAlike({ operator }: Comparison | Arithmetic): boolean {
   return ALIKE.has(operator)
 }
 
-/** As it stands, with a list on one side as JSON where the other side is JSON by its form. */
+/** The pair with a list on one side converted to JSON if the other side is evidently JSON. */
 export function withJsonList<T extends Comparison | Arithmetic>(pair: T): T {
   const { left, right } = pair
   if (left.kind !== 'array' && right.kind !== 'array') return pair
@@ -29,7 +38,7 @@ export function withJsonList<T extends Comparison | Arithmetic>(pair: T): T {
   return isJsonByForm(left) ? { ...pair, right: listAsJson(right) } : pair
 }
 
-/** Whether the expression is JSON by its form alone; a column may be, too. */
+/** Whether the syntax alone shows that the expression is JSON. A column may be JSON too. */
 function isJsonByForm(expression: Expression): boolean {
   return expression.kind === 'json step'
     ? expression.operator === '->' || expression.operator === '#>'

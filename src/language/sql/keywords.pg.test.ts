@@ -1,4 +1,4 @@
-/** The lists of words agree with the server, and every key word it has can be the name of everything that has a name. */
+/** The keyword lists match the server's, and every keyword of the server can be used as any kind of name. */
 import { beforeAll, expect, test } from 'vitest'
 import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../../test/support/postgres-version.ts'
@@ -39,7 +39,7 @@ const CLASSES = [
   ['C', COLUMN_ONLY],
 ] as const
 
-test('the classes are those of the server', () => {
+test("the keyword classes match the server's", () => {
   const of = (code: string): readonly string[] =>
     words
       .filter(({ catcode }) => catcode === code)
@@ -47,14 +47,14 @@ test('the classes are those of the server', () => {
       .sort()
   expect(words.length).toBeGreaterThan(400)
   if (POSTGRES_MAJOR < 18) {
-    // Newer words are only quoted without need.
+    // Keywords of newer versions are only quoted unnecessarily.
     for (const [code, ours] of CLASSES) expect(of(code).filter(word => !ours.has(word))).toEqual([])
     return
   }
   for (const [code, ours] of CLASSES) expect([...ours].sort()).toEqual(of(code))
 })
 
-test('the aggregates are those of the server', async () => {
+test("the list of aggregates matches the server's", async () => {
   const { rows } = await client.query<{ proname: string }>(
     `select distinct proname from pg_proc join pg_aggregate on aggfnoid = pg_proc.oid
      where pronamespace = 'pg_catalog'::regnamespace and aggkind = 'n'`,
@@ -66,7 +66,7 @@ test('the aggregates are those of the server', async () => {
   expect(isAggregate(call('count', [], { star: true, over: 'w' }))).toBe(false)
 })
 
-test('every field of extract, and every function without parentheses', async () => {
+test('the server accepts every field of extract and every function without parentheses', async () => {
   for (const name of EXTRACT_FIELDS) {
     const tree = get({
       table: { schema: 'pg_catalog', name: 'pg_class' },
@@ -215,7 +215,7 @@ function statementsAbout(word: string): readonly Statement[] {
   return POSTGRES_MAJOR < 15 ? statements : [...statements, merge]
 }
 
-test('every key word can name a table, a column, an alias, a common table and a window', {
+test('every keyword can name a table, a column, an alias, a common table and a window', {
   timeout: 60_000,
 }, async () => {
   const names = [...words.map(({ word }) => word), 'A b', 'tÄst', 'do$llar$s', 'a"b', 'constructor']
@@ -235,7 +235,7 @@ test('every key word can name a table, a column, an alias, a common table and a 
   expect(failures).toEqual([])
 })
 
-test('every key word can name a function and a type', { timeout: 60_000 }, async () => {
+test('every keyword can name a function and a type', { timeout: 60_000 }, async () => {
   const names = words.map(({ word }) => word).filter(word => !SYNTAX_FUNCTIONS.has(word) && word !== 'extract')
   await client.query('create schema f; set search_path to f, pg_catalog')
   await client.query(names.map(word => `create domain f.${inDoubleQuotes(word)} as int`).join(';'))

@@ -1,9 +1,9 @@
 /**
- * PostgreSQL's key words by class (PostgreSQL 18, `pg_get_keywords()`; PostgreSQL manual, appendix C). Words of the fourth class, the
- * unreserved ones, are ordinary names everywhere and need no list.
+ * PostgreSQL's keywords by class (PostgreSQL 18, `pg_get_keywords()`; PostgreSQL manual, appendix C). The
+ * fourth class, the unreserved keywords, are ordinary names everywhere and need no list.
  */
 
-/** Never a bare name. */
+/** Keywords that always need quotes as a name. */
 export const RESERVED: ReadonlySet<string> = words(`
   all analyse analyze and any array as asc asymmetric both case cast check collate column constraint
   create current_catalog current_date current_role current_time current_timestamp current_user default
@@ -13,13 +13,16 @@ export const RESERVED: ReadonlySet<string> = words(`
   to trailing true union unique user using variadic when where window with
 `)
 
-/** Bare only as the name of a function or type. */
+/** Keywords that need quotes except as the name of a function or type. */
 export const TYPE_OR_FUNCTION: ReadonlySet<string> = words(`
   authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull
   join left like natural notnull outer overlaps right similar tablesample verbose
 `)
 
-/** Bare as the name of a table or column, never of a function or type: PostgreSQL has syntax of its own for these. */
+/**
+ * Keywords that need quotes only as the name of a function or type, because PostgreSQL has special syntax for
+ * them.
+ */
 export const COLUMN_ONLY: ReadonlySet<string> = words(`
   between bigint bit boolean char character coalesce dec decimal exists extract float greatest
   grouping inout int integer interval json json_array json_arrayagg json_exists json_object

@@ -1,6 +1,7 @@
 /**
- * src/language/README.md#promises: the fewest parentheses. Whatever the tree, PostgreSQL must read the printed text as that tree: it is compared with the
- * text that has parentheses around every part, as PostgreSQL itself shows both.
+ * src/language/README.md#promises: the fewest parentheses. For any tree, PostgreSQL must parse the printed
+ * text as that tree. The test compares PostgreSQL's deparsed output of the text with that of a fully
+ * parenthesized text.
  */
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
@@ -37,7 +38,10 @@ const client = clientFixture(() => database.adminUrl)
 
 beforeAll(() => client.query('create table t (i int, j int, b boolean, c boolean, s text, d jsonb)'))
 
-/** Expressions of a type, so that PostgreSQL accepts them: whatever may stand in another appears on both of its sides. */
+/**
+ * Well-typed expressions, so that PostgreSQL accepts them. Each kind of operand occurs on both sides of its
+ * operators.
+ */
 const { boolean, number, string, json } = fc.letrec<Record<'boolean' | 'number' | 'string' | 'json', Expression>>(
   tie => {
     const twice = (kind: 'boolean' | 'number' | 'string' | 'json') => fc.tuple(tie(kind), tie(kind))
@@ -134,7 +138,7 @@ const { boolean, number, string, json } = fc.letrec<Record<'boolean' | 'number' 
   },
 )
 
-/** As the printer writes it, and with parentheses around each and every part. */
+/** The expression as printed, and with parentheses around every subexpression. */
 function written(expression: Expression): { readonly fewest: string; readonly every: string } {
   const careful: Printer = {
     ...createPrinter({ parameters: 'keep' }),
@@ -148,7 +152,7 @@ function written(expression: Expression): { readonly fewest: string; readonly ev
   }
 }
 
-test('PostgreSQL reads the text with the fewest parentheses as the tree it was printed from', {
+test('PostgreSQL parses the text with the fewest parentheses as the tree it was printed from', {
   timeout: 120_000,
 }, async () => {
   let longest = ''
@@ -174,7 +178,7 @@ test('PostgreSQL reads the text with the fewest parentheses as the tree it was p
   expect(longest.length).toBeGreaterThan(200)
 })
 
-test('no parentheses that PostgreSQL does not need', () => {
+test('the printer writes no parentheses that PostgreSQL does not need', () => {
   const { fewest, every } = written(
     or(
       and(column('b'), not(isNull(arithmetic('+', column('i'), arithmetic('*', column('j'), negate(integer('1'))))))),

@@ -1,9 +1,10 @@
 /**
- * How tightly PostgreSQL binds (PostgreSQL manual, 4.1.6; `gram.y`). The language's own order differs: there `->` binds tighter than `+`,
- * here it shares a level with `||` and `@>` below `+`. The printer sets parentheses by this table and nothing else.
+ * PostgreSQL's operator precedence (PostgreSQL manual, 4.1.6; `gram.y`). The language has a different order:
+ * its `->` has a higher precedence than `+`, but in PostgreSQL it shares a level with `||` and `@>` below
+ * `+`. The printer sets parentheses by this table alone.
  */
 export const LEVEL = {
-  /** Anything fits: between commas, after a key word, in parentheses. */
+  /** Any expression: between commas, after a keyword, in parentheses. */
   any: 0,
   or: 1,
   and: 2,
@@ -14,7 +15,10 @@ export const LEVEL = {
   comparison: 5,
   /** `BETWEEN`, `IN`, `LIKE`, `ILIKE`, `SIMILAR TO`; not associative. */
   like: 6,
-  /** Every other operator, to the left. Also the least that a `b_expr` takes: a bound of `BETWEEN`, a `DEFAULT`. */
+  /**
+   * All other operators, left-associative. Also the lowest level of a `b_expr`: a bound of `BETWEEN`, a
+   * `DEFAULT`.
+   */
   operator: 7,
   add: 8,
   multiply: 9,

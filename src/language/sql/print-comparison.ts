@@ -1,4 +1,4 @@
-/** Comparisons, and what each side of one may know of the other. */
+/** Prints comparisons, and infers the types of their operands from each other. */
 
 import type { Comparison, Expression, Literal } from '../tree/ast.ts'
 import { unreachable } from '../tree/error.ts'
@@ -8,9 +8,10 @@ import { LEVEL } from './precedence.ts'
 import type { Inference, Printed } from './printer.ts'
 import { quoteLiteral } from './quote.ts'
 
-/** Prints a part, in parentheses if it binds weaker than `floor`. */
+/** Prints an operand, in parentheses if its precedence is lower than `floor`. */
 export type At = (part: Expression, floor: number, inference?: Inference) => string
 
+/** Prints a comparison. */
 export function printComparison(comparison: Comparison, at: At, scope: Scope): Printed {
   const { operator, left, right } = withJsonList(comparison)
   switch (operator) {
@@ -19,13 +20,21 @@ export function printComparison(comparison: Comparison, at: At, scope: Scope): P
     case '>':
     case '>=':
       return {
-        text: `${at(left, LEVEL.like, ordered(left, right, scope))} ${operator} ${at(right, LEVEL.like, ordered(right, left, scope))}`,
+        text: [
+          at(left, LEVEL.like, ordered(left, right, scope)),
+          operator,
+          at(right, LEVEL.like, ordered(right, left, scope)),
+        ].join(' '),
         level: LEVEL.comparison,
       }
     case '=':
     case '<>':
       return {
-        text: `${at(left, LEVEL.like, besideRight(left, right))} ${operator} ${at(right, LEVEL.like, beside(left, right))}`,
+        text: [
+          at(left, LEVEL.like, besideRight(left, right)),
+          operator,
+          at(right, LEVEL.like, beside(left, right)),
+        ].join(' '),
         level: LEVEL.comparison,
       }
     case '@>':
@@ -42,7 +51,9 @@ export function printComparison(comparison: Comparison, at: At, scope: Scope): P
       return infix(left, '@@', right, at)
     case '@@':
       return {
-        text: `to_tsvector('english', COALESCE(${at(left, LEVEL.any)}, '')) @@ websearch_to_tsquery('english', ${at(right, LEVEL.any)})`,
+        text:
+          `to_tsvector('english', COALESCE(${at(left, LEVEL.any)}, '')) @@ ` +
+          `websearch_to_tsquery('english', ${at(right, LEVEL.any)})`,
         level: LEVEL.operator,
       }
     case '~':
@@ -52,13 +63,16 @@ export function printComparison(comparison: Comparison, at: At, scope: Scope): P
   }
 }
 
+/** Prints a binary operator of the level `LEVEL.operator`. */
 export function infix(left: Expression, operator: string, right: Expression, at: At): Printed {
   return { text: `${at(left, LEVEL.operator)} ${operator} ${at(right, LEVEL.operator + 1)}`, level: LEVEL.operator }
 }
 
-/** The pattern that finds a text anywhere, with the text's own `\`, `%` and `_` taken literally (PostgreSQL manual, 9.7.1). */
+/**
+ * The `ILIKE` pattern for a substring. `\`, `%` and `_` of the text are escaped (PostgreSQL manual, 9.7.1).
+ */
 function containing(value: Expression, at: At): string {
-  // A number is looked for as it is written.
+  // A number is searched for as written.
   if (value.kind === 'literal' && (value.type === 'text' || value.type === 'integer' || value.type === 'decimal')) {
     const pattern: Literal = { ...value, type: 'text', value: `%${value.value.replace(/[\\%_]/g, '\\$&')}%` }
     return at(pattern, LEVEL.operator)
@@ -75,8 +89,8 @@ function containing(value: Expression, at: At): string {
 }
 
 /**
- * What a literal may expect of its neighbour: a type, unless that is a literal or parameter itself. The items of a row are compared one by one
- * with those of another row, and with nothing else.
+ * The type information that a literal gets from the other operand: its type, unless that is a literal or
+ * parameter too. The items of a row are compared with the items of another row, and with nothing else.
  */
 export function beside(neighbour: Expression, part: Expression): Inference {
   switch (neighbour.kind) {
@@ -92,12 +106,15 @@ export function beside(neighbour: Expression, part: Expression): Inference {
   }
 }
 
-/** A row to the left of a query is compared with each of its columns, as in `in`. */
+/** A row to the left of a query is compared with the query's columns, as in `in`. */
 function besideRight(left: Expression, right: Expression): Inference {
   return left.kind === 'row' && right.kind === 'subquery' ? 'known' : beside(right, left)
 }
 
-/** What decides about an order. A number stays one, so that PostgreSQL refuses it beside a text, by whose letters 10 is less than 9. */
+/**
+ * The type information for operands of an ordering comparison. A number keeps its type, so that PostgreSQL
+ * rejects it beside a text; compared as text, 10 would be less than 9.
+ */
 export function ordered(part: Expression, neighbour: Expression, scope: Scope): Inference {
   return isTextByForm(neighbour, scope) ? 'open' : besideRight(part, neighbour)
 }

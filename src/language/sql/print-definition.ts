@@ -1,4 +1,4 @@
-/** Definitions: `make` and `index`. They take no parameters, so literals stay in the text whatever the mode. */
+/** Prints `make` and `index`. They cannot have parameters, so literals stay in the text in both modes. */
 
 import type { ColumnDefinition, Index, Make, TableConstraint } from '../tree/ast.ts'
 import { LanguageError } from '../tree/error.ts'
@@ -9,6 +9,7 @@ import { printType } from './print-type.ts'
 import type { Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
 
+/** Prints a `make` statement. */
 export function printMake(make: Make, printer: Printer): string {
   if (make.columns.length === 0) throw new LanguageError('make has no columns', make.span)
   const inside: Printer = { ...printer, definition: 'make' }
@@ -26,7 +27,7 @@ function printColumnDefinition(column: ColumnDefinition, scope: Scope, printer: 
     throw new LanguageError(`the column ${column.name.text} is a primary key and cannot be nullable`, column.span)
   }
   const name = quoteIdentifier(column.name.text)
-  // Before some types these open other syntax: NULLS FIRST, WITHOUT TIME, FORMAT JSON.
+  // Before some types, these names would start other syntax: NULLS FIRST, WITHOUT TIME, FORMAT JSON.
   const parts = [/^(format|nulls|without)$/.test(name) ? `"${name}"` : name, printType(column.type)]
   if (column.primaryKey) parts.push('PRIMARY KEY')
   else if (!column.nullable) parts.push('NOT NULL')
@@ -56,6 +57,7 @@ function refuseTwoPrimaryKeys(make: Make): void {
   }
 }
 
+/** Prints an `index` statement. */
 export function printIndex(index: Index, printer: Printer): string {
   if (index.columns.length === 0) throw new LanguageError(`index ${index.name.text} has no columns`, index.span)
   const inside: Printer = { ...printer, definition: 'index' }

@@ -1,4 +1,4 @@
-/** Expressions as PostgreSQL reads them, with the fewest parentheses its precedence allows. */
+/** Prints expressions with the fewest parentheses that PostgreSQL's precedence allows. */
 
 import type { Cast, ColumnReference, Expression, In, JsonTest } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
@@ -11,7 +11,7 @@ import { printLiteral } from './print-literal.ts'
 import { countRepetitions, type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
 import { quoteIdentifier, quoteLiteral } from './quote.ts'
 
-/** The expression, in parentheses if it binds weaker than `floor`. */
+/** Prints an expression, in parentheses if its precedence is lower than `floor`. */
 export function printExpression(
   expression: Expression,
   scope: Scope,
@@ -23,17 +23,23 @@ export function printExpression(
   return level < floor ? `(${text})` : text
 }
 
-/** What makes two expressions the same to PostgreSQL: everything but where they stand in the source. */
+/**
+ * A key that is equal for expressions that PostgreSQL considers the same, that is, which differ only in their
+ * spans.
+ */
 export function structureOf(expression: Expression): string {
-  // Most are columns. Nothing else begins so.
+  // Fast path: most expressions are columns. No other key starts this way.
   return expression.kind === 'column' ? `column ${expression.path.join('\0')}` : structure(expression)
 }
 
-/** Of lists and what has any: an expression is asked for again wherever it is repeated, and for each expression around it. */
+/**
+ * Cache of the keys of lists and objects: a key is needed for each repetition, and for each enclosing
+ * expression.
+ */
 const structures: WeakMap<object, string> = new WeakMap()
 
 function structure(value: unknown): string {
-  // With its length no text can be taken for what surrounds it.
+  // The length prefix makes the key unambiguous.
   if (typeof value === 'string') return `${value.length}:${value}`
   if (typeof value !== 'object' || value === null) return String(value)
   const known = structures.get(value)
@@ -100,7 +106,10 @@ function print(expression: Expression, scope: Scope, printer: Printer, inference
   }
 }
 
-/** PostgreSQL has no cast from arrays to JSON: a list of values is written as JSON, any other converted. */
+/**
+ * Prints a cast. PostgreSQL has no cast from arrays to JSON, so a list of values is printed as JSON, and
+ * other arrays are converted with to_json.
+ */
 function printCast({ operand, type }: Cast, at: At, printer: Printer): Printed {
   const name = printer.type(type)
   const list = (name === 'json' || name === 'jsonb') && operand.kind === 'array' ? listAsJson(operand) : operand
@@ -115,7 +124,7 @@ type Operation = Exclude<
   { readonly kind: 'literal' | 'position' | 'named' | 'column' | 'function' | 'subquery' | 'exists' }
 >
 
-/** What has operands. */
+/** Prints an expression that has operands. */
 function printOperation(expression: Operation, scope: Scope, printer: Printer, inference: Inference): Printed {
   const at = (part: Expression, floor: number, partInference?: Inference): string =>
     printer.expression(part, scope, floor, partInference)
@@ -166,13 +175,13 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
       return printJsonTest(expression, at, printer)
     case 'arithmetic': {
       const level = ARITHMETIC_LEVEL[expression.operator]
-      // All of these associate to the left.
+      // These operators are left-associative.
       const { left, right } = withJsonList(expression)
       return { text: `${at(left, level)} ${expression.operator} ${at(right, level + 1)}`, level }
     }
     case 'negate': {
       const operand = at(expression.operand, LEVEL.minus)
-      // Two minus signs in a row would open a comment.
+      // Two consecutive minus signs would start a comment.
       return { text: operand.startsWith('-') ? `-(${operand})` : `-${operand}`, level: LEVEL.minus }
     }
     case 'json step':
@@ -190,7 +199,7 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
       return primary(`CASE${operand}${branches.join('')}${otherwise} END`)
     }
     case 'array':
-      // PostgreSQL has no `ARRAY[]` without a type; the empty array's text takes its type from where it stands.
+      // PostgreSQL rejects `ARRAY[]` without a type. The literal '{}' takes its type from the context.
       if (expression.items.length === 0) return primary(`'{}'`)
       return primary(`ARRAY[${expression.items.map(item => at(item, LEVEL.any)).join(', ')}]`)
     case 'row': {
@@ -226,13 +235,15 @@ function printIn(expression: In, at: At, scope: Scope, printer: Printer): Printe
     }
     case 'subquery':
       return {
-        text: `${at(operand, LEVEL.operator, operand.kind === 'row' ? 'known' : 'open')}${negated ? ' NOT' : ''} IN (${printer.query(set.query, scope)})`,
+        text:
+          at(operand, LEVEL.operator, operand.kind === 'row' ? 'known' : 'open') +
+          `${negated ? ' NOT' : ''} IN (${printer.query(set.query, scope)})`,
         level: LEVEL.like,
       }
     case 'position':
     case 'named':
     case 'cast':
-      // One array instead of a list: the text does not depend on how many values there are.
+      // One array instead of a list, so that the SQL text does not depend on the number of values.
       return {
         text: `${at(operand, LEVEL.like)} ${negated ? '<> ALL' : '= ANY'}(${at(set, LEVEL.any)})`,
         level: LEVEL.comparison,
@@ -260,7 +271,10 @@ function printJsonTest(expression: JsonTest, at: At, printer: Printer): Printed 
   }
 }
 
-/** `orders.id`, or the path into a JSON column: `meta->'a'->>'b'`. Steps are part of the name and never become parameters. */
+/**
+ * Prints a column, `orders.id`, or a path into a JSON column, `meta->'a'->>'b'`. The steps belong to the name
+ * and never become parameters.
+ */
 function printColumn(reference: ColumnReference, scope: Scope): Printed {
   if (reference.path.length === 0) throw new LanguageError('a column has no name', reference.span)
   const { qualifier, column, steps } = resolveColumn(reference.path, scope)
@@ -272,13 +286,13 @@ function printColumn(reference: ColumnReference, scope: Scope): Printed {
   return { text: `${name}${arrows.join('')}`, level: LEVEL.operator }
 }
 
-/** To PostgreSQL the operand of a case is a value: a row beside it is compared as a whole. */
+/** To PostgreSQL, the operand of a case is a single value: a row beside it is compared as a whole. */
 function inferredInWhen(when: Expression, operand: Expression | null): Inference {
   if (when.kind === 'row') return 'none'
   return operand === null ? 'open' : beside(operand, when)
 }
 
-/** A row in a row is compared as a whole, not by its items. */
+/** A row inside a row is compared as a whole, not item by item. */
 function insideRow(item: Expression, inference: Inference): Inference {
   if (inference === 'constant') return 'constant'
   return inference === 'known' && item.kind !== 'row' ? 'known' : 'none'

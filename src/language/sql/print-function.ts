@@ -1,4 +1,4 @@
-/** Function calls and windows. */
+/** Prints function calls and windows. */
 
 import type { Expression, Frame, FrameBound, FunctionCall, Order, WindowBody } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
@@ -18,6 +18,7 @@ import { constant } from './print-literal.ts'
 import type { Printer } from './printer.ts'
 import { inDoubleQuotes, quoteFunctionOrType, quoteIdentifier, quoteQualifier } from './quote.ts'
 
+/** Prints a function call. */
 export function printFunction(call: FunctionCall, scope: Scope, printer: Printer): string {
   const name = call.name.toLowerCase()
   if (call.schema === null) {
@@ -25,10 +26,15 @@ export function printFunction(call: FunctionCall, scope: Scope, printer: Printer
     if (VALUE_FUNCTIONS.has(name) && call.arguments.length === 0 && isPlain(call)) return name.toUpperCase()
     refuseMisusedSyntax(call, name)
   }
-  return `${functionName(call)}${printArguments(call, scope, printer)}${printFilter(call, scope, printer)}${printOver(call, scope, printer)}`
+  return [
+    functionName(call),
+    printArguments(call, scope, printer),
+    printFilter(call, scope, printer),
+    printOver(call, scope, printer),
+  ].join('')
 }
 
-/** The name of a function: key words and functions of the standard in upper case, others exactly. */
+/** The function's name: keywords and functions of the SQL standard in upper case, others unchanged. */
 function functionName(call: FunctionCall): string {
   return upperCased(call) ?? routineName(call)
 }
@@ -66,7 +72,10 @@ function refuseMisusedOrder({ name, orderBy, distinct, over, span }: FunctionCal
     throw new LanguageError(`${name} with an order takes no "distinct" and no "over"`, span)
 }
 
-/** PostgreSQL would take the text of an empty array for an empty object. Every other list makes itself known. */
+/**
+ * PostgreSQL would read '{}', the text of an empty array, as an empty object. All other lists are
+ * unambiguous.
+ */
 function argumentOf({ schema, name }: FunctionCall, argument: Expression): Expression {
   const isEmpty = argument.kind === 'array' && argument.items.length === 0
   const takesJson = (schema === null || schema === 'pg_catalog') && /^jsonb?_/i.test(name)
@@ -84,7 +93,7 @@ function printOver(call: FunctionCall, scope: Scope, printer: Printer): string {
     : ` OVER (${printWindow(call.over, scope, printer)})`
 }
 
-/** `PARTITION BY … ORDER BY … ROWS …`: what stands in the parentheses of a window. */
+/** `PARTITION BY … ORDER BY … ROWS …`: the content of a window's parentheses. */
 export function printWindow(body: WindowBody, scope: Scope, printer: Printer): string {
   const clauses: string[] = []
   if (body.base !== null) clauses.push(windowBase(body.base))
@@ -95,7 +104,7 @@ export function printWindow(body: WindowBody, scope: Scope, printer: Printer): s
   return clauses.join(' ')
 }
 
-/** `total DESC NULLS LAST, id`; ascending is not written. */
+/** `total DESC NULLS LAST, id`; ascending order is omitted. */
 export function printOrder(orders: readonly Order[], print: (expression: Expression) => string): string {
   return orders
     .map(order => {
@@ -126,12 +135,15 @@ function printFrame(frame: Frame, scope: Scope, printer: Printer): string {
     : `${unit} BETWEEN ${bound(frame.start)} AND ${bound(frame.end)}`
 }
 
-/** At the beginning of a window these words open a clause (`opt_existing_window_name` in PostgreSQL's grammar). */
+/**
+ * These names, at the start of a window, would start a clause (`opt_existing_window_name` in PostgreSQL's
+ * grammar).
+ */
 function windowBase(name: string): string {
   return ['partition', 'range', 'rows', 'groups'].includes(name) ? inDoubleQuotes(name) : quoteIdentifier(name)
 }
 
-/** `extract(day from x)` is a call whose first argument is the field as a text. */
+/** Prints a call of `extract`, whose first argument is the field as a text. */
 function printExtract(call: FunctionCall, scope: Scope, printer: Printer): string {
   const [field, source] = call.arguments
   if (
@@ -143,10 +155,13 @@ function printExtract(call: FunctionCall, scope: Scope, printer: Printer): strin
   ) {
     throw new LanguageError('extract is written extract(field from expression)', call.span)
   }
-  // Part of the syntax, so never a parameter.
+  // The field is part of the syntax and never a parameter.
   const word = constant(field).text.slice(1, -1).toLowerCase()
   if (!EXTRACT_FIELDS.has(word)) {
-    throw new LanguageError(`extract knows no field "${word}"; it knows ${[...EXTRACT_FIELDS].join(', ')}`, field.span)
+    throw new LanguageError(
+      `unknown field "${word}" of extract; the fields are ${[...EXTRACT_FIELDS].join(', ')}`,
+      field.span,
+    )
   }
   return `EXTRACT(${word.toUpperCase()} FROM ${printer.expression(source, scope, LEVEL.any)})`
 }
@@ -156,7 +171,7 @@ function refuseMisusedSyntax(call: FunctionCall, name: string): void {
   if (takes === undefined) return
   if (call.distinct || call.star || call.orderBy.length > 0 || call.filter !== null || call.over !== null) {
     throw new LanguageError(
-      `${name} is no aggregate: it takes no "*", "distinct", "order by", "filter" or "over"`,
+      `${name} is not an aggregate: it takes no "*", "distinct", "order by", "filter" or "over"`,
       call.span,
     )
   }
@@ -167,7 +182,7 @@ function refuseMisusedSyntax(call: FunctionCall, name: string): void {
   }
 }
 
-/** Neither an aggregate nor a window function in any of its clauses. */
+/** Whether the call has no clause of an aggregate or a window function. */
 function isPlain(call: FunctionCall): boolean {
   return call.over === null && !isAggregate(call)
 }

@@ -1,4 +1,4 @@
-/** What a write did to a row, in SQL: a word for it, and all of the row as JSON, after and before. */
+/** Prints the row images of a write: the operation, and the row as JSON after and before it. */
 
 import type { Add, Del, Expression, Get, Set as SetStatement } from '../tree/ast.ts'
 import { type Scope, targetName } from '../tree/scope.ts'
@@ -6,19 +6,23 @@ import { LEVEL } from './precedence.ts'
 import type { Printer } from './printer.ts'
 import { quoteIdentifier, quoteLiteral } from './quote.ts'
 
-/** The row as the write found it: the target of a deletion, `old` of PostgreSQL 18, or what the write is joined with and has the same columns. */
+/**
+ * Where the row before the write comes from: the target of a deletion, `old` of PostgreSQL 18, or a joined
+ * relation with the same columns.
+ */
 export type RowBefore = 'target' | 'old' | 'none' | { readonly relation: string }
 
-/** What happened to each row that is written. */
+/** What to report for each written row. */
 export interface Images {
-  /** A word, or one of two where that differs by row. */
+  /** The name of the operation, or two names if it differs by row. */
   readonly happened: string | { readonly created: Expression; readonly inserted: string; readonly updated: string }
-  /** The row as the write leaves it; there is none after a deletion. */
+  /** The row after the write; `none` for a deletion. */
   readonly after: 'target' | 'none'
-  /** Or what a query finds, when the write looks. */
+  /** The row before the write, or a query that finds it. */
   readonly before: RowBefore | { readonly query: Get }
 }
 
+/** Prints the expressions of the row images. */
 export function printImages(
   write: Add | SetStatement | Del,
   { happened, after, before }: Images,
@@ -32,7 +36,8 @@ export function printImages(
     happened:
       typeof happened === 'string'
         ? quoteLiteral(happened)
-        : `CASE WHEN ${print(happened.created)} THEN ${quoteLiteral(happened.inserted)} ELSE ${quoteLiteral(happened.updated)} END`,
+        : `CASE WHEN ${print(happened.created)} THEN ${quoteLiteral(happened.inserted)} ` +
+          `ELSE ${quoteLiteral(happened.updated)} END`,
     after: after === 'none' ? none : imageOf(targetName(write), type),
     before: printBefore(),
   }
@@ -44,15 +49,16 @@ export function printImages(
   }
 }
 
-/** Among others of a UNION it has no type of its own. */
+/** Null with a type, because a NULL in a UNION has none. */
 export const NO_IMAGE = 'NULL::json'
 
+/** The relation that holds the row before the write. */
 export function relationOf(before: Exclude<RowBefore, 'none'>, write: Add | SetStatement | Del): string {
   if (typeof before === 'object') return before.relation
   return before === 'old' ? 'old' : targetName(write)
 }
 
-/** An answer is text; what is written down is JSON and need not be read again. */
+/** The row as JSON: as text for a response, as `json` for an insert, which need not parse it again. */
 export function imageOf(relation: string, type: 'text' | 'json' = 'text'): string {
   return `row_to_json(${quoteIdentifier(relation)}.*)${type === 'text' ? '::text' : ''}`
 }

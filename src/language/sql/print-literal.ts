@@ -1,4 +1,4 @@
-/** Literals: as constants, or lifted to parameters with the type that the constant would have had. */
+/** Prints literals: as constants, or lifted to parameters of the type that the constant would have. */
 
 import type { Count, Literal } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
@@ -6,7 +6,10 @@ import { LEVEL } from './precedence.ts'
 import { type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
 import { quoteLiteral } from './quote.ts'
 
-/** At most as PostgreSQL's `numeric` goes: 131 072 digits before the point; far above what a query text of 64 KiB can hold. */
+/**
+ * PostgreSQL's `numeric` has up to 131 072 digits before the decimal point, more than fit into a query text
+ * of 64 KiB.
+ */
 const INTEGER = /^-?[0-9]+$/
 const DECIMAL = /^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/
 const DURATION = /^([0-9]+)(s|m|h|d|w|mo|y)$/
@@ -24,6 +27,7 @@ const UNITS: Readonly<Record<string, string>> = {
 const INT4_MAX = 2n ** 31n - 1n
 const INT8_MAX = 2n ** 63n - 1n
 
+/** Prints a literal, or lifts it to a parameter. */
 export function printLiteral(literal: Literal, printer: Printer, inference: Inference): Printed {
   if (literal.type === 'null') return primary('NULL')
   return printer.mode === 'all' && printer.definition === null && inference !== 'constant'
@@ -31,7 +35,10 @@ export function printLiteral(literal: Literal, printer: Printer, inference: Infe
     : constant(literal)
 }
 
-/** A literal that PostgreSQL reads as part of its syntax and wants constant: a position in `order by` or `group by`. */
+/**
+ * Prints a literal that PostgreSQL's syntax requires to be constant, such as a position in `order by` or
+ * `group by`.
+ */
 export function constant(literal: Literal): Printed {
   switch (literal.type) {
     case 'integer':
@@ -63,7 +70,7 @@ function liftedLiteral(literal: Literal, printer: Printer, inference: Inference)
       return lift(literal.value, inference === 'known' && type === 'int4' ? null : type)
     }
     case 'decimal':
-      // Beside an integer column PostgreSQL would take the parameter for an integer and refuse 1.5.
+      // Next to an integer column, PostgreSQL would infer the type integer and reject 1.5.
       return lift(number(literal), 'numeric')
     case 'text':
       return lift(literal.value, inference === 'none' ? 'text' : null)
@@ -80,7 +87,7 @@ function liftedLiteral(literal: Literal, printer: Printer, inference: Inference)
   }
 }
 
-/** What `limit` and `offset` take. */
+/** Prints the operand of `limit` or `offset`. */
 export function printCount(count: Count, clause: 'limit' | 'offset', printer: Printer): string {
   if (count.kind !== 'literal') return placeholder(count, printer)
   if (count.type !== 'integer' || !/^[0-9]+$/.test(count.value)) {
@@ -92,7 +99,7 @@ export function printCount(count: Count, clause: 'limit' | 'offset', printer: Pr
   return printLiteral(count, printer, 'known').text
 }
 
-/** The type PostgreSQL gives an integer constant (PostgreSQL manual, 4.1.2.6). */
+/** The type that PostgreSQL gives an integer constant (PostgreSQL manual, 4.1.2.6). */
 function integerType(digits: string): string {
   if (digits.length > 20) return 'numeric'
   const value = BigInt(digits)
@@ -121,7 +128,8 @@ function interval(literal: Literal): string {
   const word = UNITS[unit]
   if (word === undefined) {
     throw new LanguageError(
-      `the duration ${JSON.stringify(literal.value)} is not understood; write digits and one of s, m, h, d, w, mo, y, as in 24h`,
+      `invalid duration ${JSON.stringify(literal.value)}; ` +
+        'write a whole number and one of s, m, h, d, w, mo, y, as in 24h',
       literal.span,
     )
   }

@@ -1,6 +1,7 @@
 /**
- * Nested rows: a subquery in the select list that makes PostgreSQL write their JSON. The subquery is correlated, so it follows an index and
- * runs once per row that is really returned; measured against lateral joins it is never slower and keeps the plan of the outer query.
+ * Prints nested rows: a correlated subquery in the select list, in which PostgreSQL produces the JSON. The
+ * subquery uses an index and runs once per returned row. In measurements it was never slower than a lateral
+ * join, and it leaves the plan of the outer query unchanged.
  */
 
 import type { Comparison, Get, Nest } from '../tree/ast.ts'
@@ -10,21 +11,24 @@ import type { Scope } from '../tree/scope.ts'
 import type { Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
 
-/** The column of the answer that holds the nested rows. */
+/** The name of the result column with the nested rows. */
 export function nestName(nest: Nest): string {
   return nest.name ?? nest.alias ?? nest.table.name
 }
 
-/** One column: the related row as an object or null, or the rows as an array that may be empty. */
+/**
+ * Prints one column: the related row as an object or null, or the related rows as an array, possibly empty.
+ */
 export function printNest(nest: Nest, scope: Scope, printer: Printer): string {
   const rows = printer.query(nestQuery(nest, scope), scope)
   const name = quoteIdentifier(nestName(nest))
-  // `n.*` and not `n`: a column of the nested table may be called n. Inside the parentheses n is not in scope and hides nothing.
+  // `n.*` instead of `n`, because the nested table may have a column n. The alias n is not visible inside the
+  // parentheses.
   if (nest.many) return `(SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (${rows}) AS n) AS ${name}`
   return `(SELECT row_to_json(n.*) FROM (${rows}${onlyFirst(nest)}) AS n) AS ${name}`
 }
 
-/** The rows of a nest as a read of their own, which sees the scope around it. */
+/** The rows of a nest as a separate read, in the scope around it. */
 export function nestQuery(nest: Nest, scope: Scope): Get {
   const on = nest.on ?? nestKey(nest, scope)
   return {
@@ -50,8 +54,8 @@ export function nestQuery(nest: Nest, scope: Scope): Get {
 }
 
 /**
- * With an order or offset "a related row" means the first. Without, several rows are an error of PostgreSQL (21000) rather than a row picked by
- * chance, and the plan is spared a node.
+ * With an order or offset, a nest without "many" is the first row. Without, several rows are an error in
+ * PostgreSQL (21000) instead of an arbitrary row, and the plan has one node less.
  */
 function onlyFirst(nest: Nest): string {
   if (nest.limit !== null && !(nest.limit.kind === 'literal' && nest.limit.value === '1')) {
@@ -60,10 +64,13 @@ function onlyFirst(nest: Nest): string {
   return nest.limit !== null || nest.orderBy.length > 0 || nest.offset !== null ? ' LIMIT 1' : ''
 }
 
-/** Without `on` and without a catalogue the names decide: one row is what we point to, many rows point to us. */
+/**
+ * The join condition of a nest without `on`, derived from names because there is no catalog: a single row is
+ * referenced by the outer row, many rows reference it.
+ */
 export function nestKey(nest: Nest, scope: Scope): Comparison {
   const parent = scope.relations[0]
-  if (parent === undefined) throw new LanguageError(`nest ${nestName(nest)} has no row to belong to`, nest.span)
+  if (parent === undefined) throw new LanguageError(`nest ${nestName(nest)} has no row to relate to`, nest.span)
   const outside: Side = { table: parent.table?.name ?? parent.name, alias: parent.name }
   const inside: Side = { table: nest.table.name, alias: nest.alias ?? nest.table.name }
   return nest.many ? keyByName(inside, outside) : keyByName(outside, inside)

@@ -1,4 +1,7 @@
-/** Reads: `get`, `count`, `export`, compounds, common tables. The clauses come in the order of SQL, since parameters are numbered on the way. */
+/**
+ * Prints reads: `get`, `count`, `export`, compounds and common tables. Clauses are printed in the order of
+ * the SQL text, because parameters are numbered in that order.
+ */
 
 import type { Compound, Expression, ExpressionField, Field, Get, Nest, With } from '../tree/ast.ts'
 import { mapChildren } from '../tree/children.ts'
@@ -14,7 +17,7 @@ import { printConditions, printJoin, printSource, sourceConditions } from './pri
 import { countRepetitions, onceMore, type Printer, type Shared, type SharedText } from './printer.ts'
 import { inDoubleQuotes, quoteIdentifier } from './quote.ts'
 
-/** A read as it stands anywhere: at the top, in a common table, in parentheses. */
+/** Prints a read at the top level, in a common table, or in parentheses. */
 export function printQuery(get: Get, outer: Scope, printer: Printer): string {
   refuseContradictions(get)
   const commonTables = printWith(get.with, outer, printer)
@@ -23,7 +26,7 @@ export function printQuery(get: Get, outer: Scope, printer: Printer): string {
   const sharedBefore = printer.shared
   printer.shared = sharedOf(get, groupBy, printer)
   if (get.groupBy.length === 0) {
-    // Printed among the fields, and once more behind GROUP BY.
+    // These are printed in the select list and again in GROUP BY.
     for (const group of groupBy) if (containsQuery(group)) countRepetitions(printer, onceMore(group), group)
   }
   const scope = getScope(get, around)
@@ -50,13 +53,16 @@ export function printQuery(get: Get, outer: Scope, printer: Printer): string {
   return text
 }
 
-/** The conditions of the sources, and the read's own. */
+/** The conditions of the sources, followed by those of the read. */
 function conditionsOf(get: Get): readonly Expression[] {
   const conditions = sourceConditions([get.source, ...joinSources(get.joins)])
   return get.where === null ? conditions : [...conditions, get.where]
 }
 
-/** `WITH a AS (…), b AS (…) `, or nothing; to be printed before the statement it belongs to. */
+/**
+ * `WITH a AS (…), b AS (…) `, or an empty text. It is printed before the statement, so that parameters are in
+ * order.
+ */
 export function printWith(clause: With | null, outer: Scope, printer: Printer): string {
   if (clause === null) return ''
   const scopes = commonTableScopes(outer, clause)
@@ -64,7 +70,7 @@ export function printWith(clause: With | null, outer: Scope, printer: Printer): 
     const columns =
       table.columns.length > 0 ? ` (${table.columns.map(name => quoteIdentifier(name.text)).join(', ')})` : ''
     const statement = printer.commonTable(table.statement, scopes[index] ?? outer)
-    // `WITH recursive AS` would be read as the key word.
+    // `WITH recursive AS` would be parsed as the keyword.
     const name = table.name.text === 'recursive' ? inDoubleQuotes(table.name.text) : quoteIdentifier(table.name.text)
     return `${name}${columns} AS (${statement})`
   })
@@ -82,31 +88,31 @@ function printProjection(get: Get, scope: Scope, printer: Printer): string {
   return printFields(get.fields, get.nests, scope, printer)
 }
 
-/** The select list: the fields, then the nests; no fields are all columns. */
+/** Prints a select list: fields, then nests. An empty list of fields means all columns. */
 export function printFields(fields: readonly Field[], nests: readonly Nest[], scope: Scope, printer: Printer): string {
   let text = fields.length === 0 ? '*' : fields.map(field => printField(field, scope, printer)).join(', ')
   for (const nest of nests) text += `, ${printNest(nest, scope, printer)}`
   return text
 }
 
-/** One column of a select list or of `RETURNING`. */
+/** Prints one column of a select list or of `RETURNING`. */
 export function printField(field: Field, scope: Scope, printer: Printer): string {
   if (field.kind === 'star') return field.of === null ? '*' : `${quoteIdentifier(field.of)}.*`
   const expression = printer.expression(field.expression, scope, LEVEL.any)
   return field.alias === null ? expression : `${expression} AS ${quoteIdentifier(field.alias)}`
 }
 
-/** ` GROUP BY a, b`, or nothing. */
+/** ` GROUP BY a, b`, or an empty text. */
 function printGroups(groups: readonly Expression[], scope: Scope, printer: Printer): string {
   if (groups.length === 0) return ''
-  // A bare `(a, b)` would be a grouping set, not a row.
+  // `(a, b)` alone would be a grouping set, not a row.
   const items = groups.map(
     item => `${item.kind === 'row' && item.items.length > 1 ? 'ROW' : ''}${printPositional(item, scope, printer)}`,
   )
   return ` GROUP BY ${items.join(', ')}`
 }
 
-/** ` WINDOW w AS (…)`, or nothing. */
+/** ` WINDOW w AS (…)`, or an empty text. */
 function printWindows(get: Get, scope: Scope, printer: Printer): string {
   if (get.windows.length === 0) return ''
   const windows = get.windows.map(
@@ -115,7 +121,10 @@ function printWindows(get: Get, scope: Scope, printer: Printer): string {
   return ` WINDOW ${windows.join(', ')}`
 }
 
-/** PostgreSQL's own precedence holds between the parts: `intersect` before `union` and `except`, these from left to right. */
+/**
+ * Prints a part of a compound. PostgreSQL's precedence applies: `intersect` before `union` and `except`,
+ * which are left-associative.
+ */
 function printCompound(compound: Compound, scope: Scope, printer: Printer): string {
   const { query } = compound
   if (query.lock !== null) throw new LanguageError('"for" locks rows of one get, not of a compound', query.lock.span)
@@ -130,21 +139,24 @@ function printCompound(compound: Compound, scope: Scope, printer: Printer): stri
   return `${operator} ${plain ? text : `(${text})`}`
 }
 
-/** `order by 2`, `group by 1`: the number is a position in the select list and means nothing as a parameter. */
+/**
+ * Prints an item of `order by` or `group by`. An integer there is a position in the select list, so it cannot
+ * become a parameter.
+ */
 function printPositional(expression: Expression, scope: Scope, printer: Printer): string {
   return expression.kind === 'literal' && expression.type === 'integer'
     ? constant(expression).text
     : printer.expression(expression, scope, LEVEL.any, 'none')
 }
 
-/** The groups as written, or those that a projection with aggregates implies. */
+/** The groups as written, or those that a select list with aggregates implies. */
 export function groupsOf(get: Get): readonly Expression[] {
   if (get.groupBy.length > 0 || get.purpose === 'count') return get.groupBy
   const fields = get.fields.filter((field): field is ExpressionField => field.kind === 'field')
   if (!fields.some(field => containsAggregate(field.expression))) return []
   const star = get.fields.find(field => field.kind === 'star')
   if (star !== undefined) {
-    throw new LanguageError('* cannot stand beside an aggregate; name the columns to group by', star.span)
+    throw new LanguageError('* cannot be combined with an aggregate; name the columns to group by', star.span)
   }
   const groups = impliedGroups(fields)
   if (groups.length < 2) return groups
@@ -155,7 +167,7 @@ export function groupsOf(get: Get): readonly Expression[] {
   })
 }
 
-/** See `Printer.shared`. */
+/** The expressions that must share parameters; see `Printer.shared`. */
 function sharedOf(get: Get, groupBy: readonly Expression[], printer: Printer): Shared | null {
   const isComparing = groupBy.length > 0 || get.distinct !== null || get.having !== null
   if (printer.mode === 'keep' || !isComparing) return null
@@ -172,8 +184,9 @@ function sharedOf(get: Get, groupBy: readonly Expression[], printer: Printer): S
 }
 
 /**
- * `having` with the projection's aliases replaced by what they stand for, which PostgreSQL does not do. Inside an aggregate a name
- * is a column: `sum(total) as total having sum(total) > 5` means what it says. Queries inside have names of their own.
+ * `having` with aliases of the select list replaced by their expressions, which PostgreSQL does not do.
+ * Inside an aggregate, a name is a column, so `sum(total) as total having sum(total) > 5` works as expected.
+ * Subqueries have their own names and are unchanged.
  */
 export function withoutAliases(having: Expression, fields: readonly Field[], printer: Printer): Expression {
   if (having.kind === 'column' && having.path.length === 1) {
@@ -207,7 +220,7 @@ function refuseContradictions(get: Get): void {
   }
 }
 
-/** What makes a row of the answer no longer a row of a table. */
+/** The clause because of which a result row is not a row of one table; null if there is none. */
 function clauseThatMixesRows(get: Get): string | null {
   if (get.compounds.length > 0) return 'a compound'
   if (get.purpose === 'count') return 'count'

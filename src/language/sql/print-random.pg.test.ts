@@ -1,6 +1,7 @@
 /**
- * The promises of src/language/README.md#promises, for trees nobody thought of. Any tree at all, of every kind, with hostile names and texts: PostgreSQL's grammar takes
- * what is printed. Trees of sound types: the text with literals and the text with parameters answer the same.
+ * src/language/README.md#promises for random trees. For any tree of any kind, with hostile names and texts,
+ * PostgreSQL's grammar accepts the printed text. For well-typed trees, the text with literals and the text
+ * with parameters return the same result.
  */
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
@@ -49,12 +50,12 @@ beforeAll(() =>
   `),
 )
 
-// ---- any tree ----------------------------------------------------------------------------------------------
+// ---- any tree ---------------------------------------------------------------------------------------------
 
-/** What a function of PL/pgSQL can hold: all but those that end its transaction. */
+/** Statements that a PL/pgSQL function can contain: all except those that end its transaction. */
 const EMBEDDED = STATEMENTS.filter(name => !['begin', 'commit', 'rollback'].includes(name))
 
-/** PL/pgSQL has every statement of a function parsed, and nothing more, when the function is created. */
+/** Creating a PL/pgSQL function parses each of its statements and does nothing else with them. */
 async function assertParses(statements: readonly string[]): Promise<void> {
   const body = `begin ${statements.map(one => `${one};`).join('\n')} end`
   await client.query(
@@ -63,7 +64,7 @@ async function assertParses(statements: readonly string[]): Promise<void> {
 }
 
 test.each(EMBEDDED)(
-  'whatever the tree of %s, PostgreSQL’s grammar takes the text, or the printer says why there is none',
+  'for any tree of %s, PostgreSQL’s grammar accepts the text, or the printer reports why there is none',
   { timeout: 120_000 },
   async name => {
     const seen = { printed: 0, refused: 0 }
@@ -90,13 +91,13 @@ test.each(EMBEDDED)(
   },
 )
 
-test('the check can fail: what does not parse is noticed', async () => {
+test('the check itself detects a statement that does not parse', async () => {
   await expect(assertParses(['SELECT a b c FROM t'])).rejects.toThrow('syntax error')
 })
 
 const span = NOWHERE
 
-// ---- trees of sound types ----------------------------------------------------------------------------------
+// ---- well-typed trees -------------------------------------------------------------------------------------
 
 interface Typed {
   readonly boolean: Expression
@@ -104,7 +105,7 @@ interface Typed {
   readonly string: Expression
 }
 
-/** Expressions over one row of `t` under the alias `a` that no value can make fail. */
+/** Expressions over one row of `t` with the alias `a` that cannot fail for any value. */
 const sound = fc.letrec<Record<keyof Typed, Expression>>(tie => {
   const pair = (kind: keyof Typed): fc.Arbitrary<[Expression, Expression]> => fc.tuple(tie(kind), tie(kind))
   const u = (where: Expression, what: Expression): Get =>
@@ -193,7 +194,7 @@ const soundGet: fc.Arbitrary<Get> = fc
   .map(({ values, where, grouped, nests, inner }): Get => {
     const fields = values.map((expression, index) => field(expression, `f${index}`))
     const plain = get({ table: { schema: null, name: 't' }, alias: 'a', where, fields })
-    // A group must depend on the row, or PostgreSQL takes it for a position or refuses it.
+    // A group must depend on the row; PostgreSQL would take it for a position or reject it otherwise.
     const groups = values.map(expression => arithmetic('||', cast(column('a', 's'), 'text'), cast(expression, 'text')))
     const counted = [
       ...groups.map((expression, index) => field(expression, `f${index}`)),
@@ -234,7 +235,7 @@ async function answer(sql: { readonly text: string }, values: readonly string[] 
   return rows.map(row => JSON.stringify(row)).sort()
 }
 
-test('with literals and with parameters a query answers the same, and so do its rows as JSON', {
+test('a query returns the same with literals and with parameters, and so do its rows as JSON', {
   timeout: 120_000,
 }, async () => {
   let answered = 0

@@ -1,4 +1,7 @@
-/** The statement of the answer: exactly the read's rows as JSON, the keys beside them, and nothing computed for rows that are not answered. */
+/**
+ * The statement of a response returns exactly the read's rows as JSON, with their keys, and computes nothing
+ * for other rows.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import type { Expression, Get } from '../tree/ast.ts'
@@ -79,7 +82,7 @@ function keysOf(query: Get): readonly Expression[] {
   return query.orderBy.map(item => item.expression)
 }
 
-/** The answer as text, column by column. */
+/** The result as text, column by column. */
 async function rows(
   query: Get,
   keys: readonly Expression[] = keysOf(query),
@@ -95,7 +98,7 @@ async function rows(
 }
 
 describe('the plain form', () => {
-  test('keys that are columns of the answer are read from it', async () => {
+  test('keys that are columns of the result are read from it', async () => {
     const query = read({ nests: [customer] })
     expect(printRows(query, { keys: keysOf(query) }).text).toBe(
       'SELECT row_to_json(r.*), r.id FROM (SELECT o.id, o.total AS sum, (SELECT row_to_json(n.*) FROM (SELECT page.name FROM customers AS page WHERE page.id = o.customer_id) AS n) AS customer FROM orders AS o ORDER BY o.id DESC LIMIT 2) AS r',
@@ -106,7 +109,7 @@ describe('the plain form', () => {
     ])
   })
 
-  test('a renamed column is found, with or without its alias', async () => {
+  test("a key is found under the column's alias, with or without its table", async () => {
     expect(printRows(read(), { keys: [o('total')] }).text).toContain('SELECT row_to_json(r.*), r.sum FROM')
     expect(printRows(read(), { keys: [column('total')] }).text).toContain('SELECT row_to_json(r.*), r.sum FROM')
     expect(printRows(read({ orderBy: [order(column('sum'))] }), { keys: [column('sum')] }).text).toContain(
@@ -114,7 +117,7 @@ describe('the plain form', () => {
     )
   })
 
-  test('every column, when nothing is named', async () => {
+  test('all columns are returned if no fields are named', async () => {
     const query = get({
       table: { schema: null, name: 'customers' },
       orderBy: [order(column('customers', 'r'))],
@@ -126,7 +129,7 @@ describe('the plain form', () => {
     expect(await rows(query)).toEqual([['{"id":1,"name":"c1","r":"r1"}', 'r1']])
   })
 
-  test('without keys, and with common tables in front', async () => {
+  test('a read without keys and a read with common tables are printed', async () => {
     const query: Get = {
       ...get({ table: { schema: null, name: 'x' } }),
       with: {
@@ -150,13 +153,13 @@ describe('the plain form', () => {
     expect(await rows(query, [])).toEqual([['{"id":60,"sum":4}'], ['{"id":59,"sum":3}']])
   })
 
-  test('count is one row', async () => {
+  test('a count is one row', async () => {
     expect(await rows({ ...get({ table: orders }), purpose: 'count' }, [])).toEqual([['{"count":60}']])
   })
 })
 
 describe('the split form', () => {
-  test('keys that are no columns of the answer', async () => {
+  test('keys can be expressions that are not columns of the result', async () => {
     const key = jsonStep('->>', o('meta'), cast(position(1), 'text'))
     const query = read({ orderBy: [order(key), order(o('id'))] })
     expect(printRows(query, { keys: keysOf(query) })).toEqual({
@@ -169,7 +172,7 @@ describe('the split form', () => {
     ])
   })
 
-  test('an offset: nested rows are asked for by the rows of the page', async () => {
+  test('with an offset, nested rows are computed only for the rows of the page', async () => {
     const query = read({ nests: [customer, lines], offset: position(1) })
     expect(printRows(query, { keys: [] }).text).toBe(
       "SELECT row_to_json(r.*) FROM (SELECT o.id AS c1, o.total AS c2, o.customer_id AS c3 FROM orders AS o ORDER BY o.id DESC LIMIT 2 OFFSET $1) AS page2 CROSS JOIN LATERAL (SELECT page2.c1 AS id, page2.c2 AS sum, (SELECT row_to_json(n.*) FROM (SELECT page.name FROM customers AS page WHERE page.id = page2.c3) AS n) AS customer, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT t2.n FROM lines AS t2 WHERE t2.order_id = page2.c1 ORDER BY t2.n LIMIT 2) AS n) AS lines) AS r",
@@ -180,7 +183,7 @@ describe('the split form', () => {
     ])
   })
 
-  test('a nest with a name that could be the outer table’s stays where it was written', async () => {
+  test('a nest whose name could refer to the outer table stays in the inner query', async () => {
     const loose = { ...customer, on: compare('=', column('page', 'id'), column('customer_id')) }
     const query = read({ nests: [loose], orderBy: [order(o('total')), order(o('note'))], offset: integer('1') })
     expect(printRows(query, { keys: keysOf(query) }).text).toContain(
@@ -195,7 +198,7 @@ describe('the split form', () => {
     ])
   })
 
-  test('both forms answer the same', async () => {
+  test('both forms return the same rows', async () => {
     const junction = nest({
       ...lines,
       on: exists(
@@ -253,7 +256,7 @@ describe('the split form', () => {
     expect((await rows(query))[0]).toEqual(['{"who":1,"n":12}', '12', '60'])
   })
 
-  test('order by a position, and fields of one name', async () => {
+  test('order by a position and fields with equal names work', async () => {
     const query = read({
       fields: [field(o('id'), 'x'), field(o('total'), 'x')],
       orderBy: [order(integer('1')), order(o('note'))],
@@ -281,13 +284,13 @@ describe('the split form', () => {
       read({ fields: [field(arithmetic('+', o('id'), integer('1')))] }),
       'give every computed field a name',
     ],
-  ])('refuses keys beside %s', (_, query, message) => {
+  ])('sort keys beside %s are rejected', (_, query, message) => {
     expect(() => printRows(query, { keys: [o('note')] })).toThrow(message)
     expect(() => printRows(query, { keys: [o('note')] })).toThrow(LanguageError)
   })
 })
 
-describe('nothing is computed for rows that are not answered', () => {
+describe('nothing is computed for rows that are not returned', () => {
   const counting = nest({
     ...lines,
     name: 'counted',
@@ -318,11 +321,11 @@ describe('nothing is computed for rows that are not answered', () => {
       read({ nests: [counting], orderBy: [order(o('total')), order(o('id'))], offset: integer('20') }),
     ],
     ['that an offset skips, in the order of an index', read({ nests: [counting], offset: integer('20') })],
-  ])('%s', async (_, query) => {
+  ])('a skipped row does not evaluate: %s', async (_, query) => {
     expect(await evaluated(query)).toBe(2)
   })
 
-  test('the split form costs no node: the page’s plan with a projection', async () => {
+  test('the split form adds no plan node to the page’s plan, only a projection', async () => {
     const plan = async (sql: string): Promise<string[]> => {
       const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${sql}`)
       return lines.map(line =>
@@ -339,7 +342,7 @@ describe('nothing is computed for rows that are not answered', () => {
   })
 })
 
-test('literals are lifted when asked', () => {
+test('literals become parameters on request', () => {
   const { text: sql, parameters } = printRows(read({ where: compare('=', o('note'), text('a')) }), {
     keys: [],
     parameters: 'all',

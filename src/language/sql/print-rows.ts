@@ -1,9 +1,11 @@
 /**
- * The statement behind every answer: PostgreSQL writes each row's JSON, and beside it the values it was sorted by.
+ * Prints the statement behind each response to a read: PostgreSQL produces each row's JSON, with the sort
+ * keys in further columns.
  *
- * Two forms, chosen by measuring (README). The plain one wraps the read as it is. The split one reads a page of columns first and makes rows of them
- * afterwards: for sort keys that are no columns of the answer, and where an `offset` would have nested rows computed for the rows it skips.
- * Columns come without `::text`: their text format is the same text, and the cast costs a sixth of the statement.
+ * There are two forms, chosen by measurement (README). The plain form wraps the read. The split form reads a
+ * page of columns first and then makes rows of them; it is used for sort keys that are not columns of the
+ * result, and for reads with an `offset`, which would otherwise compute nested rows for skipped rows. Columns
+ * have no `::text` cast: their text format is the same, and the cast costs a sixth of the statement.
  */
 
 import type { Expression, ExpressionField, Field, Get, Nest } from '../tree/ast.ts'
@@ -22,22 +24,26 @@ import { groupsOf, printQuery, printWith, withoutAliases } from './print-query.t
 import type { ParameterMode, Printer, Sql } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
 
+/** Options of `printRows`. */
 export interface RowsOptions {
-  /** Expressions of the read's own scope, usually those of its `order by`. */
+  /** Expressions in the read's scope, usually those of its `order by`. */
   readonly keys: readonly Expression[]
   readonly parameters?: ParameterMode
-  /** As in `PrintOptions`. */
+  /** See `PrintOptions`. */
   readonly repeatedCharactersMax?: number
-  /** `value`: column 1 is the JSON of the read's only field, not an object that has it. */
+  /** With `value`, column 1 is the JSON of the read's only field instead of an object that contains it. */
   readonly form?: 'object' | 'value'
-  /** Rows at most, whatever the read's own limit says; null: as many as there are. */
+  /** Maximum number of rows, in addition to the read's own limit; null for no maximum. */
   readonly limit?: number | null
 }
 
 /**
- * A statement whose rows are the read's rows in order: column 1 is the row as a JSON object of exactly the read's fields and nests, the further
- * columns are the keys. All are to be fetched in text format. Refuses keys that cannot be told from the read's columns: beside `distinct`, in
- * compounds, and beside a `*` of several tables.
+ * Prints a statement that returns the read's rows in order. Column 1 is the row as a JSON object of exactly
+ * the read's fields and nests; the further columns are the keys. All columns are to be fetched in text
+ * format.
+ *
+ * @throws LanguageError if keys are ambiguous or unavailable: with `distinct`, in compounds, and with a `*`
+ *   of several tables.
  */
 export function printRows(get: Get, options: RowsOptions): Sql {
   const { keys } = options
@@ -55,24 +61,25 @@ function isPlain(get: Get, keys: readonly Expression[]): boolean {
   return get.offset === null || !get.nests.some(nest => isMovable(nest, get))
 }
 
-// ---- the plain form ----------------------------------------------------------------------------------------
+// ---- the plain form ---------------------------------------------------------------------------------------
 
 /** `SELECT row_to_json(r.*), r.created_at FROM (SELECT … LIMIT 25) AS r`. */
 function printPlain(get: Get, { keys, form }: RowsOptions, printer: Printer): string {
   const head = printWith(get.with, OUTERMOST, printer)
   const columns = keys.map(key => `, r.${quoteIdentifier(outputOf(key, get) ?? '')}`)
-  // `r.*` and not `r`: a column of the answer may be called r.
+  // `r.*` instead of `r`, because the result may have a column r.
   const answer = form === 'value' ? `to_json(r.${quoteIdentifier(onlyName(get))})` : 'row_to_json(r.*)'
-  return `${head}SELECT ${answer}${columns.join('')} FROM (${printQuery({ ...get, with: null }, around(get), printer)}) AS r`
+  const read = printQuery({ ...get, with: null }, around(get), printer)
+  return `${head}SELECT ${answer}${columns.join('')} FROM (${read}) AS r`
 }
 
 function onlyName({ fields, nests }: Get): string {
   const name = fields.length === 1 && fields[0] !== undefined ? outputName(fields[0]) : null
-  if (name === null || nests.length > 0) throw new Error('rows of values are those of one field that has a name')
+  if (name === null || nests.length > 0) throw new Error('a read of values needs exactly one field with a name')
   return name
 }
 
-/** The column of the answer that holds `key`; null when none does, or when its name is not the only one. */
+/** The column of the result that holds `key`; null if there is none, or if its name is not unique. */
 function outputOf(key: Expression, get: Get): string | null {
   const names = [...get.fields.map(outputName), ...get.nests.map(nestName)]
   const once = (name: string | null): string | null =>
@@ -83,7 +90,7 @@ function outputOf(key: Expression, get: Get): string | null {
     return get.joins.length > 0 || names.includes(column) ? null : column
   }
   if (!get.fields.every(isExpression)) return null
-  // As in `order by`, a bare name is an alias first.
+  // As in `order by`, an unqualified name is an alias first.
   if (key.kind === 'column' && key.path.length === 1) {
     const [name = ''] = key.path
     if (get.fields.some(field => field.alias === name)) return once(name)
@@ -93,7 +100,7 @@ function outputOf(key: Expression, get: Get): string | null {
   return field === undefined ? null : once(outputName(field))
 }
 
-/** With one source only, `orders.id` and `id` are the same. */
+/** Removes the qualifier of columns if there is only one source, so that `orders.id` equals `id`. */
 function unqualified(expression: Expression, get: Get): Expression {
   if (get.joins.length > 0) return expression
   const alias = get.source.alias ?? (get.source.kind === 'table source' ? get.source.table.name : '')
@@ -105,11 +112,12 @@ function unqualified(expression: Expression, get: Get): Expression {
   return mapChildren(expression, { expression: part => unqualified(part, get), query: query => query })
 }
 
-// ---- the split form ----------------------------------------------------------------------------------------
+// ---- the split form ---------------------------------------------------------------------------------------
 
 /**
- * `SELECT row_to_json(r.*), page.c2 FROM (SELECT id AS c1, total AS c2 … LIMIT 25 OFFSET 50) AS page CROSS JOIN LATERAL (SELECT page.c1 AS id, (…) AS
- * customer) AS r`. PostgreSQL pulls the lateral query up, so that the plan is the page's own with a projection on top.
+ * `SELECT row_to_json(r.*), page.c2 FROM (SELECT id AS c1, total AS c2 … LIMIT 25 OFFSET 50) AS page CROSS
+ * JOIN LATERAL (SELECT page.c1 AS id, (…) AS customer) AS r`. PostgreSQL pulls the lateral query up, so the
+ * plan is that of the page with a projection on top.
  */
 function printSplit(get: Get, keys: readonly Expression[], printer: Printer): string {
   refuseUnsplittable(get)
@@ -131,9 +139,15 @@ function printSplit(get: Get, keys: readonly Expression[], printer: Printer): st
   return `${head}SELECT ${list} FROM (${rows}) AS ${page.alias} CROSS JOIN LATERAL (SELECT ${selected}) AS r`
 }
 
-/** The inner query under construction: the read's columns under names that cannot meet, then whatever else is needed of its rows. */
+/**
+ * The inner query under construction: the read's columns with unique names, plus other expressions that the
+ * outer query needs.
+ */
 class Page {
-  /** A name that means nothing anywhere in the read, so that nests see the page and the page hides nothing. */
+  /**
+   * A name that does not occur in the read, so that nests can refer to the page and the page hides no other
+   * name.
+   */
   readonly alias: string
   readonly scope: Scope
   readonly #get: Get
@@ -154,7 +168,7 @@ class Page {
     }
   }
 
-  /** Has the page hold this expression; answers the column. */
+  /** Adds an expression to the page and returns its column. */
   carry(expression: Expression): string {
     return this.column(this.#indexOf(expression))
   }
@@ -163,7 +177,10 @@ class Page {
     return `${this.alias}.${columnName(index)}`
   }
 
-  /** The nest as it stands outside of the page: what it asks of the row comes from the page's columns. */
+  /**
+   * The nest rewritten for use outside of the page: its references to the row become references to the page's
+   * columns.
+   */
   move(nest: Nest): Nest {
     return rewriteNest(withKey(nest, this.#outside), this.#outside, {
       expression: (expression, _clause, scope) => {
@@ -176,7 +193,7 @@ class Page {
     })
   }
 
-  /** Has the page hold the nest itself; answers the column. */
+  /** Adds the nest itself to the page and returns its column. */
   keep(nest: Nest): string {
     const name = `n${this.#nests.push({ ...nest, name: `n${this.#nests.length + 1}` })}`
     return `${this.alias}.${name}`
@@ -212,14 +229,17 @@ function columnName(index: number): string {
   return `c${index + 1}`
 }
 
-/** A bare name that is an alias of the read stands for what the alias names, as in `order by`. */
+/** Replaces an unqualified name that is an alias of the read by its expression, as in `order by`. */
 function withoutAlias(expression: Expression, get: Get): Expression {
   if (expression.kind !== 'column' || expression.path.length !== 1) return expression
   const field = get.fields.filter(isExpression).find(candidate => candidate.alias === expression.path[0])
   return field?.expression ?? expression
 }
 
-/** Whether the nest asks of the row around it nothing but columns that say whose they are; a bare name could be either's. */
+/**
+ * Whether the nest refers to the outer row only by qualified columns; an unqualified name could belong to
+ * either.
+ */
 function isMovable(nest: Nest, get: Get): boolean {
   if (isUnsplittable(get) || groupsOf(get).length > 0 || hasAggregate(get)) return false
   const scope = getScope(get, around(get))
@@ -245,18 +265,20 @@ function isUnsplittable(get: Get): boolean {
 function refuseUnsplittable(get: Get): void {
   const reason = reasonAgainstSplitting(get)
   if (reason !== null)
-    throw new LanguageError(`the sort keys of the answer must be among its fields: ${reason}`, get.span)
+    throw new LanguageError(`the sort keys must be among the fields of the result: ${reason}`, get.span)
 }
 
 function reasonAgainstSplitting(get: Get): string | null {
   if (get.purpose === 'count') return 'count has one row'
-  if (get.compounds.length > 0) return 'a compound has only the columns of its answer'
+  if (get.compounds.length > 0) return 'a compound has only the columns of its result'
   if (get.distinct !== null && get.distinct.on.length === 0)
-    return 'with distinct, rows have only the columns of the answer'
+    return 'with distinct, rows have only the columns of the result'
   if (!get.fields.every(isExpression) || get.fields.length === 0) return 'name the fields instead of *'
   if (hasAggregate(get) && groupsOf(get).length === 0) return 'without groups there is one row'
   const grouped = get.groupBy.find(item => withoutAlias(item, get) !== item)
-  if (grouped !== undefined) return 'group by an alias is not told from group by a column; write the expression'
+  if (grouped !== undefined) {
+    return 'group by an alias cannot be distinguished from group by a column; write the expression'
+  }
   const unnamed = get.fields.find(field => outputName(field) === null)
   return unnamed === undefined ? null : 'give every computed field a name, "expression as name"'
 }
@@ -273,12 +295,12 @@ function isExpression(field: Field): field is ExpressionField {
   return field.kind === 'field'
 }
 
-/** What the read's own clauses see besides its sources. */
+/** The scope around the read's sources. */
 function around(get: Get): Scope {
   return withCommonTables(OUTERMOST, get.with)
 }
 
-/** A name that occurs nowhere in the tree as anything. */
+/** A name that does not occur in the tree. */
 export function unusedName(tree: object): string {
   const used = new Set<unknown>()
   const waiting: object[] = [tree]

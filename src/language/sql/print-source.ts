@@ -1,4 +1,4 @@
-/** Where rows come from: tables, derived tables, joins, and the conditions that belong to them. */
+/** Prints sources of rows: tables, derived tables, joins, and their conditions. */
 
 import type { Expression, FunctionSource, Get, Join, JoinType, RecordSource, Source, TableName } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
@@ -23,14 +23,14 @@ export function printTable(table: TableName): string {
     : `${quoteIdentifier(table.schema)}.${quoteIdentifier(table.name)}`
 }
 
-/** `users AS u`; an alias that is the table's own name says nothing. */
+/** `users AS u`; an alias that equals the table's name is omitted. */
 export function printTarget(table: TableName, alias: string | null): string {
   return alias === null || alias === table.name
     ? printTable(table)
     : `${printTable(table)} AS ${quoteIdentifier(alias)}`
 }
 
-/** A source that sees nothing of its siblings; `scope` is that of the query whose source it is. */
+/** Prints a source that cannot refer to the other sources; `scope` is that of the query that contains it. */
 export function printSource(source: Source, scope: Scope, printer: Printer): string {
   const outer = scope.parent ?? scope
   switch (source.kind) {
@@ -47,7 +47,10 @@ export function printSource(source: Source, scope: Scope, printer: Printer): str
   }
 }
 
-/** Fixed types, and never `json_populate_recordset`, which looks the table's type up for every row. */
+/**
+ * Prints a record source with explicit types. `json_populate_recordset` would look up the table's type for
+ * each row.
+ */
 function printRecordSource(source: RecordSource, scope: Scope, printer: Printer): string {
   const columns = source.columns.map(({ name, type }) => `${quoteIdentifier(name)} ${printer.type(type)}`)
   const value = printer.expression(source.value, scope, LEVEL.any)
@@ -55,7 +58,7 @@ function printRecordSource(source: RecordSource, scope: Scope, printer: Printer)
   return `${expand}(${value}) AS ${quoteIdentifier(source.alias)}(${columns.join(', ')})`
 }
 
-/** `scope` is what the arguments see. */
+/** Prints a function source; `scope` is that of its arguments. */
 function printFunctionSource(source: FunctionSource, scope: Scope, printer: Printer): string {
   const list = source.arguments.map(argument => {
     const name = argument.name === null ? '' : `${quoteIdentifier(argument.name)} => `
@@ -65,7 +68,10 @@ function printFunctionSource(source: FunctionSource, scope: Scope, printer: Prin
   return `${printTable(source.function)}(${list.join(', ')}) AS ${quoteIdentifier(source.alias)}${columns}`
 }
 
-/** One join of a read. `index` is its place among the joins, by which `lateral` knows what it may see. */
+/**
+ * Prints one join of a read. `index` is its position among the joins, which determines what a `lateral` query
+ * sees.
+ */
 export function printJoin(join: Join, index: number, get: Get, scope: Scope, printer: Printer): string {
   const source = printJoined(join, index, scope, printer)
   if (join.type === 'cross') {
@@ -76,10 +82,10 @@ export function printJoin(join: Join, index: number, get: Get, scope: Scope, pri
   return `${JOIN_WORDS[join.type]} ${source} ON ${on}`
 }
 
-/** The joined source, with `LATERAL` where it was asked for. */
+/** Prints the joined source, with `LATERAL` if the text has it. */
 export function printJoined(join: Join, index: number, scope: Scope, printer: Printer): string {
   const left = lateralScope(scope.relations.slice(0, index + 1), scope.parent ?? scope)
-  // A function sees what stands to its left also without the word (PostgreSQL manual, 7.2.1.5).
+  // A function sees the sources to its left even without LATERAL (PostgreSQL manual, 7.2.1.5).
   if (join.source.kind === 'function source') return printFunctionSource(join.source, left, printer)
   if (!join.lateral) return printSource(join.source, scope, printer)
   if (join.source.kind !== 'query source') {
@@ -91,7 +97,7 @@ export function printJoined(join: Join, index: number, scope: Scope, printer: Pr
   return `LATERAL (${printer.query(join.source.query, left)}) AS ${quoteIdentifier(join.source.alias)}`
 }
 
-/** What a join is on: as written, or by the names of a foreign key. */
+/** The join condition: as written, or derived from the names of a foreign key. */
 export function joinCondition(join: Join, first: Source): Expression {
   if (join.on !== null) return join.on
   if (join.source.kind !== 'table source') {
@@ -109,7 +115,7 @@ function printOn(condition: Expression, scope: Scope, printer: Printer): string 
     : printer.expression(condition, scope, LEVEL.any)
 }
 
-/** `users[active = true]`: the conditions of the sources, which are part of the statement's `where`. */
+/** The conditions of sources, `users[active = true]`, which become part of the statement's `where`. */
 export function sourceConditions(sources: readonly Source[]): readonly Expression[] {
   const conditions: Expression[] = []
   for (const source of sources) {
@@ -118,7 +124,7 @@ export function sourceConditions(sources: readonly Source[]): readonly Expressio
   return conditions
 }
 
-/** ` WHERE a AND b`, or nothing where there are no conditions. */
+/** ` WHERE a AND b`, or an empty text if there are no conditions. */
 export function printConditions(
   word: 'WHERE' | 'HAVING',
   conditions: readonly Expression[],

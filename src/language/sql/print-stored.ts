@@ -1,4 +1,4 @@
-/** The statement within a write that writes down what it did, and what the write has to have for it. */
+/** Prints the outbox insert within a write, and the columns that the write must return for it. */
 
 import type { Add, Del, Set as SetStatement } from '../tree/ast.ts'
 import { type Scope, targetName } from '../tree/scope.ts'
@@ -8,7 +8,7 @@ import { lifted, type Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
 import type { RowsWritten, Storing } from './storing.ts'
 
-/** The statement that writes down what was done, and what the common table has for it. */
+/** The printed insert, and the columns that the common table of the write needs for it. */
 export interface Stored {
   readonly name: string
   readonly columns: readonly string[]
@@ -17,17 +17,20 @@ export interface Stored {
 
 interface ToStore {
   readonly write: Add | SetStatement | Del
-  /** Of the common table. */
+  /** Name of the write's common table. */
   readonly name: string
   readonly images: Images
   readonly storing: Storing
-  /** The column that is the whole row; null: none is. */
+  /** The column that already holds the whole row; null if there is none. */
   readonly whole: string | null
   readonly scope: Scope
   readonly printer: Printer
 }
 
-/** Each column costs its part of every write: none is made twice, nor for what is the same of all rows. */
+/**
+ * Prints an outbox insert. Each column adds to the cost of every write, so none is printed twice, and values
+ * that are equal for all rows are not columns.
+ */
 export function printStored({ write, name, images, storing, whole, scope, printer }: ToStore): Stored {
   const columns: string[] = []
   let ticket: string | null = null
@@ -58,14 +61,17 @@ export function printStored({ write, name, images, storing, whole, scope, printe
     },
     column(of) {
       const found = asked.get(of)
-      if (found === undefined) throw new Error(`nobody asked for the column "${of}" of what is stored`)
+      if (found === undefined) throw new Error(`the outbox insert did not request the column "${of}"`)
       return found
     },
   }
   return { name: unusedName({ write, name }), columns, statement: storing.statement(rows) }
 }
 
-/** Its answer has these columns of the target, each once, in this order. A column that is called like the target would make its paths mean two things. */
+/**
+ * Whether the write returns exactly these columns of its target, in this order. If a column has the target's
+ * name, its paths would be ambiguous.
+ */
 export function answersWhole(write: Add | SetStatement | Del, columns: readonly string[]): boolean {
   const fields = write.returning ?? []
   const target = targetName(write)

@@ -1,4 +1,4 @@
-/** Type names in casts and definitions. */
+/** Prints type names in casts and definitions. */
 
 import { SEVERAL_WORDS } from '../../types/traits.ts'
 import type { TypeName } from '../tree/ast.ts'
@@ -8,8 +8,10 @@ import { quoteFunctionOrType, quoteIdentifier, quoteQualifier } from './quote.ts
 const ANY = Number.POSITIVE_INFINITY
 
 /**
- * Type names of SQL that are key words: written bare, where the quoted name would be another type (`"char"`) or none (`"int"`). How many modifiers
- * PostgreSQL can read behind each (`SimpleTypename` in its grammar); behind every other name it reads any, and judges them.
+ * SQL type names that are keywords: they are printed without quotes, because the quoted name would be a
+ * different type (`"char"`) or no type (`"int"`). The value is the number of modifiers that PostgreSQL's
+ * grammar accepts after each (`SimpleTypename`); after other names it accepts any number and checks them
+ * later.
  */
 const SQL_TYPES: ReadonlyMap<string, number> = new Map([
   ...['bigint', 'boolean', 'int', 'integer', 'json', 'real', 'smallint'].map(name => [name, 0] as const),
@@ -19,7 +21,9 @@ const SQL_TYPES: ReadonlyMap<string, number> = new Map([
   ...['bit', 'dec', 'decimal', 'numeric'].map(name => [name, ANY] as const),
 ])
 
-/** `[]` more often than this means nothing to PostgreSQL, which ignores the number of dimensions, and is a slip or an attack. */
+/**
+ * Maximum number of `[]`. PostgreSQL ignores the number of dimensions, so more are a mistake or an attack.
+ */
 const DIMENSIONS_MAX = 6
 
 /** `int4`, `numeric(10, 2)`, `text[]`, `sales.order_status`. */

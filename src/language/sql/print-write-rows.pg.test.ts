@@ -1,4 +1,7 @@
-/** A write's statement: what was written comes back as JSON, in order, and a limit on rows undoes all of it. */
+/**
+ * The statement of a write returns what was written as JSON, in order, and a row limit that is exceeded
+ * undoes the whole write.
+ */
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { testSince } from '../../../test/support/test-since.ts'
@@ -79,7 +82,7 @@ async function rowsOf(write: Add | SetStatement | Del, options: WriteRowsOptions
   return client.query({ text, values: [...values], rowMode: 'array' })
 }
 
-test('an insert of a body answers its rows in the order given', async () => {
+test('an insert of a body returns its rows in the order given', async () => {
   const { text } = printWriteRows(
     insertion({ returning: [field(column('r', 'id')), field(column('r', 'r'))] }),
     NOTHING_ELSE,
@@ -98,13 +101,13 @@ test('an insert of a body answers its rows in the order given', async () => {
   ])
 })
 
-test('without a body there are only defaults', async () => {
+test('an insert without a body writes only defaults', async () => {
   const defaults = insertion({ columns: [], from: 'defaults' })
   expect(printWriteRows({ ...defaults, returning: [] }, NOTHING_ELSE).text).toBe('INSERT INTO public.r DEFAULT VALUES')
   expect((await rowsOf(defaults, NOTHING_ELSE, [])).rows).toEqual([[{ id: 1, name: null, r: null }]])
 })
 
-test('a row of defaults for each item of a body', async () => {
+test('an insert of defaults writes one row for each item of the body', async () => {
   const rows = { ...insertion({ columns: [], from: position(1) }), returning: [field(column('name'))] }
   expect(printWriteRows(rows, NOTHING_ELSE).text).toContain('INSERT INTO public.r SELECT FROM json_array_elements($1)')
   expect((await rowsOf(rows, NOTHING_ELSE, ['[{},{},{}]'])).rows).toEqual([
@@ -115,7 +118,7 @@ test('a row of defaults for each item of a body', async () => {
   expect((await rowsOf(rows, NOTHING_ELSE, ['[]'])).rows).toEqual([])
 })
 
-test('everything of an update is its target and what it takes its values from', async () => {
+test('returning * of an update includes the target and its joined sources', async () => {
   const { rows } = await rowsOf({ ...renaming('a'), returning: [star()] }, NOTHING_ELSE, ['{"name":"c"}'])
   expect(rows).toHaveLength(1)
   const { text } = printWriteRows({ ...renaming('a'), returning: [star()] }, NOTHING_ELSE)
@@ -144,7 +147,7 @@ test('an update takes its values from the body', async () => {
   expect(rows).toEqual([[{ id: 102, called: 'c' }], [{ id: 103, called: 'c' }]])
 })
 
-test('what returns nothing sends nothing', async () => {
+test('a write that returns nothing sends no rows', async () => {
   expect(printWriteRows(deletion(), NOTHING_ELSE).text).toBe('DELETE FROM public.r AS t WHERE t.id > 101')
   expect(await rowsOf(deletion(), NOTHING_ELSE, [])).toMatchObject({ rowCount: 2, rows: [] })
 })
@@ -152,7 +155,7 @@ test('what returns nothing sends nothing', async () => {
 test.each([
   ['rows', renaming('b'), ['{"name":"c"}']],
   ['no rows', deletion(), []],
-])('up to the limit a write that returns %s is as without one', async (_, write, values) => {
+])('up to the limit, a write that returns %s behaves as without one', async (_, write, values) => {
   const free = await rowsOf(write, NOTHING_ELSE, values)
   await client.query('rollback; begin')
   const bounded = await rowsOf(write, { keys: [], rowsMax: { limit: integer('2'), marker: "it's " } }, values)
@@ -163,14 +166,17 @@ test.each([
 test.each([
   ['rows', renaming('b'), ['{"name":"c"}']],
   ['no rows', deletion(), []],
-])('one row more, and a write that returns %s fails and tells how many', async (_, write, values) => {
-  await client.query('savepoint before')
-  await expect(rowsOf(write, { keys: [], rowsMax: { limit: integer('1'), marker: "it's " } }, values)).rejects.toThrow(
-    `"it's 2"`,
-  )
-  await client.query('rollback to before')
-  expect((await client.query("select count(*)::int from r where name = 'b'")).rows).toEqual([{ count: 2 }])
-})
+])(
+  'with one row more than the limit, a write that returns %s fails and reports the number',
+  async (_, write, values) => {
+    await client.query('savepoint before')
+    await expect(
+      rowsOf(write, { keys: [], rowsMax: { limit: integer('1'), marker: "it's " } }, values),
+    ).rejects.toThrow(`"it's 2"`)
+    await client.query('rollback to before')
+    expect((await client.query("select count(*)::int from r where name = 'b'")).rows).toEqual([{ count: 2 }])
+  },
+)
 
 const STORING = {
   ...{ columns: ['id'], ticket: '' },
@@ -238,7 +244,7 @@ testSince(18, 'old in RETURNING')(
     for (const returning of others) {
       expect(printWriteRows({ ...renaming('b'), returning }, options).text).toContain(made)
     }
-    // The table's name is a column of its own: `r.r` could be a path into it.
+    // The table has a column with the table's name, so `r.r` could be a path into it.
     const named = insertion({ returning: columns.map(name => field(column('r', name))) })
     expect(printWriteRows(named, { ...options, images: { ...images, before: 'none' } }).text).toContain(
       'row_to_json(r.*) AS after',
@@ -246,7 +252,7 @@ testSince(18, 'old in RETURNING')(
   },
 )
 
-test('a row that is deleted and answered whole is written down as what was there before', async () => {
+test('a deleted row that is returned in full is recorded as it was before', async () => {
   const columns = ['id', 'name', 'r']
   await client.query('create temp table kept (happened text, after json, before json, id int)')
   const images = { happened: 'DELETE', after: 'none', before: 'target' } as const

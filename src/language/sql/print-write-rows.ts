@@ -1,4 +1,7 @@
-/** The statement behind a write's answer: it writes, and PostgreSQL makes the JSON of each row that `returning` asks for. */
+/**
+ * Prints the statement behind each response to a write: it writes, and PostgreSQL produces the JSON of each
+ * row that `returning` asks for.
+ */
 
 import type { Add, Del, Expression, Field, Set as SetStatement } from '../tree/ast.ts'
 import { star } from '../tree/build.ts'
@@ -25,48 +28,73 @@ import type { Storing } from './storing.ts'
 
 export type { Images } from './print-images.ts'
 
+/** Options of `printWriteRows`. */
 export interface WriteRowsOptions {
-  /** Columns of the answer beside the row; `old` and `new` are in scope for PostgreSQL 18. */
+  /** Additional columns of the result; `old` and `new` are in scope for PostgreSQL 18. */
   readonly keys: readonly Expression[]
-  /** How many rows may be written: one more, and the statement fails with `marker` and their number in its message. */
+  /**
+   * Maximum number of written rows. With one more, the statement fails with `marker` and the number in its
+   * message.
+   */
   readonly rowsMax: { readonly limit: Expression; readonly marker: string } | null
-  /** What must be true of each row as it was written, or fail. */
+  /** A condition that each written row must satisfy; otherwise the statement fails. */
   readonly check?: Expression | null
   readonly parameters?: ParameterMode
-  /** As in `PrintOptions`. */
+  /** See `PrintOptions`. */
   readonly repeatedCharactersMax?: number
-  /** Three more columns behind the keys: what happened to the row, and all of it as JSON, after and before. */
+  /** Adds three columns after the keys: the operation, and the row as JSON after and before it. */
   readonly images?: Images | null
-  /** The images are not answered, but handed to another statement in the same one, which writes them down. */
+  /** Inserts the images into the outbox, in the same statement, instead of returning them. */
   readonly storing?: Storing | null
-  /** All columns of the table, in its order: an answer of them is the row's image as well. */
+  /**
+   * All columns of the table, in order. If `returning` has exactly these, the returned row also serves as the
+   * image.
+   */
   readonly columns?: readonly string[]
-  /** Whoever wants to hear of the rows written is told in the same statement. */
+  /** Notifies listeners of the written rows, in the same statement. */
   readonly announce?: Announcement | null
 }
 
-/** How the rows written are told of; the SQL that tells is the caller's, and what it tells is made here, where the rows are in scope. */
+/**
+ * How to send change notifications. The caller provides the SQL that notifies; the SQL of the change is
+ * printed here, where the rows are in scope.
+ */
 export interface Announcement {
-  /** `one`: the write has one row at most. */
+  /** `one` if the write has at most one row. */
   readonly rows: 'one' | 'many'
-  /** The columns of the key by their names; told as the JSON object that `jsonb_build_object` makes of them. */
+  /** The key's columns by name; sent as a JSON object. */
   readonly key: ReadonlyMap<string, Expression>
-  /** The letter that says what happened to a row; an expression where that differs: `created` if it is true. */
+  /**
+   * The letter of the operation. If it differs by row, `insert` applies where `created` is true, and `update`
+   * elsewhere.
+   */
   readonly operation: string | { readonly created: Expression; readonly insert: string; readonly update: string }
-  /** Answer two more columns: the key as JSON, and the row as it was before. */
+  /** Returns two more columns: the key as JSON, and the row before the write. */
   readonly before: RowBefore
-  /** A column that says whom the row concerns, and the SQL of a number that stands for its value. */
+  /**
+   * The column that determines which listeners the row concerns, and the SQL of a number that represents its
+   * value.
+   */
   readonly route: { readonly column: Expression; readonly number: (value: string) => string } | null
-  /** An expression over the SQL of one row's change, the JSON `["I",{"id":7}]`, with `route` as the third item; evaluated for the row. */
+  /**
+   * Makes an expression from the SQL of one row's change, the JSON `["I",{"id":7}]`, with `route` as the
+   * third item. It is evaluated for the row.
+   */
   readonly tellOne: (change: string) => string
-  /** A condition over all rows of `from`, whose columns `change` and `route` (null: there is none) have them; evaluated once, also for none. */
+  /**
+   * Makes a condition over all rows of `from`, from the names of the columns with the change and the route
+   * (null if there is none). It is evaluated once, even if there are no rows.
+   */
   readonly tellAll: (from: string, change: string, route: string | null) => string
 }
 
 /**
- * Its rows are the rows written, in the order of the write: column 1 is the row as a JSON object of exactly the fields of `returning`, left out
- * where there are none; then the keys, then the images. Without any of them there are no rows, and only the command tag tells their number. An
- * announcement of one row adds a column that says nothing, at the end or before those of `before`.
+ * Prints a statement that returns the written rows, in the order of the write. Column 1 is the row as a JSON
+ * object of exactly the fields of `returning`; it is omitted if there are none. The keys and the images
+ * follow. With none of these, the statement returns no rows, and the command tag alone has their number. A
+ * notification of one row adds a column without information, at the end or before those of `before`.
+ *
+ * @throws LanguageError for a write that has no SQL equivalent or is nested too deep.
  */
 export function printWriteRows(write: Add | SetStatement | Del, options: WriteRowsOptions): Sql {
   assertNesting(write)
@@ -84,7 +112,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const columns = [...row, ...keys, ...(answersImages ? Object.values(printImages(write, images, scope, printer)) : [])]
   const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
   const told = announce === null ? null : printTold(write, announce, scope, printer)
-  // Of one row it is told as it is written; of several when all are.
+  // One row is notified as it is written; several rows when all are written.
   const isToldAtOnce = announce?.rows === 'one' && rowsMax === null && check === null
   const answered =
     told === null || !isToldAtOnce ? columns : [...columns, announce.tellOne(told.change), ...told.before]
@@ -107,7 +135,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   return { text, parameters: printer.parameters }
 }
 
-/** The SQL of what is told of a row. */
+/** The SQL of a row's change notification. */
 interface Told {
   readonly change: string
   readonly route: string | null
@@ -121,13 +149,14 @@ function printTold(
   printer: Printer,
 ): Told {
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
-  // Not a tree: its names would become parameters.
+  // Not printed from a tree: the column names would become parameters.
   const members = [...key].flatMap(([name, value]) => [quoteLiteral(name), print(value)])
   const keyJson = `pg_catalog.jsonb_build_object(${members.join(', ')})::text`
   const letter =
     typeof operation === 'string'
       ? quoteLiteral(`["${operation}",`)
-      : `CASE WHEN ${print(operation.created)} THEN ${quoteLiteral(`["${operation.insert}",`)} ELSE ${quoteLiteral(`["${operation.update}",`)} END`
+      : `CASE WHEN ${print(operation.created)} THEN ${quoteLiteral(`["${operation.insert}",`)} ` +
+        `ELSE ${quoteLiteral(`["${operation.update}",`)} END`
   const route = by === null ? null : by.number(print(by.column))
   const end = route === null ? "']'" : `',' || coalesce(${route}::text, 'null') || ']'`
   const change = `${typeof operation === 'string' ? letter : `(${letter})`} || ${keyJson} || ${end}`
@@ -135,7 +164,10 @@ function printTold(
   return { change, route, before: [keyJson, imageOf(relationOf(before, write))] }
 }
 
-/** `(SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.total) AS r)`: an object of these columns, as a read makes it. */
+/**
+ * `(SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.total) AS r)`: an object of these columns, as in a
+ * read.
+ */
 function printRow(write: Add | SetStatement | Del, scope: Scope, printer: Printer): string {
   const fields = (write.returning ?? []).flatMap(item =>
     item.kind === 'star' && item.of === null ? everything(write) : [item],
@@ -143,7 +175,10 @@ function printRow(write: Add | SetStatement | Del, scope: Scope, printer: Printe
   return `(SELECT row_to_json(r.*) FROM (SELECT ${printFields(fields, [], scope, printer)}) AS r)`
 }
 
-/** A bare `*` needs a `FROM` of its own; what `returning *` means is everything of the target and of what is joined. */
+/**
+ * The meaning of `returning *`: all columns of the target and of the joined sources. A plain `*` would need a
+ * `FROM` clause.
+ */
 function everything(write: Add | SetStatement | Del): readonly Field[] {
   const target = targetName(write)
   const joined = write.kind === 'add' ? [] : joinSources(write.joins)
@@ -154,12 +189,12 @@ function returning(columns: readonly string[]): string {
   return columns.length === 0 ? '' : ` RETURNING ${columns.join(', ')}`
 }
 
-/** Of the common table, what is answered. */
+/** Names of the common table's columns that are returned. */
 function columnName(index: number): string {
   return `c${index + 1}`
 }
 
-/** And what is not. */
+/** Names of the common table's columns that are not returned. */
 const HELD = 'held'
 const CHANGE = 'change'
 const ROUTE = 'route'
@@ -172,13 +207,14 @@ interface Gathered {
   readonly told: Told | null
   readonly stored: Stored | null
   readonly conditions: readonly string[]
-  /** Of the common table. */
+  /** Name of the common table. */
   readonly name: string
 }
 
 /**
- * The write becomes a common table, which PostgreSQL runs to its end whatever reads it (PostgreSQL manual, 7.8.4); then its rows are looked at, counted, and told
- * of. So what must hold of them does in the one statement, against rows that appear meanwhile too.
+ * Makes the write a common table, which PostgreSQL executes to completion whatever reads it (PostgreSQL
+ * manual, 7.8.4). Its rows are then checked, counted and notified. The conditions thus hold within one
+ * statement, even if rows are inserted concurrently.
  */
 function printGathered({ head, statement, columns, check, told, stored, conditions, name }: Gathered): string {
   const answered = [...columns, ...(told?.before ?? [])]
@@ -190,7 +226,7 @@ function printGathered({ head, statement, columns, check, told, stored, conditio
     ...(told?.route == null ? [] : [`${told.route} AS ${ROUTE}`]),
     ...(stored?.columns ?? []),
   ]
-  // Something must come out of the common table to be counted.
+  // The common table must have a column, so that its rows can be counted.
   const inner = named.length === 0 ? ['1 AS c1'] : named
   const selected = answered.length === 0 ? '' : ` ${names.join(', ')}`
   const table = `${name} AS (${statement}${returning(inner)})`
@@ -200,7 +236,7 @@ function printGathered({ head, statement, columns, check, told, stored, conditio
   return `${opening}${table}${second} SELECT${selected} FROM ${name}${where}`
 }
 
-/** Too many rows make a number of a text that is none. */
+/** If there are too many rows, this casts a text to a number, which fails with the text in the message. */
 function printRowsMax(
   { limit, marker }: NonNullable<WriteRowsOptions['rowsMax']>,
   name: string,
@@ -208,10 +244,14 @@ function printRowsMax(
 ): string {
   const count = 'COUNT(*)'
   const tooMany = `(${quoteLiteral(marker)} || ${count})::int4 = 0`
-  return `(SELECT CASE WHEN ${count} > ${printer.expression(limit, OUTERMOST, LEVEL.any)} THEN ${tooMany} ELSE true END FROM ${name})`
+  const max = printer.expression(limit, OUTERMOST, LEVEL.any)
+  return `(SELECT CASE WHEN ${count} > ${max} THEN ${tooMany} ELSE true END FROM ${name})`
 }
 
-/** The scope of `returning`: the target, what it is joined with, and the target's versions before and after (PostgreSQL manual, 6.4). */
+/**
+ * The scope of `returning`: the target, the joined sources, and the target's row before and after the write
+ * (PostgreSQL manual, 6.4).
+ */
 function returningScope(write: Add | SetStatement | Del, around: Scope): Scope {
   const target = { table: write.table, alias: write.kind === 'add' ? null : write.alias }
   const version = (name: string): Relation => ({ name, table: write.table, aliased: true, query: null })

@@ -1,4 +1,4 @@
-/** Writes: `add`, `set`, `del`, `merge`. */
+/** Prints writes: `add`, `set`, `del` and `merge`. */
 
 import type {
   Add,
@@ -32,6 +32,7 @@ import {
 import type { Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
 
+/** Prints an `add` statement. */
 export function printAdd(add: Add, outer: Scope, printer: Printer): string {
   const head = printWith(add.with, outer, printer)
   const around = withCommonTables(outer, add.with)
@@ -85,6 +86,7 @@ function printConflict(conflict: Conflict, add: Add, around: Scope, printer: Pri
   return `ON CONFLICT${target} DO UPDATE SET ${update}${condition}`
 }
 
+/** Prints a `set` statement. */
 export function printSet(set: SetStatement, outer: Scope, printer: Printer): string {
   const head = printWith(set.with, outer, printer)
   const scope = writeScope(withCommonTables(outer, set.with), set, joinSources(set.joins))
@@ -95,6 +97,7 @@ export function printSet(set: SetStatement, outer: Scope, printer: Printer): str
   return text + printReturning(set.returning, scope, printer)
 }
 
+/** Prints a `del` statement. */
 export function printDel(del: Del, outer: Scope, printer: Printer): string {
   const head = printWith(del.with, outer, printer)
   const scope = writeScope(withCommonTables(outer, del.with), del, joinSources(del.joins))
@@ -105,8 +108,9 @@ export function printDel(del: Del, outer: Scope, printer: Printer): string {
 }
 
 /**
- * PostgreSQL joins a target to its `FROM` list by conditions in `WHERE`, which is an inner join. Between the joined tables an outer join is possible,
- * from the target it is not, and is refused rather than turned into something narrower.
+ * Prints the joins of `set` and `del`. PostgreSQL joins the target to its `FROM` list by conditions in
+ * `WHERE`, which is an inner join. Outer joins between the other tables are possible. An outer join of the
+ * target is not, and is rejected instead of being narrowed.
  */
 function printWriteJoins(word: 'FROM' | 'USING', write: SetStatement | Del, scope: Scope, printer: Printer): string {
   if (write.joins.length === 0) return ''
@@ -122,7 +126,10 @@ function printWriteJoins(word: 'FROM' | 'USING', write: SetStatement | Del, scop
   return ` ${word} ${sources.join(' ')}`
 }
 
-/** The table that is changed is no part of its own `FROM` list, so nothing there can be joined on it (PostgreSQL manual, UPDATE). */
+/**
+ * The target is not part of the `FROM` list, so the conditions of joins there cannot refer to it (PostgreSQL
+ * manual, UPDATE).
+ */
 function refuseTarget(condition: Expression, join: Join, write: SetStatement | Del): void {
   const target = write.alias ?? write.table.name
   if (!mentions(condition, target)) return
@@ -148,7 +155,7 @@ function refuseJoin(join: Join, index: number, statement: 'set' | 'del'): void {
   )
 }
 
-/** The conditions of the inner joins, of the sources, and the statement's own. */
+/** The conditions of the inner joins and of the sources, followed by those of the statement. */
 function printWriteWhere(write: SetStatement | Del, scope: Scope, printer: Printer): string {
   const joined = write.joins
     .filter(join => join.type === 'inner' && !(join.lateral && join.on === null))
@@ -168,15 +175,15 @@ function conditionOf(join: Join, write: SetStatement | Del): Expression {
 }
 
 function printAssignments(assignments: readonly Assignment[], clause: string, scope: Scope, printer: Printer): string {
-  if (assignments.length === 0) throw new LanguageError(`${clause} assigns nothing`)
+  if (assignments.length === 0) throw new LanguageError(`${clause} has no assignments`)
   return assignments
     .map(({ column, value }) => `${quoteIdentifier(column.text)} = ${printValue(value, scope, printer)}`)
     .join(', ')
 }
 
 /**
- * What a column gets. In a row it is the column that says what the literals are: a composite type gives parameters their types and refuses those
- * that bring others, a text column gives none. Constants suit both.
+ * Prints the value of a column. For a row, the column determines the types of its literals: a composite type
+ * rejects parameters with other types, and a text column provides no types. Constants work in both cases.
  */
 function printValue(value: Expression, scope: Scope, printer: Printer): string {
   return printer.expression(value, scope, LEVEL.any, value.kind === 'row' ? 'constant' : 'known')
@@ -184,12 +191,13 @@ function printValue(value: Expression, scope: Scope, printer: Printer): string {
 
 const EVERYTHING: readonly Field[] = [{ kind: 'star', of: null, span: { start: 0, end: 0 } }]
 
-/** ` RETURNING id, name`, or nothing. */
+/** ` RETURNING id, name`, or an empty text. */
 function printReturning(fields: readonly Field[] | null, scope: Scope, printer: Printer): string {
   if (fields === null || fields.length === 0) return ''
   return ` RETURNING ${fields.map(field => printField(field, scope, printer)).join(', ')}`
 }
 
+/** Prints a `merge` statement. */
 export function printMerge(merge: Merge, outer: Scope, printer: Printer): string {
   const head = printWith(merge.with, outer, printer)
   const scope = writeScope(withCommonTables(outer, merge.with), merge, [merge.using])
@@ -197,13 +205,16 @@ export function printMerge(merge: Merge, outer: Scope, printer: Printer): string
   return [
     `${head}MERGE INTO ${printTarget(merge.table, merge.alias)}`,
     `USING ${printMergeSource(merge.using, scope, printer)}`,
-    // Here PostgreSQL does not ask for a boolean, so that a literal alone has no type.
+    // PostgreSQL does not infer a boolean here, so a literal alone has no type.
     `ON ${printer.expression(merge.on, scope, LEVEL.any, 'none')}`,
     ...merge.whens.map(when => printWhen(when, scope, printer)),
   ].join(' ')
 }
 
-/** A condition on the source picks its rows before they are matched: there is no `WHERE` to put it into. */
+/**
+ * Prints the source of a merge. A condition on the source filters its rows before they are matched, because
+ * `MERGE` has no `WHERE` clause.
+ */
 function printMergeSource(source: Source, scope: Scope, printer: Printer): string {
   if (source.kind !== 'table source' || source.condition === null) return printSource(source, scope, printer)
   const alias = quoteIdentifier(source.alias ?? source.table.name)

@@ -1,4 +1,4 @@
-/** The SQL of each construct, asserted as text and taken by PostgreSQL. */
+/** The SQL of each construct, compared with the expected text and prepared by PostgreSQL. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../../test/support/postgres-version.ts'
@@ -72,7 +72,7 @@ const client = clientFixture(() => database.adminUrl)
 
 beforeAll(() => client.query(SCHEMA))
 
-/** PostgreSQL parses and analyses the text, with its parameters. */
+/** Has PostgreSQL parse and analyze the text, with its parameters. */
 async function prepare(sql: string): Promise<void> {
   if (/^(BEGIN|COMMIT|ROLLBACK|CREATE|CALL|EXPLAIN)/.test(sql)) {
     await client.query('begin')
@@ -88,7 +88,7 @@ async function rows(statement: Statement, values: readonly unknown[] = []): Prom
   return result.rows
 }
 
-// ---- trees -------------------------------------------------------------------------------------------------
+// ---- trees ------------------------------------------------------------------------------------------------
 
 const users = { schema: null, name: 'users' }
 const from = (name: string): { readonly schema: null; readonly name: string } => ({ schema: null, name })
@@ -171,7 +171,7 @@ function condition(expression: Expression): string {
   return printSql(where(expression)).text.replace('SELECT id FROM users WHERE ', '')
 }
 
-// ---- the table ---------------------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------------------
 
 const merge: Merge = {
   kind: 'merge',
@@ -712,16 +712,16 @@ function columnOf(column: string, type: string, parts: object) {
   } as const
 }
 
-/** "Not matched by source" came with PostgreSQL 17. */
+/** "Not matched by source" requires PostgreSQL 17. */
 const STATEMENTS = [...examples, ...further].filter(([, { kind }]) => kind !== 'merge' || POSTGRES_MAJOR >= 17)
 
 describe('statements', () => {
-  test.each(STATEMENTS)('a statement is printed and taken by PostgreSQL: %s', async (_, statement, sql) => {
+  test.each(STATEMENTS)('a statement is printed and PostgreSQL accepts it: %s', async (_, statement, sql) => {
     expect(printSql(statement, { parameters: 'keep' }).text).toBe(sql)
     await prepare(sql)
   })
 
-  test.each(STATEMENTS)('with every literal lifted: %s', async (_, statement) => {
+  test.each(STATEMENTS)('a statement with every literal lifted is accepted by PostgreSQL: %s', async (_, statement) => {
     const { text: sql, parameters } = printSql(statement, { parameters: 'all' })
     await prepare(sql)
     const numbers = [...sql.matchAll(/\$(\d+)/g)].map(match => Number(match[1]))
@@ -817,14 +817,14 @@ describe('conditions', () => {
       compare('=', column('name'), text("x'; drop table users; --\\")),
       "name = 'x''; drop table users; --\\'",
     ],
-  ])('a condition is printed and taken by PostgreSQL: %s', async (_, expression, sql) => {
+  ])('a condition is printed and PostgreSQL accepts it: %s', async (_, expression, sql) => {
     expect(condition(expression)).toBe(sql)
     await prepare(`SELECT id FROM users WHERE ${sql}`)
     const lifted = printSql(where(expression), { parameters: 'all' })
     await prepare(lifted.text)
   })
 
-  test('a text found anywhere is taken literally, as a literal and as a parameter', async () => {
+  test('a substring search takes the text literally, as a literal and as a parameter', async () => {
     for (const wanted of ['50%_\\', '%_', '\\', 'NN']) {
       const expected = wanted === 'NN' ? [{ id: 1 }] : [{ id: 3 }]
       expect(await rows(where(compare('~', column('name'), text(wanted))))).toEqual(expected)
@@ -832,7 +832,7 @@ describe('conditions', () => {
     }
   })
 
-  test('dotted names are columns of what is in scope, else paths into JSON', async () => {
+  test('dotted names are columns of sources in scope, otherwise paths into JSON', async () => {
     const path = get({
       table: from('docs'),
       fields: [field(column('meta', 'theme'), 'a'), field(column('docs', 'meta', 'x', 'y'), 'b')],
@@ -841,7 +841,7 @@ describe('conditions', () => {
     expect(await rows(path)).toEqual([{ a: 'dark', b: 'z' }])
   })
 
-  test('durations of every unit', async () => {
+  test('durations of every unit are printed as intervals', async () => {
     for (const [value, printed] of [
       ['1s', '1 second'],
       ['90m', '90 minutes'],
@@ -860,7 +860,7 @@ describe('conditions', () => {
 })
 
 describe('parameters', () => {
-  test('those of the author are numbered by first use, each once, among lifted literals', () => {
+  test('named and numbered parameters are numbered by first use, once each, among lifted literals', () => {
     const query = get({
       table: users,
       fields: [field(column('id'))],
@@ -889,7 +889,7 @@ describe('parameters', () => {
     })
   })
 
-  test('a lifted literal says its type where PostgreSQL would guess another', () => {
+  test('a lifted literal has a cast where PostgreSQL would infer another type', () => {
     const lifted = (expression: Expression): string =>
       printSql(where(expression), { parameters: 'all' }).text.replace('SELECT id FROM users WHERE ', '')
     expect(lifted(equal('a', '1'))).toBe('a = $1')
@@ -907,7 +907,7 @@ describe('parameters', () => {
     expect(lifted(compare('@>', cast(text('{}'), 'jsonb'), literal('json', '{"a": 1}')))).toBe('$1::jsonb @> $2::jsonb')
   })
 
-  test('in a row it expects a type only where items are compared one by one', async () => {
+  test('a lifted literal in a row has an inferred type only where items are compared individually', async () => {
     const both = (): Expression => row([column('name'), column('a')])
     const given = (): Expression => row([text('x'), integer('1')])
     const query = subquery(get({ table: from('posts'), fields: [field(column('created_at')), field(column('id'))] }))
@@ -928,7 +928,7 @@ describe('parameters', () => {
     }
   })
 
-  test('the row that a column gets keeps its constants: its type decides what they are', async () => {
+  test('a row that is assigned to a column keeps its constants, because the column determines their types', async () => {
     const place = row([text('Main St'), text('2026-01-31')])
     const added = printSql(add('shops', { rows: values(integer('1'), place, place) }), { parameters: 'all' })
     expect(added).toEqual({
@@ -971,7 +971,7 @@ describe('parameters', () => {
     await prepare(sql)
   })
 
-  test('what PostgreSQL compares with each other keeps the same parameter', async () => {
+  test('expressions that PostgreSQL compares with each other keep the same parameter', async () => {
     const day = (): Expression => call('date_trunc', [text('day'), column('created_at')])
     const query: Get = {
       ...get({ table: users, fields: [field(day(), 'day'), field(count, 'n')], orderBy: [order(column('day'))] }),
@@ -994,7 +994,7 @@ describe('parameters', () => {
 describe('nests', () => {
   const posts = (parts: Partial<Nest> = {}): Nest => ({ ...nest({ many: true, table: from('posts') }), ...parts })
 
-  test('rows that point to us, by the names of the key', async () => {
+  test('a nest of many rows is joined by the names of the foreign key', async () => {
     const query = get({
       table: users,
       fields: [field(column('id'))],
@@ -1018,7 +1018,7 @@ describe('nests', () => {
     ])
   })
 
-  test('a row that we point to, nested twice, beside every column', async () => {
+  test('a nest of one row can contain another nest beside all columns', async () => {
     const parent = nest({
       many: false,
       table: from('companies'),
@@ -1040,7 +1040,7 @@ describe('nests', () => {
     ])
   })
 
-  test('tables and columns called n hide nothing', async () => {
+  test('tables and columns with the name n hide nothing', async () => {
     const inner = nest({
       many: true,
       table: users,
@@ -1063,7 +1063,7 @@ describe('nests', () => {
     ])
   })
 
-  test('of several rows the first, when an order says which; otherwise an error', async () => {
+  test('a nest of one row takes the first if an order is given; otherwise several rows are an error', async () => {
     const latest = nest({
       many: false,
       table: from('posts'),
@@ -1077,7 +1077,7 @@ describe('nests', () => {
     await expect(rows(query({ ...latest, orderBy: [] }))).rejects.toMatchObject({ code: '21000' })
   })
 
-  test('aggregates inside', async () => {
+  test('aggregates in nests are supported', async () => {
     const totals = nest({
       many: true,
       table: from('orders'),

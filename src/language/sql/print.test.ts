@@ -1,4 +1,7 @@
-/** src/language/README.md#promises: what a statement cannot honour is refused with a reason, never printed as something less. */
+/**
+ * src/language/README.md#promises: a statement that cannot be printed in full is rejected with a reason,
+ * never printed in part.
+ */
 import { describe, expect, test } from 'vitest'
 import { parse } from '../syntax/parse.ts'
 import type {
@@ -134,7 +137,7 @@ test.each<[string, Statement, string]>([
   [
     '* beside an aggregate',
     get({ table: users, fields: [star(), field(count)] }),
-    '* cannot stand beside an aggregate',
+    '* cannot be combined with an aggregate',
   ],
   ['nests under distinct', { ...plain, nests: [posts], distinct }, 'distinct cannot compare nested rows'],
   [
@@ -207,7 +210,7 @@ test.each<[string, Statement, string]>([
     },
     'del cannot full join its table',
   ],
-  ['set without assignments', { ...set, assignments: [] }, 'set assigns nothing'],
+  ['set without assignments', { ...set, assignments: [] }, 'set has no assignments'],
   ['add without rows', { ...add, rows: { kind: 'values', rows: [], span: NOWHERE } }, 'add has no rows'],
   [
     'rows of different width',
@@ -262,12 +265,12 @@ test.each<[string, Statement, string]>([
   [
     'a write in an inner with',
     { ...plain, source: { ...derived, query: { ...plain, with: withWrite } } },
-    '"with x" changes data; that is possible only at the beginning of the whole query',
+    '"with x" changes data; that is possible only at the top level of the query',
   ],
   [
     'an unknown field of extract',
     get({ table: users, fields: [field(call('extract', [text("day'"), column('a')]))] }),
-    'extract knows no field',
+    'unknown field "',
   ],
   [
     'extract of nothing',
@@ -282,7 +285,7 @@ test.each<[string, Statement, string]>([
   [
     'coalesce as an aggregate',
     get({ table: users, fields: [field(call('coalesce', [one], { distinct: true }))] }),
-    'coalesce is no aggregate',
+    'coalesce is not an aggregate',
   ],
   [
     'count(*) of something',
@@ -294,7 +297,7 @@ test.each<[string, Statement, string]>([
     where({ kind: 'case', operand: null, whens: [], else: null, span: NOWHERE }),
     'a case has no "when"',
   ],
-  ['a duration of no unit', where(literal('duration', '24x')), 'the duration "24x" is not understood'],
+  ['a duration of no unit', where(literal('duration', '24x')), 'invalid duration "24x"'],
   ['a number that is none', where(literal('integer', '1; drop table users')), 'is not a number'],
   ['a decimal that is none', where(literal('decimal', '1e')), 'is not a number'],
   ['a boolean that is none', where(literal('boolean', 'yes')), 'neither true nor false'],
@@ -306,7 +309,7 @@ test.each<[string, Statement, string]>([
     'modifiers are whole numbers',
   ],
   ['a name that would be cut off', get({ table: users, fields: [field(one, 'x'.repeat(64))] }), 'has 64 bytes'],
-])('what a statement cannot honour is refused: %s', (_, statement, message) => {
+])('a statement that cannot be printed is rejected: %s', (_, statement, message) => {
   expect(() => printSql(statement, { parameters: 'keep' })).toThrow(message)
   expect(() => printSql(statement, { parameters: 'all' })).toThrow(LanguageError)
 })
@@ -315,26 +318,26 @@ describe('nesting', () => {
   const deep = (levels: number, leaf: Expression = column('a')): Expression =>
     levels === 0 ? leaf : not(deep(levels - 1, leaf))
 
-  test('is printed up to the limit', () => {
-    // The get itself is a level, and so would be the one beyond.
+  test('nested expressions are printed up to the limit', () => {
+    // The get itself counts as a level, and so would one more "not".
     expect(printSql(where(deep(NESTING_MAX - 1))).text.match(/NOT/g)).toHaveLength(NESTING_MAX - 1)
     expect(() => printSql(where(deep(NESTING_MAX)))).toThrow(`nested more than ${NESTING_MAX} levels deep`)
   })
 
-  test('queries in queries count', () => {
+  test('nested queries count as levels', () => {
     let query = plain
     for (let level = 0; level < NESTING_MAX - 1; level += 1) query = { ...plain, source: { ...derived, query } }
     expect(printSql(query).text.match(/SELECT/g)).toHaveLength(NESTING_MAX)
     expect(() => printSql({ ...plain, source: { ...derived, query } })).toThrow(LanguageError)
   })
 
-  test('a tree that would overflow the stack is refused like any other', () => {
+  test('a tree that would overflow the stack is rejected like any other', () => {
     let expression: Expression = column('a')
     for (let level = 0; level < 200_000; level += 1) expression = { kind: 'not', operand: expression, span: NOWHERE }
     expect(() => printSql(where(expression))).toThrow(LanguageError)
   })
 
-  test('long lists are not deep', () => {
+  test('long lists do not count as nesting', () => {
     const many = Array.from({ length: 5_000 }, (_, n) => compare('=', column('a'), integer(String(n))))
     expect(printSql(where(or(...many))).text).toHaveLength(
       'SELECT * FROM users WHERE '.length + many.map((_, n) => `a = ${n}`).join(' OR ').length,
@@ -343,7 +346,7 @@ describe('nesting', () => {
   })
 })
 
-test('a refusal says where in the text, when there is one', () => {
+test('an error has the span in the text, if there is a text', () => {
   const span = { start: 10, end: 14 }
   expect(() => printSql({ ...plain, limit: { ...integer('-1'), span } })).toThrow(
     expect.objectContaining({ name: 'LanguageError', span }),
@@ -358,23 +361,24 @@ describe('what is written out again', () => {
     Array.from({ length: levels }).reduce<string>(inner => around(inner), query)
   const refused = 'would repeat parts of it more than 64 times'
 
-  test.each(['keep', 'all'] as const)('is bounded, with parameters %s', parameters => {
+  test.each(['keep', 'all'] as const)('the number of repetitions is limited, with parameters %s', parameters => {
     const print = (query: string) => () => printSql(parse(query), { parameters })
     const having = (mentions: number) => `get users fields max(id) as m having ${times(mentions, 'm > 1', ' or ')}`
     expect(print(having(64))).not.toThrow()
     expect(print(having(65))).toThrow(refused)
-    // Six times ten mentions are sixty, and a million of what stands innermost.
+    // Six levels of ten mentions add up to sixty, but the innermost expression would be printed a million
+    // times.
     const max = 'get users fields max(id) as m'
     expect(
       print(inside(6, max, query => `get users fields (${query}) as m having ${times(10, 'm > 1', ' or ')}`)),
     ).toThrow(refused)
-    // Each of these groups by the query that it has inside.
+    // Each of these is grouped by the query inside it.
     const sum = (levels: number) => inside(levels, max, query => `get users fields (${query}) + count(*) as m`)
     expect(print(sum(5))).not.toThrow()
     expect(print(sum(40))).toThrow(refused)
   })
 
-  test.each(['keep', 'all'] as const)('is bounded in length, with parameters %s', parameters => {
+  test.each(['keep', 'all'] as const)('the length of repetitions is limited, with parameters %s', parameters => {
     const having = (mentions: number) =>
       `get users fields concat(${times(4_000, 'id', ', ')}) as x having ${times(mentions, "x = 'a'", ' or ')}`
     expect(() => printSql(parse(having(4)), { parameters })).not.toThrow()
@@ -383,7 +387,7 @@ describe('what is written out again', () => {
     )
   })
 
-  test('and the limit on its length can be another, or none', () => {
+  test('the limit on the length of repetitions can be changed or disabled', () => {
     const query = parse(
       `get users fields concat(${times(400, 'id', ', ')}) as x having ${times(50, "x = 'a'", ' or ')}`,
     )
@@ -394,13 +398,13 @@ describe('what is written out again', () => {
     expect(print(0)()).toBe(print(100_000)())
   })
 
-  test('and whatever cannot grow in itself is not counted', () => {
+  test('repetitions that cannot multiply are not counted', () => {
     const columns = Array.from({ length: 100 }, (_, index) => `lower(c${index})`)
     expect(printSql(parse(`get users fields ${columns.join(', ')}, count(*)`)).text).toContain('GROUP BY LOWER(c0), ')
   })
 })
 
-test('a number that is lifted stays one where text is ordered, so that PostgreSQL refuses both forms alike', () => {
+test('a lifted number keeps its type in a text comparison, so that PostgreSQL rejects both forms alike', () => {
   const query = parse(
     "get t where meta.n > 5 and 5 <= meta ->> 'n' and meta.n between 1 and 2 and a > 5 and meta.n = 5",
   )
@@ -409,7 +413,7 @@ test('a number that is lifted stays one where text is ordered, so that PostgreSQ
   )
 })
 
-test('beside null nothing says what a lifted text is', () => {
+test('a lifted text beside null has a cast, because null has no type', () => {
   const query = parse("get t where 'a' is distinct from null and null is not distinct from 'b'")
   expect(printSql(query, { parameters: 'all' }).text).toBe(
     'SELECT * FROM t WHERE $1::text IS DISTINCT FROM NULL AND NULL IS NOT DISTINCT FROM $2::text',

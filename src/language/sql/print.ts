@@ -1,4 +1,7 @@
-/** Turns a tree into SQL for PostgreSQL 15 and later. Names are not looked up anywhere: `access/check` does that before. */
+/**
+ * Prints a tree as SQL for PostgreSQL 15 and later. Names are not resolved here; `access/check` does that
+ * before.
+ */
 
 import type { Call, Explain, Statement, With } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
@@ -13,16 +16,22 @@ import { printType } from './print-type.ts'
 import { printAdd, printDel, printMerge, printSet } from './print-write.ts'
 import { type ParameterMode, type Printer, REPEATED_CHARACTERS_MAX, type Sql } from './printer.ts'
 
+/** Options of `printSql`. */
 export interface PrintOptions {
-  /** Whether literals stay in the text or become parameters; parameters that the author wrote stay what they are. */
+  /** Whether literals stay in the text or become parameters. Parameters of the query stay parameters. */
   readonly parameters: ParameterMode
-  /** Characters of the source that the SQL may repeat; 0 is no limit, and the language's own where it is left out. */
+  /**
+   * Maximum number of source characters that the SQL may repeat; 0 means no limit. Defaults to
+   * `REPEATED_CHARACTERS_MAX`.
+   */
   readonly repeatedCharactersMax?: number
 }
 
 /**
- * The statement in one line, and what its `$1 …` stand for: numbered in the order of first use, each parameter of the author once, each lifted
- * literal by itself. Never prints less than was asked: what PostgreSQL cannot do is a `LanguageError` with the reason.
+ * Prints a statement in one line, with the values of its parameters. These are numbered in the order of first
+ * use: each parameter of the query has one number, each lifted literal a separate one.
+ *
+ * @throws LanguageError if PostgreSQL cannot do what the statement asks; nothing is ever left out.
  */
 export function printSql(statement: Statement, options: PrintOptions = { parameters: 'keep' }): Sql {
   assertNesting(statement)
@@ -30,7 +39,9 @@ export function printSql(statement: Statement, options: PrintOptions = { paramet
   return { text: printStatement(statement, OUTERMOST, printer), parameters: printer.parameters }
 }
 
-/** A run of the printer; the printing functions of expressions and queries meet here, since each contains the other. */
+/**
+ * Creates the state of one run. The functions that print expressions and queries call each other through it.
+ */
 export function createPrinter({ parameters, repeatedCharactersMax = REPEATED_CHARACTERS_MAX }: PrintOptions): Printer {
   return {
     mode: parameters,
@@ -54,6 +65,7 @@ export function createPrinter({ parameters, repeatedCharactersMax = REPEATED_CHA
   }
 }
 
+/** Prints any statement, in the scope around it. */
 export function printStatement(statement: Statement, scope: Scope, printer: Printer): string {
   switch (statement.kind) {
     case 'get':
@@ -108,12 +120,17 @@ function printCommonTable(statement: Statement, scope: Scope, printer: Printer):
   }
 }
 
-/** PostgreSQL runs data-modifying common tables only at the top of a statement (PostgreSQL manual, 7.8.4). */
+/**
+ * PostgreSQL runs data-modifying common tables only at the top level of a statement (PostgreSQL manual,
+ * 7.8.4).
+ *
+ * @throws LanguageError if an inner statement has one.
+ */
 function refuseInnerWrites(clause: With | null): void {
   const write = clause?.tables.find(table => table.statement.kind !== 'get')
   if (write !== undefined) {
     throw new LanguageError(
-      `"with ${write.name.text}" changes data; that is possible only at the beginning of the whole query`,
+      `"with ${write.name.text}" changes data; that is possible only at the top level of the query`,
       write.span,
     )
   }

@@ -1,66 +1,96 @@
-/** Names and texts as PostgreSQL reads them: the only places where a string becomes part of a statement. */
+/** Quotes names and texts for PostgreSQL. This is the only module that puts strings into SQL. */
 
 import { shorten } from '../../text/shorten.ts'
 import { LanguageError } from '../tree/error.ts'
 import { IDENTIFIER_BYTES_MAX, utf8Length } from '../tree/identifier.ts'
 import { COLUMN_ONLY, RESERVED, TYPE_OR_FUNCTION } from './keywords.ts'
 
-/** Letters outside ASCII and `$` are read unchanged too, but not under every encoding and not by every tool. */
+/**
+ * Names that need no quotes. PostgreSQL also reads non-ASCII letters and `$` unchanged, but not with every
+ * encoding, and not every tool does.
+ */
 const PLAIN = /^[a-z_][a-z0-9_]*$/
 
-/** Key words that are no bare name of a table or column. */
+/** Keywords that need quotes as the name of a table or column. */
 const TAKEN: ReadonlySet<string> = new Set([...RESERVED, ...TYPE_OR_FUNCTION])
 
-/** The name of a table, column, alias or schema: bare when PostgreSQL reads it unchanged, else in double quotes. */
+/**
+ * The name of a table, column, alias or schema: unquoted if PostgreSQL reads it unchanged, otherwise in
+ * double quotes.
+ *
+ * @throws LanguageError if the name is empty, too long, or not valid in PostgreSQL.
+ */
 export function quoteIdentifier(name: string): string {
   return PLAIN.test(name) && !TAKEN.has(name) && name.length <= IDENTIFIER_BYTES_MAX ? name : inDoubleQuotes(name)
 }
 
-/** Unreserved words that, before a parenthesis, open a syntax of their own: a qualified operator, grouping sets. */
+/**
+ * Unreserved keywords that start special syntax before a parenthesis: a qualified operator, grouping sets.
+ */
 const OPENING: ReadonlySet<string> = new Set(['operator', 'cube', 'rollup'])
 
-/** The unqualified name of a function or type, where other key words are taken (PostgreSQL manual, appendix C). */
+/**
+ * The unqualified name of a function or type, for which different keywords need quotes (PostgreSQL manual,
+ * appendix C).
+ *
+ * @throws LanguageError if the name is empty, too long, or not valid in PostgreSQL.
+ */
 export function quoteFunctionOrType(name: string): string {
   const isTaken = RESERVED.has(name) || COLUMN_ONLY.has(name) || OPENING.has(name)
   return PLAIN.test(name) && !isTaken && name.length <= IDENTIFIER_BYTES_MAX ? name : inDoubleQuotes(name)
 }
 
-/** The schema before a function or type: bare only where no class of key words is in the way. */
+/**
+ * The schema of a function or type; unquoted only if it is in no class of keywords.
+ *
+ * @throws LanguageError if the name is empty, too long, or not valid in PostgreSQL.
+ */
 export function quoteQualifier(name: string): string {
   return COLUMN_ONLY.has(name) ? inDoubleQuotes(name) : quoteIdentifier(name)
 }
 
 /**
- * A name in double quotes whatever it is; for the few places where an unreserved word has a meaning of its own, such as
+ * Any name in double quotes, for positions where an unreserved keyword has a special meaning, such as
  * `recursive` after `WITH`.
+ *
+ * @throws LanguageError if the name is empty, too long, or not valid in PostgreSQL.
  */
 export function inDoubleQuotes(name: string): string {
   if (name === '') throw new LanguageError('a name is empty; PostgreSQL has no empty names')
   refuseUnwritable(name, 'the name')
   if (utf8Length(name) > IDENTIFIER_BYTES_MAX) {
     throw new LanguageError(
-      `the name ${shown(name)} has ${utf8Length(name)} bytes; PostgreSQL takes at most ${IDENTIFIER_BYTES_MAX} and would cut it off`,
+      `the name ${shown(name)} has ${utf8Length(name)} bytes; ` +
+        `PostgreSQL accepts at most ${IDENTIFIER_BYTES_MAX} and would truncate it`,
     )
   }
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A text in single quotes. Back-slashes are ordinary: `standard_conforming_strings` is on, as it is by default. */
+/**
+ * A text in single quotes. Backslashes need no escape: `standard_conforming_strings` is on, as by default.
+ *
+ * @throws LanguageError if the text contains NUL or an unpaired surrogate.
+ */
 export function quoteLiteral(text: string): string {
   refuseUnwritable(text, 'the text')
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** Refuses what UTF-8 or PostgreSQL cannot hold: NUL, and half a surrogate pair (which would silently become U+FFFD). */
+/**
+ * Checks that a text can be represented in UTF-8 and PostgreSQL.
+ *
+ * @throws LanguageError if it contains NUL, or an unpaired surrogate, which would silently become U+FFFD.
+ */
 export function refuseUnwritable(text: string, what: string): void {
   if (text.includes('\0'))
     throw new LanguageError(`${what} ${shown(text)} contains a NUL character; PostgreSQL cannot hold it`)
   if (/\p{Surrogate}/u.test(text)) {
-    throw new LanguageError(`${what} ${shown(text)} contains half a surrogate pair; it is not valid Unicode`)
+    throw new LanguageError(`${what} ${shown(text)} contains an unpaired surrogate; it is not valid Unicode`)
   }
 }
 
-/** The name as a message shows it: quoted, escaped, never longer than a line. */
+/** A name as shown in a message: quoted, escaped, and at most one line long. */
 function shown(text: string): string {
   return JSON.stringify(shorten(text))
 }

@@ -1,24 +1,31 @@
-/** A statement within a write that writes down what it did: what its author says of it, and what the printer has for it. */
+/** The interface between an outbox insert, which the webhooks define, and the write that it is part of. */
 
-/** SQL of names in the catalogue and the configuration alone. */
+/** An insert into the outbox. Its SQL contains only names from the catalog and the configuration. */
 export interface Storing {
-  /** Columns of the table that the statement asks for, beside the rows as JSON. */
+  /** Columns of the table that the insert needs in addition to the rows as JSON. */
   readonly columns: readonly string[]
-  /** Shows that the statement is a gateway's. A parameter, so that no other SQL of the session can read it. */
+  /**
+   * Proves that the statement comes from a gateway. It is sent as a parameter, so that no other SQL of the
+   * session can read it.
+   */
   readonly ticket: string
   readonly statement: (rows: RowsWritten) => string
 }
 
-/** The rows that the write wrote, in SQL. */
+/** The written rows, as SQL expressions. */
 export interface RowsWritten {
   readonly from: string
-  /** What happened to them: one word for all, or a column of text. */
+  /** The operation: one name for all rows, or a column of type text. */
   readonly happened: { readonly always: string } | { readonly column: string }
-  /** Expressions of type json, over `from`; NULL where there is no such row. */
+  /** Expressions of type json, over `from`; NULL if the write has no such row. */
   readonly after: string
   readonly before: string
-  /** The parameter with the ticket: one, however often it is asked for. */
+  /** The parameter with the ticket. All calls return the same parameter. */
   ticket(): string
-  /** Of the row as the write leaves it, or of one that is deleted. Throws for what was not asked for. */
+  /**
+   * A column of the row after the write, or of the deleted row.
+   *
+   * @throws Error for a column that is not in `columns`.
+   */
   column(name: string): string
 }

@@ -23,7 +23,7 @@ export type Statement = Get | Add | Set | Del | Merge | Make | Index | Call | Tr
 /** What a read returns: its rows, the number of its rows, or a stream of its rows. */
 export type Purpose = 'rows' | 'count' | 'export'
 
-// ---- reads -------------------------------------------------------------------------------------------------
+// ---- reads ------------------------------------------------------------------------------------------------
 
 /** `get …`, `count …`, `export …`, and compounds of several gets. */
 export interface Get {
@@ -278,7 +278,7 @@ export type FrameBound =
   | { readonly kind: 'unbounded preceding' | 'current row' | 'unbounded following'; readonly span: Span }
   | { readonly kind: 'preceding' | 'following'; readonly offset: Expression; readonly span: Span }
 
-// ---- writes ------------------------------------------------------------------------------------------------
+// ---- writes -----------------------------------------------------------------------------------------------
 
 /** `add …`: an insert. */
 export interface Add {
@@ -388,7 +388,7 @@ export type MergeAction =
     }
   | { readonly kind: 'merge delete' | 'merge nothing'; readonly span: Span }
 
-// ---- definitions and the rest ------------------------------------------------------------------------------
+// ---- definitions and the rest -----------------------------------------------------------------------------
 
 /** `make …`: a table definition. */
 export interface Make {
@@ -452,7 +452,7 @@ export interface Explain {
   readonly span: Span
 }
 
-// ---- expressions -------------------------------------------------------------------------------------------
+// ---- expressions ------------------------------------------------------------------------------------------
 
 /** Any expression; conditions are expressions too. */
 export type Expression =

@@ -49,7 +49,7 @@ const span = NOWHERE
 /** Whether an operator is negated itself (`not like`, `not in`, `is not null`). */
 export type Polarity = 'plain' | 'negated'
 
-// ---- expressions -------------------------------------------------------------------------------------------
+// ---- expressions ------------------------------------------------------------------------------------------
 
 /** `column`, or `alias.column`, or a longer path. */
 export function column(...path: readonly [string, ...string[]]): ColumnReference {
@@ -236,7 +236,7 @@ export function call(name: string, args: readonly Expression[], options: CallOpt
   }
 }
 
-// ---- reads -------------------------------------------------------------------------------------------------
+// ---- reads ------------------------------------------------------------------------------------------------
 
 /** Anything that has a table's schema and name. */
 export interface TableLike {
@@ -316,7 +316,7 @@ export function getFrom(source: Source, parts: Omit<GetParts, 'table' | 'alias'>
   }
 }
 
-// ---- writes ------------------------------------------------------------------------------------------------
+// ---- writes -----------------------------------------------------------------------------------------------
 
 /** A name without source text. */
 export function name(text: string): Name {

@@ -84,7 +84,7 @@ export function mapChildren(expression: Expression, parts: Parts): Expression {
     case 'case':
       return changed(expression, {
         operand: expression.operand && one(expression.operand),
-        // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
+        // biome-ignore lint/suspicious/noThenProperty: branches of the tree have a `then`; nothing awaits them.
         whens: mapList(expression.whens, branch => changed(branch, { when: one(branch.when), then: one(branch.then) })),
         else: expression.else && one(expression.else),
       })
