@@ -71,7 +71,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
       effects: sections.effect,
     }),
     knowsDependencies: options.dependencies ?? false,
-    functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferrable.length > 0),
+    functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferring),
   })
 }
 
@@ -97,7 +97,7 @@ interface Items {
   readonly mention: MentionItem[]
   readonly reach: ReachItem[]
   readonly 'reach type': ReachTypeItem[]
-  readonly deferrable: unknown[]
+  readonly deferring: Pick<ReachItem, 'relation'>[]
 }
 
 interface Sections extends Items {
@@ -117,7 +117,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
       composite: [],
       attribute: [],
     },
-    ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferrable: [] },
+    ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferring: [] },
   }
   let fingerprint = ''
   for (const [section, item] of rows) {

@@ -22,8 +22,15 @@ interface Reached {
   readonly [relation: string]: 'read' | 'write'
 }
 
+interface Found {
+  readonly tables: Reached
+  readonly types: readonly string[]
+  readonly everywhere: boolean
+  readonly deferring: readonly string[]
+}
+
 /** Runs the statements, reads the catalog and undoes them. */
-async function after(ddl: string): Promise<{ tables: Reached; types: readonly string[]; everywhere: boolean }> {
+async function after(ddl: string): Promise<Found> {
   const [[before]] = (await admin.query('select count(*) from pg_catalog.pg_depend', [])) as [[string]]
   await admin.run(`create schema scratch; set search_path = scratch, public; ${ddl}`)
   try {
@@ -39,6 +46,10 @@ async function after(ddl: string): Promise<{ tables: Reached; types: readonly st
       tables: Object.fromEntries(named),
       types: [...functionReach.types].filter(name => !name.startsWith('_')).sort(),
       everywhere: functionReach.everywhere,
+      deferring: [...tables.values()]
+        .filter(({ oid }) => functionReach.deferring.has(oid))
+        .map(({ name }) => name)
+        .sort(),
     }
   } finally {
     await admin.run('drop schema scratch cascade; set search_path = public')
@@ -46,7 +57,7 @@ async function after(ddl: string): Promise<{ tables: Reached; types: readonly st
   }
 }
 
-const NOTHING = { types: [], everywhere: false }
+const NOTHING = { types: [], everywhere: false, deferring: [] }
 const POLICY = 'alter table t enable row level security; create policy p on t'
 
 test.each<[what: string, ddl: string, tables: Reached]>([
@@ -119,7 +130,7 @@ test('a domain with a check is a type that runs a function, and so are its array
   const ddl = `create domain word as text check (is_fine(value)); create domain short as word; create type pair as (a word, b int);
     create table t (a word); create table u (a short[]); create table v (a pair); create table w (a text)`
   expect(await after(ddl)).toEqual({
-    ...{ everywhere: false, types: ['pair', 'short', 't', 'u', 'v', 'word'] },
+    ...{ everywhere: false, deferring: [], types: ['pair', 'short', 't', 'u', 'v', 'word'] },
     tables: { t: 'read', u: 'read', v: 'read' },
   })
 })
@@ -138,4 +149,35 @@ test('an operator between two types of PostgreSQL can run in any statement', asy
   const ddl = `create function eq(text, int) returns boolean language sql as 'select true';
     create operator = (leftarg = text, rightarg = int, function = eq)`
   expect((await after(ddl)).everywhere).toBe(true)
+})
+
+const DEFERRED = 'deferrable initially deferred'
+
+test.each<[what: string, ddl: string, deferring: readonly string[]]>([
+  [
+    'constraints that cannot be deferred',
+    'create table t (id int unique); create table u (id int references t (id))',
+    [],
+  ],
+  ['a unique constraint', `create table t (id int unique ${DEFERRED}); create table u (id int)`, ['t']],
+  [
+    'a foreign key, for both of its tables',
+    `create table t (id int unique); create table u (id int references t (id) ${DEFERRED})`,
+    ['t', 'u'],
+  ],
+  [
+    'a partition, for the whole table',
+    `create table t (id int) partition by list (id);
+    create table t1 partition of t (unique (id) ${DEFERRED}) for values in (1)`,
+    ['t'],
+  ],
+  ['a view', `create table t (id int unique ${DEFERRED}); create view v as select id from t`, ['t', 'v']],
+  [
+    'a cascade',
+    `create table t (id int unique); create table u (id int references t (id) on delete cascade);
+    create constraint trigger c after delete on u deferrable for each row execute function svc.captured()`,
+    ['t', 'u'],
+  ],
+])('what can be deferred to the end of a transaction is found: %s', async (_, ddl, deferring) => {
+  expect(await after(ddl)).toMatchObject({ deferring })
 })

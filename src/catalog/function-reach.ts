@@ -45,6 +45,8 @@ const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass`
  *   written; a materialized view when it is refreshed.
  * - reach: relations that read or write those in turn. A cascading foreign key leads from the referenced
  *   table.
+ * - reach_deferring: relations with a trigger that can be deferred, and those that write to them in turn.
+ *   Foreign keys and unique constraints that can be deferred have triggers too.
  */
 export const REACH_SHARED: string = `
   reach_function(oid) as materialized (
@@ -184,9 +186,28 @@ export const REACH_SHARED: string = `
       where c.conrelid = r.relation and c.contype = 'f' and (c.confdeltype in ('c', 'n', 'd')
         or c.confupdtype in ('c', 'n', 'd'))
     ) n (relation, on_read)
+  ),
+  reach_deferring(relation) as (
+    select t.tgrelid from pg_catalog.pg_trigger t where t.tgdeferrable
+    union
+    select n.relation
+    from reach_deferring r
+    cross join lateral (
+      select v.ev_class
+      from pg_catalog.pg_depend d
+      join pg_catalog.pg_rewrite v on d.classid = ${of('pg_rewrite')} and v.oid = d.objid
+      where d.refclassid = ${of('pg_class')} and d.refobjid = r.relation
+      union all
+      select i.inhparent from pg_catalog.pg_inherits i where i.inhrelid = r.relation
+      union all
+      select c.confrelid
+      from pg_catalog.pg_constraint c
+      where c.conrelid = r.relation and c.contype = 'f' and (c.confdeltype in ('c', 'n', 'd')
+        or c.confupdtype in ('c', 'n', 'd'))
+    ) n (relation)
   )`
 
-export const REACH_SECTIONS: { readonly [section in 'reach' | 'reach type' | 'deferrable']: string } = {
+export const REACH_SECTIONS: { readonly [section in 'reach' | 'reach type' | 'deferring']: string } = {
   reach: `
     select r.relation::int8 as relation, bool_or(r.on_read) as read
     from reach r
@@ -198,21 +219,21 @@ export const REACH_SECTIONS: { readonly [section in 'reach' | 'reach type' | 'de
     from reach_type r
     join pg_catalog.pg_type t on t.oid = r.oid`,
 
-  // Foreign keys and unique constraints that can be deferred have triggers too.
-  deferrable: `
-    select true as deferrable
-    where exists (select from pg_catalog.pg_trigger t where t.tgdeferrable)`,
+  deferring: `
+    select r.relation::int8 as relation
+    from reach_deferring r
+    join relation known on known.oid = r.relation`,
 }
 
 export function buildFunctionReach(
   relations: readonly ReachItem[],
   types: readonly ReachTypeItem[],
-  deferrable: boolean,
+  deferring: readonly Pick<ReachItem, 'relation'>[],
 ): FunctionReach {
   return {
     relations: new Map(relations.map(({ relation, read }) => [relation, read ? 'read' : 'write'])),
     types: new Set(types.map(({ name }) => name)),
     everywhere: types.some(({ own }) => own),
-    deferrable,
+    deferring: new Set(deferring.map(({ relation }) => relation)),
   }
 }

@@ -39,8 +39,8 @@ export interface FunctionReach {
   readonly types: ReadonlySet<string>
   /** A type of PostgreSQL's own is among them, so any statement can. */
   readonly everywhere: boolean
-  /** A trigger or constraint can be deferred to the end of a transaction. */
-  readonly deferrable: boolean
+  /** OIDs of resources whose writing can defer a trigger or a constraint to the end of the transaction. */
+  readonly deferring: ReadonlySet<number>
 }
 
 export type TableKind = 'table' | 'partitioned' | 'foreign' | 'view' | 'materialized view'

@@ -225,7 +225,12 @@ class FakeDatabase {
       knowsDependencies: false,
       unpublishedViews: new Map(),
       partitions: new Map(),
-      functionReach: { relations: new Map(), types: new Set<string>(), everywhere: false, deferrable: false },
+      functionReach: {
+        relations: new Map(),
+        types: new Set<string>(),
+        everywhere: false,
+        deferring: new Set<number>(),
+      },
     }
     await this.#gate
     if (this.failure !== null) throw this.failure

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
-import { catalogOf } from '../../test/support/model.ts'
+import { describe, expect, test } from 'vitest'
+import { catalogOf, tableOf } from '../../test/support/model.ts'
+import type { Catalog } from '../catalog/model.ts'
 import { catalogueStatement } from '../compile/derive.ts'
 import type { CallStatement, StreamStatement, WriteStatement } from '../compile/statement.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
@@ -39,4 +40,53 @@ test.each(HOWS)('a request that has used up its time sends nothing more: %s', as
     message: 'the query took longer than statement_timeout_ms allows and was cancelled',
   })
   await expect((async () => start(runner, { ms: 99 }))()).rejects.toThrow('something was sent')
+})
+
+describe('a write', () => {
+  const TABLE = tableOf('notes', { id: 'int4' })
+  const INSERT = {
+    ...WRITE,
+    statement: {
+      ...WRITE.statement,
+      touches: {
+        ...WRITE.statement.touches,
+        writes: [{ table: { schema: 'public', name: 'notes' }, operation: 'insert' }],
+      },
+    } as unknown as WriteStatement,
+  }
+  const DEFERRED = ['SET CONSTRAINTS ALL IMMEDIATE']
+  const RESET = ['RESET ALL', 'RESET ROLE', 'SELECT pg_advisory_unlock_all()', 'UNLISTEN *', 'DISCARD TEMP']
+
+  test.each<[string, Partial<Catalog['functionReach']>, readonly string[], boolean]>([
+    ['of a table without functions is the settings and the statement', {}, [], false],
+    ['that can defer a constraint ends with it', { deferring: new Set([TABLE.oid]) }, DEFERRED, true],
+    ['of another table than one that can does not', { deferring: new Set([TABLE.oid + 1]) }, [], false],
+    [
+      'that can run a function ends with a reset',
+      { relations: new Map([[TABLE.oid, 'write']]) },
+      [...DEFERRED, ...RESET],
+      false,
+    ],
+  ])('%s', async (_, reach, after, hasDeadline) => {
+    const catalog = catalogOf(TABLE)
+    const sent: string[] = []
+    const recording = createRunner({
+      database: {
+        ...DATABASE,
+        run(commands) {
+          sent.push(...commands.map(({ text }) => text))
+          return { result: Promise.resolve([]), cancel() {} }
+        },
+      },
+      settings: createSettings({ statementTimeoutMs: 100 }),
+      reset: createSessionReset(() => ({ ...catalog, functionReach: { ...catalog.functionReach, ...reach } })),
+      onStaleSchema() {},
+      announcements: null,
+    })
+    await recording.write(ANONYMOUS, [INSERT], { ms: 0 }).result
+    const [settings, statement, ...rest] = sent
+    expect([settings, statement]).toEqual([expect.stringContaining('set_config'), 'SELECT 1'])
+    expect(rest.filter(text => !text.includes('statement_timeout'))).toEqual(after)
+    expect(rest.some(text => text.includes('statement_timeout'))).toBe(hasDeadline)
+  })
 })

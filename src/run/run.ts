@@ -144,11 +144,12 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     return [first, call, ...RESET, first, ...beforeDeferred(worked), ...RUN_DEFERRED, ...RESET_AFTER_WRITE]
   }
 
-  /**
-   * Deferred triggers get the time that is left as well. If the database has none, no statement is needed.
-   */
-  function beforeDeferred(worked: ServerTime): readonly Command[] {
-    return reset.canDefer() ? [settings.deadline(worked.ms)] : []
+  /** Deferred triggers get the time that is left as well. Without any, no statement is needed. */
+  function beforeDeferred(
+    worked: ServerTime,
+    statements?: readonly BoundStatement<WriteStatement>[],
+  ): readonly Command[] {
+    return reset.canDefer(statements) ? [settings.deadline(worked.ms)] : []
   }
 
   return {
@@ -160,16 +161,13 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
       )
     },
     write(identity, statements, worked) {
-      const after = reset.afterWrite(statements)
+      const after = [...beforeDeferred(worked, statements), ...reset.afterWrite(statements)]
       const attempt = (
         asked: readonly BoundStatement<WriteStatement>[],
         more: readonly Command[],
       ): RunningRequest<readonly Result[]> => {
         const first = settings.numbered(identity, worked.ms)
-        const running = send(
-          [first, ...withDeadlines(asked, worked), ...more, ...beforeDeferred(worked), ...after],
-          worked,
-        )
+        const running = send([first, ...withDeadlines(asked, worked), ...more, ...after], worked)
         return {
           result: running.result.then(
             results => plainResults(results, asked.length),

@@ -22,10 +22,6 @@ export const RESET_AFTER_WRITE: readonly Command[] = [...RESET_AFTER_READ, ...co
 /** Deferred triggers run before the reset, under the settings of the statement. */
 export const RUN_DEFERRED: readonly Command[] = commands('SET CONSTRAINTS ALL IMMEDIATE')
 
-/**
- * A default or a trigger can be a function that is not in the catalog yet, so every write ends with a reset.
- */
-const AFTER_WRITE: readonly Command[] = [...RUN_DEFERRED, ...RESET]
 const AFTER_WRITE_OF_FUNCTIONS: readonly Command[] = [...RUN_DEFERRED, ...RESET_AFTER_WRITE]
 const NOTHING: readonly Command[] = []
 
@@ -36,9 +32,13 @@ type StatementWithoutCall = Exclude<Statement, CallStatement>
 export interface SessionReset {
   /** Ends a transaction that only reads. */
   afterRead(statements: readonly BoundStatement<StatementWithoutCall>[]): readonly Command[]
+  /** Ends a transaction that writes. */
   afterWrite(statements: readonly BoundStatement<StatementWithoutCall>[]): readonly Command[]
-  /** Whether the database has triggers that can be deferred to the end of a transaction. */
-  canDefer(): boolean
+  /**
+   * Whether these statements can defer a trigger or a constraint to the end of the transaction. Without
+   * statements: whether a function can, which may write to any table.
+   */
+  canDefer(statements?: readonly BoundStatement<StatementWithoutCall>[]): boolean
 }
 
 /** Chooses the commands by the current catalog. */
@@ -62,10 +62,15 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
     for (const { statement } of statements) if (runsFunction(statement)) return true
     return false
   }
+  const canDefer: SessionReset['canDefer'] = statements =>
+    statements === undefined || anyRuns(statements)
+      ? catalog().functionReach.deferring.size > 0
+      : statements.some(({ statement }) => canDeferWrite(statement, catalog()))
   return {
     afterRead: statements => (anyRuns(statements) ? RESET_AFTER_READ : NOTHING),
-    canDefer: () => catalog().functionReach.deferrable,
-    afterWrite: statements => (anyRuns(statements) ? AFTER_WRITE_OF_FUNCTIONS : AFTER_WRITE),
+    afterWrite: statements =>
+      anyRuns(statements) ? AFTER_WRITE_OF_FUNCTIONS : canDefer(statements) ? RUN_DEFERRED : NOTHING,
+    canDefer,
   }
 }
 
@@ -85,6 +90,15 @@ export function canRunFunction({ touches }: StatementWithoutCall, catalog: Catal
     touches.reads.some(name => reachOf(name) === 'read') ||
     touches.writes.some(({ table }) => reachOf(table) !== undefined)
   )
+}
+
+function canDeferWrite({ touches }: StatementWithoutCall, catalog: Catalog): boolean {
+  const { deferring } = catalog.functionReach
+  if (deferring.size === 0) return false
+  return touches.writes.some(({ table }) => {
+    const oid = relationOid(table, catalog)
+    return oid === null || deferring.has(oid)
+  })
 }
 
 function commands(...texts: readonly string[]): readonly Command[] {

@@ -83,6 +83,6 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     knowsDependencies: false,
     unpublishedViews: new Map(),
     partitions: new Map(),
-    functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferrable: false },
+    functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferring: new Set() },
   }
 }
