@@ -9,7 +9,7 @@ const context = { catalog, rights: EVERYTHING, searchLanguage: 'english' }
 const AS_ROWS = { kind: 'read', form: 'rows' } as const
 const orders = { schema: null, name: 'orders' }
 
-test('the text, and what each parameter in it is', () => {
+test('a statement has its text and the use of each parameter', () => {
   const where = compare('=', column('id'), position(1))
   const { text, parameters } = compile(get({ table: orders, fields: [field(column('id'))], where }), context, AS_ROWS)
   expect(text).toBe(
@@ -18,7 +18,7 @@ test('the text, and what each parameter in it is', () => {
   expect(parameters).toMatchObject([{ key: 1, use: { subject: 'column "id"', typeName: 'int8' } }])
 })
 
-test('a tree deeper than the printer goes is the caller’s error', () => {
+test('a tree deeper than the printer’s limit is an error of the caller', () => {
   let where = compare('=', column('id'), position(1)) as Parameters<typeof not>[0]
   for (let level = 0; level < 200; level++) where = not(where)
   expect(() => compile(get({ table: orders, where }), context, AS_ROWS)).toThrow(

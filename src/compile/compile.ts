@@ -1,6 +1,7 @@
 /**
- * A tree becomes what runs: checked against schema and rights, printed as SQL, with what the later stages ask of it. Pure and synchronous, and the only
- * way from a tree to text that runs: every door says what is to be run, and none of them checks or prints by itself.
+ * Compiles a tree to a statement: the tree is checked against schema and rights and printed as SQL, and the
+ * facts that later stages need are derived from it. Compilation is pure and synchronous, and the only way
+ * from a tree to SQL text that runs. Handlers specify what to run; they never check or print themselves.
  */
 import {
   type CheckContext,
@@ -34,40 +35,49 @@ import type {
 } from './statement.ts'
 import { touchesOf } from './touches.ts'
 
-/** The view of a caller, and how the statement's author is to be met. */
+/** The view of a caller, and how to address the author of the statement in errors. */
 export type Context = CheckContext
 
-/** `rows`: each as one JSON text; `value`: that of the only field alone; `columns`: as they are, for results in PostgreSQL's binary format. */
+/**
+ * How rows are returned. `rows`: each row as one JSON text; `value`: the value of the only field; `columns`:
+ * separate columns, for results in PostgreSQL's binary format.
+ */
 export type Form = 'rows' | 'value' | 'columns'
 
-/** Parameters that are read from columns of a record source, as texts: one statement for many values of each. */
+/**
+ * Parameters that are read from the columns of a record source, as texts, so that one statement handles many
+ * values of each.
+ */
 export interface Varying {
   readonly source: string
   readonly columns: ReadonlyMap<ParameterKey, string>
 }
 
-/** What is to be run. */
+/** What to run. */
 export type Mode =
   | { readonly kind: 'read'; readonly form: Form }
-  /** Rows, each with its sort keys behind it. */
+  /** Rows, each followed by its sort keys. */
   | { readonly kind: 'paged' }
   | { readonly kind: 'paged many'; readonly varying: readonly Varying[] }
-  /** The value of a condition over rows that are given, and not those of `table` any more. */
+  /** A condition evaluated over given rows instead of the current rows of `table`. */
   | { readonly kind: 'past many'; readonly table: Table; readonly varying: readonly Varying[] }
   | { readonly kind: 'stream' }
   | { readonly kind: 'call'; readonly form: Form }
   | { readonly kind: 'write'; readonly answer: WriteAnswer }
   | TextMode
-  /** The plan of a text that is not run. */
+  /** The execution plan of a text, which is not executed. */
   | { readonly kind: 'explain'; readonly of: TextMode }
 
-/** A text of the query language: its literals are values too. `rowsMax`: how many rows are answered at most; 0: all. */
+/**
+ * A text of the query language, whose literals are values too. `rowsMax` limits the rows returned; 0 means no
+ * limit.
+ */
 export type TextMode =
   | { readonly kind: 'read text'; readonly rowsMax: number }
   | { readonly kind: 'stream text'; readonly rowsMax: number }
-  /** A read whose common tables change data. */
+  /** A read whose common table expressions change data. */
   | { readonly kind: 'writing text'; readonly rowsMax: number }
-  /** `changedMax`: how many rows may be written; null: any number. */
+  /** `changedMax` limits the rows written, or is null for no limit. */
   | { readonly kind: 'write text'; readonly changedMax: Parameter | null }
 
 interface Kinds {
@@ -88,7 +98,11 @@ interface Kinds {
 type TreeOf<M extends Mode> = Kinds[M['kind']]['tree']
 type StatementOf<M extends Mode> = Kinds[M['kind']]['statement']
 
-/** Throws `PARSE_ERROR` or `FORBIDDEN` for what the caller may not name, and for what cannot be said. */
+/**
+ * Compiles a tree.
+ * @throws {GatewayError} `PARSE_ERROR` for a tree that cannot be compiled, `FORBIDDEN` for a name that the
+ * caller has no right to use.
+ */
 export function compile<M extends Mode>(tree: TreeOf<M>, view: Context, mode: M): StatementOf<M> {
   return compiled(tree, view, mode) as StatementOf<M>
 }
@@ -179,13 +193,16 @@ function varied(checked: CheckedQuery, varying: readonly Varying[]): CheckedQuer
   return varying.reduce((query, { source, columns }) => withParametersIn(query, source, columns), checked)
 }
 
-/** The types of `compile` see to it; this is for the compiler, which cannot follow them into the switch. */
+/**
+ * Narrows the type. The types of `compile` guarantee it, but the type checker cannot follow them into the
+ * switch.
+ */
 function asRead(tree: Get | Write): Get {
   if (tree.kind === 'get') return tree
-  throw new Error(`a read was to be compiled, and not ${tree.kind}`)
+  throw new Error(`expected a read, got ${tree.kind}`)
 }
 
 function asWrite(tree: Get | Write): Write {
   if (tree.kind !== 'get') return tree
-  throw new Error('a write was to be compiled, and not get')
+  throw new Error('expected a write, got get')
 }

@@ -1,4 +1,4 @@
-/** A statement is data: it can be looked at, compared and copied, and nothing in it can be called. */
+/** A statement is data: it can be inspected, compared and copied, and contains no functions. */
 import { expect, test } from 'vitest'
 import { compileRead, compileWrite } from '../../test/support/compiled.ts'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
@@ -27,14 +27,14 @@ const STATEMENTS: readonly Statement[] = [
 ]
 
 test.each(STATEMENTS.map(statement => [statement.kind, statement] as const))(
-  'a statement holds no function: %s',
+  'a statement contains no functions: %s',
   (_, statement) => {
     expect(functionsIn(statement)).toEqual([])
     expect(structuredClone(statement)).toEqual(statement)
   },
 )
 
-test('what a kind has is what is asked of it', () => {
+test('each kind of statement has the fields that later stages use', () => {
   const judged = ['eachTime', 'extent', 'kind', 'mentions', 'parameters', 'text', 'touches']
   const fields = (statement: Statement) => Object.keys(statement).sort()
   expect(STATEMENTS.map(statement => [statement.kind, fields(statement)])).toEqual([
@@ -49,7 +49,7 @@ test('what a kind has is what is asked of it', () => {
   ])
 })
 
-test('the same write in other words begins with the same answer, and prints the same a second time', () => {
+test('a derived write begins with the same columns and is printed identically again', () => {
   const told = printAnnounced(write, { before: 'keys alone', route: null, tellOne: String, tellAll: String })
   const stored = printStored(write, storing)
   const captured = printCaptured(write)
@@ -59,7 +59,7 @@ test('the same write in other words begins with the same answer, and prints the 
   expect(stored.text).toContain('SELECT')
 })
 
-/** Paths of functions in what can be reached from `value`. */
+/** The paths of functions that can be reached from `value`. */
 function functionsIn(value: unknown, path = '', seen = new Set<unknown>()): readonly string[] {
   if (typeof value === 'function') return [path]
   if (typeof value !== 'object' || value === null || seen.has(value)) return []

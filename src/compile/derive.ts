@@ -1,4 +1,4 @@
-/** Statements that are made of others, and those that no request has a part in. */
+/** Statements derived from other statements, and statements that do not come from a request. */
 import type { TableName } from '../language/tree/ast.ts'
 import { statement } from './print.ts'
 import type {
@@ -13,20 +13,23 @@ import type {
 } from './statement.ts'
 import { TOUCHES_NOTHING, type Touches } from './touches.ts'
 
-/** What PostgreSQL would do to answer a statement, which is not run (PostgreSQL manual, EXPLAIN). */
+/**
+ * Asks PostgreSQL for the execution plan of a statement without executing it (PostgreSQL manual, EXPLAIN).
+ */
 export function explained({ text, parameters, touches }: Exclude<Statement, CallStatement>): ExplainStatement {
   return statement({ kind: 'explain', text: `EXPLAIN (FORMAT JSON) ${text}`, parameters, touches, runs: null })
 }
 
-/** What PostgreSQL did to answer a read, which is run for it. */
+/** Executes a read and returns PostgreSQL's execution plan with actual counts. */
 export function analyzed(runs: ReadStatement | PagedStatement | StreamStatement): ExplainStatement {
   const { text, parameters, touches } = runs
   return statement({ kind: 'explain', text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, parameters, touches, runs })
 }
 
 /**
- * A read whose rows are wanted only when they are others than before: one row with their digest, their number, the bytes of all of them, and all of them as
- * one JSON list without its brackets – unless they are those of `digest`, or more than `bytesMax`.
+ * A read whose rows are returned only if they have changed: one row with the digest of the rows, their
+ * number, their size in bytes, and the rows as one JSON list without brackets. The list is NULL if the digest
+ * equals `digest` or the size exceeds `bytesMax`.
  */
 export function ifChanged(
   { statement: read, values }: BoundStatement<ReadStatement>,
@@ -37,7 +40,8 @@ export function ifChanged(
   const text = `WITH answer(item) AS MATERIALIZED (${read.text}), whole AS (
   SELECT count(*) AS count, coalesce(string_agg(item::text, ','), '') AS list FROM answer
 ), judged AS (SELECT *, encode(sha256(convert_to(count || ' ' || list, 'UTF8')), 'base64') AS digest FROM whole)
-SELECT digest, count, octet_length(list), CASE WHEN digest = ${place}::text OR octet_length(list) > ${bytesMax} THEN NULL ELSE list END FROM judged`
+SELECT digest, count, octet_length(list),
+  CASE WHEN digest = ${place}::text OR octet_length(list) > ${bytesMax} THEN NULL ELSE list END FROM judged`
   return {
     statement: { ...read, text, parameters: [...read.parameters, { literal: digest ?? '' }] },
     values: [...values, digest],
@@ -45,8 +49,8 @@ SELECT digest, count, octet_length(list), CASE WHEN digest = ${place}::text OR o
 }
 
 /**
- * A statement that no request has a part in but by its values: its text is made of what the catalogue of PostgreSQL says – names, the conditions of
- * policies – and of nothing else. `reads`: the tables whose policies or rows are in it.
+ * A statement made by the gateway, in which requests supply values only. Its text consists of names and
+ * policy conditions from PostgreSQL's catalog. `reads` are the tables whose policies or rows it contains.
  */
 export function catalogueStatement(
   text: string,

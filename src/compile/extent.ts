@@ -1,11 +1,11 @@
-/** How much of what it finds a read answers: what the advice on a read that is too expensive depends on. */
+/** How many of the rows it finds a read returns. Advice on reads that are too expensive depends on it. */
 import type { Get } from '../language/tree/ast.ts'
 import { containsAggregate } from '../language/tree/functions.ts'
 
 /**
  * - `all`: every row.
- * - `page`: so many rows at most.
- * - `aggregate`: something computed of all rows.
+ * - `page`: a limited number of rows.
+ * - `aggregate`: a value computed over all rows.
  */
 export type Extent = 'all' | 'page' | 'aggregate'
 

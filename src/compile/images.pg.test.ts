@@ -1,4 +1,7 @@
-/** Rows before and after a write, exactly, on every version of PostgreSQL. Statements for older ones run here on the newest, where they mean the same. */
+/**
+ * Row images before and after a write are exact on every version of PostgreSQL. Statements for older versions
+ * run here on the newest one, where they have the same meaning.
+ */
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
 import { openSession } from '../../test/support/catalog.ts'
@@ -34,7 +37,7 @@ beforeEach(() =>
 )
 afterEach(() => session.run('truncate r, n, f'))
 
-/** What the statement says of its rows. */
+/** The row images that the statement returns. */
 async function images(write: WriteStatement, on = session): Promise<readonly (readonly unknown[])[]> {
   const statement = printCaptured(write)
   const values = statement.parameters.map(parameter =>
@@ -45,7 +48,7 @@ async function images(write: WriteStatement, on = session): Promise<readonly (re
   return shown.sort((one, two) => JSON.stringify(one).localeCompare(JSON.stringify(two)))
 }
 
-/** Of an update by a body: the number that is compared, and the body. */
+/** The values of an update with a body: the number in the condition, and the body. */
 const VALUES = ['2', '{"t": "body"}']
 
 const ROW_11 = { a: 1, b: 1, r: 'one', t: 'x', page: 'p' }
@@ -57,18 +60,18 @@ describe.each(VERSIONS)('version %i', serverVersion => {
   const context = () => ({ catalog: { ...catalog, serverVersion }, rights: EVERYTHING, searchLanguage: 'english' })
   const written = (text: string, on = session) => images(compileWrite(text, context()), on)
 
-  test('an update', async () => {
+  test('an update has both images', async () => {
     expect(await written(`set r values t = 'new' where a = 1 and b < 2 + 1`)).toEqual([
       ['UPDATE', { ...ROW_11, t: 'new' }, ROW_11],
       ['UPDATE', { ...ROW_12, t: 'new' }, ROW_12],
     ])
   })
 
-  test('an update of all rows, under an alias that is a column', async () => {
+  test('an update of all rows with an alias equal to a column name has both images', async () => {
     expect(await written(`set r t values t = t.r where all`)).toHaveLength(3)
   })
 
-  test('an update by a body, as REST has it', async () => {
+  test('an update with a JSON body has both images', async () => {
     const table = catalog.tables.get('r')
     if (table === undefined) throw new Error('there is r')
     const filter = parseFilters(readParameters([{ name: 'b', value: '2' }], []), new Values(), {
@@ -84,7 +87,7 @@ describe.each(VERSIONS)('version %i', serverVersion => {
     ])
   })
 
-  test('an update that is joined, and one with a common table', async () => {
+  test('updates with a join or a common table expression have both images', async () => {
     const expected = [['UPDATE', { ...ROW_12, t: 'f' }, ROW_12]]
     expect(await written(`set r inner join f on f.a = r.a values t = f.x where r.b = 2`)).toEqual(expected)
     const second = [['UPDATE', { ...ROW_12, t: '1' }, { ...ROW_12, t: 'f' }]]
@@ -93,7 +96,7 @@ describe.each(VERSIONS)('version %i', serverVersion => {
     ).toEqual(second)
   })
 
-  test('an upsert', async () => {
+  test('an upsert has the images of created and updated rows', async () => {
     const text = `add r fields a, b, t values (1, 1, 'new'), (7, 7, 'x') conflict (a, b) update t = excluded.t`
     expect(await written(text)).toEqual([
       ['INSERT', { a: 7, b: 7, r: null, t: 'x', page: null }, null],
@@ -101,18 +104,18 @@ describe.each(VERSIONS)('version %i', serverVersion => {
     ])
   })
 
-  test('creations and deletions', async () => {
+  test('inserts have the new image and deletes the old one', async () => {
     expect(await written(`add n fields r values 'new'`)).toEqual([['INSERT', { r: 'new' }, null]])
     expect(await written(`del n where r = 'n'`)).toEqual([['DELETE', null, { r: 'n' }]])
     expect(await written(`add r fields a, b values 1, 1 conflict (a, b) nothing`)).toEqual([])
   })
 
-  test('a key that changes', async () => {
+  test('an update that changes the key has both images', async () => {
     const before = serverVersion >= 180_000 ? ROW_12 : null
     expect(await written(`set r values b = 9 where b = 2`)).toEqual([['UPDATE', { ...ROW_12, b: 9 }, before]])
   })
 
-  test('somebody who changes the row in between is in the row before', async () => {
+  test('the old image includes a concurrent change that was committed first', async () => {
     await other.run(`begin; update r set r = 'theirs' where a = 1 and b = 1`)
     const ours = written(`set r values t = 'ours' where a = 1 and b = 1`)
     const watch = watchActivity(database.adminUrl)

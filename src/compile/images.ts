@@ -1,6 +1,7 @@
 /**
- * How a write can answer what it did to each row: the word for it, the row after and the row before (decision 0020). PostgreSQL 18 shows both versions to
- * `returning` (PostgreSQL manual, 6.4); before it, an update locks and reads its rows first, in its own statement, so that nobody changes them in between.
+ * Makes a write return what it did to each row: the operation, and the row after and before it (decision
+ * 0020). PostgreSQL 18 provides both versions in `returning` (PostgreSQL manual, 6.4). Before it, an update
+ * first locks and reads its rows in the same statement, so that they cannot change in between.
  */
 import type { CheckedWrite, Write } from '../access/check.ts'
 import type { Table } from '../catalog/model.ts'
@@ -10,14 +11,18 @@ import type { Add, CommonTable, Expression, Field, Join, Set as SetStatement } f
 import { and, column, compare, field, get, name, tableName } from '../language/tree/build.ts'
 import { targetName } from '../language/tree/scope.ts'
 
-/** PostgreSQL 18 shows the row as it was before (PostgreSQL manual, 6.4), unless the table itself is called so. */
+/**
+ * Reports whether `returning` provides the old row: PostgreSQL 18 does (PostgreSQL manual, 6.4), unless the
+ * table itself is named like it.
+ */
 export function showsOld({ table, serverVersion }: Pick<CheckedWrite, 'table' | 'serverVersion'>): boolean {
   return serverVersion >= 180_000 && table.name !== 'old'
 }
 
+/** The operation that a write performed on a row. */
 export type Happened = 'INSERT' | 'UPDATE' | 'DELETE'
 
-/** What a write may do to rows. */
+/** The operations that a write can perform on rows. */
 export function mayDo(write: Write): readonly Happened[] {
   switch (write.kind) {
     case 'add':
@@ -29,7 +34,7 @@ export function mayDo(write: Write): readonly Happened[] {
   }
 }
 
-/** The write, and what is to be answered of its rows; `created`: whether an upsert created the row. */
+/** The write and the images that it returns; `created` is whether an upsert created the row. */
 export function withImages(
   checked: CheckedWrite,
   created: () => Expression,
@@ -47,7 +52,7 @@ function happenedOf(query: Add | SetStatement, created: () => Expression): Image
   return { created: created(), inserted: 'INSERT', updated: 'UPDATE' }
 }
 
-/** The write, and where its rows are as they were before: exactly, whoever else writes meanwhile, or not at all. */
+/** The write and the source of the old images: either exact under concurrent writes, or not available. */
 export function withBefore(checked: CheckedWrite): { readonly query: Write; readonly before: Exactly } {
   const { query, table } = checked
   if (query.kind === 'del') return { query, before: 'target' }
@@ -62,8 +67,9 @@ export function withBefore(checked: CheckedWrite): { readonly query: Write; read
 type Exactly = Exclude<Images['before'], { readonly query: unknown }>
 
 /**
- * The row as it was when the statement began, which is all that can be had of an upsert before PostgreSQL 18: a change that somebody commits between that and
- * the upsert's own is not in it. Without a key that stays the same the row cannot be found at all.
+ * Reads the row as it was when the statement began, which is all that is available for an upsert before
+ * PostgreSQL 18: a change that another transaction commits between that moment and the upsert's own change is
+ * missing. A row whose key changes cannot be found.
  */
 function readBefore(write: Add | SetStatement, table: Table): Images['before'] {
   const target = targetName(write)
@@ -78,7 +84,7 @@ function keepsKey(write: Add | SetStatement, { primaryKey }: Table): boolean {
   return primaryKey.length > 0 && !primaryKey.some(key => assigned?.includes(key))
 }
 
-/** Null: it changes no row that is there. */
+/** The columns that a write assigns in existing rows, or null if it changes none. */
 export function assignedBy(write: Write): readonly string[] | null {
   if (write.kind === 'del') return null
   const assignments = write.kind === 'set' ? write.assignments : write.conflict?.update?.assignments
@@ -90,8 +96,8 @@ function everyColumn({ columns }: Table, alias: string): readonly Field[] {
 }
 
 /**
- * The update, of rows that a common table has read and locked before, each found again by its key. Null where that cannot be: a key that is assigned would
- * not be found, and what is joined would be locked too.
+ * The update of rows that a common table expression has read and locked, matched by primary key. Null if this
+ * is not possible: rows would not be found if the key is assigned, and joined tables would be locked too.
  */
 function lockingFirst(set: SetStatement, table: Table, before: string): SetStatement | null {
   const isAlone = set.joins.every(({ source }) => source.kind === 'record source')

@@ -1,9 +1,9 @@
-/** Which columns a read filters and sorts by: what the advice on a read that is too expensive may name. */
+/** The columns that a read filters and sorts by, which advice on an expensive read can name. */
 import type { Expression, Get, Order } from '../language/tree/ast.ts'
 import { resolveColumn, type Scope } from '../language/tree/scope.ts'
 import { rewrite } from '../language/tree/walk.ts'
 
-/** A column of a table that the caller's own query compares, or sorts by first. */
+/** A column of a table that the caller's own query compares or sorts by first. */
 export interface Mention {
   readonly schema: string
   readonly table: string
@@ -11,12 +11,13 @@ export interface Mention {
   readonly use: 'filter' | 'sort'
 }
 
-/** More than anybody follows up. */
+/** Limit on the columns collected; more would not be useful in advice. */
 const MENTIONS_MAX = 16
 
 /**
- * Only what the caller asks for: a plan also shows the conditions of row-level security, the tree those of a policy, and nobody is to learn of those. A column inside a
- * function or a path is left out, for an index on the column would not help it.
+ * The columns that the caller names. An execution plan also contains the conditions of row-level security,
+ * and the tree those of access policies, which must not be revealed. Columns inside a function or path are
+ * skipped, because an index on the column would not help.
  */
 export function mentionsOf(query: Get): readonly Mention[] {
   const mentions = new Map<string, Mention>()
@@ -35,7 +36,7 @@ export function mentionsOf(query: Get): readonly Mention[] {
   const sort = ([first]: readonly Order[], scope: Scope): void => {
     if (first !== undefined) mention(first.expression, 'sort', scope)
   }
-  // The same tree comes back: nothing is replaced.
+  // The tree is returned unchanged; the rewriter only visits it.
   rewrite(query, {
     get(get, scope) {
       filter(get.where, scope)
@@ -55,7 +56,7 @@ export function mentionsOf(query: Get): readonly Mention[] {
   return [...mentions.values()]
 }
 
-/** What a condition compares with something; depth is bounded by the check of the tree. */
+/** The expressions that a condition compares. The access check limits the depth. */
 function comparedIn(condition: Expression | null): readonly Expression[] {
   switch (condition?.kind) {
     case 'and':

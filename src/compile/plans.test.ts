@@ -1,4 +1,4 @@
-/** Plans are kept by what they are for, for whom and under which catalogue; and nobody can push out the plans of everybody else. */
+/** Plans are cached by kind, rights and catalog, and one caller cannot evict the plans of all others. */
 import { expect, test } from 'vitest'
 import { EVERYTHING, type View } from '../access/rights.ts'
 import type { Catalog } from '../catalog/model.ts'
@@ -17,7 +17,7 @@ function plansOf(cache: PlanCache): Plans<Plan> {
   return cache.plans<Plan>('row', ({ name }) => name.length)
 }
 
-/** Whether there was a plan. */
+/** Reports whether a plan was cached. */
 function has(plans: Plans<Plan>, key: string, owner = ours, view = everybody): boolean {
   let made = false
   plans.of(owner, view, key, () => {
@@ -27,7 +27,7 @@ function has(plans: Plans<Plan>, key: string, owner = ours, view = everybody): b
   return !made
 }
 
-test('a plan serves everybody with the same rights, whoever made it, for what it is for', () => {
+test('a plan serves every caller with the same rights and only its own kind', () => {
   const cache = createPlanCache()
   const plans = plansOf(cache)
   expect(has(plans, 'a')).toBe(false)
@@ -43,7 +43,7 @@ test('a plan serves everybody with the same rights, whoever made it, for what it
   expect(cache.stats()).toMatchObject({ hits: { row: 2, list: 0 }, misses: { row: 2, list: 1 }, entries: 3 })
 })
 
-test('a new catalogue begins with nothing, and an old one is not returned to', () => {
+test('a new catalog starts with an empty cache, and plans of an old catalog are not cached again', () => {
   const plans = plansOf(createPlanCache())
   const next = { ...everybody, catalog: {} as Catalog }
   expect(has(plans, 'a')).toBe(false)
@@ -54,7 +54,7 @@ test('a new catalogue begins with nothing, and an old one is not returned to', (
   expect(has(plans, 'a', ours, next)).toBe(true)
 })
 
-test('what is refused is not kept', () => {
+test('a rejected request is not cached', () => {
   const plans = plansOf(createPlanCache())
   const refuse = () => {
     throw new Error('no')
@@ -63,14 +63,14 @@ test('what is refused is not kept', () => {
   expect(has(plans, 'a')).toBe(false)
 })
 
-test('a plan that is made while another is made', () => {
+test('plans can be made recursively', () => {
   const cache = createPlanCache()
   const plans = plansOf(cache)
   plans.of(ours, everybody, 'outer', () => plans.of(ours, everybody, 'inner', () => ({ name: 'both' })))
   expect([has(plans, 'outer'), has(plans, 'inner'), cache.stats().entries]).toEqual([true, true, 2])
 })
 
-test('there is an end to how many, to how large all are, and to how large one is', () => {
+test('the number of plans, their total size and the size of one plan are limited', () => {
   const few = createPlanCache({ plansMax: 10, charactersMax: 1_000_000 })
   for (let n = 0; n < 100; n++) has(plansOf(few), `${n}`)
   expect(few.stats()).toMatchObject({ entries: 10, evictions: 90 })
@@ -83,7 +83,7 @@ test('there is an end to how many, to how large all are, and to how large one is
   expect(one.stats().entries).toBe(0)
 })
 
-test('a plan that is asked for again and again stays', () => {
+test('a plan that is used repeatedly stays', () => {
   const plans = plansOf(createPlanCache({ plansMax: 10, charactersMax: 1_000_000 }))
   has(plans, 'wanted')
   for (let n = 0; n < 1_000; n++) {
@@ -92,7 +92,7 @@ test('a plan that is asked for again and again stays', () => {
   }
 })
 
-test('a tenant that sends new shapes all the time, and each of them twice, pushes out its own', () => {
+test('a tenant that keeps sending new shapes, each twice, evicts only its own plans', () => {
   const cache = createPlanCache({ plansMax: 100, charactersMax: 1_000_000 })
   const plans = plansOf(cache)
   const others = Array.from({ length: 10 }, (_, n) => tenant(`t${n}`))
@@ -104,14 +104,14 @@ test('a tenant that sends new shapes all the time, and each of them twice, pushe
   expect(cache.stats().entries).toBe(100)
 })
 
-test('and so does one whose shapes are few and large', () => {
+test('a tenant with few large shapes evicts only its own plans', () => {
   const plans = plansOf(createPlanCache({ plansMax: 1_000, charactersMax: 10_000 }))
   for (let n = 0; n < 5; n++) has(plans, `small ${n}`)
   for (let n = 0; n < 1_000; n++) has(plans, `${n}`.padEnd(1_000, 'x'), theirs)
   for (let n = 0; n < 5; n++) expect(has(plans, `small ${n}`)).toBe(true)
 })
 
-test('who had filled it while nobody else was there makes room for those who come', () => {
+test('a tenant that filled the cache alone makes room for others', () => {
   const plans = plansOf(createPlanCache({ plansMax: 100, charactersMax: 1_000_000 }))
   for (let n = 0; n < 1_000; n++) has(plans, `attack ${n}`, theirs)
   for (let n = 0; n < 40; n++) has(plans, `ours ${n}`)

@@ -1,27 +1,33 @@
 /**
- * The one cache of plans: what was worked out for a shape of request, or for a text of the query language, serves the next one for callers with the same
- * rights. A new catalogue begins with nothing.
+ * The plan cache: the plan for a request shape or a query text serves later requests of callers with the same
+ * rights. A new catalog starts with an empty cache.
  *
- * Shapes are made by callers, so there is an end to plans, and where it is reached, whoever had most of them made loses one: a tenant that sends new shapes
- * all the time pushes out its own plans, and never those of tenants that have made fewer.
+ * Callers determine the number of shapes, so the cache is bounded. When it is full, the tenant with the most
+ * plans loses one: a tenant that keeps sending new shapes evicts its own plans, never those of tenants with
+ * fewer.
  */
 import type { View } from '../access/rights.ts'
 import type { Catalog } from '../catalog/model.ts'
 import { callerKey } from '../limits/budget.ts'
 
-/** Plans of all doors. */
+/** Limit on the number of plans of all kinds. */
 const PLANS_MAX = 10_000
 
-/** All keys and statements together: the statement of a short request that embeds a lot may be a thousand times as long. */
+/**
+ * Limit on the characters of all keys and statements. The statement of a short request with many nested
+ * tables can be a thousand times as long.
+ */
 const CHARACTERS_MAX = 64 * 1024 * 1024
 
-/** A plan larger than this is not kept: one caller's giant shapes would push out their own ordinary ones. */
+/**
+ * Limit on the size of a cached plan. Otherwise the giant shapes of a caller would evict its ordinary ones.
+ */
 const ONE_PLAN_CHARACTERS_MAX = 128 * 1024
 
-/** Plans that were asked for since, and are passed over when one has to go; bounds what that takes. */
+/** Limit on the recently used plans that are skipped during one eviction. */
 const PASSED_OVER_MAX = 8
 
-/** What plans are for. Each has keys of its own. */
+/** The kinds of plans. Each kind has separate keys. */
 export const PLAN_KINDS = [
   'row',
   'list',
@@ -29,40 +35,48 @@ export const PLAN_KINDS = [
   'call',
   'text',
   'live query',
-  // What a whole request came to, its values included.
+  // The plans of whole requests, values included.
   'row request',
   'list request',
 ] as const
 
+/** The kind of a plan. */
 export type PlanKind = (typeof PLAN_KINDS)[number]
 
-/** Whose request made a plan. */
+/** The caller whose request made a plan. */
 export interface PlanOwner {
   readonly tenantId: string
   readonly userId: string
 }
 
+/** The cached plans of one kind. */
 export interface Plans<T> {
-  /** What is kept under `key` for callers who see this; `make` is called where nothing is, and what it throws is not kept. */
+  /**
+   * The plan under `key` for callers with this view. If there is none, `make` is called and its result
+   * cached, unless it throws.
+   */
   of(owner: PlanOwner, view: View, key: string, make: () => T): T
 }
 
+/** The plan cache. */
 export interface PlanCache {
-  /** `charactersOf`: how large what is kept is, besides its key. */
+  /** The plans of one kind. `charactersOf` is the size of a plan without its key. */
   plans<T extends object>(kind: PlanKind, charactersOf: (plan: T) => number): Plans<T>
   stats(): PlanStats
 }
 
+/** Statistics of the plan cache. */
 export interface PlanStats {
   readonly hits: Readonly<Record<PlanKind, number>>
   readonly misses: Readonly<Record<PlanKind, number>>
-  /** Plans that had to go for others. */
+  /** The number of plans evicted for others. */
   readonly evictions: number
   readonly entries: number
-  /** Of keys and statements. */
+  /** The size of keys and statements. */
   readonly characters: number
 }
 
+/** Limits of the plan cache. */
 export interface PlanBounds {
   readonly plansMax: number
   readonly charactersMax: number
@@ -72,11 +86,11 @@ interface Entry {
   readonly key: string
   readonly plan: object
   readonly characters: number
-  /** Since it was passed over last. */
+  /** True if the plan was used since it was last skipped. */
   asked: boolean
 }
 
-/** What one tenant, or user without one, had made; the oldest first. */
+/** The plans made by one tenant, or by one user without a tenant, oldest first. */
 interface Holding {
   readonly name: string
   readonly entries: Set<Entry>
@@ -85,18 +99,19 @@ interface Holding {
 
 const ALL: PlanBounds = { plansMax: PLANS_MAX, charactersMax: CHARACTERS_MAX }
 
+/** Creates the plan cache. */
 export function createPlanCache({ plansMax, charactersMax }: PlanBounds = ALL): PlanCache {
   const hits = zeros()
   const misses = zeros()
   let evictions = 0
   let catalog: Catalog | null = null
-  /** A request may end under the catalogue it began with. */
+  /** A request can finish with the catalog it started with, after a new one was loaded. */
   const outdated = new WeakSet<Catalog>()
   let entries = new Map<string, Entry>()
   let holdings = new Map<string, Holding>()
   let characters = 0
 
-  /** Null: of a catalogue that another one has followed, nothing is kept any more. */
+  /** The plans of a catalog, or null for an outdated catalog, for which nothing is cached. */
   function entriesOf(current: Catalog): Map<string, Entry> | null {
     if (current === catalog) return entries
     if (outdated.has(current)) return null
@@ -129,11 +144,11 @@ export function createPlanCache({ plansMax, charactersMax }: PlanBounds = ALL): 
       most = share
       found = holding
     }
-    if (found === null) throw new Error('what is kept was made by somebody')
+    if (found === null) throw new Error('a cached plan must have an owner')
     return found
   }
 
-  /** The oldest, unless it was asked for since: those get another chance. */
+  /** Evicts the oldest plan that was not used since it was last skipped. */
   function evict(holding: Holding): void {
     let passedOver = 0
     for (const entry of holding.entries) {
@@ -165,7 +180,7 @@ export function createPlanCache({ plansMax, charactersMax }: PlanBounds = ALL): 
           if (found !== undefined) {
             hits[kind] += 1
             found.asked = true
-            // What has the kind in its key was made by it.
+            // The kind is part of the key, so the plan has the type of the kind.
             return found.plan as T
           }
           misses[kind] += 1

@@ -1,4 +1,4 @@
-/** Writes as SQL: as they are, and the same write so that it tells, answers or stores what it did. */
+/** Prints writes as SQL: unchanged, or extended so that they notify, return or store what they did. */
 import { randomUUID } from 'node:crypto'
 import type { CheckedQuery, CheckedWrite, Write } from '../access/check.ts'
 import { keyOf, type ParameterUse } from '../access/parameters.ts'
@@ -13,16 +13,23 @@ import { printed, statement } from './print.ts'
 import type { HiddenWrite, OwnWrite, Telling, WriteStatement } from './statement.ts'
 import { touchesOf } from './touches.ts'
 
+/** The columns that a write returns after the row. */
 export interface WriteAnswer {
-  /** Columns whose values are answered beside the row: the primary key for `Location`, or the target of an upsert. */
+  /**
+   * Columns whose values are returned after the row: the primary key for `Location`, or the conflict target
+   * of an upsert.
+   */
   readonly key: readonly string[]
-  /** Of an upsert: whether the row was created. */
+  /** For an upsert: whether to return if the row was created. */
   readonly created: boolean
-  /** How many rows may be written; more undo all of it. */
+  /** The limit on the rows written, or null; exceeding it rolls the write back. */
   readonly rowsMax: Parameter | null
 }
 
-/** The columns are: the row as JSON text if the write returns any fields; `t` if it was created, else `f`; the values of the key. */
+/**
+ * Prints a write. Its columns are the row as JSON text if the write returns fields; then `t` if the row was
+ * created, else `f`; then the values of the key.
+ */
 export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: WriteAnswer): WriteStatement {
   const { query, check } = checked
   const alias = targetName(query)
@@ -36,7 +43,7 @@ export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: Wri
   return writing(checked, options, rowsMax, isOne ? 'one' : 'many')
 }
 
-/** A write of the query language: its literals are values too. */
+/** Prints a write of the query language, whose literals are values too. */
 export function printWriteText(checked: CheckedWrite, rowsMax: Parameter | null): WriteStatement {
   const options = { keys: [], rowsMax: bounded(rowsMax), check: checked.check, parameters: 'all' } as const
   return writing(checked, options, rowsMax, 'many')
@@ -55,14 +62,14 @@ function writing(
     kind: 'write',
     ...printed(bounding, bounds => printWriteRows(query, { ...bounds, ...options })),
     touches: touchesOf(query),
-    // The statement itself comes last: what is left was written in its common tables.
+    // The statement itself is the last write; the others are in its common table expressions.
     besides: resourcesOf(telling === null ? writes : writes.slice(0, -1)),
     hidden: hiddenIn(query),
     own: { checked: bounding, options, table, happened: mayDo(query), telling },
   })
 }
 
-/** A row by its key, or one body. */
+/** Reports whether the write has at most one row: an insert of a single body or row. */
 function writesOne(query: Write): boolean {
   if (query.kind !== 'add') return true
   if (query.rows.kind !== 'from') return query.rows.kind === 'defaults' && query.rows.items === undefined
@@ -70,11 +77,12 @@ function writesOne(query: Write): boolean {
   return source.kind === 'record source' && !source.many
 }
 
+/** The resource names of tables, each once. */
 export function resourcesOf(tables: readonly Table[]): readonly string[] {
   return [...new Set(tables.map(({ resource }) => resource))]
 }
 
-/** The common tables that change data; further inside the printer refuses them. */
+/** The common table expressions that change data. The printer rejects them at deeper levels. */
 export function hiddenIn({ with: clause }: Get | Write): readonly HiddenWrite[] {
   return (clause?.tables ?? []).flatMap(({ statement: inner }) =>
     inner.kind === 'add' || inner.kind === 'set' || inner.kind === 'del'
@@ -85,12 +93,15 @@ export function hiddenIn({ with: clause }: Get | Write): readonly HiddenWrite[] 
 
 // ---- what it did ------------------------------------------------------------------------------------------
 
-/** The same write with three more columns at the end: what happened to the row (`Happened`), and it as JSON, after and before. Its literals may be others. */
+/**
+ * Prints the same write with three more columns at the end: the operation, and the row as JSON after and
+ * before it. Its literals can differ.
+ */
 export function printCaptured(write: WriteStatement): WriteStatement {
   return withImagesOf(write, {})
 }
 
-/** The same write, which hands what it did to `by` instead of answering it. */
+/** Prints the same write so that it passes what it did to `by` instead of returning it. */
 export function printStored(write: WriteStatement, by: Storing): WriteStatement {
   const columns = ownOf(write).table.columns.map(({ name }) => name)
   return withImagesOf(write, { storing: by, columns })
@@ -109,16 +120,20 @@ function withImagesOf(write: WriteStatement, how: Pick<WriteRowsOptions, 'storin
   })
 }
 
+/** How a write notifies. */
 export interface AnnouncedHow extends Pick<Announcement, 'tellOne' | 'tellAll'> {
   readonly before: 'with rows before' | 'keys alone'
-  /** The column that says whom a row concerns; null: none. */
+  /** The column that determines whom a row concerns, or null. */
   readonly route: { readonly column: string; readonly number: (value: string) => string } | null
 }
 
-/** The same write, which tells of its rows; the columns in front stay as they are, its parameters may stand elsewhere. */
+/**
+ * Prints the same write so that it notifies about its rows. Its own columns stay first; its parameters can
+ * have other positions.
+ */
 export function printAnnounced(write: WriteStatement, { before: wanted, route, ...how }: AnnouncedHow): WriteStatement {
   const { checked, options, telling } = ownOf(write)
-  if (telling === null) throw new Error('nobody can be told of the rows of this write')
+  if (telling === null) throw new Error('the rows of this write cannot be announced')
   const { query, table } = checked
   const alias = targetName(query)
   const key = new Map(table.primaryKey.map(name => [name, column(alias, name)]))
@@ -136,13 +151,14 @@ export function printAnnounced(write: WriteStatement, { before: wanted, route, .
   })
 }
 
-/** Columns behind the answer's own, of an announcement alone. */
+/** The number of columns after the result's own that an announcement adds. */
 export function toldColumns({ rows }: Telling): 0 | 1 {
   return rows === 'one' ? 1 : 0
 }
 
 /**
- * Null: rows without a key have no name to tell them by, those of a view are other tables' rows, and a change of the key itself would have two names.
+ * How to announce a write, or null if its rows cannot be announced: rows without a key cannot be identified,
+ * those of a view belong to other tables, and a change of the key would have two identities.
  */
 function tellingOf(checked: CheckedWrite, options: WriteRowsOptions, rows: Telling['rows']): Telling | null {
   const { query, table } = checked
@@ -152,7 +168,10 @@ function tellingOf(checked: CheckedWrite, options: WriteRowsOptions, rows: Telli
   return { rows, hasBefore: watchable(checked, options).before !== 'none', assigned }
 }
 
-/** The write with its rows as they were before, where they can be had exactly; one that answers its images has seen to that already. */
+/**
+ * The write with the old versions of its rows, if they are available exactly. A write that returns its images
+ * already has them.
+ */
 function watchable(
   checked: CheckedWrite,
   { images }: WriteRowsOptions,
@@ -163,13 +182,13 @@ function watchable(
 }
 
 function ownOf({ own }: WriteStatement): OwnWrite {
-  if (own === null) throw new Error('a read that only its common tables write for has no rows written of its own')
+  if (own === null) throw new Error('a read with writes in its common table expressions only has no written rows')
   return own
 }
 
 // ---- how many rows ----------------------------------------------------------------------------------------
 
-/** Nobody can send a value that reads like it. */
+/** An error message that no value can imitate. */
 export const TOO_MANY_ROWS: string = `${randomUUID()} `
 
 function bounded(rowsMax: Parameter | null): WriteRowsOptions['rowsMax'] {
@@ -185,13 +204,14 @@ const ROWS_MAX: ParameterUse = { typeName: 'bigint', type: null, subject: 'X-Max
 // ---- created or not ---------------------------------------------------------------------------------------
 
 /**
- * Whether an upsert created the row. Before 18 a table's rows tell by their system column: an update locks the row first, and the lock stays in
- * the new version's `xmax`. What is no plain table has no such column; there it counts whether the row was to be seen before.
+ * The expression for whether an upsert created the row. Before PostgreSQL 18 the system column `xmax` shows
+ * it in tables: an update locks the row first, and the lock stays in the `xmax` of the new version. Views and
+ * foreign tables have no such column; there the old row decides.
  */
 function createdBy(checked: CheckedWrite): Expression {
   const { query, table } = checked
   const target = query.kind === 'add' ? (query.conflict?.target ?? []).map(({ text }) => text) : []
-  // A column of the target may be NULL in a row that was there (NULLS NOT DISTINCT).
+  // A column of the target can be NULL in an existing row (NULLS NOT DISTINCT).
   const never = [...table.primaryKey, ...target].find(name => table.columnByName.get(name)?.nullable === false)
   const telling = never ?? target[0]
   if (telling === undefined) throw new Error('an upsert has a conflict target')

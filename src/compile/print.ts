@@ -1,4 +1,4 @@
-/** Makes statements: for `compile/` alone, which checks what it prints. */
+/** Creates statements. Only for `compile/`, which checks the trees it prints. */
 import type { CheckedQuery } from '../access/check.ts'
 import { GatewayError } from '../errors.ts'
 import type { Sql } from '../language/sql/printer.ts'
@@ -6,17 +6,17 @@ import { LanguageError, RepetitionError } from '../language/tree/error.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import type { Statement, StatementParameter, Unbranded } from './statement.ts'
 
-/** Says that the text was printed from a tree that passed the check, or from the catalogue alone. */
+/** Marks the text as printed from a checked tree, or from the catalog only. */
 export function statement<S extends Statement>(fields: Unbranded<S>): S {
   return fields as unknown as S
 }
 
-/** What the printer may write at most. */
+/** Limits on the printed text. */
 export interface Bounds {
   readonly repeatedCharactersMax: number
 }
 
-/** The text, and what each parameter in it is. */
+/** Prints the text and describes each of its parameters. */
 export function printed(
   { parameters, limits }: Pick<CheckedQuery, 'parameters' | 'limits'>,
   print: (bounds: Bounds) => Sql,
@@ -26,13 +26,16 @@ export function printed(
     if (parameter.kind === 'literal') return { literal: parameter.value }
     const key = parameter.kind === 'position' ? parameter.n : parameter.name
     const use = parameters.get(key)
-    if (use === undefined) throw new Error(`parameter ${key} met nothing that gives it a type`)
+    if (use === undefined) throw new Error(`parameter ${key} has no use that gives it a type`)
     return { key, use }
   })
   return { text: sql.text, parameters: numbered }
 }
 
-/** What the printer refuses – a tree too deep – has passed every check of names, and still is the request's doing. */
+/**
+ * Translates errors of the printer. A tree that is too deep passes every check of names and is still an error
+ * of the request.
+ */
 function refusing(print: () => Sql): Sql {
   try {
     return print()

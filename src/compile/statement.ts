@@ -1,4 +1,4 @@
-/** What runs: plain data that `compile` makes of a checked tree, by what is to be run. */
+/** Statements: plain data that `compile` makes of a checked tree. */
 import type { CheckedWrite } from '../access/check.ts'
 import type { ParameterKey, ParameterUse } from '../access/parameters.ts'
 import type { Table } from '../catalog/model.ts'
@@ -11,88 +11,100 @@ import type { Touches } from './touches.ts'
 
 declare const printed: unique symbol
 
-/** Text that may run, with what each of its `$1 …` is. It depends on the shape of the request, never on its values. */
+/**
+ * SQL text that can run, and the description of its parameters. It depends on the request shape, never on
+ * values.
+ */
 interface Printed {
   readonly [printed]: true
   readonly text: string
   readonly parameters: readonly StatementParameter[]
 }
 
-/** A read that may be judged by what PostgreSQL estimates of it. */
+/** A read that can be judged by PostgreSQL's estimates. */
 interface Judged extends Printed {
   readonly touches: Touches
-  /** Its estimate depends on its values too much to be kept. */
+  /** True if the estimate depends too much on the values to be cached. */
   readonly eachTime: boolean
-  /** For advice on it. */
+  /** How many of the rows it finds the read returns, for advice. */
   readonly extent: Extent
-  /** The columns that it filters and sorts by: what advice on it may name. */
+  /** The columns that it filters and sorts by, for advice. */
   readonly mentions: readonly Mention[]
 }
 
-/** Column 1 of its rows is JSON text; of one for a binary answer, the columns are those of the read. */
+/**
+ * A read whose first column is the row as JSON text. For a binary response it has the columns of the read
+ * instead.
+ */
 export interface ReadStatement extends Judged {
   readonly kind: 'read'
 }
 
-/** As a read; behind column 1, the text of each sort key, for the cursor of the next page. */
+/** A read whose first column is followed by the text of each sort key, for the cursor of the next page. */
 export interface PagedStatement extends Judged {
   readonly kind: 'paged'
 }
 
-/** As a read, whose rows are taken batch by batch. */
+/** A read whose rows are fetched in batches. */
 export interface StreamStatement extends Judged {
   readonly kind: 'stream'
 }
 
-/** A call of a function of the database, which may do anything. */
+/** A call of a database function, which can do anything. */
 export interface CallStatement extends Printed {
   readonly kind: 'call'
 }
 
-/** `EXPLAIN`; its only cell is the plan. */
+/** `EXPLAIN`; the only value of the result is the execution plan. */
 export interface ExplainStatement extends Printed {
   readonly kind: 'explain'
   readonly touches: Touches
-  /** What it runs to tell what that took; null: it only plans. */
+  /** The statement that it executes to measure it, or null if it only plans. */
   readonly runs: ReadStatement | PagedStatement | StreamStatement | null
 }
 
+/** A write, or a read with writes in its common table expressions. */
 export interface WriteStatement extends Printed {
   readonly kind: 'write'
   readonly touches: Touches
-  /** Resource names of the tables that it writes to besides, of whose rows nothing can be told. */
+  /** The resource names of further tables that it writes, about whose rows nothing is announced. */
   readonly besides: readonly string[]
-  /** What its common tables write to, which nothing can be answered of. */
+  /** The tables that its common table expressions write; their rows are not returned. */
   readonly hidden: readonly HiddenWrite[]
-  /** The write itself; null: a read, whose common tables change data. */
+  /** The write itself, or null for a read with writes in its common table expressions. */
   readonly own: OwnWrite | null
 }
 
-/** A write, with what it is printed from: the same write can be printed so that it says what it did (`print-write.ts`). */
+/**
+ * A write and what it is printed from, so that it can be printed again to return what it did
+ * (`print-write.ts`).
+ */
 export interface OwnWrite {
   readonly checked: CheckedWrite
   readonly options: WriteRowsOptions
   readonly table: Table
   readonly happened: readonly Happened[]
-  /** Null: nobody can be told of its rows. */
+  /** How its rows are announced, or null if they cannot be. */
   readonly telling: Telling | null
 }
 
-/** How others are told of the rows of a write (run/write-notifications). */
+/** How the rows of a write are announced (run/write-notifications). */
 export interface Telling {
-  /** `one`: the write has one row at most. */
+  /** `one` if the write has at most one row. */
   readonly rows: 'one' | 'many'
-  /** Whether rows as they were before can be had besides, which a creation has none of. */
+  /** True if the old versions of the rows are available; an insert has none. */
   readonly hasBefore: boolean
-  /** Columns that a change assigns; null where rows as a whole come and go. */
+  /** The columns that an update assigns, or null if rows are inserted or deleted as a whole. */
   readonly assigned: readonly string[] | null
 }
 
+/** A write in a common table expression. */
 export interface HiddenWrite {
   readonly table: TableName
   readonly happened: readonly Happened[]
 }
 
+/** A statement of any kind. */
 export type Statement =
   | ReadStatement
   | PagedStatement
@@ -101,23 +113,26 @@ export type Statement =
   | WriteStatement
   | ExplainStatement
 
-/** What runs in a transaction that only reads, and is answered whole. */
+/** A statement that runs in a read-only transaction and whose result is read completely. */
 export type Readable = ReadStatement | PagedStatement | ExplainStatement
 
+/** The source of a parameter's value. */
 export type StatementParameter =
-  /** A value of the caller: which of the tree's parameters, `$n` or `:name`. */
+  /** A value of the caller, identified by `$n` or `:name` of the tree. */
   | { readonly key: ParameterKey; readonly use: ParameterUse }
-  /** A literal of the query, lifted out of the text so that this depends on the shape only. */
+  /** A literal of the query, moved out of the text so that the text depends on the shape only. */
   | { readonly literal: string }
 
-/** Text as PostgreSQL reads it, or bytes of a body that are JSON text. */
+/** A value: text in PostgreSQL's text form, or bytes that are JSON text. */
 export type StatementValue = string | Buffer | null
 
-/** A statement with the values of its parameters, in the statement's order and PostgreSQL's text form. */
+/**
+ * A statement with the values of its parameters, in the order of the statement and in PostgreSQL's text form.
+ */
 export interface BoundStatement<S extends Statement = Statement> {
   readonly statement: S
   readonly values: readonly StatementValue[]
 }
 
-/** A statement without the brand that says who made it. */
+/** A statement without the brand that only `compile/` can add. */
 export type Unbranded<S extends Statement> = S extends Statement ? Omit<S, typeof printed> : never

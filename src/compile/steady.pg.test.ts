@@ -1,4 +1,4 @@
-/** PostgreSQL knows best what depends on its arguments alone; here its own word on each function that can be met. */
+/** Compares the function lists with the volatility that PostgreSQL itself declares for its functions. */
 import { expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
@@ -10,10 +10,11 @@ import { isMoving, isSteady } from './steady.ts'
 const database = databaseFixture()
 const session = fixture(() => openSession(database.url))
 
-/** Names of PostgreSQL's own functions that have an overload of this volatility. */
+/** Names of PostgreSQL's own functions that have an overload with this volatility. */
 async function functionsThatAre(volatility: 'stable' | 'volatile'): Promise<readonly string[]> {
   const rows = await session.query(
-    `select distinct proname from pg_proc where pronamespace = 'pg_catalog'::regnamespace and provolatile = $1 and prokind <> 'p'`,
+    `select distinct proname from pg_proc
+      where pronamespace = 'pg_catalog'::regnamespace and provolatile = $1 and prokind <> 'p'`,
     [volatility[0] ?? ''],
   )
   return rows.map(([name]) => name ?? '')
@@ -28,24 +29,24 @@ function isCallable(name: string): boolean {
   }
 }
 
-test('a VOLATILE function that may be called moves', async () => {
+test('every VOLATILE function that can be called is moving', async () => {
   const callable = (await functionsThatAre('volatile')).filter(isCallable)
   expect(callable).toContain('random')
   expect(callable.filter(name => !isMoving(name))).toEqual([])
 })
 
-test('a STABLE function that may be called is known, one way or the other', async () => {
+test('every STABLE function that can be called is listed as steady or moving', async () => {
   const callable = (await functionsThatAre('stable')).filter(isCallable)
   expect(callable).toContain('now')
   expect(callable.filter(name => isMoving(name) === isSteady(name))).toEqual([])
 })
 
-test('what PostgreSQL calls by key word and looks at the clock moves', () => {
+test('key words that read the clock are moving', () => {
   const words = ['current_date', 'current_time', 'current_timestamp', 'localtime', 'localtimestamp']
   expect(words.filter(name => !isMoving(name))).toEqual([])
 })
 
-test('nothing steady is VOLATILE, and all of it is there', async () => {
+test('every steady function exists and is not VOLATILE', async () => {
   const [stable, volatile] = [await functionsThatAre('stable'), await functionsThatAre('volatile')]
   expect(volatile.filter(isSteady)).toEqual([])
   expect(stable.filter(isSteady).length).toBeGreaterThan(100)

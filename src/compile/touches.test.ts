@@ -15,7 +15,7 @@ const context: CheckContext = {
   searchLanguage: 'english',
 }
 
-/** `read: …; insert t` and so on, each once. */
+/** The tables as `read: …; insert t`, each once. */
 function touched(text: string) {
   const tree = parse(text)
   const query =
@@ -44,7 +44,7 @@ test.each([
   ['get orders where exists (get items where items.order_id = orders.id)', [ITEMS, ORDERS]],
   ['with f as (get sales.facts) get f', ['sales.facts']],
   ['get orders fields id union get items fields id', [ITEMS, ORDERS]],
-])('a statement knows which tables it reads: %s', (text, reads) => {
+])('the tables that a statement reads are listed: %s', (text, reads) => {
   expect(touched(text)).toEqual({ reads, writes: [], steady: true })
 })
 
@@ -57,7 +57,7 @@ test.each([
   ["set orders values note = 'x' where id = 1", ['update public.orders']],
   ['del orders where id = 1', ['delete public.orders']],
   ['with gone as (del items where id = 1 returning id) get gone', ['delete public.items']],
-])('a statement knows which tables it writes: %s', (text, writes) => {
+])('the tables that a statement writes are listed: %s', (text, writes) => {
   expect(touched(text)).toMatchObject({ writes })
 })
 

@@ -1,23 +1,27 @@
-/** What a statement says of itself: which tables it reads and writes, and whether it answers the same another time. */
+/** The dependencies of a statement: the tables it reads and writes, and whether it is deterministic. */
 import type { Get, Statement, TableName } from '../language/tree/ast.ts'
 import { type TableUse, visit } from '../language/tree/walk.ts'
 import { isMoving } from './steady.ts'
 
+/** The operation of a write on a table. */
 export type Operation = 'insert' | 'update' | 'delete'
 
+/** The dependencies and changes of a statement. */
 export interface Touches {
-  /** With their schemas. */
+  /** The tables it reads, with their schemas. */
   readonly reads: readonly TableName[]
   readonly writes: readonly { readonly table: TableName; readonly operation: Operation }[]
-  /** The same values give the same answer as long as the same is stored. */
+  /** True if equal values give equal results as long as the stored data is the same. */
   readonly steady: boolean
-  /** It calls a function of the database by name. */
+  /** True if it calls a function of the database by name. */
   readonly callsOwn: boolean
-  /** The types it casts to that may be the database's, by bare name. */
+  /** The bare names of the types it casts to that can belong to the database. */
   readonly casts: readonly string[]
 }
 
-/** Of a checked tree: every table has its schema, and PostgreSQL's functions have theirs. */
+/**
+ * The dependencies of a checked tree, in which every table and every function of PostgreSQL has its schema.
+ */
 export function touchesOf(tree: Get | Statement): Touches {
   const reads: TableName[] = []
   const writes: { table: TableName; operation: Operation }[] = []
@@ -29,14 +33,14 @@ export function touchesOf(tree: Get | Statement): Touches {
       if (use === 'read') reads.push(table)
       for (const operation of OPERATIONS[use]) writes.push({ table, operation })
     },
-    // Assignments: those of an upsert as well, which is an `add` with an update in it.
+    // Assignments, including those of an upsert, which is an `add` that contains an update.
     name(_name, use, table) {
       if (use === 'set') writes.push({ table, operation: 'update' })
     },
     call(call) {
-      // A function as a source is a call of its own, of which nobody knows what it reads.
+      // A function used as a source is a call whose reads are unknown.
       if (call.kind === 'function source' || isMovingCall(call.schema, call.name)) steady = false
-      // The check gives PostgreSQL's functions their schema, but for those that are syntax.
+      // The access check adds the schema to PostgreSQL's functions, except to those that are syntax.
       if (call.kind === 'function source' || (call.schema !== null && call.schema !== 'pg_catalog')) callsOwn = true
     },
     type({ schema, name }) {
@@ -46,7 +50,10 @@ export function touchesOf(tree: Get | Statement): Touches {
   return { reads, writes, steady, callsOwn, casts }
 }
 
-/** Of a statement over PostgreSQL's own catalogue: the clock may be in it, and nothing of the database's. */
+/**
+ * The dependencies of a statement over PostgreSQL's own catalog: it can read the clock, but no table of the
+ * database.
+ */
 export const TOUCHES_NOTHING: Touches = { reads: [], writes: [], steady: false, callsOwn: false, casts: [] }
 
 const OPERATIONS: Readonly<Record<TableUse, readonly Operation[]>> = {
@@ -55,7 +62,7 @@ const OPERATIONS: Readonly<Record<TableUse, readonly Operation[]>> = {
   set: ['update'],
   del: ['delete'],
   merge: ['insert', 'update', 'delete'],
-  // Definitions change no row; no door takes them.
+  // Definitions change no rows and are not accepted by any handler.
   make: [],
   index: [],
   reference: [],
