@@ -1,4 +1,4 @@
-/** Everything that is wrong with a configuration is reported together. */
+/** All problems of a configuration are reported together. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ async function found(environment: Record<string, string>): Promise<readonly stri
 
 const SECRET = 'a secret of 32 bytes, or of more'
 
-test('who may call, where, and how the database is reached, all at once', async () => {
+test('problems of authentication, addresses and database URLs are reported together', async () => {
   expect(
     await found({
       SVC_DEV_MODE: 'true',
@@ -27,18 +27,18 @@ test('who may call, where, and how the database is reached, all at once', async 
   ])
 })
 
-test('nobody could call, and there is no database', async () => {
+test('a configuration without authentication and database is rejected', async () => {
   expect(await found({})).toEqual([
     expect.stringMatching(/^error: JWT_SECRET is not set/),
     'error: no database is configured',
   ])
 })
 
-test('nothing is reported of a sound configuration', async () => {
+test('a correct configuration has no findings', async () => {
   expect(await found({ JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@db/shop' })).toEqual([])
 })
 
-test('a policy file that is named and not in force', async () => {
+test('a policy file that is configured but disabled is reported', async () => {
   const environment = { JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@db/shop' }
   const { config } = loadConfig({ environment, workingDirectory: tmpdir() })
   const of = async (enabled: boolean) => configFindings({ ...config, access: { enabled, path: 'policy.toml' } })
@@ -64,7 +64,7 @@ test.each([
     ['warning: one tenant can open every stream', 'note: streams of a tenant'],
   ],
   ['a pool of three', 'max_connections = 3', []],
-])('what cannot be shared fairly is found: %s', async (_, lines, begins) => {
+])('pool settings that tenants cannot share fairly are reported: %s', async (_, lines, begins) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-boot-'))
   try {
     await writeFile(join(folder, 'svc.toml'), `[gateway]\n${lines}`)

@@ -30,7 +30,7 @@ interface OpenedCache {
   close(): void
 }
 
-/** Null: it is off, and nothing of it is on the way of a request. */
+/** Null if the feature is disabled; requests then have no overhead. */
 export async function openCache(parts: CacheParts): Promise<OpenedCache | null> {
   const { catalog, settings, installed, database, now } = parts
   const { gateway } = parts.config

@@ -9,7 +9,7 @@ import { VERSION } from '../version.ts'
 
 const NO_ISSUERS: Issuers = { all: [], async reload() {}, async fetched() {}, stats: () => [], close() {} }
 
-/** Keys of providers begin to be fetched; nobody waits for them. */
+/** Starts fetching the keys of the identity providers, without waiting for them. */
 export async function openProviders(config: Config, emit: Emit): Promise<Issuers> {
   const { issuers, requireExp } = config.gateway
   if (issuers.length === 0) return NO_ISSUERS

@@ -67,6 +67,8 @@ function unreadable(name: string, reason: string): Finding {
   return {
     level: 'error',
     message: `jwt_denylist_table "${name}" cannot be read: ${reason}.`,
-    fix: `create table ${name} (jti text, sub text, iat timestamptz); grant select on ${name} to the gateway’s role, without row-level security.`,
+    fix:
+      `create table ${name} (jti text, sub text, iat timestamptz); ` +
+      `grant select on ${name} to the gateway’s role, without row-level security.`,
   }
 }

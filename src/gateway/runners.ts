@@ -1,6 +1,7 @@
 /**
  * The runners of a gateway, from the database outwards. Each layer takes a runner and returns one. A
- * statement passes the outermost layer first, so read the layers of `createRunners` from the last to the first.
+ * statement passes the outermost layer first, so read the layers of `createRunners` from the last to the
+ * first.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { Catalog } from '../catalog/model.ts'

@@ -56,7 +56,8 @@ import { createDocuments } from './documents.ts'
 import { createRunners } from './runners.ts'
 
 /**
- * A view that is broken for good fails at every request; that is no reason to read the schema all the time.
+ * Minimum interval between reloads of the schema because of failed statements. A view that is permanently
+ * broken fails at every request, which must not cause constant reloads.
  */
 const STALE_LOOK_INTERVAL_MS = 5_000
 

@@ -4,7 +4,7 @@ import type { PoolEvent } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { createWaitingLines } from './startup-progress.ts'
 
-test('the first line says what was tried, later ones how long it has been, at intervals that double', () => {
+test('the first line describes the attempt, later lines the waiting time at doubling intervals', () => {
   let now = 0
   const lineOf = createWaitingLines(parseUrl('postgres://app:secret@db.local:5433/shop'), () => now)
   const failed: PoolEvent = {

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js'
 import { expect, test } from 'vitest'
 import { type Address, addressKey, isIPv4, parseIp, toAddress } from './address.ts'
 
-/** Four words, or null. */
+/** The address as four words, or null. */
 function parsed(text: string): readonly number[] | null {
   const ip = parseIp(text)
   return ip === null ? null : [...toAddress(ip)]
@@ -25,7 +25,7 @@ test.each([
   ['64:ff9b::192.0.2.1', [0x64ff9b, 0, 0, 0xc0000201]],
   ['fe80::1%eth0', [0xfe800000, 0, 0, 1]],
   ['fe80::1%a:b.c%', [0xfe800000, 0, 0, 1]],
-])('an address is read as four numbers: %s', (text, words) => {
+])('an address is parsed to four words: %s', (text, words) => {
   expect(parsed(text)).toEqual(words)
 })
 
@@ -58,11 +58,11 @@ test.each([
     '[::1]',
     '::1 ',
   ],
-])('"%s" is no address', text => {
+])('"%s" is not an address', text => {
   expect(parsed(text)).toBeNull()
 })
 
-test('any spelling of an address is the same number', () => {
+test('all spellings of an address are equal', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), bytes => {
       const words = [0, 4, 8, 12].map(at => Buffer.from(bytes).readUInt32BE(at))
@@ -75,7 +75,7 @@ test('any spelling of an address is the same number', () => {
   )
 })
 
-test('nothing is taken for an address that Node.js refuses', () => {
+test('texts that Node.js rejects are rejected', () => {
   const characters = fc.constantFrom(':', '::', '.', '0', '1', 'f', '255', '1.2.3.4', 'ffff', 'g')
   fc.assert(
     fc.property(fc.array(characters, { maxLength: 12 }), parts => {
@@ -86,13 +86,13 @@ test('nothing is taken for an address that Node.js refuses', () => {
   )
 })
 
-test('IPv4 is known again', () => {
+test('IPv4 addresses are recognized', () => {
   const is = (text: string) => isIPv4(addressOf(text))
   expect(['1.2.3.4', '::ffff:1.2.3.4', '::ffff:0:0'].map(is)).toEqual([true, true, true])
   expect(['::1', '::1.2.3.4', '1::ffff:1.2.3.4', '0:1::ffff:0:0'].map(is)).toEqual([false, false, false, false])
 })
 
-test('an address counts as itself in IPv4, and by its first 64 bits in IPv6', () => {
+test('an IPv4 address is counted as a whole, and an IPv6 address by its first 64 bits', () => {
   const key = (text: string) => addressKey(addressOf(text))
   expect(key('192.0.2.1')).toBe(key('::ffff:192.0.2.1'))
   expect(key('2001:db8:1:2::1')).toBe(key('2001:db8:1:2:ffff::2'))
@@ -101,6 +101,6 @@ test('an address counts as itself in IPv4, and by its first 64 bits in IPv6', ()
 
 function addressOf(text: string): Address {
   const ip = parseIp(text)
-  if (ip === null) throw new Error(`${text} is no address`)
+  if (ip === null) throw new Error(`${text} is not an address`)
   return toAddress(ip)
 }

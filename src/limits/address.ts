@@ -14,7 +14,7 @@ export const NO_ADDRESS: Address = new Uint32Array(4)
 /** The third word of an IPv4 address; the first two are 0. */
 const MAPPED = 0xffff
 
-/** Whether an address is IPv4. */
+/** Reports whether an address is IPv4. */
 export function isIPv4(address: Address): boolean {
   return address[2] === MAPPED && address[1] === 0 && address[0] === 0
 }

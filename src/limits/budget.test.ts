@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { callerKey, createBudget } from './budget.ts'
 
-test('a holder may take more until its share is used up, and others may go on', () => {
+test('a holder can take more until its share is used up, without affecting others', () => {
   const budget = createBudget<string>({ max: 100, shareMax: 50 })
   budget.take('a', 49)
   expect(budget.exceeded('a')).toBe(null)
@@ -12,7 +12,7 @@ test('a holder may take more until its share is used up, and others may go on', 
   expect(budget.exceeded('a')).toBe(null)
 })
 
-test('the total is the limit of all holders together, named or not', () => {
+test('the total limits all holders together, including those without a share', () => {
   const budget = createBudget<number>({ max: 100, shareMax: 50 })
   budget.take(1, 40)
   budget.take(2, 40)
@@ -22,7 +22,7 @@ test('the total is the limit of all holders together, named or not', () => {
   expect([budget.exceeded(3), budget.exceeded(null), budget.taken]).toEqual([null, null, 80])
 })
 
-test('0 switches a limit off', () => {
+test('0 disables a limit', () => {
   const unlimited = createBudget<string>({ max: 0, shareMax: 0 })
   unlimited.take('a', 1e12)
   expect(unlimited.exceeded('a')).toBe(null)
@@ -31,7 +31,7 @@ test('0 switches a limit off', () => {
   expect([shared.exceeded('a'), shared.exceeded('b')]).toEqual(['share', null])
 })
 
-test('amounts that are kept elsewhere count besides', () => {
+test('amounts that are counted elsewhere are included', () => {
   const budget = createBudget<string>({ max: 100, shareMax: 50 })
   budget.take('a', 30)
   expect([budget.takenBy('a'), budget.takenBy('b'), budget.takenBy(null)]).toEqual([30, 0, 0])
@@ -42,7 +42,7 @@ test('amounts that are kept elsewhere count besides', () => {
   ])
 })
 
-test('refusals are counted by limit', () => {
+test('rejections are counted by limit', () => {
   const budget = createBudget<string>({ max: 1, shareMax: 1 })
   budget.refuse('share')
   budget.refuse('share')
@@ -50,7 +50,7 @@ test('refusals are counted by limit', () => {
   expect(budget.refusals).toEqual({ share: 2, total: 1 })
 })
 
-test('a user is not the tenant of that name', () => {
+test('a user is not counted as the tenant with the same name', () => {
   const keys = [
     { tenantId: 'ann', userId: 'bob' },
     { tenantId: 'ann', userId: 'eve' },

@@ -6,25 +6,25 @@ import { createClientAddress, createProxyCheck } from './client-address.ts'
 const PROXY = '10.0.0.1'
 const CLIENT = '203.0.113.7'
 
-/** The address as words, for `trusted` proxies. */
+/** The address as words, behind `trusted` proxies. */
 function seen(socket: string | undefined, forwarded?: string, trusted: readonly string[] = ['10.0.0.0/8']): number[] {
   return [...createClientAddress(trusted)(socket, forwarded)]
 }
 
 function words(text: string): number[] {
   const ip = parseIp(text)
-  if (ip === null) throw new Error(`${text} is no address`)
+  if (ip === null) throw new Error(`${text} is not an address`)
   return [...toAddress(ip)]
 }
 
 describe('without trusted proxies', () => {
-  test('it is the socket’s, whatever the header says', () => {
+  test('the client address is that of the socket, whatever the header contains', () => {
     expect(seen(CLIENT, '198.51.100.1', [])).toEqual(words(CLIENT))
   })
   test('an IPv4 client of a socket for both families is the same client', () => {
     expect(seen(`::ffff:${CLIENT}`, undefined, [])).toEqual(words(CLIENT))
   })
-  test('a socket that has closed meanwhile has none', () => {
+  test('a socket that has been closed has no address', () => {
     expect(seen(undefined)).toEqual([0, 0, 0, 0])
   })
 })
@@ -56,12 +56,12 @@ describe('behind trusted proxies', () => {
     ...['unknown', '_secret', '-', '"[2001:db8::7]"', 'for=203.0.113.7', '203.0.113.7/32', '203.0.113.7;', '203.0.113'],
     ...['203.0.113.7:', '203.0.113.7:123456', '203.0.113.7:x', '[203.0.113.7]', '[2001:db8::7', '2001:db8::7]', '[]'],
     ...['[2001:db8::7]4711', '[2001:db8::7]:', '[2001:db8::7]:-1', '[2001:db8::7]:123456', ':', '\u00a0', '10.0.0.010'],
-  ])('of "%s" nobody knows what it is, so the proxy that said it answers for it', entry => {
+  ])('an entry "%s" is not an address, so the proxy counts as the client', entry => {
     expect(seen(PROXY, `${CLIENT}, ${entry}, 10.9.9.9`)).toEqual(words('10.9.9.9'))
     expect(seen(PROXY, `${CLIENT}, ${entry}`)).toEqual(words(PROXY))
   })
 
-  test('a client that is no proxy says nothing about itself', () => {
+  test('the header of a client that is not a proxy is ignored', () => {
     expect(seen(CLIENT, '198.51.100.1')).toEqual(words(CLIENT))
   })
 
@@ -82,25 +82,26 @@ describe('behind trusted proxies', () => {
     expect(seen(other, CLIENT, trusted)).toEqual(words(other))
   })
 
-  test('a chain of a hundred is followed, and no further', () => {
+  test('at most a hundred entries are read', () => {
     const chain = (proxies: number) => [CLIENT, ...Array.from({ length: proxies }, () => '10.9.9.9')].join(',')
     expect(seen(PROXY, chain(99))).toEqual(words(CLIENT))
     expect(seen(PROXY, chain(100))).toEqual(words('10.9.9.9'))
     expect(seen(PROXY, chain(5_000))).toEqual(words('10.9.9.9'))
   })
 
-  test('a header of any length costs little', () => {
+  test('a header of any length is cheap to read', () => {
     const of = createClientAddress(['10.0.0.0/8', 'fd00::/8'])
     const headers = [',', ':', '[', '%', 'f', '10.9.9.9,', '[fd00::1],', 'fd00::%,', ' '].map(piece =>
       piece.repeat(65_536 / piece.length),
     )
     const began = performance.now()
     for (let i = 0; i < 100; i++) for (const header of headers) of(PROXY, header)
-    // Some ten microseconds each; a scan of the whole header for each entry would take a thousand times that.
+    // About ten microseconds each; a scan of the whole header for each entry would take a thousand times
+    // longer.
     expect(performance.now() - began).toBeLessThan(2_000)
   })
 
-  test('nothing left of the first address that no proxy has makes a difference', () => {
+  test('entries to the left of the first untrusted address are ignored', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 100 }), forged => {
         expect(seen(PROXY, `${forged},${CLIENT}, 10.9.9.9`)).toEqual(words(CLIENT))

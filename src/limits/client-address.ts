@@ -56,7 +56,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   }
 }
 
-/** Whether a socket comes from a trusted proxy, whose connections carry many clients. */
+/** Reports whether a socket comes from a trusted proxy, whose connections carry many clients. */
 export function createProxyCheck(trustedProxies: readonly string[]): (socketAddress: string | undefined) => boolean {
   const look = createReader(trustedProxies)
   return (socketAddress = '') => look(socketAddress)?.isTrusted === true

@@ -6,11 +6,11 @@ const caller = (tenantId: string, userId = '') => ({ tenantId, userId })
 
 function gateOf(permits: number): TenantLimit {
   const gate = createTenantLimit(permits)
-  if (gate === null) throw new Error('it is switched off')
+  if (gate === null) throw new Error('the limit is disabled')
   return gate
 }
 
-test('a tenant has so many permits, and another tenant its own', () => {
+test('each tenant has its own permits', () => {
   const gate = gateOf(2)
   expect([1, 2, 3].map(() => gate.enter(caller('t1')))).toEqual([true, true, false])
   expect([1, 2, 3].map(() => gate.enter(caller('t2')))).toEqual([true, true, false])
@@ -18,28 +18,28 @@ test('a tenant has so many permits, and another tenant its own', () => {
   expect([1, 2].map(() => gate.enter(caller('t1')))).toEqual([true, false])
 })
 
-test('users of a tenant share', () => {
+test('the users of a tenant share its permits', () => {
   const gate = gateOf(1)
   expect(gate.enter(caller('t1', 'ann'))).toBe(true)
   expect(gate.enter(caller('t1', 'bob'))).toBe(false)
 })
 
-test('users without a tenant do not, and are no tenants of that name', () => {
+test('users without a tenant do not share permits with each other or with a tenant of that name', () => {
   const gate = gateOf(1)
   expect(['ann', 'bob', '', ''].map(user => gate.enter(caller('', user)))).toEqual([true, true, true, false])
   expect(gate.enter(caller('ann'))).toBe(true)
 })
 
-test('names that objects know are names', () => {
+test('names of object members are ordinary names', () => {
   const gate = gateOf(1)
   expect(['__proto__', 'constructor'].map(name => gate.enter(caller(name)))).toEqual([true, true])
 })
 
-test('0 is no limit', () => {
+test('0 disables the limit', () => {
   expect(createTenantLimit(0)).toBeNull()
 })
 
-test('any order of coming and going keeps the count', () => {
+test('the count is correct for any order of acquiring and releasing', () => {
   const step = fc.record({ tenant: fc.constantFrom('', 'a', 'b'), user: fc.constantFrom('', 'a'), goes: fc.boolean() })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), (permits, steps) => {

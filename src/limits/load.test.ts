@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createLoad, DELAY_MS_MAX, LATE_PROBES } from './load.ts'
 
-/** A load that is told of an event loop that comes so many milliseconds late each time. */
+/** A load that receives a delay of the event loop of so many milliseconds each time. */
 function watched() {
   const load = createLoad()
   return {
@@ -13,7 +13,7 @@ function watched() {
   }
 }
 
-test('it is too high once the event loop was late so often, and not when it is in time again', () => {
+test('the process is overloaded after enough late probes, and no longer after one in time', () => {
   const { load, probe } = watched()
   expect(load.isTooHigh()).toBe(false)
   for (let i = 1; i < LATE_PROBES; i++) expect(probe(DELAY_MS_MAX + 1)).toBe(false)
@@ -22,12 +22,12 @@ test('it is too high once the event loop was late so often, and not when it is i
   expect(probe(0)).toBe(false)
 })
 
-test('a pause, however long, is no load', () => {
+test('a single pause of any length is not overload', () => {
   const { probe } = watched()
   expect([60_000, 0, 60_000, 60_000, 60_000, 60_000, 1].map(probe)).not.toContain(true)
 })
 
-test('a delay of the limit itself is bearable', () => {
+test('a delay equal to the limit is not late', () => {
   const { probe } = watched()
   for (let i = 0; i < 100; i++) expect(probe(DELAY_MS_MAX)).toBe(false)
 })

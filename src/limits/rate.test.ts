@@ -5,11 +5,11 @@ import { createRateLimit, type RateLimit } from './rate.ts'
 
 function address(text: string): Address {
   const ip = parseIp(text)
-  if (ip === null) throw new Error(`${text} is no address`)
+  if (ip === null) throw new Error(`${text} is not an address`)
   return toAddress(ip)
 }
 
-/** A limit, and a clock that is moved by hand. */
+/** A limit with a clock that the test advances. */
 function limit(rate: number, burst: number, sets = 16, startMs = 0) {
   let nowMs = startMs
   const created = createRateLimit({ rate, burst, now: () => nowMs, seed: 1, sets })
@@ -33,7 +33,7 @@ const A = address('192.0.2.1')
 const B = address('192.0.2.2')
 
 describe('a bucket', () => {
-  test('holds its burst, and gets its rate', () => {
+  test('holds the burst and is refilled at the rate', () => {
     const rate = limit(10, 5)
     expect(passed(rate, A, 100)).toBe(5)
     rate.pass(99)
@@ -45,20 +45,20 @@ describe('a bucket', () => {
     rate.pass(1_000_000)
     expect(passed(rate, A, 100)).toBe(5)
   })
-  test('what was refused costs nothing', () => {
+  test('is not charged for rejected requests', () => {
     const rate = limit(1, 1)
     expect(passed(rate, A, 1_000)).toBe(1)
     rate.pass(1_000)
     expect(passed(rate, A, 1)).toBe(1)
   })
-  test('the default is exact to the last token, also after a month', () => {
+  test('is exact to the last token with the defaults, even after a month', () => {
     const rate = limit(500, 1_000, 16, 123_456.789)
     rate.pass(30 * 86_400_000 + 0.123)
     expect(passed(rate, A, 2_000)).toBe(1_000)
     rate.pass(1_000)
     expect(passed(rate, A, 2_000)).toBe(500)
   })
-  test('less than one a second is possible', () => {
+  test('can have a rate below one per second', () => {
     const rate = limit(0.5, 1)
     expect(passed(rate, A, 2)).toBe(1)
     rate.pass(1_999)
@@ -70,24 +70,24 @@ describe('a bucket', () => {
     [0, 5],
     [5, 0],
     [0, 0],
-  ])('a rate of %d and a burst of %d are no limit', (rate, burst) => {
+  ])('is unlimited with a rate of %d and a burst of %d', (rate, burst) => {
     expect(createRateLimit({ rate, burst, now: () => 0, seed: 1 })).toBeNull()
   })
 })
 
 describe('an address', () => {
-  test('has a bucket of its own', () => {
+  test('has its own bucket', () => {
     const rate = limit(1, 3)
     expect([passed(rate, A, 9), passed(rate, B, 9), passed(rate, A, 9)]).toEqual([3, 3, 0])
   })
-  test('of IPv6 counts by its first 64 bits', () => {
+  test('of IPv6 is counted by its first 64 bits', () => {
     const rate = limit(1, 3)
     expect(passed(rate, address('2001:db8:0:1::1'), 2)).toBe(2)
     expect(passed(rate, address('2001:db8:0:1:ffff:ffff:ffff:ffff'), 2)).toBe(1)
     expect(passed(rate, address('2001:db8:0:2::1'), 9)).toBe(3)
     expect(passed(rate, address('2001:db9:0:1::1'), 9)).toBe(3)
   })
-  test('of IPv4 is the same when mapped, and none of IPv6', () => {
+  test('of IPv4 is the same when mapped, and distinct from IPv6', () => {
     const rate = limit(1, 3)
     expect(passed(rate, address('1.2.3.4'), 9)).toBe(3)
     expect(passed(rate, address('::ffff:1.2.3.4'), 9)).toBe(0)
@@ -96,7 +96,7 @@ describe('an address', () => {
   })
 })
 
-test('any sequence of requests and pauses is judged as a bucket judges it', () => {
+test('any sequence of requests and pauses is limited as by a token bucket', () => {
   const step = fc.record({ pauseMs: fc.nat(20).map(n => n * 125), client: fc.nat(3), requests: fc.nat(6) })
   const options = fc.record({ rate: fc.integer({ min: 1, max: 16 }), burst: fc.integer({ min: 1, max: 12 }) })
   fc.assert(
@@ -117,16 +117,16 @@ test('any sequence of requests and pauses is judged as a bucket judges it', () =
   )
 })
 
-describe('when there are more addresses than places', () => {
+describe('with more addresses than entries', () => {
   const others = (count: number) => Array.from({ length: count }, (_, i) => address(`10.1.${i >> 8}.${i & 255}`))
 
-  test('the bucket that is emptiest is forgotten last', () => {
+  test('the emptiest bucket is evicted last', () => {
     const rate = limit(1, 100, 1)
     expect(passed(rate, A, 1_000)).toBe(100)
     for (const other of others(10_000)) expect(rate.take(other)).toBe(true)
     expect(passed(rate, A, 1_000)).toBe(0)
   })
-  test('one that is full again makes room first', () => {
+  test('a refilled bucket is evicted first', () => {
     const rate = limit(1, 100, 1)
     expect(passed(rate, B, 1)).toBe(1)
     rate.pass(1_000)
@@ -134,7 +134,7 @@ describe('when there are more addresses than places', () => {
     expect(passed(rate, A, 50)).toBe(50)
     for (const other of others(15)) expect(passed(rate, other, 100)).toBe(50)
   })
-  test('to be forgotten, an empty bucket needs fifteen others that are emptier', () => {
+  test('an empty bucket is evicted only if fifteen others are emptier', () => {
     const rate = limit(1, 100, 1)
     passed(rate, A, 100)
     rate.pass(1_000)
@@ -144,7 +144,7 @@ describe('when there are more addresses than places', () => {
   })
 })
 
-test('a million addresses take less than 100 MB, nobody is confused with somebody else, and few are forgotten', () => {
+test('a million addresses take less than 100 MB, without collisions and with few evictions', () => {
   const before = process.memoryUsage()
   let nowMs = 0
   const rate = createRateLimit({ rate: 1, burst: 2, now: () => nowMs, seed: 0x12345678 })

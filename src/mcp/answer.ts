@@ -42,7 +42,8 @@ export interface AnswererOptions {
 }
 
 const INSTRUCTIONS = `Tools for svc's query language and documentation. Nothing is run and nothing is changed.
-To write a query: svc_syntax or svc_examples for the construct, then svc_parse_query to check it; an error says where, what was expected, and what is right. svc_search and svc_doc answer questions about the gateway.`
+To write a query: svc_syntax or svc_examples for the construct, then svc_parse_query to check it; an error says \
+where, what was expected, and what is right. svc_search and svc_doc answer questions about the gateway.`
 
 type Method = (params: Params) => object
 
@@ -87,7 +88,10 @@ export function createAnswerer({ library, report }: AnswererOptions): Answerer {
   }
 }
 
-/** A client that speaks another version is told ours, and decides (lifecycle, "version negotiation"). */
+/**
+ * A client that requests another version gets the server's version and decides (lifecycle, "version
+ * negotiation").
+ */
 function initialize(params: Params): InitializeResult {
   const asked = textOf(params, 'protocolVersion')
   return {

@@ -1,6 +1,6 @@
 /**
- * The parts of the repository, for somebody who has never seen it. A test holds this to the folders that are
- * there.
+ * The parts of the repository, for readers who have never seen it. A test compares them with the folders that
+ * exist.
  */
 
 export interface Area {
@@ -64,8 +64,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'json',
     path: 'src/json',
-    purpose:
-      'JSON as it comes: bodies outlined as bytes, with limits on depth, keys and work; JSON in queries and tokens.',
+    purpose: 'JSON: bodies scanned as bytes, with limits on depth, keys and work; JSON in queries and tokens.',
     documents: ['docs/decisions/0008-a-body-is-outlined-not-decoded.md'],
   },
   {
@@ -136,7 +135,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'catalog',
     path: 'src/catalog',
-    purpose: 'The live schema as plain data: read in one statement, built aside, swapped whole.',
+    purpose: 'The live schema as plain data: read in one statement and replaced as a whole.',
     documents: ['src/catalog/README.md'],
   },
   {
@@ -191,8 +190,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'lint',
     path: 'src/lint',
-    purpose:
-      'What svc check finds about a database: one table of questions, each with the SQL that mends what it finds.',
+    purpose: 'The checks of svc check on a database: one table of queries, each with the SQL that fixes its findings.',
     documents: ['docs/guides/checking.md', 'docs/reference/checks.md'],
   },
   {
@@ -228,7 +226,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'test',
     path: 'test',
-    purpose: 'Black-box features, faults, fuzzing, and tests about the repository; unit tests lie beside the code.',
+    purpose: 'Black-box features, faults, fuzzing, and tests of the repository; unit tests are next to the code.',
     documents: ['CONTRIBUTING.md'],
   },
   {

@@ -139,7 +139,7 @@ function readText(name: string, { required, lengthMax, choices }: TextArgument, 
   return value
 }
 
-/** A text that is none of the possible ones: with the nearest, and all of them. */
+/** The error for an unknown text: suggests the nearest accepted one and lists them all. */
 export function notAmong(name: string, value: string, choices: readonly string[]): Error {
   const near = nearest(value, choices)
   const help = near === null ? 'there are' : `did you mean ${JSON.stringify(near)}? There are`

@@ -1,4 +1,7 @@
-/** Every construct of the language has a card with its grammar, notes, mistakes and examples, which `svc_syntax` answers (docs/guides/agents.md#tools). */
+/**
+ * Every construct of the language has a card with its grammar, notes, mistakes and examples, which
+ * `svc_syntax` answers (docs/guides/agents.md#tools).
+ */
 import { expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
 import { partNames, partOf as partOfCorpus } from './constructs.ts'
@@ -35,6 +38,6 @@ test.each([
   ['__proto__', 'there are: get, source'],
   ['constructor', '; '],
   ['', 'there are: '],
-])('%s is no part', (name, help) => {
+])('%s is not a construct', (name, help) => {
   expect(() => partOf(name)).toThrow(help)
 })

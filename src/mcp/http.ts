@@ -29,7 +29,7 @@ const REQUEST_CHECK_MS = 1_000
 /** A client that neither sends nor takes anything for so long loses its connection. */
 const IDLE_MS_MAX = 30_000
 const KEEP_ALIVE_MS = 10_000
-/** More are closed as they come. */
+/** Connections above the limit are closed at once. */
 const CONNECTIONS_MAX = 1_024
 /** How long clients may take to read pending responses when the server closes. */
 const DRAIN_MS_MAX = 5_000

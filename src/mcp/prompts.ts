@@ -19,8 +19,10 @@ export interface Prompt {
   get(given: unknown, corpus: Corpus): GetPromptResult
 }
 
-const RULES = `svc's query language is no SQL: the verb comes first (get, count, add, set, del, merge), then the table, then the clauses, each once and in order.
-Look a construct up with svc_syntax and svc_examples before you use it, and check every query with svc_parse_query: what it answers with ok true is right, otherwise its error says where and what to write.
+const RULES = `svc's query language is not SQL: the verb comes first (get, count, add, set, del, merge), then the \
+table, then the clauses, each once and in order.
+Look a construct up with svc_syntax and svc_examples before you use it, and check every query with svc_parse_query: \
+a query with ok true is valid, otherwise the error gives the position and what to write.
 Values that come from outside are parameters ($1 or :name), never part of the text.`
 
 const writeQuery = definePrompt({

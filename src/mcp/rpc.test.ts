@@ -1,4 +1,7 @@
-/** docs/guides/agents.md#rules-and-limits: notifications are 202, bad JSON −32700, arrays −32600; ids are strings and integers. */
+/**
+ * docs/guides/agents.md#rules-and-limits: notifications are 202, bad JSON −32700, arrays −32600; ids are
+ * strings and integers.
+ */
 import { describe, expect, test } from 'vitest'
 import { decodeMessage, errorOf, invalid, own, RPC, RpcError, resultOf } from './rpc.ts'
 
@@ -13,7 +16,7 @@ function refused(message: unknown): RpcError {
     if (error instanceof RpcError) return error
     throw error
   }
-  throw new Error('nobody refuses it')
+  throw new Error('the message was accepted')
 }
 
 test('a request is decoded', () => {
@@ -49,7 +52,7 @@ describe('refused', () => {
     expect([error.code, error.message]).toEqual([code, expect.stringContaining(problem)])
   })
 
-  test('bytes that are no UTF-8, whatever they would mean', () => {
+  test('invalid UTF-8 is rejected', () => {
     expect(() => decodeMessage(Buffer.from([0x7b, 0xc0, 0x80, 0x7d]))).toThrow('the message is not valid UTF-8')
     expect(() => decodeMessage(Buffer.from([0xed, 0xa0, 0x80]))).toThrow('the message is not valid UTF-8')
   })

@@ -1,4 +1,7 @@
-/** docs/guides/agents.md#rules-and-limits: over standard input a message is a line, with the same codes as over HTTP. */
+/**
+ * docs/guides/agents.md#rules-and-limits: over standard input a message is a line, with the same codes as
+ * over HTTP.
+ */
 import { once } from 'node:events'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
@@ -48,7 +51,7 @@ test('a message a line, in whatever pieces it comes', async () => {
   ])
 })
 
-test('notifications have no answer, what is no message has an error', async () => {
+test('notifications have no response, and invalid messages have an error', async () => {
   expect(
     await answersTo(['{"jsonrpc":"2.0","method":"x"}\n', 'nonsense\n', '[]\n', Buffer.from([0xff, 0x0a])]),
   ).toEqual([
@@ -88,7 +91,7 @@ test('takes no more input than its answers are read', async () => {
   expect(taken).toBe(10_000)
 })
 
-test('ends when nobody reads any more', async () => {
+test('ends when the client stops reading', async () => {
   const input = new PassThrough()
   const output = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) })
   const done = answerLines(input, output, echo)

@@ -1,4 +1,7 @@
-/** docs/guides/agents.md#tools: a query that does not parse is answered with its place, what was found and expected, a hint, and an example. */
+/**
+ * docs/guides/agents.md#tools: a query that does not parse is answered with its place, what was found and
+ * expected, a hint, and an example.
+ */
 import { describe, expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
 import { printSql } from '../language/sql/print.ts'
@@ -12,7 +15,7 @@ import { SCHEMA_EXAMPLE } from './tools/schema-summary.ts'
 function lesson(query: string): Lesson['error'] {
   const answer = resultOrLesson(query, exampleFor(query, CORPUS), () => printSql(parse(query)))
   if ('error' in answer) return answer.error
-  throw new Error(`nobody refuses ${query}`)
+  throw new Error(`${query} was accepted`)
 }
 
 test('a text that is right is what the work makes of it', () => {
@@ -25,21 +28,21 @@ test('a text that is right is what the work makes of it', () => {
   ).toBe(7)
 })
 
-test('a defect is none of the text', () => {
+test('a defect of the server is not reported as an error in the text', () => {
   const broken = (): never => {
     throw new TypeError('x is not a function')
   }
   expect(() => resultOrLesson('x', () => '', broken)).toThrow(TypeError)
 })
 
-test('a text with a slip is mended', () => {
+test('a text with a small mistake is corrected', () => {
   expect(lesson('get users wher id = 1').example).toBe('get users where id = 1')
   expect(lesson('gte users').example).toBe('get users')
   expect(lesson('get users where id = 1 limt 5').example).toBe('get users where id = 1 limit 5')
   expect(lesson('GET wher WHER Id = 1').example).toBe('GET wher where Id = 1')
 })
 
-/** What people write who think in SQL. */
+/** Queries of users who are used to SQL. */
 test.each([
   ['SELECT id, name FROM users WHERE active = true LIMIT 5', 'get users fields id, name WHERE active = true LIMIT 5'],
   ['select * from users', 'get users'],
@@ -76,7 +79,7 @@ test('no example changes a whole table', () => {
   expect(lesson('delete from users').example).not.toContain('where all')
 })
 
-test('what cannot be mended has the example that is most like it', () => {
+test('a text that cannot be corrected gets the most similar example', () => {
   expect(lesson('get users join posts on posts.user_id = users.id where').example).toMatch(/where/)
   expect(lesson('get customers where exists orders').example).toMatch(/^get customers\nwhere exists|exists \(get/)
 })
@@ -97,12 +100,13 @@ test('looking for what was meant takes no time', () => {
     const began = process.cpuUsage()
     lesson(`select ${flood.repeat(Math.floor(1_990 / flood.length))} `)
     const { user, system } = process.cpuUsage(began)
-    // Milliseconds of the processor, whatever else the machine does; quadratic in the text it would still be a few.
+    // Milliseconds of the processor, whatever else the machine does; quadratic in the text it would still be
+    // a few.
     expect([flood, (user + system) / 1_000 < 500]).toEqual([flood, true])
   }
 })
 
-test('a text that is too long is not sent back, mended or not', () => {
+test('a text that is too long is not repeated in the answer', () => {
   const { example } = lesson(`get users wher id = '${'x'.repeat(3_000)}'`)
   expect(example.length).toBeLessThan(200)
 })

@@ -10,10 +10,10 @@ import type { VisibleTable } from './visible-tables.ts'
 /** A column with its schema. */
 export interface VisibleColumn {
   readonly column: Column
-  /** Whether client generators could confuse it with another column of its table. */
+  /** True if client generators could confuse it with another column of its table. */
   readonly isAmbiguous: boolean
   readonly schema: Schema
-  /** Whether its example was declared in a comment. */
+  /** True if its example was declared in a comment. */
   readonly declared: boolean
   /** A member of `properties`: `"name":{…}`. */
   readonly member: string

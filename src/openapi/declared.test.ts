@@ -1,4 +1,7 @@
-/** What a comment declares for a column is text or JSON, by the column's type, and is not shown where it is neither. */
+/**
+ * The example that a comment declares for a column is text or JSON, according to the column's type, and is
+ * omitted if it is neither.
+ */
 import { expect, test } from 'vitest'
 import { arrayOf, baseType } from '../../test/support/model.ts'
 import type { DataType } from '../catalog/model.ts'

@@ -72,8 +72,11 @@ function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
 
 const DESCRIPTION = `The tables of a PostgreSQL database as a REST API.
 
-- Rows are JSON as PostgreSQL prints it. Numbers keep all digits: an \`int64\` and a \`number\` without a format can exceed double precision.
+- Rows are JSON as PostgreSQL prints it. Numbers keep all digits: an \`int64\` and a \`number\` without a format \
+can exceed double precision.
 - Every error is \`{"error": {code, message, status, request_id, details?, hint?}}\`.
-- Every response has the headers \`X-Request-Id\`, the id of the request in the log, and \`X-Response-Time\`, in milliseconds. A request can send its own \`X-Request-Id\`: 1 to 128 of \`A-Za-z0-9._-\`.
+- Every response has the headers \`X-Request-Id\`, the id of the request in the log, and \`X-Response-Time\`, in \
+milliseconds. A request can send its own \`X-Request-Id\`: 1 to 128 of \`A-Za-z0-9._-\`.
 - \`HEAD\` is accepted wherever \`GET\` is.
-- For \`select\`, \`sort\` and \`expand\`, the document lists plain names only. The syntax also allows aliases, paths into JSON (\`meta->>theme\`), and nested relations (\`nested:items.product\`).`
+- For \`select\`, \`sort\` and \`expand\`, the document lists plain names only. The syntax also allows aliases, \
+paths into JSON (\`meta->>theme\`), and nested relations (\`nested:items.product\`).`

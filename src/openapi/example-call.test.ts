@@ -13,7 +13,7 @@ function declaring(signature: string, example: string): DatabaseFunction {
 test.each([
   [TOP, '{"since": "a", "top": 3}', { since: 'a', top: 3 }, ['a', 3]],
   [TOP, '["a", 3]', { since: 'a', top: 3 }, ['a', 3]],
-  // What follows a gap has no place.
+  // Arguments after a gap have no position.
   [TOP, '{"since": "a", "note": "b"}', { since: 'a', note: 'b' }, ['a']],
   [TOP, '{"since": null}', { since: null }, [null]],
   ['f()', '{}', {}, []],

@@ -9,8 +9,8 @@ import { nullable, valueSchema } from './types.ts'
 import { isValid } from './validate-value.ts'
 
 /**
- * Whether an argument is required. A variadic function accepts its last argument by name only together with
- * all others (rpc/explain.ts).
+ * Reports whether an argument is required. A variadic function accepts its last argument by name only
+ * together with all others (rpc/explain.ts).
  */
 export function isNeeded(of: DatabaseFunction, { required }: FunctionInput): boolean {
   return required || of.variadic

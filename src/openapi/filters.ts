@@ -59,7 +59,7 @@ const RESERVED: ReadonlySet<string> = new Set(
   ].map(identifierOf),
 )
 
-/** What the path of a request identifies: a table, or a row of a table by `{id}`. */
+/** The target that the path of a request identifies: a table, or a row of a table by `{id}`. */
 export type PathForm = 'table' | 'row'
 
 const TAKEN: Readonly<Record<PathForm, ReadonlySet<string>>> = { table: RESERVED, row: new Set([...RESERVED, 'id']) }

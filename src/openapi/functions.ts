@@ -43,8 +43,8 @@ function pathItem(name: string, overloads: readonly DatabaseFunction[], view: Do
 }
 
 /**
- * Whether all required arguments can be given by names that generators distinguish. Unnamed arguments must
- * have a default.
+ * Reports whether all required arguments can be given by names that generators distinguish. Unnamed arguments
+ * must have a default.
  */
 function takesNames({ inputs }: DatabaseFunction): boolean {
   const names = inputs.flatMap(({ name }) => name ?? [])

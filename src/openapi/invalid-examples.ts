@@ -10,7 +10,7 @@ import { valueSchema } from './types.ts'
 
 /** An invalid example. */
 export interface InvalidExample {
-  /** What it is declared for, and why it is invalid: `orders.total (12,50 is not a numeric …)`. */
+  /** The declaration and the reason why it is invalid: `orders.total (12,50 is not a numeric …)`. */
   readonly object: string
   /** Removes it and keeps the rest of the comment. */
   readonly sql: readonly string[]

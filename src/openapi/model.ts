@@ -126,7 +126,7 @@ export interface Tag {
   readonly description?: string
 }
 
-/** What a table or function adds to the document. Names are unique by construction (keys.ts). */
+/** The parts that a table or function adds to the document. Names are unique by construction (keys.ts). */
 export interface Part {
   readonly tag: Tag
   readonly paths: readonly (readonly [string, PathItem])[]

@@ -19,9 +19,9 @@ import {
 
 export interface TableSchemas {
   readonly schemas: readonly (readonly [string, Schema | RowSchema])[]
-  /** What a read answers; null where nothing may be read. */
+  /** The schema of rows that a read returns, or null if no column is readable. */
   readonly read: ReadRow | null
-  /** What a write answers; null where that is nothing. */
+  /** The schema of rows that a write returns, or null if it returns none. */
   readonly written: WrittenRow | null
 }
 

@@ -1,7 +1,7 @@
 /** Validates a JSON value against a schema made by types.ts, as a client would. */
 import type { Schema } from './model.ts'
 
-/** Whether a value is valid. */
+/** Reports whether a value is valid. */
 export function isValid(value: unknown, schema: Schema): boolean {
   if (schema.type === undefined) return true
   if (value === null) return schema.nullable === true

@@ -21,11 +21,11 @@ export interface VisibleTable {
   readonly columns: readonly Column[]
   /** Those of `columns` that generators can distinguish. */
   readonly distinct: readonly Column[]
-  /** Whether generators would confuse two columns of the table. */
+  /** True if generators would confuse two columns of the table. */
   readonly hasAlike: boolean
   readonly relations: readonly VisibleRelation[]
   readonly parameters: SharedReferences
-  /** Whether a route of this kind leads to it; another route may have the path. */
+  /** Reports whether a route of this kind leads to it; another route may have the path. */
   has(kind: Route['kind']): boolean
 }
 
@@ -40,7 +40,7 @@ export interface VisibleRelation {
   readonly child: string | null
 }
 
-/** What a caller can see, and its tables. */
+/** The view of a caller, and the tables visible to it. */
 export interface DocumentView {
   readonly view: View
   readonly tables: VisibleTables

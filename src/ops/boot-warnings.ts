@@ -1,17 +1,22 @@
-/** Keeps what boot warned of, for `/health/internal`: a log is read once, and a danger stays. */
+/**
+ * Keeps the warnings of the start for `/health/internal`, because they remain true after the log has been
+ * read.
+ */
 import type { Event } from '../events.ts'
 
+/** A warning of the start. */
 export interface BootWarning {
   readonly message: string
   readonly fix: string | null
 }
 
+/** The warnings of the start. */
 export interface BootWarnings {
   hear(event: Event): void
   all(): readonly BootWarning[]
 }
 
-/** What is warned of once the gateway listens is the log's: it may come any number of times. */
+/** Creates the list. Warnings after the start are only logged, because their number is not limited. */
 export function createBootWarnings(): BootWarnings {
   const warnings: BootWarning[] = []
   let booting = true

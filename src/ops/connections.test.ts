@@ -1,4 +1,7 @@
-/** Boot and `svc check` on the connection URLs: everything that is wrong at once, before anything is tried. */
+/**
+ * The findings of the start and of `svc check` about connection URLs: all problems at once, before
+ * connecting.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +18,7 @@ function config(toml: string, environment: Readonly<Record<string, string>> = {}
   return loadConfig({ environment, workingDirectory: folder }).config
 }
 
-test('both URLs, every problem of each', async () => {
+test('every problem of both URLs is reported', async () => {
   const findings = await connectionFindings(
     config(`database_url = "postgres://app@db/d?sslmood=require&connect_timeout=0"
             realtime_database_url = "postgres://app@db/d?channel_binding=on"`),
@@ -24,19 +27,21 @@ test('both URLs, every problem of each', async () => {
     {
       level: 'error',
       message:
-        'The database cannot be reached: the database URL is invalid: unknown parameter "sslmood"; did you mean sslmode?; connect_timeout=0 is not a number of seconds from 1 to 600',
+        'The database cannot be reached: the database URL is invalid: unknown parameter "sslmood"; ' +
+        'did you mean sslmode?; connect_timeout=0 is not a number of seconds from 1 to 600',
       fix: 'See database_url (DATABASE_URL).',
     },
     {
       level: 'error',
       message:
-        'Changes of the schema cannot be listened for: the database URL is invalid: channel_binding=on is not one of disable, prefer, require',
+        'Changes of the schema cannot be listened for: the database URL is invalid: channel_binding=on is not ' +
+        'one of disable, prefer, require',
       fix: 'See realtime_database_url.',
     },
   ])
 })
 
-test('a valid parameter of Kerberos while that is off is a warning, an invalid one an error', async () => {
+test('a valid Kerberos parameter without Kerberos is a warning, an invalid one an error', async () => {
   const url = 'postgres://app@192.0.2.1/d'
   expect(await connectionFindings(config(`database_url = "${url}?gss_service=postgres"`))).toEqual([
     {
@@ -50,21 +55,21 @@ test('a valid parameter of Kerberos while that is off is a warning, an invalid o
   ])
 })
 
-test('nothing is wrong where nothing is said, and nothing is tried', async () => {
+test('an empty configuration has no findings and causes no connection', async () => {
   expect(await connectionFindings(config(''))).toEqual([])
   expect(await connectionFindings(config('database_url = "postgres://app@192.0.2.1/d"'))).toEqual([])
 })
 
 const KERBEROS = 'postgres://app@db/d?auth_mode=gssapi_only'
 
-test('Kerberos files that are not there are told once, though both URLs need them', async () => {
+test('missing Kerberos files are reported once, although both URLs need them', async () => {
   const findings = await connectionFindings(
     config(`database_url = "${KERBEROS}"\nrealtime_database_url = "${KERBEROS}"`, {
       KRB5_CONFIG: join(folder, 'krb5.conf'),
       KRB5CCNAME: join(folder, 'cache'),
     }),
   )
-  // Whether the optional package is installed or not.
+  // Independent of whether the optional package is installed.
   const files = findings.filter(({ message }) => !message.includes('enterprise-gssapi'))
   expect(files.map(({ message }) => message.replaceAll(`${folder}/`, ''))).toEqual([
     'Kerberos has no configuration: krb5.conf does not exist.',
@@ -72,7 +77,7 @@ test('Kerberos files that are not there are told once, though both URLs need the
   ])
 })
 
-test('a callback needs a module, and Kerberos files are its own business', async () => {
+test('a callback needs a module, which finds the Kerberos files itself', async () => {
   const url = `database_url = "${KERBEROS}&gss_provider=callback"`
   expect((await connectionFindings(config(url))).map(({ message }) => message)).toEqual([
     'gss_provider=callback needs gss_module, the ES module that makes the tokens.',
@@ -81,7 +86,7 @@ test('a callback needs a module, and Kerberos files are its own business', async
   expect(await connectionFindings(config(`${url}\ngss_module = "tokens.mjs"`))).toEqual([])
 })
 
-test('what is in force is told of each URL that can be used', () => {
+test('the settings in effect are listed for each usable URL', () => {
   const both = config(`database_url = "postgres://app:hush@db/d"\nrealtime_database_url = "postgres://app@direct/d"`)
   const lines = connectionPolicies(both)
   expect(lines.filter(line => !line.startsWith(' '))).toEqual([

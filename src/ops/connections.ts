@@ -1,6 +1,6 @@
 /**
- * The connection URLs (docs/guides/database-connections.md): what is wrong with them, all at once, and a
- * summary of what they mean.
+ * The connection URLs (docs/guides/database-connections.md): their problems, all at once, and a summary of
+ * the settings they result in.
  */
 import type { Config } from '../config/config.ts'
 import type { Finding } from '../finding.ts'
@@ -30,7 +30,7 @@ const URLS = {
 
 type UrlName = keyof typeof URLS
 
-/** Nothing is tried: errors are what trying would run into. */
+/** Finds problems without connecting; errors are problems that would prevent a connection. */
 export async function connectionFindings(config: Config): Promise<readonly Finding[]> {
   const { gssModule } = config.gateway
   const findings: Finding[] = []
@@ -47,7 +47,7 @@ export async function connectionFindings(config: Config): Promise<readonly Findi
     }
     if (target.gss === null) continue
     for (const finding of await kerberosFindings(target.gss, gssModule, config)) {
-      // Both URLs may meet the same missing file.
+      // Both URLs can refer to the same missing file.
       if (!seen.has(finding.message)) findings.push(finding)
       seen.add(finding.message)
     }
@@ -55,7 +55,7 @@ export async function connectionFindings(config: Config): Promise<readonly Findi
   return findings
 }
 
-/** For `svc check`; a URL that cannot be used is a finding instead. */
+/** The summary for `svc check`. An unusable URL is a finding instead. */
 export function connectionPolicies(config: Config): readonly string[] {
   return (Object.keys(URLS) as UrlName[]).flatMap(name => {
     const target = targetOf(config, name, [])

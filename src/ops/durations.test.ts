@@ -4,7 +4,7 @@ import { DURATION_BOUNDS, Durations, QUANTILES } from './durations.ts'
 
 const MINUTE = 60_000
 
-/** Quantiles by `now`, in their order. */
+/** The quantiles at `now`, in order. */
 const recent = (durations: Durations, now: number) => [...durations.quantiles(now).quantiles.values()]
 
 test('a duration falls in the bucket whose bound it does not exceed', () => {
@@ -15,21 +15,21 @@ test('a duration falls in the bucket whose bound it does not exceed', () => {
 })
 
 describe('quantiles', () => {
-  test('nothing measured is no number', () => {
+  test('are NaN without measurements', () => {
     expect(recent(new Durations(), 0)).toEqual([Number.NaN, Number.NaN, Number.NaN])
   })
-  test('lie within a bucket as PromQL puts them', () => {
+  test('are interpolated within a bucket as in PromQL', () => {
     const durations = new Durations([1, 2, 4])
     for (let n = 0; n < 50; n++) durations.record(0.5, 0)
     for (let n = 0; n < 50; n++) durations.record(3, 0)
     expect(recent(durations, 0)).toEqual([1, 2 + (2 * 45) / 50, 2 + (2 * 49) / 50])
   })
-  test('above the highest bound it is what is known', () => {
+  test('are the highest bound for longer durations', () => {
     const durations = new Durations([1, 2])
     durations.record(100, 0)
     expect(recent(durations, 0)).toEqual([2, 2, 2])
   })
-  test('are of the last minutes; sum and count are of all time', () => {
+  test('cover the last minutes, while sum and count cover all time', () => {
     const durations = new Durations([1, 2, 4])
     durations.record(3, 0)
     expect(recent(durations, 5 * MINUTE - 1)[0]).toBe(3)
@@ -38,7 +38,7 @@ describe('quantiles', () => {
     expect(durations.quantiles(5 * MINUTE)).toMatchObject({ sum: 3.5, count: 2 })
     expect(recent(durations, 10 * MINUTE)[0]).toBeNaN()
   })
-  test('a clock that begins late, a long pause, and one that stands still', () => {
+  test('quantiles are correct for a clock that starts late, pauses or stops', () => {
     const durations = new Durations([1, 2])
     durations.record(0.5, 1e9 * MINUTE)
     durations.record(1.5, 2e9 * MINUTE)
@@ -47,7 +47,7 @@ describe('quantiles', () => {
   })
 })
 
-test('whatever comes when, the buckets have all and the quantiles what is not too old', () => {
+test('for any sequence the buckets contain everything and the quantiles what is recent', () => {
   const measured = fc.record({
     seconds: fc.double({ min: 0, max: 100, noNaN: true }),
     afterMs: fc.integer({ min: 0, max: 3 * MINUTE }),
@@ -63,7 +63,7 @@ test('whatever comes when, the buckets have all and the quantiles what is not to
       })
       const { counts } = durations.buckets()
       expect(Array.from(counts).reduce((sum, count) => sum + count, 0)).toBe(all.length)
-      // The exact quantile lies in the bucket that the estimate lies in.
+      // The exact quantile is in the bucket of the estimate.
       const kept = all.filter(({ at }) => Math.floor(at / MINUTE) > Math.floor(now / MINUTE) - 5)
       const sorted = kept.map(({ seconds }) => seconds).sort((a, b) => a - b)
       for (const [index, quantile] of QUANTILES.entries()) {

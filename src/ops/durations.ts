@@ -1,30 +1,32 @@
 /**
- * How long things took: counted in buckets for ever, and in the same buckets over the last minutes, for
- * quantiles that say how it is now. The memory is fixed, and recording allocates nothing.
+ * Durations, counted in buckets since the start, and in the same buckets over the last minutes for current
+ * quantiles. The memory is fixed, and recording does not allocate.
  */
 import type { Buckets, Quantiles } from './exposition.ts'
 
 /**
- * Seconds. A row by its key takes less than a millisecond; the longest that a statement may run is 30 s by
- * default.
+ * The bucket bounds in seconds. Reading a row by its key takes less than a millisecond; a statement can run
+ * for 30 s by default.
  */
 export const DURATION_BOUNDS: readonly number[] = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ]
 
+/** The quantiles that are reported. */
 export const QUANTILES: readonly number[] = [0.5, 0.95, 0.99]
 
-/** Quantiles are of the last `SLICES` slices, the one that has begun included: four to five minutes. */
+/** Number of slices that quantiles cover, including the current one: four to five minutes. */
 const SLICES = 5
 const SLICE_MS = 60_000
 
+/** A histogram of durations with recent quantiles. */
 export class Durations {
   readonly #bounds: readonly number[]
   readonly #width: number
   readonly #counts: Float64Array
-  /** The slices one behind the other: a ring. */
+  /** A ring of slices. */
   readonly #recent: Float64Array
-  /** Which slice of all time is being filled. */
+  /** The number of the current slice since the start. */
   #slice = 0
   #sum = 0
 
@@ -35,12 +37,12 @@ export class Durations {
     this.#recent = new Float64Array(this.#width * SLICES)
   }
 
-  /** `nowMs` is of a monotonic clock. */
+  /** Records a duration; `nowMs` is from a monotonic clock. */
   record(seconds: number, nowMs: number): void {
     this.#turnTo(nowMs)
     const bounds = this.#bounds
     let bucket = 0
-    // Short durations are the most frequent: they are found first.
+    // Short durations are the most frequent and are found first.
     while (bucket < bounds.length && seconds > (bounds[bucket] as number)) bucket++
     this.#counts[bucket] = (this.#counts[bucket] as number) + 1
     const recent = (this.#slice % SLICES) * this.#width + bucket
@@ -52,7 +54,7 @@ export class Durations {
     return { bounds: this.#bounds, counts: this.#counts, sum: this.#sum }
   }
 
-  /** Of the last minutes; sum and count are of all time, as Prometheus has it. */
+  /** The quantiles of the last minutes; sum and count cover all time, as Prometheus requires. */
   quantiles(nowMs: number): Quantiles {
     this.#turnTo(nowMs)
     const counts = Array.from({ length: this.#width }, (_, bucket) => {
@@ -67,7 +69,7 @@ export class Durations {
     }
   }
 
-  /** Forgets the slices that are over. */
+  /** Clears the slices that have ended. */
   #turnTo(nowMs: number): void {
     const slice = Math.floor(nowMs / SLICE_MS)
     if (slice <= this.#slice) return
@@ -80,7 +82,8 @@ export class Durations {
 }
 
 /**
- * As PromQL's `histogram_quantile`: evenly spread within a bucket, the highest bound for what lies above it.
+ * Estimates a quantile as PromQL's `histogram_quantile` does: values are evenly spread within a bucket, and
+ * the highest bound represents everything above it.
  */
 function estimate(counts: readonly number[], bounds: readonly number[], quantile: number): number {
   const total = counts.reduce((sum, count) => sum + count, 0)

@@ -4,18 +4,18 @@ import { type Metric, printMetric } from './exposition.ts'
 const metric = (of: Partial<Metric>): Metric => ({ name: 'svc_x', type: 'gauge', labels: [], help: 'X.', ...of })
 const head = (type: string) => `# HELP svc_x X.\n# TYPE svc_x ${type}\n`
 
-test('a gauge without labels', () => {
+test('a gauge without labels is printed', () => {
   expect(printMetric(metric({}), [{ labels: [], value: 1.5 }])).toBe(`${head('gauge')}svc_x 1.5\n`)
 })
 
-test('labels stand in the order of the table', () => {
+test('labels are in the order of the table', () => {
   const of = metric({ type: 'counter', labels: ['method', 'status'] })
   expect(printMetric(of, [{ labels: ['GET', '2xx'], value: 3 }])).toBe(
     `${head('counter')}svc_x{method="GET",status="2xx"} 3\n`,
   )
 })
 
-test('backslashes, quotes and line breaks are escaped: in values all of them, in the help no quotes', () => {
+test('backslashes, quotes and line breaks are escaped in values, and all but quotes in the help', () => {
   const of = metric({ labels: ['a'], help: 'a\\b\n"c"' })
   expect(printMetric(of, [{ labels: ['a\\b\n"c"'], value: 0 }])).toBe(
     '# HELP svc_x a\\\\b\\n"c"\n# TYPE svc_x gauge\nsvc_x{a="a\\\\b\\n\\"c\\""} 0\n',
@@ -28,11 +28,11 @@ test.each([
   [-Infinity, '-Inf'],
   [1e21, '1e+21'],
   [0.00025, '0.00025'],
-])('the number %d', (value, text) => {
+])('the number %d is printed', (value, text) => {
   expect(printMetric(metric({}), [{ labels: [], value }])).toBe(`${head('gauge')}svc_x ${text}\n`)
 })
 
-test('a bucket counts what is below it too, and the last is the count', () => {
+test('buckets are cumulative, and the last one is the count', () => {
   const of = metric({ type: 'histogram', labels: ['a'] })
   const value = { bounds: [0.5, 1], counts: [2, 0, 3], sum: 12.5 }
   expect(printMetric(of, [{ labels: ['b'], value }])).toBe(
@@ -46,13 +46,13 @@ test('a bucket counts what is below it too, and the last is the count', () => {
   )
 })
 
-test('a summary has quantiles, sum and count', () => {
+test('a summary has quantiles, a sum and a count', () => {
   const value = { quantiles: new Map([[0.5, 0.25]]), sum: 2, count: 8 }
   expect(printMetric(metric({ type: 'summary' }), [{ labels: [], value }])).toBe(
     `${head('summary')}svc_x{quantile="0.5"} 0.25\nsvc_x_sum 2\nsvc_x_count 8\n`,
   )
 })
 
-test('a metric without samples is told of', () => {
+test('a metric without samples is printed', () => {
   expect(printMetric(metric({}), [])).toBe(head('gauge'))
 })

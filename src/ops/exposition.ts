@@ -1,42 +1,45 @@
 /**
- * Metrics as text that Prometheus reads: its text format, version 0.0.4
+ * Prints metrics in Prometheus' text format, version 0.0.4
  * (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format).
  */
 
+/** The description of a metric. */
 export interface Metric {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram' | 'summary'
   readonly labels: readonly string[]
-  /** One sentence, for whoever reads the metrics and for the reference. */
+  /** A sentence that describes the metric, for `/metrics` and the reference. */
   readonly help: string
 }
 
+/** A value of a metric. */
 export interface Sample {
-  /** One for each label of the metric, in their order. */
+  /** The values of the metric's labels, in order. */
   readonly labels: readonly string[]
   readonly value: number | Buckets | Quantiles
 }
 
 /** The value of a histogram. */
 export interface Buckets {
-  /** Upper bounds, ascending. */
+  /** The upper bounds, ascending. */
   readonly bounds: readonly number[]
-  /** How many fell in each bucket and in no lower one; one more than there are bounds. */
+  /** The number of values in each bucket alone; one more element than there are bounds. */
   readonly counts: ArrayLike<number>
   readonly sum: number
 }
 
 /** The value of a summary. */
 export interface Quantiles {
-  /** By quantile, which is from 0 to 1; NaN where nothing was measured. */
+  /** The values by quantile, from 0 to 1; NaN without measurements. */
   readonly quantiles: ReadonlyMap<number, number>
   readonly sum: number
   readonly count: number
 }
 
+/** The media type of the text format. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** One metric with its samples; a metric without any is told of all the same. */
+/** Prints a metric with its samples, even if there are none. */
 export function printMetric({ name, type, labels, help }: Metric, samples: readonly Sample[]): string {
   let text = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`
   for (const sample of samples) {
@@ -48,7 +51,7 @@ export function printMetric({ name, type, labels, help }: Metric, samples: reado
   return text
 }
 
-/** A bucket counts what lies in it and below it; the last is the count. */
+/** The buckets are cumulative; the last one is the count. */
 function bucketLines(name: string, pairs: readonly string[], { bounds, counts, sum }: Buckets): string {
   let text = ''
   let count = 0
@@ -78,7 +81,7 @@ function escapeHelp(help: string): string {
   return help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
 }
 
-/** As Go reads it. */
+/** Prints a number in the format that Go parses. */
 function printNumber(value: number): string {
   if (value === Infinity) return '+Inf'
   return value === -Infinity ? '-Inf' : String(value)

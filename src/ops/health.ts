@@ -1,26 +1,29 @@
-/** `GET /health`: 200 when gateway and database answer, else 503 (docs/guides/monitoring.md). */
+/** `GET /health`: 200 if the gateway and the database respond, otherwise 503 (docs/guides/monitoring.md). */
 import type { Answer } from '../exchange.ts'
 
+/** The health check. */
 export interface Health {
   answer(): Promise<Answer>
 }
 
+/** The dependencies of the health check. */
 export interface HealthOptions {
   readonly version: string
-  /** Resolves when the database answered, rejects when it did not. */
+  /** Resolves if the database responds, otherwise rejects. */
   readonly ask: () => Promise<unknown>
-  /** Milliseconds, from any monotonic clock. */
+  /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
-  /** The gateway is closing: it answers what it has, and wants nothing new. */
+  /** Reports whether the gateway is shutting down and accepts no new work. */
   readonly isDraining: () => boolean
 }
 
-/** The database is asked at most this often, however many probes there are. */
+/** Minimum interval between two queries of the database, however many probes there are. */
 const ASK_INTERVAL_MS = 1_000
 
-/** A database that takes longer to say something is not healthy, and a probe does not wait for ever. */
+/** Time limit for the database; a slower one counts as unhealthy. */
 const ANSWER_MS_MAX = 2_000
 
+/** Creates the health check. */
 export function createHealth({ version, ask, now, isDraining }: HealthOptions): Health {
   let asked: { readonly at: number; readonly healthy: Promise<boolean> } | null = null
 

@@ -1,27 +1,32 @@
-/** What the HTTP server holds for its clients, and how often its limits refused something. */
+/**
+ * Metrics of the HTTP server: what it holds for its clients, and how often it rejected something because of a
+ * limit.
+ */
 import type { Sample } from './exposition.ts'
 import type { Collected } from './metric-table.ts'
 
-/** Of an amount with a limit on the total and on each share of it. */
+/** The statistics of an amount with a limit on the total and on each share. */
 export interface LimitStats {
   readonly taken: number
   readonly refusals: { readonly total: number; readonly share: number }
 }
 
+/** The statistics of the HTTP server. */
 export interface HttpStats {
   readonly connections: LimitStats
   readonly bodyBytes: LimitStats
   readonly unsentBytes: LimitStats
-  /** Of results that are being read from PostgreSQL. */
+  /** The bytes of results that are being read from PostgreSQL. */
   readonly resultBytes: number
-  /** Streams that were ended because their client read too slowly. */
+  /** The number of streams ended because their client read too slowly. */
   readonly slowStreams: number
-  /** Requests with a body above `large_body_bytes`. */
+  /** The number of requests with a body above `large_body_bytes`. */
   readonly largeBodies: number
-  /** Pipelined requests that had to wait for answers before them. */
+  /** The number of pipelined requests that had to wait for earlier responses. */
   readonly pipelinedWaits: number
 }
 
+/** Converts the statistics to samples. */
 export function collectHttp({
   connections,
   bodyBytes,

@@ -1,7 +1,7 @@
 /**
- * The operator's routes: `/metrics`, `/health/internal` (docs/guides/monitoring.md) and those about webhooks
- * (docs/guides/webhooks.md#manage-failed-deliveries). The first two wait for no database: they are needed
- * most when it is away, and say what was known of the outbox when it answered last.
+ * The operator's routes: `/metrics`, `/health/internal` (docs/guides/monitoring.md), and those for webhooks
+ * (docs/guides/webhooks.md#manage-failed-deliveries). The first two do not wait for the database, because
+ * they are needed most when it is unavailable; they report the last known state of the outbox.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { PlanStats } from '../compile/plans.ts'
@@ -21,48 +21,51 @@ import type { HttpStats } from './http-metrics.ts'
 import type { Metrics } from './metrics.ts'
 import type { SchemaStatus } from './schema-status.ts'
 
+/** A route and its response. */
 export interface InternalAnswer {
   readonly method: 'GET' | 'POST'
   readonly answer: (incoming: Pick<Incoming, 'headers' | 'query' | 'connection'>) => Promise<Answer>
 }
 
-/** Answers by path. */
+/** The routes by path. */
 export type Internal = ReadonlyMap<string, InternalAnswer>
 
-/** What webhooks tell of themselves, and let be done with them. */
+/** The state of webhooks and the operations on them. */
 export interface WebhookOperations {
   readonly status: () => Promise<Readonly<Record<string, unknown>>>
   readonly stats: () => Promise<WebhookStats>
   readonly answers: ReadonlyMap<string, OperatorRequest>
 }
 
+/** The dependencies of the operator's routes. */
 export interface InternalOptions {
   readonly version: string
   readonly metrics: Metrics
   readonly schema: () => SchemaStatus
   readonly pool: () => PoolStats
-  /** Null: the result cache is off. */
+  /** The statistics of the result cache, or null if it is disabled. */
   readonly cache: (() => CacheStats) | null
   readonly plans: () => PlanStats
   readonly realtime: () => RealtimeStats
   readonly http: () => HttpStats
-  /** Null: `svc install` was not run, or what it made cannot be used. */
+  /** The installation, or null if `svc install` was not run or its result cannot be used. */
   readonly installation: () => Installation | null
   readonly warnings: BootWarnings
-  /** Null: there are no triggers. */
+  /** The webhooks, or null if there are no triggers. */
   readonly webhooks: WebhookOperations | null
   readonly issuers: () => readonly IssuerStats[]
   readonly maxConnections: number
-  /** Open ones of the feed role. */
+  /** The number of open connections of the feed role. */
   readonly feedConnections: () => number
-  /** The limits in force, by their names in the file. */
+  /** The limits in force, by their names in the configuration file. */
   readonly limits: Readonly<Record<string, number>>
-  /** Null: whoever reaches the gateway may see them. */
+  /** Checks the admin token; null if the routes need none. */
   readonly isAdmin: ((headers: IncomingHttpHeaders) => boolean) | null
-  /** Milliseconds, from any monotonic clock. */
+  /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
+/** Creates the operator's routes. */
 export function createInternal(options: InternalOptions): Internal {
   const { metrics, schema, pool, cache, realtime, http, warnings, webhooks, maxConnections, isAdmin, now } = options
   const startedAt = now()
@@ -80,7 +83,7 @@ export function createInternal(options: InternalOptions): Internal {
     ]
   }
 
-  /** They show rows and send requests: not for whoever happens to reach the gateway. */
+  /** These routes show rows and send requests, so they always need the admin token. */
   function operated([path, { method, respond: answer }]: readonly [string, OperatorRequest]): readonly [
     string,
     InternalAnswer,
@@ -145,7 +148,7 @@ async function details(options: InternalOptions, uptimeSecs: number) {
       read_at: readAt.toISOString(),
       tables,
       reloads,
-      // 180004 is 18.4.
+      // 180004 means version 18.4.
       postgresql: `${Math.floor(serverVersion / 10_000)}.${serverVersion % 10_000}`,
     },
     cache: cacheDetails(cache?.() ?? null),
@@ -178,7 +181,7 @@ function installationDetails(installation: Installation | null) {
   return { installed: true, captured_tables: installation.captured.size, broken_tables: installation.broken }
 }
 
-/** `tables`: those that somebody subscribes to, and how changes of each are heard of. */
+/** `tables` are those with subscriptions, and how the gateway learns about their changes. */
 function realtimeDetails({
   log,
   sockets,
@@ -217,7 +220,7 @@ function ok(type: string, text: string): Answer {
 
 function unavailable(error: unknown): never {
   if (!(error instanceof UnavailableError)) throw error
-  const message = 'the database, where webhooks wait, does not answer; try again'
+  const message = 'the database that stores the webhooks does not respond; try again'
   throw new GatewayError('UNAVAILABLE', message, { headers: { 'Retry-After': '1' }, cause: error })
 }
 

@@ -1,4 +1,4 @@
-/** What is known of the keys of identity providers, one series for each that is configured. */
+/** Metrics of the keys of identity providers, one series for each configured provider. */
 import type { IssuerStats } from '../identity/issuers.ts'
 import type { Collected, MetricKey } from './metric-table.ts'
 

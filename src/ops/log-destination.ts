@@ -1,29 +1,29 @@
 /**
- * Where the lines of the log go: gathered and written a few times a second, one write at a time, never waited
- * for. A reader who does not read and a disk that is full cost lines, which are counted, and never time or
- * memory. (Pino's own destination tries a full disk again for ever, in a loop that nothing else of the
- * process gets through.)
+ * Writes log lines in batches a few times a second, one write at a time, without blocking. If the reader does
+ * not read or the disk is full, lines are dropped and counted; they cost neither time nor memory. (Pino's own
+ * destination retries endlessly on a full disk, in a loop that blocks the process.)
  */
 import { write } from 'node:fs'
 
+/** A destination of log lines. */
 export interface LogDestination {
-  /** A line with its line break. */
+  /** Writes a line with its line break. */
   write(line: string): void
-  /** Resolves when what was written so far has gone out, or cannot within `FLUSH_MS_MAX`. */
+  /** Resolves when everything written so far has been output, or after `FLUSH_MS_MAX`. */
   flush(): Promise<void>
 }
 
-/** Characters gathered before a write: a busy gateway writes thousands of lines a second. */
+/** Characters collected before a write: a busy gateway writes thousands of lines per second. */
 const GATHERED_MAX = 8_192
 const GATHER_MS = 200
 
-/** Characters that wait for the write before them. Lines beyond are dropped. */
+/** Limit on the characters that wait for the previous write. Lines above it are dropped. */
 const WAITING_MAX = 4 * 1024 * 1024
 
-/** A process that ends waits so long for its last lines. */
+/** Time that a process waits for its last lines before it exits. */
 const FLUSH_MS_MAX = 1_000
 
-/** A pipe that is full and does not block is tried again after this. */
+/** Delay before another write to a full non-blocking pipe. */
 const RETRY_MS = 20
 
 export function createLogDestination(fd: number): LogDestination {
@@ -59,7 +59,10 @@ export function createLogDestination(fd: number): LogDestination {
       if (error !== null) dropped += count
       else if (dropped > 0) {
         gather(
-          `${JSON.stringify({ level: 40, time: new Date().toISOString(), msg: `${dropped} lines of the log were dropped` })}\n`,
+          `${JSON.stringify({
+            ...{ level: 40, time: new Date().toISOString() },
+            msg: `${dropped} lines of the log were dropped`,
+          })}\n`,
         )
         dropped = 0
       }
@@ -85,7 +88,7 @@ export function createLogDestination(fd: number): LogDestination {
   }
 }
 
-/** Writes on until all is out, or an error that trying again would not help. */
+/** Writes everything, or stops at an error that a retry would not fix. */
 function writeAll(fd: number, bytes: Buffer, done: (error: Error | null) => void): void {
   write(fd, bytes, (error, written) => {
     if (error?.code === 'EAGAIN') {

@@ -1,6 +1,6 @@
 /**
- * The log (docs/guides/monitoring.md#the-access-log): one JSON line for each event, none with a secret, a
- * token or a row's value.
+ * The log (docs/guides/monitoring.md#the-access-log): one JSON line for each event, without secrets, tokens
+ * or row values.
  */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -9,15 +9,16 @@ import { GatewayError } from '../errors.ts'
 import type { Emit, Event } from '../events.ts'
 import { createLogDestination } from './log-destination.ts'
 
+/** The log. */
 export interface Log {
   readonly emit: Emit
-  /** Writes what is gathered; resolves soon, whatever becomes of it. */
+  /** Writes the collected lines; resolves soon, even if they cannot be written. */
   flush(): Promise<void>
 }
 
 const STANDARD_OUTPUT = 1
 
-/** `descriptor`: an open file or pipe. */
+/** Creates the log; `descriptor` is an open file or pipe. */
 export function createLog(level: string, descriptor: number = STANDARD_OUTPUT): Log {
   const destination = createLogDestination(descriptor)
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
@@ -32,7 +33,7 @@ function write(logger: Logger, event: Event): void {
     case 'request': {
       if (!logger.isLevelEnabled('info')) return
       const { kind, method, route, path, table, status, code, rows, cache, role, tenantId } = event
-      // One literal: spread into one another, these would cost more than the rest of the line.
+      // A single literal, because spreading objects would cost more than the rest of the line.
       const line = {
         method,
         route,
@@ -77,13 +78,13 @@ function write(logger: Logger, event: Event): void {
     case 'webhooks':
     case 'database':
     case 'catalogue':
-      // What failed is tried again, or was: nobody need do anything, but somebody may want to know.
+      // A failed operation is retried automatically, so no action is needed.
       logger['error' in event.detail ? 'warn' : 'info'](printDetail(event.detail), `${event.kind}: ${event.event}`)
       return
     case 'circuit': {
       const { from, to, error } = event
       const said = { from, to, ...(error === null ? {} : { error: causeOf(error) }) }
-      // Open means that nobody new gets through to the database; the rest is recovery.
+      // An open circuit means that no new connection succeeds; the other states are part of recovery.
       logger[to === 'open' ? 'warn' : 'info'](said, `the Kerberos circuit is ${to}`)
       return
     }
@@ -99,10 +100,10 @@ function write(logger: Logger, event: Event): void {
   }
 }
 
-/** Few tenants make most requests. */
+/** Few tenants send most requests. */
 const hashes = new LRUCache<string, string>({ max: 10_000 })
 
-/** Eight hex digits: enough to follow one tenant through a log, without naming it. */
+/** Eight hexadecimal digits identify a tenant in the log without naming it. */
 function tenantHash(tenantId: string): string {
   const known = hashes.get(tenantId)
   if (known !== undefined) return known
@@ -111,12 +112,16 @@ function tenantHash(tenantId: string): string {
   return hash
 }
 
-/** Not the request's fault, nor the database's: somebody should look at it. */
+/**
+ * Reports whether the error is a defect of the gateway, caused neither by the request nor by the database.
+ */
 function isOurs(error: unknown): boolean {
   return !(error instanceof GatewayError) || error.code === 'INTERNAL'
 }
 
-/** Names as in the other lines, durations without fractions of milliseconds, errors by what they say. */
+/**
+ * Uses the names of the other lines, rounds durations to milliseconds, and prints errors by their message.
+ */
 function printDetail(detail: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(detail).map(([name, value]) => [
@@ -126,7 +131,9 @@ function printDetail(detail: Readonly<Record<string, unknown>>): Record<string, 
   )
 }
 
-/** Ours: code and message, which were written for callers. Others: the stack. */
+/**
+ * For an error of the gateway: code and message, which are written for callers. For other errors: the stack.
+ */
 function describe(error: unknown): Record<string, unknown> {
   if (error instanceof GatewayError) return { code: error.code, message: error.message, cause: causeOf(error.cause) }
   return { stack: error instanceof Error ? error.stack : String(error) }

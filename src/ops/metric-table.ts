@@ -1,7 +1,7 @@
 /**
- * The table of metrics. It drives what `/metrics` tells and `docs/reference/metrics.md`: a metric exists when it has a
- * row here, and the compiler sees to it that each is collected. No label may grow with data or traffic: none has a
- * tenant, an id, a path or a name that a caller made up.
+ * The table of metrics. It drives what `/metrics` tells and `docs/reference/metrics.md`: a metric exists when
+ * it has a row here, and the compiler sees to it that each is collected. No label may grow with data or
+ * traffic: none has a tenant, an id, a path or a name that a caller made up.
  */
 import type { Sample } from './exposition.ts'
 
@@ -32,7 +32,8 @@ export const METRICS = {
     name: 'svc_http_request_latency_seconds',
     type: 'summary',
     labels: ['method', 'route'],
-    help: 'The same as quantiles of the last five minutes, estimated within the buckets of the histogram; NaN without requests.',
+    help: ('The same as quantiles of the last five minutes, estimated within the buckets of the histogram; ' +
+      'NaN without requests.') as string,
   },
   httpConnections: {
     section: 'Requests',
@@ -60,7 +61,8 @@ export const METRICS = {
     name: 'svc_http_result_bytes',
     type: 'gauge',
     labels: [],
-    help: 'Bytes of results above 64 KiB that are being read from PostgreSQL or converted into responses; they count towards max_unsent_bytes.',
+    help: ('Bytes of results above 64 KiB that are being read from PostgreSQL or converted into responses; ' +
+      'they count towards max_unsent_bytes.') as string,
   },
   httpRefusals: {
     section: 'Requests',
@@ -90,7 +92,8 @@ export const METRICS = {
     name: 'svc_http_pipelined_waits_total',
     type: 'counter',
     labels: [],
-    help: 'Pipelined requests that waited for earlier responses on their connection (connection_max_concurrent, connection_max_unsent_bytes).',
+    help: ('Pipelined requests that waited for earlier responses on their connection ' +
+      '(connection_max_concurrent, connection_max_unsent_bytes).') as string,
   },
 
   statementsRefused: {
@@ -98,7 +101,8 @@ export const METRICS = {
     name: 'svc_statements_refused_total',
     type: 'counter',
     labels: ['limit'],
-    help: 'Requests, subscriptions and live queries rejected because their statement was above a limit, by the key of the limit (max_joins).',
+    help: ('Requests, subscriptions and live queries rejected because their statement was above a limit, by ' +
+      'the key of the limit (max_joins).') as string,
   },
 
   poolMax: {
@@ -155,7 +159,8 @@ export const METRICS = {
     name: 'svc_pool_share_waits_total',
     type: 'counter',
     labels: [],
-    help: 'Transactions that waited because their tenant used its whole share of the pool while a connection was free (tenant_max_connections).',
+    help: ('Transactions that waited because their tenant used its whole share of the pool while a ' +
+      'connection was free (tenant_max_connections).') as string,
   },
   poolStreamWaits: {
     section: 'Database',
@@ -277,21 +282,24 @@ export const METRICS = {
     name: 'svc_cache_misses_total',
     type: 'counter',
     labels: [],
-    help: 'Reads that were executed, including those that are never cached. Streams and function calls are not counted.',
+    help: ('Reads that were executed, including those that are never cached. Streams and function calls are ' +
+      'not counted.') as string,
   },
   cacheBypasses: {
     section: 'Result cache',
     name: 'svc_cache_bypasses_total',
     type: 'counter',
     labels: [],
-    help: 'Reads that were executed although their result was cached, because the gateway was further behind the change log than gateway.cache.max_staleness_ms.',
+    help: ('Reads that were executed although their result was cached, because the gateway was further ' +
+      'behind the change log than gateway.cache.max_staleness_ms.') as string,
   },
   cacheKnownAge: {
     section: 'Result cache',
     name: 'svc_cache_log_age_seconds',
     type: 'gauge',
     labels: [],
-    help: 'Age of the last read of the change log. The cache knows all changes of captured tables that are older. 0 if no table is captured, +Inf before the first read.',
+    help: ('Age of the last read of the change log. The cache knows all changes of captured tables that are ' +
+      'older. 0 if no table is captured, +Inf before the first read.') as string,
   },
   cacheEntries: {
     section: 'Result cache',
@@ -334,7 +342,8 @@ export const METRICS = {
     name: 'svc_schema_reloads_total',
     type: 'counter',
     labels: ['outcome'],
-    help: 'Times that the schema was read again, by outcome: changed, unchanged, or failed. After a failure, the old schema stays in service.',
+    help: ('Times that the schema was read again, by outcome: changed, unchanged, or failed. After a ' +
+      'failure, the old schema stays in service.') as string,
   },
 
   realtimeSockets: {
@@ -419,7 +428,8 @@ export const METRICS = {
     name: 'svc_realtime_limit_delays_total',
     type: 'counter',
     labels: ['limit'],
-    help: 'Visibility queries and resyncs for changes of unknown tenants that were delayed by a limit, by the key of the limit.',
+    help: ('Visibility queries and resyncs for changes of unknown tenants that were delayed by a limit, by ' +
+      'the key of the limit.') as string,
   },
   realtimeNotifications: {
     section: 'Realtime',
@@ -447,14 +457,16 @@ export const METRICS = {
     name: 'svc_realtime_limit_refusals_total',
     type: 'counter',
     labels: ['limit'],
-    help: 'Sockets, subscriptions and live queries rejected by a limit of the process, address, tenant or connection, by the key of the limit.',
+    help: ('Sockets, subscriptions and live queries rejected by a limit of the process, address, tenant or ' +
+      'connection, by the key of the limit.') as string,
   },
   realtimeLag: {
     section: 'Realtime',
     name: 'svc_realtime_lag_seconds',
     type: 'histogram',
     labels: [],
-    help: 'Time from a change to its notification, by the clocks of the database and the gateway; for tables without triggers, from the beginning of its transaction.',
+    help: ('Time from a change to its notification, by the clocks of the database and the gateway; ' +
+      'for tables without triggers, from the beginning of its transaction.') as string,
   },
   realtimeListenerLost: {
     section: 'Realtime',
@@ -469,7 +481,8 @@ export const METRICS = {
     name: 'svc_webhooks_queue',
     type: 'gauge',
     labels: ['storage', 'state'],
-    help: 'Deliveries that are ready, waiting for a retry, or in flight: in the memory of this gateway, or in the outbox, for which all gateways report the same. At most 100 000 of each trigger are counted.',
+    help: ('Deliveries that are ready, waiting for a retry, or in flight: in the memory of this gateway, or ' +
+      'in the outbox, for which all gateways report the same. At most 100 000 of each trigger are counted.') as string,
   },
   webhookQueueBytes: {
     section: 'Webhooks',
@@ -490,7 +503,8 @@ export const METRICS = {
     name: 'svc_webhooks_attempts_total',
     type: 'counter',
     labels: ['outcome'],
-    help: 'Attempts by outcome: delivered, another status than 2xx, timeout, connection failed, or address not allowed.',
+    help: ('Attempts by outcome: delivered, another status than 2xx, timeout, connection failed, or address ' +
+      'not allowed.') as string,
   },
   webhookDuration: {
     section: 'Webhooks',
@@ -504,7 +518,8 @@ export const METRICS = {
     name: 'svc_webhooks_dead_letters',
     type: 'gauge',
     labels: ['storage'],
-    help: 'Dead letters in memory, or in the outbox, for which all gateways report the same. At most 100 000 are counted.',
+    help: ('Dead letters in memory, or in the outbox, for which all gateways report the same. At most 100 ' +
+      '000 are counted.') as string,
   },
   webhookForgotten: {
     section: 'Webhooks',
@@ -660,5 +675,5 @@ export const METRICS = {
 
 export type MetricKey = keyof typeof METRICS
 
-/** What there is to tell of each metric of the table. */
+/** The samples of each metric of the table. */
 export type Collected<K extends MetricKey = MetricKey> = { readonly [key in K]: readonly Sample[] }

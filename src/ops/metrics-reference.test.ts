@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { METRICS } from './metric-table.ts'
 import { printMetricsReference } from './metrics-reference.ts'
 
-/** Out of date? `npx vitest run src/ops/metrics-reference.test.ts -u` writes it anew. */
+/** To update the page, run `npx vitest run src/ops/metrics-reference.test.ts -u`. */
 test('docs/reference/metrics.md says what the table of metrics says', async () => {
   await expect(printMetricsReference()).toMatchFileSnapshot('../../docs/reference/metrics.md')
 })

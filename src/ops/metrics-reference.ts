@@ -17,14 +17,19 @@ export function printMetricsReference(): string {
 
 const HEAD = `# Metrics
 
-<!-- Written from src/ops/metric-table.ts by \`npx vitest run src/ops/metrics-reference.test.ts -u\`; edit that table, not this page. -->
+<!-- Written from src/ops/metric-table.ts by \`npx vitest run src/ops/metrics-reference.test.ts -u\`; edit that \
+table, not this page. -->
 
-\`GET /metrics\` returns all metrics in Prometheus's text format, version 0.0.4. [Monitoring](../guides/monitoring.md) explains how to collect and display them.
+\`GET /metrics\` returns all metrics in Prometheus's text format, version 0.0.4. \
+[Monitoring](../guides/monitoring.md) explains how to collect and display them.
 
 - Values are for one process, since its start. Units are seconds and bytes.
-- \`route\` is a pattern such as \`/api/{table}/{id}\`. It is \`none\` if no route matches, and for requests that are rejected before the path is read. \`method\` is \`other\` for methods that are not supported.
+- \`route\` is a pattern such as \`/api/{table}/{id}\`. It is \`none\` if no route matches, and for requests that \
+are rejected before the path is read. \`method\` is \`other\` for methods that are not supported.
 - No label contains a table, a tenant, an id or a path, so the number of time series is limited to a few hundred.
-- A histogram has the series \`_bucket\`, \`_sum\` and \`_count\`; a summary has \`{quantile="0.5"}\`, \`{quantile="0.95"}\`, \`{quantile="0.99"}\`, \`_sum\` and \`_count\`. Do not average quantiles of several gateways; use \`histogram_quantile\` over the buckets.
+- A histogram has the series \`_bucket\`, \`_sum\` and \`_count\`; a summary has \`{quantile="0.5"}\`, \
+\`{quantile="0.95"}\`, \`{quantile="0.99"}\`, \`_sum\` and \`_count\`. Do not average quantiles of several \
+gateways; use \`histogram_quantile\` over the buckets.
 - Bytes that are not an HTTP request, and CORS preflights, are answered before routing, and are not counted.
 `
 

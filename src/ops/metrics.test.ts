@@ -1,4 +1,4 @@
-/** What `/metrics` tells, read as strictly as Prometheus and promtool read it. */
+/** The output of `/metrics`, parsed as strictly as by Prometheus and promtool. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { parseExposition, type Sample } from '../../test/support/exposition.ts'
 import { PLAN_KINDS, type PlanStats } from '../compile/plans.ts'
@@ -78,14 +78,14 @@ const request = (of: Partial<Extract<Event, { kind: 'request' }>> = {}): Event =
 
 const database = (event: string): Event => ({ kind: 'database', event, detail: {} })
 
-/** The samples of a metric as text, labels in the order that they are told in. */
+/** The samples of a metric as text, with the labels in their printed order. */
 async function samples(metrics: Metrics, name: string): Promise<readonly string[]> {
   const families = parseExposition(await metrics.print(PARTS))
   const print = ({ labels, value }: Sample) => [...Object.values(labels), value].join(' ')
   return families.get(name)?.samples.map(print) ?? []
 }
 
-test('every metric of the table is told, in its order, and no other', async () => {
+test('exactly the metrics of the table are printed, in its order', async () => {
   const families = parseExposition(await open().print(PARTS))
   expect([...families.keys()]).toEqual(Object.values(METRICS).map(({ name }) => name))
   for (const metric of Object.values(METRICS)) {
@@ -95,7 +95,7 @@ test('every metric of the table is told, in its order, and no other', async () =
   }
 })
 
-test('the Kerberos circuit: each change, by what it became', async () => {
+test('changes of the Kerberos circuit are counted by the new state', async () => {
   const metrics = open()
   const name = 'svc_kerberos_circuit_transitions_total'
   expect(await samples(metrics, name)).toEqual(['open 0', 'half-open 0', 'closed 0'])
@@ -106,7 +106,7 @@ test('the Kerberos circuit: each change, by what it became', async () => {
 })
 
 describe('requests', () => {
-  test('are counted by method, route and class of the status', async () => {
+  test('are counted by method, route and status class', async () => {
     const metrics = open()
     metrics.hear(request())
     metrics.hear(request({ status: 404, code: 'NOT_FOUND' }))
@@ -118,18 +118,18 @@ describe('requests', () => {
       'POST /api/{table} 2xx 1',
     ])
   })
-  test('methods that nobody serves are one', async () => {
+  test('with unsupported methods are counted together', async () => {
     const metrics = open()
     for (const method of ['PROPFIND', 'MKCOL', 'other', '__proto__']) metrics.hear(request({ method, status: 405 }))
     expect(await samples(metrics, 'svc_http_requests_total')).toEqual(['other /api/{table}/{id} 4xx 4'])
   })
-  test('errors are counted by code; codes that did not come yet are 0', async () => {
+  test('errors are counted by code, and unused codes are 0', async () => {
     const metrics = open()
     for (const code of ['TIMEOUT', 'TIMEOUT', 'INTERNAL'] as const) metrics.hear(request({ code }))
     const expected = Object.keys(STATUS_OF).map(code => `${code} ${{ TIMEOUT: 2, INTERNAL: 1 }[code] ?? 0}`)
     expect(await samples(metrics, 'svc_http_errors_total')).toEqual(expected)
   })
-  test('durations are told as buckets and as p50, p95 and p99', async () => {
+  test('durations are printed as buckets and as p50, p95 and p99', async () => {
     const metrics = open()
     for (let n = 0; n < 90; n++) metrics.hear(request({ durationMs: 0.6 }))
     for (let n = 0; n < 10; n++) metrics.hear(request({ durationMs: 60_000 }))
@@ -144,7 +144,7 @@ describe('requests', () => {
     expect(Number(sum?.split(' ').at(-1))).toBeCloseTo(600.054)
     expect(count).toBe('GET /api/{table}/{id} 100')
   })
-  test('nothing of a caller is in it', async () => {
+  test('metrics contain no data of callers', async () => {
     const metrics = open()
     metrics.hear(request({ requestId: 'the-request', tenantId: 'the-tenant' }))
     expect(await metrics.print(PARTS)).not.toMatch(/the-tenant|the-request/)
@@ -180,7 +180,7 @@ test.each([
   ['svc_schema_reloads_total', ['changed 1', 'unchanged 2', 'failed 3']],
   ['svc_boot_warnings', ['9']],
   ['svc_build_info', [`1.2.3 ${process.version} 1`]],
-])('a metric has what was counted: %s', async (name, expected) => {
+])('a metric has the counted value: %s', async (name, expected) => {
   expect(await samples(open(), name)).toEqual(expected)
 })
 
@@ -197,7 +197,7 @@ test.each([
 })
 
 describe('the process', () => {
-  test('tells of itself in base units', async () => {
+  test('is described in base units', async () => {
     const metrics = open()
     const only = async (name: string) => Number((await samples(metrics, name))[0])
     const startedSeconds = await only('svc_process_start_time_seconds')
@@ -211,13 +211,13 @@ describe('the process', () => {
   test('garbage collections are counted by kind', async () => {
     const metrics = open()
     const minor = async () => Number((await samples(metrics, 'svc_nodejs_gc_runs_total'))[0]?.split(' ')[1])
-    // Until the young generation has been full: whatever is made here dies at once.
+    // Until the young generation is full; the objects created here die at once.
     for (let made: unknown[] = []; (await minor()) === 0; made = []) for (let n = 0; n < 1e5; n++) made.push({ n })
     expect((await samples(metrics, 'svc_nodejs_gc_seconds_total')).map(line => line.split(' ')[0])).toEqual([
       ...['minor', 'major', 'incremental', 'weakcb'],
     ])
   })
-  test('a loop that was late', async () => {
+  test('delays of the event loop are recorded', async () => {
     const metrics = open()
     for (const ms of [0, 20, 250]) metrics.delayed(ms)
     const lines = await samples(metrics, 'svc_nodejs_eventloop_lag_seconds')
@@ -227,7 +227,7 @@ describe('the process', () => {
   })
 })
 
-test('metrics of realtime are those of its hub', async () => {
+test('realtime metrics are those of the hub', async () => {
   const metrics = open()
   expect(await samples(metrics, 'svc_realtime_subscriptions')).toEqual(['change 4', 'live query 7'])
   expect(await samples(metrics, 'svc_realtime_tables')).toEqual(['trigger 1', 'gateway 0'])

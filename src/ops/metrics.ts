@@ -3,7 +3,7 @@
  * is scraped.
  *
  * The text is written by us: a listener on the way of every request may cost a small part of what the request
- * does, and the usual package hashes the labels anew for each number.
+ * does, and the usual package hashes the labels for each number.
  */
 
 import type { PlanStats } from '../compile/plans.ts'

@@ -1,6 +1,6 @@
 /**
- * What the process and Node.js use: read when asked for, but for what has to be watched – delays, of which it
- * is told, and garbage collections.
+ * Metrics of the process and Node.js. They are read on request, except for delays, which are reported, and
+ * garbage collections, which are observed.
  */
 import { readdir } from 'node:fs/promises'
 import { constants, PerformanceObserver, performance } from 'node:perf_hooks'
@@ -9,6 +9,7 @@ import { Durations } from './durations.ts'
 import type { Sample } from './exposition.ts'
 import type { Collected } from './metric-table.ts'
 
+/** The metrics of the process. */
 export interface ProcessMetrics {
   collect(): Promise<
     Collected<
@@ -26,7 +27,7 @@ export interface ProcessMetrics {
       | 'externalMemory'
     >
   >
-  /** The event loop came so late to what was due. */
+  /** Records a delay of the event loop. */
   delayed(ms: number): void
   close(): void
 }
@@ -38,12 +39,13 @@ const GC_KINDS: ReadonlyMap<number, string> = new Map([
   [constants.NODE_PERFORMANCE_GC_WEAKCB, 'weakcb'],
 ])
 
-/** An entry of type `gc` (Node.js: performance measurement APIs), as its types do not say. */
+/** An entry of type `gc` (Node.js: performance measurement APIs); Node's type definitions lack it. */
 interface Collection {
   readonly duration: number
   readonly detail: { readonly kind: number }
 }
 
+/** Starts observing the process. */
 export function createProcessMetrics(): ProcessMetrics {
   const lag = new Durations()
   const collections = new Map([...GC_KINDS.values()].map(kind => [kind, { runs: 0, ms: 0 }]))
@@ -82,12 +84,12 @@ export function createProcessMetrics(): ProcessMetrics {
   }
 }
 
-/** One of those listed is the listing's own. */
+/** Counts open files; one of those listed is used by the listing itself. */
 async function openFiles(): Promise<readonly Sample[]> {
   try {
     return one((await readdir('/proc/self/fd')).length - 1)
   } catch {
-    // Other systems have no such folder, and a process without a free descriptor cannot look.
+    // Other systems have no such folder, and a process without a free descriptor cannot list it.
     return []
   }
 }

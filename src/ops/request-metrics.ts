@@ -1,6 +1,5 @@
 /**
- * Counts requests and what became of them. On the way of every request: it allocates nothing for what it has
- * seen.
+ * Counts requests and their outcomes. It runs for every request, so it does not allocate for known series.
  */
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import type { Event } from '../events.ts'
@@ -10,14 +9,15 @@ import type { Collected } from './metric-table.ts'
 
 type RequestEvent = Extract<Event, { readonly kind: 'request' }>
 
+/** The metrics of requests. */
 export interface RequestMetrics {
   record(event: RequestEvent, nowMs: number): void
   collect(nowMs: number): Collected<'requests' | 'errors' | 'duration' | 'latency'>
 }
 
 /**
- * What is served, or refused by name. Any other word that HTTP allows is `other`: there are many, and callers
- * choose.
+ * The methods that are counted separately. All others that HTTP allows are `other`, because callers choose
+ * them.
  */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
@@ -26,13 +26,14 @@ const OTHER = 'other'
 interface Series {
   readonly method: string
   readonly route: string
-  /** By the first digit of the status. */
+  /** The counts by the first digit of the status. */
   readonly statuses: number[]
   readonly durations: Durations
 }
 
+/** Creates the metrics of requests. */
 export function createRequestMetrics(): RequestMetrics {
-  // Routes are patterns, of which there are a dozen.
+  // Routes are patterns, and there are about a dozen.
   const byRoute = new Map<string, Map<string, Series>>()
   const errors = new Map<ErrorCode, number>((Object.keys(STATUS_OF) as ErrorCode[]).map(code => [code, 0]))
 

@@ -15,7 +15,7 @@ const happened = (event: string, detail: Readonly<Record<string, unknown>>): Eve
   detail,
 })
 
-test('a reading is counted by what came of it, and only one that succeeded makes the schema younger', () => {
+test('reloads are counted by their result, and only a successful one resets the age of the schema', () => {
   let now = 5
   let catalog = catalogOf('a', 1)
   const watch = createSchemaWatch({ catalog: () => catalog, now: () => now, clock: () => 1_000_000 + now })
@@ -41,7 +41,7 @@ test('a reading is counted by what came of it, and only one that succeeded makes
   })
 })
 
-test('other events are not its own', () => {
+test('other events are ignored', () => {
   const watch = createSchemaWatch({ catalog: () => catalogOf('a', 0), now: () => 0, clock: () => 0 })
   watch.hear({ kind: 'database', event: 'loaded', detail: { changed: true } })
   watch.hear(happened('toString', {}))

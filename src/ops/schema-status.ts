@@ -1,38 +1,41 @@
 /**
- * Which schema is being served, since when, and how often it was read: what metrics and `/health/internal`
- * tell of it.
+ * The state of the schema for metrics and `/health/internal`: which version is used since when, and how often
+ * it was read.
  */
 import type { Catalog } from '../catalog/model.ts'
 import type { Event } from '../events.ts'
 
+/** The state of the schema. */
 export interface SchemaStatus {
   readonly fingerprint: string
   readonly tables: number
   /** `server_version_num` of the database it was read from. */
   readonly serverVersion: number
-  /** 1 is the first; every change adds one. */
+  /** The version; 1 is the first, and every change adds one. */
   readonly version: number
-  /** When it was read: by the clock on the wall, and by the monotonic one. */
+  /** The time it was read, by the system clock and by the monotonic clock. */
   readonly readAt: Date
   readonly readAtMs: number
-  /** How often it was read again, and what came of it. */
+  /** The number of reloads by result. */
   readonly reloads: { readonly changed: number; readonly unchanged: number; readonly failed: number }
 }
 
+/** Tracks the state of the schema. */
 export interface SchemaWatch {
   hear(event: Event): void
   status(): SchemaStatus
 }
 
+/** The dependencies of the tracker. */
 export interface SchemaWatchOptions {
   readonly catalog: () => Catalog
-  /** Milliseconds, from any monotonic clock. */
+  /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
-  /** Milliseconds since 1970. */
+  /** The time in milliseconds since 1970. */
   readonly clock: () => number
 }
 
-/** To be made as soon as there is a first catalogue, of which no event tells. */
+/** Creates the tracker. Call it as soon as the first catalog is loaded, for which there is no event. */
 export function createSchemaWatch({ catalog, now, clock }: SchemaWatchOptions): SchemaWatch {
   const reloads = { changed: 0, unchanged: 0, failed: 0 }
   let readAt = clock()

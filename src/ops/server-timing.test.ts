@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Database, Result, RunningRequest } from '../postgres/types.ts'
 import { createServerTiming, printServerTiming, type Timed } from './server-timing.ts'
 
-/** Every work takes as long as it says, by a clock of its own; requests run side by side. */
+/** Work that takes the stated time on a test clock; requests run concurrently. */
 function world() {
   let now = 1_000
   const timing = createServerTiming(() => now)
@@ -24,8 +24,8 @@ function world() {
   return { timing, takes, plain, database: timing.database(plain) }
 }
 
-describe('what is measured of a request', () => {
-  test('auth, plan until the first statement, db of all statements', async () => {
+describe('the timing of a request', () => {
+  test('has auth, plan until the first statement, and db for all statements', async () => {
     const { timing, takes, database } = world()
     const authenticate = timing.authenticate(async (_: string) => {
       await takes(2)
@@ -43,7 +43,7 @@ describe('what is measured of a request', () => {
     expect(await pipeline('asks', progress)).toBe('ann asks')
     expect(progress.timing).toMatchObject({ auth: 2, plan: 3, db: 14 })
   })
-  test('what fails is measured up to there, and fails as it would', async () => {
+  test('covers a failed request up to its error, which is unchanged', async () => {
     const { timing, takes, plain } = world()
     const failing = (): RunningRequest<readonly Result[]> => ({
       result: takes(5).then(() => Promise.reject(new Error('refused'))),
@@ -61,7 +61,7 @@ describe('what is measured of a request', () => {
     await expect(run('x', refused)).rejects.toThrow('refused')
     expect(refused.timing).toMatchObject({ auth: null, db: 5 })
   })
-  test('a stream is waited for as well, and can be ended', async () => {
+  test('includes a stream, which can be ended', async () => {
     const { timing, database } = world()
     const progress: Timed = { timing: null }
     const first = timing.pipeline(async (_: string, __: Timed) => {
@@ -72,7 +72,7 @@ describe('what is measured of a request', () => {
     expect(await first('x', progress)).toEqual({ done: true, value: undefined })
     expect(progress.timing?.db).toBe(11)
   })
-  test('of two at a time each has its own; a statement of nobody is nobody’s', async () => {
+  test('is separate for concurrent requests, and ignores statements outside requests', async () => {
     const { timing, database } = world()
     const pipeline = timing.pipeline(async (statements: number, _: Timed) => {
       for (let n = 0; n < statements; n++) await database.run([]).result
@@ -82,7 +82,7 @@ describe('what is measured of a request', () => {
     expect(none?.timing?.db).toBeNull()
     expect(some?.timing?.db).toBeGreaterThan(0)
   })
-  test('the running statement is the same, and can be cancelled', () => {
+  test('wraps a running statement that can still be cancelled', () => {
     const { timing, plain } = world()
     let cancelled = false
     const running = { result: Promise.resolve([]), cancel: () => (cancelled = true) }
@@ -96,6 +96,6 @@ test.each([
   [null, 0, 'total;dur=0'],
   [{ startedAt: 0, auth: 0.12345, plan: null, db: null }, 1.5, 'auth;dur=0.123, total;dur=1.5'],
   [{ startedAt: 0, auth: 1, plan: 2, db: 3 }, 7, 'auth;dur=1, plan;dur=2, db;dur=3, total;dur=7'],
-])('the header of %j', (timing, totalMs, header) => {
+])('the header of %j is printed', (timing, totalMs, header) => {
   expect(printServerTiming(timing, totalMs)).toBe(header)
 })

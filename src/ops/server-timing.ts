@@ -1,15 +1,16 @@
 /**
- * `Server-Timing` (W3C Server Timing; docs/guides/monitoring.md#during-development): where the time of a request went, for developers of
- * applications. It exists in development mode alone; otherwise nothing here is made, and nothing is measured.
+ * `Server-Timing` (W3C Server Timing; docs/guides/monitoring.md#during-development): where the time of a
+ * request was spent, for application developers. It exists in development mode only; otherwise nothing is
+ * measured.
  *
- * `auth`: until the caller is known. `plan`: from there until the first statement is sent – reading, checking
- * and printing the request. `db`: from a statement's sending to its answer, or to the first rows of a stream,
- * waiting for a connection included. `total`: all of it.
+ * `auth`: until the caller is known. `plan`: from there until the first statement is sent, for parsing,
+ * checking and printing the request. `db`: from sending a statement to its result or the first rows of a
+ * stream, including the wait for a connection. `total`: the whole request.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Database } from '../postgres/types.ts'
 
-/** What was measured of a request, in milliseconds; null for what it did not come to. */
+/** The measured times of a request in milliseconds; null for phases that were not reached. */
 export interface Timing {
   readonly startedAt: number
   auth: number | null
@@ -17,12 +18,14 @@ export interface Timing {
   db: number | null
 }
 
+/** A request with its measured times. */
 export interface Timed {
   timing: Timing | null
 }
 
+/** Measures requests. */
 export interface ServerTiming {
-  /** The same, measuring each request by what `authenticate` and `database` do for it. */
+  /** Wraps the pipeline and measures each request by its calls of `authenticate` and `database`. */
   pipeline<I, P extends Timed, A>(answer: (incoming: I, progress: P) => A): typeof answer
   authenticate<H, C, I>(
     authenticate: (headers: H, connection?: C) => I | Promise<I>,
@@ -30,12 +33,13 @@ export interface ServerTiming {
   database(database: Database): Database
 }
 
-/** `now`: milliseconds, from any monotonic clock. */
+/** Creates the measurement; `now` is the time in milliseconds of a monotonic clock. */
 export function createServerTiming(now: () => number): ServerTiming {
   const current = new AsyncLocalStorage<Timing>()
 
   /**
-   * A statement is about to be sent for the request at hand, if there is one: the schema is read for nobody.
+   * Records that a statement is about to be sent for the current request. Statements of the gateway itself,
+   * such as reading the schema, have none.
    */
   function planned(): Timing | undefined {
     const timing = current.getStore()
@@ -43,7 +47,7 @@ export function createServerTiming(now: () => number): ServerTiming {
     return timing
   }
 
-  /** Adds what goes by until it is answered, well or not. */
+  /** Adds the time until `answer` settles. */
   function awaited(timing: Timing | undefined, answer: Promise<unknown>): void {
     if (timing === undefined) return
     const started = now()
@@ -100,7 +104,7 @@ export function createServerTiming(now: () => number): ServerTiming {
   }
 }
 
-/** The header's value. `timing` is null for a request that did not come to the pipeline. */
+/** Prints the header. `timing` is null for a request that did not reach the pipeline. */
 export function printServerTiming(timing: Timing | null, totalMs: number): string {
   const parts: readonly (readonly [string, number | null | undefined])[] = [
     ['auth', timing?.auth],

@@ -1,4 +1,4 @@
-/** Counts tries to deliver webhooks, and tells what is held. */
+/** Counts delivery attempts of webhooks and reports the queued deliveries. */
 import type { Event } from '../events.ts'
 import { EMPTY_OUTBOX, totalOf } from '../webhooks/outbox/depth.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
@@ -7,9 +7,10 @@ import type { Collected, MetricKey } from './metric-table.ts'
 
 type AttemptEvent = Extract<Event, { readonly kind: 'webhook attempt' }>
 
+/** The metrics of webhooks. */
 export interface WebhookMetrics {
   record(event: AttemptEvent, nowMs: number): void
-  /** Null: there are no triggers. */
+  /** Converts the statistics to samples; `stats` is null if there are no triggers. */
   collect(stats: WebhookStats | null): Collected<Extract<MetricKey, `webhook${string}`>>
 }
 
@@ -19,6 +20,7 @@ const OUTCOMES: Readonly<Record<AttemptEvent['outcome'], true>> = {
 
 const NOTHING = { ready: 0, waiting: 0, inFlight: 0 }
 
+/** Creates the metrics of webhooks. */
 export function createWebhookMetrics(): WebhookMetrics {
   const counts = new Map<string, number>(Object.keys(OUTCOMES).map(outcome => [outcome, 0]))
   const durations = new Durations()

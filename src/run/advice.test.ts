@@ -36,7 +36,7 @@ test.each([
     ['filter public.shops.id', 'filter public.orders.shop_id'],
   ],
   ['with o as (get orders where total = 1) get o where o.status = "x"', ['filter public.orders.total']],
-])('the columns that matter: %s', (text, mentions) => {
+])('the columns that advice can name are found: %s', (text, mentions) => {
   expect([...mentionsOf(text)].sort()).toEqual([...mentions].sort())
 })
 
@@ -55,7 +55,7 @@ const index = (name: string, indexed: readonly (string | null)[], ordered = true
 })
 const advise = (more: Partial<ExpensiveRead>) => suggestionsFor({ extent: 'page', mentions: [], indexes: [], ...more })
 
-test('advice fits what is asked for: a limit only where there is none, and never for an aggregate', () => {
+test('a limit is suggested only for a read without one, and never for an aggregate', () => {
   expect(advise({})).toEqual(['add a filter: every row has to be read'])
   expect(advise({ extent: 'all' })).toEqual([
     'add a filter: every row has to be read',
@@ -75,11 +75,11 @@ test.each([
   ['get orders fields sum(total) as total', 'aggregate'],
   ['get orders fields status group by status limit 5', 'aggregate'],
   ['get distinct orders fields status limit 5', 'aggregate'],
-])('how much %s answers: %s', (text, extent) => {
+])('the extent of %s is %s', (text, extent) => {
   expect(compileRead(text, { catalog, rights: EVERYTHING, searchLanguage: 'english' }).extent).toBe(extent)
 })
 
-test('indexes that exist are named, those that are missing described', () => {
+test('existing indexes are named and missing ones described', () => {
   const indexes = [
     index('orders_status', ['status', 'total', 'secret', null]),
     index('orders_secret', ['secret', 'status']),
@@ -95,7 +95,7 @@ test('indexes that exist are named, those that are missing described', () => {
   ])
 })
 
-test('names are quoted, and come with a schema that is not the usual one', () => {
+test('names are quoted and include a schema other than the first', () => {
   expect(advise({ mentions: [mention('filter', 'Total', 'Sales')] })[1]).toBe(
     'an index on "Sales".orders("Total") would help to filter by this column',
   )

@@ -59,7 +59,7 @@ function adviseOnColumn(
     const benefit =
       use === 'filter'
         ? `a narrower filter on ${on} can use it`
-        : `with a filter on ${on} it also provides ` + 'the sort order'
+        : `with a filter on ${on} it also provides the sort order`
     return `the index ${quoteIdentifier(index.name)} on ${target(mention, columns)} exists: ${benefit}`
   })
 }

@@ -1,4 +1,7 @@
-/** What a write did to each row is known once it is committed, and the caller gets the same answer as without capture (decision 0020). */
+/**
+ * The changes of a write are reported once it is committed, and the caller gets the same response as without
+ * capture (decision 0020).
+ */
 import { beforeEach, expect, test } from 'vitest'
 import { compileWrite } from '../../test/support/compiled.ts'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
@@ -24,13 +27,15 @@ const STORING: Storing = { columns: [], ticket: '', statement: ({ from }) => `st
 const OTHER = of('others')
 
 const context = {
-  // Before 18 a row as it was is read first, so its `where` comes before what is set.
+  // Before PostgreSQL 18 the old row is read first, so the values of `where` precede those of `set`.
   catalog: { ...catalogOf(TABLE, STORED, BY_STATEMENT, OTHER), serverVersion: 170_000 },
   rights: EVERYTHING,
   searchLanguage: 'english',
 }
 
-/** What each text is: the write as it was asked for, as it answers what it did, or as it stores that. */
+/**
+ * The meaning of each statement text: the plain write, one that returns its changes, or one that stores them.
+ */
 const meanings = new Map<string, 'plain' | 'told' | 'storing'>()
 
 function write(table: Table = TABLE): BoundStatement<WriteStatement> {
@@ -86,7 +91,7 @@ const refused = (sqlstate: string, routine: string | null = 'somewhere') => {
   return new GatewayError('FORBIDDEN', 'no', { cause: new DatabaseError(fields as never) })
 }
 
-test('images are taken off the answer, and told; what nobody wants is left as it is', async () => {
+test('row images are removed from the response and reported, and unwatched writes are unchanged', async () => {
   answers.push([
     { rows: [cells('{"id":1}', 'UPDATE', '{"id":1,"a":2}', '{"id":1,"a":1}')], count: 1, txid: '7' },
     { rows: [cells('x')], count: 1, txid: '7' },
@@ -105,30 +110,33 @@ test('images are taken off the answer, and told; what nobody wants is left as it
   expect(told).toEqual([['notes', { operation: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' }]])
 })
 
-test('a statement that answers no columns answers no rows', async () => {
+test('a statement without columns returns no rows', async () => {
   answers.push([{ rows: [cells('DELETE', null, '{"id":1}'), cells('DELETE', null, '{"id":2}')], count: 2, txid: '7' }])
   expect(await runner.write(ANONYMOUS, [write()], { ms: 0 }).result).toEqual([{ rows: [], count: 2, txid: '7' }])
 })
 
-test.each(['42501', '0A000'])('%s: what cannot be seen is written, and told of as that', async sqlstate => {
-  answers.push(refused(sqlstate), [{ rows: [], count: 1, txid: '7' }])
-  expect(await runner.write(ANONYMOUS, [write(), write(OTHER)], { ms: 0 }).result).toEqual([
-    { rows: [], count: 1, txid: '7' },
-  ])
-  expect(asked.map(statements => statements.map(([text]) => text))).toEqual([
-    ['told', 'plain'],
-    ['plain', 'plain'],
-  ])
-  expect(told).toEqual([['notes', 'unseen']])
-})
+test.each(['42501', '0A000'])(
+  '%s: rows that cannot be returned are written and reported as unreadable',
+  async sqlstate => {
+    answers.push(refused(sqlstate), [{ rows: [], count: 1, txid: '7' }])
+    expect(await runner.write(ANONYMOUS, [write(), write(OTHER)], { ms: 0 }).result).toEqual([
+      { rows: [], count: 1, txid: '7' },
+    ])
+    expect(asked.map(statements => statements.map(([text]) => text))).toEqual([
+      ['told', 'plain'],
+      ['plain', 'plain'],
+    ])
+    expect(told).toEqual([['notes', 'unseen']])
+  },
+)
 
-test('a write that is refused either way tells nothing', async () => {
+test('a write that is rejected in both forms reports nothing', async () => {
   answers.push(refused('42501'), refused('42501'))
   await expect(runner.write(ANONYMOUS, [write()], { ms: 0 }).result).rejects.toThrow('no')
   expect([asked.length, told]).toEqual([2, []])
 })
 
-test('other errors are final, and so is one of somebody who has gone', async () => {
+test('other errors are final, also after a disconnect', async () => {
   answers.push(refused('23505'), refused('42501'))
   await expect(runner.write(ANONYMOUS, [write()], { ms: 0 }).result).rejects.toThrow('no')
   const running = runner.write(ANONYMOUS, [write()], { ms: 0 })
@@ -137,7 +145,7 @@ test('other errors are final, and so is one of somebody who has gone', async () 
   expect([asked.length, cancels, told]).toEqual([2, 1, []])
 })
 
-test('rows that are too large to hold are not written a second time', async () => {
+test('a write whose rows are too large to return is not repeated', async () => {
   answers.push(refused('54000', null))
   await expect(runner.write(ANONYMOUS, [write()], { ms: 0 }).result).rejects.toMatchObject({
     hint: expect.stringContaining('write fewer rows at a time'),
@@ -145,7 +153,7 @@ test('rows that are too large to hold are not written a second time', async () =
   expect([asked.length, told]).toEqual([1, [['notes', 'unseen']]])
 })
 
-test('a hidden write is refused where somebody is to be told of it', async () => {
+test('a write in a common table expression is rejected if its table has listeners', async () => {
   const hiding = (name: string) => {
     const tree = parse(`with gone as (del ${name} where id = 'x' returning id) get gone`) as Get
     return [{ statement: compile(tree, context, { kind: 'writing text', rowsMax: 0 }), values: ['x'] }]
@@ -158,7 +166,7 @@ test('a hidden write is refused where somebody is to be told of it', async () =>
   expect(asked).toHaveLength(1)
 })
 
-test('what the database writes down is a write like any other, and its hearer knows when it is committed', async () => {
+test('a change that the database stores is reported after the commit', async () => {
   answers.push([{ rows: [], count: 1, txid: '7' }])
   await runner.write(ANONYMOUS, [write(STORED)], { ms: 0 }).result
   expect(asked).toEqual([[['plain', ['new', 'one']]]])
@@ -168,7 +176,7 @@ test('what the database writes down is a write like any other, and its hearer kn
   expect(told).toEqual([['stored', 'hook']])
 })
 
-test('what the statement writes down is in no answer, and its hearer knows when it is committed', async () => {
+test('a change that the statement stores is not returned, and is reported after the commit', async () => {
   answers.push([{ rows: [cells('{"id":1}')], count: 1, txid: '7' }])
   expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).toEqual([
     { rows: [cells('{"id":1}')], count: 1, txid: '7' },
@@ -178,7 +186,7 @@ test('what the statement writes down is in no answer, and its hearer knows when 
 })
 
 test.each(['42P01', '3F000', '42501', '42703'])(
-  '%s: what cannot be written down is told from memory',
+  '%s: a change that cannot be stored is reported from memory',
   async sqlstate => {
     answers.push(refused(sqlstate), [
       { rows: [cells('{"id":1}', 'UPDATE', '{"id":1,"a":2}', '{"id":1,"a":1}')], count: 1, txid: '7' },
@@ -194,7 +202,7 @@ test.each(['42P01', '3F000', '42501', '42703'])(
   },
 )
 
-test('and what cannot be seen either is only written; a refusal, or one who has gone, ends it', async () => {
+test('a change that can be neither stored nor returned is only written, unless it fails', async () => {
   answers.push(refused('42501'), refused('42501'), [{ rows: [], count: 1, txid: '7' }])
   await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result
   expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['told'], ['plain']])

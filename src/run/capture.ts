@@ -134,7 +134,7 @@ interface NeededCapture extends WriteListeners {
   readonly own: OwnWrite
 }
 
-/** Whether the statement must return or store its changes. */
+/** Reports whether the statement must return or store its changes. */
 function isNeeded(found: NeededCapture | null | undefined): found is NeededCapture {
   return found != null && (found.memory.length > 0 || found.storing !== null)
 }

@@ -17,7 +17,7 @@ import { createEstimateCache } from './estimate-cache.ts'
 import type { Row, Runner, RunningRequest, ServerTime } from './run.ts'
 import { tooExpensive } from './too-expensive.ts'
 
-/** What the guard needs. */
+/** The dependencies of the guard. */
 export interface CostGuardParts {
   readonly limits: CostSettings
   /** Monotonic milliseconds. */
@@ -35,7 +35,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   const estimates = createEstimateCache(now)
   const firsts = new Map<string, SharedEstimate>()
 
-  /** Whether no estimate is needed. */
+  /** Reports whether no estimate is needed. */
   function isAllowed(
     { role }: Identity,
     limits: CostLimits,
@@ -94,7 +94,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
     const key = JSON.stringify([role, ...judged.map(({ statement }) => statement.text)])
     const first = firsts.get(key)
     if (first === undefined) return steps.run(() => estimateFirst(key, identity, judged).join(worked))
-    // It failed because of its own values, or because its caller went away.
+    // It failed because of its values, or because its caller disconnected.
     const found = await steps.run(() => first.join(worked)).catch(() => null)
     return found?.every(estimate => isFarBelow(estimate, limits)) ? found : alone()
   }
@@ -162,7 +162,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   }
 }
 
-/** What a statement makes the database do: for an `EXPLAIN`, the statement that it runs, or null. */
+/** The work of a statement: for an `EXPLAIN`, the statement that it runs, or null. */
 function runningOf(statement: Readable | StreamStatement): GuardedStatement | null {
   return statement.kind === 'explain' ? statement.runs : statement
 }

@@ -14,7 +14,7 @@ const limitsOf = costLimitsByRole({
   ]),
 })
 
-test('a role has its own limits, and the general ones where it has none', () => {
+test('a role has its own limits, and otherwise the general ones', () => {
   expect(limitsOf('clerk')).toEqual({ cost: 1_000, rows: 500 })
   expect(limitsOf('analyst')).toEqual({ cost: 9_000, rows: 500 })
   expect(limitsOf('robot')).toEqual({ cost: 1_000, rows: Number.POSITIVE_INFINITY })
@@ -23,21 +23,21 @@ test('a role has its own limits, and the general ones where it has none', () => 
   expect(limitsOf('constructor')).toEqual({ cost: 1_000, rows: 500 })
 })
 
-test('a limit is reached and not exceeded by as much', () => {
+test('an estimate equal to the limit is accepted', () => {
   const limits = { cost: 1_000, rows: 500 }
   expect(isWithin(of(1_000, 500), limits)).toBe(true)
   expect(isWithin(of(1_000.01, 1), limits)).toBe(false)
   expect(isWithin(of(1, 501), limits)).toBe(false)
 })
 
-test('far below is less than a tenth of both', () => {
+test('an estimate below a tenth of both limits is far below', () => {
   const limits = { cost: 1_000, rows: 500 }
   expect(isFarBelow(of(99.99, 49), limits)).toBe(true)
   expect(isFarBelow(of(100, 49), limits)).toBe(false)
   expect(isFarBelow(of(99, 50), limits)).toBe(false)
 })
 
-test('what is off limits nothing', () => {
+test('a disabled limit has no effect', () => {
   const off = { cost: Number.POSITIVE_INFINITY, rows: 500 }
   expect(isWithin(of(Number.MAX_VALUE, 1), off)).toBe(true)
   expect(isFarBelow(of(Number.MAX_VALUE, 1), off)).toBe(true)

@@ -35,7 +35,7 @@ describe('a value that could not be read', () => {
       message: 'column "id" is integer and cannot hold "x": invalid input syntax for type integer: "x"',
     })
   })
-  test('in a later statement, is told by what the message quotes', () => {
+  test('in a later statement, is found by the value that the message quotes', () => {
     const parent = bound(['order_id', 'bigint', '1'], ['line', 'integer', '2'])
     const rows = bound(['key', 'text', 'a'], ['total', 'numeric', 'abc'])
     const error = databaseError('22P02', 'invalid input syntax for type numeric: "abc"', parameter(2))
@@ -43,7 +43,7 @@ describe('a value that could not be read', () => {
       message: expect.stringContaining('column "total" is numeric'),
     })
   })
-  test('of an enum, or a domain over one, comes with the labels', () => {
+  test('of an enum or a domain over one is reported with the labels', () => {
     const base = {
       oid: 1,
       schema: 'public',
@@ -69,7 +69,7 @@ describe('a value that could not be read', () => {
     ['too deep for a tsquery', 'XX000', 'tsquery stack too small'],
     ['no relation, for a regclass', '42P01', 'relation "x" does not exist'],
     ['too deep for JSON', '54001', 'stack depth limit exceeded'],
-  ])('is the caller’s: %s', (_, sqlstate, message) => {
+  ])('is an error of the caller: %s', (_, sqlstate, message) => {
     const error = databaseError(sqlstate, message, parameter(1))
     expect(toGatewayError(error, reading([bound(['c', 'some type', 'x'])]))).toMatchObject({
       code: 'PARSE_ERROR',
@@ -81,11 +81,11 @@ describe('a value that could not be read', () => {
     'unbenanntes Portal Parameter $1',
     "unnamed portal parameter $1 = 'x'",
     'JSON data, line 1: "$5...\nunnamed portal parameter $1',
-  ])('is found in the context: %s', where => {
+  ])('is found in the error context: %s', where => {
     const error = databaseError('22P02', 'no', { W: where })
     expect(toGatewayError(error, reading([bound(['c', 'json', 'x'])]))).toMatchObject({ code: 'PARSE_ERROR' })
   })
-  test('is not what SQL inside a function was about', () => {
+  test('is not named for an error of SQL inside a function', () => {
     const error = databaseError('22012', 'division by zero', {
       W: 'SQL statement "select 1 / $1"\nPL/pgSQL function f(integer) line 3 at RETURN',
     })
@@ -96,7 +96,10 @@ describe('a value that could not be read', () => {
   })
 })
 
-/** Every error code of the PostgreSQL manual, appendix A (PostgreSQL 18), by what a change that meets it is told. */
+/**
+ * Every error code of the PostgreSQL manual, appendix A (PostgreSQL 18), by the error that a write with it
+ * gets.
+ */
 const STATUSES = {
   'QUERY_ERROR 400': [
     ...[
@@ -366,23 +369,23 @@ const STATUSES = {
   ],
 } as const
 
-/** As the server reports: with the function of its source that did. */
+/** The server reports the function of its source that raised the error. */
 const SERVER = { R: 'exec_something' }
 
-describe.each(Object.entries(STATUSES))('an error of PostgreSQL becomes one of ours: %s', (told, sqlstates) => {
+describe.each(Object.entries(STATUSES))('an error of PostgreSQL is translated: %s', (told, sqlstates) => {
   test.each(sqlstates)('%s', sqlstate => {
     const error = databaseError(sqlstate, 'what the server says', { ...SERVER, n: 'a_key' })
     const answer = toGatewayError(error, writing) as GatewayError
     expect(`${answer.code} ${answer.status}`).toBe(told)
     expect(answer.headers).toEqual(answer.status === 503 ? { 'Retry-After': '1' } : {})
-    // The log has what the caller is not told.
+    // The log has the details that the caller does not get.
     if (answer.status === 500) expect(answer.details).toBeUndefined()
     else expect(answer.details).toEqual({ sqlstate, table: null, column: null, constraint: 'a_key' })
     if (answer.status === 500) expect(answer.cause).toBe(error)
   })
 })
 
-test('no code is in two of these lists, and one that nobody knows is the database’s refusal', () => {
+test('each code is in one list, and an unknown code is QUERY_ERROR', () => {
   const all: readonly string[] = Object.values(STATUSES).flat()
   expect(new Set(all).size).toBe(all.length)
   expect(all.length).toBe(254)
@@ -394,7 +397,7 @@ test('no code is in two of these lists, and one that nobody knows is the databas
   }
 })
 
-test('what a function prepares for itself is its own affair, and a read that would write is its author’s', () => {
+test('errors of statements in a function are distinguished from errors of the gateway’s statements', () => {
   const own = { ...SERVER, W: 'PL/pgSQL function f() line 1 at EXECUTE' }
   expect(toGatewayError(databaseError('26000', 'm', own), writing)).toMatchObject({ code: 'INTERNAL' })
   expect(toGatewayError(databaseError('25006', 'm', own), reading([]))).toMatchObject({ code: 'QUERY_ERROR' })
@@ -405,7 +408,7 @@ test('what a function prepares for itself is its own affair, and a read that wou
   })
 })
 
-test('a conflict says that nothing was changed, in the words of the server', () => {
+test('a conflict error has the server’s message and states that nothing was changed', () => {
   const error = databaseError('40P01', 'deadlock detected', {
     ...SERVER,
     D: 'Process 1 waits for 2',
@@ -416,24 +419,27 @@ test('a conflict says that nothing was changed, in the words of the server', () 
   expect(JSON.stringify(told.details)).not.toContain('Process')
 })
 
-test.each(['08007', '40003'])('%s says that nobody knows, of a change only', sqlstate => {
+test.each(['08007', '40003'])('%s states that the outcome is unknown, for writes only', sqlstate => {
   const hint = expect.stringContaining('may or may not have been made')
   expect(toGatewayError(databaseError(sqlstate, 'm', SERVER), writing)).toMatchObject({ hint })
   expect(toGatewayError(databaseError(sqlstate, 'm', SERVER), reading([]))).not.toMatchObject({ hint })
 })
 
-test('an answer too large to hold leaves a change in doubt; a value too large is refused', () => {
-  const ours = databaseError('54000', 'the result exceeds 67108864 bytes', { H: 'stream them' })
-  expect(toGatewayError(ours, writing)).toMatchObject({
-    code: 'UNAVAILABLE',
-    hint: expect.stringMatching(/may or may not have been made.*return=minimal/),
-  })
-  expect(toGatewayError(ours, reading([]))).toMatchObject({ code: 'QUERY_ERROR', hint: 'stream them' })
-  const theirs = databaseError('54000', 'index row size 9000 exceeds btree version 4 maximum 2704', SERVER)
-  expect(toGatewayError(theirs, writing)).toMatchObject({ code: 'QUERY_ERROR' })
-})
+test(
+  'a result that is too large leaves the outcome of a write unknown, and a value that is too large is ' + 'rejected',
+  () => {
+    const ours = databaseError('54000', 'the result exceeds 67108864 bytes', { H: 'stream them' })
+    expect(toGatewayError(ours, writing)).toMatchObject({
+      code: 'UNAVAILABLE',
+      hint: expect.stringMatching(/may or may not have been made.*return=minimal/),
+    })
+    expect(toGatewayError(ours, reading([]))).toMatchObject({ code: 'QUERY_ERROR', hint: 'stream them' })
+    const theirs = databaseError('54000', 'index row size 9000 exceeds btree version 4 maximum 2704', SERVER)
+    expect(toGatewayError(theirs, writing)).toMatchObject({ code: 'QUERY_ERROR' })
+  },
+)
 
-test('an internal error without a context is about a body that was sent, as of an hstore before PostgreSQL 16', () => {
+test('an internal error without context is attributed to the body, as for hstore before PostgreSQL 16', () => {
   const body = {
     ...reading([]),
     statements: [{ statement: reading([]).statements[0]?.statement, values: [Buffer.from('{}')] }],
@@ -446,7 +452,7 @@ test('an internal error without a context is about a body that was sent, as of a
   expect(toGatewayError(error, reading([]))).toMatchObject({ code: 'INTERNAL' })
 })
 
-test('what is not the request’s doing says nothing of the inside, and to try again', () => {
+test('an error that the request did not cause reveals no details and suggests a retry', () => {
   const secret = databaseError('53300', 'too many connections for role "gateway_secret"')
   const told = toGatewayError(secret, reading([]))
   expect(told).toMatchObject({ headers: { 'Retry-After': '1' } })
@@ -462,7 +468,7 @@ test('what is not the request’s doing says nothing of the inside, and to try a
   expect(toGatewayError(new CancelledError(), reading([]))).toMatchObject({ code: 'TIMEOUT' })
 })
 
-test('a change whose confirmation was lost is neither claimed nor denied', () => {
+test('a write whose confirmation was lost has an unknown outcome', () => {
   const lost = new UnavailableError('m', true)
   const told = toGatewayError(lost, { statements: [], access: 'read write' })
   expect(told).toMatchObject({ code: 'UNAVAILABLE', hint: expect.stringContaining('may or may not have been made') })
@@ -471,7 +477,7 @@ test('a change whose confirmation was lost is neither claimed nor denied', () =>
   expect(toGatewayError(lost, reading([]))).toMatchObject({ hint: undefined })
 })
 
-test('a value of megabytes is not sent back', () => {
+test('a value of several megabytes is not repeated in the error', () => {
   const value = '\u{1f600}'.repeat(1_000_000)
   const message = `invalid input syntax for type integer: "${value}"`
   for (const told of [
@@ -488,7 +494,7 @@ test('a value of megabytes is not sent back', () => {
   }
 })
 
-test('advice on our SQL is kept back: it may name a column that the caller cannot see', () => {
+test('PostgreSQL’s hints are withheld, because they can name columns that the caller cannot see', () => {
   const advice = { H: 'Perhaps you meant to reference the column "t.secret".' }
   expect(toGatewayError(databaseError('42703', 'column x does not exist', advice), reading([]))).toMatchObject({
     hint: undefined,
@@ -497,7 +503,7 @@ test('advice on our SQL is kept back: it may name a column that the caller canno
   expect(toGatewayError(databaseError('42501', 'not yours', raised), reading([]))).toMatchObject({ hint: 'ask Ann' })
 })
 
-test('a missing operator comes with what the caller can do, not with advice on SQL', () => {
+test('a missing operator is reported with advice for the caller instead of PostgreSQL’s hint', () => {
   const sent = {
     H: 'No operator matches the given name and argument types. You might need to add explicit type casts.',
   }
@@ -510,7 +516,7 @@ test('a missing operator comes with what the caller can do, not with advice on S
   expect(toGatewayError(databaseError('P0001', 'no', { H: 'ask Ann' }), reading([]))).toMatchObject({ hint: 'ask Ann' })
 })
 
-test('a name that is gone says that the catalog is old', () => {
+test('a missing name means that the catalog is out of date', () => {
   expect(isStaleSchema(databaseError('42703', 'column t.x does not exist'))).toBe(true)
   expect(isStaleSchema(databaseError('22P02', 'm'))).toBe(false)
   expect(isStaleSchema(new Error('m'))).toBe(false)

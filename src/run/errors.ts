@@ -16,7 +16,7 @@ import type { Access } from './settings.ts'
 /** Seconds after which a client should retry. */
 const RETRY_AFTER = { 'Retry-After': '1' }
 
-/** What was attempted. */
+/** The attempted statements. */
 export interface AttemptedStatements {
   /** The statements that ran, for errors about one of their values. */
   readonly statements: readonly BoundStatement[]
@@ -52,8 +52,8 @@ const UNKNOWN_OUTCOME = 'the change may or may not have been made; read the data
 const STALE: ReadonlySet<string> = new Set(['42703', '42P01', '42883', '42704', '3F000'])
 
 /**
- * Whether the catalog is out of date. A value may also name something that does not exist, for example for a
- * column of type `regclass`; that is excluded.
+ * Reports whether the catalog is out of date. A value may also name something that does not exist, for
+ * example for a column of type `regclass`; that is excluded.
  */
 export function isStaleSchema(error: unknown): boolean {
   return error instanceof DatabaseError && STALE.has(error.sqlstate) && refusedParameter(error) === null
@@ -125,7 +125,7 @@ function isAboutBody({ sqlstate, where }: DatabaseError, statements: readonly Bo
 }
 
 /**
- * What an error means for the request:
+ * The meaning of an error for the request:
  * - `refusal`: this request with this data is refused, by a constraint, a type, or a function's exception.
  * - `permission`: the caller lacks a privilege.
  * - `time`: it took too long.
@@ -239,7 +239,9 @@ const TOO_LARGE_VALUE = new RegExp(`${TOO_LARGE}(with recursive|\\w+) `)
 function tooLarge(name: string, cause: DatabaseError): GatewayError {
   const limit = name === 'generate_series' ? LIMIT_NAMES.maxSeriesRows : LIMIT_NAMES.maxBuiltValueBytes
   if (name === PATTERN_GUARD) {
-    const message = `a computed pattern of like or ilike is longer than a sixteenth of ${LIMIT_NAMES.maxPatternBytes}; search for a shorter text`
+    const message =
+      'a computed pattern of like or ilike is longer than a sixteenth of ' +
+      `${LIMIT_NAMES.maxPatternBytes}; search for a shorter text`
     return new GatewayError('PARSE_ERROR', message, { cause, limit: LIMIT_NAMES.maxPatternBytes })
   }
   if (name === 'power' || name === 'exp') {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readEstimate } from './estimate.ts'
 
-/** As PostgreSQL 18 writes it, shortened to what matters. */
+/** The output of PostgreSQL 18, reduced to the relevant parts. */
 const PAGE = `[
   {
     "Plan": {
@@ -42,14 +42,14 @@ const PAGE = `[
 ]`
 
 describe('a plan', () => {
-  test('costs what its first node costs, and has the rows of its largest, below the limit', () => {
+  test('has the cost of its first node and the rows of its largest node', () => {
     expect(readEstimate(PAGE)).toEqual({ cost: 321.08, rows: 20_000 })
   })
-  test('of one node', () => {
+  test('can have a single node', () => {
     const plan = '[{"Plan": {"Node Type": "Result", "Total Cost": 0.01, "Plan Rows": 1}}]'
     expect(readEstimate(plan)).toEqual({ cost: 0.01, rows: 1 })
   })
-  test('may be as deep and as wide as PostgreSQL makes it', () => {
+  test('can have any depth and width', () => {
     let deep = '{"Plan Rows": 7}'
     for (let level = 0; level < 2_000; level++) deep = `{"Plan Rows": 1, "Plans": [${deep}]}`
     const wide = Array.from({ length: 200_000 }, () => '{"Plan Rows": 2}').join()
@@ -60,8 +60,8 @@ describe('a plan', () => {
   })
 })
 
-// Seen of 240 joins without a condition; PostgreSQL has no check for it.
-test.each(['NaN', 'Infinity', '-Infinity'])('%s, which is no JSON, is beyond every limit', figure => {
+// Observed for 240 joins without a condition; PostgreSQL does not prevent it.
+test.each(['NaN', 'Infinity', '-Infinity'])('%s, which is not valid JSON, exceeds every limit', figure => {
   const plan = `[
   {
     "Plan": {
@@ -75,11 +75,11 @@ test.each(['NaN', 'Infinity', '-Infinity'])('%s, which is no JSON, is beyond eve
   expect(readEstimate(plan)).toEqual({ cost: Number.MAX_VALUE, rows: 5 })
 })
 
-test('a figure that is missing is beyond every limit too', () => {
+test('a missing number exceeds every limit', () => {
   expect(readEstimate('[{"Plan": {}}]')).toMatchObject({ cost: Number.MAX_VALUE, rows: Number.MAX_VALUE })
 })
 
-test('what is no plan is an error', () => {
+test('text that is not a plan is an error', () => {
   expect(() => readEstimate('[]')).toThrow('plan')
   expect(() => readEstimate('{')).toThrow()
 })

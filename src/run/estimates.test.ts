@@ -4,7 +4,7 @@ import { createEstimateCache, ESTIMATE_TTL_MS } from './estimate-cache.ts'
 
 const of = (cost: number, rows: number): Estimate => ({ cost, rows })
 
-test('what was found is kept for a minute, by text and role', () => {
+test('an estimate is cached for a minute by text and role', () => {
   let now = 5
   const estimates = createEstimateCache(() => now)
   estimates.keep('a', 'clerk', of(1, 2))
@@ -17,7 +17,7 @@ test('what was found is kept for a minute, by text and role', () => {
   expect(estimates.find('a', 'clerk')).toBeUndefined()
 })
 
-test('found again, the larger figures count, and the minute goes on', () => {
+test('a second estimate keeps the larger numbers and does not extend the minute', () => {
   let now = 0
   const estimates = createEstimateCache(() => now)
   estimates.keep('a', 'clerk', of(10, 2))
@@ -30,7 +30,7 @@ test('found again, the larger figures count, and the minute goes on', () => {
   expect(estimates.find('a', 'clerk')).toEqual(of(1, 1))
 })
 
-test('a role is a name like any other', () => {
+test('a role can have any name', () => {
   const estimates = createEstimateCache(() => 0)
   expect(estimates.find('a', '__proto__')).toBeUndefined()
   expect(estimates.find('a', 'constructor')).toBeUndefined()
@@ -39,7 +39,7 @@ test('a role is a name like any other', () => {
   expect(estimates.find('a', 'constructor')).toBeUndefined()
 })
 
-test('there is an end to texts and roles, and to the length of both', () => {
+test('the number and length of texts and roles are limited', () => {
   const estimates = createEstimateCache(() => 0)
   for (let n = 0; n <= 2_000; n++) estimates.keep(`text ${n}`, '', of(n, n))
   expect(estimates.find('text 0', '')).toBeUndefined()

@@ -8,7 +8,7 @@ import { parsePlans } from './estimate.ts'
 
 const EXPLAIN_SCOPE = 'svc:explain'
 
-/** Whether a caller may see the figures. */
+/** Reports whether a caller may see the figures. */
 export function seesFigures({ scopes }: Pick<Identity, 'scopes'>): boolean {
   return scopes.includes(EXPLAIN_SCOPE)
 }

@@ -12,7 +12,7 @@ export interface TableIndex {
   readonly name: string
   /** The keys in order; null for an expression. */
   readonly columns: readonly (string | null)[]
-  /** Whether it is sorted (`btree`). */
+  /** True if it is sorted (`btree`). */
   readonly ordered: boolean
 }
 

@@ -10,11 +10,11 @@ test.each([
   ['cs.{vip}', 'no operator "cs", so this was read as a value; write =contains.…'],
   ['nin.(1,2)', 'write =not_in.…'],
   ['wfts.cat', 'write =fts.…'],
-])('a value that looks like an operator is noted: %s', (value, hint) =>
+])('a hint is given for a value that resembles an operator: %s', (value, hint) =>
   expect(operatorSuggestion(value)).toContain(hint),
 )
 
 test.each(['', 'is', 'is.', 'is.7', 'null', '1.5', 'constructor.x', 'is.constructor', 'x.y', '{is.null}'])(
-  '"%s" reads like none',
+  '"%s" does not resemble an operator',
   value => expect(operatorSuggestion(value)).toBe(null),
 )

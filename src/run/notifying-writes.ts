@@ -13,7 +13,7 @@ import { createWriteNotifier } from './write-notifications.ts'
 
 /** Receives old row images. */
 export interface OldImages {
-  /** Whether this process has a subscription to the table. */
+  /** Reports whether this process has a subscription to the table. */
   wants(table: string): boolean
   /** The old rows of a committed write by key, both as JSON text. */
   store(txid: string, table: string, rows: ReadonlyMap<string, string>): void
@@ -61,12 +61,15 @@ interface NotifyingForm {
   readonly before: boolean
 }
 
-/** What notifying writes need. */
+/** The dependencies of notifying writes. */
 export interface NotifyingWritesParts {
   /** The identifier of this process. */
   readonly origin: string
   readonly rowsBefore: OldImages
-  /** Whether triggers capture every change of a table, by resource name; its writes need no notification. */
+  /**
+   * Reports whether triggers capture every change of a table, by resource name; its writes need no
+   * notification.
+   */
   readonly isLogged: (table: string) => boolean
   /** The routing column of a table, if known. */
   readonly routeBy: (table: string) => string | null

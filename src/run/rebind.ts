@@ -1,6 +1,6 @@
 /**
- * Binds values to another form of the same statement, which has its parameters in another order and literals
- * of its own.
+ * Binds values to another form of the same statement, which has its parameters in another order and different
+ * literals.
  */
 import type { BoundStatement, Statement, StatementParameter, StatementValue } from '../compile/statement.ts'
 

@@ -34,7 +34,7 @@ const HOWS: readonly (readonly [string, (runner: Runner, worked: ServerTime) => 
   ['stream', async (of, worked) => of.stream(ANONYMOUS, STREAM, worked).next()],
 ]
 
-test.each(HOWS)('a request that has used up its time sends nothing more: %s', async (_, start) => {
+test.each(HOWS)('a request whose time is used up sends no statement: %s', async (_, start) => {
   await expect(start(runner, { ms: 100 })).rejects.toMatchObject({
     code: 'TIMEOUT',
     message: 'the query took longer than statement_timeout_ms allows and was cancelled',

@@ -72,7 +72,7 @@ export type CallResult = Pick<Result, 'rows' | 'fields'>
 /** Rows requested at a time in a stream: enough to keep PostgreSQL busy, little enough to hold in memory. */
 const STREAM_BATCH_ROWS = 1_000
 
-/** What a runner needs. */
+/** The dependencies of a runner. */
 export interface RunnerParts {
   readonly database: Database
   readonly settings: SettingsSource

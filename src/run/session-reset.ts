@@ -35,7 +35,7 @@ export interface SessionReset {
   /** Ends a transaction that writes. */
   afterWrite(statements: readonly BoundStatement<StatementWithoutCall>[]): readonly Command[]
   /**
-   * Whether these statements can defer a trigger or a constraint to the end of the transaction. Without
+   * Reports whether these statements can defer a trigger or a constraint to the end of the transaction. Without
    * statements: whether a function can, which may write to any table.
    */
   canDefer(statements?: readonly BoundStatement<StatementWithoutCall>[]): boolean
@@ -75,7 +75,7 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
 }
 
 /**
- * Whether running `statement` can run a database function. Planning can as well: PostgreSQL evaluates
+ * Reports whether running `statement` can run a database function. Planning can as well: PostgreSQL evaluates
  * constant expressions.
  */
 export function canRunFunction({ touches }: StatementWithoutCall, catalog: Catalog): boolean {

@@ -15,7 +15,7 @@ import type { Command } from '../postgres/types.ts'
 /** Read by `install/capture.ts`. */
 const ORIGIN: SessionSetting = ['svc.origin', 'gateway']
 
-/** What the transaction may do. */
+/** The access mode of the transaction. */
 export type Access = 'read only' | 'read write'
 
 /** Creates the commands that set session settings. */
@@ -37,7 +37,7 @@ export interface SettingsSource {
    * does not apply it to deferred triggers at the end of a transaction.
    */
   deadline(workedMs?: number): Command
-  /** Whether the statement timeout is used up. */
+  /** Reports whether the statement timeout is used up. */
   isOver(workedMs: number): boolean
 }
 

@@ -128,7 +128,7 @@ function notifiedRows({ own }: WriteStatement): { readonly table: Table; readonl
 }
 
 /**
- * What all changes of a statement have in common:
+ * The part that all changes of a statement share:
  * `{"txid":"771","origin":"…","before":true,"set":["status"],"by":"tenant_id","at":"…",`
  */
 function headOf(origin: string, before: boolean, assigned: readonly string[] | null, route: string | null): string {

@@ -1,4 +1,7 @@
-/** `svc_search` and `svc_doc` (docs/guides/agents.md#tools): full-text search over documentation, READMEs, grammar and examples; a document or a part of it in full. */
+/**
+ * `svc_search` and `svc_doc` (docs/guides/agents.md#tools): full-text search over documentation, READMEs,
+ * grammar and examples; a document or a part of it in full.
+ */
 import { describe, expect, test } from 'vitest'
 import { CORPUS } from '../../../test/support/corpus.ts'
 import { repositoryLibrary } from '../../../test/support/tool-server.ts'
@@ -83,7 +86,7 @@ describe('snippets', () => {
   test('are around what was found', () => {
     expect(snippetOf(text, ['needle'])).toMatch(/^… (before )+needle here (after )+…$|^… .*needle here.* …$/)
   })
-  test('are the beginning where nothing of it is in the text', () => {
+  test('are the beginning if the text does not contain the query', () => {
     expect(snippetOf(text, ['title'])).toMatch(/^before before/)
     expect(snippetOf('# Only a title', [])).toBe('')
   })

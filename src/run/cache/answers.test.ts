@@ -4,7 +4,7 @@ import { createCachedResults, ONE_WEIGHT_MAX, WEIGHT_MAX } from './cached-result
 const ABOUT = { moment: 0, changes: [], until: 1 }
 const rowsOf = (...texts: readonly string[]) => [texts.map(text => [Buffer.from(text), null])]
 
-test('what was kept is found, ready to be handed out', async () => {
+test('a cached result is found in the form in which it is returned', async () => {
   const answers = createCachedResults(10)
   expect(answers.get('k')).toBeUndefined()
   expect(answers.keep('k', rowsOf('a', 'bc'), ABOUT)).toBe(true)
@@ -15,7 +15,7 @@ test('what was kept is found, ready to be handed out', async () => {
   expect(answers.get('k')).toBeUndefined()
 })
 
-test('it does not hold on to the memory that the cells were part of', async () => {
+test('a cached result does not retain the buffer that its cells were read into', async () => {
   const answers = createCachedResults(10)
   const chunk = Buffer.alloc(65_536, 'x')
   answers.keep('k', [[[chunk.subarray(0, 3)]]], ABOUT)
@@ -25,7 +25,7 @@ test('it does not hold on to the memory that the cells were part of', async () =
   expect(cell?.buffer.byteLength).toBe(3)
 })
 
-test('of more entries than there may be the one unused for longest goes', () => {
+test('the least recently used entry is evicted if there are too many', () => {
   const answers = createCachedResults(2)
   for (const key of ['a', 'b']) answers.keep(key, rowsOf(key), ABOUT)
   answers.get('a')
@@ -34,7 +34,7 @@ test('of more entries than there may be the one unused for longest goes', () => 
   expect(answers.entries).toBe(2)
 })
 
-test('so it is with bytes', () => {
+test('the least recently used entry is evicted if there are too many bytes', () => {
   const answers = createCachedResults(1_000_000)
   const large = rowsOf('x'.repeat(ONE_WEIGHT_MAX - 2_000), '')
   const count = Math.ceil(WEIGHT_MAX / ONE_WEIGHT_MAX) + 5
@@ -47,7 +47,7 @@ test('so it is with bytes', () => {
   expect([answers.entries, answers.weight]).toEqual([0, 0])
 })
 
-test('a giant is not kept, and pushes nobody out; nor is an answer of very many tiny rows', () => {
+test('a result that is too large or has too many rows is not cached and evicts nothing', () => {
   const answers = createCachedResults(10)
   answers.keep('small', rowsOf('a'), ABOUT)
   expect(answers.keep('giant', rowsOf('x'.repeat(ONE_WEIGHT_MAX)), ABOUT)).toBe(false)
@@ -56,7 +56,7 @@ test('a giant is not kept, and pushes nobody out; nor is an answer of very many 
   expect(answers.entries).toBe(1)
 })
 
-test('the bytes of a single row count twice: it is kept as what is sent, too', () => {
+test('the bytes of a single row count twice, because its response is cached too', () => {
   const weightOf = (...texts: readonly string[]) => {
     const answers = createCachedResults(10)
     answers.keep('k', rowsOf(...texts), ABOUT)

@@ -1,5 +1,5 @@
 /**
- * What the cache needs to know about a statement, computed once: its part of the key, and the changes that
+ * Facts about a statement that the cache needs, computed once: its part of the key, and the changes that
  * affect it.
  */
 import type { Catalog } from '../../catalog/model.ts'

@@ -1,4 +1,7 @@
-/** The cache over a runner whose database answers when the test says so: what is kept when reads and writes cross. */
+/**
+ * The cache over a runner whose database responds when the test says so: what is cached when reads and writes
+ * overlap.
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { compileRead, compileWrite } from '../../../test/support/compiled.ts'
 import { catalogOf, tableOf } from '../../../test/support/model.ts'
@@ -26,7 +29,7 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const ENTRIES_MAX = 100
 const STALENESS_MS_MAX = 1_000
 
-/** One packet that the database was sent, and what it will say. */
+/** A packet sent to the database, and its response. */
 interface Sent {
   readonly text: string
   answer(...cells: readonly string[]): Promise<void>
@@ -69,7 +72,7 @@ beforeEach(() => {
   runner = cache.serving(cache.watching(plain))
 })
 
-/** A server that answers when it is told to. */
+/** A database that responds on command. */
 function scripted(): Database {
   const run = (commands: readonly Command[]) => {
     const result = new Promise<readonly Result[]>((resolve, reject) => {
@@ -94,10 +97,10 @@ function scripted(): Database {
   return {
     run,
     describe: () => {
-      throw new Error('nobody asks for a description here')
+      throw new Error('this test describes no statement')
     },
     stream: () => {
-      throw new Error('nobody streams here')
+      throw new Error('this test runs no stream')
     },
   }
 }
@@ -127,7 +130,7 @@ function filled<S extends Statement>(statement: S, values: readonly string[]): B
 const ORDERS = 'get orders where id = 1'
 const alice = { ...ANONYMOUS, tenantId: 't1', userId: 'alice' }
 
-/** Reads; whether the database is not asked. */
+/** Reads; reports whether the database was not queried. */
 function isHit(text = ORDERS, identity = alice): boolean {
   const before = sent.length
   const reading = runner.read(identity, [bound(text)], { ms: 0 })
@@ -135,7 +138,7 @@ function isHit(text = ORDERS, identity = alice): boolean {
   return reading.kept !== undefined
 }
 
-/** Reads, and lets the database answer. */
+/** Reads and lets the database respond. */
 async function fill(text = ORDERS, identity = alice): Promise<void> {
   expect(isHit(text, identity)).toBe(false)
   await last().answer('row')
@@ -152,8 +155,8 @@ function last(): Sent {
   return found
 }
 
-describe('what is kept', () => {
-  test('the second read is not executed, and gets what the first got', async () => {
+describe('the cache', () => {
+  test('returns the result of the first read for the second one', async () => {
     await fill()
     const reading = runner.read(alice, [bound(ORDERS)], { ms: 0 })
     expect(reading.kept).toBeDefined()
@@ -161,7 +164,7 @@ describe('what is kept', () => {
     expect(cache.stats()).toMatchObject({ hits: 1, misses: 1, entries: 1, entriesMax: ENTRIES_MAX })
   })
 
-  test('another value, statement or caller is another answer', async () => {
+  test('separates results by value, statement and caller', async () => {
     await fill()
     expect(isHit('get orders where id = 2')).toBe(false)
     expect(isHit('get orders fields id where id = 1')).toBe(false)
@@ -170,7 +173,7 @@ describe('what is kept', () => {
     expect(isHit(ORDERS, { ...alice })).toBe(true)
   })
 
-  test('the same statement, asked again and by others, is found for whom it was kept', async () => {
+  test('finds a result only for the caller it was cached for', async () => {
     const statement = bound(ORDERS)
     const isKept = (identity: typeof alice) => runner.read(identity, [statement], { ms: 0 }).kept !== undefined
     await fill()
@@ -188,7 +191,7 @@ describe('what is kept', () => {
     expect(isKept(alice)).toBe(false)
   })
 
-  test('several statements of one read are one answer', async () => {
+  test('treats several statements of one read as one result', async () => {
     const both = () => runner.read(alice, [bound(ORDERS), bound('get items')], { ms: 0 })
     both()
     await last().answer('row')
@@ -199,7 +202,7 @@ describe('what is kept', () => {
     expect(both().kept).toBeUndefined()
   })
 
-  test('only until it is too old, from when its read began', async () => {
+  test('expires a result by the time since its read began', async () => {
     expect(isHit()).toBe(false)
     now += TTL_MS - 10
     await last().answer('row')
@@ -208,7 +211,7 @@ describe('what is kept', () => {
     expect(isHit()).toBe(false)
   })
 
-  test('no errors, and what failed is asked again', async () => {
+  test('does not cache errors', async () => {
     const { result } = runner.read(alice, [bound(ORDERS)], { ms: 0 })
     const refused = expect(result).rejects.toMatchObject({ code: 'QUERY_ERROR' })
     await last().fail(new DatabaseError(new Map([['C', '22012']])))
@@ -221,7 +224,7 @@ describe('what is kept', () => {
     'get orders fields id, random()',
     "get orders where placed > 'today'",
     'get orders where placed > $1',
-  ])('never: %s', async text => {
+  ])('never caches %s', async text => {
     for (let i = 0; i < 2; i++) {
       expect(runner.read(alice, [bound(text, 'Yesterday')], { ms: 0 }).kept).toBeUndefined()
       await last().answer('row')
@@ -229,7 +232,7 @@ describe('what is kept', () => {
     expect(cache.stats().entries).toBe(0)
   })
 
-  test('never plans, and tables that are not there', async () => {
+  test('never caches execution plans or reads of missing tables', async () => {
     const { statement, values } = bound(ORDERS)
     const gone = bound('get items')
     catalog = catalogOf(...tables().slice(0, 1))
@@ -240,7 +243,7 @@ describe('what is kept', () => {
     }
   })
 
-  test('never long values', async () => {
+  test('never caches reads with long values', async () => {
     const read = (length: number) =>
       runner.read(alice, [bound('get orders where note = $1', 'x'.repeat(length))], { ms: 0 })
     for (const length of [VALUE_CHARACTERS_MAX, VALUE_CHARACTERS_MAX + 1]) {
@@ -251,7 +254,7 @@ describe('what is kept', () => {
     expect(read(VALUE_CHARACTERS_MAX + 1).kept).toBeUndefined()
   })
 
-  test('no more than there is room for', async () => {
+  test('has a limited number of entries', async () => {
     for (let id = 0; id <= ENTRIES_MAX; id++) await fill(`get orders where id = ${id}`)
     expect(cache.stats().entries).toBe(ENTRIES_MAX)
     expect(isHit('get orders where id = 0')).toBe(false)
@@ -260,7 +263,7 @@ describe('what is kept', () => {
 })
 
 describe('a write', () => {
-  test('takes what is kept out of service when it begins, and not only when it is over', async () => {
+  test('invalidates cached results when it begins, not only when it ends', async () => {
     await fill()
     const change = write()
     expect(isHit()).toBe(false)
@@ -268,7 +271,7 @@ describe('a write', () => {
     expect(isHit()).toBe(false)
   })
 
-  test('a read that began before it is not kept, whichever ends first', async () => {
+  test('prevents caching of a read that began before it, whichever ends first', async () => {
     isHit()
     const read = last()
     const change = write()
@@ -281,7 +284,7 @@ describe('a write', () => {
     expect(isHit()).toBe(false)
   })
 
-  test('a read that began within it is not kept', async () => {
+  test('prevents caching of a read that began during it', async () => {
     const change = write()
     isHit()
     const within = last()
@@ -293,26 +296,26 @@ describe('a write', () => {
     expect(isHit()).toBe(false)
   })
 
-  test('a read that begins when it is over is', async () => {
+  test('allows caching of a read that begins after it', async () => {
     await write().answer()
     await fill()
     expect(isHit()).toBe(true)
   })
 
-  test('leaves other tables alone', async () => {
+  test('does not affect other tables', async () => {
     await fill('get items')
     await write().answer()
     expect(isHit('get items')).toBe(true)
   })
 
-  test('that fails in the database is over then', async () => {
+  test('ends when it fails in the database', async () => {
     await write().fail(new DatabaseError(new Map([['C', '23505']])))
     await fill()
     expect(isHit()).toBe(true)
     expect(timers).toEqual([])
   })
 
-  test('that was never sent has changed nothing', async () => {
+  test('that was never sent has no effect', async () => {
     await write().fail(new UnavailableError('no connection', false))
     await fill()
     expect(isHit()).toBe(true)
@@ -320,8 +323,8 @@ describe('a write', () => {
 
   test.each([
     ['the connection broke', new UnavailableError('broke', true)],
-    ['its client went away', new CancelledError()],
-  ])('may still be made when %s: nothing is kept until it must be over', async (_, error) => {
+    ['its client disconnected', new CancelledError()],
+  ])('may still be executed when %s, so nothing is cached until it must have ended', async (_, error) => {
     await write().fail(error)
     await fill()
     expect(isHit()).toBe(false)
@@ -332,7 +335,7 @@ describe('a write', () => {
     expect(isHit()).toBe(true)
   })
 
-  test('of very many statements is waited for no longer than a timer can', async () => {
+  test('of very many statements is waited for within the limits of a timer', async () => {
     const many = new Array<BoundStatement<WriteStatement>>(100_000).fill(
       writing("set orders values note = 'x' where id = 1"),
     )
@@ -341,7 +344,7 @@ describe('a write', () => {
     expect(timers).toMatchObject([{ at: now + 2 ** 31 - 1 }])
   })
 
-  test('through a foreign key, a trigger, or a function of which nothing is known', async () => {
+  test('invalidates other tables through foreign keys, triggers and unknown functions', async () => {
     const [orders, items] = tables()
     const ties = [{ other: items?.oid ?? 0, how: 'delete deletes' as const }]
     catalog = {
@@ -361,7 +364,7 @@ describe('a write', () => {
     expect(isHit('get items')).toBe(false)
   })
 
-  test('to what a view is made of', async () => {
+  test('invalidates views of its table', async () => {
     const [orders, items] = tables()
     const ties = [{ other: orders?.oid ?? 0, how: 'view' as const }]
     catalog = {
@@ -373,7 +376,7 @@ describe('a write', () => {
     expect(isHit('get items')).toBe(false)
   })
 
-  test('anywhere, for a policy that asks a function of the database', async () => {
+  test('to any table invalidates results whose policy calls a database function', async () => {
     const [orders] = tables()
     const nondeterminism = [{ cause: 'opaque' as const, name: 'is_member' }]
     catalog = {
@@ -387,8 +390,8 @@ describe('a write', () => {
   })
 })
 
-describe('all is forgotten', () => {
-  test('when it is asked for, reads on their way included', async () => {
+describe('the whole cache is cleared', () => {
+  test('on request, including reads in progress', async () => {
     await fill()
     isHit('get items')
     const under = last()
@@ -398,7 +401,7 @@ describe('all is forgotten', () => {
     expect(isHit('get items')).toBe(false)
   })
 
-  test('with another schema, and a write that began before it still counts', async () => {
+  test('by a new schema, and a write that began before still takes effect', async () => {
     await fill()
     const change = write()
     isHit('get items')
@@ -416,7 +419,7 @@ describe('all is forgotten', () => {
 })
 
 describe('a change by another process', () => {
-  test('invalidates the answers from that table only', async () => {
+  test('invalidates the results from that table only', async () => {
     const [orders] = tables()
     await fill()
     await fill('get items')
@@ -427,7 +430,7 @@ describe('a change by another process', () => {
     expect(isHit('get items')).toBe(false)
   })
 
-  test('keeps the answer of a read in flight out of the cache', async () => {
+  test('prevents caching of a read in progress', async () => {
     const [orders] = tables()
     isHit()
     const under = last()
@@ -436,7 +439,7 @@ describe('a change by another process', () => {
     expect(isHit()).toBe(false)
   })
 
-  test('of a partitioned table invalidates the answers from its partitions', async () => {
+  test('of a partitioned table invalidates the results from its partitions', async () => {
     const [orders, items] = tables()
     const ties = [{ other: items?.oid ?? 0, how: 'child' as const }]
     catalog = {
@@ -448,7 +451,7 @@ describe('a change by another process', () => {
     expect(isHit('get items')).toBe(false)
   })
 
-  test('stops hits while the log is further behind than the limit, and no longer', async () => {
+  test('stops cache hits only while the log is further behind than the limit', async () => {
     knownUntil = now
     await fill()
     now += STALENESS_MS_MAX

@@ -39,7 +39,7 @@ export interface CacheStats {
   readonly weightMax: number
 }
 
-/** What the cache needs. */
+/** The dependencies of the cache. */
 export interface ResultCacheParts {
   readonly catalog: () => Catalog
   readonly settings: SettingsSource
@@ -92,7 +92,7 @@ export class ResultCache {
     this.#plans = createCachePlans(this.#catalog, this.#changes)
   }
 
-  /** Wraps a runner so that all writes through it are known. There must be no other writes. */
+  /** Wraps a runner so that the cache sees all writes through it. All writes must use it. */
   watching(runner: Runner): Runner {
     return {
       ...runner,
@@ -211,7 +211,7 @@ export class ResultCache {
     return known === null ? null : Math.max(0, this.#parts.now() - known)
   }
 
-  /** Runs the read and caches its result unless something has changed in the meantime. */
+  /** Runs the read and caches its result unless something has changed since it began. */
   #readAndCache(key: string, statements: readonly BoundStatement<Readable>[], start: () => RunningRead): RunningRead {
     const { now, ttlMs } = this.#parts
     const moment = this.#changes.now()
@@ -253,7 +253,7 @@ export class ResultCache {
 /** Node fires longer timers immediately. */
 const DELAY_MS_MAX = 2 ** 31 - 1
 
-/** Whether a failed write has ended in the database; otherwise it may still take effect. */
+/** Reports whether a failed write has ended in the database; otherwise it may still take effect. */
 function isOver(error: unknown): boolean {
   const cause = error instanceof GatewayError ? error.cause : error
   if (cause instanceof UnavailableError) return !cause.sent

@@ -26,7 +26,7 @@ export interface ChangeClock {
   of(relation: number): RelationChange
   /** Changes of unknown relations, for results whose tables are unknown. */
   readonly any: RelationChange
-  /** Whether none of these relations, and no unknown ones, have changed since. */
+  /** Reports whether none of these relations, and no unknown ones, have changed since. */
   areUnchangedSince(moment: number, changes: readonly RelationChange[]): boolean
   /**
    * Begins a change; null for unknown relations. The returned function ends it; further calls have no effect.

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createChangeClock } from './change-clock.ts'
 
-test('what was read before a change is out of date, and what is read after it is not', () => {
+test('a result read before a change is stale, and one read after it is current', () => {
   const changes = createChangeClock()
   const orders = changes.of(1)
   const before = changes.now()
@@ -11,7 +11,7 @@ test('what was read before a change is out of date, and what is read after it is
   expect(changes.areUnchangedSince(changes.now(), [orders])).toBe(true)
 })
 
-test('while it is under way nothing is good, whenever it was read; until the last of several is over', () => {
+test('every result is stale while a change is in progress, until the last of several has ended', () => {
   const changes = createChangeClock()
   const orders = changes.of(1)
   const [first, second] = [changes.begin([1]), changes.begin([1])]
@@ -25,7 +25,7 @@ test('while it is under way nothing is good, whenever it was read; until the las
   expect(changes.areUnchangedSince(changes.now(), [orders])).toBe(true)
 })
 
-test('other relations do not notice, but for whoever depends on any', () => {
+test('a change affects other relations only through results that depend on unknown tables', () => {
   const changes = createChangeClock()
   const [orders, any] = [changes.of(1), changes.any]
   const end = changes.begin([2])
@@ -35,7 +35,7 @@ test('other relations do not notice, but for whoever depends on any', () => {
   expect(changes.areUnchangedSince(changes.now(), [orders, any])).toBe(true)
 })
 
-test('a change of what cannot be told concerns everybody', () => {
+test('a change of unknown relations affects every result', () => {
   const changes = createChangeClock()
   const before = changes.now()
   const end = changes.begin(null)
@@ -45,7 +45,7 @@ test('a change of what cannot be told concerns everybody', () => {
   expect(changes.areUnchangedSince(changes.now(), [changes.of(1)])).toBe(true)
 })
 
-test('a relation that is being changed is not forgotten', () => {
+test('a relation that is being changed is not dropped', () => {
   const changes = createChangeClock()
   const quiet = changes.of(1)
   const end = changes.begin([2])

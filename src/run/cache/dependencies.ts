@@ -6,9 +6,9 @@ import type { Operation } from '../../compile/touches.ts'
 /** The relations that a read depends on, by OID. */
 export interface ReadDependencies {
   readonly relations: ReadonlySet<number>
-  /** Whether it also reads unknown tables, through database functions. */
+  /** True if it also reads unknown tables, through database functions. */
   readonly opaque: boolean
-  /** Whether the same rows give the same result later. */
+  /** True if the same rows give the same result later. */
   readonly deterministic: boolean
 }
 

@@ -21,7 +21,7 @@ function writes(catalog: Catalog, relation: number, operation: 'insert' | 'updat
   return relations === null ? 'anything' : [...relations].sort()
 }
 
-test('a read: views, policies and heirs at any depth, once each, round in circles too', () => {
+test('a read depends on views, policies and child tables at any depth, also in cycles', () => {
   const catalog = catalogWith({
     1: { ties: [{ other: 2, how: 'view' }] },
     2: { ties: [{ other: 3, how: 'policy' }] },
@@ -38,7 +38,7 @@ test('a read: views, policies and heirs at any depth, once each, round in circle
   expect(reads(catalog)).toEqual({ relations: [], opaque: false, steady: true })
 })
 
-test('a read: what functions in views and policies mean for it', () => {
+test('functions in views and policies determine whether a read is deterministic', () => {
   const catalog = catalogWith({
     1: { nondeterminism: [{ cause: 'stable', name: 'current_setting' }] },
     2: { nondeterminism: [{ cause: 'stable', name: 'now' }] },
@@ -55,7 +55,7 @@ test('a read: what functions in views and policies mean for it', () => {
   expect(reads(catalog, 6)).toMatchObject({ steady: false })
 })
 
-test('a write: heirs, tables under views, and what foreign keys carry on', () => {
+test('a write changes child tables, tables under views, and cascades of foreign keys', () => {
   const catalog = catalogWith({
     1: {
       ties: [
@@ -81,7 +81,7 @@ test('a write: heirs, tables under views, and what foreign keys carry on', () =>
   expect(writes(catalog, 8, 'delete')).toEqual([1, 2, 3, 5, 6, 7, 8])
 })
 
-test('a write: a row of a partitioned table that is changed may be deleted and inserted', () => {
+test('an update of a partitioned table can delete and insert rows', () => {
   const catalog = catalogWith({
     1: {
       ties: [
@@ -94,7 +94,7 @@ test('a write: a row of a partitioned table that is changed may be deleted and i
   expect(writes(catalog, 1, 'insert')).toEqual([1])
 })
 
-test('a write: a trigger, near or far, may change anything', () => {
+test('a write with a trigger at any depth may change any table', () => {
   const catalog = catalogWith({
     1: { effect: { ...NO_EFFECT, insert: true } },
     2: { ties: [{ other: 3, how: 'delete updates' }] },

@@ -23,19 +23,21 @@ const identity: fc.Arbitrary<Identity> = fc.record({
   expiresAt: fc.option(fc.integer()),
 })
 
-/** What the database is told: two identities that differ elsewhere get the same answer. */
+/**
+ * The settings that the database receives: identities that differ in other properties get the same result.
+ */
 function told({ tenantId, userId, agentId, role, scopes, claims }: Identity): string {
   return JSON.stringify([tenantId, userId, tenantId === '' ? '' : agentId, role, scopes.join(' '), claims])
 }
 
-test('callers share a key exactly when the database is told the same of them', () => {
+test('callers share a key exactly if their session settings are equal', () => {
   fc.assert(
     fc.property(identity, identity, (a, b) => (digestOf(a) === digestOf(b)) === (told(a) === told(b))),
     { numRuns: 2_000 },
   )
 })
 
-test('one thing that differs is enough, and a copy is as good', () => {
+test('a single difference changes the key, and a copy has the same key', () => {
   const changes: readonly Partial<Identity>[] = [
     { tenantId: 't2' },
     { userId: 'u' },
@@ -51,13 +53,13 @@ test('one thing that differs is enough, and a copy is as good', () => {
   expect(digestOf({ ...base, expiresAt: 5, source: 'jwt' })).toBe(digests[0])
 })
 
-test('what moves from one claim to the next is another caller', () => {
+test('moving text from one claim to the next changes the key', () => {
   const a = digestOf({ ...ANONYMOUS, tenantId: 'ab', userId: 'c' })
   expect(digestOf({ ...ANONYMOUS, tenantId: 'a', userId: 'bc' })).not.toBe(a)
   expect(digestOf({ ...ANONYMOUS, tenantId: 'abc', userId: '' })).not.toBe(a)
 })
 
-test('a setting that is added some day is in the key', () => {
+test('a new setting is part of the key', () => {
   const longer = createSettings({ statementTimeoutMs: 1 })
   const other = createCallerDigests(of => longer.for(of, 'read only'))
   expect(other(ANONYMOUS)).not.toBe(digestOf(ANONYMOUS))
@@ -76,7 +78,7 @@ const lists = fc.nat({ max: 4 }).chain(n => {
   return fc.tuple(list, list)
 })
 
-test('lists of values print alike exactly when they are alike', () => {
+test('lists of values have equal keys exactly if they are equal', () => {
   const shown = (values: readonly (string | Buffer | null)[]) =>
     JSON.stringify(values.map(one => (Buffer.isBuffer(one) ? { bytes: one.toString('hex') } : one)))
   fc.assert(
@@ -85,17 +87,17 @@ test('lists of values print alike exactly when they are alike', () => {
   )
 })
 
-test('null, nothing and the word are three things', () => {
+test('null, the empty text and the text null have different keys', () => {
   const printed = [null, '', 'null', '-', Buffer.from(''), Buffer.from('null')].map(one => printValues([one]))
   expect(new Set(printed).size).toBe(printed.length)
 })
 
-test('statements differ by their whole text', () => {
+test('the key contains the whole text of a statement', () => {
   expect(digestOfText('SELECT 1')).toHaveLength(32)
   expect(digestOfText('SELECT 1')).toBe(digestOfText('SELECT 1'))
   expect(digestOfText('SELECT 1')).not.toBe(digestOfText('SELECT 1 '))
 })
 
-test('values are measured by what they put into a key', () => {
+test('values are measured by their length in the key', () => {
   expect(measureValues(['abc', null, Buffer.from('de')])).toBe(6)
 })
