@@ -35,8 +35,8 @@ export interface SessionReset {
   /** Ends a transaction that writes. */
   afterWrite(statements: readonly BoundStatement<StatementWithoutCall>[]): readonly Command[]
   /**
-   * Reports whether these statements can defer a trigger or a constraint to the end of the transaction. Without
-   * statements: whether a function can, which may write to any table.
+   * Reports whether these statements can defer a trigger or a constraint to the end of the transaction.
+   * Without statements: whether a function can, which may write to any table.
    */
   canDefer(statements?: readonly BoundStatement<StatementWithoutCall>[]): boolean
 }
