@@ -36,13 +36,14 @@ import { realtime } from './realtime/feed.ts'
 import { captureTriggers } from './realtime/triggers.ts'
 import { rpc } from './rpc.ts'
 import { start } from './start.ts'
+import { statements } from './statements.ts'
 import { tokens } from './tokens.ts'
 import { updateById } from './update-by-id.ts'
 import { webhooks } from './webhooks.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   ...[getById, guarded, tokens, neighbours, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
-  ...[insertOne, updateById, batch, rpc, webhooks, outbox, realtime, captureTriggers],
+  ...[insertOne, updateById, batch, rpc, statements, webhooks, outbox, realtime, captureTriggers],
   ...[ndjson, compression, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5
