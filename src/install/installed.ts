@@ -69,7 +69,7 @@ interface Problem {
 export function problemOf(found: Installation | Unusable | null): Problem | null {
   if (found === null) return null
   if ('reason' in found)
-    return { message: 'The installation in schema svc is ' + `unusable: ${found.reason}`, fix: found.fix }
+    return { message: `The installation in schema svc is unusable: ${found.reason}`, fix: found.fix }
   if (found.broken.length === 0) return null
   return {
     message: `Changes of ${found.broken.join(', ')} are not captured: their capture triggers are missing.`,

@@ -73,11 +73,7 @@ export function installScript({
         `INSERT INTO svc.chosen ("schema", "table") VALUES (${quoteLiteral(schema)}, ${quoteLiteral(table ?? '')})`,
     ),
     ...(superuser
-      ? [
-          ...separateOwnership(),
-          ...SCHEMA_EVENT_TRIGGERS,
-          'REVOKE ALL ON FUNCTION ' + 'svc.schema_changed() FROM PUBLIC',
-        ]
+      ? [...separateOwnership(), ...SCHEMA_EVENT_TRIGGERS, 'REVOKE ALL ON FUNCTION svc.schema_changed() FROM PUBLIC']
       : []),
     createFeedRole(role, feed, superuser),
     `INSERT INTO svc.served (role, feed) VALUES (${quoteLiteral(role)}, ${quoteLiteral(feed.role)})

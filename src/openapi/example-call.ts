@@ -87,7 +87,7 @@ function byPosition(body: readonly unknown[], { inputs, variadic }: DatabaseFunc
   const single = variadic ? inputs.length - 1 : inputs.length
   const rest = body.slice(single)
   if (!variadic && rest.length > 0)
-    return invalidValue(`it has ${body.length} arguments, and the ` + `function takes ${single}`)
+    return invalidValue(`it has ${body.length} arguments, and the function takes ${single}`)
   return { kind: 'value', value: [...body.slice(0, single), ...(rest.length > 0 ? [rest] : [])] }
 }
 

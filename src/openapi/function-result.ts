@@ -41,7 +41,7 @@ export function resultParameters(
   const own: readonly Parameter[] = [
     ...list('select', 'The columns to return; all by default.', namesOf(distinct)),
     ...(typed.length === columns.length
-      ? list('sort', 'The columns to sort by; a leading `-` ' + 'means descending.', sortsOf(distinct))
+      ? list('sort', 'The columns to sort by; a leading `-` means descending.', sortsOf(distinct))
       : []),
     ...(typed.length === columns.length ? filterParameters(distinct) : []),
   ]

@@ -26,7 +26,7 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
     ['limit-all', { name: 'limit', in: 'query', description: `Maximum number of rows${cap}.`, schema: count }],
     query('offset', 'Rows to skip at the beginning; cannot be combined with `cursor`.', count),
     query('cursor', 'The `next_cursor` of the previous page, with the same `sort`.', { type: 'string' }),
-    query('stream', 'Return the rows as NDJSON, one per line, while ' + 'the database produces them.', {
+    query('stream', 'Return the rows as NDJSON, one per line, while the database produces them.', {
       type: 'boolean',
       default: false,
     }),
@@ -43,7 +43,7 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
     ),
     header(
       'X-Max-Affected',
-      'Maximum number of rows that the write may change. If the ' + 'filters match more, nothing is changed.',
+      'Maximum number of rows that the write may change. If the filters match more, nothing is changed.',
       {
         ...count,
         default: 1_000,
@@ -65,7 +65,7 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
       enum: ['text', 'binary'],
       default: 'text',
     }),
-    prefer('prefer-count', '`count=exact`: the response has `total`, the ' + 'number of rows on all pages.', [
+    prefer('prefer-count', '`count=exact`: the response has `total`, the number of rows on all pages.', [
       'count=exact',
     ]),
     prefer(
@@ -118,7 +118,7 @@ export function tableParameters(seen: VisibleTable, returned: readonly Column[])
           list(
             `groups-${key}`,
             'group_by',
-            'The columns to group by: one value per group ' + 'instead of one in total.',
+            'The columns to group by: one value per group instead of one in total.',
             all,
           ),
           ...notEmpty(

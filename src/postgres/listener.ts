@@ -102,7 +102,7 @@ class PostgresListener implements Listener, ConnectionListener {
     if (bytes === 0 || bytes > CHANNEL_BYTES_MAX || channel.includes('\0')) {
       return Promise.reject(
         new RangeError(
-          `a channel name must have 1 to ${CHANNEL_BYTES_MAX} bytes ` + `without zero bytes; this one has ${bytes}`,
+          `a channel name must have 1 to ${CHANNEL_BYTES_MAX} bytes without zero bytes; this one has ${bytes}`,
         ),
       )
     }

@@ -107,7 +107,7 @@ class Conversation {
       return
     }
     if (!this.#authenticated)
-      throw new ProtocolError(`the server sent ${message.kind} before ` + 'authentication was complete')
+      throw new ProtocolError(`the server sent ${message.kind} before authentication was complete`)
     switch (message.kind) {
       case 'backendKeyData':
         this.#key = { processId: message.processId, secret: Buffer.from(message.secret) }

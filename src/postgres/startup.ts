@@ -26,7 +26,7 @@ export interface Connected {
 /** What connecting needs. */
 export interface ConnectOptions {
   readonly target: ConnectionTarget
-  /** Whether a pooler is in between: only parameters that every pooler accepts are sent. */
+  /** True if a pooler is in between: only parameters that every pooler accepts are sent. */
   readonly throughPooler: boolean
   /** Aborts the attempt. The target's own timeout applies to each try in addition. */
   readonly signal?: AbortSignal
@@ -159,7 +159,7 @@ export const PLANNER: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * Whether `options` sets a parameter: `-c name=value` or `--name=value`, where PostgreSQL treats hyphens in
+ * True if `options` sets a parameter: `-c name=value` or `--name=value`, where PostgreSQL treats hyphens in
  * names as underscores, in any case.
  */
 function isSetBy(options: string | null, name: string): boolean {
@@ -181,7 +181,7 @@ function checkSession(session: Session, target: ConnectionTarget): void {
   if (!wrong) return
   const found = standby ? 'a standby' : readOnly ? 'a primary whose sessions are read-only' : 'a primary'
   throw new ConnectError(
-    `the server is ${found}, but ` + `target_session_attrs=${target.sessionAttributes} is required`,
+    `the server is ${found}, but target_session_attrs=${target.sessionAttributes} is required`,
     false,
   )
 }

@@ -116,7 +116,7 @@ function toAddress(host: string, port: number, problems: string[]): Address {
 function toGss({ service, target, ...rest }: GssParameters, address: Address, problems: string[]): GssSettings {
   if (address.kind === 'unix') {
     problems.push(
-      'PostgreSQL does not support Kerberos over a Unix socket; give a ' + 'host, or use another authentication method',
+      'PostgreSQL does not support Kerberos over a Unix socket; give a host, or use another authentication method',
     )
     return { ...rest, target: service }
   }

@@ -71,7 +71,7 @@ export function idOf(message: Buffer): string | null {
 export function parseMessage(message: Buffer): ClientMessage {
   const body = parseJsonBody(message, Number.POSITIVE_INFINITY)
   if (body.kind !== 'object')
-    throw refused('a message must be a JSON object, such as ' + '{"type": "subscribe", "channel": "svc_table_orders"}')
+    throw refused('a message must be a JSON object, such as {"type": "subscribe", "channel": "svc_table_orders"}')
   const fields = new MessageFields(body)
   const type = fields.required('type') as MessageType
   if (!Object.hasOwn(CLIENT_FIELDS, type))

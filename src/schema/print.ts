@@ -101,7 +101,7 @@ export function printResult(returns: FunctionResult, nameOf: (text: string) => s
       return `setof ${printSchemaType(returns.type)}`
     case 'table':
       return `table(${returns.columns
-        .map(column => `${nameOf(column.name.text)} ` + `${printSchemaType(column.type)}`)
+        .map(column => `${nameOf(column.name.text)} ${printSchemaType(column.type)}`)
         .join(', ')})`
     default:
       return unreachable(returns)

@@ -77,7 +77,7 @@ export function docTool(library: Library): Tool {
       if (path !== null) return shown(section === null ? pageAt(library, path) : sectionOf(library, path, section))
       if (id === null) throw invalid('id', 'is required if path is not given; svc_search returns ids')
       if (section !== null)
-        throw invalid('section', 'can only be combined with path; an id ' + 'already identifies a section')
+        throw invalid('section', 'can only be combined with path; an id already identifies a section')
       const entry = library.entry(id)
       if (entry === null) throw missing('id', id, library)
       return shown(entry)

@@ -34,12 +34,12 @@ export type GssConversation = (token: Buffer | null) => Promise<GssStep>
 export interface GssStep {
   /** For the server; null when there is nothing more to send. */
   readonly token: Buffer | null
-  /** Whether the server has proved to be the target, so that nothing more is needed from it. */
+  /** True if the server has proved to be the target, so that nothing more is needed from it. */
   readonly done: boolean
 }
 
 export class GssError extends Error {
-  /** Whether a retry may help: for example, a KDC did not respond. */
+  /** True if a retry may help: for example, a KDC did not respond. */
   readonly transient: boolean
 
   constructor(message: string, transient: boolean, cause?: unknown) {
@@ -78,11 +78,11 @@ export function createGss(method: GssMethod, target: string, converse: GssConver
     isWaiting = false
     if (token !== null && token.length > TOKEN_BYTES_MAX) {
       throw failure(
-        new GssError(`the token has ${token.length} bytes; the limit of ` + `PostgreSQL is ${TOKEN_BYTES_MAX}`, false),
+        new GssError(`the token has ${token.length} bytes; the limit of PostgreSQL is ${TOKEN_BYTES_MAX}`, false),
       )
     }
     if (token === null && !done)
-      throw failure(new GssError('the provider returned neither a token ' + 'for the server nor an end', false))
+      throw failure(new GssError('the provider returned neither a token for the server nor an end', false))
     isDone = done
     if (token !== null) writeAnswer(writer, token)
   }

@@ -94,7 +94,7 @@ export function chooseMechanism(
   )
 }
 
-/** Whether Kerberos is the only allowed method, so that every failure counts for it. */
+/** True if Kerberos is the only allowed method, so that every failure counts for it. */
 export function allowsGssAlone({ scram, md5, cleartext, gss }: AuthPolicy): boolean {
   return gss.length > 0 && !scram && !md5 && cleartext === 'never'
 }
@@ -111,7 +111,7 @@ function offersScram(mechanisms: readonly string[]): boolean {
 export function checkAuthenticated(mechanism: Mechanism | null, policy: AuthPolicy): void {
   if (mechanism !== null && !mechanism.finished) {
     throw new ConnectError(
-      'the server accepted the login before completing ' + `${mechanism.name}; it may be an impostor`,
+      `the server accepted the login before completing ${mechanism.name}; it may be an impostor`,
       true,
     )
   }

@@ -121,7 +121,7 @@ function parseServerFirst(text: string, nonce: string): { fullNonce: string; sal
   }
   const salt = Buffer.from(saltText, 'base64')
   if (salt.length > SALT_BYTES_MAX)
-    throw scramFailure(`its salt has ${salt.length} bytes; the ` + `limit is ${SALT_BYTES_MAX}`)
+    throw scramFailure(`its salt has ${salt.length} bytes; the limit is ${SALT_BYTES_MAX}`)
   const iterations = Number(iterationsText)
   if (iterations < ITERATIONS_MIN || iterations > ITERATIONS_MAX) {
     throw scramFailure(`it requests ${iterations} iterations; accepted are ${ITERATIONS_MIN} to ${ITERATIONS_MAX}`)

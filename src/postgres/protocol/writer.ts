@@ -151,7 +151,7 @@ export class Writer {
     if (needed <= this.#bytes.length) return
     if (needed > WRITER_BYTES_MAX) {
       throw new ProtocolError(
-        `a message needs ${needed} bytes; the limit on bytes ` + `waiting to be sent is ${WRITER_BYTES_MAX}`,
+        `a message needs ${needed} bytes; the limit on bytes waiting to be sent is ${WRITER_BYTES_MAX}`,
       )
     }
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
