@@ -9,7 +9,7 @@ import { NOTHING_OWED, owedOf, type PendingRequest, type RequestChannel } from '
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
 import { HeldBytes, type ResultBudget, ROW_BYTES, STEP_BYTES, UNCOUNTED_BYTES, UNLIMITED } from './result-budget.ts'
-import { CommandPlan } from './statement-plan.ts'
+import { CommandPlan, confirmDescription, confirmParse } from './statement-plan.ts'
 import type { Command, Result, Row, RunningRequest, ServerTime } from './types.ts'
 
 /**
@@ -109,8 +109,7 @@ export class Batch implements PendingRequest, RunningRequest<readonly Result[]> 
   }
 
   parseComplete(): void {
-    if (this.#plan?.parseComplete() !== true)
-      throw new ProtocolError('the server confirmed a statement that was not prepared')
+    confirmParse(this.#plan)
   }
 
   parametersDescribed(): void {
@@ -118,8 +117,7 @@ export class Batch implements PendingRequest, RunningRequest<readonly Result[]> 
   }
 
   described(fields: readonly FieldDescription[]): void {
-    if (this.#plan?.described(fields) !== true)
-      throw new ProtocolError('the server described a statement ' + 'without a request')
+    confirmDescription(this.#plan, fields)
   }
 
   dataRow(bytes: Buffer, start: number, end: number): void {
@@ -142,7 +140,7 @@ export class Batch implements PendingRequest, RunningRequest<readonly Result[]> 
   complete(tag: string): void {
     const index = this.#results.length
     if (index >= this.#commands.length)
-      throw new ProtocolError(`the server completed "${tag}", which ` + 'was not requested')
+      throw new ProtocolError(`the server completed "${tag}", which was not requested`)
     this.#results.push({ fields: (this.#plan as CommandPlan).fields(index), rows: this.#rows, tag })
     this.#rows = []
   }

@@ -8,7 +8,7 @@ import type { Flow } from './flow.ts'
 import { NOTHING_OWED, type PendingRequest, type RequestChannel } from './pending-request.ts'
 import { decodeParameterDescription } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
-import { CommandPlan } from './statement-plan.ts'
+import { CommandPlan, confirmDescription, confirmParse } from './statement-plan.ts'
 import type { Command, RunningRequest, ServerTime, StatementDescription } from './types.ts'
 
 /**
@@ -101,8 +101,7 @@ export class DescribeRequest implements PendingRequest, RunningRequest<Statement
   }
 
   parseComplete(): void {
-    if (this.#plan?.parseComplete() !== true)
-      throw new ProtocolError('the server confirmed a statement that was not prepared')
+    confirmParse(this.#plan)
   }
 
   parametersDescribed(bytes: Buffer, start: number, end: number): void {
@@ -110,8 +109,7 @@ export class DescribeRequest implements PendingRequest, RunningRequest<Statement
   }
 
   described(fields: readonly FieldDescription[]): void {
-    if (this.#plan?.described(fields) !== true)
-      throw new ProtocolError('the server described a statement ' + 'without a request')
+    confirmDescription(this.#plan, fields)
     if (this.#isAtText()) this.#fields = fields
   }
 
@@ -173,7 +171,7 @@ export class DescribeRequest implements PendingRequest, RunningRequest<Statement
     this.#reject(this.cancelled ? new CancelledError() : error)
   }
 
-  /** Whether all commands before the text have completed. */
+  /** True if all commands before the text have completed. */
   #isAtText(): boolean {
     return this.#tags.length === this.#before.length
   }

@@ -1,5 +1,5 @@
 /** Writes the commands of one request and tracks which of its statements the server has prepared. */
-import type { DatabaseError } from './errors.ts'
+import { type DatabaseError, ProtocolError } from './errors.ts'
 import type { FieldDescription } from './fields.ts'
 import { isEncoded } from './parameters.ts'
 import { type PreparedStatement, type PreparedStatements, unnamed } from './prepared-statements.ts'
@@ -90,7 +90,7 @@ export class CommandPlan {
   }
 
   /**
-   * Whether an error means only that a prepared statement has become invalid, and everything before it has
+   * True if an error means only that a prepared statement has become invalid, and everything before it has
    * been rolled back: then the same commands can be sent again with new statements. An error in a function's
    * own statement has a context.
    */
@@ -104,4 +104,14 @@ export class CommandPlan {
     }
     return tags.every(tag => UNDONE.test(tag))
   }
+}
+
+/** Records a ParseComplete. @throws ProtocolError if the request has no Parse that waits for it. */
+export function confirmParse(plan: CommandPlan | null): void {
+  if (plan?.parseComplete() !== true) throw new ProtocolError('the server confirmed a statement that was not prepared')
+}
+
+/** Records the response to a Describe. @throws ProtocolError if the request has no Describe that waits for it. */
+export function confirmDescription(plan: CommandPlan | null, fields: readonly FieldDescription[]): void {
+  if (plan?.described(fields) !== true) throw new ProtocolError('the server described a statement without a request')
 }

@@ -12,7 +12,7 @@ import { decodeDataRow } from './protocol/backend.ts'
 import { writeExecute, writeFlush, writeSync } from './protocol/frontend.ts'
 import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
 import { HeldBytes, type ResultBudget } from './result-budget.ts'
-import { CommandPlan } from './statement-plan.ts'
+import { CommandPlan, confirmDescription, confirmParse } from './statement-plan.ts'
 import type { Command, Row, ServerTime } from './types.ts'
 
 /**
@@ -81,16 +81,16 @@ export class Stream implements PendingRequest, AsyncIterableIterator<readonly Ro
   #ready: Row[] = []
   #readyBytes = 0
   readonly #held: HeldBytes
-  /** Whether `#ready` holds all rows of the current block. */
+  /** True if `#ready` holds all rows of the current block. */
   #boundary = false
   #paused = false
-  /** Whether an Execute is pending. */
+  /** True if an Execute is pending. */
   #fetching = false
   #synced = false
   #delivered = false
   #cancelled = false
   #failure: Error | null = null
-  /** Whether the server refused a command and skipped the rest. */
+  /** True if the server refused a command and skipped the rest. */
   #refused = false
   /** Set when neither rows nor errors are needed any more; the reader receives this error, if any. */
   #abandoned: { readonly error: Error | null } | null = null
@@ -137,7 +137,7 @@ export class Stream implements PendingRequest, AsyncIterableIterator<readonly Ro
 
   next(): Promise<IteratorResult<readonly Row[]>> {
     if (this.#waiter !== null)
-      return Promise.reject(new Error('next() was called before the previous ' + 'next() had resolved'))
+      return Promise.reject(new Error('next() was called before the previous next() had resolved'))
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject }
       if (this.#state === 'new') {
@@ -190,8 +190,7 @@ export class Stream implements PendingRequest, AsyncIterableIterator<readonly Ro
   }
 
   parseComplete(): void {
-    if (this.#plan?.parseComplete() !== true)
-      throw new ProtocolError('the server confirmed a statement that was not prepared')
+    confirmParse(this.#plan)
   }
 
   parametersDescribed(): void {
@@ -199,8 +198,7 @@ export class Stream implements PendingRequest, AsyncIterableIterator<readonly Ro
   }
 
   described(fields: readonly FieldDescription[]): void {
-    if (this.#plan?.described(fields) !== true)
-      throw new ProtocolError('the server described a statement ' + 'without a request')
+    confirmDescription(this.#plan, fields)
   }
 
   dataRow(bytes: Buffer, start: number, end: number): void {
