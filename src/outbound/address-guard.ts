@@ -43,7 +43,7 @@ export function createAddressGuard({ allow, loopback, traffic = 'webhooks' }: Ad
   }
 
   return {
-    refusalReason: refusalReason,
+    refusalReason,
     hostRefusalReason(hostname) {
       if (isIP(withoutBrackets(hostname)) !== 0) return refusalReason(hostname)
       return LOCALHOST.test(hostname) ? refusalReason('127.0.0.1') : null
