@@ -20,7 +20,7 @@ const CANCEL_AGAIN_MS_MAX = 2_000
 export interface CancellerOptions {
   readonly target: ConnectionTarget
   readonly session: Session
-  /** Whether everything the session was given is cancelled, and there is something to cancel. */
+  /** True if everything the session was given is cancelled, and there is something to cancel. */
   readonly canCancel: () => boolean
   /** Called when a request is over. */
   readonly requested: (outcome: CancelOutcome) => void
@@ -37,7 +37,7 @@ export class Canceller {
     this.#options = options
   }
 
-  /** Whether a request is in progress; it is unknown what it will cancel. */
+  /** True if a request is in progress; it is unknown what it will cancel. */
   get inFlight(): boolean {
     return this.#inFlight
   }

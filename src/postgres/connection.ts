@@ -184,7 +184,7 @@ export class Connection implements WireSink, RequestChannel, Carrier {
     this.#wire.destroy(reason)
   }
 
-  /** Whether `interrupt` was called for the running statement. */
+  /** True if `interrupt` was called for the running statement. */
   get isOverdue(): boolean {
     return this.#overdue !== null && this.#overdue === this.#pending.peek()
   }

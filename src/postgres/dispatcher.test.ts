@@ -1,6 +1,6 @@
 /**
- * How connections are shared between flows: what holds after any sequence of events, and that every flow gets
- * a turn.
+ * How flows share connections: properties that hold after any sequence of events, and fairness between
+ * flows.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -29,7 +29,7 @@ class Line implements Carrier {
     return this.carried.some(({ exclusive }) => exclusive)
   }
 
-  /** As a connection estimates it; what runs may take far longer than that. */
+  /** The connection's estimate; what runs can take far longer. */
   waitMs(): number {
     return this.carried.reduce((sum, { expectedMs }) => sum + expectedMs, 0)
   }
@@ -44,7 +44,7 @@ interface Bench {
   readonly dispatcher: Dispatcher
   readonly lines: Line[]
   submit(flow: string, text: string): PendingRequest
-  /** The connection answers what it carries first. */
+  /** Answers the oldest pending request. */
   answer(line: Line, tookMs?: number): PendingRequest
   close(line: Line): void
   held(flow: string): number
@@ -62,7 +62,7 @@ function bench(size: number, flowMax: number): Bench {
     },
     expired() {},
   })
-  /** A connection is opened later than it was asked for. */
+  /** Opens a connection some time after it was requested. */
   const open = (): void => {
     while (wanted) {
       wanted = false
@@ -103,7 +103,7 @@ function bench(size: number, flowMax: number): Bench {
   }
 }
 
-test('a flow that is alone gets half of the pool, and a second one is served at once', () => {
+test('a single flow gets half of the pool, and a second flow is served at once', () => {
   const { submit, held, dispatcher } = bench(10, 5)
   for (let n = 0; n < 40; n++) submit('a', 'slow')
   expect(held('a')).toBe(5)
@@ -113,7 +113,7 @@ test('a flow that is alone gets half of the pool, and a second one is served at 
   expect(dispatcher.held).toBe(35)
 })
 
-test('a statement that is taken for fast is kept apart from other flows all the same', () => {
+test('a statement that is estimated to be fast is still kept apart from other flows', () => {
   const { submit, answer, lines, held } = bench(10, 5)
   for (let n = 0; n < 200; n++) {
     submit('a', 'fast so far')
@@ -125,7 +125,7 @@ test('a statement that is taken for fast is kept apart from other flows all the 
   expect(held('b')).toBe(1)
 })
 
-test('several floods at the same time leave a connection for one more tenant', () => {
+test('several busy tenants at the same time leave a connection for one more tenant', () => {
   const { submit, held } = bench(10, 5)
   for (const flow of ['a', 'b', 'c', 'd']) for (let n = 0; n < 40; n++) submit(flow, 'slow')
   expect(['a', 'b', 'c', 'd'].map(held)).toEqual([5, 2, 1, 1])
@@ -133,7 +133,7 @@ test('several floods at the same time leave a connection for one more tenant', (
   expect(held('e')).toBe(1)
 })
 
-test('floods that last come to equal shares', () => {
+test('permanently busy tenants reach equal shares', () => {
   const { submit, answer, lines, held } = bench(10, 5)
   const flows = ['a', 'b', 'c']
   for (const flow of flows) for (let n = 0; n < 100; n++) submit(flow, 'slow')
@@ -145,7 +145,7 @@ test('floods that last come to equal shares', () => {
   for (const flow of flows) expect(held(flow)).toBeLessThanOrEqual(3)
 })
 
-test('when all connections are taken, a tenant that has none gets the next, however busy their owners are', () => {
+test('if all connections are taken, a tenant without one gets the next, however busy the others are', () => {
   const { submit, answer, lines, held } = bench(2, 1)
   const fast = (flow: string) => submit(flow, 'fast')
   for (const flow of ['a', 'b']) fast(flow)
@@ -158,7 +158,7 @@ test('when all connections are taken, a tenant that has none gets the next, howe
   }
 })
 
-test('the queue has room for others when one flow fills it', () => {
+test('one flow cannot fill the whole queue', () => {
   const { dispatcher, submit } = bench(1, 1)
   for (let n = 0; n < 20_000; n++) submit('a', 'slow')
   expect(dispatcher.waiting).toBe(5_000)
@@ -195,7 +195,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('close' as const), line: fc.nat(20) }) },
 )
 
-test('after any sequence of events a connection serves one flow, shares hold, and every exchange is served in the end', () => {
+test('after any sequence of events each connection serves one flow, shares hold, and every request is served', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 12 }),
@@ -211,7 +211,7 @@ test('after any sequence of events a connection serves one flow, shares hold, an
           for (const flow of FLOWS.slice(1)) expect(held(flow)).toBeLessThanOrEqual(flowMax)
           const carried = lines.flatMap(line => line.carried)
           for (const line of lines) {
-            // `Line.send` has seen to it that all are of one flow.
+            // `Line.send` checks that all pending requests are of one flow.
             expect(line.owner).toBe(line.carried[0]?.flow ?? null)
           }
           const expected = submitted.filter(exchange => !answered.has(exchange) && !cancelled.has(exchange))
@@ -236,7 +236,7 @@ test('after any sequence of events a connection serves one flow, shares hold, an
           }
           check()
         }
-        // Each answer lets another exchange go on, so there are no more turns than exchanges.
+        // Each answer lets another request proceed, so there are no more turns than requests.
         for (let turns = submitted.length; turns >= 0; turns--) {
           const line = lines.find(({ depth }) => depth > 0)
           if (line === undefined) break
@@ -250,7 +250,7 @@ test('after any sequence of events a connection serves one flow, shares hold, an
   )
 })
 
-test('no flow waits for more than one turn of each other flow', () => {
+test('a flow waits for at most one turn of each other flow', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 2, max: 20 }), (size, flows) => {
       const { submit, answer, lines } = bench(size, Math.ceil(size / 2))
@@ -260,7 +260,7 @@ test('no flow waits for more than one turn of each other flow', () => {
         for (const line of [...lines]) if (line.depth > 0) order.push(answer(line, 50).flow.key)
       }
       const served = Array.from({ length: flows }, (_, n) => order.filter(key => key === `${n}`).length)
-      // A flow that was there first had up to half of the pool in the beginning.
+      // The flow that was first had up to half of the pool at the beginning.
       expect(Math.max(...served) - Math.min(...served)).toBeLessThanOrEqual(size + 1)
     }),
   )

@@ -18,7 +18,7 @@ import { type WaitLine, WaitQueue } from './wait-queue.ts'
 export interface Carrier extends Candidate {
   /** The flow whose requests it carries; null while it is free. Set by the dispatcher. */
   owner: Flow | null
-  /** Whether another flow can take it: everything is finished, and no cancel request is in progress. */
+  /** True if another flow can take it: everything is finished, and no cancel request is in progress. */
   readonly isFree: boolean
   readonly streaming: boolean
   /** Sends a request. If encoding throws, nothing was sent. */
@@ -159,7 +159,7 @@ export class Dispatcher {
   }
 
   /**
-   * Whether a flow without a connection is waiting. Other flows then send nothing more, so that a connection
+   * True if a flow without a connection is waiting. Other flows then send nothing more, so that a connection
    * becomes free.
    */
   get #isContended(): boolean {
@@ -221,7 +221,7 @@ export class Dispatcher {
     if (owner !== null) owner.streaming--
   }
 
-  /** Whether a flow may take a further connection: not while another flow waits for its first. */
+  /** True if a flow may take a further connection: not while another flow waits for its first. */
   #canTake(flow: Flow): boolean {
     return this.#shares.allows(flow) && (flow.connections === 0 || flow.isOwn || !this.#isContended)
   }

@@ -1,9 +1,9 @@
-/** The queue behaves like an array, whatever is done to it. */
+/** The queue behaves like an array under any sequence of operations. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Fifo } from './fifo.ts'
 
-test('every sequence of operations leaves it as it would leave an array', () => {
+test('every sequence of operations has the same effect as on an array', () => {
   const operation = fc.oneof(
     fc.tuple(fc.constant('push' as const), fc.nat(20)),
     fc.tuple(fc.constant('unshift' as const), fc.nat(20)),
@@ -37,7 +37,7 @@ test('every sequence of operations leaves it as it would leave an array', () => 
   )
 })
 
-test('a long run through it keeps order', () => {
+test('order is kept over many operations', () => {
   const fifo = new Fifo<number>()
   for (let index = 0; index < 1000; index++) fifo.push(index)
   for (let index = 0; index < 1000; index++) expect(fifo.shift()).toBe(index)

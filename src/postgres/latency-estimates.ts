@@ -26,7 +26,7 @@ export const UNKNOWN_LATENCY_MS: number = 10
 /** How long a request was at the head of its line. */
 export interface MeasuredLatency {
   readonly ms: number
-  /** Whether more responses had already arrived: the server was faster than this. */
+  /** True if more responses had already arrived: the server was faster than this. */
   readonly isUpperLimit: boolean
 }
 

@@ -1,4 +1,4 @@
-/** LISTEN that survives its connection. */
+/** A listener that survives the loss of its connection. */
 import { afterEach, expect, test } from 'vitest'
 import { error, fakePostgres, firstAnswer, READY } from '../../test/support/fake-postgres.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'
@@ -43,7 +43,7 @@ async function terminate(): Promise<void> {
   )
 }
 
-test('notifications come with channel and payload, for any channel name', async () => {
+test('notifications have channel and payload, for any channel name', async () => {
   const { listener: made, heard } = listener(database.url)
   const names = ['plain', 'Upper "quoted"', 'تست', 'a'.repeat(63)]
   await Promise.all(names.map(name => made.listen(name)))
@@ -52,7 +52,7 @@ test('notifications come with channel and payload, for any channel name', async 
   expect(heard).toMatchObject({ gaps: 0, events: ['connected'] })
 })
 
-test('after a lost connection it listens again and says that there was a gap', async () => {
+test('after a lost connection it listens again and reports the gap', async () => {
   const { listener: made, heard } = listener(database.url)
   await made.listen('first')
   await terminate()
@@ -68,7 +68,7 @@ test('after a lost connection it listens again and says that there was a gap', a
   expect(heard.events).toEqual(['connected', 'lost', 'connected'])
 })
 
-test('what is not listened to any more is not heard', async () => {
+test('notifications stop after unlisten', async () => {
   const { listener: made, heard } = listener(database.url)
   await made.listen('kept')
   await made.listen('dropped')
@@ -77,19 +77,19 @@ test('what is not listened to any more is not heard', async () => {
   await expect.poll(() => heard.notifications).toEqual([['kept', '']])
 })
 
-test('names that no channel can have are refused', async () => {
+test('invalid channel names are rejected', async () => {
   const { listener: made } = listener(database.url)
   await expect(made.listen('')).rejects.toThrow('1 to 63 bytes')
   await expect(made.listen('ü'.repeat(32))).rejects.toThrow('this one has 64')
   await expect(made.listen('a\0b')).rejects.toThrow('bytes without zero')
 })
 
-test('a server that went silent is noticed by its heartbeat', async () => {
+test('a silent server is detected by the heartbeat', async () => {
   const server = await fakePostgres(async session => {
     if (!(await session.welcome())) return
     await session.until('sync')
     session.send(...firstAnswer(), READY)
-    // From now on nothing is answered, as if the cable were cut.
+    // From now on the server does not respond, as if the network cable were cut.
     await session.gone
   })
   const { listener: made, heard } = listener(server.url, 20)
@@ -100,7 +100,7 @@ test('a server that went silent is noticed by its heartbeat', async () => {
   await server.close()
 })
 
-test('a connection that ends in the same breath as LISTEN is answered is made anew', async () => {
+test('a connection that ends together with the response to LISTEN is opened again', async () => {
   const server = await fakePostgres(async session => {
     if (!(await session.welcome())) return
     await session.until('sync')
@@ -120,7 +120,7 @@ test('a connection that ends in the same breath as LISTEN is answered is made an
   await server.close()
 })
 
-test('at most 10 000 channels', async () => {
+test('the number of channels is limited to 10 000', async () => {
   const server = await fakePostgres(async session => {
     await session.gone
   })
@@ -132,7 +132,7 @@ test('at most 10 000 channels', async () => {
   await server.close()
 })
 
-test('close rejects who still waits, and nothing connects again', async () => {
+test('close rejects pending calls, and nothing reconnects', async () => {
   const server = await fakePostgres(async session => {
     await session.gone
   })

@@ -14,7 +14,7 @@ export function encodeParameters(parameters: readonly ParameterValue[]): Encoded
   return { bytes: Buffer.from(writer.take()) }
 }
 
-/** Whether parameters are already encoded. */
+/** True if parameters are already encoded. */
 export function isEncoded(parameters: readonly ParameterValue[] | EncodedParameters): parameters is EncodedParameters {
   return 'bytes' in parameters
 }

@@ -44,11 +44,11 @@ export interface PendingRequest {
   expectedMs: number
   /** The end of its wait for a connection, on the pool's clock. */
   deadline: number
-  /** Whether nothing may be sent behind it. */
+  /** True if nothing may be sent behind it. */
   readonly exclusive: boolean
-  /** Whether it changes nothing, so that it can be refused at any time. */
+  /** True if it changes nothing, so that it can be refused at any time. */
   readonly readsOnly: boolean
-  /** Whether the caller has gone, so that the result is not needed. */
+  /** True if the caller has gone, so that the result is not needed. */
   readonly cancelled: boolean
   /** After a failure: the commands that must run in any case and have not run. */
   readonly owed: readonly Command[]

@@ -1,4 +1,4 @@
-/** What `svc check` prints of a connection URL. */
+/** The description of a connection URL in the output of `svc check`. */
 import { expect, test } from 'vitest'
 import { policyLines } from './policy-lines.ts'
 import { parseUrl } from './url.ts'
@@ -7,7 +7,7 @@ function lines(url: string): readonly string[] {
   return policyLines(parseUrl(url))
 }
 
-test('every default is filled in', () => {
+test('every default is printed', () => {
   expect(lines('postgres://app:hush@db/d')).toEqual([
     'app@db:5432/d',
     'TLS: sslmode=prefer, encrypted if the server can; the certificate is not verified',
@@ -24,14 +24,15 @@ test.each([
   ['sslmode=verify-ca&sslrootcert=/ca', 'sslmode=verify-ca, certificate verified against /ca'],
   [
     'sslmode=verify-full&sslcert=/c&sslkey=/k&sslpassword=hush',
-    'sslmode=verify-full, certificate verified against the authorities of the runtime, and the host name; client certificate /c',
+    'sslmode=verify-full, certificate verified against the authorities of the runtime, and the host name; client ' +
+      'certificate /c',
   ],
   ['host=/run', 'none, over a Unix socket'],
-])('TLS by %s', (parameters, line) => {
+])('TLS settings are described: %s', (parameters, line) => {
   expect(lines(`postgres://app@db/d?${parameters}`)[1]).toBe(`TLS: ${line}`)
 })
 
-test('mechanisms, Kerberos and the circuit', () => {
+test('mechanisms, Kerberos and the circuit breaker are described', () => {
   expect(lines('postgres://app@db/d?auth_mode=compat&auth_cleartext=true&channel_binding=require')[2]).toBe(
     'authentication: SCRAM-SHA-256, md5, password; channel_binding=require',
   )

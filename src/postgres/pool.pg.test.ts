@@ -1,4 +1,7 @@
-/** The pool against real PostgreSQL: its invariants (ARCHITECTURE.md#what-always-holds-and-the-test-that-tries-to-break-it), each attacked. */
+/**
+ * The pool against real PostgreSQL: each of its invariants
+ * (ARCHITECTURE.md#what-always-holds-and-the-test-that-tries-to-break-it), under attack.
+ */
 import { expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'
@@ -12,7 +15,7 @@ import { parseUrl } from './url.ts'
 
 const database = databaseFixture()
 
-/** Runs `use` with a pool of its own, as the plain role unless told otherwise. */
+/** Runs `use` with a separate pool, as the plain role unless `as` is given. */
 async function withPool(
   use: (pool: Pool, events: PoolEvent[]) => Promise<void>,
   options: Partial<PoolOptions> = {},
@@ -47,7 +50,7 @@ async function one(pool: Pool, text: string, ...parameters: (string | null)[]): 
 const setTenant = (tenant: string): Command => command("select set_config('app.tenant', $1, true)", tenant)
 const readTenant = command("select current_setting('app.tenant', true)")
 
-test('values come as PostgreSQL writes them, with NULL, empty text and every letter', async () => {
+test('values arrive as PostgreSQL prints them, with NULL, empty text and any character', async () => {
   await withPool(async pool => {
     const [result] = await pool.run([
       command(
@@ -63,7 +66,7 @@ test('values come as PostgreSQL writes them, with NULL, empty text and every let
   })
 })
 
-test('encoded parameters serve any number of units', async () => {
+test('encoded parameters can be used in any number of batches', async () => {
   await withPool(async pool => {
     const parameters = encodeParameters(['a', null, 'ü'])
     const text = 'select $1::text, $2::text, $3::text'
@@ -74,7 +77,7 @@ test('encoded parameters serve any number of units', async () => {
   })
 })
 
-test('a statement gives its rows as text or as bytes, each use as it asks, prepared once', async () => {
+test('each use of a statement can choose text or binary results, and the statement is prepared once', async () => {
   await withPool(async pool => {
     const text = "select $1::int4 as n, true as b, null as nothing, '\\xff00'::bytea as bytes, 'ü'::text as t"
     const read = async (command: Command): Promise<readonly (string | null)[]> => {
@@ -108,7 +111,7 @@ test('a statement gives its rows as text or as bytes, each use as it asks, prepa
   })
 })
 
-test('a type that has no binary form is refused in that form alone', async () => {
+test('a type without a binary form is rejected in that form only', async () => {
   await withPool(async (pool, events) => {
     const text = "select 'app=r/app'::aclitem"
     const unit = pool.run([{ text, parameters: [], resultFormat: 'binary' }])
@@ -118,7 +121,7 @@ test('a type that has no binary form is refused in that form alone', async () =>
   })
 })
 
-test('every statement that returns columns says which, the first time and from then on', async () => {
+test('every statement that returns columns reports their fields, on every use', async () => {
   await execute(
     database.adminUrl,
     `create table described (id int, name text); grant all on described to public;
@@ -149,7 +152,7 @@ test('every statement that returns columns says which, the first time and from t
   })
 })
 
-test('a unit is one transaction: its settings reach its own statements and nobody else', async () => {
+test('a batch is one transaction: its settings apply to its own statements only', async () => {
   await withPool(async pool => {
     const [, first] = await pool.run([setTenant('one'), readTenant]).result
     expect(cells(first)).toEqual([['one']])
@@ -157,7 +160,7 @@ test('a unit is one transaction: its settings reach its own statements and nobod
   })
 })
 
-test('when the settings fail, the query has not run', async () => {
+test('if the settings fail, the query does not run', async () => {
   await execute(database.adminUrl, 'create sequence seen; grant all on seen to public')
   await withPool(async pool => {
     const unit = pool.run([
@@ -169,7 +172,7 @@ test('when the settings fail, the query has not run', async () => {
   })
 })
 
-test('a unit that fails leaves nothing behind; one that fails at its very end neither', async () => {
+test('a failed batch leaves nothing behind, even if it fails at its very end', async () => {
   await execute(
     database.adminUrl,
     'create table whole (id int unique deferrable initially deferred); grant all on whole to public',
@@ -188,14 +191,14 @@ test('a unit that fails leaves nothing behind; one that fails at its very end ne
   })
 })
 
-test('an empty statement is answered, and so is an empty unit', async () => {
+test('an empty statement and an empty batch succeed', async () => {
   await withPool(async pool => {
     expect(await pool.run([command('')]).result).toEqual([{ fields: [], rows: [], tag: '' }])
     expect(await pool.run([]).result).toEqual([])
   })
 })
 
-test('thousands of units of many tenants on one connection never mix, whatever happens in between', async () => {
+test('thousands of batches of many tenants on one connection never mix, whatever happens in between', async () => {
   const kinds = ['read', 'read', 'read', 'fail', 'time out', 'cancel', 'lose settings'] as const
   const outcomes = { answered: 0, failed: 0, timedOut: 0, cancelled: 0, unavailable: 0 }
   await withPool(
@@ -231,7 +234,7 @@ test('thousands of units of many tenants on one connection never mix, whatever h
               outcomes.timedOut++
             else throw error
           }
-          // Whoever sets nothing sees nothing.
+          // Without settings no row is visible.
           if (round % 10 === 0) {
             const seen = await one(pool, readTenant.text).catch(error => {
               if (error instanceof UnavailableError) return ''
@@ -247,7 +250,8 @@ test('thousands of units of many tenants on one connection never mix, whatever h
           await expect.poll(() => pool.stats().finished, { timeout: 20_000 }).toBeGreaterThan(800 * (index + 1))
           await execute(
             database.adminUrl,
-            "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and datname = current_database()",
+            "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and datname = " +
+              'current_database()',
           )
         }
       })()
@@ -263,7 +267,7 @@ test('thousands of units of many tenants on one connection never mix, whatever h
   expect(outcomes.cancelled).toBeGreaterThan(100)
 }, 60_000)
 
-test('a table that changes under a prepared statement costs one more round trip and no error', async () => {
+test('a table that changes under a prepared statement costs one more round trip, without an error', async () => {
   await execute(
     database.adminUrl,
     'create table changing (id int); insert into changing values (1); grant all on changing to public',
@@ -282,7 +286,7 @@ test('a table that changes under a prepared statement costs one more round trip 
   })
 })
 
-test('a session that forgot its statements gets them again', async () => {
+test('statements that the session has lost are prepared again', async () => {
   await withPool(async (pool, events) => {
     expect(await one(pool, "select 'kept'")).toBe('kept')
     await pool.run([command('deallocate all')]).result
@@ -291,7 +295,7 @@ test('a session that forgot its statements gets them again', async () => {
   })
 })
 
-test('a function that raises the code of a lost statement has failed, and is not run again', async () => {
+test('a function that raises the code of a lost statement fails and is not run again', async () => {
   await execute(
     database.adminUrl,
     `create sequence tries; grant all on sequence tries to public;
@@ -305,7 +309,7 @@ test('a function that raises the code of a lost statement has failed, and is not
   })
 })
 
-test('the server holds no more statements than the cache', async () => {
+test('the server holds at most as many statements as the cache', async () => {
   await withPool(
     async pool => {
       for (let index = 0; index < 50; index++) expect(await one(pool, `select ${index}`)).toBe(`${index}`)
@@ -316,7 +320,7 @@ test('the server holds no more statements than the cache', async () => {
   )
 })
 
-test('without prepared statements none is kept', async () => {
+test('without prepared statements the session keeps none', async () => {
   await withPool(
     async pool => {
       expect(await one(pool, 'select $1::int + 1', '1')).toBe('2')
@@ -326,7 +330,7 @@ test('without prepared statements none is kept', async () => {
   )
 })
 
-test('a statement with an error in it fails for everybody who sends it, and stays with nobody', async () => {
+test('an invalid statement fails on every use and is never cached', async () => {
   await withPool(async pool => {
     const failures = await Promise.all(
       Array.from({ length: 20 }, () =>
@@ -338,12 +342,12 @@ test('a statement with an error in it fails for everybody who sends it, and stay
   })
 })
 
-test('cancel stops what runs, and nothing else ever', async () => {
+test('cancel stops the running statement and nothing else', async () => {
   await withPool(async (pool, events) => {
     const pid = await one(pool, 'select pg_backend_pid()')
     for (let round = 0; round < 15; round++) {
       const slow = pool.run([command('select pg_sleep(60)')])
-      // Between "not sent yet" and "has been running for a while".
+      // Moments between "not sent yet" and "has been running for a while".
       if (round % 3 > 0) await new Promise(resolve => setTimeout(resolve, round * 2))
       slow.cancel()
       const next = Array.from({ length: 5 }, () => one(pool, 'select pg_backend_pid()'))
@@ -354,7 +358,7 @@ test('cancel stops what runs, and nothing else ever', async () => {
   })
 }, 60_000)
 
-test('statement_timeout is the server’s, and an error like any other', async () => {
+test('an expired statement_timeout is an ordinary error of the server', async () => {
   await withPool(async pool => {
     const unit = pool.run([
       command("select set_config('statement_timeout', '20', true)"),
@@ -376,7 +380,7 @@ test('slow statements run side by side, up to maxConnections', async () => {
   )
 })
 
-test('BEGIN in a unit destroys the connection instead of leaving the next unit in a transaction', async () => {
+test('BEGIN in a batch destroys the connection instead of leaving the next batch in a transaction', async () => {
   await withPool(async pool => {
     const pid = await one(pool, 'select pg_backend_pid()')
     await expect(pool.run([command('begin')]).result).rejects.toThrow('BEGIN must not be sent')
@@ -395,7 +399,7 @@ test('a setting that outlives its transaction retires the connection', async () 
   })
 })
 
-test('COPY is refused, and the pool goes on', async () => {
+test('COPY is rejected, and the pool keeps working', async () => {
   await withPool(
     async pool => {
       await expect(one(pool, 'copy (select 1) to stdout')).rejects.toMatchObject({ sqlstate: '0A000' })
@@ -406,7 +410,7 @@ test('COPY is refused, and the pool goes on', async () => {
   )
 })
 
-test('large questions and large answers in a deep pipeline do not block each other', async () => {
+test('large requests and large results in a deep pipeline do not block each other', async () => {
   await withPool(async pool => {
     const large = 'x'.repeat(1_000_000)
     const lengths = Array.from({ length: 60 }, async () => (await one(pool, 'select $1::text', large))?.length)
@@ -414,17 +418,18 @@ test('large questions and large answers in a deep pipeline do not block each oth
   })
 }, 60_000)
 
-test('notices are ignored, however many', async () => {
+test('any number of notices is ignored', async () => {
   await execute(
     database.adminUrl,
-    "create function noisy() returns int language plpgsql as $$ begin for i in 1..1000 loop raise notice 'number %', i; end loop; return 1; end $$",
+    "create function noisy() returns int language plpgsql as $$ begin for i in 1..1000 loop raise notice 'number " +
+      "%', i; end loop; return 1; end $$",
   )
   await withPool(async pool => {
     expect(await one(pool, 'select noisy()')).toBe('1')
   })
 })
 
-test('rows stream in batches under their settings, in bounded memory, and the connection is free afterwards', async () => {
+test('rows are streamed under their settings in bounded memory, and the connection is free afterwards', async () => {
   await withPool(async pool => {
     let rows = 0
     let largest = 0
@@ -444,7 +449,7 @@ test('rows stream in batches under their settings, in bounded memory, and the co
   })
 })
 
-test('a reader that stops early frees the connection, also in the middle of a slow batch', async () => {
+test('a reader that stops early frees the connection, even within a slow block', async () => {
   await withPool(async pool => {
     const pid = await one(pool, 'select pg_backend_pid()')
     for (const text of [
@@ -461,7 +466,7 @@ test('a reader that stops early frees the connection, also in the middle of a sl
   })
 })
 
-test('a stream that fails in the middle says so after the rows that came', async () => {
+test('a stream that fails in the middle delivers the rows before the error', async () => {
   await withPool(async pool => {
     const seen: number[] = []
     const reading = (async () => {
@@ -474,7 +479,7 @@ test('a stream that fails in the middle says so after the rows that came', async
   })
 })
 
-test('streams leave one connection for everything else', async () => {
+test('streams leave one connection for other requests', async () => {
   await withPool(
     async pool => {
       const streams = [1, 2, 3].map(() => pool.stream([], command('select generate_series(1, 1000)'), 10))
@@ -491,7 +496,7 @@ test('streams leave one connection for everything else', async () => {
   )
 })
 
-test('the server restarts and crashes under load: errors are UnavailableError, recovery is automatic, nothing leaks', async () => {
+test('after restarts and crashes of the server under load the pool recovers and nothing leaks', async () => {
   const server = await privateServer()
   try {
     await withPool(
@@ -541,10 +546,11 @@ test('the server restarts and crashes under load: errors are UnavailableError, r
 test.each<[string, string]>([
   ['while its last statement runs', 'insert into lost_writes values (1, false)'],
   ['while it commits', 'insert into lost_writes values (2, true)'],
-])('a write whose session is ended %s is of unknown outcome, and is not sent again', async (_when, insert) => {
+])('a write whose session is ended %s has an unknown outcome and is not sent again', async (_when, insert) => {
   await execute(
     database.adminUrl,
-    `create table if not exists lost_writes (id int, late boolean); grant all on lost_writes to public; truncate lost_writes;
+    `create table if not exists lost_writes (id int, late boolean); grant all on lost_writes to public;
+     truncate lost_writes;
      create sequence if not exists attempts; grant all on sequence attempts to public;
      create or replace function dawdle() returns trigger language plpgsql as
        $$ begin if new.late then perform pg_sleep(60); end if; return null; end $$;
@@ -578,7 +584,7 @@ test.each<[string, string]>([
   }
 })
 
-test('a server without free connections is waited for', async () => {
+test('the pool waits for a server that has no free connections', async () => {
   const server = await privateServer({
     settings: [
       'max_connections = 5',

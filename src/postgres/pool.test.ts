@@ -1,6 +1,4 @@
-/**
- * The pool against a scripted server: order, what is sent when, and what happens when a server misbehaves.
- */
+/** The pool against a scripted server: the order and time of messages, and misbehaving servers. */
 import { afterEach, expect, test } from 'vitest'
 import {
   error,
@@ -36,8 +34,8 @@ interface Bench {
 }
 
 /**
- * A pool of one connection unless told otherwise, and a server whose sessions follow `script` once they are
- * open. Time stands still, so that no statement is slow because the machine is.
+ * A pool of one connection by default, and a server whose sessions follow `script` once they are open. The
+ * clock is stopped, so that no statement is slow because the machine is.
  */
 async function bench(
   script: (session: FakeSession) => Promise<void>,
@@ -75,7 +73,7 @@ function kinds(messages: readonly FrontendMessage[]): string[] {
   return messages.map(message => message.kind)
 }
 
-test('the first use of a text is parsed and described, later uses are not; each unit ends with one Sync', async () => {
+test('the first use of a text is parsed and described, later uses are not; each batch ends with one Sync', async () => {
   const seen: string[][] = []
   const { pool } = await bench(async session => {
     seen.push(kinds(await session.until('sync')))
@@ -93,7 +91,7 @@ test('the first use of a text is parsed and described, later uses are not; each 
   ])
 })
 
-test('the commands of one run share one Sync, and their results come in their order', async () => {
+test('the commands of one run share one Sync, and their results arrive in order', async () => {
   const { pool } = await bench(async session => {
     const messages = await session.until('sync')
     expect(kinds(messages)).toEqual([
@@ -116,7 +114,7 @@ test('the commands of one run share one Sync, and their results come in their or
   expect(results.map(result => result.rows.map(columns => String(columns[0])))).toEqual([['a', 'b'], ['c']])
 })
 
-test('units are sent before the first is answered, in one packet, and each gets its own answer', async () => {
+test('batches are sent in one packet before the first response, and each gets its own result', async () => {
   let packets = 0
   const { pool } = await bench(async session => {
     await session.until('sync')
@@ -131,7 +129,7 @@ test('units are sent before the first is answered, in one packet, and each gets 
   expect(packets).toBe(1)
 })
 
-test('an error is the error of its unit alone', async () => {
+test('an error fails only its own batch', async () => {
   const { pool, events } = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer('warm'), READY)
@@ -166,7 +164,7 @@ function kindsOf(events: readonly PoolEvent[]): string[] {
   return events.map(event => event.kind)
 }
 
-test('nobody relies on a Parse that is still under way: what precedes it may fail, and then it was skipped', async () => {
+test('a Parse in progress is not relied on: if a command before it fails, it is skipped', async () => {
   const prepared = ['parse', 'describe', 'bind', 'execute']
   const { pool, events } = await bench(async session => {
     for (const _ of ['first', 'known']) {
@@ -185,8 +183,8 @@ test('nobody relies on a Parse that is still under way: what precedes it may fai
   })
   const [first, known, other] = ['first', 'a known one', 'other'].map(text => ({ text, parameters: [] }))
   for (const command of [first, known]) await pool.run([command] as Command[]).result
-  // The cost of a unit is that of the longest text behind its first, which is known to be small: so one is
-  // put behind the other.
+  // The estimate of a batch is that of its longest text after the first; here it is known to be small, so
+  // one is sent behind the other.
   const failing = pool.run([first, other, known] as Command[])
   const behind = pool.run([other, known] as Command[])
   await expect(failing.result).rejects.toThrow('division by zero')
@@ -195,7 +193,7 @@ test('nobody relies on a Parse that is still under way: what precedes it may fai
   expect(kindsOf(events)).toEqual(['connected'])
 })
 
-test('a stale plan is prepared anew once; if that does not help the error is the caller’s', async () => {
+test('a stale plan is prepared again once; if that fails too, the caller gets the error', async () => {
   const stale = error('0A000', 'cached plan must not change result type', { R: 'RevalidateCachedQuery' })
   const seen: FrontendMessage[][] = []
   const { pool, events } = await bench(async session => {
@@ -218,7 +216,7 @@ test('a stale plan is prepared anew once; if that does not help the error is the
   expect(kindsOf(events)).toEqual(['connected', 'retried', 'retried'])
 })
 
-test('the same code from somewhere else is no reason to send anything twice', async () => {
+test('the same code from another source does not cause a retry', async () => {
   const { pool, events } = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer('old'), READY)
@@ -255,7 +253,7 @@ test.each(['CALL', 'COMMIT', 'DO', 'DISCARD ALL'])(
   },
 )
 
-test('the cache of statements is bounded: the oldest is closed at the start of the next unit', async () => {
+test('the statement cache is bounded: the oldest statement is closed at the start of the next batch', async () => {
   const seen: FrontendMessage[][] = []
   const { pool } = await bench(
     async session => {
@@ -288,7 +286,7 @@ test('behind a pooler every statement is unnamed and parsed each time', async ()
   expect(await values(ask(pool))).toEqual(['x'])
 })
 
-test('behind a pooler nothing is sent before the last answer is here', async () => {
+test('behind a pooler nothing is sent before the last response has arrived', async () => {
   const { pool } = await bench(
     async session => {
       for (let index = 0; index < 4; index++) {
@@ -299,13 +297,13 @@ test('behind a pooler nothing is sent before the last answer is here', async () 
     { preparedStatements: false },
   )
   await ask(pool).result
-  // Known to be fast now: on a connection of our own they would travel together.
+  // Known to be fast now: on a direct connection both would be sent together.
   const units = [ask(pool), ask(pool), ask(pool)]
   expect(pool.stats()).toMatchObject({ inFlight: 1, waiting: 2 })
   for (const unit of units) await unit.result
 })
 
-test('a statement that was parsed and not described is prepared anew: nobody knows its columns', async () => {
+test('a statement that was parsed but not described is prepared again, because its columns are unknown', async () => {
   const { pool } = await bench(async session => {
     expect((await session.until('sync'))[0]).toMatchObject({ kind: 'parse', statement: 's1' })
     session.send({ kind: 'parseComplete' }, error('57014', 'canceling statement due to user request'), READY)
@@ -324,7 +322,7 @@ test('a statement that was parsed and not described is prepared anew: nobody kno
   }
 })
 
-test('the format of the results goes with each use of a statement', async () => {
+test('each use of a statement has its own result format', async () => {
   const seen: FrontendMessage[] = []
   const { pool } = await bench(async session => {
     for (let index = 0; index < 4; index++) {
@@ -345,7 +343,7 @@ test('the format of the results goes with each use of a statement', async () => 
   ])
 })
 
-test('what was set back within a unit leaves its statements good to be sent again', async () => {
+test('settings that are reset within a batch leave its statements valid for a retry', async () => {
   const { pool, events } = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer('old'), READY)
@@ -369,7 +367,7 @@ test('what was set back within a unit leaves its statements good to be sent agai
   expect(kindsOf(events)).toEqual(['connected', 'retried'])
 })
 
-test('notices and parameter reports are fine at any time', async () => {
+test('notices and parameter reports are accepted at any time', async () => {
   const notice: BackendMessage = { kind: 'notice', fields: new Map([['M', 'by the way']]) }
   const report: BackendMessage = { kind: 'parameterStatus', name: 'client_encoding', value: 'UTF8' }
   const { pool } = await bench(async session => {
@@ -381,7 +379,7 @@ test('notices and parameter reports are fine at any time', async () => {
   expect(await values(ask(pool))).toEqual(['x'])
 })
 
-test('a connection whose settings somebody changed for good is not used again', async () => {
+test('a connection with a permanently changed setting is not used again', async () => {
   const { pool, server, events } = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer(`from ${session.number}`))
@@ -395,11 +393,11 @@ test('a connection whose settings somebody changed for good is not used again', 
   expect(kindsOf(events)).toEqual(['connected', 'connected'])
 })
 
-test('a setting that is back where it was when the unit ends is no reason to part', async () => {
+test('a setting that has its old value at the end of the batch keeps the connection', async () => {
   const style = (value: string): BackendMessage => ({ kind: 'parameterStatus', name: 'client_encoding', value })
   const { pool, server } = await bench(async session => {
     await session.until('sync')
-    // As servers before PostgreSQL 14 report it: at once.
+    // As servers before PostgreSQL 14 report it: immediately.
     session.send(...firstAnswer('one'), style('LATIN1'), style('UTF8'), READY)
     await session.until('sync')
     session.send(...nextAnswer('two'), READY)
@@ -453,7 +451,7 @@ test.each<[string, Buffer]>([
 test.each<[string, BackendMessage]>([
   ['COPY FROM', { kind: 'copyIn', format: 0, columnFormats: [] }],
   ['COPY TO', { kind: 'copyOut', format: 0, columnFormats: [] }],
-])('%s is refused with a reason, and the connection is not used again', async (_what, message) => {
+])('%s is rejected with a reason, and the connection is not used again', async (_what, message) => {
   const { pool, server } = await bench(async session => {
     await session.until('sync')
     if (session.number > 1) return session.send(...firstAnswer('fresh'), READY)
@@ -468,7 +466,7 @@ test.each<[string, BackendMessage]>([
   expect(server.count).toBe(2)
 })
 
-test('an unasked message to an idle connection ends it', async () => {
+test('an unexpected message closes an idle connection', async () => {
   const { pool, events } = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer('x'), READY, row('unasked'))
@@ -479,14 +477,14 @@ test('an unasked message to an idle connection ends it', async () => {
   expect(pool.stats()).toMatchObject({ open: 0, lost: 1 })
 })
 
-test('when the connection breaks, what was sent fails and what was not goes to another', async () => {
+test('if the connection breaks, sent requests fail and unsent ones move to another connection', async () => {
   const main: FakeSession[] = []
   const { pool, events } = await bench(async session => {
     main.push(session)
     await session.until('sync')
     session.send(...firstAnswer(`from ${session.number}`), READY)
-    // More than the sockets hold: the write of the next unit will not end, and what comes after it stays in
-    // our hands.
+    // More than the sockets hold: the write of the next batch does not finish, and everything after it
+    // stays unsent.
     if (session.number === 1) session.socket.pause()
   })
   await ask(pool).result
@@ -500,13 +498,13 @@ test('when the connection breaks, what was sent fails and what was not goes to a
   expect(events.find(event => event.kind === 'lost')).toMatchObject({ failed: 1, requeued: 1 })
 })
 
-test('a write that was completed and not confirmed is of unknown outcome, and is not sent again', async () => {
+test('a write that was completed but not confirmed has an unknown outcome and is not sent again', async () => {
   const texts: string[] = []
   const { pool, events } = await bench(async session => {
     const parse = (await session.until('sync'))[0]
     texts.push(parse?.kind === 'parse' ? parse.text : '')
     if (session.number > 1) return session.send(...firstAnswer('fresh'), READY)
-    // The server commits at Sync, so this says nothing yet.
+    // The server commits at Sync, so this confirms nothing yet.
     session.send(...inserted())
     session.socket.end()
   })
@@ -528,7 +526,7 @@ function inserted(): BackendMessage[] {
   ]
 }
 
-test('a write that is completed and never confirmed is given up after answerTimeoutMs', async () => {
+test('a write that is completed but never confirmed is given up after answerTimeoutMs', async () => {
   let now = 0
   let syncs = 0
   const { pool } = await bench(
@@ -547,7 +545,7 @@ test('a write that is completed and never confirmed is given up after answerTime
   expect([syncs, pool.stats().waiting]).toEqual([1, 0])
 })
 
-test('what had not been sent when the database went away has certainly not run, and says so', async () => {
+test('requests that were unsent when the database went away are reported as not run', async () => {
   const main: FakeSession[] = []
   const server = await fakePostgres(async session => {
     main.push(session)
@@ -567,7 +565,7 @@ test('what had not been sent when the database went away has certainly not run, 
   expect(await ask(pool).result.catch(reason => reason)).toMatchObject({ name: 'UnavailableError', sent: false })
 })
 
-test('nobody waits behind a slow statement: the next unit waits for another connection', async () => {
+test('nothing waits behind a slow statement: the next batch waits for another connection', async () => {
   const { pool } = await bench(
     async session => {
       for (;;) {
@@ -588,7 +586,7 @@ test('nobody waits behind a slow statement: the next unit waits for another conn
   await slow
 })
 
-test('a connection carries at most pipelineDepth units; the rest wait in order', async () => {
+test('a connection carries at most pipelineDepth batches; the rest wait in order', async () => {
   const order: string[] = []
   const { pool } = await bench(
     async session => {
@@ -608,7 +606,7 @@ test('a connection carries at most pipelineDepth units; the rest wait in order',
   expect(order).toEqual(['warm', 'a', 'b', 'c', 'd', 'e', 'f'])
 })
 
-test('waiting ends at the deadline, and the queue is bounded', async () => {
+test('a request waits until its deadline, and the queue is bounded', async () => {
   const { pool } = await bench(
     async session => {
       await session.until('sync')
@@ -631,7 +629,7 @@ test('waiting ends at the deadline, and the queue is bounded', async () => {
   await stuck
 })
 
-test('a unit that cannot be encoded fails alone, and nothing of it is sent', async () => {
+test('a batch that cannot be encoded fails alone, and no part of it is sent', async () => {
   const { pool } = await bench(async session => {
     const messages = await session.until('sync')
     expect(kinds(messages)).toEqual(['parse', 'describe', 'bind', 'execute', 'sync'])
@@ -650,7 +648,7 @@ test('a unit that cannot be encoded fails alone, and nothing of it is sent', asy
   expect(await values(ask(pool, 'good'))).toEqual(['y'])
 })
 
-test('an answer that is too large fails its unit and leaves its neighbours and the connection alone', async () => {
+test('a result that is too large fails its batch and affects neither its neighbours nor the connection', async () => {
   const large = Buffer.alloc(20 * 1024 * 1024, 'x')
   const rows: BackendMessage[] = Array.from({ length: 4 }, () => ({ kind: 'dataRow', columns: [large] }))
   const giant = Buffer.alloc(5)
@@ -675,7 +673,7 @@ test('an answer that is too large fails its unit and leaves its neighbours and t
   expect(neighbour?.status).toBe('fulfilled')
 })
 
-test('cancelling what waits drops it; nothing of it is ever sent', async () => {
+test('cancelling a waiting request drops it, and no part of it is sent', async () => {
   const { pool } = await bench(
     async session => {
       await session.until('sync')
@@ -693,7 +691,7 @@ test('cancelling what waits drops it; nothing of it is ever sent', async () => {
   expect([await values(first), await values(third)]).toEqual([['first'], ['third']])
 })
 
-test('a cancelled unit is answered for only when the server has answered', async () => {
+test('a cancelled batch is rejected only after the server has responded', async () => {
   const main: FakeSession[] = []
   const { pool } = await bench(async session => {
     main.push(session)
@@ -715,7 +713,7 @@ test('a cancelled unit is answered for only when the server has answered', async
   expect(await outcome).toBeInstanceOf(CancelledError)
 })
 
-test('cancelling what is answered already changes nothing', async () => {
+test('cancelling a finished request has no effect', async () => {
   const { pool } = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer('one'), READY)
@@ -729,7 +727,7 @@ test('cancelling what is answered already changes nothing', async () => {
   expect(await values(ask(pool))).toEqual(['two'])
 })
 
-test('a cancel request names the session, and goes out only when nothing is behind the statement', async () => {
+test('a cancel request identifies the session and is sent only if nothing is behind the statement', async () => {
   const requests: FrontendMessage[] = []
   const main: FakeSession[] = []
   const server = await fakePostgres(async session => {
@@ -738,7 +736,7 @@ test('a cancel request names the session, and goes out only when nothing is behi
       await session.welcome()
       return
     }
-    // A cancel connection: not a start-up, and closed by the server when the signal is sent.
+    // A cancel connection: no startup message, and closed by the server when the signal is sent.
     let message = await session.next()
     if (message.kind === 'sslRequest') {
       session.raw(Buffer.from('N'))
@@ -769,7 +767,7 @@ test('a cancel request names the session, and goes out only when nothing is behi
   await session.until('sync')
   await session.until('sync')
   slow.cancel()
-  // Nothing new is put behind it either.
+  // Nothing new is sent behind it either.
   const later = ask(pool)
   expect(pool.stats()).toMatchObject({ inFlight: 2, waiting: 1 })
   session.send(...nextAnswer('slow'), READY)
@@ -789,7 +787,7 @@ test('a cancel request names the session, and goes out only when nothing is behi
   expect(await values(after)).toEqual(['after'])
 })
 
-test('a connection is not used again when nobody knows whether the cancel request has arrived', async () => {
+test('a connection is not used again if it is unknown whether the cancel request has arrived', async () => {
   const main: FakeSession[] = []
   const server = await fakePostgres(async session => {
     const first = await session.next()
@@ -797,7 +795,7 @@ test('a connection is not used again when nobody knows whether the cancel reques
     session.raw(Buffer.from('N'))
     const second = await session.next()
     if (second.kind === 'cancelRequest') {
-      // Reset instead of closed: did it get it?
+      // Reset instead of closed, so it is unknown whether the request arrived.
       session.socket.resetAndDestroy()
       main[0]?.send(...firstAnswer('answered anyway'), READY)
       return
@@ -823,7 +821,7 @@ test('a connection is not used again when nobody knows whether the cancel reques
   expect(main.length).toBe(2)
 })
 
-test('a server that stops answering is given up after answerTimeoutMs', async () => {
+test('a server that stops responding is given up after answerTimeoutMs', async () => {
   const { pool } = await bench(
     async session => {
       await session.until('sync')
@@ -834,7 +832,7 @@ test('a server that stops answering is given up after answerTimeoutMs', async ()
   await expect(ask(pool).result).rejects.toThrow('no response for 50 ms')
 })
 
-/** A server whose one session is in the hands of the test, and the cancel requests that it gets. */
+/** A server whose only session is controlled by the test, and the cancel requests that it receives. */
 async function overdueBench(): Promise<{
   readonly pool: Pool
   readonly session: FakeSession
@@ -874,7 +872,7 @@ async function overdueBench(): Promise<{
   }
 }
 
-test('a statement that outlasts its timeout is cancelled while its caller waits', async () => {
+test('a statement that exceeds its timeout is cancelled while its caller waits', async () => {
   const { pool, session, requests, pass } = await overdueBench()
   const unit = ask(pool).result.catch(reason => reason)
   await session.until('sync')
@@ -885,7 +883,7 @@ test('a statement that outlasts its timeout is cancelled while its caller waits'
   expect(pool.stats()).toMatchObject({ open: 1, lost: 0 })
 })
 
-test('a server that ignores the cancel request loses the connection', async () => {
+test('the connection to a server that ignores the cancel request is closed', async () => {
   const { pool, session, requests, pass } = await overdueBench()
   const unit = ask(pool).result.catch(reason => reason)
   await session.until('sync')
@@ -895,7 +893,7 @@ test('a server that ignores the cancel request loses the connection', async () =
   expect(await unit).toMatchObject({ name: 'UnavailableError', sent: true, cause: { name: 'SilentError' } })
 })
 
-test('a statement with others behind it is not cancelled before its connection is given up', async () => {
+test('a statement with others behind it is not cancelled before its connection is abandoned', async () => {
   const { pool, session, requests, pass } = await overdueBench()
   const warm = ask(pool)
   await session.until('sync')
@@ -907,11 +905,11 @@ test('a statement with others behind it is not cancelled before its connection i
   pass(31_501)
   for (const failure of await Promise.all(units)) expect(failure).toMatchObject({ cause: { name: 'SilentError' } })
   expect(requests).toEqual([])
-  // The session gets nothing more, so that the request can hit only what it was running.
+  // The session gets nothing more, so the cancel request can only affect what it was running.
   await expect.poll(() => requests.length).toBe(1)
 })
 
-test('connections that nobody needed for five minutes are closed, except the last', async () => {
+test('connections that were idle for five minutes are closed, except the last', async () => {
   let now = 0
   const { pool } = await bench(
     async session => {
@@ -921,7 +919,7 @@ test('connections that nobody needed for five minutes are closed, except the las
     },
     { maxConnections: 2, clock: () => now },
   )
-  // Nothing is put behind a text that never ran: so there are two.
+  // Nothing is sent behind a text that never ran, so there are two connections.
   await Promise.all([values(ask(pool, 'one')), values(ask(pool, 'two'))])
   expect(pool.stats().open).toBe(2)
   now = 300_001
@@ -929,7 +927,7 @@ test('connections that nobody needed for five minutes are closed, except the las
   expect(pool.stats().lost).toBe(0)
 })
 
-test('close lets what is in flight and waiting finish, takes nothing new, and says goodbye', async () => {
+test('close lets pending and waiting requests finish, rejects new ones, and sends Terminate', async () => {
   let goodbye: FrontendMessage | null = null
   const { pool } = await bench(
     async session => {
@@ -951,7 +949,7 @@ test('close lets what is in flight and waiting finish, takes nothing new, and sa
   expect(pool.stats()).toMatchObject({ open: 0, waiting: 0 })
 })
 
-test('close gives up at its deadline', async () => {
+test('close stops waiting at its deadline', async () => {
   const { pool } = await bench(async session => {
     await session.until('sync')
     await session.gone
@@ -962,7 +960,7 @@ test('close gives up at its deadline', async () => {
   expect(await stuck).toBeInstanceOf(UnavailableError)
 })
 
-test('the database comes back: what waits is answered, and every try was reported', async () => {
+test('when the database comes back, waiting requests are answered, and every attempt was reported', async () => {
   let away = true
   const server = await fakePostgres(async session => {
     if (away) {
@@ -988,7 +986,7 @@ test('the database comes back: what waits is answered, and every try was reporte
   expect(events.slice(0, 3).map(event => event.kind === 'connect-failed' && event.retryInMs)).toEqual([25, 50, 100])
 })
 
-test('ready waits for a database that is coming up, and gives up on what no waiting cures', async () => {
+test('ready waits for a database that is starting, and rejects on permanent errors', async () => {
   let tries = 0
   const server = await fakePostgres(async session => {
     await session.until('startup').catch(() => {})
@@ -1003,7 +1001,7 @@ test('ready waits for a database that is coming up, and gives up on what no wait
   expect(tries).toBe(2)
 })
 
-test('a peer that reads nothing is given no more than a little: the rest waits', async () => {
+test('a peer that reads nothing receives a limited amount; the rest waits', async () => {
   const { pool } = await bench(
     async session => {
       await session.until('sync')

@@ -15,11 +15,11 @@ const PREPARED_CHARACTERS_MAX = 16_384
 export interface PreparedStatement {
   readonly name: string
   readonly text: string
-  /** Whether its Parse has been written; set by the writer. */
+  /** True if its Parse has been written; set by the writer. */
   sent: boolean
-  /** Whether the server has confirmed the Parse, so that the name exists. */
+  /** True if the server has confirmed the Parse, so that the name exists. */
   parsed: boolean
-  /** Whether the server has also responded to Describe, so that `fields` can be relied on. */
+  /** True if the server has also responded to Describe, so that `fields` can be relied on. */
   described: boolean
   /** The described fields; known before the first row of the first use arrives. */
   fields: readonly FieldDescription[]

@@ -1,7 +1,7 @@
 /**
- * What a stored function may leave behind, and what the end of its unit has to say so that the next unit
- * finds nothing: everything stands in one transaction, so a function that fails has changed nothing, and one
- * that succeeds is tidied up behind before anybody else can look.
+ * What a stored function can leave in the session, and the resets with which its batch must end so that the
+ * next batch finds nothing. All run in one transaction: a function that fails has changed nothing, and
+ * after one that succeeds the resets run before any other request.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { databaseFixture } from '../../test/support/fixtures.ts'
@@ -13,7 +13,7 @@ import { parseUrl } from './url.ts'
 
 const role = uniqueName('worker')
 const opened: Pool[] = []
-// Declared above the database, so it runs after the database with the role's privileges is gone.
+// Declared before the database, so that it runs after the database with the role's privileges is dropped.
 afterAll(() => execute(database.adminUrl.replace(database.database, 'postgres'), `drop role ${role}`))
 
 const database = databaseFixture()
@@ -61,7 +61,7 @@ async function one(pool: Pool, text: string, ...parameters: string[]): Promise<s
   return value === null ? null : value?.toString()
 }
 
-/** The settings of a request, all local. */
+/** The settings of a request, all transaction-local. */
 const settings = command(
   "select set_config('app.tenant', $1, true), set_config('statement_timeout', $2, true)",
   't',
@@ -100,7 +100,7 @@ const HOSTILE: readonly (readonly [name: string, value: string])[] = [
 ]
 
 /**
- * All settings of the session, also those that nobody has declared, and who one is. PL/pgSQL declares its own
+ * All settings of the session, including undeclared ones, and its roles. PL/pgSQL declares its settings
  * when it is loaded.
  */
 const SNAPSHOT = `
@@ -135,7 +135,7 @@ test.each<[what: string, options: Readonly<Record<string, string>>, otherRole: s
     for (const local of ['false', 'true']) {
       const changes = [...HOSTILE, ['role', otherRole] as const].map(([name, value]) => change(name, value, local))
       const results = await pool.run([settings, ...changes, command(SNAPSHOT, names), ...RESETS]).result
-      // The snapshot does see what it looks for: within the unit all of it was changed.
+      // The snapshot detects changes: within the batch all of it was changed.
       const within = JSON.parse(results[changes.length + 1]?.rows[0]?.[0]?.toString() ?? '')
       expect([...HOSTILE_NAMES, 'role'].filter(name => within[name] === start[name])).toEqual([])
       expect(await snapshot(pool)).toEqual(start)
@@ -145,7 +145,7 @@ test.each<[what: string, options: Readonly<Record<string, string>>, otherRole: s
   },
 )
 
-test('a function that fails has set nothing and written nothing', async () => {
+test('a function that fails leaves no settings and no rows', async () => {
   const { pool, events } = open()
   const start = await snapshot(pool)
   const changes = HOSTILE.map(([name, value]) => change(name, value))
@@ -156,7 +156,7 @@ test('a function that fails has set nothing and written nothing', async () => {
   expect(events.map(event => event.kind)).toEqual(['connected'])
 })
 
-test('without the resets, what the server reports retires the connection, and what it does not report stays', async () => {
+test('without the resets, a reported setting retires the connection, and an unreported one stays', async () => {
   const { pool } = open()
   const pid = await one(pool, 'select pg_backend_pid()')
   await pool.run([settings, change('app.new', 'stays')]).result
@@ -167,7 +167,7 @@ test('without the resets, what the server reports retires the connection, and wh
   expect(await one(pool, 'select pg_backend_pid()')).not.toBe(pid)
 })
 
-test('resets are prepared once for each connection, and used again', async () => {
+test('resets are prepared once for each connection', async () => {
   const { pool, events } = open()
   const prepared = `select string_agg(statement || prepare_time, ',' order by statement) from pg_prepared_statements
     where statement like 'reset%'`
@@ -182,7 +182,7 @@ test('resets are prepared once for each connection, and used again', async () =>
   expect(events.map(event => event.kind)).toEqual(['connected'])
 })
 
-test('triggers that were deferred to the commit run after the resets, unless they are told to run before', async () => {
+test('triggers deferred to the commit run after the resets, unless constraints are made immediate', async () => {
   const { pool } = open()
   const write = command("insert into audited values ('x')")
   const seen = async (...ending: readonly Command[]): Promise<string | null | undefined> => {
@@ -194,7 +194,7 @@ test('triggers that were deferred to the commit run after the resets, unless the
   expect(await seen(command('set constraints all immediate'), ...RESETS)).toBe('t/9s')
 })
 
-/** What RESET does not reach. */
+/** State that RESET does not affect. */
 const LEFT = `
   select concat_ws(' ',
     (select 'lock' from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()),
@@ -209,7 +209,7 @@ test.each<[left: string, what: string, ending: string, tag: string]>([
   ['table', 'create temporary table temporary (id int)', 'discard temp', 'DISCARD TEMP'],
   ['cursor', 'declare held cursor with hold for select 1', 'close all', 'CLOSE CURSOR ALL'],
   ['statement', 'prepare theirs as select 1', 'deallocate theirs', 'DEALLOCATE'],
-])('a %s outlives the resets (%s), and ends with %s', async (left, what, ending, tag) => {
+])('a %s survives the resets (%s) and ends with %s', async (left, what, ending, tag) => {
   const { pool, events } = open()
   expect(await one(pool, LEFT)).toBe('')
   await pool.run([settings, perform(what), ...RESETS]).result
@@ -220,7 +220,7 @@ test.each<[left: string, what: string, ending: string, tag: string]>([
   expect(events.map(event => event.kind)).toEqual(['connected'])
 })
 
-test('locks and prepared statements outlive even a unit that failed, and its resets were skipped', async () => {
+test('locks and prepared statements survive a failed batch, because its resets are skipped', async () => {
   const { pool } = open()
   const everything = perform(`select pg_advisory_lock(7); listen somewhere; create temporary table temporary (id int);
     declare held cursor with hold for select 1; prepare theirs as select 1; select 1/0`)
@@ -231,7 +231,7 @@ test('locks and prepared statements outlive even a unit that failed, and its res
   expect(await one(pool, LEFT)).toBe('')
 })
 
-test('a command that always runs does so behind a unit that failed, before anything new', async () => {
+test('a command with always runs after a failed batch, before any new request', async () => {
   const { pool, events } = open()
   const unlock: Command = { ...command('select pg_advisory_unlock_all()'), always: true }
   const failing = perform('select pg_advisory_lock(7); select 1/0')
@@ -243,11 +243,12 @@ test('a command that always runs does so behind a unit that failed, before anyth
   expect(events.map(event => event.kind)).toEqual(['connected'])
 })
 
-test('the commands after a stream run in its transaction, read to its end or not', async () => {
+test('the commands after a stream run in its transaction, whether or not it is read to its end', async () => {
   const { pool } = open()
   const after = [...RESETS, command('select pg_advisory_unlock_all()'), command('unlisten *')]
   const leaving = command(
-    "select public.perform('select pg_advisory_lock(7); set app.new = left; listen somewhere'), n from generate_series(1, 5000) n",
+    "select public.perform('select pg_advisory_lock(7); set app.new = left; listen somewhere'), n from " +
+      'generate_series(1, 5000) n',
   )
   const left = async () => [await one(pool, LEFT), await one(pool, "select current_setting('app.new', true)")]
   let count = 0
@@ -261,7 +262,7 @@ test('the commands after a stream run in its transaction, read to its end or not
   expect(await left()).toEqual(['', ''])
 })
 
-test('what ends a channel, a table or a setting is undone with its unit: it may be sent again', async () => {
+test('a reset of a channel, a table or a setting is rolled back with its batch, so a retry is safe', async () => {
   const { pool } = open()
   const leave = "listen somewhere; create temporary table temporary (id int); set app.new = 'kept'"
   await pool.run([perform(leave)]).result
@@ -273,7 +274,7 @@ test('what ends a channel, a table or a setting is undone with its unit: it may 
   expect(await one(pool, LEFT)).toBe('')
 })
 
-test('the last value of a sequence outlives the resets, and ends with DISCARD SEQUENCES', async () => {
+test('the last value of a sequence survives the resets and ends with DISCARD SEQUENCES', async () => {
   const { pool } = open()
   await pool.run([settings, perform("select nextval('counted')"), ...RESETS]).result
   expect(await one(pool, 'select lastval()')).toBe('1')
@@ -287,7 +288,7 @@ test.each(['discard all', 'commit', 'begin', 'vacuum'])('a function cannot %s', 
   expect(await one(pool, 'select 1')).toBe('1')
 })
 
-test('a function that deallocates everything costs a second try, of reads and of writes, and no error', async () => {
+test('a function that deallocates everything causes one retry of reads and writes, without an error', async () => {
   const { pool, events } = open()
   const read = [settings, command('select count(*) from written'), ...RESETS]
   const write = [settings, command("insert into written values ('y')"), ...RESETS]
@@ -304,7 +305,7 @@ test('a function that deallocates everything costs a second try, of reads and of
     for (const results of together) expect(results[1]?.tag).toBe(tag)
     expect(tries()).toBeGreaterThan(already)
   }
-  // Each write once, however often it was sent.
+  // Each write took effect once, however often it was sent.
   expect(Number(await one(pool, 'select count(*) from written'))).toBe(before + 5)
   const own = [settings, perform("deallocate all; insert into written values ('z')"), ...RESETS]
   for (let use = 0; use < 3; use++) expect((await pool.run(own).result).length).toBe(4)

@@ -1,5 +1,5 @@
 /**
- * Results count from the moment they are read, and are given up when there is no room for them. Against a
+ * Results count from the moment they are read, and are given up if the budget is exceeded. Against a
  * scripted server.
  */
 import { afterEach, expect, test } from 'vitest'
@@ -29,9 +29,9 @@ afterEach(async () => {
 })
 
 /**
- * A server whose first session follows `script`. The first cancel request ends what it runs, as in PostgreSQL; until
- * that answer has been read the pool repeats the request, which then finds an idle session. `beforeCancelled` sends
- * what was still to come.
+ * A server whose first session follows `script`. The first cancel request ends the running statement, as in
+ * PostgreSQL; until that response has been read the pool repeats the request, which then finds an idle
+ * session. `beforeCancelled` sends the remaining messages.
  */
 async function bench(
   script: (session: FakeSession) => Promise<void>,
@@ -67,7 +67,7 @@ interface Counted extends ResultBudget {
   readonly most: () => number
 }
 
-/** `max`: of what everybody holds together, not counting the one who asks. */
+/** `max`: the limit on the bytes of all other holders together. */
 function budgetOf(max: number, mayStart: (readsOnly: boolean) => boolean = () => true): Counted {
   let taken = 0
   let most = 0
@@ -91,7 +91,7 @@ const change: Command = { text: 'change', parameters: [], flow: 'tenant a' }
 
 const nextTurn = () => new Promise(resolve => setImmediate(resolve))
 
-test('a small result is not counted, a large one until the turn in which it is answered has ended', async () => {
+test('a small result is not counted, a large one until the end of the event loop turn that delivers it', async () => {
   const budget = budgetOf(1)
   const { pool } = await bench(
     async session => {
@@ -112,7 +112,7 @@ test('a small result is not counted, a large one until the turn in which it is a
   expect(budget.taken()).toBe(0)
 })
 
-test('what rows take besides their bytes counts as well', async () => {
+test('the memory overhead of rows counts as well', async () => {
   const budget = budgetOf(1)
   const { pool } = await bench(
     async session => {
@@ -122,18 +122,18 @@ test('what rows take besides their bytes counts as well', async () => {
     { resultBudget: budget },
   )
   await pool.run([read]).result
-  // Six bytes each as they come.
+  // Six bytes each on the wire.
   expect(budget.most()).toBeGreaterThan(20_000 * 150)
 })
 
-test('a read beside others that have used up the budget is given up: cancelled, forgotten, and refused', async () => {
+test('a read is cancelled and rejected if other results have used up the budget', async () => {
   const budget = budgetOf(MB)
   budget.take('tenant b', MB)
   const rows: BackendMessage[] = Array.from({ length: 30 }, () => row('x'.repeat(20 * KB)))
   const { pool, wasCancelled } = await bench(
     async session => {
       await session.until('sync')
-      // The rest comes when PostgreSQL is asked to cancel it.
+      // The rest arrives when PostgreSQL is asked to cancel it.
       session.send(...firstAnswer().slice(0, -1), ...rows)
       await session.until('sync')
       session.send(...nextAnswer('next'), READY)
@@ -143,12 +143,12 @@ test('a read beside others that have used up the budget is given up: cancelled, 
   await expect(pool.run([read]).result).rejects.toBe(FULL)
   expect(wasCancelled()).toBe(true)
   expect(budget.taken()).toBe(MB)
-  // The connection lives on.
+  // The connection stays open.
   const [next] = await pool.run([read]).result
   expect(String(next?.rows[0]?.[0])).toBe('next')
 })
 
-test('a single read that is alone is answered, whatever the budget', async () => {
+test('a single read succeeds, whatever the budget', async () => {
   const budget = budgetOf(MB)
   const { pool } = await bench(
     async session => {
@@ -161,7 +161,7 @@ test('a single read that is alone is answered, whatever the budget', async () =>
   expect(result?.rows.map(columns => columns[0]?.length)).toEqual([8 * MB, 8 * MB])
 })
 
-test('a large row is judged by its length before it has come, and skipped', async () => {
+test('a large row is counted by its length before it has arrived, and skipped', async () => {
   const budget = budgetOf(MB)
   budget.take('tenant b', MB)
   const header = Buffer.alloc(1000)
@@ -180,7 +180,7 @@ test('a large row is judged by its length before it has come, and skipped', asyn
   expect(wasCancelled()).toBe(true)
 })
 
-test('the result of a change counts and is always read', async () => {
+test('the result of a write counts and is always read', async () => {
   const budget = budgetOf(1)
   budget.take('tenant b', MB)
   const { pool } = await bench(
@@ -197,7 +197,7 @@ test('the result of a change counts and is always read', async () => {
   expect(budget.taken()).toBe(MB)
 })
 
-test('what must not be started is refused when its turn comes, and the gateway’s own statements are not', async () => {
+test('a request without budget is rejected at its turn, and the gateway’s own statements are not', async () => {
   const budget = budgetOf(MB, readsOnly => readsOnly)
   const texts: string[] = []
   const { pool } = await bench(
@@ -216,7 +216,7 @@ test('what must not be started is refused when its turn comes, and the gateway�
   expect(texts).toEqual(['read', 'own'])
 })
 
-test('a unit whose connection breaks gives back what it took', async () => {
+test('a batch whose connection breaks releases its budget', async () => {
   const budget = budgetOf(MB)
   const { pool } = await bench(
     async session => {
@@ -255,7 +255,7 @@ test('a stream counts the rows that wait for its reader', async () => {
   await stream.return?.()
 })
 
-test('a row of a stream that is larger than all that may wait ends it where there is no room', async () => {
+test('a streamed row above the limit of waiting bytes ends the stream if the budget is used up', async () => {
   const budget = budgetOf(1)
   budget.take('tenant b', 1)
   const { pool, wasCancelled } = await bench(

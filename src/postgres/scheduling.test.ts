@@ -1,4 +1,4 @@
-/** Which connection takes the next exchange: fast work is packed, slow work stands alone. */
+/** The choice of a connection for the next request: fast work is packed, slow work is kept apart. */
 import { expect, test } from 'vitest'
 import { Flow } from './flow.ts'
 import { createLatencyEstimates, UNKNOWN_LATENCY_MS } from './latency-estimates.ts'
@@ -17,7 +17,7 @@ function connection(
   return { name, depth, accepting, owner, waitMs: () => waitMs }
 }
 
-test('fast work goes where it is busiest, as long as nobody notices the wait', () => {
+test('fast work goes to the busiest connection, as long as the wait is short', () => {
   const candidates = [
     connection('idle', 0),
     connection('busy', 0.3),
@@ -27,12 +27,12 @@ test('fast work goes where it is busiest, as long as nobody notices the wait', (
   expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: candidates[2], grow: false })
 })
 
-test('what is not fast itself is packed nowhere', () => {
+test('slow work is not sent behind other requests', () => {
   const candidates = [connection('busy', 0.3), connection('idle', 0)]
   expect(choose(candidates, flow, true, 1.1, 0)).toEqual({ candidate: candidates[1], grow: false })
 })
 
-test('with no connection below that wait it takes the shortest, and wants one more', () => {
+test('if every wait is longer, it goes to the shortest and requests one more connection', () => {
   const candidates = [connection('a', 4), connection('b', 3)]
   expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: candidates[1], grow: true })
 })
@@ -42,25 +42,25 @@ test('slow or unknown work takes an idle connection', () => {
   expect(choose(candidates, flow, true, UNKNOWN_LATENCY_MS, 0)).toEqual({ candidate: candidates[1], grow: false })
 })
 
-test('nothing is put behind something slow: better to wait for whichever is free first', () => {
+test('nothing is sent behind a slow statement; it waits for the first free connection', () => {
   const candidates = [connection('long queue', 5.1), connection('slow statement', Infinity)]
   expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: null, grow: true })
 })
 
-test('a connection that does not accept is not asked', () => {
+test('a connection that accepts nothing is not chosen', () => {
   const candidates = [connection('streaming', 0, 1, false), connection('ordinary', 0.5)]
   expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: candidates[1], grow: false })
   expect(choose([candidates[0] as (typeof candidates)[0]], flow, true, 0.05, 0).candidate).toBeNull()
 })
 
-test('another flow’s connection is never chosen, and a free one only where another may be taken', () => {
+test('another flow’s connection is never chosen, and a free one only if the share allows it', () => {
   const taken = connection('of another', 0.1, 1, true, other)
   const free = connection('free', 0, 0, true, null)
   expect(choose([taken, free], flow, true, 0.05, 0)).toEqual({ candidate: free, grow: false })
   expect(choose([taken, free], flow, false, 0.05, 0)).toEqual({ candidate: null, grow: true })
 })
 
-test('a text that never ran is unknown; then it is what it took, slowly following changes, more slowly upwards', () => {
+test('a new text has no estimate; then the estimate follows its latency, more slowly upwards', () => {
   const costs = createLatencyEstimates()
   expect(costs.expect('select 1')).toBe(UNKNOWN_LATENCY_MS)
   costs.learn('select 1', { ms: 1, isUpperLimit: false })
@@ -71,13 +71,13 @@ test('a text that never ran is unknown; then it is what it took, slowly followin
   expect(costs.expect('select 1')).toBeCloseTo(0.92)
 })
 
-test('a statement that is plainly slow now and then is no fast one', () => {
+test('a statement that is clearly slow sometimes is not fast', () => {
   const costs = createLatencyEstimates()
   for (let n = 1; n <= 500; n++) costs.learn('select 1', { ms: n % 10 === 0 ? 20 : 0.1, isUpperLimit: false })
   expect(costs.expect('select 1')).toBeGreaterThan(1)
 })
 
-test('a statement that is slow every other time is taken for its faster runs, and for a slow one when it always is', () => {
+test('a statement that is slow every other time is estimated by its fast runs, and is slow if it always is', () => {
   const costs = createLatencyEstimates()
   for (let n = 0; n < 500; n++) costs.learn('select 1', { ms: n % 2 === 0 ? 0.1 : 0.7, isUpperLimit: false })
   expect(costs.expect('select 1')).toBeCloseTo(0.2, 1)
@@ -85,7 +85,7 @@ test('a statement that is slow every other time is taken for its faster runs, an
   expect(costs.expect('select 1')).toBeGreaterThan(1)
 })
 
-test('an upper limit lowers the estimate and never raises it, unless it is plainly slow', () => {
+test('an upper bound lowers the estimate and never raises it, unless it is clearly slow', () => {
   const costs = createLatencyEstimates()
   costs.learn('select 1', { ms: 1, isUpperLimit: false })
   costs.learn('select 1', { ms: 4, isUpperLimit: true })
@@ -102,7 +102,7 @@ test('one stall counts as 50 ms at most', () => {
   expect(costs.expect('select 1')).toBe(50)
 })
 
-test('at most 10 000 texts are remembered; the oldest is forgotten', () => {
+test('at most 10 000 estimates are kept; the oldest is dropped', () => {
   const costs = createLatencyEstimates()
   for (let index = 0; index <= 10_000; index++) costs.learn(`select ${index}`, { ms: 1, isUpperLimit: false })
   expect(costs.expect('select 0')).toBe(UNKNOWN_LATENCY_MS)

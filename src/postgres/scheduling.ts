@@ -28,7 +28,7 @@ export interface Candidate {
 export interface Choice<C> {
   /** Null: the request waits. */
   readonly candidate: C | null
-  /** Whether one more connection would be useful. */
+  /** True if one more connection would be useful. */
   readonly grow: boolean
 }
 

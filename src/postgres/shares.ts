@@ -38,7 +38,7 @@ export class Shares {
     return this.#size - this.#taken
   }
 
-  /** Whether the flow may take one more connection. */
+  /** True if the flow may take one more connection. */
   allows(flow: Flow): boolean {
     if (flow.connections === 0 || flow.isOwn) return true
     // With several flows, a flow leaves at least one connection for a new one.

@@ -1,4 +1,4 @@
-/** Reads of one socket share memory, and none is written on twice. */
+/** Reads of one socket share memory, and no part of it is overwritten. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -15,8 +15,8 @@ afterEach(async () => {
   await once(server, 'close')
 })
 
-test('what was read stays as it came, however much comes after it', async () => {
-  // Small ones, ones that leave a piece nearly full, and one larger than any.
+test('bytes that were read stay unchanged, however much is read after them', async () => {
+  // Small reads, reads that nearly fill a piece of memory, and one larger than any piece.
   const sent = Array.from({ length: 300 }, (_, n) => randomBytes(n === 150 ? 300_000 : n % 50 === 0 ? 40_000 : 300))
   const whole = Buffer.concat(sent)
   server.on('connection', (peer: Socket) => {
@@ -50,7 +50,7 @@ test('what was read stays as it came, however much comes after it', async () => 
   ask()
   await done
   expect(Buffer.concat(chunks).equals(whole)).toBe(true)
-  // 300 reads at least, of half a megabyte in pieces of 64 KB.
+  // At least 300 reads, of half a megabyte in pieces of 64 KB.
   expect(chunks.length).toBeGreaterThanOrEqual(300)
   expect(new Set(chunks.map(({ buffer }) => buffer)).size).toBeLessThan(40)
 })

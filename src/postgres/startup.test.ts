@@ -1,4 +1,4 @@
-/** Start-up against scripted servers: what is sent, what is believed, and what is not. */
+/** Startup against scripted servers: the messages sent, and which responses are trusted. */
 import { afterEach, expect, test } from 'vitest'
 import {
   AUTHENTICATION_OK,
@@ -29,7 +29,7 @@ async function attempt(
   return connect({ target: parseUrl(`${server.url}?${parameters}`), throughPooler: false })
 }
 
-/** What the attempt failed with; a session that was made is closed and is a failure of the test. */
+/** The failure of an attempt. A session that was opened is closed, and fails the test. */
 async function failure(...given: Parameters<typeof attempt>): Promise<ConnectError> {
   const outcome = await attempt(...given).catch(reason => reason)
   if (outcome instanceof ConnectError) return outcome
@@ -42,7 +42,7 @@ const SASL: BackendMessage = {
   authentication: { method: 'sasl', mechanisms: ['SCRAM-SHA-256'] },
 }
 
-test('the start-up packet fixes how values look', async () => {
+test('the startup packet sets the output format of values', async () => {
   let packet: unknown
   const { wire, session } = await attempt(async fake => {
     packet = await fake.next()
@@ -76,7 +76,7 @@ test('the start-up packet fixes how values look', async () => {
   wire.destroy(new Error('done'))
 })
 
-/** The names in the start-up packet. */
+/** The names in the startup packet. */
 async function parameterNames(options: string, throughPooler: boolean): Promise<string[]> {
   const names: string[] = []
   const server = await fakePostgres(async session => {
@@ -95,26 +95,26 @@ test.each([
   '-c bytea_output=escape -c standard_conforming_strings=off',
   '-cBYTEA_OUTPUT=escape -c Standard-Conforming-Strings=off',
   '--bytea-output=escape --standard-conforming-strings=off',
-])('what the options set is not sent besides: %s', async options => {
+])('a parameter set by the options is not sent twice: %s', async options => {
   const names = await parameterNames(options, false)
   expect(names).not.toContain('bytea_output')
-  // The quoting of SQL rests on it.
+  // The quoting of SQL relies on it.
   expect(names).toContain('standard_conforming_strings')
 })
 
-test('an option is not set by being the value or a part of another', async () => {
+test('an option that appears in the value of another does not count as set', async () => {
   const names = await parameterNames('-c search_path=bytea_output -c my.standard_conforming_strings=off', false)
   expect(names).toContain('bytea_output')
   expect(names).toContain('standard_conforming_strings')
 })
 
-test('the planner searches join orders as far as PostgreSQL does by default, whatever the database says', async () => {
+test('the planner’s limits on join orders are PostgreSQL’s defaults, whatever the database sets', async () => {
   const planner = ['join_collapse_limit', 'from_collapse_limit', 'geqo', 'geqo_threshold']
   expect(await parameterNames('', false)).toEqual(expect.arrayContaining(planner))
   expect(await parameterNames('-c join_collapse_limit=12', false)).not.toContain('join_collapse_limit')
 })
 
-test('through a pooler only what PgBouncer tracks is sent', async () => {
+test('through a pooler only parameters that PgBouncer tracks are sent', async () => {
   expect(await parameterNames('-c work_mem=1MB', true)).toEqual([
     'user',
     'database',
@@ -126,7 +126,7 @@ test('through a pooler only what PgBouncer tracks is sent', async () => {
   ])
 })
 
-test('the server must complete the proof before it lets us in', async () => {
+test('the server must prove its identity before AuthenticationOk is accepted', async () => {
   const refused = await failure(async session => {
     await session.next()
     session.send(SASL)
@@ -137,7 +137,7 @@ test('the server must complete the proof before it lets us in', async () => {
   expect(refused.message).toContain('the login before completing SCRAM-SHA-256')
 })
 
-test('no byte of the password leaves for a method the policy forbids', async () => {
+test('no byte of the password is sent for a method that the policy forbids', async () => {
   const received: Buffer[] = []
   const refused = await failure(async session => {
     await session.next()
@@ -152,7 +152,7 @@ test('no byte of the password leaves for a method the policy forbids', async () 
   expect(Buffer.concat(received).length).toBe(0)
 })
 
-test('a server that goes on talking while it is our turn is not believed', async () => {
+test('a server that sends messages out of turn is rejected', async () => {
   const data = (nonce: string) => Buffer.from(`r=${nonce}x,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096`)
   const refused = await failure(async session => {
     await session.next()
@@ -191,7 +191,7 @@ test.each<[string, BackendMessage[], string]>([
   expect(refused.message).toContain(message)
 })
 
-test('a server that reports parameters without end is stopped', async () => {
+test('a server that reports parameters endlessly is disconnected', async () => {
   const refused = await failure(async session => {
     await session.next()
     session.send(AUTHENTICATION_OK)
@@ -201,7 +201,7 @@ test('a server that reports parameters without end is stopped', async () => {
   expect(refused.message).toContain('reports too many parameters')
 })
 
-test('a giant message is refused before the session begins', async () => {
+test('a giant message is rejected before the session begins', async () => {
   const refused = await failure(async session => {
     await session.next()
     session.raw(Buffer.from('450fffffff', 'hex'))
@@ -225,21 +225,21 @@ test.each([
   expect(refused.message).toMatch(/^no session with somebody@127\.0\.0\.1:\d+\/anything: the reason$/)
 })
 
-test('a server that says nothing costs connect_timeout and not more', async () => {
+test('an attempt with a silent server ends at connect_timeout', async () => {
   const refused = await failure(async session => {
     await session.gone
   }, 'sslmode=disable&connect_timeout=1')
   expect(refused.message).toContain('within 1000 ms')
 })
 
-test('nobody at the address is said plainly', async () => {
+test('an address without a server is reported as such', async () => {
   const server = await fakePostgres(async () => {})
   await server.close()
   const outcome = connect({ target: parseUrl(server.url), throughPooler: false })
   await expect(outcome).rejects.toThrow(/^cannot connect to somebody@127\.0\.0\.1:\d+\/anything: connect ECONNREFUSED/)
 })
 
-test('sslmode=prefer goes on without TLS where there is none; require does not', async () => {
+test('sslmode=prefer continues without TLS if the server has none; require does not', async () => {
   const script = async (session: FakeSession): Promise<void> => {
     expect(await session.next()).toEqual({ kind: 'sslRequest' })
     session.raw(Buffer.from('N'))
@@ -252,7 +252,7 @@ test('sslmode=prefer goes on without TLS where there is none; require does not',
   expect(refused.message).toContain('the server has no TLS, which sslmode=require requires; set')
 })
 
-test('bytes behind the answer to the request for TLS are an attack', async () => {
+test('bytes after the response to the TLS request are treated as an attack', async () => {
   for (const answer of ['S', 'N']) {
     const refused = await failure(async session => {
       await session.next()
@@ -263,7 +263,7 @@ test('bytes behind the answer to the request for TLS are an attack', async () =>
   }
 })
 
-test('something else than PostgreSQL is not quoted', async () => {
+test('the response of a server other than PostgreSQL is not quoted', async () => {
   const refused = await failure(async session => {
     await session.next()
     session.raw(Buffer.from('E<script>'))
@@ -291,7 +291,7 @@ test.each([
       )
       await session.gone
     }, `sslmode=disable&target_session_attrs=${wanted}`)
-    // A failover may change it.
+    // A failover can change the server's address.
     expect(refused).toMatchObject({
       permanent: false,
       message: `${message}, but target_session_attrs=${wanted} is required`,

@@ -1,4 +1,4 @@
-/** Streams against a scripted server: what is asked for when, and how they end. */
+/** Streams against a scripted server: when rows are requested, and how streams end. */
 import { afterEach, expect, test } from 'vitest'
 import {
   error,
@@ -44,7 +44,7 @@ const DONE: BackendMessage = { kind: 'commandComplete', tag: 'SELECT 3' }
 const settings = { text: 'settings', parameters: [] }
 const rows = { text: 'rows', parameters: [] }
 
-/** The answers to the settings and to the first Execute, up to the end of the first batch. */
+/** The responses to the settings and to the first Execute, up to the end of the first block. */
 function opening(...values: string[]): BackendMessage[] {
   return [...firstAnswer('set'), ...firstAnswer(...values).slice(0, -1), SUSPENDED]
 }
@@ -57,7 +57,7 @@ function kinds(messages: readonly FrontendMessage[]): string[] {
   return messages.map(message => message.kind)
 }
 
-test('settings first, then batch by batch, one ahead, and Sync at the end', async () => {
+test('the settings come first, then block after block, one ahead, and Sync at the end', async () => {
   const pool = await bench(async session => {
     const start = await session.until('flush')
     const prepared = ['parse', 'describe', 'bind', 'execute']
@@ -81,7 +81,7 @@ test('settings first, then batch by batch, one ahead, and Sync at the end', asyn
   expect((await pool.run([rows]).result)[0]?.rows.length).toBe(1)
 })
 
-test('batches begin small, double while they come quickly and halve when they take long', async () => {
+test('blocks start small, double while they arrive quickly and halve if they are slow', async () => {
   let now = 0
   const asked: number[] = []
   const took = [100, 100, 101, 200, 0, 0, 0, 0]
@@ -111,7 +111,7 @@ function rowsMax(messages: readonly FrontendMessage[]): number {
   return messages.findLast(message => message.kind === 'execute')?.rowsMax ?? -1
 }
 
-test('nothing is asked for beyond one batch ahead until the reader takes it', async () => {
+test('at most one block ahead is requested until the reader takes it', async () => {
   let asked = 0
   const pool = await bench(async session => {
     await session.until('flush')
@@ -131,7 +131,7 @@ test('nothing is asked for beyond one batch ahead until the reader takes it', as
   await expect.poll(() => asked).toBe(2)
 })
 
-test('nothing is sent behind a stream, and one that is not started costs nothing', async () => {
+test('nothing is sent behind a stream, and a stream that is not started sends nothing', async () => {
   const pool = await bench(async session => {
     await session.until('flush')
     session.send(...opening('1'))
@@ -152,7 +152,7 @@ test('nothing is sent behind a stream, and one that is not started costs nothing
   expect(text((await unstarted.return?.()) as IteratorResult<readonly Row[]>)).toBe('done')
 })
 
-test('return ends the transaction with Sync; the batch that was under way interests nobody', async () => {
+test('return ends the transaction with Sync and discards the block in progress', async () => {
   const pool = await bench(async session => {
     await session.until('flush')
     session.send(...opening('1'))
@@ -170,7 +170,7 @@ test('return ends the transaction with Sync; the batch that was under way intere
   await pool.run([{ text: 'after', parameters: [] }]).result
 })
 
-test('an error comes after the rows before it, and the connection lives on', async () => {
+test('an error is delivered after the rows before it, and the connection stays open', async () => {
   const pool = await bench(async session => {
     await session.until('flush')
     session.send(...opening('1'))
@@ -189,7 +189,7 @@ test('an error comes after the rows before it, and the connection lives on', asy
   await pool.run([{ text: 'after', parameters: [] }]).result
 })
 
-test('settings that fail end it before the first row', async () => {
+test('failing settings end it before the first row', async () => {
   const pool = await bench(async session => {
     await session.until('flush')
     session.send({ kind: 'parseComplete' }, error('22023', 'invalid value for parameter'))
@@ -199,7 +199,7 @@ test('settings that fail end it before the first row', async () => {
   await expect(pool.stream([settings], rows, 10).next()).rejects.toMatchObject({ sqlstate: '22023' })
 })
 
-test('a stale plan starts the stream again while nobody has seen a row', async () => {
+test('a stale plan restarts the stream if no row has been delivered', async () => {
   const pool = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer('warm'), READY)
@@ -218,7 +218,7 @@ test('a stale plan starts the stream again while nobody has seen a row', async (
   expect(text(await stream.next())).toBe('done')
 })
 
-test('a connection that breaks in the middle is said so, after the rows that came', async () => {
+test('a connection that breaks in the middle is reported after the rows that arrived', async () => {
   const pool = await bench(async session => {
     await session.until('flush')
     session.send(...opening('1'))
@@ -231,7 +231,7 @@ test('a connection that breaks in the middle is said so, after the rows that cam
   expect(pool.stats()).toMatchObject({ streaming: 0, open: 0 })
 })
 
-test('rows that are large are handed out in pieces, and beyond the limit the socket is not read', async () => {
+test('large rows are delivered in pieces, and beyond the limit the socket is not read', async () => {
   const large = 'x'.repeat(READY_BYTES_MAX / 4)
   let written = 0
   const pool = await bench(async session => {
@@ -251,7 +251,7 @@ test('rows that are large are handed out in pieces, and beyond the limit the soc
   const stream = pool.stream([settings], rows, 1_000)
   let count = (await stream.next()).value?.length ?? 0
   await new Promise(resolve => setTimeout(resolve, 100))
-  // 100 MB were asked for; what nobody has taken waits at the server.
+  // 100 MB were requested; rows that the reader has not taken wait at the server.
   expect(written).toBeLessThan(200)
   for await (const batch of stream) {
     expect(batch.length).toBeLessThan(10)
@@ -260,7 +260,7 @@ test('rows that are large are handed out in pieces, and beyond the limit the soc
   expect(count).toBe(401)
 })
 
-test('a reader that takes nothing for too long loses the stream, and is told so', async () => {
+test('the stream of a reader that takes nothing for too long ends with an error', async () => {
   const pool = await bench(
     async session => {
       await session.until('flush')
@@ -279,7 +279,7 @@ test('a reader that takes nothing for too long loses the stream, and is told so'
   expect(text(await stream.next())).toBe('done')
 })
 
-test('a server that falls silent within a batch is given up after answerTimeoutMs', async () => {
+test('a server that falls silent within a block is given up after answerTimeoutMs', async () => {
   let now = 0
   const pool = await bench(
     async session => {
@@ -314,7 +314,7 @@ test('a server that falls silent after the last row is given up as well', async 
   await expect(stream.next()).rejects.toThrow('no response for 40000 ms')
 })
 
-test('the time a reader takes is not the server’s, neither between batches nor when it makes room again', async () => {
+test('time spent waiting for the reader does not count against the server', async () => {
   const large = 'x'.repeat(READY_BYTES_MAX)
   let now = 0
   const pool = await bench(
@@ -323,7 +323,7 @@ test('the time a reader takes is not the server’s, neither between batches nor
       session.send(...opening('1'))
       await session.until('flush')
       session.send(row(large))
-      // The batch goes on when the reader has made room, which is long after it was asked for.
+      // The block continues when the reader has taken rows, long after it was requested.
       await expect.poll(() => now, { timeout: 10_000 }).toBe(100_000)
       session.send(row('3'), DONE)
       await session.until('sync')
@@ -333,10 +333,10 @@ test('the time a reader takes is not the server’s, neither between batches nor
   )
   const stream = pool.stream([settings], rows, 2)
   await stream.next()
-  // The large row arrives, and the socket is not read any more.
+  // The large row arrives, and the socket is no longer read.
   await new Promise(resolve => setTimeout(resolve, 100))
   now = 90_000
-  // The pool looks every second, and must find nothing wrong: now, and when the reader has come back.
+  // The pool checks every second and must find nothing wrong: now, and when the reader has come back.
   await new Promise(resolve => setTimeout(resolve, 1_100))
   expect(text(await stream.next())).toEqual([large])
   await new Promise(resolve => setTimeout(resolve, 1_100))
@@ -345,7 +345,7 @@ test('the time a reader takes is not the server’s, neither between batches nor
   expect(text(await stream.next())).toBe('done')
 })
 
-test('two calls of next at a time are a mistake of the caller', async () => {
+test('two concurrent calls of next are rejected', async () => {
   const pool = await bench(async session => {
     await session.gone
   })
@@ -356,7 +356,7 @@ test('two calls of next at a time are a mistake of the caller', async () => {
   await first
 })
 
-test('a batch has at least one row', async () => {
+test('a block has at least one row', async () => {
   const pool = await bench(async session => {
     await session.gone
   })

@@ -62,12 +62,12 @@ export function describeTarget(target: ConnectionTarget): string {
   return `${target.user}@${where}/${target.database}`
 }
 
-/** Whether a mode verifies the certificate. */
+/** True if a mode verifies the certificate. */
 export function isVerifying(mode: SslMode): boolean {
   return mode === 'verify-ca' || mode === 'verify-full'
 }
 
-/** Whether the certificate chain is verified; an explicitly named authority is used in any mode. */
+/** True if the certificate chain is verified; an explicitly named authority is used in any mode. */
 export function verifiesChain({ mode, rootCertificates }: TlsSettings): boolean {
   return isVerifying(mode) || rootCertificates !== null
 }

@@ -1,7 +1,7 @@
 /**
- * TLS against a real server (docs/guides/database-connections.md#every-parameter): what each sslmode takes,
- * and what it refuses with a message that says what to do. What pg_hba.conf asks for besides is in
- * auth/auth.pg.test.ts.
+ * TLS against a real server (docs/guides/database-connections.md#every-parameter): what each sslmode
+ * accepts, and the messages of those it rejects. auth/auth.pg.test.ts tests the requirements of
+ * pg_hba.conf.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -71,8 +71,8 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 /**
- * Connections made from now on see it: the postmaster reads everything anew before it starts the next
- * backend.
+ * Connections opened from now on use the new configuration: the postmaster reloads everything before it
+ * starts the next backend.
  */
 async function set(settings: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
@@ -112,7 +112,7 @@ async function tlsVersion(parameters: Readonly<Record<string, string>>, attempt:
 
 const file = (name: string): string => join(folder, name)
 
-test('each mode against a server whose certificate is right', async () => {
+test('each mode connects as documented to a server with a valid certificate', async () => {
   await serve('valid')
   expect(await tlsVersion({ sslmode: 'disable' })).toBe('none')
   for (const sslmode of ['prefer', 'require']) {
@@ -135,14 +135,14 @@ test.each(['prefer', 'require', 'verify-ca', 'verify-full'])(
   },
 )
 
-test('without an authority verify-full trusts those of the runtime, which do not know ours', async () => {
+test('without sslrootcert verify-full trusts only the runtime’s authorities', async () => {
   await serve('valid')
   for (const more of [{}, { sslrootcert: 'system' }]) {
     await expect(tlsVersion({ sslmode: 'verify-full', ...more })).rejects.toMatchObject({ permanent: true })
   }
 })
 
-test('the wrong host name', async () => {
+test('a wrong host name is rejected by verify-full', async () => {
   await serve('elsewhere')
   const full = { sslmode: 'verify-full', sslrootcert: file('ca.pem') }
   await expect(tlsVersion(full)).rejects.toThrow(/sslmode=verify-full.*localhost.*db\.example/)
@@ -154,7 +154,7 @@ test('the wrong host name', async () => {
   expect(await tlsVersion(full)).toBe('TLSv1.3')
 })
 
-test('an expired certificate', async () => {
+test('an expired certificate is rejected', async () => {
   await serve('expired')
   for (const sslmode of ['require', 'verify-ca', 'verify-full']) {
     const refused = tlsVersion({ sslmode, sslrootcert: file('ca.pem') })
@@ -164,7 +164,7 @@ test('an expired certificate', async () => {
   expect(await tlsVersion({ sslmode: 'require' })).toBe('TLSv1.3')
 })
 
-test('a self-signed certificate is trusted by who names it', async () => {
+test('a self-signed certificate is trusted if sslrootcert names it', async () => {
   await serve('self-signed')
   const refused = tlsVersion({ sslmode: 'verify-full', sslrootcert: file('ca.pem') })
   await expect(refused).rejects.toMatchObject({ permanent: true })
@@ -172,7 +172,7 @@ test('a self-signed certificate is trusted by who names it', async () => {
   expect(await tlsVersion({ sslmode: 'verify-full', sslrootcert: file('self-signed.pem') })).toBe('TLSv1.3')
 })
 
-test('a bundle without a certificate, or that is not there', async () => {
+test('a bundle that is empty or missing is rejected', async () => {
   await expect(tlsVersion({ sslmode: 'require', sslrootcert: file('nothing.pem') })).rejects.toThrow(
     /sslrootcert=.*nothing\.pem holds no certificate/,
   )
@@ -181,9 +181,9 @@ test('a bundle without a certificate, or that is not there', async () => {
   )
 })
 
-test.each(['TLSv1.2', 'TLSv1.3'])('a server that speaks %s alone', async version => {
+test.each(['TLSv1.2', 'TLSv1.3'])('a server that supports %s only', async version => {
   await serve('valid')
-  // In this order the server never has a range without a version.
+  // In this order the server never has an empty range of versions.
   await set({ ssl_min_protocol_version: 'TLSv1', ssl_max_protocol_version: version })
   await set({ ssl_min_protocol_version: version })
   const parameters = { sslmode: 'verify-full', sslrootcert: file('ca.pem'), channel_binding: 'require' }
@@ -193,7 +193,7 @@ test.each(['TLSv1.2', 'TLSv1.3'])('a server that speaks %s alone', async version
 
 const WITH_CERTIFICATE = { user: 'by_certificate' }
 
-test('a client certificate, its key plain or encrypted', async () => {
+test('a client certificate works with a plain or an encrypted key', async () => {
   await serve('valid')
   const sslcert = file('client.crt')
   expect(await tlsVersion({ sslcert, sslkey: file('client.key') }, WITH_CERTIFICATE)).toBe('TLSv1.3')
@@ -214,7 +214,7 @@ test.each([
   [{ sslcert: 'client.crt', sslkey: 'nothing.pem' }, /sslkey=.*nothing\.pem holds no private key in PEM form/],
   [{ sslcert: 'nothing.pem', sslkey: 'client.key' }, /sslcert=.*nothing\.pem holds no certificate in PEM form/],
   [{ sslcert: 'client.crt', sslkey: 'gone.key' }, /sslkey=.*gone\.key cannot be read: ENOENT/],
-])('%o cannot be used, and says why', async ({ sslcert, sslkey }, message) => {
+])('%o is rejected with the reason', async ({ sslcert, sslkey }, message) => {
   const refused = tlsVersion({ sslcert: file(sslcert), sslkey: file(sslkey) }, WITH_CERTIFICATE)
   await expect(refused).rejects.toMatchObject({ name: 'ConnectError', permanent: true })
   await expect(refused).rejects.toThrow(message)
@@ -228,16 +228,16 @@ test.each(SIGNATURES.filter(signature => signature !== 'ed25519'))(
   },
 )
 
-test('to one signed with Ed25519 it cannot be bound', async () => {
+test('channel binding to a certificate signed with Ed25519 is rejected', async () => {
   await serve('ed25519')
   await expect(tlsVersion({ channel_binding: 'require' })).rejects.toThrow('not defined for the signature')
   await expect(tlsVersion({ channel_binding: 'require' })).rejects.toMatchObject({ permanent: true })
-  // The server cannot compute it either, and says no more than that it went wrong; without the offer being
-  // used all is well.
+  // The server cannot compute the hash either and reports only a general error; without channel binding the
+  // connection works.
   expect(await tlsVersion({ channel_binding: 'prefer' })).toBe('TLSv1.3')
 })
 
-test('channel_binding=disable and prefer against the same server', async () => {
+test('channel_binding=disable and prefer connect to the same server', async () => {
   await serve('valid')
   for (const channel_binding of ['disable', 'prefer', 'require']) {
     expect(await tlsVersion({ sslmode: 'require', channel_binding })).toBe('TLSv1.3')

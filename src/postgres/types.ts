@@ -18,7 +18,7 @@ export interface Command {
   /** The format of the result's columns; text by default. It belongs to the use, not to the statement. */
   readonly resultFormat?: ResultFormat
   /**
-   * Whether the command runs even if the batch fails: then in a separate transaction, before the connection
+   * True if the command runs even if the batch fails: then in a separate transaction, before the connection
    * is given anything new. For what a rollback does not undo, which are session-level locks.
    */
   readonly always?: true
@@ -27,7 +27,7 @@ export interface Command {
    * fairly, and none waits behind another's statement. The gateway's own transactions have none.
    */
   readonly flow?: string
-  /** Whether the command is irrelevant for the latency estimate of its batch, however long its text is. */
+  /** True if the command is irrelevant for the latency estimate of its batch, however long its text is. */
   readonly upkeep?: true
   /**
    * On the first command of a transaction: it changes nothing, so its result can be refused while it is read.

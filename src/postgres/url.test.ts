@@ -1,4 +1,4 @@
-/** Connection URLs: what each says, and that whatever is wrong is said at once and by name. */
+/** Connection URLs: the meaning of each part, and that all problems are reported together. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { UrlError } from './errors.ts'
@@ -15,7 +15,7 @@ function problems(url: string): readonly string[] {
   return []
 }
 
-test('everything that is left out has its usual value', () => {
+test('omitted parts have their defaults', () => {
   expect(parseUrl('postgres://app@db')).toEqual({
     address: { kind: 'tcp', host: 'db', port: 5432 },
     user: 'app',
@@ -32,10 +32,12 @@ test('everything that is left out has its usual value', () => {
   })
 })
 
-test('everything that is given is taken', () => {
+test('every part and parameter is parsed', () => {
   const url =
-    'postgresql://us%40er:p%3Aw%2F@db.example:6432/my%20db?sslmode=verify-full&sslrootcert=/ca.pem&sslcert=/c.pem&sslkey=/k.pem' +
-    '&application_name=a%20b&connect_timeout=3&options=-c%20search_path%3Dx&target_session_attrs=read-write&auth_mode=compat&auth_scram=false&channel_binding=disable&sslpassword=p%20w'
+    'postgresql://us%40er:p%3Aw%2F@db.example:6432/my%20db?sslmode=verify-full&sslrootcert=/ca.pem&' +
+    'sslcert=/c.pem&sslkey=/k.pem' +
+    '&application_name=a%20b&connect_timeout=3&options=-c%20search_path%3Dx&target_session_attrs=read-write&' +
+    'auth_mode=compat&auth_scram=false&channel_binding=disable&sslpassword=p%20w'
   expect(parseUrl(url)).toEqual({
     address: { kind: 'tcp', host: 'db.example', port: 6432 },
     user: 'us@er',
@@ -63,11 +65,11 @@ test.each([
   ['postgres://app@/d', { kind: 'tcp', host: 'localhost', port: 5432 }],
   ['postgres:///d?host=db&port=1&user=app', { kind: 'tcp', host: 'db', port: 1 }],
   ['postgres://app:pass@word@db/d', { kind: 'tcp', host: 'db', port: 5432 }],
-])('%s leads to its place', (url, address) => {
+])('%s is parsed', (url, address) => {
   expect(parseUrl(url).address).toEqual(address)
 })
 
-test('parameters beat the parts of the URL', () => {
+test('parameters override the parts of the URL', () => {
   expect(parseUrl('postgres://a:b@c:1/d?user=e&password=f&host=g&port=2&dbname=h')).toMatchObject({
     address: { kind: 'tcp', host: 'g', port: 2 },
     user: 'e',
@@ -76,13 +78,13 @@ test('parameters beat the parts of the URL', () => {
   })
 })
 
-test('auth_cleartext=true is explicit enough to send it without TLS; a preset is not', () => {
+test('auth_cleartext=true allows sending the password without TLS; a preset does not', () => {
   expect(parseUrl('postgres://a@b/c?auth_mode=compat').auth.cleartext).toBe('tls-only')
   expect(parseUrl('postgres://a@b/c?auth_cleartext=true').auth.cleartext).toBe('always')
   expect(parseUrl('postgres://a@b/c?auth_mode=compat&auth_cleartext=false').auth.cleartext).toBe('never')
 })
 
-test('Kerberos: the preset, the toggles, and what is left out', () => {
+test('Kerberos parameters, presets and defaults are parsed', () => {
   const defaults = {
     provider: 'linux_krb5',
     target: 'postgres@db.example',
@@ -98,7 +100,8 @@ test('Kerberos: the preset, the toggles, and what is left out', () => {
   expect(besides.gss).toEqual({ ...defaults, target: 'pg@db.example' })
   expect(parseUrl('postgres://app@b/d?auth_mode=gssapi_only&auth_sspi=false').auth.gss).toEqual(['gss'])
   const all =
-    'postgres://app@b/d?auth_mode=gssapi_only&auth_kerberos=true&gss_provider=callback&gss_target=pg@kdc.example&gss_connect_retries=0' +
+    'postgres://app@b/d?auth_mode=gssapi_only&auth_kerberos=true&gss_provider=callback&gss_target=pg@kdc.example&' +
+    'gss_connect_retries=0' +
     '&gss_retry_base_ms=1&gss_circuit_threshold=1&gss_circuit_window_ms=2&gss_circuit_cooldown_ms=3'
   expect(parseUrl(all).auth.gss).toEqual(['gss', 'sspi', 'kerberos'])
   expect(parseUrl(all).gss).toEqual({
@@ -163,7 +166,8 @@ test.each([
   ],
   [
     'postgres://a@b/c?auth_kerberos=true',
-    'auth_kerberos=true selects a protocol that PostgreSQL removed in 9.3 and that gss_provider=linux_krb5 does not support; use auth_gssapi=true',
+    'auth_kerberos=true selects a protocol that PostgreSQL removed in 9.3 and that gss_provider=linux_krb5 does ' +
+      'not support; use auth_gssapi=true',
   ],
   [
     'postgres://a@b/c?auth_gssapi=true&gss_service=postgres/b',
@@ -198,11 +202,11 @@ test.each([
     'postgres://a@b/c?target_session_attrs=master',
     'target_session_attrs=master is not one of any, read-write, read-only, primary, standby, prefer-standby',
   ],
-])('%s is refused', (url, problem) => {
+])('%s is rejected', (url, problem) => {
   expect(problems(url)).toEqual([problem])
 })
 
-test('a check that any public authority could pass is refused', () => {
+test('a check that any public authority could pass is rejected', () => {
   expect(problems('postgres://a@b/c?sslmode=verify-ca')[0]).toContain('sslmode=verify-ca requires sslrootcert=<file>')
   expect(problems('postgres://a@b/c?sslmode=require&sslrootcert=system')[0]).toContain('requires sslmode=verify-full')
   expect(problems('postgres://a@b/c?sslmode=verify-full&sslrootcert=system')).toEqual([])
@@ -222,7 +226,7 @@ test.each(['/', '?', '#', '@', ':', '&', '=', '%', '[', ']', ' ', '?a=', '/@', '
   },
 )
 
-test('whatever text it is, it is read or refused with problems, none of them long', () => {
+test('any text is either parsed or rejected with short problems', () => {
   const parts = fc.constantFrom(
     ...[
       'postgres://',
@@ -276,9 +280,10 @@ test('no message and no description contains the password', () => {
   expect(describeTarget(parseUrl('postgres://app:hush@[::1]:1/d'))).toBe('app@[::1]:1/d')
 })
 
-test('a valid parameter of Kerberos is a warning while Kerberos is off', () => {
+test('a valid Kerberos parameter is a warning while Kerberos is off', () => {
   const all =
-    'gss_provider=callback&gss_service=p&gss_target=p@h&gss_connect_retries=1&gss_retry_base_ms=1&gss_circuit_threshold=2&gss_circuit_window_ms=3&gss_circuit_cooldown_ms=4'
+    'gss_provider=callback&gss_service=p&gss_target=p@h&gss_connect_retries=1&gss_retry_base_ms=1&' +
+    'gss_circuit_threshold=2&gss_circuit_window_ms=3&gss_circuit_cooldown_ms=4'
   const off = parseUrl(`postgres://a@b/c?${all}`)
   expect(off.gss).toBeNull()
   expect(off.warnings).toHaveLength(8)

@@ -39,7 +39,7 @@ export class WaitLine {
     return this.#length
   }
 
-  /** Whether a flow without a connection is waiting. */
+  /** True if a flow without a connection is waiting. */
   get isStarving(): boolean {
     return this.#starving.length > 0 || this.#own[this.#kind].length > 0
   }

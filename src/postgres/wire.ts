@@ -62,7 +62,7 @@ export class Wire {
     return this.#closed
   }
 
-  /** Whether the peer does not take what is written. */
+  /** True if the peer does not take what is written. */
   get congested(): boolean {
     return this.#writing && this.writer.length >= CONGESTED_BYTES
   }

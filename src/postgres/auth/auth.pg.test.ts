@@ -18,7 +18,7 @@ const folder = folderFixture()
 beforeAll(async () => {
   const authority = createAuthority('test authority')
   const elsewhere = createAuthority('another authority')
-  // For localhost, not for the address: the two are different names of the same server.
+  // Used for localhost, not for the address: both are names of the same server.
   const certificate = createCertificate(authority, 'server', ['localhost'])
   const files: Record<string, string> = { 'ca.pem': authority.certificate, 'other-ca.pem': elsewhere.certificate }
   const save = (name: string, made: Certificate): void => {
@@ -63,16 +63,18 @@ interface Attempt {
 
 function url({ user, password = PASSWORD, host = '127.0.0.1', parameters = {} }: Attempt): string {
   const secret = password === null ? '' : `:${encodeURIComponent(password)}`
-  return `postgres://${user}${secret}@${host}:${server.port}/postgres?${new URLSearchParams(parameters).toString().replaceAll('+', '%20')}`
+  const query = new URLSearchParams(parameters).toString().replaceAll('+', '%20')
+  return `postgres://${user}${secret}@${host}:${server.port}/postgres?${query}`
 }
 
-/** Who we are and whether anybody can listen, as the server sees it. */
+/** The role and whether the connection is encrypted, as the server sees it. */
 async function whoAmI(attempt: Attempt): Promise<string> {
   const pool = createPool({ target: parseUrl(url(attempt)), maxConnections: 1 })
   try {
     await pool.ready()
     const text =
-      "select current_user || case when ssl then ' encrypted' else ' plain' end from pg_stat_ssl where pid = pg_backend_pid()"
+      "select current_user || case when ssl then ' encrypted' else ' plain' end from pg_stat_ssl where pid = " +
+      'pg_backend_pid()'
     const [result] = await pool.run([{ text, parameters: [] }]).result
     return String(result?.rows[0]?.[0])
   } finally {
@@ -80,7 +82,7 @@ async function whoAmI(attempt: Attempt): Promise<string> {
   }
 }
 
-test('SCRAM, with and without TLS, with a password that needs SASLprep', async () => {
+test('SCRAM works with and without TLS, with a password that needs SASLprep', async () => {
   expect(await whoAmI({ user: 'by_scram' })).toBe('by_scram encrypted')
   expect(await whoAmI({ user: 'by_scram', parameters: { sslmode: 'disable' } })).toBe('by_scram plain')
 })
@@ -97,22 +99,23 @@ test.each([
   ['private use', '\ue000\u2168'],
   ['composition', 'e\u0301'],
   ['only what vanishes', '\u00ad'],
-])('the server prepares a password as we do: %s', async (_what, password) => {
+])('the server prepares a password in the same way: %s', async (_what, password) => {
   await execute(
     server.adminUrl,
-    `set password_encryption = 'scram-sha-256'; drop role if exists by_text; create role by_text login password '${password}'`,
+    `set password_encryption = 'scram-sha-256'; drop role if exists by_text; create role by_text login password ` +
+      `'${password}'`,
   )
   expect(await whoAmI({ user: 'by_text', password })).toBe('by_text encrypted')
 })
 
-test('a wrong password is refused for good, and says nothing of the right one', async () => {
+test('a wrong password is a permanent error, and the message does not contain the right one', async () => {
   const refused = whoAmI({ user: 'by_scram', password: 'wrong' })
   await expect(refused).rejects.toMatchObject({ name: 'ConnectError', permanent: true })
   await expect(refused).rejects.toThrow('password authentication failed for user "by_scram"')
   await expect(whoAmI({ user: 'by_scram', password: null })).rejects.toThrow('the database URL has none')
 })
 
-test('md5 only by permission', async () => {
+test('md5 needs permission', async () => {
   await expect(whoAmI({ user: 'by_md5' })).rejects.toThrow('the server offers md5; the policy allows SCRAM-SHA-256.')
   expect(await whoAmI({ user: 'by_md5', parameters: { auth_mode: 'compat' } })).toBe('by_md5 encrypted')
   expect(await whoAmI({ user: 'by_md5', parameters: { auth_md5: 'true' } })).toBe('by_md5 encrypted')
@@ -121,7 +124,7 @@ test('md5 only by permission', async () => {
   )
 })
 
-test('the bare password only by permission, and without TLS only by an explicit one', async () => {
+test('the cleartext password needs permission, and an explicit one without TLS', async () => {
   await expect(whoAmI({ user: 'by_password' })).rejects.toThrow('the server offers the cleartext password (password)')
   expect(await whoAmI({ user: 'by_password', parameters: { auth_mode: 'compat' } })).toBe('by_password encrypted')
   const open = { sslmode: 'disable', auth_mode: 'compat' }
@@ -131,11 +134,11 @@ test('the bare password only by permission, and without TLS only by an explicit 
   )
 })
 
-test('a server that trusts us needs no permission', async () => {
+test('trust authentication needs no permission', async () => {
   expect(await whoAmI({ user: 'by_trust', password: null })).toBe('by_trust encrypted')
 })
 
-test('a client certificate', async () => {
+test('a client certificate authenticates', async () => {
   const certificate = { sslcert: join(folder, 'client.crt'), sslkey: join(folder, 'client.key') }
   expect(await whoAmI({ user: 'by_certificate', password: null, parameters: certificate })).toBe(
     'by_certificate encrypted',
@@ -151,7 +154,7 @@ test('a client certificate', async () => {
   )
 })
 
-test('what pg_hba.conf rejects is rejected for good', async () => {
+test('a rejection by pg_hba.conf is a permanent error', async () => {
   await expect(whoAmI({ user: 'refused' })).rejects.toMatchObject({ permanent: true })
   expect(await whoAmI({ user: 'only_tls' })).toBe('only_tls encrypted')
   await expect(whoAmI({ user: 'only_tls', parameters: { sslmode: 'disable' } })).rejects.toThrow(/pg_hba\.conf/)
@@ -160,7 +163,7 @@ test('what pg_hba.conf rejects is rejected for good', async () => {
 const ours = (): string => join(folder, 'ca.pem')
 const other = (): string => join(folder, 'other-ca.pem')
 
-test('verify-full wants our authority and the right name', async () => {
+test('verify-full requires the configured authority and the right host name', async () => {
   const full = { sslmode: 'verify-full', sslrootcert: ours() }
   expect(await whoAmI({ user: 'by_scram', host: 'localhost', parameters: full })).toBe('by_scram encrypted')
   await expect(whoAmI({ user: 'by_scram', host: '127.0.0.1', parameters: full })).rejects.toThrow(
@@ -173,7 +176,7 @@ test('verify-full wants our authority and the right name', async () => {
   )
 })
 
-test('verify-ca wants our authority and takes any name', async () => {
+test('verify-ca requires the configured authority and accepts any host name', async () => {
   expect(await whoAmI({ user: 'by_scram', parameters: { sslmode: 'verify-ca', sslrootcert: ours() } })).toBe(
     'by_scram encrypted',
   )
@@ -182,7 +185,7 @@ test('verify-ca wants our authority and takes any name', async () => {
   ).rejects.toThrow('sslmode=verify-ca')
 })
 
-test('require alone only encrypts; with an authority it verifies the chain', async () => {
+test('require only encrypts; with sslrootcert it verifies the chain', async () => {
   expect(await whoAmI({ user: 'by_scram', parameters: { sslmode: 'require' } })).toBe('by_scram encrypted')
   expect(await whoAmI({ user: 'by_scram', parameters: { sslmode: 'require', sslrootcert: ours() } })).toBe(
     'by_scram encrypted',
@@ -192,7 +195,7 @@ test('require alone only encrypts; with an authority it verifies the chain', asy
   )
 })
 
-test('large answers and many units pass through TLS as they are', async () => {
+test('large results and many batches pass through TLS unchanged', async () => {
   const pool = createPool({ target: parseUrl(url({ user: 'by_scram' })), maxConnections: 1 })
   const text = 'select repeat($1, 100000)'
   const letters = Array.from({ length: 100 }, (_, index) => String.fromCharCode(97 + (index % 26)))
@@ -203,14 +206,14 @@ test('large answers and many units pass through TLS as they are', async () => {
   await pool.close({ deadlineMs: 1_000 })
 })
 
-test('a cancel request goes through TLS too', async () => {
+test('a cancel request uses TLS too', async () => {
   const target = parseUrl(url({ user: 'by_scram', parameters: { sslmode: 'require' } }))
   const { wire, session } = await connect({ target, throughPooler: false })
   expect(await requestCancel(target, session)).toBe('delivered')
   wire.destroy(new Error('done'))
 })
 
-test('a Unix socket', async context => {
+test('a Unix socket connects', async context => {
   if (server.socketDirectory === null) return context.skip('this system has no Unix sockets')
   const host = encodeURIComponent(server.socketDirectory)
   expect(await whoAmI({ user: 'by_scram', host })).toBe('by_scram plain')

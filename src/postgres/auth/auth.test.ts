@@ -1,4 +1,4 @@
-/** Authentication without a server: the published vectors, and servers that do not play fair. */
+/** Authentication without a server: the published test vectors, and misbehaving servers. */
 import { expect, test } from 'vitest'
 import type { Authentication } from '../protocol/backend.ts'
 import { Writer } from '../protocol/writer.ts'
@@ -14,7 +14,7 @@ function challenge(text: string): Authentication {
   return { method: 'saslContinue', data: Buffer.from(text) }
 }
 
-/** The body of the answer that was written, without type and length. */
+/** The body of the response that was written, without type and length. */
 function body(writer: Writer): string {
   const bytes = writer.take()
   const text = bytes.toString('utf8', 5)
@@ -34,7 +34,7 @@ test('the example of RFC 7677, 3', async () => {
   expect(serverSignature.toString('base64')).toBe('6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=')
 })
 
-test('a SCRAM conversation, and AuthenticationOk is believed only at its end', async () => {
+test('in a SCRAM conversation AuthenticationOk is accepted only at the end', async () => {
   const scram = createScram('pencil', 'abc', UNBOUND)
   const writer = new Writer()
   scram.respond(SASL, writer)
@@ -58,7 +58,7 @@ test.each([
   ['too many iterations', 'r=abcdef,s=W22Z,i=1000001', '1000001 iterations; accepted are 4096 to 1000000'],
   ['an extension that must be understood', 'm=x,r=abcdef,s=W22Z,i=4096', 'its first message is malformed'],
   ['no salt', 'r=abcdef,s=,i=4096', 'its first message is malformed'],
-])('SCRAM refuses %s', async (_what, text, message) => {
+])('SCRAM rejects %s', async (_what, text, message) => {
   const scram = createScram('pencil', 'abc', UNBOUND)
   const writer = new Writer()
   scram.respond(SASL, writer)
@@ -79,7 +79,7 @@ test.each(['v=AAAA', 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=', 'e=<scrip
   },
 )
 
-test('what a server says of its refusal is told', async () => {
+test('the server’s reason for a rejection is reported', async () => {
   const scram = createScram('pencil', 'abc', UNBOUND)
   const writer = new Writer()
   scram.respond(SASL, writer)
@@ -98,7 +98,7 @@ test.each<[Authentication, Authentication]>([
   [SASL, SASL],
   [SASL, { method: 'cleartext' }],
   [SASL, { method: 'saslFinal', data: Buffer.from('v=AAAA') }],
-])('after %o, %o is out of turn', (first, second) => {
+])('after %o, %o is rejected as out of turn', (first, second) => {
   const policy: AuthPolicy = { ...AUTH_MODES.compat, cleartext: 'always' }
   const mechanism = chooseMechanism(first, policy, credentials, plain)
   const writer = new Writer()
@@ -106,7 +106,7 @@ test.each<[Authentication, Authentication]>([
   expect(() => mechanism.respond(second, writer)).toThrow('out of turn')
 })
 
-test('md5 is the one that psql computes', () => {
+test('md5 gives the same response as psql', () => {
   // md5(md5('secret' || 'app') || '\x01020304')
   expect(md5Response('app', 'secret', Buffer.from([1, 2, 3, 4]))).toBe('md5911f527656472583a006e7727877b33e')
 })
@@ -128,7 +128,7 @@ const credentials = { user: 'app', password: 'secret' }
 const plain = { certificate: null, random: (count: number) => Buffer.alloc(count), gss: null }
 const encrypted = { ...plain, certificate: Buffer.from('a certificate that is none') }
 
-test('the default takes SCRAM and refuses the rest, naming both sides', () => {
+test('the default accepts SCRAM and rejects other methods, naming the requested and the allowed ones', () => {
   const policy = AUTH_MODES.scram_only
   expect(chooseMechanism(SASL, policy, credentials, plain).name).toBe('SCRAM-SHA-256')
   expect(() => chooseMechanism({ method: 'md5', salt: Buffer.alloc(4) }, policy, credentials, encrypted)).toThrow(
@@ -143,7 +143,7 @@ test('the default takes SCRAM and refuses the rest, naming both sides', () => {
   )
 })
 
-test('compat adds md5, and the bare password where nobody can read it', () => {
+test('compat adds md5, and the cleartext password over TLS', () => {
   const policy = AUTH_MODES.compat
   expect(chooseMechanism({ method: 'md5', salt: Buffer.alloc(4) }, policy, credentials, plain).name).toBe('md5')
   expect(chooseMechanism({ method: 'cleartext' }, policy, credentials, encrypted).name).toBe('password')
@@ -153,7 +153,7 @@ test('compat adds md5, and the bare password where nobody can read it', () => {
   )
 })
 
-test('a password that is asked for and not there is said so', () => {
+test('a requested password that is not configured is reported', () => {
   expect(() => chooseMechanism(SASL, AUTH_MODES.scram_only, { user: 'app', password: null }, plain)).toThrow(
     'requests a password (SCRAM-SHA-256), but the database URL has none',
   )

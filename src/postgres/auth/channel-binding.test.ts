@@ -1,4 +1,4 @@
-/** Channel binding without a server: which conversation is chosen, and what it is tied to. */
+/** Channel binding without a server: the choice of the mechanism and the data that it is bound to. */
 import { createHash, X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createAuthority, createCertificate, type Signature } from '../../../test/support/certificates.ts'
@@ -18,7 +18,7 @@ test.each<[Signature, string | null]>([
   ['rsa-sha256', 'sha256'],
   ['rsa-sha512', 'sha512'],
   ['rsa-pss-sha384', 'sha384'],
-  // RFC 5929, 4.1: in place of what is broken.
+  // RFC 5929, 4.1: SHA-256 replaces weak hashes.
   ['rsa-sha1', 'sha256'],
   ['ed25519', null],
 ])('a certificate signed with %s is hashed with %s', (signature, hash) => {
@@ -27,7 +27,7 @@ test.each<[Signature, string | null]>([
   expect(serverEndPoint(certificate)).toEqual(expected)
 })
 
-test('no bytes, however broken, are more than no end point', () => {
+test('bytes that are not a certificate have no end point', () => {
   const certificate = certificateSignedBy('rsa-pss-sha384')
   for (let cut = 0; cut < certificate.length; cut++) serverEndPoint(certificate.subarray(0, cut))
   for (let at = 0; at < certificate.length; at++) {
@@ -46,7 +46,7 @@ test.each<[ChannelBindingMode, readonly string[], Buffer | null, string, string]
   ['prefer', BOTH, certificate, 'SCRAM-SHA-256-PLUS', 'p=tls-server-end-point,,'],
   ['require', BOTH, certificate, 'SCRAM-SHA-256-PLUS', 'p=tls-server-end-point,,'],
   ['prefer', ['SCRAM-SHA-256-PLUS'], certificate, 'SCRAM-SHA-256-PLUS', 'p=tls-server-end-point,,'],
-  // What tells the server that somebody hid its offer.
+  // The flag by which the server detects that its offer was hidden.
   ['prefer', PLAIN, certificate, 'SCRAM-SHA-256', 'y,,'],
   ['prefer', PLAIN, null, 'SCRAM-SHA-256', 'n,,'],
   ['prefer', BOTH, unbindable, 'SCRAM-SHA-256', 'n,,'],
@@ -64,6 +64,6 @@ test.each<[ChannelBindingMode, readonly string[], Buffer | null, string]>([
   ['disable', BOTH, null, 'although this connection has no TLS'],
   ['disable', ['SCRAM-SHA-256-PLUS'], certificate, 'cannot be bound to its TLS'],
   ['prefer', ['SCRAM-SHA-256-PLUS'], unbindable, 'cannot be bound to its TLS'],
-])('%s, offered %o, is refused', (mode, offered, seen, message) => {
+])('%s, offered %o, is rejected', (mode, offered, seen, message) => {
   expect(() => bindChannel(mode, offered, seen)).toThrow(message)
 })

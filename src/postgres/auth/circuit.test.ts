@@ -1,5 +1,5 @@
 /**
- * The circuit of docs/guides/database-connections.md#kerberos, example by example, and with random events in
+ * The circuit breaker of docs/guides/database-connections.md#kerberos: each example, and random events in
  * random order.
  */
 import fc from 'fast-check'
@@ -22,12 +22,12 @@ test('the window slides: what is older than it does not count', () => {
   expect(failAt(0, 400, 1_000, 1_399)).toMatchObject({ kind: 'open' })
 })
 
-test('a success does not wipe out failures: every second attempt may fail', () => {
+test('a success does not clear the failures', () => {
   const state = succeeded(failAt(0, 1), 0)
   expect(failed(state, 0, 2, SETTINGS)).toMatchObject({ kind: 'open' })
 })
 
-test('while it is open attempts are blocked; after the cooldown one is let through', () => {
+test('while it is open attempts are blocked; after the cooldown one attempt is allowed', () => {
   const open = failAt(0, 0, 0)
   expect(enter(open, 100)).toEqual({ kind: 'blocked', state: open, forMs: 400 })
   const entry = enter(open, 500)
@@ -39,12 +39,12 @@ test('half open: success closes it, failure opens it again', () => {
   const { state } = enter(failAt(0, 0, 0), 500)
   expect(succeeded(state, state.generation)).toEqual({ kind: 'closed', generation: 3, failures: [] })
   expect(failed(state, state.generation, 700, SETTINGS)).toEqual({ kind: 'open', generation: 3, untilMs: 1_200 })
-  // Neither: the next one is let through at once.
+  // Neither success nor failure: the next attempt is allowed at once.
   const left = abandoned(state, state.generation, 700)
   expect(enter(left, 700).kind).toBe('allowed')
 })
 
-test('what was begun before a change has no say after it', () => {
+test('an attempt that began before a state change does not affect the new state', () => {
   const { state } = enter(failAt(0, 0, 0), 500)
   for (const late of [0, 1]) {
     expect(succeeded(state, late)).toBe(state)
@@ -53,7 +53,7 @@ test('what was begun before a change has no say after it', () => {
   }
 })
 
-/** What may happen: time passes, somebody wants to connect, one of those under way ends. */
+/** The possible events: time passes, an attempt begins, an attempt in progress ends. */
 const steps = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(1_200) }),
@@ -68,7 +68,7 @@ const settings = fc.record({
   cooldownMs: fc.integer({ min: 1, max: 1_000 }),
 })
 
-test('whatever happens: it opens for a reason, blocks while it is open, and never more than one decides', () => {
+test('after any events it opens for a reason, blocks while open, and has at most one trial attempt', () => {
   fc.assert(
     fc.property(settings, steps, (given, happening) => {
       let state = CLOSED
@@ -83,7 +83,7 @@ test('whatever happens: it opens for a reason, blocks while it is open, and neve
           const entry = enter(state, now)
           state = entry.state
           if (entry.kind === 'allowed') underWay.push(state.generation)
-          // Blocked exactly while open and cooling down, or while somebody else decides.
+          // Blocked exactly while open and cooling down, or while a trial attempt is in progress.
           const isBlocked = (before.kind === 'open' && now < before.untilMs) || before.kind === 'half-open'
           expect(entry.kind).toBe(isBlocked ? 'blocked' : 'allowed')
         } else if (underWay.length > 0) {
@@ -99,7 +99,7 @@ test('whatever happens: it opens for a reason, blocks while it is open, and neve
           expect(state.failures.length).toBeLessThan(given.threshold)
           if (before.kind === 'half-open') failures = []
         }
-        // It opened from closed: as many failures as the threshold lie within the window.
+        // It opened from closed: the window contains as many failures as the threshold.
         if (before.kind === 'closed' && state.kind === 'open') {
           const within = failures.filter(at => at > now - given.windowMs)
           expect(within.length).toBe(given.threshold)
@@ -117,7 +117,7 @@ test('whatever happens: it opens for a reason, blocks while it is open, and neve
   )
 })
 
-test('whatever happened: once everything has ended and the cooldown is over, a success closes it', () => {
+test('after any events, once attempts have ended and the cooldown is over, a success closes it', () => {
   fc.assert(
     fc.property(settings, fc.array(fc.nat(2_000), { maxLength: 50 }), (given, waits) => {
       let state = CLOSED

@@ -24,7 +24,7 @@ export type CircuitState =
 export const CLOSED: CircuitState = { kind: 'closed', generation: 0, failures: [] }
 
 /**
- * Whether an attempt may begin. If so, it carries the `generation` of the new state and reports its outcome
+ * True if an attempt may begin. If so, it carries the `generation` of the new state and reports its outcome
  * under it: attempts that began before the circuit changed do not count.
  */
 export type Entry =

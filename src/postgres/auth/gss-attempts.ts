@@ -59,7 +59,7 @@ const PAUSE_MS_MAX = 30_000
 
 /** What one try found out. */
 export interface ConnectTry {
-  /** Whether the server requested Kerberos, or could request nothing else: then its outcome counts. */
+  /** True if the server requested Kerberos, or could request nothing else: then its outcome counts. */
   usesGss: boolean
 }
 

@@ -1,6 +1,5 @@
 /**
- * GSSAPI and its kin against scripted servers and a scripted provider: the message flow, and what is not
- * believed.
+ * GSSAPI and SSPI against scripted servers and a scripted provider: the message flow, and what is rejected.
  */
 import { afterEach, expect, test } from 'vitest'
 import {
@@ -30,7 +29,7 @@ interface Bench {
   readonly parameters?: string
 }
 
-/** A client whose pauses pass at once, and who remembers them. */
+/** A client whose pauses end at once and are recorded. */
 async function bench({ script, converse = () => mutual, parameters = 'auth_mode=gssapi_only' }: Bench) {
   const server = await fakePostgres(script)
   servers.push(server)
@@ -44,7 +43,7 @@ async function bench({ script, converse = () => mutual, parameters = 'auth_mode=
     settings: target.gss,
     onTransition: transition => transitions.push(transition),
     clock: () => clock.now,
-    // In the middle: pauses are what the settings say.
+    // The middle of the random range: pauses are exactly those of the settings.
     random: () => 0.5,
     pause: async (ms, signal) => {
       signal.throwIfAborted()
@@ -66,7 +65,7 @@ async function bench({ script, converse = () => mutual, parameters = 'auth_mode=
   return { run, pauses, transitions, clock, attempts, server }
 }
 
-/** A provider that proves the server: one token there, one back, and content. */
+/** A provider that authenticates the server with one token in each direction. */
 const mutual: GssConversation = async token =>
   token === null ? { token: Buffer.from('hello'), done: false } : { token: null, done: String(token) === 'welcome' }
 
@@ -78,7 +77,7 @@ function goOn(text: string): BackendMessage {
   return ask({ method: 'gssContinue', data: Buffer.from(text) })
 }
 
-/** A server that asks by this method, hears `hello` and says `welcome`. */
+/** A server that requests this method, receives `hello` and sends `welcome`. */
 function welcoming(method: GssMethod) {
   return async (session: FakeSession): Promise<void> => {
     await session.next()
@@ -108,7 +107,7 @@ test.each<[GssMethod, string]>([
   expect(requests).toMatchObject([{ target: 'postgres@127.0.0.1', method }])
 })
 
-test('the last token may be ours, and a conversation may be long', async () => {
+test('the last token can be the client’s, and a conversation can be long', async () => {
   const heard: string[] = []
   const { run } = await bench({
     converse: () => async token => ({ token: Buffer.from(`after ${token}`), done: String(token) === '3' }),
@@ -127,7 +126,7 @@ test('the last token may be ours, and a conversation may be long', async () => {
   expect(heard).toEqual(['after null', 'after 1', 'after 2', 'after 3'])
 })
 
-test('letting us in before the server has proved who it is, is not believed', async () => {
+test('AuthenticationOk before the server has authenticated is rejected', async () => {
   const { run } = await bench({
     parameters: 'auth_mode=gssapi_only&gss_connect_retries=0',
     script: async session => {
@@ -153,7 +152,7 @@ test.each<[string, BackendMessage[], string]>([
     [goOn('welcome'), goOn('welcome')],
     'the server sent "gssContinue" out of turn during GSSAPI',
   ],
-])('%s in the middle ends it', async (_what, messages, message) => {
+])('%s in the middle ends the attempt', async (_what, messages, message) => {
   const { run } = await bench({
     parameters: 'auth_mode=gssapi_only&gss_connect_retries=0',
     script: async session => {
@@ -167,7 +166,7 @@ test.each<[string, BackendMessage[], string]>([
   expect(String(await run())).toContain(message)
 })
 
-test('gigabytes that come while a token is being made are left where they are', async () => {
+test('data that arrives while a token is being created is not read', async () => {
   let written = 0
   const { run } = await bench({
     parameters: 'auth_mode=gssapi_only&gss_connect_retries=0&connect_timeout=3',
@@ -190,7 +189,7 @@ test('gigabytes that come while a token is being made are left where they are', 
   expect(written).toBeLessThan(64 * 1024 * 1024)
 })
 
-test('a server that never has enough is stopped', async () => {
+test('a server that requests tokens endlessly is disconnected', async () => {
   let steps = 0
   const { run } = await bench({
     parameters: 'auth_mode=gssapi_only&gss_connect_retries=0',
@@ -217,7 +216,7 @@ test.each<[string, () => Promise<{ token: Buffer | null; done: boolean }>, strin
     'the provider returned neither a token for the server nor an end',
   ],
   ['says too much', async () => ({ token: Buffer.alloc(65_536), done: false }), 'the token has 65536 bytes'],
-])('a provider that %s is an error with step and target, and is not tried again', async (_what, step, message) => {
+])('a provider that %s is an error with step and target, without a retry', async (_what, step, message) => {
   const { run, pauses } = await bench({ script: welcoming('gss'), converse: () => step })
   const refused = await run()
   expect(refused).toMatchObject({ permanent: true })
@@ -225,7 +224,7 @@ test.each<[string, () => Promise<{ token: Buffer | null; done: boolean }>, strin
   expect(pauses).toEqual([])
 })
 
-test('a provider that never answers costs connect_timeout, and hears of it', async () => {
+test('a provider that never responds ends the attempt at connect_timeout and is aborted', async () => {
   const signals: AbortSignal[] = []
   const { run } = await bench({
     script: welcoming('gss'),
@@ -241,7 +240,7 @@ test('a provider that never answers costs connect_timeout, and hears of it', asy
   expect(signals.map(({ aborted }) => aborted)).toEqual([true])
 })
 
-test('what the policy does not allow is refused by name before anything is sent', async () => {
+test('a method that the policy forbids is rejected by name before anything is sent', async () => {
   const { run } = await bench({
     script: async session => {
       await session.next()
@@ -252,7 +251,7 @@ test('what the policy does not allow is refused by name before anything is sent'
   expect(String(await run())).toContain('the server offers SCRAM-SHA-256; the policy allows GSSAPI, SSPI.')
 })
 
-/** Fails as often as told, then welcomes. */
+/** Fails this many times, then sends `welcome`. */
 function failing(times: number, sqlstate = '57P03') {
   let left = times
   return async (session: FakeSession): Promise<void> => {
@@ -263,7 +262,7 @@ function failing(times: number, sqlstate = '57P03') {
   }
 }
 
-test('failures that may pass are tried again, with pauses that double', async () => {
+test('transient failures are retried with doubling pauses', async () => {
   const { run, pauses, server } = await bench({
     script: failing(4),
     parameters: 'auth_mode=gssapi_only&gss_connect_retries=4&gss_retry_base_ms=100',
@@ -273,21 +272,21 @@ test('failures that may pass are tried again, with pauses that double', async ()
   expect(server.count).toBe(5)
 })
 
-test('by default two retries, from 150 ms', async () => {
+test('the default is two retries, starting at 150 ms', async () => {
   const { run, pauses, server } = await bench({ script: failing(9) })
   expect(await run()).toMatchObject({ permanent: false })
   expect(pauses).toEqual([150, 300])
   expect(server.count).toBe(3)
 })
 
-test('a failure that does not pass is not tried again', async () => {
+test('a permanent failure is not retried', async () => {
   const { run, pauses, server } = await bench({ script: failing(9, '28000') })
   expect(await run()).toMatchObject({ permanent: true })
   expect(pauses).toEqual([])
   expect(server.count).toBe(1)
 })
 
-test('a KDC that does not answer may answer in a moment', async () => {
+test('a KDC that does not respond is retried', async () => {
   let asked = 0
   const { run, pauses } = await bench({
     script: welcoming('gss'),
@@ -300,7 +299,7 @@ test('a KDC that does not answer may answer in a moment', async () => {
   expect(pauses).toEqual([150, 300])
 })
 
-test('a shutdown ends the pauses too', async () => {
+test('a shutdown ends the pauses', async () => {
   const shutdown = new AbortController()
   const { run, server } = await bench({
     script: async session => {
@@ -315,7 +314,7 @@ test('a shutdown ends the pauses too', async () => {
 
 const ONE_TRY = 'auth_mode=gssapi_only&gss_connect_retries=0&gss_circuit_threshold=2&gss_circuit_cooldown_ms=1000'
 
-test('the circuit: opens, blocks without a connection, lets one through, and closes', async () => {
+test('the circuit breaker opens, blocks without a connection, allows one attempt, and closes', async () => {
   const { run, transitions, clock, server, attempts } = await bench({ script: failing(2), parameters: ONE_TRY })
   await run()
   await run()
@@ -324,7 +323,7 @@ test('the circuit: opens, blocks without a connection, lets one through, and clo
   const blocked = await run()
   expect(blocked).toMatchObject({ permanent: false })
   expect(String(blocked)).toMatch(
-    /attempts to connect with Kerberos to postgres@127\.0\.0\.1 are blocked for another 1 ms, after 2 failures within 30000 ms .*; the last: .*not now/,
+    /to postgres@127\.0\.0\.1 are blocked for another 1 ms, after 2 failures within 30000 ms .*; the last: .*not now/,
   )
   expect(server.count).toBe(2)
   clock.now = 1_000
@@ -337,7 +336,7 @@ test('the circuit: opens, blocks without a connection, lets one through, and clo
   expect(String(transitions[0]?.error)).toContain('not now')
 })
 
-test('the circuit: while one is let through, others wait their turn', async () => {
+test('while the circuit breaker’s trial attempt runs, others are blocked', async () => {
   const { run, clock, server } = await bench({ script: failing(2), parameters: ONE_TRY })
   await run()
   await run()
@@ -348,7 +347,7 @@ test('the circuit: while one is let through, others wait their turn', async () =
   expect(server.count).toBe(3)
 })
 
-test('the circuit: a failure half open opens it again', async () => {
+test('a failed trial attempt opens the circuit breaker again', async () => {
   const { run, clock, attempts } = await bench({ script: failing(3), parameters: ONE_TRY })
   await run()
   await run()
@@ -361,7 +360,7 @@ test('the circuit: a failure half open opens it again', async () => {
   expect(await run()).toBe('a session')
 })
 
-test('where passwords are allowed too, failures count only when the server asked for Kerberos', async () => {
+test('if passwords are allowed too, failures count only if the server requested Kerberos', async () => {
   const { run, attempts, pauses } = await bench({
     script: failing(3),
     parameters: 'auth_gssapi=true&gss_circuit_threshold=1',
@@ -379,7 +378,7 @@ test('where passwords are allowed too, failures count only when the server asked
   expect(asked.attempts.state).toBe('open')
 })
 
-test('a target that allows Kerberos and nothing to get tokens from', async () => {
+test('a target that allows Kerberos without a provider is rejected', async () => {
   const target = parseUrl('postgres://a@127.0.0.1:1/b?auth_gssapi=true')
   await expect(connect({ target, throughPooler: false })).rejects.toThrow(
     'no provider of Kerberos tokens is configured',

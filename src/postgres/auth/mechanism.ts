@@ -13,11 +13,11 @@ export interface Mechanism {
    * @throws ConnectError on a message that is not part of the conversation
    */
   respond(challenge: Authentication, writer: Writer): Promise<void> | void
-  /** Whether the server may continue without a response: there may be none to give. */
+  /** True if the server may continue without a response: there may be none to give. */
   readonly mayBeFollowed: boolean
-  /** Whether the conversation is bound to this TLS session. */
+  /** True if the conversation is bound to this TLS session. */
   readonly isBound: boolean
-  /** Whether AuthenticationOk is accepted: before this, a server could skip its own proof. */
+  /** True if AuthenticationOk is accepted: before this, a server could skip its own proof. */
   readonly finished: boolean
 }
 

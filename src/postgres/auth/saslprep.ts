@@ -16,9 +16,16 @@ const SPACES = /[\u00A0\u1680\u2000-\u200B\u202F\u205F\u3000]/gu
  * RFC 4013, 2.3: control characters, private use, non-characters, surrogates, and what is inappropriate for
  * plain text.
  */
-const PROHIBITED =
-  // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are meant
-  /[\p{Cc}\p{Co}\p{Cs}\p{Noncharacter_Code_Point}\u06DD\u070F\u180E\u200C-\u200F\u2028-\u202E\u2060-\u2063\u206A-\u206F\uFEFF\uFFF9-\uFFFD\u2FF0-\u2FFB\u0340\u0341\u{1D173}-\u{1D17A}\u{E0001}\u{E0020}-\u{E007F}]/u
+const PROHIBITED = new RegExp(
+  [
+    '[',
+    String.raw`\p{Cc}\p{Co}\p{Cs}\p{Noncharacter_Code_Point}\u06DD\u070F\u180E\u200C-\u200F\u2028-\u202E`,
+    String.raw`\u2060-\u2063\u206A-\u206F\uFEFF\uFFF9-\uFFFD\u2FF0-\u2FFB\u0340\u0341\u{1D173}-\u{1D17A}`,
+    String.raw`\u{E0001}\u{E0020}-\u{E007F}`,
+    ']',
+  ].join(''),
+  'u',
+)
 
 export function saslprep(password: string): string {
   if (/^[ -~]*$/.test(password)) return password

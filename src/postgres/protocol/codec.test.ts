@@ -1,6 +1,4 @@
-/**
- * The codec in both directions: what is written is read back, and what nobody wrote is refused, not believed.
- */
+/** The codec in both directions: every written message is read back, and invalid bytes are rejected. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BACKEND, type BackendMessage, decodeBackend, encodeBackend } from './backend.ts'
@@ -19,8 +17,8 @@ import {
 import { LONG_BYTES, MESSAGE_BYTES_MAX, Reader } from './reader.ts'
 import { Writer } from './writer.ts'
 
-// Letters of every UTF-8 length, without the zero byte that ends a string of the protocol and without lone
-// surrogates.
+// Characters of every UTF-8 length, without the zero byte that ends a string of the protocol and without
+// lone surrogates.
 const text = fc.string({ unit: 'grapheme', maxLength: 30 }).map(value => value.replaceAll('\0', ''))
 const nonEmpty = text.filter(value => value !== '')
 const buffer = fc.uint8Array({ maxLength: 40 }).map(bytes => Buffer.from(bytes))
@@ -154,13 +152,13 @@ function encode(messages: readonly BackendMessage[]): Buffer {
   return Buffer.from(writer.take())
 }
 
-/** Cuts at every position that `cuts` names. */
+/** Cuts at every position in `cuts`. */
 function cut(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const at = [...new Set(cuts.map(position => position % (bytes.length + 1)))].sort((a, b) => a - b)
   return [0, ...at].map((start, index) => bytes.subarray(start, at[index] ?? bytes.length))
 }
 
-test('a Bind message, byte by byte', () => {
+test('a Bind message has the expected bytes', () => {
   const writer = new Writer()
   writeBind(writer, 's1', ['é', null, Buffer.from([1, 2])], 'text')
   expect(writer.take().toString('hex')).toBe(
@@ -192,7 +190,7 @@ test('parameters encoded beforehand make the same message as parameters given as
   }
 })
 
-test('binary results are asked for with one code for all columns', () => {
+test('binary results are requested with one code for all columns', () => {
   const writer = new Writer()
   writeBind(writer, '', [], 'binary')
   expect(writer.take().toString('hex')).toBe(['42', '0000000e', '00', '00', '0000', '0000', '00010001'].join(''))
@@ -218,7 +216,7 @@ test('what the pool writes is what the server reads', () => {
   ])
 })
 
-test('every client message survives the way there', () => {
+test('every client message is read back', () => {
   fc.assert(
     fc.property(later, message => {
       const writer = new Writer(8)
@@ -229,7 +227,7 @@ test('every client message survives the way there', () => {
   )
 })
 
-test('every first packet survives the way there', () => {
+test('every first packet is read back', () => {
   fc.assert(
     fc.property(first, message => {
       const writer = new Writer(8)
@@ -241,7 +239,7 @@ test('every first packet survives the way there', () => {
   )
 })
 
-test('server messages survive the way back, wherever the network cuts them', () => {
+test('server messages are read back, however the network splits them', () => {
   fc.assert(
     fc.property(fc.array(backend, { maxLength: 8 }), fc.array(fc.nat(500), { maxLength: 12 }), (messages, cuts) => {
       expect(readBackend(cut(encode(messages), cuts))).toEqual(messages)
@@ -249,7 +247,7 @@ test('server messages survive the way back, wherever the network cuts them', () 
   )
 })
 
-test('one byte at a time is as good as all at once', () => {
+test('messages that arrive byte by byte are read back', () => {
   const messages: BackendMessage[] = [
     { kind: 'dataRow', columns: [Buffer.from('a'), null, Buffer.alloc(0)] },
     { kind: 'commandComplete', tag: 'SELECT 1' },
@@ -269,7 +267,7 @@ test('a message that straddles many chunks is copied once into a buffer that gro
   expect(last).toEqual({ kind: 'noData' })
 })
 
-test('columns are views of what came in, not copies', () => {
+test('columns are views of the received bytes, not copies', () => {
   const chunk = encode([{ kind: 'dataRow', columns: [Buffer.from('abc')] }])
   const [message] = readBackend([chunk])
   const column = message?.kind === 'dataRow' ? message.columns[0] : null
@@ -289,13 +287,13 @@ test.each([
   expect(() => readBackend([bytes.subarray(0, 2), bytes.subarray(2)])).toThrow(new ProtocolError(message))
 })
 
-test('a giant length costs no memory: it is refused when the header is there', () => {
+test('a giant length is rejected when the header arrives and uses no memory', () => {
   const bytes = Buffer.from('447fffffff', 'hex')
   expect(() => readBackend([bytes])).toThrow('2147483643 bytes are too many')
   expect(() => readBackend([bytes.subarray(0, 3), bytes.subarray(3)])).toThrow('2147483643 bytes are too many')
 })
 
-test('a length just within the limit is believed only as far as bytes arrive', () => {
+test('a length just within the limit uses memory only for bytes that have arrived', () => {
   const before = process.memoryUsage().arrayBuffers
   const readers = Array.from({ length: 100 }, () => new Reader({ message() {}, tooLong() {} }))
   const header = Buffer.from('4400000000', 'hex')
@@ -304,7 +302,7 @@ test('a length just within the limit is believed only as far as bytes arrive', (
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * 1024 * 1024)
 })
 
-test('a message beyond the limit can be skipped; what follows is read', () => {
+test('a message above the limit can be skipped, and the next one is read', () => {
   const kinds: number[] = []
   const skipped: number[] = []
   const reader = new Reader({ message: type => kinds.push(type), tooLong: (_type, bytes) => skipped.push(bytes) }, 10)
@@ -314,7 +312,7 @@ test('a message beyond the limit can be skipped; what follows is read', () => {
   expect(kinds).toEqual([BACKEND.noData])
 })
 
-test('a long message that the sink does not want is skipped unread, however its bytes come; what follows is read', () => {
+test('a long message that the sink rejects is skipped however its bytes arrive, and the next one is read', () => {
   const size = 2 * LONG_BYTES
   const bytes = encode([{ kind: 'noData' }, { kind: 'dataRow', columns: [Buffer.alloc(size)] }, { kind: 'noData' }])
   for (const wanted of [false, true]) {
@@ -338,7 +336,7 @@ test('a long message that the sink does not want is skipped unread, however its 
   }
 })
 
-test('random bytes end in ProtocolError or in messages, never in anything else', () => {
+test('random bytes give a ProtocolError or messages', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 5 }), pieces => {
       try {
@@ -354,7 +352,7 @@ test('random bytes end in ProtocolError or in messages, never in anything else',
   )
 })
 
-test('random bodies under every known type end in ProtocolError or in a message', () => {
+test('random bodies of every known type give a ProtocolError or a message', () => {
   const type = fc.constantFrom(...Object.values(BACKEND))
   fc.assert(
     fc.property(type, fc.uint8Array({ maxLength: 60 }), (code, body) => {
@@ -369,27 +367,27 @@ test('random bodies under every known type end in ProtocolError or in a message'
   )
 })
 
-test('a message that loses its last bytes is refused, whatever it is', () => {
+test('a truncated message of any type is rejected', () => {
   fc.assert(
     fc.property(backend, fc.integer({ min: 1, max: 8 }), (message, missing) => {
       const bytes = encode([message])
       const end = Math.max(5, bytes.length - missing)
-      // A field of "all the rest" cannot know that it was longer.
+      // A field of "all the rest" has no length of its own to check.
       const open = message.kind === 'backendKeyData' || message.kind === 'authentication'
       fc.pre(end < bytes.length && !open)
-      // An error without its terminator, a row without its column: none may look like another message of the
-      // same type.
+      // An error without its terminator or a row without its column must not look like another message of
+      // the same type.
       expect(() => decodeBackend(bytes[0] as number, bytes, 5, end)).toThrow(ProtocolError)
     }),
   )
 })
 
-test('a zero byte in a name or a text is refused: the rest would become another field', () => {
+test('a zero byte in a name or a text is rejected, because the rest would become another field', () => {
   const writer = new Writer()
   expect(() => writeParse(writer, '', 'select 1\0drop')).toThrow(ProtocolError)
 })
 
-test('more parameters than a message can count are refused', () => {
+test('more parameters than a message can count are rejected', () => {
   const parameters = new Array<null>(65_536).fill(null)
   expect(() => writeBind(new Writer(), 's1', parameters, 'text')).toThrow(
     '65536 parameters; PostgreSQL takes at most 65535',
@@ -401,7 +399,7 @@ test('more parameters than a message can count are refused', () => {
   expect(message.kind === 'bind' && message.parameters.length).toBe(65_535)
 })
 
-test('what waits to be sent is bounded', () => {
+test('the buffer of unsent bytes is bounded', () => {
   expect(() => new Writer().bytes({ length: 257 * 1024 * 1024 } as Uint8Array)).toThrow('sent is 268435456')
 })
 
@@ -415,7 +413,7 @@ test('a taken buffer stays as it is while the next one is filled', () => {
   expect(writer.take().toString()).toBe('other, and longer than the capacity')
 })
 
-test('nothing is handed out after stop, not even the rest of the chunk', () => {
+test('nothing is delivered after stop, not even the rest of the chunk', () => {
   const kinds: number[] = []
   const reader = new Reader({
     message: type => {

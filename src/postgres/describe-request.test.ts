@@ -1,7 +1,4 @@
-/**
- * Describing a statement against a scripted server: what is sent, what is made of the answer, and how it
- * ends.
- */
+/** Describe requests against a scripted server: the messages sent, the result, and how they end. */
 import { afterEach, expect, test } from 'vitest'
 import {
   description,
@@ -77,7 +74,7 @@ test.each([true, false])(
   },
 )
 
-test('a statement without parameters and columns is described too', async () => {
+test('a statement without parameters and columns is described', async () => {
   const pool = await bench(async session => {
     await session.until('sync')
     const nothing: BackendMessage = { kind: 'parameterDescription', typeOids: [] }
@@ -98,12 +95,12 @@ test('behind settings it describes the text, not the settings', async () => {
   expect(await pool.describe([settings], 'select f($1, $2)').result).toEqual(SUM)
 })
 
-test('it travels between units in one packet; a refusal is its own', async () => {
+test('it is sent between batches in one packet, and its error affects only itself', async () => {
   let packets = 0
   const pool = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer('warm'), READY)
-    // What describing costs is known from then on, and nothing waits for another connection.
+    // The latency of describing is known from then on, and nothing waits for another connection.
     await session.until('sync')
     session.send(...DESCRIBED, READY)
     session.socket.on('data', () => packets++)
@@ -132,7 +129,7 @@ test('it travels between units in one packet; a refusal is its own', async () =>
   expect(events.map(event => event.kind)).toEqual(['connected'])
 })
 
-test('settings that fail end it; settings that the session has lost are prepared anew, once', async () => {
+test('failing settings end it; settings that the session has lost are prepared again, once', async () => {
   const pool = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer('set'), READY)
@@ -167,7 +164,7 @@ test('it waits in the same queue, with the same limits', async () => {
   await expect(pool.describe([], 'select 3').result).rejects.toThrow('the database pool is closed')
 })
 
-test('cancelled while it waits it is never sent; cancelled later it ends with its answer', async () => {
+test('if it is cancelled while it waits, it is never sent; if later, it ends with its response', async () => {
   const pool = await bench(
     async session => {
       await session.until('sync')
@@ -207,7 +204,7 @@ test.each<[string, readonly BackendMessage[]]>([
   ['two descriptions', [...DESCRIBED, description('more'), READY]],
   ['a suspended portal', [...DESCRIBED, { kind: 'portalSuspended' }, READY]],
   ['an open transaction', [...DESCRIBED, { kind: 'readyForQuery', status: 'transaction' }]],
-])('a server that answers with %s is not listened to any more', async (_what, messages) => {
+])('a server that responds with %s is disconnected', async (_what, messages) => {
   const pool = await bench(async session => {
     await session.until('sync')
     session.send(...messages)

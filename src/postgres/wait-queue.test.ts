@@ -1,4 +1,4 @@
-/** Who waits for a connection waits until its own deadline. */
+/** A request waits for a connection until its own deadline. */
 import { expect, test } from 'vitest'
 import { Batch } from './batch.ts'
 import { Flow } from './flow.ts'
@@ -13,7 +13,7 @@ function unit(deadline: number, flow = own): PendingRequest {
   return made
 }
 
-test('what is put back with an earlier deadline expires at that one', async () => {
+test('a request that is put back with an earlier deadline expires at that deadline', async () => {
   const start = performance.now()
   const expired: PendingRequest[] = []
   const waiting = new WaitQueue({ own, clock: () => performance.now(), expired: exchange => expired.push(exchange) })
@@ -26,7 +26,7 @@ test('what is put back with an earlier deadline expires at that one', async () =
   expect(waiting.drain()).toEqual([late])
 })
 
-test('when the first has left before its deadline, the next one still expires at its own', async () => {
+test('if the first request leaves before its deadline, the next one still expires at its own', async () => {
   const start = performance.now()
   const expired: PendingRequest[] = []
   const waiting = new WaitQueue({ own, clock: () => performance.now(), expired: exchange => expired.push(exchange) })

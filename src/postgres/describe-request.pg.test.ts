@@ -1,4 +1,4 @@
-/** Describing statements with real PostgreSQL: what it finds out, and that nothing is run or left. */
+/** Describe requests against real PostgreSQL: their results, and that nothing is run or left behind. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
   await pool.ready()
 })
 
-// Whatever a test asked, its connection is still the first.
+// After each test the connection is still the first one.
 afterEach(() =>
   expect(events.filter(event => event.kind !== 'cancel-requested').map(event => event.kind)).toEqual(['connected']),
 )
@@ -70,14 +70,14 @@ test.each<[string, number[], [string, number][]]>([
   ['', [], []],
   ['begin', [], []],
   ['copy things from stdin', [], []],
-])('a statement is described without being run: %s', async (text, parameterTypeOids, fields) => {
+])('a statement is described without running it: %s', async (text, parameterTypeOids, fields) => {
   expect(await pool.describe([], text).result).toEqual({
     parameterTypeOids,
     fields: fields.map(([name, typeOid]) => ({ name, typeOid })),
   })
 })
 
-test('nothing of it is run', async () => {
+test('no part of the statement runs', async () => {
   await pool.describe([], 'select runs()').result
   await pool.describe([], "insert into things values (1, 'x')").result
   expect(await one('select is_called from runs')).toBe('f')
@@ -91,14 +91,14 @@ test.each<[string, string, number | null, RegExp]>([
   ['select 1; drop table things', '42601', null, /cannot insert multiple commands/],
   ['selec', '42601', 1, /syntax error/],
   ['select $1 is null', '42P18', null, /could not determine data type of parameter/],
-])('%s is refused as PostgreSQL refuses it', async (text, sqlstate, position, message) => {
+])('%s is rejected with PostgreSQL’s error', async (text, sqlstate, position, message) => {
   const outcome = await pool.describe([], text).result.catch(reason => reason)
   expect(outcome).toMatchObject({ name: 'DatabaseError', sqlstate, position })
   expect(outcome.message).toMatch(message)
   expect(await one('select 1')).toBe('1')
 })
 
-test('names are looked up under the settings before it, which end with it', async () => {
+test('names are resolved under the settings before it, which end with it', async () => {
   const path = command("select set_config('search_path', $1, true)", 'hidden')
   await expect(pool.describe([path], 'select secret from things').result).rejects.toMatchObject({ sqlstate: '42P01' })
   await execute(database.adminUrl, 'grant usage on schema hidden to public')
@@ -107,7 +107,7 @@ test('names are looked up under the settings before it, which end with it', asyn
   await expect(pool.describe([], 'select secret from things').result).rejects.toMatchObject({ sqlstate: '42703' })
 })
 
-test('a lock is waited for until the statement_timeout before it, or until nobody wants to know any more', async () => {
+test('waiting for a lock ends at the statement_timeout set before it, or when it is cancelled', async () => {
   const timeout = command("select set_config('statement_timeout', $1, true)", '30')
   const activity = watchActivity(database.adminUrl)
   try {
@@ -128,7 +128,7 @@ test('a lock is waited for until the statement_timeout before it, or until nobod
   expect((await pool.describe([], 'select * from things').result).fields.length).toBe(2)
 })
 
-test('among units it disturbs nobody, and the session holds what the cache holds', async () => {
+test('between batches it affects no other request, and the session holds only the cached statements', async () => {
   const outcomes = await Promise.all(
     Array.from({ length: 300 }, async (_, index) => {
       if (index % 3 === 0) return (await pool.describe([], `select ${index} as c${index}`).result).fields[0]?.name

@@ -1,4 +1,4 @@
-/** The books on prepared statements. */
+/** The cache of prepared statements. */
 import { expect, test } from 'vitest'
 import { PreparedStatements } from './prepared-statements.ts'
 
@@ -16,7 +16,7 @@ test('the same text is the same statement', () => {
   expect(statements.use('b').name).toBe('s2')
 })
 
-test('a statement whose Parse is under way is left alone: an unnamed one serves meanwhile', () => {
+test('while a statement’s Parse is in progress, an unnamed statement is used', () => {
   const statements = new PreparedStatements(2)
   const named = statements.use('a')
   named.sent = true
@@ -37,7 +37,7 @@ test('the least recently used one is evicted and closed once', () => {
   expect(used(statements, 'b').name).toBe('s4')
 })
 
-test('what is forgotten gets a new name, and is closed only if the server has it', () => {
+test('a dropped statement gets a new name and is closed only if the server has it', () => {
   const statements = new PreparedStatements(10)
   const known = used(statements, 'a')
   const refused = statements.use('b')
@@ -57,7 +57,7 @@ test('with size 0 every use is a new unnamed statement', () => {
   expect(statements.use('a').sent).toBe(false)
 })
 
-test('a text that is too long to keep a plan of is parsed at each use', () => {
+test('a text that is too long to cache is parsed at each use', () => {
   const statements = new PreparedStatements(4)
   expect(statements.use('x'.repeat(16_385)).name).toBe('')
   expect(statements.use('x'.repeat(16_384)).name).not.toBe('')
