@@ -1,10 +1,11 @@
-/** Everything that keeps Kerberos from working as it is configured, for boot and `svc check`. */
+/** The problems that prevent Kerberos from working as configured, for startup and `svc check`. */
 import type { Finding } from '../finding.ts'
 import type { GssSettings } from '../postgres/auth/gss-attempts.ts'
 import { openProvider } from './open.ts'
 import { type KerberosFiles, preflight } from './preflight.ts'
 import { KerberosSetupError } from './setup-error.ts'
 
+/** The problems of the Kerberos setup of one target; empty if the target does not use Kerberos. */
 export async function kerberosFindings(
   settings: GssSettings,
   gssModule: string | null,

@@ -1,12 +1,15 @@
-/** What is used of the optional package `kerberos`, which need not be installed to build this. */
+/** The used part of the optional package `kerberos`, which need not be installed to build this project. */
 declare module 'kerberos' {
   export const GSS_C_MUTUAL_FLAG: number
   export const GSS_MECH_OID_KRB5: number
 
   export interface KerberosClient {
-    /** Both sides are content. */
+    /** True if both sides have accepted the security context. */
     readonly contextComplete: boolean
-    /** Base64 there and back; empty at first, and empty or null when there is nothing to say. */
+    /**
+     * Takes and returns a token in base64. The first challenge is empty; the result is empty or null if
+     * there is nothing to send.
+     */
     step(challenge: string): Promise<string | null>
   }
 

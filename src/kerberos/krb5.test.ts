@@ -1,4 +1,7 @@
-/** The provider over the system's library, with a scripted package in the library's place; the real one is in test/features/kerberos.pg.test.ts. */
+/**
+ * The provider over the system's library, with a scripted package in place of the library;
+ * test/features/kerberos.pg.test.ts uses the real one.
+ */
 import { expect, test } from 'vitest'
 import { GssError } from '../postgres/auth/gss.ts'
 import { createKrb5, openKrb5 } from './krb5.ts'
@@ -19,7 +22,7 @@ function library(client: () => Promise<Scripted>) {
   return { asked, initializeClient, GSS_C_MUTUAL_FLAG: 2, GSS_MECH_OID_KRB5: 9 }
 }
 
-test('tokens go there and back in base64, for the target, with mutual authentication', async () => {
+test('tokens are exchanged in base64, for the target, with mutual authentication', async () => {
   const heard: string[] = []
   const scripted = library(async () => ({
     step: async challenge => {
@@ -34,7 +37,7 @@ test('tokens go there and back in base64, for the target, with mutual authentica
   expect(scripted.asked).toEqual(['postgres@db.example', { gssFlag: 2, mechOID: 9 }])
 })
 
-test('the end is the library’s to say', async () => {
+test('the library decides when the conversation is complete', async () => {
   const scripted = library(async () => ({ contextComplete: true, step: async () => null }))
   expect(await createKrb5(scripted).start(REQUEST)(null)).toEqual({ token: null, done: true })
 })
@@ -48,7 +51,7 @@ test.each([
   ['Ticket expired', false],
   ['Server postgres/db@EXAMPLE.COM not found in Kerberos database', false],
   ['Clock skew too great', false],
-])('"%s" may pass: %s', async (message, transient) => {
+])('"%s" is transient: %s', async (message, transient) => {
   for (const client of [
     async () => ({ step: () => Promise.reject(new Error(`Unspecified GSS failure. ${message}`)) }),
     () => Promise.reject(new Error(`Unspecified GSS failure. ${message}`)),
@@ -60,14 +63,14 @@ test.each([
   }
 })
 
-test('what the library met comes with what to do', async () => {
+test('an error of the library is reported with advice', async () => {
   const scripted = library(async () => ({ step: () => Promise.reject(new Error('Clock skew too great')) }))
   await expect(createKrb5(scripted).start(REQUEST)(null)).rejects.toThrow(
     /^Clock skew too great; set the clocks of gateway, KDC and database by the same source$/,
   )
 })
 
-test('no more than two wait for tickets, or nobody else would get a thread', async () => {
+test('at most two steps run at once, so that other work gets threads', async () => {
   const release: (() => void)[] = []
   const scripted = library(async () => ({
     contextComplete: true,
@@ -76,7 +79,7 @@ test('no more than two wait for tickets, or nobody else would get a thread', asy
   const provider = createKrb5(scripted)
   const waiting = [provider.start(REQUEST)(null), provider.start(REQUEST)(null)]
   await expect(provider.start(REQUEST)(null)).rejects.toMatchObject({ transient: true })
-  await expect(provider.start(REQUEST)(null)).rejects.toThrow('too many tickets are being waited for: 2 at a time')
+  await expect(provider.start(REQUEST)(null)).rejects.toThrow('too many concurrent requests for tickets: at most 2')
   await expect.poll(() => release.length).toBe(2)
   for (const resolve of release) resolve()
   await Promise.all(waiting)
@@ -86,7 +89,7 @@ test('no more than two wait for tickets, or nobody else would get a thread', asy
   expect(await next).toEqual({ token: null, done: true })
 })
 
-test('without the package the error says how to add the feature', async () => {
+test('without the package the error contains the command that installs it', async () => {
   const absent = Object.assign(new Error("Cannot find package 'kerberos'"), { code: 'ERR_MODULE_NOT_FOUND' })
   await expect(openKrb5('linux', () => Promise.reject(absent))).rejects.toMatchObject({
     name: 'KerberosSetupError',
@@ -99,7 +102,7 @@ test('without the package the error says how to add the feature', async () => {
   )
 })
 
-test('elsewhere than on Linux the package is not even looked for', async () => {
+test('on other systems than Linux the package is not loaded', async () => {
   const load = () => Promise.reject(new Error('looked for'))
-  await expect(openKrb5('darwin', load)).rejects.toThrow('gss_provider=linux_krb5 works on Linux alone')
+  await expect(openKrb5('darwin', load)).rejects.toThrow('gss_provider=linux_krb5 works on Linux only')
 })

@@ -1,25 +1,33 @@
 /**
- * `gss_provider=linux_krb5`: tokens by the system's Kerberos library, through the optional package `kerberos`
- * (decision record 17). It is loaded when a connection URL asks for it and not before.
+ * `gss_provider=linux_krb5`: tokens from the system's Kerberos library, through the optional package
+ * `kerberos` (decision record 17). The package is loaded only if a connection URL requires it.
  */
 import type { KerberosClient } from 'kerberos'
 import { type GssConversation, GssError, type GssProvider, type GssStep } from '../postgres/auth/gss.ts'
 import { KerberosSetupError } from './setup-error.ts'
 
 /**
- * Each step may wait for a KDC on a thread of Node's pool, of which there are four, and on which names, files
- * and passwords wait too.
+ * Each step can wait for a KDC on a thread of Node's pool, which has four threads and also serves name
+ * look-ups, file access and password hashing.
  */
 const STEPS_AT_ONCE_MAX = 2
 
 /**
- * What the library says when somebody did not answer, and may yet. MIT Kerberos names no codes through
- * GSSAPI.
+ * Messages of the library for failures that may be temporary. MIT Kerberos reports no codes through GSSAPI.
  */
-const TRANSIENT =
-  /cannot contact any KDC|cannot resolve (network address|servers)|timed? ?out|connection (refused|reset)|temporarily unavailable|service is not available/i
+const TRANSIENT = new RegExp(
+  [
+    'cannot contact any KDC',
+    'cannot resolve (network address|servers)',
+    'timed? ?out',
+    'connection (refused|reset)',
+    'temporarily unavailable',
+    'service is not available',
+  ].join('|'),
+  'i',
+)
 
-/** The library says what it met, and not what to do about it. */
+/** Advice for the library's messages, which describe the failure but not the fix. */
 const ADVICE: readonly (readonly [met: RegExp, advice: string])[] = [
   [/ticket expired|credentials? (have |has )?expired/i, 'renew the ticket, or have k5start or sssd keep it fresh'],
   [
@@ -33,14 +41,14 @@ const ADVICE: readonly (readonly [met: RegExp, advice: string])[] = [
 
 type KerberosPackage = Pick<typeof import('kerberos'), 'initializeClient' | 'GSS_C_MUTUAL_FLAG' | 'GSS_MECH_OID_KRB5'>
 
-/** Rejects with `KerberosSetupError`. */
+/** Loads the package. Rejects with `KerberosSetupError`. */
 export async function openKrb5(
   platform: string = process.platform,
   load: () => Promise<KerberosPackage> = () => import('kerberos'),
 ): Promise<GssProvider> {
   if (platform !== 'linux') {
     throw new KerberosSetupError(
-      `gss_provider=linux_krb5 works on Linux alone, and this is ${platform}.`,
+      `gss_provider=linux_krb5 works on Linux only, and this is ${platform}.`,
       'Use gss_provider=callback and a gss_module that makes the tokens.',
     )
   }
@@ -50,12 +58,13 @@ export async function openKrb5(
   return createKrb5(library)
 }
 
+/** A provider of tokens from the Kerberos library. */
 export function createKrb5(library: KerberosPackage): GssProvider {
   let underWay = 0
 
   async function step(client: Promise<KerberosClient>, token: Buffer | null): Promise<GssStep> {
     if (underWay >= STEPS_AT_ONCE_MAX) {
-      throw new GssError(`too many tickets are being waited for: ${STEPS_AT_ONCE_MAX} at a time`, true)
+      throw new GssError(`too many concurrent requests for tickets: at most ${STEPS_AT_ONCE_MAX}`, true)
     }
     underWay++
     try {
@@ -75,10 +84,10 @@ export function createKrb5(library: KerberosPackage): GssProvider {
 
   return {
     start({ target }): GssConversation {
-      // Mutual: the server proves that it is the target, as it does in SCRAM.
+      // Mutual authentication: the server proves that it is the target, as in SCRAM.
       const options = { gssFlag: library.GSS_C_MUTUAL_FLAG, mechOID: library.GSS_MECH_OID_KRB5 }
       const client = library.initializeClient(target, options)
-      // It may fail before anybody takes a step.
+      // It can fail before the first step awaits it.
       client.catch(() => {})
       return token => step(client, token)
     },
@@ -91,7 +100,7 @@ function missing(error: Error): KerberosSetupError {
     isAbsent
       ? 'gss_provider=linux_krb5 needs the feature enterprise-gssapi, which is not installed.'
       : `gss_provider=linux_krb5 needs the feature enterprise-gssapi, which cannot be loaded: ${error.message}`,
-    'Add it with: npm install kerberos@7 (beside svc-gateway; where there is no prebuilt binary it needs a ' +
+    'Add it with: npm install kerberos@7 (in the folder of svc-gateway; without a prebuilt binary it needs a ' +
       "compiler and the system's libkrb5-dev). Or use gss_provider=callback and a gss_module.",
     error,
   )

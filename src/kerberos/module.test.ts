@@ -1,4 +1,4 @@
-/** `gss_module`: what a module is called with, and what is said of one that is wrong. */
+/** `gss_module`: the arguments of its function, and the errors of an invalid module. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -16,7 +16,7 @@ async function written(name: string, source: string): Promise<string> {
   return path
 }
 
-test('a module from a file, whose state goes from step to step', async () => {
+test('a module is loaded from a file, and its state is passed from step to step', async () => {
   const path = await written(
     'counts.mjs',
     `export async function step({ target, method, token, state = 0 }) {
@@ -33,7 +33,7 @@ test('a module from a file, whose state goes from step to step', async () => {
   })
 })
 
-test('each conversation has a state of its own', async () => {
+test('each conversation has a separate state', async () => {
   const provider = createFromStep(({ state }) => ({ token: Buffer.from(`${state}`), done: false, state: 'mine' }))
   const [one, other] = [provider.start(REQUEST), provider.start(REQUEST)]
   await one(null)
@@ -41,7 +41,7 @@ test('each conversation has a state of its own', async () => {
   expect(String((await one(null)).token)).toBe('mine')
 })
 
-test('the signal comes along', async () => {
+test('the abort signal is passed to the step', async () => {
   const seen: StepRequest[] = []
   const provider = createFromStep(request => {
     seen.push(request)
@@ -52,22 +52,22 @@ test('the signal comes along', async () => {
 })
 
 test.each<[string, () => unknown, string]>([
-  ['nothing', () => undefined, 'answered without done; expected { token, done, state }'],
-  ['null', () => null, 'answered without done'],
-  ['no done', () => ({ token: new Uint8Array(1) }), 'answered without done'],
+  ['nothing', () => undefined, 'returned no done; expected { token, done, state }'],
+  ['null', () => null, 'returned no done'],
+  ['no done', () => ({ token: new Uint8Array(1) }), 'returned no done'],
   [
     'a text',
     () => ({ token: 'aGVsbG8=', done: false }),
-    'answered a token that is string; expected a Uint8Array or null',
+    'returned a token of type string; expected a Uint8Array or null',
   ],
-])('a step that answers %s', async (_what, step, message) => {
+])('a step that returns %s is rejected', async (_what, step, message) => {
   const converse = createFromStep(step as () => StepAnswer).start(REQUEST)
   await expect(converse(null)).rejects.toBeInstanceOf(GssError)
   await expect(converse(null)).rejects.toThrow(`step of gss_module ${message}`)
   await expect(converse(null)).rejects.toMatchObject({ transient: false })
 })
 
-test('an error is final unless it says that it may pass', async () => {
+test('an error is final unless it is marked as transient', async () => {
   const thrown = [
     new Error('no ticket'),
     Object.assign(new Error('KDC away'), { transient: true }),
@@ -91,7 +91,7 @@ test('an error is final unless it says that it may pass', async () => {
   ])
 })
 
-test('what is wrong with the module itself is said before anything is tried', async () => {
+test('errors of the module itself are reported before the first step', async () => {
   await expect(openModule(null, 'custom')).rejects.toThrow('gss_provider=custom needs gss_module')
   const other = await written('other.mjs', 'export const stepp = 1')
   await expect(openModule(other, 'callback')).rejects.toThrow('exports no function step; it exports stepp.')

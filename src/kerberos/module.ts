@@ -1,42 +1,44 @@
 /**
- * `gss_provider=callback` and `custom`, which are two names for the same: tokens by an ES module of the
- * operator's (`gss_module`) that exports `step`. What it needs to remember from one step to the next it hands
- * back as `state`.
+ * `gss_provider=callback` and its synonym `custom`: tokens from an ES module of the operator (`gss_module`)
+ * that exports `step`. Data that it needs in the next step is returned as `state`.
  */
 import { pathToFileURL } from 'node:url'
 import { GssError, type GssMethod, type GssProvider, type GssStep } from '../postgres/auth/gss.ts'
 import { KerberosSetupError } from './setup-error.ts'
 
-/** What `step` is called with. */
+/** The argument of `step`. */
 export interface StepRequest {
   /** `service@host` */
   readonly target: string
-  /** What the server asked for. */
+  /** The method that the server requested. */
   readonly method: GssMethod
-  /** What the server sent; null at the first step. */
+  /** The token that the server sent; null in the first step. */
   readonly token: Uint8Array | null
-  /** What the step before answered as `state`; undefined at the first. */
+  /** The `state` that the previous step returned; undefined in the first. */
   readonly state: unknown
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the result is no longer needed. */
   readonly signal: AbortSignal
 }
 
-/** What it answers, or a promise of it. An error it throws is final unless it has `transient: true`. */
+/**
+ * The result of `step`, or a promise of it. An error that it throws is final unless it has `transient:
+ * true`.
+ */
 export interface StepAnswer {
-  /** For the server; null or left out when there is nothing left to say. */
+  /** The token for the server; null or omitted if there is nothing to send. */
   readonly token?: Uint8Array | null
-  /** The server has proved to be the target. */
+  /** True if the server has proved to be the target. */
   readonly done: boolean
   readonly state?: unknown
 }
 
 type Step = (request: StepRequest) => StepAnswer | Promise<StepAnswer>
 
-/** Rejects with `KerberosSetupError`. */
+/** Loads the module. Rejects with `KerberosSetupError`. */
 export async function openModule(path: string | null, provider: string): Promise<GssProvider> {
   if (path === null) {
     throw new KerberosSetupError(
-      `gss_provider=${provider} needs gss_module, the ES module that makes the tokens.`,
+      `gss_provider=${provider} needs gss_module, the ES module that creates the tokens.`,
       'Set gss_module under [gateway] to a file that exports a function step.',
     )
   }
@@ -46,19 +48,21 @@ export async function openModule(path: string | null, provider: string): Promise
   } catch (error) {
     throw new KerberosSetupError(
       `gss_module=${path} cannot be loaded: ${(error as Error).message}`,
-      'It is an ES module (.mjs, or .js where package.json says "type": "module") that runs by itself.',
+      'It must be an ES module (.mjs, or .js with "type": "module" in package.json) without a build step.',
       error,
     )
   }
   if (typeof loaded.step !== 'function') {
     throw new KerberosSetupError(
       `gss_module=${path} exports no function step; it exports ${Object.keys(loaded).join(', ') || 'nothing'}.`,
-      'Write: export async function step({ target, method, token, state, signal }) { … return { token, done, state } }',
+      'Write: export async function step({ target, method, token, state, signal }) { ' +
+        '… return { token, done, state } }',
     )
   }
   return createFromStep(loaded.step as Step)
 }
 
+/** A provider of tokens from the module's `step`. */
 export function createFromStep(step: Step): GssProvider {
   return {
     start(request) {
@@ -81,15 +85,15 @@ async function callStep(step: Step, request: StepRequest): Promise<StepAnswer> {
   }
 }
 
-/** It was written by somebody who may not have a compiler that checks it. */
+/** The module may have been written without a type checker. */
 function checkAnswer({ token, done }: StepAnswer): GssStep {
   if (typeof done !== 'boolean') {
-    throw new GssError('step of gss_module answered without done; expected { token, done, state }', false)
+    throw new GssError('step of gss_module returned no done; expected { token, done, state }', false)
   }
   if (token === undefined || token === null) return { token: null, done }
   if (!(token instanceof Uint8Array)) {
     throw new GssError(
-      `step of gss_module answered a token that is ${typeof token}; expected a Uint8Array or null`,
+      `step of gss_module returned a token of type ${typeof token}; expected a Uint8Array or null`,
       false,
     )
   }

@@ -1,4 +1,7 @@
-/** One circuit for each connection target and process (docs/guides/database-connections.md#kerberos). */
+/**
+ * One circuit breaker for each connection target and process
+ * (docs/guides/database-connections.md#kerberos).
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,9 +16,13 @@ writeFileSync(gssModule, 'export async function step() { return null }')
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const THRESHOLD = 4
-const URL = `postgres://app@db.example.com:5432/d?auth_mode=gssapi_only&gss_provider=callback&gss_connect_retries=0&gss_circuit_threshold=${THRESHOLD}`
+const PARAMETERS = 'auth_mode=gssapi_only&gss_provider=callback&gss_connect_retries=0'
+const URL = `postgres://app@db.example.com:5432/d?${PARAMETERS}&gss_circuit_threshold=${THRESHOLD}`
 
-/** Opens as the pool, a listener or the feed does; `attempt` counts what reaches the server, which refuses it. */
+/**
+ * Opens as the pool, a listener or the feed does; `attempt` counts the attempts that reach the server,
+ * which rejects them.
+ */
 async function client(url: string, reached: string[]) {
   const gss = await openGss(parseUrl(url), { gssModule })
   if (gss === null) throw new Error('the target has Kerberos')
@@ -29,7 +36,7 @@ async function client(url: string, reached: string[]) {
       .catch((error: unknown) => error)
 }
 
-test('all that connect to one target count their failures together, and are blocked together', async () => {
+test('all connections to one target share their failure count and are blocked together', async () => {
   const reached: string[] = []
   const [pool, listener, feed] = await Promise.all([
     client(URL, reached),
@@ -41,7 +48,7 @@ test('all that connect to one target count their failures together, and are bloc
   for (const attempt of [pool, listener, feed]) expect(await attempt?.()).toBeInstanceOf(BlockedError)
 })
 
-test('another server, port or service has a circuit apart', async () => {
+test('another server, port or service has a separate circuit', async () => {
   const reached: string[] = []
   for (const url of [
     URL.replace('db.example.com', 'other.example.com'),

@@ -1,6 +1,6 @@
 /**
- * The provider of a target's tokens (`gss_provider`), and the circuit that everything in the process shares
- * to reach it (docs/guides/database-connections.md#kerberos).
+ * The provider of a target's tokens (`gss_provider`), and the circuit breaker that all connections of the
+ * process to it share (docs/guides/database-connections.md#kerberos).
  */
 import type { GssProvider } from '../postgres/auth/gss.ts'
 import {
@@ -14,13 +14,17 @@ import type { Address, ConnectionTarget } from '../postgres/target.ts'
 import { openKrb5 } from './krb5.ts'
 import { openModule } from './module.ts'
 
+/** The settings of Kerberos outside the connection URL. */
 export interface KerberosOptions {
-  /** Absolute path; null without one. */
+  /** Absolute path of the module; null for none. */
   readonly gssModule: string | null
   readonly onTransition?: (transition: CircuitTransition) => void
 }
 
-/** Null where the target allows no Kerberos. Rejects with `KerberosSetupError`. */
+/**
+ * The provider and circuit breaker of a target; null if the target does not use Kerberos. Rejects with
+ * `KerberosSetupError`.
+ */
 export async function openGss({ address, gss }: ConnectionTarget, options: KerberosOptions): Promise<Gss | null> {
   if (gss === null) return null
   const provider = await openProvider(gss, options.gssModule)
@@ -31,14 +35,14 @@ export async function openGss({ address, gss }: ConnectionTarget, options: Kerbe
   }
 }
 
-/** Circuits kept; a process has a handful of targets. */
+/** The maximum number of circuit breakers; a process has a handful of targets. */
 const CIRCUITS_MAX = 64
 
 const circuits = new Map<string, CircuitBreaker>()
 
 /**
- * One for each server and service in this process: the pool, the listeners and the feed count their failures
- * together.
+ * One circuit breaker for each server and service in this process: the pool, the listeners and the feed
+ * share their failure count.
  */
 function circuitOf(address: Address, { target }: GssSettings): CircuitBreaker {
   const key = JSON.stringify([address, target])
@@ -50,6 +54,7 @@ function circuitOf(address: Address, { target }: GssSettings): CircuitBreaker {
   return circuit
 }
 
+/** The provider that the target's settings select. */
 export function openProvider({ provider }: GssSettings, gssModule: string | null): Promise<GssProvider> {
   return provider === 'linux_krb5' ? openKrb5() : openModule(gssModule, provider)
 }

@@ -1,4 +1,7 @@
-/** What boot can know of Kerberos before it tries: missing, unreadable, of the wrong kind – each with what to do. */
+/**
+ * Kerberos problems that are found at startup: files that are missing, unreadable or of the wrong kind,
+ * each with the fix.
+ */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -7,7 +10,7 @@ import { type KerberosFiles, preflight } from './preflight.ts'
 
 let good: KerberosFiles
 
-/** Nobody's: it has no cache in /tmp. */
+/** The id of a user that does not exist and has no cache in /tmp. */
 const USER = 4_000_000_001
 
 const folder = folderFixture()
@@ -24,50 +27,53 @@ beforeAll(async () => {
 
 const file = (name: string): string => join(folder, name)
 
-/** Each as `message fix`, paths without the folder. */
+/** Each finding as `message fix`, with paths relative to the folder. */
 async function said(files: Partial<KerberosFiles>): Promise<readonly string[]> {
   const findings = await preflight({ ...good, ...files }, USER)
   expect(findings.every(({ level }) => level === 'error')).toBe(true)
   return findings.map(({ message, fix }) => `${message} ${fix}`.replaceAll(`${folder}/`, ''))
 }
 
-test('what is as it should be is not mentioned', async () => {
+test('a valid setup has no findings', async () => {
   expect(await said({})).toEqual([])
   expect(await said({ krb5CredentialCache: file('cache') })).toEqual([])
   expect(await said({ krb5CredentialCache: null, krb5ClientKeytab: file('keytab') })).toEqual([])
   expect(await said({ krb5ClientKeytab: `FILE:${file('keytab')}`, krb5CredentialCache: 'MEMORY:svc' })).toEqual([])
 })
 
-test.each(['KEYRING:persistent:1000', 'KCM:', 'DIR:/nowhere', 'API:'])('of %s nothing is known', async cache => {
+test.each(['KEYRING:persistent:1000', 'KCM:', 'DIR:/nowhere', 'API:'])('a cache %s is not checked', async cache => {
   expect(await said({ krb5CredentialCache: cache })).toEqual([])
 })
 
-test('the configuration: one of several may be missing, not all', async () => {
+test('one of several configuration files can be missing, but not all', async () => {
   expect(await said({ krb5Config: `${file('none')}:${file('krb5.conf')}` })).toEqual([])
   expect(await said({ krb5Config: file('none') })).toEqual([
-    'Kerberos has no configuration: none does not exist. Set KRB5_CONFIG to a file with default_realm and the KDCs of [realms] that this user can read.',
+    'Kerberos has no configuration: none does not exist. Set KRB5_CONFIG to a file with default_realm and the ' +
+      'KDCs of [realms] that this user can read.',
   ])
-  expect((await said({ krb5Config: `${file('folder')}:${file('krb5.conf')}` }))[0]).toContain('folder is no file')
-  expect((await said({ krb5Config: file('text') }))[0]).toContain('text is no krb5.conf: it has no [section]')
+  expect((await said({ krb5Config: `${file('folder')}:${file('krb5.conf')}` }))[0]).toContain('folder is not a file')
+  expect((await said({ krb5Config: file('text') }))[0]).toContain('text is not a krb5.conf: it has no [section]')
   expect((await said({ krb5Config: ':' }))[0]).toContain('KRB5_CONFIG names no file')
 })
 
 test.each([
   ['none', 'none does not exist'],
-  ['folder', 'folder is no file'],
+  ['folder', 'folder is not a file'],
   ['text', 'text is not a credential cache'],
   ['empty', 'empty is not a credential cache'],
   ['keytab', null],
-])('the credential cache %s', async (name, problem) => {
-  // A keytab of version 2 begins like a cache of version 2: the library finds that out.
+])('the credential cache %s is rejected', async (name, problem) => {
+  // A keytab of version 2 begins like a cache of version 2, so only the library can tell.
   const found = await said({ krb5CredentialCache: file(name) })
   if (problem === null) return expect(found).toEqual([])
   expect(found).toEqual([
-    `There are no Kerberos credentials: ${problem}. Get a ticket with kinit (or keep one with k5start or sssd) as the user of the gateway and set KRB5CCNAME to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The gateway itself logs nobody in.`,
+    `There are no Kerberos credentials: ${problem}. Get a ticket with kinit (or keep one with k5start or sssd) ` +
+      'as the user of the gateway and set KRB5CCNAME to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The ' +
+      'gateway itself does not request tickets.',
   ])
 })
 
-test('what cannot be read says why', async () => {
+test('an unreadable file is reported with the reason', async () => {
   const below = file('text/below')
   expect((await said({ krb5CredentialCache: below }))[0]).toMatch(/text\/below cannot be read: ENOTDIR.*Get a ticket/)
   expect((await said({ krb5ClientKeytab: below }))[0]).toMatch(
@@ -76,20 +82,20 @@ test('what cannot be read says why', async () => {
   expect((await said({ krb5Config: below }))[0]).toMatch(/text\/below cannot be read: ENOTDIR.*Set KRB5_CONFIG/)
 })
 
-// Root reads everything.
-test.skipIf(process.getuid?.() === 0)('a file of another user', async () => {
+// Root can read every file.
+test.skipIf(process.getuid?.() === 0)('a file of another user is reported', async () => {
   await writeFile(file('closed'), Buffer.from([5, 4, 0, 0]), { mode: 0o000 })
   expect((await said({ krb5CredentialCache: file('closed') }))[0]).toContain('closed cannot be read: EACCES')
 })
 
-test('a cache that nobody can fill, and a kind that does not exist', async () => {
-  expect((await said({ krb5CredentialCache: 'MEMORY:svc' }))[0]).toContain('a cache of this process alone')
+test('a cache that cannot be filled and an unknown kind are rejected', async () => {
+  expect((await said({ krb5CredentialCache: 'MEMORY:svc' }))[0]).toContain('a cache of this process only')
   expect((await said({ krb5CredentialCache: 'FLIE:/tmp/x' }))[0]).toContain(
     'KRB5CCNAME=FLIE:/tmp/x is of a kind that does not exist; known are FILE, DIR, KEYRING, KCM, API',
   )
 })
 
-test('without KRB5CCNAME it is the default, unless the configuration may say otherwise', async () => {
+test('without KRB5CCNAME the default cache is checked, unless the configuration can set another', async () => {
   expect((await said({ krb5CredentialCache: null }))[0]).toContain(`/tmp/krb5cc_${USER} does not exist`)
   expect(await said({ krb5CredentialCache: null, krb5Config: file('elsewhere.conf') })).toEqual([])
 })
@@ -98,10 +104,10 @@ test.each([
   ['none', 'none does not exist'],
   ['text', 'text is not a keytab'],
   ['cache', 'cache is not a keytab'],
-])('the keytab %s', async (name, problem) => {
+])('the keytab %s is rejected', async (name, problem) => {
   expect((await said({ krb5ClientKeytab: file(name) }))[0]).toContain(`The client keytab cannot be used: ${problem}.`)
 })
 
-test('everything at once', async () => {
+test('all problems are reported together', async () => {
   expect(await said({ krb5Config: file('none'), krb5CredentialCache: file('none') })).toHaveLength(2)
 })

@@ -1,11 +1,11 @@
 /**
- * What can be known of Kerberos before anything is tried: that the files which the library will read are
- * there, can be read, and are what they should be. The library's own messages name none of them.
+ * Checks that need no Kerberos exchange: that the files which the library will read exist, are readable and
+ * have the right format. The library's own messages name no file.
  */
 import { open, stat } from 'node:fs/promises'
 import type { Finding } from '../finding.ts'
 
-/** MIT Kerberos: `KRB5_CONFIG`, `KRB5CCNAME`, `KRB5_CLIENT_KTNAME`; null where they are not set. */
+/** The variables of MIT Kerberos: `KRB5_CONFIG`, `KRB5CCNAME`, `KRB5_CLIENT_KTNAME`; null if not set. */
 export interface KerberosFiles {
   readonly krb5Config: string | null
   readonly krb5CredentialCache: string | null
@@ -15,20 +15,20 @@ export interface KerberosFiles {
 const CONFIG_DEFAULT = '/etc/krb5.conf'
 
 /**
- * Kinds of caches of which the file system says nothing, and which other processes can fill (MIT: "Credential
- * cache").
+ * Kinds of caches that are not ordinary files and that other processes can fill (MIT: "Credential cache").
  */
 const KINDS_ELSEWHERE = ['DIR', 'KEYRING', 'KCM', 'API', 'MSLSA']
 
-/** First bytes: 5 and the version of the format, 1 to 4 for a cache, 1 or 2 for a keytab. */
+/** The first bytes: 5 and the version of the format, 1 to 4 for a cache, 1 or 2 for a keytab. */
 const MAGIC = 5
 const VERSION_MAX = { cache: 4, keytab: 2 } as const
 
+/** The problems of the files that the Kerberos library reads. */
 export async function preflight(files: KerberosFiles, userId: number): Promise<readonly Finding[]> {
   return [...(await configFindings(files.krb5Config)), ...(await credentialFindings(files, userId))]
 }
 
-/** `KRB5_CONFIG` may name several files; those that are not there are passed over, unless none is. */
+/** `KRB5_CONFIG` can name several files; missing ones are ignored unless all are missing. */
 async function configFindings(variable: string | null): Promise<readonly Finding[]> {
   const paths = (variable ?? CONFIG_DEFAULT).split(':').filter(path => path !== '')
   const problems = await Promise.all(paths.map(whyNoConfig))
@@ -54,13 +54,15 @@ interface Problem {
 async function whyNoConfig(path: string): Promise<Problem | null> {
   const found = await look(path)
   if (found.kind === 'unreadable') return { message: found.message, isAbsent: found.isAbsent }
-  // `includedir` aside, every krb5.conf has sections.
+  // Every krb5.conf has sections, unless it only includes others.
   return /^\s*(\[|include|module)/m.test(found.start.toString('latin1'))
     ? null
-    : { message: `${path} is no krb5.conf: it has no [section]`, isAbsent: false }
+    : { message: `${path} is not a krb5.conf: it has no [section]`, isAbsent: false }
 }
 
-/** A cache that somebody else fills, or a keytab from which the library fills one itself: either will do. */
+/**
+ * Credentials are either a cache that another process fills, or a keytab from which the library fills one.
+ */
 async function credentialFindings(files: KerberosFiles, userId: number): Promise<readonly Finding[]> {
   const { krb5CredentialCache: cache, krb5ClientKeytab: keytab } = files
   const keytabProblem = keytab === null ? null : await whyNoKeytab(keytab)
@@ -74,7 +76,7 @@ async function credentialFindings(files: KerberosFiles, userId: number): Promise
     ]
   }
   if (keytab !== null) return []
-  // Where the configuration may say that caches lie elsewhere, the place is not known here.
+  // If the configuration can set another location of caches, the path is unknown here.
   const name = cache ?? (await defaultCache(files.krb5Config, userId))
   const problem = name === null ? null : await whyNoCache(name)
   if (problem === null) return []
@@ -82,7 +84,7 @@ async function credentialFindings(files: KerberosFiles, userId: number): Promise
     error(
       `There are no Kerberos credentials: ${problem}.`,
       'Get a ticket with kinit (or keep one with k5start or sssd) as the user of the gateway and set KRB5CCNAME ' +
-        'to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The gateway itself logs nobody in.',
+        'to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The gateway itself does not request tickets.',
     ),
   ]
 }
@@ -97,7 +99,7 @@ async function defaultCache(config: string | null, userId: number): Promise<stri
 
 async function whyNoCache(name: string): Promise<string | null> {
   const [, kind = 'FILE', rest = ''] = /^(?:([A-Za-z]+):)?(.*)$/s.exec(name) ?? []
-  if (kind === 'MEMORY') return `KRB5CCNAME=${name} is a cache of this process alone, which nobody can fill`
+  if (kind === 'MEMORY') return `KRB5CCNAME=${name} is a cache of this process only, which no other program can fill`
   if (KINDS_ELSEWHERE.includes(kind)) return null
   if (kind !== 'FILE') {
     return (
@@ -110,7 +112,7 @@ async function whyNoCache(name: string): Promise<string | null> {
 
 async function whyNoKeytab(name: string): Promise<string | null> {
   const [, kind = 'FILE', rest = ''] = /^(?:([A-Z]+):)?(.*)$/s.exec(name) ?? []
-  if (kind !== 'FILE' && kind !== 'WRFILE') return `KRB5_CLIENT_KTNAME=${name} is no file`
+  if (kind !== 'FILE' && kind !== 'WRFILE') return `KRB5_CLIENT_KTNAME=${name} is not a file`
   return whyNot(rest, 'keytab', 'a keytab')
 }
 
@@ -126,13 +128,13 @@ type Look =
   | { readonly kind: 'file'; readonly start: Buffer }
   | { readonly kind: 'unreadable'; readonly message: string; readonly isAbsent: boolean }
 
-/** As much of a file as it takes to know its kind. */
+/** The part of a file that is enough to recognize its format. */
 const LOOK_BYTES = 64 * 1024
 
 async function look(path: string): Promise<Look> {
   try {
-    // A pipe would be waited for.
-    if (!(await stat(path)).isFile()) return { kind: 'unreadable', message: `${path} is no file`, isAbsent: false }
+    // Reading a pipe would block.
+    if (!(await stat(path)).isFile()) return { kind: 'unreadable', message: `${path} is not a file`, isAbsent: false }
     const file = await open(path)
     try {
       const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(LOOK_BYTES) })

@@ -1,4 +1,4 @@
-/** Kerberos cannot be used as it is configured: what is wrong, and what to do. */
+/** Kerberos cannot be used as configured; contains the problem and the fix. */
 export class KerberosSetupError extends Error {
   readonly fix: string
 

@@ -80,7 +80,7 @@ test('missing Kerberos files are reported once, although both URLs need them', a
 test('a callback needs a module, which finds the Kerberos files itself', async () => {
   const url = `database_url = "${KERBEROS}&gss_provider=callback"`
   expect((await connectionFindings(config(url))).map(({ message }) => message)).toEqual([
-    'gss_provider=callback needs gss_module, the ES module that makes the tokens.',
+    'gss_provider=callback needs gss_module, the ES module that creates the tokens.',
   ])
   writeFileSync(join(folder, 'tokens.mjs'), 'export const step = () => ({ done: true })')
   expect(await connectionFindings(config(`${url}\ngss_module = "tokens.mjs"`))).toEqual([])
