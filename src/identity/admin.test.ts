@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createAdminCheck } from './admin.ts'
 
-test('only the token itself, as a bearer', () => {
+test('only the exact token as a bearer token is accepted', () => {
   const isAdmin = createAdminCheck('s3cret')
   for (const authorization of ['Bearer s3cret', 'bearer s3cret', 'BEARER  s3cret']) {
     expect(isAdmin({ authorization }), authorization).toBe(true)
@@ -20,7 +20,7 @@ test('only the token itself, as a bearer', () => {
   expect(isAdmin({})).toBe(false)
 })
 
-test.each([null, ''])('nobody, when there is none: %j', adminToken => {
+test.each([null, ''])('no request passes if no admin token is configured: %j', adminToken => {
   const isAdmin = createAdminCheck(adminToken)
   for (const authorization of ['Bearer ', 'Bearer null', 'Bearer', '']) {
     expect(isAdmin({ authorization }), authorization).toBe(false)

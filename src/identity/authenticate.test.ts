@@ -38,7 +38,7 @@ async function refusal(
   return [error.message, error.headers['WWW-Authenticate']]
 }
 
-test('what a connection has shown is judged each time: by its text, and by when it ends', async () => {
+test('a token cached for a connection is compared and its expiry is checked on each request', async () => {
   let nowMs = Date.now()
   const judge = authenticator({}, () => nowMs)
   const connection = {}
@@ -57,32 +57,38 @@ test('what a connection has shown is judged each time: by its text, and by when 
 })
 
 describe('Bearer', () => {
-  test.each(['Bearer ', 'bearer ', 'BEARER   '])('%sis the scheme, in any case', async scheme => {
+  test.each(['Bearer ', 'bearer ', 'BEARER   '])('the scheme %sis accepted in any case', async scheme => {
     expect(await authenticate({ authorization: `${scheme}${TOKEN}` })).toMatchObject({ source: 'jwt', tenantId: 't1' })
   })
 
-  test.each(['Basic dTpw', 'Negotiate x', 'x', '', 'Bearerx y'])('%j is another scheme', async authorization => {
-    expect(await refusal({ authorization })).toEqual([
-      'only "Authorization: Bearer <token>" is accepted, not another scheme',
-      'Bearer',
-    ])
-  })
+  test.each(['Basic dTpw', 'Negotiate x', 'x', '', 'Bearerx y'])(
+    '%j is rejected as another scheme',
+    async authorization => {
+      expect(await refusal({ authorization })).toEqual([
+        'only "Authorization: Bearer <token>" is accepted, not another scheme',
+        'Bearer',
+      ])
+    },
+  )
 
-  test.each(['Bearer', 'Bearer ', 'bearer  '])('%j holds no token', async authorization => {
+  test.each(['Bearer', 'Bearer ', 'bearer  '])('%j is rejected because it has no token', async authorization => {
     expect(await refusal({ authorization })).toEqual([
       'the token was refused: the header holds no token: send "Authorization: Bearer <token>"',
       'Bearer error="invalid_token"',
     ])
   })
 
-  test.each(['Bearer a b', 'Bearer a.b.c d', 'Bearer a.b.c '])('%j holds something else', async authorization => {
-    expect(await refusal({ authorization })).toEqual([
-      'the token was refused: it is not three base64url parts with dots between',
-      'Bearer error="invalid_token"',
-    ])
-  })
+  test.each(['Bearer a b', 'Bearer a.b.c d', 'Bearer a.b.c '])(
+    '%j is rejected because the token is malformed',
+    async authorization => {
+      expect(await refusal({ authorization })).toEqual([
+        'the token was refused: it is not three base64url parts with dots between',
+        'Bearer error="invalid_token"',
+      ])
+    },
+  )
 
-  test('a gateway without a secret cannot verify one', async () => {
+  test('a gateway without a secret rejects every token', async () => {
     const message = 'the token was refused: this gateway has no secret to verify tokens with'
     for (const jwtSecret of [null, '']) {
       expect(await refusal({ authorization: `Bearer ${TOKEN}` }, { jwtSecret, requireAuth: false })).toEqual([
@@ -92,13 +98,13 @@ describe('Bearer', () => {
     }
   })
 
-  test('a token signed with nothing is not accepted where the secret is missing', async () => {
+  test('a token signed with an empty secret is rejected if no secret is configured', async () => {
     const input = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{}').toString('base64url')}`
     const token = `${input}.${createHmac('sha256', '').update(input).digest('base64url')}`
     expect(await refusal({ authorization: `Bearer ${token}` }, { jwtSecret: '' })).toHaveLength(2)
   })
 
-  test('a bad one is never downgraded to headers or anonymous', async () => {
+  test('a bad token never falls back to the headers or to anonymous access', async () => {
     const headers = { authorization: `Bearer ${TOKEN}x`, 'x-tenant-id': 't2' }
     expect(await refusal(headers, { devMode: true, requireAuth: false })).toEqual([
       'the token was refused: its signature does not match',
@@ -113,7 +119,7 @@ describe('Bearer', () => {
 describe('development headers', () => {
   const headers = { 'x-tenant-id': 't2', 'x-user-id': 'u2', 'x-user-role': 'editor' }
 
-  test('in development mode', async () => {
+  test('identify the caller in development mode', async () => {
     expect(await authenticate(headers, { devMode: true })).toEqual({
       source: 'headers',
       tenantId: 't2',
@@ -126,7 +132,7 @@ describe('development headers', () => {
     })
   })
 
-  test('one of them is enough, and it is read as UTF-8', async () => {
+  test('one header is enough, and it is decoded as UTF-8', async () => {
     const latin1 = Buffer.from('تست', 'utf8').toString('latin1')
     expect(await authenticate({ 'x-tenant-id': latin1 }, { devMode: true })).toMatchObject({
       tenantId: 'تست',
@@ -136,7 +142,7 @@ describe('development headers', () => {
     expect(await authenticate({ 'x-tenant-id': 'caf\u00e9' }, { devMode: true })).toMatchObject({ tenantId: 'café' })
   })
 
-  test('otherwise they say nothing', async () => {
+  test('are ignored outside development mode', async () => {
     expect(await refusal(headers)).toEqual([
       'authentication is required: send "Authorization: Bearer <token>"',
       'Bearer',
@@ -144,7 +150,7 @@ describe('development headers', () => {
     expect(await authenticate(headers, { requireAuth: false })).toMatchObject({ source: 'anonymous', tenantId: '' })
   })
 
-  test('beside a good token they say nothing', async () => {
+  test('are ignored next to a valid token', async () => {
     expect(await authenticate({ ...headers, authorization: `Bearer ${TOKEN}` }, { devMode: true })).toMatchObject({
       source: 'jwt',
       tenantId: 't1',
@@ -152,18 +158,18 @@ describe('development headers', () => {
     })
   })
 
-  test('development mode alone lets nobody in', async () => {
+  test('are required in development mode if there is no token', async () => {
     expect(await refusal({}, { devMode: true })).toHaveLength(2)
     expect(await refusal({ 'x-tenant-id': '' }, { devMode: true })).toHaveLength(2)
   })
 })
 
-describe('no token', () => {
-  test('is refused, without an error code (RFC 6750, 3.1)', async () => {
+describe('a request without a token', () => {
+  test('is rejected without an error code (RFC 6750, 3.1)', async () => {
     expect(await refusal({})).toEqual(['authentication is required: send "Authorization: Bearer <token>"', 'Bearer'])
   })
 
-  test('is anonymous where require_auth is false', async () => {
+  test('is anonymous if require_auth is false', async () => {
     expect(await authenticate({}, { requireAuth: false })).toEqual({
       source: 'anonymous',
       tenantId: '',
@@ -177,7 +183,7 @@ describe('no token', () => {
   })
 })
 
-test('a token seen before is answered without a promise', async () => {
+test('a cached token is verified synchronously', async () => {
   const ask = authenticator()
   const first = await ask({ authorization: `Bearer ${TOKEN}` })
   expect(ask({ authorization: `Bearer ${TOKEN}` })).toBe(first)

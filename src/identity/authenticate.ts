@@ -1,4 +1,7 @@
-/** Who calls (docs/reference/rest-api.md#authentication): the one question that the pipeline asks about identity. */
+/**
+ * Identifies the caller of a request (docs/reference/rest-api.md#authentication): the only function about
+ * identity that the pipeline calls.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config, GatewayConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
@@ -10,16 +13,18 @@ import { refused } from './refused.ts'
 import type { ProtectedResource } from './resource.ts'
 
 /**
- * Answers at once, but for a token that is seen for the first time. Throws or rejects with UNAUTHORIZED. The same
- * object is answered for the same token as long as it is remembered, so what is derived from an identity can be kept
- * in a `WeakMap`. `connection`: whatever lives as long as the one that the headers came on.
+ * Returns at once, except for a token that is not cached. Throws or rejects with UNAUTHORIZED. A cached
+ * token always gives the same object, so data derived from an identity can be kept in a `WeakMap`.
+ * `connection`: an object that lives as long as the client connection.
  */
 export type Authenticate = (headers: IncomingHttpHeaders, connection?: object) => Identity | Promise<Identity>
 
+/** The settings that authentication reads. */
 export interface AuthenticatorConfig extends Pick<Config, 'devMode'> {
   readonly gateway: Pick<GatewayConfig, 'requireAuth'>
 }
 
+/** The identity of a caller without a token. */
 export const ANONYMOUS: Identity = Object.freeze({
   source: 'anonymous',
   tenantId: '',
@@ -31,13 +36,19 @@ export const ANONYMOUS: Identity = Object.freeze({
   expiresAt: null,
 })
 
-/** `resource`: what refusals name, so that a client finds out where tokens come from; null: nothing. */
+/**
+ * Makes the function. `resource`: the metadata that a 401 response links to, so that clients find the token
+ * issuer; null for none.
+ */
 export function createAuthenticator(
   config: AuthenticatorConfig,
   tokens: TokenVerifier,
   resource: Pick<ProtectedResource, 'metadataUrl'> | null = null,
 ): Authenticate {
-  /** Who came last on a connection: mostly the same comes again, and comparing costs less than a digest. */
+  /**
+   * The last token of each connection: mostly the same one is sent again, and comparing is cheaper than a
+   * digest.
+   */
   const lastOn = new WeakMap<object, Shown>()
 
   function identityOf(authorization: string, connection: object | undefined): Identity | Promise<Identity> {
@@ -51,7 +62,8 @@ export function createAuthenticator(
 
   function callerOf(headers: IncomingHttpHeaders, connection: object | undefined): Identity | Promise<Identity> {
     const { authorization } = headers
-    // Whoever shows a token is judged by it alone: a bad one is never downgraded to headers or anonymous.
+    // A request with a token is judged by the token alone: an invalid one never falls back to headers or to
+    // anonymous access.
     if (authorization !== undefined) return identityOf(authorization, connection)
     const claimed = config.devMode ? identityOfHeaders(headers) : null
     if (claimed !== null) return claimed
@@ -77,7 +89,7 @@ export function createAuthenticator(
   }
 }
 
-/** RFC 9728, 5.1. */
+/** The link to the metadata (RFC 9728, 5.1). */
 function withMetadata(error: unknown, url: string): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'UNAUTHORIZED') return error
   const challenge = error.headers['WWW-Authenticate'] ?? 'Bearer'
@@ -94,9 +106,12 @@ interface Shown {
 
 const BEARER = /^bearer +(\S+)$/i
 
-/** The token of RFC 6750, 2.1, not yet looked at. The scheme is read in any case (RFC 9110, 11.1). */
+/**
+ * The token of an `Authorization` header (RFC 6750, 2.1), unparsed. The scheme is accepted in any case (RFC
+ * 9110, 11.1).
+ */
 export function bearerToken(authorization: string): string {
-  // As everybody writes it: no need to look at each character twice on the way of every request.
+  // The usual form, which needs no second pass over the characters of every request.
   if (authorization.startsWith('Bearer ') && authorization.length > 7 && authorization[7] !== ' ') {
     return authorization.slice(7)
   }
@@ -108,11 +123,15 @@ export function bearerToken(authorization: string): string {
   throw unauthenticated('only "Authorization: Bearer <token>" is accepted, not another scheme')
 }
 
-/** Without an error code: nothing was presented that could be invalid (RFC 6750, 3.1). */
+/**
+ * Without an error code, because the request contained no credentials that could be invalid (RFC 6750,
+ * 3.1).
+ */
 function unauthenticated(message: string, hint?: string): GatewayError {
   const headers = { 'WWW-Authenticate': 'Bearer' }
   return new GatewayError('UNAUTHORIZED', message, { headers, ...(hint === undefined ? {} : { hint }) })
 }
 
 const BROWSER_HINT =
-  'a browser sends no token when it opens an address; use curl -H "Authorization: Bearer $TOKEN" and this address, with a token from your identity provider or, for development, from "svc token"'
+  'a browser sends no token when it opens an address; use curl -H "Authorization: Bearer $TOKEN" and this ' +
+  'address, with a token from your identity provider or, for development, from "svc token"'

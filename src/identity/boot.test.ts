@@ -16,7 +16,7 @@ interface Options {
   readonly issuers?: readonly IssuerConfig[]
 }
 
-/** Level and message, in short. */
+/** Level and message of each finding. */
 function findings({
   jwtSecret = SECRET,
   devMode = false,
@@ -34,23 +34,23 @@ function findings({
   return identityFindings(config).map(({ level, message }) => `${level}: ${message}`)
 }
 
-test('a good secret is all it takes', () => {
+test('a long secret has no findings', () => {
   expect(findings({})).toEqual([])
   expect(findings({ host: '0.0.0.0' })).toEqual([])
 })
 
 describe('secret', () => {
-  test('empty is refused, whatever else is set', () => {
+  test('an empty secret is an error, whatever else is set', () => {
     for (const requireAuth of [true, false]) {
       for (const devMode of [true, false]) {
         expect(findings({ jwtSecret: '', requireAuth, devMode })).toEqual([
-          'error: JWT_SECRET is empty: anybody could sign a token.',
+          'error: JWT_SECRET is empty: anyone could sign a token.',
         ])
       }
     }
   })
 
-  test('31 bytes are a danger; 32 are enough; bytes are counted, not characters', () => {
+  test('31 bytes are a warning and 32 are not; bytes are counted, not characters', () => {
     expect(findings({ jwtSecret: 'x'.repeat(31) })).toEqual([
       'warning: JWT_SECRET has 31 bytes; fewer than 32 can be found by trying.',
     ])
@@ -58,14 +58,14 @@ describe('secret', () => {
     expect(findings({ jwtSecret: 'é'.repeat(16) })).toEqual([])
   })
 
-  test('none at all: nobody could ever come in', () => {
+  test('a missing secret is an error, because no token could be accepted', () => {
     expect(findings({ jwtSecret: null })).toEqual([
-      'error: JWT_SECRET is not set, but every request has to show a token (require_auth): none could ever be accepted.',
+      'error: JWT_SECRET is not set, but every request needs a token (require_auth), and none could be accepted.',
     ])
     expect(findings({ jwtSecret: null, requireAuth: false })).toEqual([])
   })
 
-  test('the way out is named, the secret is not', () => {
+  test('the finding contains the fix but not the secret', () => {
     const config: BootConfig = {
       ...{ jwtSecret: 'hunter2', jwtSecretPrevious: null, devMode: false },
       gateway: {
@@ -79,10 +79,13 @@ describe('secret', () => {
   })
 })
 
-describe('development mode starts on loopback and with a secret only', () => {
-  test.each(['127.0.0.1', '127.255.0.9', '::1', '0:0:0:0:0:0:0:1', 'localhost', 'LOCALHOST'])('%s', host => {
-    expect(findings({ devMode: true, host })).toEqual([])
-  })
+describe('development mode requires a loopback address and a secret', () => {
+  test.each(['127.0.0.1', '127.255.0.9', '::1', '0:0:0:0:0:0:0:1', 'localhost', 'LOCALHOST'])(
+    'it starts on %s',
+    host => {
+      expect(findings({ devMode: true, host })).toEqual([])
+    },
+  )
 
   test.each([
     '0.0.0.0',
@@ -103,14 +106,14 @@ describe('development mode starts on loopback and with a secret only', () => {
     '0177.0.0.1',
     '2130706433',
     '',
-  ])('not on %s', host => {
+  ])('it does not start on %s', host => {
     expect(isLoopback({ host })).toBe(false)
     expect(findings({ devMode: true, host })).toEqual([
-      `error: SVC_DEV_MODE is on and the bind address is ${host}: whoever can reach it could name themselves any tenant.`,
+      `error: SVC_DEV_MODE is on and the bind address is ${host}: anyone who can reach it could act as any tenant.`,
     ])
   })
 
-  test('not without a secret', () => {
+  test('it does not start without a secret', () => {
     expect(findings({ devMode: true, jwtSecret: null })).toEqual([
       'error: SVC_DEV_MODE is on but JWT_SECRET is not set.',
     ])
@@ -119,12 +122,12 @@ describe('development mode starts on loopback and with a secret only', () => {
 })
 
 describe('more than one secret, and issuers', () => {
-  test('another secret, or an issuer, verifies tokens where JWT_SECRET is not set', () => {
+  test('another secret or an issuer replaces JWT_SECRET', () => {
     expect(findings({ jwtSecret: null, jwtSecrets: [['k1', SECRET]] })).toEqual([])
     expect(findings({ jwtSecret: null, issuers: [issuerConfig({ issuer: 'https://id.example' })] })).toEqual([])
   })
 
-  test('each short secret is a danger, and is named', () => {
+  test('each short secret has a finding with its name', () => {
     const issuers = [issuerConfig({ issuer: 'https://id.example', secretEnv: 'ID_SECRET', secret: 'short' })]
     expect(findings({ jwtSecretPrevious: 'old', jwtSecrets: [['k1', 'weak']], issuers })).toEqual([
       'warning: JWT_SECRET_PREVIOUS has 3 bytes; fewer than 32 can be found by trying.',
@@ -133,9 +136,10 @@ describe('more than one secret, and issuers', () => {
     ])
   })
 
-  test('jwt_issuer that is an issuer leaves nothing to JWT_SECRET', () => {
+  test('a jwt_issuer that is also an issuer is an error', () => {
     expect(findings({ jwtIssuer: 'me', issuers: [issuerConfig({ issuer: 'me' })] })).toEqual([
-      'warning: jwt_issuer is "me", which [[gateway.issuers]] has as well: JWT_SECRET can verify no token.',
+      'warning: jwt_issuer is "me", which is also an issuer in [[gateway.issuers]]: JWT_SECRET cannot verify any ' +
+        'token.',
     ])
   })
 })

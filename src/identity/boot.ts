@@ -1,28 +1,36 @@
-/** Whether the gateway may start with its settings of identity. Fail-closed: development mode starts on a loopback address only. */
+/**
+ * Checks of the identity settings at startup. They fail closed: development mode starts on a loopback
+ * address only.
+ */
 import ipaddr from 'ipaddr.js'
 import type { Bind, Config, GatewayConfig } from '../config/config.ts'
 import type { Finding } from '../finding.ts'
 
+/** The settings that the checks read. */
 export interface BootConfig extends Pick<Config, 'jwtSecret' | 'jwtSecretPrevious' | 'devMode'> {
   readonly gateway: Pick<GatewayConfig, 'bind' | 'requireAuth' | 'jwtIssuer' | 'jwtSecrets' | 'issuers'>
 }
 
-/** Shorter than its hash a secret weakens the signature (RFC 7518, 3.2). */
+/** A secret that is shorter than its hash weakens the signature (RFC 7518, 3.2). */
 const SECRET_BYTES_MIN = 32
 
-/** An error means: do not start. What is only a warning here is an error to `strict` and `svc check`. */
+/**
+ * The findings of the identity settings; an error prevents startup. What is a warning here is an error to
+ * `strict` and `svc check`.
+ */
 export function identityFindings(config: BootConfig): readonly Finding[] {
   return [...secretDangers(config), ...issuerDangers(config), ...secretErrors(config), ...devModeErrors(config)]
 }
 
 function secretErrors({ jwtSecret, devMode, gateway }: BootConfig): readonly Finding[] {
-  if (jwtSecret === '') return [error('JWT_SECRET is empty: anybody could sign a token.', MAKE_SECRET)]
+  if (jwtSecret === '') return [error('JWT_SECRET is empty: anyone could sign a token.', MAKE_SECRET)]
   const isVerifiable = gateway.issuers.length > 0 || gateway.jwtSecrets.size > 0
   if (jwtSecret !== null || isVerifiable || devMode || !gateway.requireAuth) return []
   return [
     error(
-      'JWT_SECRET is not set, but every request has to show a token (require_auth): none could ever be accepted.',
-      `${MAKE_SECRET} Or configure an identity provider with [[gateway.issuers]], or let callers in without a token by require_auth = false.`,
+      'JWT_SECRET is not set, but every request needs a token (require_auth), and none could be accepted.',
+      `${MAKE_SECRET} Or configure an identity provider with [[gateway.issuers]], or accept requests without a ` +
+        'token by require_auth = false.',
     ),
   ]
 }
@@ -43,12 +51,16 @@ function secretDangers({ jwtSecret, jwtSecretPrevious, gateway }: BootConfig): r
 
 const LONGER = `Use at least ${SECRET_BYTES_MIN} random bytes, for example what openssl rand -hex 32 prints.`
 
-/** Tokens with the `iss` of an issuer are never verified with `JWT_SECRET`, which would ask for that very `iss`. */
+/**
+ * Tokens with the `iss` of an issuer are never verified with `JWT_SECRET`, which would require that same
+ * `iss`.
+ */
 function issuerDangers({ gateway: { jwtIssuer, issuers } }: BootConfig): readonly Finding[] {
   if (!issuers.some(({ issuer }) => issuer === jwtIssuer)) return []
   return [
     warning(
-      `jwt_issuer is "${jwtIssuer}", which [[gateway.issuers]] has as well: JWT_SECRET can verify no token.`,
+      `jwt_issuer is "${jwtIssuer}", which is also an issuer in [[gateway.issuers]]: JWT_SECRET cannot verify ` +
+        'any token.',
       'Remove jwt_issuer, or the issuer.',
     ),
   ]
@@ -63,7 +75,8 @@ function devModeErrors({ jwtSecret, devMode, gateway }: BootConfig): readonly Fi
   if (!isLoopback(gateway.bind)) {
     findings.push(
       error(
-        `SVC_DEV_MODE is on and the bind address is ${gateway.bind.host}: whoever can reach it could name themselves any tenant.`,
+        `SVC_DEV_MODE is on and the bind address is ${gateway.bind.host}: anyone who can reach it could act as ` +
+          'any tenant.',
         'Bind to 127.0.0.1, ::1 or localhost (bind, SVC_BIND), or unset SVC_DEV_MODE.',
       ),
     )
@@ -73,8 +86,8 @@ function devModeErrors({ jwtSecret, devMode, gateway }: BootConfig): readonly Fi
 }
 
 /**
- * `127.0.0.0/8`, `::1` and `localhost`; every other name and address is reachable from elsewhere until shown
- * otherwise.
+ * True for `127.0.0.0/8`, `::1` and `localhost`. Every other name or address counts as reachable from other
+ * machines.
  */
 export function isLoopback({ host }: Pick<Bind, 'host'>): boolean {
   const { IPv4, IPv6 } = ipaddr

@@ -1,4 +1,7 @@
-/** From verified claims to an `Identity` (docs/reference/rest-api.md#authentication): what a token must say, and what it means. */
+/**
+ * Converts verified claims to an `Identity` (docs/reference/rest-api.md#authentication): the claims that a
+ * token must have, and their meaning.
+ */
 import type { ClaimPath, ClaimSource, IssuerConfig, RequiredClaim } from '../config/config.ts'
 import { isArray, isNumber, isObject, type Json, type JsonObject, printJson } from '../json/text/values.ts'
 import type { TokenFacts } from './denylist.ts'
@@ -6,43 +9,46 @@ import type { Identity } from './identity.ts'
 import { refused } from './refused.ts'
 import { audiencesOf } from './token.ts'
 
-/** What a token must say. */
+/** The claims that a token must have. */
 export interface ClaimRules {
   readonly requireExp: boolean
-  /** For clocks that disagree (RFC 7519, 4.1.4). */
+  /** The tolerated difference between clocks (RFC 7519, 4.1.4). */
   readonly leewaySeconds: number
-  /** Null: `iss` is not looked at. */
+  /** The required `iss`; null: `iss` is not checked. */
   readonly issuer: string | null
-  /** Null: `aud` is not looked at. */
+  /** The accepted audiences; null: `aud` is not checked. */
   readonly audience: readonly string[] | null
   readonly required: ReadonlyMap<string, RequiredClaim>
-  /** Where an identity comes from; null for each that keeps its usual claim. */
+  /** The source of each property of the identity; null for its usual claim. */
   readonly mapping: Mapping
 }
 
+/** The source of each property of an identity. */
 export type Mapping = Pick<IssuerConfig, 'tenant' | 'user' | 'role' | 'scopes' | 'agent' | 'roleMap'>
 
+/** The mapping of tokens without a configured one. */
 export const USUAL_CLAIMS: Mapping = Object.freeze({
   ...{ tenant: null, user: null, role: null, scopes: null, agent: null, roleMap: null },
 })
 
-/** Of tokens that `JWT_SECRET` signed. */
+/** The leeway for tokens that `JWT_SECRET` signed. */
 export const LEEWAY_SECONDS = 30
 
-/** What a token is, once it is accepted. */
+/** The result of an accepted token. */
 export interface Accepted {
   readonly identity: Identity
-  /** Seconds since the epoch, with the leeway, or null: it never ends. */
+  /** The end of its validity in seconds since the epoch, including the leeway; null if it never expires. */
   readonly endsAt: number | null
   readonly facts: TokenFacts
 }
 
-/** Hears of each check that is passed, for whoever wants to know. */
+/** Receives a note for each check that the token passes. */
 export type Note = (passed: string) => void
 
+/** Discards the notes. */
 export const ignore: Note = () => {}
 
-/** Throws UNAUTHORIZED saying which check failed. */
+/** Checks the claims and returns the identity. Throws UNAUTHORIZED with the failed check. */
 export function acceptClaims(claims: JsonObject, rules: ClaimRules, nowMs: number, note: Note = ignore): Accepted {
   const expiresAt = timeClaim(claims, 'exp')
   const endsAt = expiresAt === null ? null : expiresAt + rules.leewaySeconds
@@ -52,7 +58,7 @@ export function acceptClaims(claims: JsonObject, rules: ClaimRules, nowMs: numbe
   if (nbf !== null && nowMs / 1_000 < nbf - rules.leewaySeconds) throw refused('it is not valid yet (nbf)')
   note(`exp and nbf: within ${rules.leewaySeconds} s of leeway`)
   checkParties(claims, rules)
-  note(rules.audience === null ? 'aud: not looked at' : 'aud: names this gateway')
+  note(rules.audience === null ? 'aud: not checked' : 'aud: names this gateway')
   for (const [name, required] of rules.required) {
     if (!isAsRequired(claimAt(claims, required.claim), required.value)) {
       throw refused(`its claim ${name} is missing or not what this gateway requires`)
@@ -77,11 +83,12 @@ function plainText(value: Json | undefined): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** `endsAt` in seconds. */
+/** True if the token has expired; `endsAt` is in seconds. */
 export function isOver(endsAt: number | null, nowMs: number): boolean {
   return endsAt !== null && nowMs / 1_000 >= endsAt
 }
 
+/** The error for an expired token. */
 export function expired(): Error {
   return refused('it has expired (exp)')
 }
@@ -95,7 +102,10 @@ function checkParties(claims: JsonObject, { issuer, audience }: ClaimRules): voi
   }
 }
 
-/** `true` requires presence. `email_verified = true` refuses an unverified address, so `false` is not enough. */
+/**
+ * `true` requires that the claim is present and not `false`: `email_verified = true` must reject an
+ * unverified address.
+ */
 function isAsRequired(claim: Json | undefined, value: RequiredClaim['value']): boolean {
   if (value === true) return claim !== undefined && claim !== null && claim !== false
   return isNumber(claim) ? Number(claim.digits) === value : claim === value
@@ -118,7 +128,7 @@ function identityOf(claims: JsonObject, mapping: Mapping, expiresAt: number | nu
   })
 }
 
-/** The claim called exactly so, else what the path leads to; undefined where there is nothing. */
+/** The claim with exactly this name, or else the value at the path; undefined for none. */
 export function claimAt(claims: JsonObject, { text, steps }: ClaimPath): Json | undefined {
   if (claims.has(text) || steps === null) return claims.get(text)
   let at: Json | undefined = claims
@@ -135,7 +145,7 @@ function textOf(claims: JsonObject, source: ClaimSource | null, usual: string): 
     source === null ? [claims.get(usual), usual] : [claimAt(claims, source.claim), source.claim.text]
   if (value === undefined) return ''
   if (typeof value === 'string') return value
-  // A number keeps the digits it was written with, however many: it is never passed through a JavaScript number.
+  // A number keeps the digits of its text: it is never converted to a JavaScript number.
   if (isNumber(value)) return value.digits
   throw refused(`its claim ${name} is neither a string nor a number`)
 }
@@ -156,10 +166,10 @@ function notSeconds(name: string): never {
   throw refused(`its claim ${name} is not a number of seconds`)
 }
 
-/** `scope` (RFC 8693, 4.2) and `scopes` united, each once, in the order given. */
+/** The union of `scope` (RFC 8693, 4.2) and `scopes`, without duplicates, in the order of the token. */
 function usualScopes(claims: JsonObject): readonly string[] {
   const scope = claims.has('scope') ? claims.get('scope') : ''
-  if (typeof scope !== 'string') throw refused('its claim scope is not a string of scopes with spaces between')
+  if (typeof scope !== 'string') throw refused('its claim scope is not a string of scopes separated by spaces')
   const scopes = claims.has('scopes') ? claims.get('scopes') : []
   return distinct([...words(scope), ...scopeList(scopes, 'scopes')])
 }
@@ -178,7 +188,7 @@ function scopeList(value: Json | undefined, name: string): readonly string[] {
   throw refused(`its claim ${name} is not an array of strings without spaces`)
 }
 
-// The database is told scopes with spaces between: one with a space inside would become two there.
+// Scopes are sent to the database separated by spaces, so a space within a scope would make two of it.
 const isScope = (value: Json): value is string => typeof value === 'string' && /^\S+$/.test(value)
 
 const distinct = (scopes: readonly string[]): readonly string[] => Object.freeze([...new Set(scopes)])

@@ -31,7 +31,7 @@ async function open(...rows: readonly Partial<DeniedRow>[]): Promise<World> {
 const rowOf = (row: Partial<DeniedRow>): DeniedRow => ({ jti: null, sub: null, iat: null, ...row })
 const facts = (given: Partial<TokenFacts>): TokenFacts => ({ jti: null, sub: null, iat: null, ...given })
 
-describe('rows', () => {
+describe('rows of the denylist', () => {
   test.each<[Partial<DeniedRow>, Partial<TokenFacts>, boolean]>([
     [{ jti: 'a' }, { jti: 'a' }, true],
     [{ jti: 'a' }, { jti: 'b' }, false],
@@ -54,7 +54,7 @@ describe('rows', () => {
     expect(list.denies(facts(token))).toBe(isDenied)
   })
 
-  test('the latest time counts, of several rows of a subject', async () => {
+  test('of several rows of a subject the latest time counts', async () => {
     const { list } = await open({ sub: 's', iat: '300' }, { sub: 's', iat: '100' }, { iat: '50' })
     expect([list.denies(facts({ sub: 's', iat: 299 })), list.denies(facts({ sub: 's', iat: 300 }))]).toEqual([
       true,
@@ -62,7 +62,7 @@ describe('rows', () => {
     ])
   })
 
-  test('beyond 20 000 they are not in force, and that is said once', async () => {
+  test('rows beyond 20 000 are not in force, which is reported once', async () => {
     const many = Array.from({ length: DENIED_ROWS_MAX + 1 }, (_, n) => ({ jti: `j${n}` }))
     const { list, clock, problems } = await open(...many)
     expect([
@@ -70,11 +70,11 @@ describe('rows', () => {
       list.denies(facts({ jti: `j${DENIED_ROWS_MAX}` })),
     ]).toEqual([true, false])
     await clock.advance(10_000)
-    expect(problems).toEqual(['it has more than 20000 rows, and only the newest of them are in force'])
+    expect(problems).toEqual(['it has more than 20000 rows, and only the newest rows are in force'])
   })
 })
 
-test('a row that is added holds after three seconds, and one that is removed no longer', async () => {
+test('an added row takes effect within three seconds, and a removed row no longer does', async () => {
   const world = await open()
   const { list, clock } = world
   world.rows = [rowOf({ jti: 'a' })]
@@ -119,15 +119,15 @@ test('the version changes with the rows, not with each read or their order', asy
   expect(changed).toEqual([1, 2, 3, 4, 5].map(n => first + n))
 })
 
-test('while it cannot be read, what was read before stays in force, and that is said once', async () => {
+test('while the table cannot be read, the previous list stays in force, which is reported once', async () => {
   const world = await open({ jti: 'a' })
   world.rows = new Error('gone')
   await world.clock.advance(30_000)
   expect(world.list.denies(facts({ jti: 'a' }))).toBe(true)
-  expect(world.problems).toEqual(['it cannot be read, and what was read before stays in force: gone'])
+  expect(world.problems).toEqual(['it cannot be read, and the previous list stays in force: gone'])
 })
 
-test('a list that cannot be read at the start is none', async () => {
+test('opening rejects if the table cannot be read', async () => {
   const read = async () => {
     throw new Error('gone')
   }

@@ -1,54 +1,59 @@
 /**
- * Revoked tokens, as the table `jwt_denylist_table` lists them (docs/guides/authentication.md#revoke-tokens): read at the start and
- * then every few seconds, so that a revocation holds at every gateway within ten.
+ * Revoked tokens, as listed in the table `jwt_denylist_table`
+ * (docs/guides/authentication.md#revoke-tokens). The table is read at startup and every few seconds, so a
+ * revocation takes effect at every gateway within ten seconds.
  */
 import type { Clock } from '../clock.ts'
 
-/** What a token can be revoked by. */
+/** The properties of a token by which it can be revoked. */
 export interface TokenFacts {
   readonly jti: string | null
   readonly sub: string | null
-  /** Seconds since the epoch. */
+  /** The time of issue in seconds since the epoch; null if the token has none. */
   readonly iat: number | null
 }
 
-/** A row of the table, as text. */
+/** A row of the table, as texts. */
 export interface DeniedRow {
   readonly jti: string | null
   readonly sub: string | null
-  /** Seconds since the epoch. */
+  /** The time in seconds since the epoch; null if the row has none. */
   readonly iat: string | null
 }
 
+/** The list of revoked tokens. */
 export interface Denylist {
   denies(facts: TokenFacts): boolean
-  /** Another number whenever the list has changed: whatever was asked before has to be asked again. */
+  /** A number that changes with the list: earlier results must then be computed again. */
   version(): number
 }
 
+/** The list of a gateway without a denylist table. */
 export const NOTHING_DENIED: Denylist = { denies: () => false, version: () => 0 }
 
-/** More rows than these are not in force; the newest are. */
+/** The maximum number of rows in force: the newest ones. */
 export const DENIED_ROWS_MAX = 20_000
 
 const READ_INTERVAL_MS = 3_000
 
+/** What the list needs. */
 export interface DenylistParts {
-  /** The newest rows first, one more than `DENIED_ROWS_MAX` at most. */
+  /** Reads the newest rows first, at most one more than `DENIED_ROWS_MAX`. */
   readonly read: () => Promise<readonly DeniedRow[]>
   readonly clock: Clock
-  /** After each read. */
+  /** Called after each read. */
   readonly onRead: () => void
-  /** Once for each time that something becomes wrong. */
+  /** Called once whenever a problem begins. */
   readonly onProblem: (message: string) => void
 }
 
+/** The revoked tokens of a table, read periodically. */
 export class RevokedTokens implements Denylist {
   readonly #parts: DenylistParts
   #jtis: ReadonlySet<string> = new Set()
-  /** Tokens of a subject that were issued before this are revoked; in seconds. */
+  /** Tokens of a subject that were issued before this time, in seconds, are revoked. */
   #bySubject: ReadonlyMap<string, number> = new Map()
-  /** Of everybody. */
+  /** Tokens of all subjects that were issued before this time are revoked. */
   #before = Number.NEGATIVE_INFINITY
   #version = 0
   #problem: string | null = null
@@ -59,7 +64,7 @@ export class RevokedTokens implements Denylist {
     this.#parts = parts
   }
 
-  /** Rejects when the table cannot be read: nobody can be let in while it is not known who is revoked. */
+  /** Reads the table. Rejects if that fails: without the list no token can be accepted. */
   static async open(parts: DenylistParts): Promise<RevokedTokens> {
     const list = new RevokedTokens(parts)
     list.#take(await parts.read())
@@ -70,7 +75,7 @@ export class RevokedTokens implements Denylist {
   denies({ jti, sub, iat }: TokenFacts): boolean {
     if (jti !== null && this.#jtis.has(jti)) return true
     const threshold = Math.max(this.#before, (sub === null ? undefined : this.#bySubject.get(sub)) ?? this.#before)
-    // A token that does not say when it was issued may have been issued before.
+    // A token without an issue time may have been issued before the threshold.
     return threshold > (iat ?? Number.NEGATIVE_INFINITY)
   }
 
@@ -89,7 +94,7 @@ export class RevokedTokens implements Denylist {
     let before = Number.NEGATIVE_INFINITY
     for (const { jti, sub, iat } of inForce) {
       if (jti !== null) continue
-      // Without a time, all tokens of the subject are.
+      // Without a time, all tokens of the subject are revoked.
       const threshold = iat === null ? Number.POSITIVE_INFINITY : Number(iat)
       if (sub !== null) subjects.set(sub, Math.max(threshold, subjects.get(sub) ?? threshold))
       else if (iat !== null) before = Math.max(before, threshold)
@@ -101,7 +106,7 @@ export class RevokedTokens implements Denylist {
     this.#bySubject = subjects
     this.#before = before
     const isTooLong = rows.length > DENIED_ROWS_MAX
-    this.#is(isTooLong ? `it has more than ${DENIED_ROWS_MAX} rows, and only the newest of them are in force` : null)
+    this.#is(isTooLong ? `it has more than ${DENIED_ROWS_MAX} rows, and only the newest rows are in force` : null)
   }
 
   #readLater(): void {
@@ -109,7 +114,7 @@ export class RevokedTokens implements Denylist {
     this.#cancel = this.#parts.clock.after(READ_INTERVAL_MS, () => void this.#readAgain())
   }
 
-  /** Never rejects: what was read last stays in force. */
+  /** Never rejects: the last list stays in force. */
   async #readAgain(): Promise<void> {
     try {
       const rows = await this.#parts.read()
@@ -117,7 +122,7 @@ export class RevokedTokens implements Denylist {
       this.#take(rows)
       this.#parts.onRead()
     } catch (error) {
-      this.#is(`it cannot be read, and what was read before stays in force: ${(error as Error).message}`)
+      this.#is(`it cannot be read, and the previous list stays in force: ${(error as Error).message}`)
     }
     this.#readLater()
   }

@@ -1,11 +1,11 @@
 /**
- * Who calls according to the development headers (docs/guides/your-own-database.md#4-send-a-request). Whether they may be believed is not decided
- * here.
+ * The caller according to the development headers (docs/guides/your-own-database.md#4-send-a-request). The
+ * code that calls this decides whether to trust them.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Identity } from './identity.ts'
 
-/** Null when none of the three is there. */
+/** The identity that the headers describe; null if none of the three is present. */
 export function identityOfHeaders(headers: IncomingHttpHeaders): Identity | null {
   const tenantId = header(headers, 'x-tenant-id')
   const userId = header(headers, 'x-user-id')
@@ -14,7 +14,7 @@ export function identityOfHeaders(headers: IncomingHttpHeaders): Identity | null
   return { source: 'headers', tenantId, userId, agentId: '', role, scopes: [], claims: '{}', expiresAt: null }
 }
 
-/** Node reads header bytes as latin1; what curl sends is UTF-8. */
+/** Node decodes header bytes as latin1; curl sends UTF-8. */
 function header(headers: IncomingHttpHeaders, name: string): string {
   const value = headers[name] ?? ''
   const bytes = Buffer.from(typeof value === 'string' ? value : value.join(', '), 'latin1')

@@ -1,8 +1,11 @@
-/** Who calls: what a token or the development headers say, in the form every later stage uses. */
+/** The caller, as a token or the development headers describe it, in the form that every later stage uses. */
 
 export interface Identity {
   readonly source: 'jwt' | 'headers' | 'anonymous'
-  /** Empty string where absent: so it reaches the database, and nothing of an earlier caller can stay in the setting. */
+  /**
+   * Empty if absent. The empty string is sent to PostgreSQL, so a setting never keeps the value of an
+   * earlier caller.
+   */
   readonly tenantId: string
   readonly userId: string
   readonly agentId: string
@@ -10,6 +13,6 @@ export interface Identity {
   readonly scopes: readonly string[]
   /** All claims as JSON text; `{}` without a token. */
   readonly claims: string
-  /** Seconds since the epoch, or null: the token's `exp`. */
+  /** The token's `exp` in seconds since the epoch; null if the identity does not expire. */
   readonly expiresAt: number | null
 }

@@ -1,6 +1,6 @@
 /**
- * Tokens of identity providers (docs/guides/authentication.md): which key and which algorithm, what they must say and
- * what it means; and everything that must not get in (RFC 8725). They are signed by hand, not by the library that
+ * Tokens of identity providers (docs/guides/authentication.md): keys, algorithms, required claims and their
+ * meaning, and attacks that must fail (RFC 8725). The tests sign them by hand, not with the library that
  * verifies them.
  */
 import { createPublicKey, createSecretKey } from 'node:crypto'
@@ -75,7 +75,7 @@ const token = (key: TestKey, more: object = {}, header = {}): string => signToke
 
 function source(text: string): ClaimSource {
   const claim = parseClaimPath(text)
-  if (claim === null) throw new Error(`${text} is no path`)
+  if (claim === null) throw new Error(`${text} is not a path`)
   return { kind: 'claim', claim }
 }
 
@@ -91,7 +91,7 @@ describe('algorithms', () => {
     'ES384',
     'ES512',
     'EdDSA',
-  ])('%s verifies what it signed', async alg => {
+  ])('a token signed with %s is accepted', async alg => {
     const key = testKey(alg, 'k')
     expect(await refusal(token(key), { keys: published(key) })).toBe('accepted')
     const [header, , signature] = token(key).split('.')
@@ -108,16 +108,16 @@ describe('algorithms', () => {
     expect(await refusal(signHmac(SECRET, { claims: claims() }, alg), { keys })).toBe('its signature does not match')
   })
 
-  test('only those that are configured', async () => {
+  test('only configured algorithms are accepted', async () => {
     expect(await refusal(token(rsa), { issuer: { algorithms: ['ES256'] } })).toBe(
-      'its algorithm (alg) is none that is accepted of its issuer',
+      'its algorithm (alg) is not accepted from its issuer',
     )
     expect(await refusal(token(p256), { issuer: { algorithms: ['ES256'] } })).toBe('accepted')
   })
 
-  test('a key that says its algorithm signs with no other', async () => {
+  test('a key with an alg verifies only that algorithm', async () => {
     expect(await refusal(token({ ...rsa, alg: 'PS256' }))).toBe(
-      'its issuer has no key of the type that its algorithm (alg) needs',
+      'its issuer has no key of the type that its algorithm (alg) requires',
     )
     const { alg: _, ...jwk } = rsa.jwk
     expect(await refusal(token({ ...rsa, alg: 'PS256' }), { keys: published({ ...rsa, jwk }) })).toBe('accepted')
@@ -157,7 +157,7 @@ describe('confusion', () => {
     ],
     ['an empty signature', () => token(p256).replace(/[^.]+$/, '')],
     ['a cut signature', () => token(rsa).slice(0, -4)],
-  ])('%s does not get in', async (_, make) => {
+  ])('%s is rejected', async (_, make) => {
     expect(await refusal(make())).not.toBe('accepted')
   })
 })
@@ -170,7 +170,7 @@ describe('headers', () => {
     ['jku', { jku: 'https://evil.example/keys', kid: 'rsa' }],
     ['x5u', { x5u: 'https://evil.example/cert', kid: 'rsa' }],
     ['x5c', { x5c: ['MIIB'], kid: 'rsa' }],
-  ])('%s is never honoured', async (_, header) => {
+  ])('the header %s is ignored', async (_, header) => {
     expect(await refusal(signToken(attacker, { claims: claims(), header: { ...header } }))).not.toBe('accepted')
     expect(await refusal(signToken(rsa, { claims: claims(), header: { ...header, kid: 'rsa' } }))).toBe('accepted')
   })
@@ -186,7 +186,7 @@ describe('headers', () => {
     ['{"kid":"rsa"}', 'it is malformed: its header has no algorithm (alg)'],
     ['["RS256"]', 'it is malformed: its header is not a JSON object'],
     ['{"alg":"RS256","kid":"rsa"', 'its header is not valid JSON'],
-  ])('the header %s is refused, and the reason is given', async (header, reason) => {
+  ])('the header %s is rejected with the reason', async (header, reason) => {
     expect(await refusal(signToken(rsa, { claims: claims(), header }))).toBe(reason)
   })
 
@@ -197,32 +197,32 @@ describe('headers', () => {
     ['logout+jwt', 'its type (typ) is not that of an access token'],
     ['secevent+jwt', 'its type (typ) is not that of an access token'],
     ['dpop+jwt', 'its type (typ) is not that of an access token'],
-  ])('typ %s', async (typ, result) => {
+  ])('a token of type %s', async (typ, result) => {
     expect(await refusal(token(rsa, {}, { typ }))).toBe(result)
   })
 
-  test('a token of 8 192 characters is read, and no longer one', async () => {
+  test('a token of 8 192 characters is accepted, a longer one is not', async () => {
     const padded = (bytes: number) => token(p256, { x: 'y'.repeat(bytes) })
     const room = Math.floor(((8_192 - padded(0).length) * 3) / 4) - 1
     expect(await refusal(padded(room))).toBe('accepted')
     expect(await refusal(padded(room + 8))).toBe('it is longer than 8192 characters')
   })
 
-  test('a kid of any characters names a key', async () => {
+  test('a kid can contain any characters', async () => {
     const odd = testKey('ES256', 'ключ/😀" \\')
     expect(await refusal(token(odd), { keys: published(odd) })).toBe('accepted')
     expect(await refusal(token(odd, {}, { kid: 'ключ/😀" ' }), { keys: published(odd) })).not.toBe('accepted')
   })
 })
 
-describe('payloads, although they are signed', () => {
+describe('signed but invalid payloads', () => {
   test.each([
-    [`{"iss":"${ISS}","iss":"${ISS}"}`, 'its issuer (iss) is none that this gateway accepts'],
-    [`{"iss":"${ISS}","tenant_id":"a\\u0000"}`, 'its issuer (iss) is none that this gateway accepts'],
-    ['[]', 'its issuer (iss) is none that this gateway accepts'],
-    [`{"iss":["${ISS}"]}`, 'its issuer (iss) is none that this gateway accepts'],
-    [`{"iss":"${ISS}/"}`, 'its issuer (iss) is none that this gateway accepts'],
-    [`{"iss":"${ISS.toUpperCase()}"}`, 'its issuer (iss) is none that this gateway accepts'],
+    [`{"iss":"${ISS}","iss":"${ISS}"}`, 'its issuer (iss) is not accepted by this gateway'],
+    [`{"iss":"${ISS}","tenant_id":"a\\u0000"}`, 'its issuer (iss) is not accepted by this gateway'],
+    ['[]', 'its issuer (iss) is not accepted by this gateway'],
+    [`{"iss":["${ISS}"]}`, 'its issuer (iss) is not accepted by this gateway'],
+    [`{"iss":"${ISS}/"}`, 'its issuer (iss) is not accepted by this gateway'],
+    [`{"iss":"${ISS.toUpperCase()}"}`, 'its issuer (iss) is not accepted by this gateway'],
     [`{"iss":"${ISS}","exp":"${NOW + 60}"}`, 'its claim exp is not a number of seconds'],
     [`{"iss":"${ISS}","exp":${NOW - 30}}`, 'it has expired (exp)'],
     [`{"iss":"${ISS}","nbf":${NOW + 31}}`, 'it is not valid yet (nbf)'],
@@ -231,7 +231,7 @@ describe('payloads, although they are signed', () => {
     expect(await refusal(signToken(rsa, { claims: payload }))).toBe(reason)
   })
 
-  test('leeway_seconds and require_exp', async () => {
+  test('leeway_seconds and require_exp are respected', async () => {
     expect(await refusal(token(rsa, { exp: NOW - 4 }), { issuer: { leewaySeconds: 5 } })).toBe('accepted')
     expect(await refusal(token(rsa, { exp: NOW - 5 }), { issuer: { leewaySeconds: 5 } })).toBe('it has expired (exp)')
     expect(await refusal(token(rsa, { exp: NOW }), { issuer: { leewaySeconds: 0 } })).toBe('it has expired (exp)')
@@ -282,14 +282,14 @@ describe('payloads, although they are signed', () => {
 })
 
 describe('claims', () => {
-  test('without a mapping they are those of the gateway’s own tokens', async () => {
+  test('without a mapping the claims are those of the gateway’s own tokens', async () => {
     const more = { tenant_id: 't', sub: 's', role: 'r', scope: 'a b', scopes: ['c'], agent_id: 'x' }
     expect(await identityOf(token(rsa, more))).toMatchObject({
       ...{ tenantId: 't', userId: 's', role: 'r', scopes: ['a', 'b', 'c'], agentId: 'x' },
     })
   })
 
-  test('names, URIs, paths, indexes and constants', async () => {
+  test('names, URIs, paths, indexes and constants are mapped', async () => {
     const identity = await identityOf(
       token(rsa, {
         'https://id.example/tenant.id': 't',
@@ -310,7 +310,7 @@ describe('claims', () => {
     expect(identity).toMatchObject({ tenantId: 't', userId: 's', role: 'editor', scopes: ['a', 'b'], agentId: 'robot' })
   })
 
-  test('a claim of exactly that name wins over the path', async () => {
+  test('a claim with exactly that name takes precedence over the path', async () => {
     const more = { 'a.b': 'name', a: { b: 'path' } }
     expect(await identityOf(token(rsa, more), { issuer: { tenant: source('a.b') } })).toMatchObject({
       tenantId: 'name',
@@ -344,13 +344,13 @@ describe('claims', () => {
     ['role', {}],
     ['user', ['u']],
     ['agent', {}],
-  ])('a %s of %j is refused', async (key, value) => {
+  ])('a %s of %j is rejected', async (key, value) => {
     expect(await refusal(token(rsa, { x: value }), { issuer: { [key]: source('x') } })).toBe(
       'its claim x is neither a string nor a number',
     )
   })
 
-  test('role_map maps roles, and one that is not in it is none', async () => {
+  test('role_map maps roles, and a role that it does not list is ignored', async () => {
     const issuer = { roleMap: new Map([['authenticated', 'member']]) }
     expect(await identityOf(token(rsa, { role: 'authenticated' }), { issuer })).toMatchObject({ role: 'member' })
     expect(await identityOf(token(rsa, { role: 'admin' }), { issuer })).toMatchObject({ role: '' })
@@ -358,7 +358,7 @@ describe('claims', () => {
     expect(await identityOf(token(rsa, {}), { issuer })).toMatchObject({ role: '' })
   })
 
-  test('scopes are a text or an array', async () => {
+  test('scopes can be a text or an array', async () => {
     const issuer = { scopes: source('permissions') }
     expect(await identityOf(token(rsa, { permissions: ['a:b', 'c'] }), { issuer })).toMatchObject({
       scopes: ['a:b', 'c'],
@@ -373,27 +373,25 @@ describe('claims', () => {
 })
 
 describe('which issuer', () => {
-  test('a token without iss goes to the secret alone', async () => {
+  test('a token without iss is verified with the secret only', async () => {
     expect(await refusal(signHmac(SECRET, { claims: {} }))).toBe('accepted')
-    expect(await refusal(signToken(rsa, { claims: {} }))).toBe('its issuer (iss) is none that this gateway accepts')
+    expect(await refusal(signToken(rsa, { claims: {} }))).toBe('its issuer (iss) is not accepted by this gateway')
   })
 
-  test('a token of another iss goes to the secret if it is HS256', async () => {
+  test('a token with another iss is verified with the secret if it is HS256', async () => {
     const another = { iss: 'https://other.example' }
     expect(await refusal(signHmac(SECRET, { claims: another }))).toBe('accepted')
     expect(await refusal(signHmac(SECRET, { claims: another }), { jwtIssuer: 'me' })).toBe(
       'its issuer (iss) is missing or not the one this gateway accepts',
     )
-    expect(await refusal(signToken(rsa, { claims: another }))).toBe(
-      'its issuer (iss) is none that this gateway accepts',
-    )
+    expect(await refusal(signToken(rsa, { claims: another }))).toBe('its issuer (iss) is not accepted by this gateway')
   })
 
-  test('jwt_issuer and jwt_audience are asked of the secret’s tokens alone', async () => {
+  test('jwt_issuer and jwt_audience apply only to tokens signed with the secret', async () => {
     expect(await refusal(token(rsa), { jwtIssuer: 'me', jwtAudience: 'svc' })).toBe('accepted')
   })
 
-  test('without a secret, tokens of no issuer are refused', async () => {
+  test('without a secret, tokens without a configured issuer are rejected', async () => {
     expect(await refusal(signHmac(SECRET, { claims: {} }), { secret: null })).toBe(
       'this gateway has no secret to verify tokens with',
     )
@@ -402,7 +400,7 @@ describe('which issuer', () => {
 })
 
 describe('which key', () => {
-  test('a PEM has no kid and takes any; several blocks are several keys', async () => {
+  test('a PEM key has no kid and matches any; several blocks are several keys', async () => {
     const keys = parseKeyFile(rsa.pem + p256.pem)
     for (const kid of ['rsa', 'other', undefined]) {
       expect(await refusal(token(rsa, {}, { kid }), { keys })).toBe('accepted')
@@ -438,13 +436,13 @@ describe('several secrets of the gateway', () => {
     expect(result).toBe(isAccepted ? 'accepted' : 'its signature does not match')
   })
 
-  test('a named one needs no JWT_SECRET', async () => {
+  test('a secret with a kid needs no JWT_SECRET', async () => {
     const signed = signHmac('the secret called k1, of 32 bytes', { claims: {}, header: { kid: 'k1' } })
     expect(await refusal(signed, { ...world, secret: null, previous: null })).toBe('accepted')
   })
 })
 
-test('a token seen before is answered without a promise, whatever signed it', async () => {
+test('a cached token is verified synchronously, whatever signed it', async () => {
   const { verify } = verifier()
   for (const signed of [token(rsa), token(p256)]) {
     const first = await verify(signed)
@@ -452,7 +450,7 @@ test('a token seen before is answered without a promise, whatever signed it', as
   }
 })
 
-test('tokens of a key that is withdrawn stand no more', async () => {
+test('cached tokens of a withdrawn key are no longer accepted', async () => {
   const keys = published(rsa)
   const { verify, stands } = verifier({ keys })
   const verified = await verify(token(rsa))

@@ -1,4 +1,4 @@
-/** Who verifies a token: the secrets of the gateway, or an identity provider that is configured. */
+/** The issuer that verifies a token: the gateway's own secrets, or a configured identity provider. */
 import type { IssuerConfig, JwtAlgorithm } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { type Accepted, acceptClaims, type ClaimRules, ignore, type Note } from './claims.ts'
@@ -8,10 +8,12 @@ import { refused } from './refused.ts'
 import { signerOf } from './signature.ts'
 import type { Token } from './token.ts'
 
+/** A token that passed every check. */
 export interface Verified extends Accepted {
   readonly key: SigningKey
 }
 
+/** Verifies the tokens of one issuer. */
 export interface Issuer {
   /** The `iss` of its tokens. */
   readonly name: string
@@ -19,15 +21,20 @@ export interface Issuer {
   verify(token: Token, nowMs: number, note?: Note): Promise<Verified>
 }
 
+/** What an issuer needs. */
 export interface IssuerParts {
   readonly config: Pick<IssuerConfig, 'issuer' | 'algorithms'>
   readonly keys: KeySource
   readonly rules: ClaimRules
 }
 
-/** A fetch that was under way may have begun before the provider had the key; then once more. */
+/**
+ * A fetch in progress may have started before the provider published the key, so the key is looked up a
+ * second time.
+ */
 const LOOKS_MAX = 2
 
+/** An issuer whose keys come from `source`. */
 export function createIssuer({ config, keys: source, rules }: IssuerParts): Issuer {
   const { issuer: name, algorithms } = config
 
@@ -43,7 +50,7 @@ export function createIssuer({ config, keys: source, rules }: IssuerParts): Issu
     throw refused(
       isUnknownKid(token, keys)
         ? 'its issuer does not publish the key that it names (kid)'
-        : 'its issuer has no key of the type that its algorithm (alg) needs',
+        : 'its issuer has no key of the type that its algorithm (alg) requires',
     )
   }
 
@@ -52,10 +59,10 @@ export function createIssuer({ config, keys: source, rules }: IssuerParts): Issu
     async verify(token, nowMs, note = ignore) {
       note(`issuer: [[gateway.issuers]] "${name}"`)
       assertType(token)
-      if (!isAccepted(token, algorithms)) throw refused('its algorithm (alg) is none that is accepted of its issuer')
+      if (!isAccepted(token, algorithms)) throw refused('its algorithm (alg) is not accepted from its issuer')
       note(`alg: ${token.alg} is accepted`)
       const keys = await candidates(token)
-      note(`key: ${keys.length === 1 ? 'one fits' : `${keys.length} fit`} its kid and algorithm`)
+      note(`key: ${keys.length === 1 ? 'one matches' : `${keys.length} match`} its kid and algorithm`)
       const key = await signerOf(token.compact, token.alg, keys)
       if (key === null) throw refused('its signature does not match')
       note('signature: it matches')
@@ -68,13 +75,14 @@ function isAccepted(
   token: Token,
   algorithms: readonly JwtAlgorithm[] | null,
 ): token is Token & { readonly alg: JwtAlgorithm } {
-  // Without a list the key decides: `keysFor` finds none that is not of the type of the algorithm.
+  // Without a list the key decides: `keysFor` returns only keys of the type that the algorithm requires.
   return algorithms === null || (algorithms as readonly string[]).includes(token.alg)
 }
 
 /**
- * A provider also signs what is no access token, with the same keys: logout tokens, security events. Their types end so
- * (RFC 8725, 3.11); of those that end so, only access tokens count (RFC 9068, 2.1).
+ * Rejects tokens that are not access tokens. A provider signs logout tokens and security events with the
+ * same keys; their `typ` ends in `+jwt` (RFC 8725, 3.11), and of those types only access tokens are
+ * accepted (RFC 9068, 2.1).
  */
 function assertType({ typ }: Token): void {
   const type = typ?.toLowerCase().replace(/^application\//, '')

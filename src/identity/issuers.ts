@@ -1,4 +1,4 @@
-/** The identity providers that are configured (docs/guides/authentication.md), opened. */
+/** The configured identity providers (docs/guides/authentication.md), opened. */
 
 import type { Clock } from '../clock.ts'
 import type { IssuerConfig } from '../config/config.ts'
@@ -11,21 +11,24 @@ import type { FetchedKeys } from './keys/provider.ts'
 import { type KeysEvent, type KeysStats, RemoteKeys } from './keys/remote-keys.ts'
 import { KeyError, keyOfSecret } from './keys/signing-key.ts'
 
+/** All issuers of a gateway. */
 export interface Issuers {
   readonly all: readonly Issuer[]
-  /** Reads the files of keys again, and fetches what providers publish. */
+  /** Reads key files again, and fetches published keys again. */
   reload(): Promise<void>
-  /** The fetches that are under way are over, well or not. */
+  /** Resolves when the fetches in progress have ended, successfully or not. */
   fetched(): Promise<void>
-  /** Of those whose keys are fetched. */
+  /** The state of the issuers whose keys are fetched. */
   stats(): readonly IssuerStats[]
   close(): void
 }
 
+/** The state of one issuer's keys. */
 export interface IssuerStats extends KeysStats {
   readonly issuer: string
 }
 
+/** What opening the issuers needs. */
 export interface IssuersParts {
   readonly issuers: readonly IssuerConfig[]
   readonly requireExp: boolean
@@ -36,7 +39,7 @@ export interface IssuersParts {
   readonly emit: Emit
 }
 
-/** Waits for files, and for no provider. Rejects with `KeyError`. */
+/** Opens all issuers. Waits for files but not for providers. Rejects with `KeyError`. */
 export async function openIssuers(parts: IssuersParts): Promise<Issuers> {
   const files: { readonly file: KeyFile; readonly issuer: string }[] = []
   const remote: { readonly keys: RemoteKeys; readonly issuer: string }[] = []
@@ -108,14 +111,14 @@ function emitKeysEvent(event: KeysEvent, issuer: string, emit: Emit): void {
     case 'failed': {
       const { error, servedForMs } = event
       const name =
-        servedForMs > 0 ? 'keys could not be fetched again; those of before serve' : 'keys could not be fetched'
+        servedForMs > 0 ? 'keys could not be fetched again; the old keys stay in use' : 'keys could not be fetched'
       const served = servedForMs > 0 ? { servedForS: servedForMs / 1_000 } : {}
       emit({ kind: 'identity', event: name, detail: { issuer, error, ...served } })
       return
     }
     case 'dropped': {
       const error = new Error('the provider has not answered for too long')
-      emit({ kind: 'identity', event: 'keys are too old and serve no more', detail: { issuer, error } })
+      emit({ kind: 'identity', event: 'keys are too old and no longer accepted', detail: { issuer, error } })
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Tokens by RFC 7515, RFC 7519 and RFC 8725 (docs/reference/rest-api.md#authentication). They are signed here by hand, not by the library that
- * verifies them.
+ * Verification of tokens by RFC 7515, RFC 7519 and RFC 8725 (docs/reference/rest-api.md#authentication).
+ * The tests sign them by hand, not with the library that verifies them.
  */
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
@@ -44,9 +44,10 @@ async function refusal(token: string, rules: SecretRules = {}): Promise<string> 
 }
 
 describe('claims', () => {
-  test('all of them', async () => {
+  test('every claim is read', async () => {
     const payload =
-      '{ "tenant_id": "t1", "user_id": "u1", "role": "editor", "agent_id": "a1", "operator_id": "o1", "exp": 1700000001 }'
+      '{ "tenant_id": "t1", "user_id": "u1", "role": "editor", "agent_id": "a1", "operator_id": "o1", ' +
+      '"exp": 1700000001 }'
     expect(await identityOf(payload)).toEqual({
       source: 'jwt',
       tenantId: 't1',
@@ -59,7 +60,7 @@ describe('claims', () => {
     })
   })
 
-  test('none of them', async () => {
+  test('missing claims are empty', async () => {
     expect(await identityOf('{}')).toMatchObject({
       tenantId: '',
       userId: '',
@@ -71,11 +72,11 @@ describe('claims', () => {
     })
   })
 
-  test('operator_id is never the tenant', async () => {
+  test('operator_id is not used as the tenant', async () => {
     expect((await identityOf('{"operator_id":"o1"}')).tenantId).toBe('')
   })
 
-  test('user_id, else sub', async () => {
+  test('the user is user_id, or else sub', async () => {
     expect((await identityOf('{"sub":"s"}')).userId).toBe('s')
     expect((await identityOf('{"sub":"s","user_id":"u"}')).userId).toBe('u')
     expect((await identityOf('{"sub":"s","user_id":""}')).userId).toBe('')
@@ -92,20 +93,20 @@ describe('claims', () => {
     expect(identity.claims).toBe('{"tenant_id":12345678901234567890,"user_id":-7,"role":1.50,"agent_id":1e3}')
   })
 
-  test('texts of any language, quotes and control characters pass unchanged', async () => {
+  test('texts in any language, quotes and control characters are unchanged', async () => {
     const tenant = `'; drop table x; -- "\\ \u0001 تست 😀`
     expect((await identityOf(JSON.stringify({ tenant_id: tenant }))).tenantId).toBe(tenant)
   })
 
-  test.each(['true', 'null', '[]', '["t"]', '{}'])('a tenant_id of %s is neither string nor number', async value => {
+  test.each(['true', 'null', '[]', '["t"]', '{}'])('a tenant_id of %s is rejected', async value => {
     expect(await refusal(sign(`{"tenant_id":${value}}`))).toBe('its claim tenant_id is neither a string nor a number')
   })
 
-  test.each(['user_id', 'role', 'agent_id', 'sub'])('%s neither', async name => {
+  test.each(['user_id', 'role', 'agent_id', 'sub'])('a %s of another type is rejected', async name => {
     expect(await refusal(sign(`{"${name}":false}`))).toBe(`its claim ${name} is neither a string nor a number`)
   })
 
-  test('other claims may be anything', async () => {
+  test('other claims can have any value', async () => {
     expect((await identityOf('{"realm_access":{"roles":["x",null]}}')).claims).toBe(
       '{"realm_access":{"roles":["x",null]}}',
     )
@@ -119,7 +120,7 @@ describe('scopes', () => {
     ['{"scope":""}', []],
     ['{"scopes":["a","b"]}', ['a', 'b']],
     ['{"scope":"a b","scopes":["b","c"]}', ['a', 'b', 'c']],
-  ])('scopes are found in the claims %s', async (payload, scopes) => {
+  ])('scopes are read from the claims %s', async (payload, scopes) => {
     expect((await identityOf(payload)).scopes).toEqual(scopes)
   })
 
@@ -131,7 +132,7 @@ describe('scopes', () => {
     '{"scopes":["a b"]}',
     '{"scopes":[""]}',
     '{"scopes":null}',
-  ])('%s is refused', async payload => {
+  ])('%s is rejected', async payload => {
     expect(await refusal(sign(payload))).toMatch(/^its claim scopes? is not /)
   })
 })
@@ -159,7 +160,7 @@ describe('times, with 30 seconds of leeway', () => {
     expect(await refusal(sign(`{"nbf":${nbf}}`))).toBe(result)
   })
 
-  test('require_exp', async () => {
+  test('require_exp rejects tokens without exp', async () => {
     expect(await refusal(sign('{}'), { requireExp: true })).toBe('it has no expiry (exp), and one is required')
     expect(await refusal(sign(`{"exp":${NOW + 1}}`), { requireExp: true })).toBe('accepted')
   })
@@ -182,23 +183,22 @@ describe('issuer and audience', () => {
     expect(await refusal(sign(payload), rules)).toBe(result)
   })
 
-  test('are not looked at unless configured', async () => {
+  test('are ignored unless configured', async () => {
     expect(await refusal(sign('{"iss":1,"aud":{}}'))).toBe('accepted')
   })
 })
 
 describe('signature and algorithm', () => {
-  test('another secret', async () => {
+  test('a signature by another secret is rejected', async () => {
     expect(await refusal(sign('{}', undefined, 'another secret of 32 bytes or so'))).toBe(
       'its signature does not match',
     )
   })
 
-  test('each character of the token counts', async () => {
+  test('a change of any character is rejected', async () => {
     const token = sign('{"tenant_id":"t1"}')
     for (let at = 0; at < token.length; at += 1) {
-      // The last character of the signature also carries bits that are not used; the one before is changed in all of
-      // them.
+      // The last character of the signature has unused bits; the character before it has none.
       if (token[at] === '.' || at === token.length - 1) continue
       const altered = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
       expect([at, await refusal(altered)]).not.toEqual([at, 'accepted'])
@@ -214,11 +214,11 @@ describe('signature and algorithm', () => {
     '{"alg":"RS256"}',
     '{"alg":"ES256"}',
     '{"alg":""}',
-  ])('header %s, although signed with HMAC-SHA-256 by the secret', async header => {
+  ])('header %s is rejected although the HMAC-SHA-256 signature is valid', async header => {
     expect(await refusal(sign('{}', header))).toMatch(/^its algorithm is not HS256$|^it is malformed$/)
   })
 
-  test('an unsigned token', async () => {
+  test('an unsigned token is rejected', async () => {
     expect(await refusal(`${base64url('{"alg":"none"}')}.${base64url('{}')}.`)).toBe(
       'it is not three base64url parts with dots between',
     )
@@ -227,14 +227,14 @@ describe('signature and algorithm', () => {
     )
   })
 
-  test('HS512 with its own right signature', async () => {
+  test('a valid HS512 signature is rejected', async () => {
     const input = `${base64url('{"alg":"HS512"}')}.${base64url('{}')}`
     expect(await refusal(`${input}.${createHmac('sha512', SECRET).update(input).digest('base64url')}`)).toBe(
       'its algorithm is not HS256',
     )
   })
 
-  test('critical extensions, the unencoded payload among them', async () => {
+  test('critical extensions are rejected, the unencoded payload among them', async () => {
     expect(await refusal(sign('{}', '{"alg":"HS256","crit":["b64"],"b64":true}'))).toBe(
       'its header has critical extensions (crit)',
     )
@@ -245,7 +245,8 @@ describe('signature and algorithm', () => {
     expect(await refusal(sign('{}', '{"alg":"HS256","crit":[]}'))).not.toBe('accepted')
   })
 
-  test.each(['[]', 'null', '"HS256"', '{', '{"alg":["HS256"]}', '{"alg":null}', '{}'])('header %s', async header => {
+  const headers = ['[]', 'null', '"HS256"', '{', '{"alg":["HS256"]}', '{"alg":null}', '{}']
+  test.each(headers)('header %s is rejected', async header => {
     expect(await refusal(sign('{}', header))).not.toBe('accepted')
   })
 
@@ -271,16 +272,16 @@ describe('payloads', () => {
     ['{"x":["a\\u0000"]}', 'its payload contains the character NUL, which PostgreSQL cannot hold'],
     ['{"tenant_id":"\\ud800"}', 'its payload contains half a surrogate pair, which is not a character'],
     [`{"x":${'['.repeat(40)}${']'.repeat(40)}}`, 'its payload nests deeper than 32'],
-  ])('a payload is refused: %s', async (payload, result) => {
+  ])('a payload is rejected: %s', async (payload, result) => {
     expect(await refusal(sign(payload))).toBe(result)
   })
 
-  test('bytes that are no UTF-8', async () => {
+  test('bytes that are not UTF-8 are rejected', async () => {
     expect(await refusal(sign(Buffer.from([0x7b, 0xff, 0x7d])))).toBe('its payload is not UTF-8')
   })
 })
 
-test('a token longer than any of ours is not even looked at', async () => {
+test('a token above the length limit is rejected before it is parsed', async () => {
   expect(await refusal(sign(JSON.stringify({ x: 'y'.repeat(8_000) })))).toBe('it is longer than 8192 characters')
   expect(await refusal('a.'.repeat(4_097))).toBe('it is longer than 8192 characters')
 })
@@ -299,19 +300,19 @@ test.each([
   '\n.\n.\n',
   '....',
   'a.b.c',
-])('%j is no token', async token => {
+])('%j is not a token', async token => {
   expect(await refusal(token)).not.toBe('accepted')
 })
 
-describe('verified tokens are remembered', () => {
-  test('the second answer is immediate and the same object', async () => {
+describe('verified tokens are cached', () => {
+  test('the second verification is synchronous and returns the same object', async () => {
     const verify = verifier()
     const first = await verify(sign('{"tenant_id":"t1"}'))
     expect(verify(sign('{"tenant_id":"t1"}'))).toBe(first)
     expect(await verify(sign('{"tenant_id":"t2"}'))).toMatchObject({ tenantId: 't2' })
   })
 
-  test('until they expire', async () => {
+  test('a cached token expires', async () => {
     let now = NOW * 1000
     const verify = secretIdentities(SECRET, {}, () => now)
     const token = sign(`{"exp":${NOW + 10}}`)
@@ -323,7 +324,7 @@ describe('verified tokens are remembered', () => {
     await expect(async () => verify(token)).rejects.toThrow('it has expired (exp)')
   })
 
-  test('a refused token is not remembered, and does not make another acceptable', async () => {
+  test('a rejected token is not cached and does not affect others', async () => {
     const verify = verifier()
     const [header, payload] = sign('{"tenant_id":"t1"}').split('.')
     await verify(sign('{"tenant_id":"t1"}'))
@@ -332,12 +333,12 @@ describe('verified tokens are remembered', () => {
     await expect(async () => verify(forged)).rejects.toThrow('its signature does not match')
   })
 
-  test('no more than fit: what was unused for longest is verified again', async () => {
+  test('the cache is bounded and drops the least recently used token', async () => {
     const verify = verifier()
     const padding = 'x'.repeat(5_500)
     const token = (tenant: number) => sign(`{"tenant_id":${tenant},"x":"${padding}"}`)
     const first = await verify(token(0))
-    // 16 Mi characters hold about 1 400 of these.
+    // 16 Mi characters hold about 1 400 of these tokens.
     for (let tenant = 1; tenant <= 1_600; tenant += 1) await verify(token(tenant))
     expect(verify(token(1_600))).not.toBeInstanceOf(Promise)
     const again = verify(token(0))
@@ -347,7 +348,7 @@ describe('verified tokens are remembered', () => {
 })
 
 describe('fuzz', () => {
-  test('no text is accepted, and every refusal is a 401', async () => {
+  test('no arbitrary text is accepted, and every rejection is a 401', async () => {
     const part = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.base64String(),
@@ -362,7 +363,7 @@ describe('fuzz', () => {
     )
   })
 
-  test('any payload with the right signature is either an identity with whole claims or a 401', async () => {
+  test('any payload with a valid signature gives either an identity with all claims or a 401', async () => {
     const claim = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.integer(),
@@ -388,7 +389,7 @@ describe('fuzz', () => {
     )
   })
 
-  test('random bytes as payload', async () => {
+  test('random bytes as a payload are rejected', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array(), async bytes => {
         expect(await refusal(sign(Buffer.from(bytes)))).not.toBe('accepted')

@@ -1,8 +1,8 @@
 /**
- * Verifies tokens. Which issuer does is chosen by `iss`; where no issuer is configured for it, the secrets of the
- * gateway do, with HS256 and nothing else, whatever the token's own header asks for (RFC 8725, 3.1). What was verified
- * once is kept, so that the second request with a token costs one hash and one look-up, synchronously, whatever
- * algorithm signed it.
+ * Verifies tokens. The issuer is chosen by `iss`; without a configured issuer for it, the gateway's own
+ * secrets verify the token, with HS256 only, whatever the token's header requests (RFC 8725, 3.1).
+ * Verified tokens are cached: the second request with a token takes one hash and one look-up,
+ * synchronously, whatever its algorithm.
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -25,28 +25,30 @@ import { refused } from './refused.ts'
 import { signerOf } from './signature.ts'
 import { parseToken, TOKEN_CHARACTERS_MAX, type Token } from './token.ts'
 
+/** Verifies tokens and caches the results. */
 export interface TokenVerifier {
-  /** Answers at once for a token it has seen; throws or rejects with UNAUTHORIZED, or UNAVAILABLE. */
+  /** Returns at once for a cached token. Throws or rejects with UNAUTHORIZED or UNAVAILABLE. */
   verify(compact: string): Verified | Promise<Verified>
-  /** The same, from the beginning, with a note of each check that is passed. */
+  /** Verifies a token without the cache and notes each check that it passes. */
   explain(compact: string, note: Note): Promise<Verified>
-  /** Whether what was answered still holds. */
+  /** True if an earlier result is still valid. */
   stands(verified: Verified): boolean
-  /** Whether the identity is one of a token that has been revoked. */
+  /** True if the identity belongs to a token that has been revoked. */
   isRevoked(identity: Identity): boolean
 }
 
+/** The settings that verification reads. */
 export interface VerifierConfig extends Pick<Config, 'jwtSecret' | 'jwtSecretPrevious'> {
   readonly gateway: Pick<GatewayConfig, 'requireExp' | 'jwtIssuer' | 'jwtAudience' | 'jwtSecrets'>
 }
 
 const CACHED_TOKENS_MAX = 20_000
-/** Of claims, scopes and names together, as characters: what an identity mostly consists of. */
+/** The size of claims, scopes and names in characters, which are most of an identity's memory. */
 const CACHED_CHARACTERS_MAX = 16_777_216
-/** What an entry costs beside its texts: key, objects, links. */
+/** The overhead of a cache entry: key, objects, links. */
 const ENTRY_CHARACTERS = 512
 
-/** `clock` gives milliseconds since the epoch. */
+/** Makes a verifier. `clock` returns milliseconds since the epoch. */
 export function createTokenVerifier(
   config: VerifierConfig,
   issuers: readonly Issuer[],
@@ -55,7 +57,7 @@ export function createTokenVerifier(
 ): TokenVerifier {
   const byName = new Map(issuers.map(issuer => [issuer.name, issuer]))
   const ours = createSecretsIssuer(config)
-  /** What the list said of a token, and which list that was: it is asked again when there is another. */
+  /** The denylist's result for each identity, and its version: a new version requires a new look-up. */
   const judged = new WeakMap<Identity, { readonly facts: TokenFacts; version: number; isDenied: boolean }>()
   const cache = new LRUCache<string, Verified>({ max: CACHED_TOKENS_MAX, maxSize: CACHED_CHARACTERS_MAX })
 
@@ -65,7 +67,7 @@ export function createTokenVerifier(
     const verified = await issuerOf(token).verify(token, clock(), note)
     judged.set(verified.identity, { facts: verified.facts, version: -1, isDenied: false })
     if (isRevoked(verified.identity)) throw revoked()
-    if (denylist !== NOTHING_DENIED) note('revocation: jwt_denylist_table does not name it')
+    if (denylist !== NOTHING_DENIED) note('revocation: jwt_denylist_table does not list it')
     cache.set(digest, verified, { size: sizeOf(verified.identity) })
     return verified
   }
@@ -85,7 +87,7 @@ export function createTokenVerifier(
   function issuerOf(token: Token): Pick<Issuer, 'verify'> {
     const named = token.iss === null ? undefined : byName.get(token.iss)
     if (named !== undefined) return named
-    if (issuers.length > 0 && token.alg !== 'HS256') throw refused('its issuer (iss) is none that this gateway accepts')
+    if (issuers.length > 0 && token.alg !== 'HS256') throw refused('its issuer (iss) is not accepted by this gateway')
     if (ours === null) throw refused('this gateway has no secret to verify tokens with')
     return ours
   }
@@ -97,8 +99,8 @@ export function createTokenVerifier(
     },
     verify(compact) {
       assertLength(compact)
-      // The token itself is not kept. A digest is also the faster key: a map hashes a long string it has not seen no
-      // faster.
+      // The token itself is not kept. A digest is also no slower as a key: a map must hash a long new
+      // string too.
       const digest = digestOf(compact)
       const known = cache.get(digest)
       if (known === undefined) return verifyNew(compact, digest)
@@ -121,7 +123,10 @@ const digestOf = (compact: string): string => hash('sha256', compact, 'binary')
 
 const revoked = (): Error => refused('it has been revoked')
 
-/** `JWT_SECRET`, `JWT_SECRET_PREVIOUS` and `jwt_secrets`; null: there is none of them. None of them is empty (identity/boot.ts). */
+/**
+ * The issuer for `JWT_SECRET`, `JWT_SECRET_PREVIOUS` and `jwt_secrets`; null if none is configured. None of
+ * them is empty (identity/boot.ts).
+ */
 function createSecretsIssuer({ jwtSecret, jwtSecretPrevious, gateway }: VerifierConfig): Pick<Issuer, 'verify'> | null {
   const byKid = new Map([...gateway.jwtSecrets].map(([kid, secret]) => [kid, [keyOfSecret(secret, kid, ['HS256'])]]))
   const general = [jwtSecret, jwtSecretPrevious].flatMap(secret =>
@@ -139,7 +144,7 @@ function createSecretsIssuer({ jwtSecret, jwtSecretPrevious, gateway }: Verifier
   const keysOf = ({ kid }: Token): readonly SigningKey[] => (kid === null ? undefined : byKid.get(kid)) ?? general
   return {
     async verify(token, nowMs, note = ignore) {
-      note('issuer: none that is configured has its iss, so the gateway’s own secrets')
+      note('issuer: no configured issuer has its iss, so the gateway’s own secrets')
       if (token.alg !== 'HS256') throw refused('its algorithm is not HS256')
       const key = await signerOf(token.compact, 'HS256', keysOf(token))
       if (key === null) throw refused('its signature does not match')

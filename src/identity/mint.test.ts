@@ -5,7 +5,7 @@ import { mintToken } from './mint.ts'
 const SECRET = 'a secret of 32 bytes, or of more'
 const NOW = 1_700_000_000_500
 
-test('a minted token says what was asked for, and is accepted', async () => {
+test('a minted token has the requested claims and is accepted', async () => {
   const request = {
     tenantId: 't',
     userId: 'u',
@@ -19,16 +19,17 @@ test('a minted token says what was asked for, and is accepted', async () => {
   const token = await mintToken(SECRET, request, NOW)
   const verify = secretIdentities(SECRET, { requireExp: true, jwtIssuer: 'i', jwtAudience: 'au' }, () => NOW)
   expect((await verify(token)).claims).toBe(
-    '{"tenant_id":"t","user_id":"u","agent_id":"a","role":"r","scopes":["x:read","y"],"iss":"i","aud":"au","iat":1700000000,"exp":1700003600}',
+    '{"tenant_id":"t","user_id":"u","agent_id":"a","role":"r","scopes":["x:read","y"],"iss":"i","aud":"au",' +
+      '"iat":1700000000,"exp":1700003600}',
   )
 })
 
-test('what was not asked for is left out', async () => {
+test('omitted claims are left out', async () => {
   const [, payload = ''] = (await mintToken(SECRET, { expiresInSeconds: 60 }, NOW)).split('.')
   expect(Buffer.from(payload, 'base64url').toString()).toBe('{"iat":1700000000,"exp":1700000060}')
 })
 
-test('a name of digits stays text', async () => {
+test('an id made of digits stays a text', async () => {
   const [, payload = ''] = (await mintToken(SECRET, { tenantId: '007', expiresInSeconds: 60 }, NOW)).split('.')
   expect(Buffer.from(payload, 'base64url').toString()).toContain('"tenant_id":"007"')
 })

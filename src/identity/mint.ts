@@ -1,6 +1,7 @@
 /** Makes tokens for development and tests: `svc token`, `svc demo`. */
 import { SignJWT } from 'jose/jwt/sign'
 
+/** The claims and lifetime of a token to make. */
 export interface TokenRequest {
   readonly tenantId?: string | undefined
   readonly userId?: string | undefined
@@ -12,7 +13,10 @@ export interface TokenRequest {
   readonly expiresInSeconds: number
 }
 
-/** An HS256 token with the claims of docs/reference/rest-api.md#authentication; what is not asked for is left out. `nowMs` since the epoch. */
+/**
+ * Makes an HS256 token with the claims of docs/reference/rest-api.md#authentication; omitted claims are
+ * left out. `nowMs` is milliseconds since the epoch.
+ */
 export function mintToken(secret: string, request: TokenRequest, nowMs: number): Promise<string> {
   const now = Math.floor(nowMs / 1000)
   const claims = {

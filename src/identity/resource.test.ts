@@ -14,11 +14,11 @@ const asked = (headers: Asked['headers'], remoteAddress = '192.0.2.1'): Asked =>
   connection: { remoteAddress },
 })
 
-test('without an issuer there is no document', () => {
+test('without an issuer there is no metadata document', () => {
   expect(resource({ issuers: [] })).toBeNull()
 })
 
-test('issuers that are URLs are authorization servers', () => {
+test('issuers that are URLs are listed as authorization servers', () => {
   expect(resource()?.document(asked({}))).toEqual({
     resource: OWN,
     authorization_servers: ['https://id.example'],
@@ -30,7 +30,7 @@ test('issuers that are URLs are authorization servers', () => {
   })
 })
 
-test('public_url is the resource, and its path stands behind the well-known one', () => {
+test('public_url is the resource, and its path follows the well-known path', () => {
   const found = resource({ publicUrl: 'https://shop.example/data' })
   expect(found?.paths).toEqual(['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/data'])
   const from = asked({ host: 'evil.example', 'x-forwarded-host': 'evil.example' }, '10.0.0.1')
@@ -64,7 +64,7 @@ describe('without public_url', () => {
     [{ host: 'shop.example', 'x-forwarded-proto': 'javascript' }, OWN],
     [{ host: 'shop.example:99999' }, OWN],
     [{}, OWN],
-  ])('what a trusted proxy was asked for is: %j', (headers, expected) => {
+  ])('the URL that a trusted proxy received the request for is the resource: %j', (headers, expected) => {
     expect(resource()?.document(asked(headers, '10.0.0.1'))).toMatchObject({ resource: expected })
     expect(resource()?.metadataUrl(asked(headers, '10.0.0.1'))).toBe(`${expected}/.well-known/oauth-protected-resource`)
   })

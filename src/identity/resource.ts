@@ -1,43 +1,48 @@
 /**
- * OAuth 2.0 Protected Resource Metadata (RFC 9728): which identity providers issue tokens for this gateway. A client that
- * was refused finds the document by the `WWW-Authenticate` of the refusal.
+ * OAuth 2.0 Protected Resource Metadata (RFC 9728): which identity providers issue tokens for this gateway.
+ * The `WWW-Authenticate` header of a 401 response points clients to the document.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
+/** The gateway as a protected resource. */
 export interface ProtectedResource {
-  /** Where the document is. */
+  /** The paths that serve the document. */
   readonly paths: readonly string[]
   document(asked: Asked): object
   /** The URL of the document, as the client can reach it. */
   metadataUrl(asked: Asked): string
 }
 
+/** The parts of a request from which the gateway's own URL is derived. */
 export interface Asked {
   readonly headers: IncomingHttpHeaders
-  /** The socket that the request came on; undefined where it is not known. */
+  /** The socket of the request; undefined if it is unknown. */
   readonly connection: object | undefined
 }
 
+/** What the metadata needs. */
 export interface ResourceParts {
-  /** `iss` of each. */
+  /** The `iss` of each issuer. */
   readonly issuers: readonly string[]
   readonly publicUrl: string | null
-  /** Where the gateway listens. */
+  /** The URL that the gateway listens on. */
   readonly ownUrl: () => string
   readonly isProxy: (socketAddress: string | undefined) => boolean
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
-/** Null: there is no issuer, so nobody could be named. */
+/** The metadata; null if there is no issuer to name. */
 export function createProtectedResource(parts: ResourceParts): ProtectedResource | null {
   const { publicUrl, ownUrl, isProxy } = parts
-  // An authorization server is an https URL (RFC 8414, 2); issuers that are mere names have no document of their own.
+  // An authorization server is an https URL (RFC 8414, 2); issuers that are plain names have no document.
   const servers = parts.issuers.filter(issuer => URL.canParse(issuer) && /^https?:/.test(issuer))
   if (parts.issuers.length === 0) return null
   const publicPath = publicUrl === null ? '' : pathOf(publicUrl)
 
-  /** Clients choose their own `Host`, and a document that repeated it would lead others astray (RFC 9728, 7.4). */
+  /**
+   * Clients choose their own `Host`, and a document that repeated it would mislead others (RFC 9728, 7.4).
+   */
   function resourceOf({ headers, connection }: Asked): string {
     if (publicUrl !== null) return publicUrl
     return (isProxy(addressOf(connection)) ? forwarded(headers) : null) ?? ownUrl()
@@ -51,7 +56,7 @@ export function createProtectedResource(parts: ResourceParts): ProtectedResource
       bearer_methods_supported: ['header'],
     }),
     metadataUrl(asked) {
-      // The path of the resource stands behind the well-known one (RFC 9728, 3.1).
+      // The path of the resource follows the well-known path (RFC 9728, 3.1).
       const { origin } = new URL(resourceOf(asked))
       return `${origin}${WELL_KNOWN}${publicPath}`
     },
@@ -69,7 +74,7 @@ function addressOf(connection: object | undefined): string | undefined {
 
 const HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 
-/** What a trusted proxy was asked for. */
+/** The URL that a trusted proxy received the request for; null if the request came directly. */
 function forwarded(headers: IncomingHttpHeaders): string | null {
   const host = firstOf(headers['x-forwarded-host']) ?? headers.host
   const scheme = firstOf(headers['x-forwarded-proto']) ?? 'http'

@@ -30,7 +30,7 @@ test('an agent without a tenant has no effect', () => {
   expect(Object.fromEntries(settingsOf({ ...IDENTITY, tenantId: '' }))['app.current_agent_id']).toBe('')
 })
 
-test('whoever calls, the same names are set', () => {
+test('every caller sets the same names', () => {
   const names = settingsOf(IDENTITY).map(([name]) => name)
   expect(settingsOf(ANONYMOUS).map(([name]) => name)).toEqual(names)
   expect(settingsOf(ANONYMOUS).map(([, value]) => value)).toEqual(['', '', '', 'false', 'anonymous', '', '{}'])

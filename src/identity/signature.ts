@@ -1,10 +1,13 @@
-/** Whether a token's signature is right. The comparison, and all of the mathematics, is WebCrypto's. */
+/** Verifies a token's signature. WebCrypto does the comparison and the mathematics. */
 import { compactVerify } from 'jose/jws/compact/verify'
 import type { JwtAlgorithm } from '../config/config.ts'
 import type { SigningKey } from './keys/signing-key.ts'
 import { refused } from './refused.ts'
 
-/** The first of the keys that signed it; null: none did. Throws UNAUTHORIZED for what cannot be verified at all. */
+/**
+ * The first of the keys that verifies the signature; null if none does. Throws UNAUTHORIZED for a token
+ * that cannot be verified at all.
+ */
 export async function signerOf(
   compact: string,
   algorithm: JwtAlgorithm,
@@ -25,7 +28,7 @@ async function isSignedBy(compact: string, algorithm: JwtAlgorithm, key: Signing
   }
 }
 
-/** Of jose's errors. */
+/** The code of an error of jose. */
 function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : null
 }

@@ -1,27 +1,28 @@
 /**
- * A token before anything of it is believed (RFC 7515, 3.1): its parts, read strictly. Of the header nothing counts but
- * `alg`, `kid` and `typ`: keys are never taken from a token (`jku`, `x5u`, `jwk`, `x5c`).
+ * The parts of a token, parsed strictly, before anything in it is trusted (RFC 7515, 3.1). Of the header
+ * only `alg`, `kid` and `typ` are used: keys are never taken from a token (`jku`, `x5u`, `jwk`, `x5c`).
  */
 import { isArray, isObject, type Json, JsonError, type JsonObject, parseJson } from '../json/text/values.ts'
 import { refused } from './refused.ts'
 
+/** A parsed but unverified token. */
 export interface Token {
   readonly compact: string
   readonly alg: string
   readonly kid: string | null
   readonly typ: string | null
-  /** Not verified: it chooses who verifies. Null: there is none, or none that is a text. */
+  /** The issuer, not verified: it selects who verifies the token. Null if it is missing or not a text. */
   readonly iss: string | null
-  /** Not verified. Throws UNAUTHORIZED for a payload that is no object of claims. */
+  /** The claims, not verified. Throws UNAUTHORIZED if the payload is not an object. */
   claims(): JsonObject
 }
 
-/** Longer than tokens are, shorter than what Node lets a header be. */
+/** Longer than real tokens, and shorter than the headers that Node accepts. */
 export const TOKEN_CHARACTERS_MAX = 8_192
 
 const COMPACT = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+$/
 
-/** Throws UNAUTHORIZED. */
+/** Parses a compact token. Throws UNAUTHORIZED. */
 export function parseToken(compact: string): Token {
   const [, headerPart, payloadPart] = COMPACT.exec(compact) ?? []
   if (headerPart === undefined || payloadPart === undefined) {
@@ -29,7 +30,8 @@ export function parseToken(compact: string): Token {
   }
   const header = decode(headerPart, 'header')
   if (!isObject(header)) throw refused('it is malformed: its header is not a JSON object')
-  // `crit` announces what a verifier must understand; nothing that it could name is (RFC 7515, 4.1.11; RFC 7797, 7).
+  // `crit` lists extensions that a verifier must understand; the gateway supports none (RFC 7515, 4.1.11;
+  // RFC 7797, 7).
   if (header.has('crit')) throw refused('its header has critical extensions (crit)')
   const alg = header.get('alg')
   if (typeof alg !== 'string') throw refused('it is malformed: its header has no algorithm (alg)')
@@ -72,7 +74,7 @@ function attempt(read: () => Json): Attempt {
   }
 }
 
-/** `aud` is one text or an array of them (RFC 7519, 4.1.3). */
+/** The values of `aud`, which is one text or an array of them (RFC 7519, 4.1.3). */
 export function audiencesOf(claims: JsonObject): readonly (Json | undefined)[] {
   const audience = claims.get('aud')
   return isArray(audience) ? audience : [audience]

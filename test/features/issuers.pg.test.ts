@@ -212,7 +212,7 @@ describe('an outage', () => {
     await heard('keys fetched')
     provider.answer(response => response.destroy())
     await gateway.gateway.reload()
-    await heard('keys could not be fetched again; those of before serve')
+    await heard('keys could not be fetched again; the old keys stay in use')
     expect((await ask(gateway, token(first))).status).toBe(200)
     const families = parseExposition((await gateway.get('/metrics', { as: null })).text)
     const value = (name: string, outcome?: string) =>

@@ -182,7 +182,7 @@ describe('rotation and outage', () => {
     expect(await ask(gateway, one)).toEqual([200, [1]])
     provider.goDown()
     await gateway.gateway.reload()
-    await heard('keys could not be fetched again; those of before serve')
+    await heard('keys could not be fetched again; the old keys stay in use')
     expect(await ask(gateway, one)).toEqual([200, [1]])
     expect(await ask(gateway, other)).toEqual([200, [1]])
   })

@@ -174,7 +174,7 @@ describe('svc token verify and svc check', () => {
       `ok       form: three parts; alg ES256, kid k, iss ${provider.url}`,
       `ok       issuer: [[gateway.issuers]] "${provider.url}"`,
       'ok       alg: ES256 is accepted',
-      'ok       key: one fits its kid and algorithm',
+      'ok       key: one matches its kid and algorithm',
       'ok       signature: it matches',
       'ok       exp and nbf: within 30 s of leeway',
       'ok       aud: names this gateway',
@@ -195,7 +195,7 @@ describe('svc token verify and svc check', () => {
     const good = await svc(['token', 'verify', mine('good')], SETTING)
     expect([good.code, good.out]).toEqual([
       0,
-      expect.stringContaining('ok       revocation: jwt_denylist_table does not name it\naccepted,'),
+      expect.stringContaining('ok       revocation: jwt_denylist_table does not list it\naccepted,'),
     ])
     expect(await svc(['token', 'verify', mine('revoked')], SETTING)).toMatchObject({
       code: 1,

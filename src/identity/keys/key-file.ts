@@ -1,4 +1,4 @@
-/** Keys in a file of the operator's: read at the start, and again when the gateway is asked to. */
+/** Keys in a file of the operator: read at startup, and again on reload. */
 import { readFile, stat } from 'node:fs/promises'
 import { parseKeyFile } from './key-set.ts'
 import { type KeySource, type LookedAgain, succeed } from './key-source.ts'
@@ -6,6 +6,7 @@ import { KeyError, type SigningKey } from './signing-key.ts'
 
 const FILE_BYTES_MAX = 1_048_576
 
+/** The keys of one file. */
 export class KeyFile implements KeySource {
   readonly #path: string
   #keys: readonly SigningKey[]
@@ -15,7 +16,7 @@ export class KeyFile implements KeySource {
     this.#keys = keys
   }
 
-  /** Rejects with `KeyError`. */
+  /** Reads the file. Rejects with `KeyError`. */
   static async open(path: string): Promise<KeyFile> {
     return new KeyFile(path, await readKeyFile(path))
   }
@@ -32,13 +33,13 @@ export class KeyFile implements KeySource {
     return 1
   }
 
-  /** Rejects with `KeyError`; the keys of before stay then. */
+  /** Reads the file again. Rejects with `KeyError`; the previous keys stay in use then. */
   async reload(): Promise<void> {
     this.#keys = succeed(this.#keys, await readKeyFile(this.#path))
   }
 }
 
-/** Rejects with `KeyError`. */
+/** Reads and parses a key file. Rejects with `KeyError`. */
 export async function readKeyFile(path: string): Promise<readonly SigningKey[]> {
   try {
     const { size } = await stat(path)

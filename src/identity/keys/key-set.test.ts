@@ -1,4 +1,4 @@
-/** Which published keys are used (RFC 7517, RFC 7518), and which files. */
+/** The keys that are accepted from published sets (RFC 7517, RFC 7518) and from files. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createSelfSigned } from '../../../test/support/certificates.ts'
@@ -36,19 +36,19 @@ test.each<[string, unknown, RegExp]>([
   ['of another algorithm', { ...plain, alg: 'ES256' }, /alg/],
   ['of HMAC', { ...plain, alg: 'HS256' }, /alg/],
   ['of RSA-OAEP', { ...plain, alg: 'RSA-OAEP' }, /alg/],
-  ['a kid that is no text', { ...plain, kid: 1 }, /kid/],
+  ['a kid that is not a text', { ...plain, kid: 1 }, /kid/],
   ['RSA of 1 024 bits', short, /1024 bits/],
   ['an exponent of 1', oneBits, /exponent|read/],
   ['a weak curve', weakCurve, /secp256k1/],
   ['a point that is not on the curve', offCurve, /read/],
   ['no members', { kty: 'RSA' }, /read/],
-])('%s is left aside, and says why', (_, jwk, reason) => {
+])('%s is skipped with the reason', (_, jwk, reason) => {
   const { keys, unusable } = read(jwk, rsa.jwk)
   expect(keys).toHaveLength(1)
   expect(unusable).toEqual([expect.stringMatching(reason)])
 })
 
-test('of a private key only the public half is read', () => {
+test('of a private key only the public part is read', () => {
   const jwk = { ...rsa.privateKey.export({ format: 'jwk' }), kid: 'k', use: 'sig', alg: 'RS256' }
   const [mine, published] = [read(jwk).keys[0], read(rsa.jwk).keys[0]]
   expect(mine?.id).toBe(published?.id)
@@ -56,7 +56,7 @@ test('of a private key only the public half is read', () => {
 })
 
 test.each(['', '[]', 'null', '{}', '{"keys":{}}', '{"keys":[1]}', '{"keys":[[]]}', '<html>'])(
-  '%j is no JWK Set',
+  '%j is not a JWK Set',
   text => {
     expect(() => parseJwkSet(text)).toThrow(/^it is no JWK Set/)
   },
@@ -75,7 +75,7 @@ test('a file has PEM blocks, certificates or a JWK Set', () => {
 })
 
 test.each<[string, string]>([
-  ['', 'it is no JWK Set: it is not JSON'],
+  ['', 'it is not a JWK Set: it is not JSON'],
   ['{"keys":[]}', 'it has no key'],
   [
     '-----BEGIN PUBLIC KEY-----\n',
@@ -93,7 +93,7 @@ test.each<[string, string]>([
       .toString(),
     'block 1 is a PRIVATE KEY; expected PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE',
   ],
-  ['{"keys":[{"kty":"oct"}]}', 'key 1: its kty is none of RSA, EC and OKP'],
-])('a file that has no key, or one that cannot be used, is refused: %.30s', (text, reason) => {
+  ['{"keys":[{"kty":"oct"}]}', 'key 1: its kty is not RSA, EC or OKP'],
+])('a file without a key, or with an unusable one, is rejected: %.30s', (text, reason) => {
   expect(() => parseKeyFile(text)).toThrow(reason)
 })

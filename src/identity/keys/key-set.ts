@@ -1,16 +1,20 @@
 /** Sets of keys as they are published: a JWK Set (RFC 7517, 5), or PEM blocks in a file. */
 import { KeyError, keyOfJwk, keyOfPem, type SigningKey } from './signing-key.ts'
 
+/** A parsed set of keys. */
 export interface KeySet {
   readonly keys: readonly SigningKey[]
-  /** One sentence for each that is left aside. */
+  /** One sentence for each key that is skipped. */
   readonly unusable: readonly string[]
 }
 
-/** Providers publish two or three. */
+/** Providers publish two or three keys. */
 const KEYS_MAX = 100
 
-/** Throws `KeyError` for what is no JWK Set; keys in it that cannot be used are left aside (RFC 7517, 5). */
+/**
+ * Parses a JWK Set; keys that cannot be used are skipped (RFC 7517, 5). Throws `KeyError` if the text is
+ * not a JWK Set.
+ */
 export function parseJwkSet(text: string): KeySet {
   const jwks = membersOf(text)
   if (jwks.length > KEYS_MAX) throw new KeyError(`it has ${jwks.length} keys; at most ${KEYS_MAX} are read`)
@@ -31,7 +35,7 @@ function membersOf(text: string): readonly Readonly<Record<string, unknown>>[] {
   const root = parse(text)
   const jwks = isObject(root) ? root.keys : undefined
   if (!Array.isArray(jwks) || !jwks.every(isObject)) {
-    throw new KeyError('it is no JWK Set: expected a JSON object with an array "keys" of objects')
+    throw new KeyError('it is not a JWK Set: expected a JSON object with an array "keys" of objects')
   }
   return jwks
 }
@@ -40,7 +44,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new KeyError('it is no JWK Set: it is not JSON')
+    throw new KeyError('it is not a JWK Set: it is not JSON')
   }
 }
 
@@ -78,7 +82,7 @@ interface PemBlock {
   readonly pem: string
 }
 
-/** Throws for a block that is cut off: ignoring it would take a key away without a word. */
+/** Throws for a block that is cut off: skipping it would drop a key silently. */
 function pemBlocks(text: string): readonly PemBlock[] {
   const blocks: PemBlock[] = []
   const boundaries = [...text.matchAll(BOUNDARY)]

@@ -1,37 +1,48 @@
-/** Where the keys of an issuer are, and which of them a token may have been signed with. */
+/** Where the keys of an issuer come from, and which of them may have signed a token. */
 import type { JwtAlgorithm } from '../../config/config.ts'
 import type { Token } from '../token.ts'
 import type { SigningKey } from './signing-key.ts'
 
+/** The current keys of an issuer. */
 export interface KeySource {
-  /** Null: there are none, not yet or not any more. */
+  /** The keys; null if there are none yet, or none any longer. */
   current(): readonly SigningKey[] | null
-  /** A token names a key that is not there. `failed`: whether it exists is not known. Never rejects. */
+  /**
+   * Fetches the keys again because a token names an unknown one. Never rejects; `failed` means that the key
+   * may exist.
+   */
   lookAgain(): Promise<LookedAgain>
-  /** When to ask again, while there are none. */
+  /** The time after which to try again, while there are no keys. */
   retryAfterSeconds(): number
 }
 
+/** The outcome of fetching the keys again. */
 export type LookedAgain = 'fetched' | 'failed'
 
-/** A token without `kid` is tried with no more than these: each costs a verification. */
+/** The maximum number of keys tried for a token without `kid`: each costs a verification. */
 const KEYS_TRIED_MAX = 4
 
 type Choosing = Pick<Token, 'kid'> & { readonly alg: JwtAlgorithm }
 
-/** The keys with the token's `kid`, else those without one, that are of the type its algorithm needs. */
+/**
+ * The keys of the type that the token's algorithm requires: those with its `kid`, or else those without a
+ * `kid`.
+ */
 export function keysFor({ kid, alg }: Choosing, keys: readonly SigningKey[]): readonly SigningKey[] {
   const named = kid === null ? keys : keys.filter(key => key.kid === kid)
   const chosen = named.length > 0 ? named : keys.filter(key => key.kid === null)
   return chosen.filter(key => key.algorithms.includes(alg)).slice(0, KEYS_TRIED_MAX)
 }
 
-/** Neither has the set this key nor one that verifies tokens with any `kid`: it may be new. */
+/** True if the set has neither the key with this `kid` nor one without a `kid`: the key may be new. */
 export function isUnknownKid({ kid }: Pick<Token, 'kid'>, keys: readonly SigningKey[]): boolean {
   return kid !== null && !keys.some(key => key.kid === kid || key.kid === null)
 }
 
-/** The keys that are in force from now on: those that stay are the same objects, and those that are gone say so. */
+/**
+ * The keys to use from now on. Keys that stay keep their objects; keys that are removed are marked as
+ * withdrawn.
+ */
 export function succeed(before: readonly SigningKey[], next: readonly SigningKey[]): readonly SigningKey[] {
   const byId = new Map(before.map(key => [key.id, key]))
   const keys = next.map(key => byId.get(key.id) ?? key)

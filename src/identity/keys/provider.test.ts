@@ -1,4 +1,7 @@
-/** Fetches from a real server: what counts as keys, how long, and where a fetch may go. */
+/**
+ * Fetches from a real server: which responses contain keys, their lifetime, and the hosts that a fetch can
+ * contact.
+ */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type TestProvider, testKey, testProvider } from '../../../test/support/issuer.ts'
 import { createAddressGuard } from '../../outbound/address-guard.ts'
@@ -25,7 +28,7 @@ async function failure(fetching: Promise<unknown>): Promise<string> {
   )
 }
 
-test('by jwks_url and by discovery', async () => {
+test('keys are fetched from jwks_url or by discovery', async () => {
   expect((await byUrl()).keys.map(({ kid }) => kid)).toEqual(['k'])
   expect((await byDiscovery()).keys.map(({ kid }) => kid)).toEqual(['k'])
   expect((await byDiscovery(`${provider.url}`)).keys).toHaveLength(1)
@@ -49,7 +52,7 @@ test.each([
   expect((await byUrl()).maxAgeMs).toBe(seconds * 1_000)
 })
 
-describe('what counts as not fetched', () => {
+describe('responses that are errors', () => {
   test.each([201, 204, 304, 401, 404, 429, 500])('status %d', async status => {
     provider.answer(response => response.writeHead(status).end())
     expect(await failure(byUrl())).toBe(`${provider.jwksUrl}: it answers ${status}; expected 200`)
@@ -60,7 +63,7 @@ describe('what counts as not fetched', () => {
     expect(await failure(byUrl())).toMatch(/: it is no JWK Set/)
   })
 
-  test('more than 1 MiB, also of a valid set', async () => {
+  test('more than 1 MiB, even of a valid set', async () => {
     const set = (bytes: number) =>
       JSON.stringify({ keys: [key.jwk], padding: '' }).replace('""', `"${'x'.repeat(bytes)}"`)
     const room = 1_048_576 - set(0).length
@@ -70,12 +73,12 @@ describe('what counts as not fetched', () => {
     expect(await failure(byUrl())).toBe(`${provider.jwksUrl}: it answers more than 1048576 bytes`)
   })
 
-  test('nobody there', async () => {
+  test('no server at the address', async () => {
     await provider.close()
     expect(await failure(byUrl())).toMatch(/ECONNREFUSED/)
   })
 
-  test('an answer that breaks off', async () => {
+  test('a response that is cut off', async () => {
     provider.answer(response => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('{"keys":', () => response.destroy())
@@ -84,9 +87,9 @@ describe('what counts as not fetched', () => {
   })
 })
 
-test('Content-Type is not judged, and a set without a usable key is a set', async () => {
+test('Content-Type is ignored, and a set without a usable key is valid', async () => {
   provider.answer(response => response.writeHead(200, { 'content-type': 'text/html' }).end('{"keys":[{"kty":"oct"}]}'))
-  expect(await byUrl()).toMatchObject({ keys: [], unusable: ['key 1: its kty is none of RSA, EC and OKP'] })
+  expect(await byUrl()).toMatchObject({ keys: [], unusable: ['key 1: its kty is not RSA, EC or OKP'] })
 })
 
 describe('discovery', () => {
@@ -95,35 +98,35 @@ describe('discovery', () => {
       response.end(typeof document === 'string' ? document : JSON.stringify(document)),
     )
 
-  test('a document of another issuer is refused', async () => {
+  test('a document of another issuer is rejected', async () => {
     answer({ issuer: 'https://id.example', jwks_uri: provider.jwksUrl })
     expect(await failure(byDiscovery())).toBe(
       `${provider.url}/.well-known/openid-configuration: its issuer is not "${provider.url}"`,
     )
   })
 
-  test.each(['[]', '', '{}', 'null'])('%j is none', async text => {
+  test.each(['[]', '', '{}', 'null'])('%j is not a discovery document', async text => {
     answer(text)
     expect(await failure(byDiscovery())).toMatch(/it is not a JSON object|its issuer is not/)
   })
 
-  test('jwks_uri on another host passes the guard, and must be https', async () => {
+  test('jwks_uri on another host is checked by the address guard and must be https', async () => {
     const { port } = new URL(provider.url)
     answer({ issuer: provider.url, jwks_uri: `http://localhost:${port}/jwks` })
     expect(await failure(byDiscovery())).toMatch(/is a loopback address, which fetches of keys may not connect to/)
     answer({ issuer: provider.url, jwks_uri: 'http://id.example/jwks' })
-    expect(await failure(byDiscovery())).toBe('http://id.example/jwks: keys are fetched with https alone')
+    expect(await failure(byDiscovery())).toBe('http://id.example/jwks: keys are fetched over https only')
     answer({ issuer: provider.url, jwks_uri: 'https://169.254.169.254/jwks' })
     expect(await failure(byDiscovery())).toMatch(/169\.254\.169\.254 is a link-local address/)
     answer({ issuer: provider.url, jwks_uri: 'file:///etc/passwd' })
-    expect(await failure(byDiscovery())).toBe('file:///etc/passwd: keys are fetched with https alone')
+    expect(await failure(byDiscovery())).toBe('file:///etc/passwd: keys are fetched over https only')
     answer({ issuer: provider.url, jwks_uri: 7 })
-    expect(await failure(byDiscovery())).toMatch(/its jwks_uri is no URL/)
+    expect(await failure(byDiscovery())).toMatch(/its jwks_uri is not a URL/)
   })
 })
 
 describe('redirects', () => {
-  /** Redirects so many times before it answers. */
+  /** Redirects this many times before it answers. */
   const redirect = (times: number, to: (n: number) => string) =>
     provider.server.respond((response, { path }) => {
       const n = Number(path.split('/').at(-1)) || 0
@@ -131,7 +134,7 @@ describe('redirects', () => {
       else response.end(JSON.stringify({ keys: [key.jwk] }))
     })
 
-  test('three are followed, a fourth is not', async () => {
+  test('three redirects are followed, a fourth is not', async () => {
     redirect(3, n => `/jwks/${n}`)
     expect((await byUrl()).keys).toHaveLength(1)
     redirect(4, n => `/jwks/${n}`)
@@ -139,21 +142,21 @@ describe('redirects', () => {
   })
 
   test.each([
-    ['http://169.254.169.254/latest', 'keys are fetched with https alone'],
+    ['http://169.254.169.254/latest', 'keys are fetched over https only'],
     ['https://169.254.169.254/latest', 'link-local'],
     ['https://10.0.0.1/', 'private'],
     ['https://[::1]/', 'loopback'],
     ['http://[::1]:1/', 'loopback'],
     ['https://[::ffff:127.0.0.1]/', 'loopback'],
-    ['file:///etc/passwd', 'keys are fetched with https alone'],
-    ['https://user@id.example/', 'keys are fetched with https alone'],
+    ['file:///etc/passwd', 'keys are fetched over https only'],
+    ['https://user@id.example/', 'keys are fetched over https only'],
     ['http://', 'redirects to what is no URL'],
-  ])('to %s are refused', async (location, reason) => {
+  ])('to %s are rejected', async (location, reason) => {
     redirect(1, () => location)
     expect(await failure(byUrl())).toContain(reason)
   })
 
-  test('to another port of the configured machine are refused', async () => {
+  test('to another port of the configured host are rejected', async () => {
     const other = await testProvider([key])
     redirect(1, () => other.jwksUrl)
     expect(await failure(byUrl())).toMatch(/loopback/)

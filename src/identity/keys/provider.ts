@@ -7,14 +7,16 @@ import { GetError, type GetRequest, get } from '../../outbound/get.ts'
 import { type KeySet, parseJwkSet } from './key-set.ts'
 import { KeyError } from './signing-key.ts'
 
+/** The keys that a provider published, with their lifetime. */
 export interface FetchedKeys extends KeySet {
-  /** How long they are fresh. */
+  /** How long the keys are fresh. */
   readonly maxAgeMs: number
 }
 
+/** What fetching the keys of a provider needs. */
 export interface ProviderParts {
   readonly config: Pick<IssuerConfig, 'issuer' | 'jwksUrl'>
-  /** For every host but the one that is configured. */
+  /** Checks every host except the configured one. */
   readonly guard: AddressGuard
   readonly userAgent: string
 }
@@ -27,7 +29,7 @@ const MAX_AGE_SECONDS_MIN = 5
 const MAX_AGE_SECONDS_MAX = 86_400
 const MAX_AGE_SECONDS_DEFAULT = 300
 
-/** Rejects with `GetError` or `KeyError`. */
+/** Fetches the keys of a provider. Rejects with `GetError` or `KeyError`. */
 export async function fetchKeys(parts: ProviderParts): Promise<FetchedKeys> {
   const jwksUrl = parts.config.jwksUrl ?? (await discover(parts))
   const { body, cacheControl } = await get(requestFor(new URL(jwksUrl), parts))
@@ -35,7 +37,7 @@ export async function fetchKeys(parts: ProviderParts): Promise<FetchedKeys> {
   return { ...set, maxAgeMs: maxAgeSeconds(cacheControl) * 1_000 }
 }
 
-/** The host that the operator named; a document or a redirect may name others. */
+/** The host that the operator configured; a document or a redirect can name others. */
 function configuredHost({ config }: ProviderParts): string {
   return new URL(config.jwksUrl ?? config.issuer).host
 }
@@ -45,10 +47,11 @@ async function discover(parts: ProviderParts): Promise<string> {
   const url = new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   const { body } = await get(requestFor(url, parts))
   const document = read(url.href, () => parseObject(body.toString()))
-  // Otherwise one provider could speak for another (OpenID Connect Discovery 1.0, 4.3).
+  // Otherwise one provider could answer for another (OpenID Connect Discovery 1.0, 4.3).
   if (document.issuer !== issuer) throw new KeyError(`${url.href}: its issuer is not "${issuer}"`)
   const { jwks_uri: jwksUri } = document
-  if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) throw new KeyError(`${url.href}: its jwks_uri is no URL`)
+  if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri))
+    throw new KeyError(`${url.href}: its jwks_uri is not a URL`)
   return jwksUri
 }
 
@@ -57,12 +60,12 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new KeyError('it is not a JSON object')
 }
 
-/** Puts the address before what is wrong with what came from it. */
+/** Adds the address to the error about its content. */
 function read<T>(url: string, parse: () => T): T {
   try {
     return parse()
@@ -77,22 +80,23 @@ function requestFor(url: URL, parts: ProviderParts): GetRequest {
     ...{ url, accept: 'application/json', userAgent: parts.userAgent },
     ...{ timeoutMs: TIMEOUT_MS, redirectsMax: REDIRECTS_MAX, bodyBytesMax: BODY_BYTES_MAX },
     guardOf(hop) {
-      if (!isProviderUrl(hop)) throw new GetError(`${hop.href}: keys are fetched with https alone`)
+      if (!isProviderUrl(hop)) throw new GetError(`${hop.href}: keys are fetched over https only`)
       const refusalReason = hop.host === configured ? () => null : parts.guard.refusalReason
       return hop.protocol === 'https:' ? { refusalReason } : { refusalReason: loopbackAnd(refusalReason) }
     },
   }
 }
 
-/** Whatever `localhost` is said to be: without TLS only the machine itself is asked. */
+/** Without TLS only the machine itself may be contacted, whatever address `localhost` resolves to. */
 function loopbackAnd(refusalReason: AddressGuard['refusalReason']): AddressGuard['refusalReason'] {
   return address => {
-    if (ipaddr.process(address).range() !== 'loopback') return `${address} is not loopback, and http is for that alone`
+    if (ipaddr.process(address).range() !== 'loopback')
+      return `${address} is not a loopback address, and http is accepted for loopback only`
     return refusalReason(address)
   }
 }
 
-/** RFC 9111, 5.2.2.1. */
+/** The lifetime from `Cache-Control` (RFC 9111, 5.2.2.1). */
 function maxAgeSeconds(cacheControl: string): number {
   const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,10})/i.exec(cacheControl) ?? []
   if (seconds === undefined) return MAX_AGE_SECONDS_DEFAULT

@@ -1,4 +1,4 @@
-/** The keys of a provider over time, by a clock of the test's: docs/guides/authentication.md#keys. */
+/** The keys of a provider over time, with a simulated clock: docs/guides/authentication.md#keys. */
 import { describe, expect, test } from 'vitest'
 import { type TestKey, testKey } from '../../../test/support/issuer.ts'
 import { type TestClock, testClock, turn } from '../../../test/support/test-clock.ts'
@@ -16,11 +16,11 @@ interface Provider {
   readonly keys: RemoteKeys
   readonly clock: TestClock
   readonly events: KeysEvent[]
-  /** When it was asked, from the start. */
+  /** The times of the requests, from the start. */
   readonly asked: number[]
   publish(...keys: readonly TestKey[]): void
   goDown(): void
-  /** Answers nothing until it is let go. */
+  /** Holds responses back until the returned function is called. */
   hold(): () => void
   kids(): readonly (string | null)[] | null
 }
@@ -64,21 +64,21 @@ function setOf(keys: readonly TestKey[]): FetchedKeys {
   return { ...parseJwkSet(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) })), maxAgeMs: MAX_AGE_MS }
 }
 
-test('nobody waits for the first fetch, and keys are fetched again before they are too old', async () => {
+test('the constructor does not wait for a fetch, and keys are fetched again before they become stale', async () => {
   const { keys, clock, asked, kids, events } = provider(old)
   expect(kids()).toBeNull()
   await turn()
   expect(kids()).toEqual(['old'])
   await clock.advance(MAX_AGE_MS)
   expect(asked).toEqual([0, 0.8 * MAX_AGE_MS])
-  // What is as before is no news.
+  // Unchanged keys cause no event.
   expect(events.map(({ kind }) => kind)).toEqual(['fetched'])
   keys.close()
   await clock.advance(HOUR_MS)
   expect(asked).toHaveLength(2)
 })
 
-test('a key that stays is the same object, and one that leaves is withdrawn', async () => {
+test('a key that stays keeps its object, and a key that is removed is withdrawn', async () => {
   const { keys, clock, publish, events } = provider(old, next)
   await turn()
   const [first, second] = keys.current() ?? []
@@ -90,8 +90,8 @@ test('a key that stays is the same object, and one that leaves is withdrawn', as
   expect(events.at(-1)).toMatchObject({ kind: 'fetched', keys: 1 })
 })
 
-describe('a kid that is not there', () => {
-  test('is looked for once in 30 seconds, and the fetch at the start does not count', async () => {
+describe('an unknown kid', () => {
+  test('causes one fetch in 30 seconds, and the fetch at startup does not count', async () => {
     const { keys, clock, publish, kids, asked } = provider(old)
     await turn()
     publish(old, next)
@@ -106,7 +106,7 @@ describe('a kid that is not there', () => {
     expect(asked).toEqual([0, 0, 30_000])
   })
 
-  test('is looked for by all who ask in one fetch', async () => {
+  test('causes one fetch for concurrent requests', async () => {
     const { keys, publish, hold, asked } = provider(old)
     await turn()
     publish(next)
@@ -117,7 +117,7 @@ describe('a kid that is not there', () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('is not known while the provider is down', async () => {
+  test('cannot be resolved while the provider is down', async () => {
     const { keys, goDown, kids, asked } = provider(old)
     await turn()
     goDown()
@@ -128,8 +128,8 @@ describe('a kid that is not there', () => {
   })
 })
 
-describe('an outage', () => {
-  test('at the start: there are no keys until the provider answers', async () => {
+describe('an outage of the provider', () => {
+  test('at startup leaves no keys until the provider answers', async () => {
     const { keys, clock, publish, asked, kids, events } = provider('down')
     await clock.advance(7_500)
     expect(asked).toEqual([0, 1_000, 3_000, 7_000])
@@ -142,7 +142,7 @@ describe('an outage', () => {
     expect(events[0]).toMatchObject({ servedForMs: 0 })
   })
 
-  test('keys serve for a day after they are too old, and no longer', async () => {
+  test('leaves stale keys in use for a day', async () => {
     const { keys, clock, goDown, publish, kids, events, asked } = provider(old)
     await turn()
     const [key] = keys.current() ?? []
@@ -166,7 +166,7 @@ describe('an outage', () => {
     expect(events.at(-1)).toMatchObject({ kind: 'fetched' })
   })
 
-  test('that is over is news, although the keys are the same', async () => {
+  test('is reported as over even if the keys are unchanged', async () => {
     const { clock, goDown, publish, events, keys } = provider(old)
     await turn()
     goDown()

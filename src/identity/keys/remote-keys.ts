@@ -1,44 +1,50 @@
 /**
- * The keys of a provider, kept: fetched at the start, again before they are too old, and once more when a token names
- * one that is not there. While the provider does not answer, the keys that were fetched last go on serving, for a day.
+ * The cached keys of a provider: fetched at startup, again before they become stale, and again when a token
+ * names an unknown key. While the provider does not answer, the last keys stay in use for up to a day.
  */
 import type { Clock } from '../../clock.ts'
 import { type KeySource, type LookedAgain, succeed } from './key-source.ts'
 import type { FetchedKeys } from './provider.ts'
 import type { SigningKey } from './signing-key.ts'
 
+/** What the cached keys of a provider need. */
 export interface RemoteKeysParts {
-  /** Rejects with the reason. */
+  /** Fetches the keys. Rejects with the reason. */
   readonly fetch: () => Promise<FetchedKeys>
   readonly clock: Clock
-  /** From 0 to 1: gateways that were started together do not ask together. */
+  /** A number from 0 to 1. It spreads the fetches of gateways that were started together. */
   readonly random: () => number
   readonly onEvent: (event: KeysEvent) => void
 }
 
+/** A change in the state of a provider's keys. */
 export type KeysEvent =
-  /** The first keys, others than before, or the first after a failure. */
+  /** The first keys, changed keys, or the first keys after a failure. */
   | { readonly kind: 'fetched'; readonly keys: number; readonly unusable: readonly string[] }
-  /** The first failure after a success; `servedForMs`: how long the keys of before go on serving. */
+  /** The first failure after a success; `servedForMs`: how long the old keys stay in use. */
   | { readonly kind: 'failed'; readonly error: unknown; readonly servedForMs: number }
-  /** Nobody may be let in by keys that old. */
+  /** The keys are too old to accept tokens. */
   | { readonly kind: 'dropped' }
 
+/** The state of a provider's keys. */
 export interface KeysStats {
   readonly keys: number
-  /** Since they should have been fetched again; 0 while they are fresh, or there are none. */
+  /** The time since the keys became stale; 0 while they are fresh or there are none. */
   readonly staleMs: number
   readonly fetched: number
   readonly failed: number
 }
 
-/** How long keys serve that could not be fetched again. */
+/** How long stale keys stay in use if they cannot be fetched. */
 const STALE_MS_MAX = 86_400_000
-/** Between two fetches that were caused by a `kid` that is not there. */
+/** The minimum time between two fetches caused by an unknown `kid`. */
 const UNKNOWN_KID_COOL_DOWN_MS = 30_000
 const RETRY_MS_MIN = 1_000
 const RETRY_MS_MAX = 30_000
-/** The part of their life after which keys are fetched again, so that there is time for a few failures. */
+/**
+ * The fraction of the keys' lifetime after which they are fetched again, so that there is time for a few
+ * failures.
+ */
 const REFRESH_AFTER = 0.8
 const SPREAD = 0.1
 
@@ -47,13 +53,14 @@ interface Held {
   readonly freshUntil: number
 }
 
+/** The keys of one provider, kept up to date until `close`. */
 export class RemoteKeys implements KeySource {
-  /** The one that began with it. */
+  /** The fetch started by the constructor. */
   readonly firstFetch: Promise<LookedAgain>
   readonly #parts: RemoteKeysParts
   #held: Held | null = null
   #inFlight: Promise<LookedAgain> | null = null
-  /** Since the last success. */
+  /** The number of failures since the last success. */
   #failures = 0
   #lookedAgainAt = Number.NEGATIVE_INFINITY
   #nextAt: number
@@ -61,7 +68,7 @@ export class RemoteKeys implements KeySource {
   #isClosed = false
   readonly #counts = { fetched: 0, failed: 0 }
 
-  /** Begins to fetch; nobody waits for it. */
+  /** Starts the first fetch without waiting for it. */
   constructor(parts: RemoteKeysParts) {
     this.#parts = parts
     this.#nextAt = parts.clock.now()
@@ -72,7 +79,7 @@ export class RemoteKeys implements KeySource {
     return this.#held?.keys ?? null
   }
 
-  /** Joins a fetch that is under way. Never rejects. */
+  /** Joins the fetch in progress, or starts one. Never rejects. */
   fetch(): Promise<LookedAgain> {
     this.#inFlight ??= this.#fetchOnce().finally(() => {
       this.#inFlight = null

@@ -1,31 +1,32 @@
 /**
- * A key that signatures are verified with, bound to the algorithms that its type is for (RFC 8725, 3.1): an RSA key
- * verifies no ES256, and a public key is never the secret of an HMAC.
+ * A key that verifies signatures, bound to the algorithms of its type (RFC 8725, 3.1): an RSA key does not
+ * verify ES256, and a public key is never used as the secret of an HMAC.
  */
 import { createHash, createPublicKey, type KeyObject, webcrypto } from 'node:crypto'
 import type { JwtAlgorithm } from '../../config/config.ts'
 
+/** A key with its algorithms. */
 export interface SigningKey {
-  /** Null: it verifies tokens with any `kid`, or none. */
+  /** The key id; null if the key verifies tokens with any `kid` or none. */
   readonly kid: string | null
   readonly algorithms: readonly JwtAlgorithm[]
-  /** The same key has the same, wherever it was read. */
+  /** An id derived from the key itself: the same key has the same id wherever it was read. */
   readonly id: string
-  /** For `compactVerify`. */
+  /** The key in the form that `compactVerify` takes. */
   material(algorithm: JwtAlgorithm): KeyObject | Promise<webcrypto.CryptoKey>
-  /** It has left the set it was in: nothing that it signed counts any more. */
+  /** Set when the key has left its key set: tokens that it signed are no longer accepted. */
   isWithdrawn: boolean
 }
 
-/** Why a key cannot be used, in a few words. */
+/** The reason why a key cannot be used, in a few words. */
 export class KeyError extends Error {
   override readonly name = 'KeyError'
 }
 
-/** RFC 7518, 3.3; and what a verification may cost. */
+/** The bounds of RFC 7518, 3.3, and of the time that a verification may take. */
 const RSA_BITS_MIN = 2_048
 const RSA_BITS_MAX = 8_192
-/** As large as OpenSSL takes for keys above 3 072 bits; every real key has 65 537. */
+/** The largest exponent that OpenSSL accepts for keys above 3 072 bits; in practice it is always 65 537. */
 const RSA_EXPONENT_MIN = 3n
 const RSA_EXPONENT_MAX = 2n ** 32n
 
@@ -34,30 +35,30 @@ const CURVES: Readonly<Record<string, JwtAlgorithm>> = {
   ...{ prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' },
 }
 
-/** The public members of each type (RFC 7518, 6; RFC 8037, 2): of a private key only these are read. */
+/** The public members of each key type (RFC 7518, 6; RFC 8037, 2); of a private key only these are read. */
 const PUBLIC_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   ...{ RSA: ['kty', 'n', 'e'], EC: ['kty', 'crv', 'x', 'y'], OKP: ['kty', 'crv', 'x'] },
 }
 
-/** Throws `KeyError`. */
+/** Parses a JSON Web Key. Throws `KeyError`. */
 export function keyOfJwk(jwk: Readonly<Record<string, unknown>>): SigningKey {
   const { kty, use, key_ops: operations, alg, kid = null } = jwk
   const members = typeof kty === 'string' && Object.hasOwn(PUBLIC_MEMBERS, kty) ? PUBLIC_MEMBERS[kty] : undefined
-  if (members === undefined) throw new KeyError('its kty is none of RSA, EC and OKP')
+  if (members === undefined) throw new KeyError('its kty is not RSA, EC or OKP')
   if (use !== undefined && use !== 'sig') throw new KeyError('its use is not "sig"')
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) {
-    throw new KeyError('its key_ops do not have "verify"')
+    throw new KeyError('its key_ops do not include "verify"')
   }
   if (kid !== null && typeof kid !== 'string') throw new KeyError('its kid is not a string')
   const key = Object.fromEntries(members.map(name => [name, jwk[name]]))
   const all = keyOf(() => createPublicKey({ key, format: 'jwk' }), kid)
   if (alg === undefined) return all
   const algorithms = all.algorithms.filter(name => name === alg)
-  if (algorithms.length === 0) throw new KeyError('its alg does not fit its type, or is none that is accepted')
+  if (algorithms.length === 0) throw new KeyError('its alg does not match its type, or is not accepted')
   return signingKey(all.key, kid, algorithms)
 }
 
-/** `pem`: one block, of a public key or a certificate. Throws `KeyError`. */
+/** Parses `pem`, one block with a public key or a certificate. Throws `KeyError`. */
 export function keyOfPem(pem: string): SigningKey {
   return keyOf(() => createPublicKey(pem), null)
 }
@@ -103,7 +104,7 @@ function signingKey(key: KeyObject, kid: string | null, algorithms: readonly Jwt
 
 const HASHES = { HS256: 'SHA-256', HS384: 'SHA-384', HS512: 'SHA-512' } as const
 
-/** A secret is never fetched, so it is never withdrawn. `secret` must not be empty. */
+/** A key made of a secret. It is not fetched, so it is never withdrawn. `secret` must not be empty. */
 export function keyOfSecret(
   secret: string,
   kid: string | null,
