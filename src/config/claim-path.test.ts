@@ -13,7 +13,7 @@ test.each([
   ['a["\\"]"].b', ['a', '"]', 'b']],
   ['$', ['$']],
   ['__proto__.x', ['__proto__', 'x']],
-])('%s leads there', (text, steps) => {
+])('%s is parsed into its steps', (text, steps) => {
   expect(parseClaimPath(text)).toEqual({ text, steps })
 })
 
@@ -41,7 +41,7 @@ test.each([
   'a[12345]',
   'a["\\x"]',
   'a\0b',
-])('%j is none', text => {
+])('%j is not a claim path', text => {
   expect(parseClaimPath(text)).toBeNull()
 })
 

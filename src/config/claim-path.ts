@@ -1,19 +1,20 @@
 /**
- * Where in a token's claims a value is: `tenant_id`, `https://example.com/tenant`, `app_metadata.tenant_id`,
- * `realm_access.roles[0]`, `$.resource_access["my.api"].roles` (docs/guides/authentication.md#claims).
+ * The location of a value in a token's claims: `tenant_id`, `https://example.com/tenant`,
+ * `app_metadata.tenant_id`, `realm_access.roles[0]`, `$.resource_access["my.api"].roles`
+ * (docs/guides/authentication.md#claims).
  */
 import type { ClaimPath } from './config.ts'
 
 const CHARACTERS_MAX = 256
 const STEPS_MAX = 16
 
-/** `scheme://…` or `urn:…`: a name with dots in it, never a path. */
+/** `scheme://…` or `urn:…`: a name that contains dots, never a path. */
 const URI = /^(?:[a-z][a-z0-9+.-]*:\/\/|urn:)/i
 
 /** `step = ( [ "." ] name ) / "[" index "]" / "[" JSON string "]"` */
 const STEP = /\.?([^.[\]"]+)|\[(\d{1,4})\]|\[("(?:[^"\\]|\\.)*")\]/y
 
-/** Null for a text that is none. */
+/** Parses a path; null if the text is not one. */
 export function parseClaimPath(text: string): ClaimPath | null {
   if (text === '' || text.length > CHARACTERS_MAX || text.includes('\0')) return null
   if (URI.test(text)) return { text, steps: null }
@@ -26,7 +27,7 @@ function parseSteps(path: string): (string | number)[] | null {
   for (let at = 0; at < path.length; at = STEP.lastIndex) {
     STEP.lastIndex = at
     const [step, name, index, quoted] = STEP.exec(path) ?? []
-    // A dot stands between two steps, and between them alone.
+    // A dot must separate two steps and cannot appear elsewhere.
     if (step === undefined || (name !== undefined && step.startsWith('.') !== at > 0)) return null
     const key = quoted === undefined ? name : parseQuoted(quoted)
     if (key === null || steps.length === STEPS_MAX) return null

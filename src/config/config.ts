@@ -1,79 +1,85 @@
 /**
- * What the process was told, checked and frozen: the form every other folder reads.
- * `load.ts` makes it from `svc.toml` and the environment; nothing else reads either.
- * Names are the keys of the file in camel case and units are those of the key; what is absent is null.
+ * The configuration of the process, checked and frozen: the form that every other folder reads. `load.ts`
+ * makes it from `svc.toml` and the environment; no other code reads either. Names are the keys of the file
+ * in camel case, and units are those of the key. An absent value is null.
  */
 
 export interface Config {
   readonly gateway: GatewayConfig
   readonly access: AccessConfig
   readonly mcp: McpConfig
-  /** `JWT_SECRET` as it was given: null when unset, and possibly empty, which boot refuses. */
+  /** `JWT_SECRET` as given: null if it is not set; it can be empty, which startup rejects. */
   readonly jwtSecret: string | null
   /** `JWT_SECRET_PREVIOUS`: accepted after `jwtSecret` while the secret is being rotated. */
   readonly jwtSecretPrevious: string | null
-  /** `SVC_DEV_MODE`: headers can stand for a token (docs/reference/limits.md#development-mode). */
+  /** `SVC_DEV_MODE`: headers can replace a token (docs/reference/limits.md#development-mode). */
   readonly devMode: boolean
   readonly logLevel: LogLevel
   /**
-   * Bearer token of `/metrics` and `/health/internal`; null leaves them open
+   * The bearer token of `/metrics` and `/health/internal`; null leaves them open
    * (docs/guides/monitoring.md#the-admin-token).
    */
   readonly adminToken: string | null
-  /** `SVC_ADMIN_DATABASE_URL`: for what the gateway's own role may not do, which is `svc install`. */
+  /**
+   * `SVC_ADMIN_DATABASE_URL`: a connection with more privileges than the gateway's role, for `svc install`.
+   */
   readonly adminDatabaseUrl: string | null
-  /** `KRB5_CONFIG`, `KRB5CCNAME` and `KRB5_CLIENT_KTNAME`, which the Kerberos library reads by itself. */
+  /** `KRB5_CONFIG`, `KRB5CCNAME` and `KRB5_CLIENT_KTNAME`, which the Kerberos library reads itself. */
   readonly krb5Config: string | null
   readonly krb5CredentialCache: string | null
   readonly krb5ClientKeytab: string | null
-  /** Absolute path of the file that was read, or null when there was none. */
+  /** Absolute path of the file that was read; null if there was none. */
   readonly file: string | null
 }
 
+/** The minimum severity of log lines. */
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
 
 /**
- * A rate, concurrency, cost or row limit of 0 means that it is off; limits of shape and time are never
- * off.
+ * The settings under `[gateway]`. 0 turns a limit on rate, concurrency, cost or rows off; limits on shape
+ * and time cannot be turned off.
  */
 export interface GatewayConfig {
   readonly bind: Bind
-  /** Null when neither `DATABASE_URL` nor the file names one; `svc serve` refuses to start then. */
+  /**
+   * The connection URL; null if neither `DATABASE_URL` nor the file sets one, and then `svc serve` does not
+   * start.
+   */
   readonly databaseUrl: string | null
   readonly realtimeDatabaseUrl: string | null
-  /** Null: as the gateway connects, with the name of the feed role. */
+  /** The connection URL of the feed role; null: the gateway's own URL with the name of the feed role. */
   readonly feedUrl: string | null
   readonly feedMaxConnections: number
-  /** At least one, without repetition; tables of the first are addressed by their bare name. */
+  /** At least one schema, without duplicates; tables of the first have unqualified names. */
   readonly schemas: readonly string[]
   readonly exposedViews: readonly string[]
   readonly tenantColumn: string
   readonly schemaPollSecs: number
   readonly strict: boolean
-  /** As written: `check`, or `check: object`; the lints know what they mean. */
+  /** As written: `check`, or `check: object`; the lints interpret them. */
   readonly acceptedFindings: readonly string[]
 
   readonly requireAuth: boolean
-  /** Already `true` under `strict` unless the file says otherwise. */
+  /** True under `strict` unless the file sets it. */
   readonly requireExp: boolean
   readonly jwtIssuer: string | null
   readonly jwtAudience: string | null
-  /** By the `kid` of the tokens that they verify; none of them empty. */
+  /** Secrets by the `kid` of the tokens that they verify; none of them is empty. */
   readonly jwtSecrets: ReadonlyMap<string, string>
-  /** Identity providers, each with an `issuer` of its own. */
+  /** Identity providers, each with a different `issuer`. */
   readonly issuers: readonly IssuerConfig[]
-  /** `schema.name`, or the name of a table of the first schema. */
+  /** `schema.name`, or the name of a table in the first schema; null for none. */
   readonly jwtDenylistTable: string | null
   readonly wsQueryToken: boolean
-  /** Where clients reach the gateway; null: where it listens. */
+  /** The URL by which clients reach the gateway; null: the address that it listens on. */
   readonly publicUrl: string | null
 
   readonly corsAllowedOrigins: readonly string[]
-  /** Names without port, in lower case; asked in development mode. */
+  /** Host names without port, in lower case, checked in development mode. */
   readonly allowedHosts: readonly string[]
-  /** 0: nothing is compressed. */
+  /** The minimum size of a response to compress; 0 turns compression off. */
   readonly compressMinBytes: number
-  /** Addresses and CIDR ranges, checked. */
+  /** Validated addresses and CIDR ranges. */
   readonly trustedProxies: readonly string[]
 
   readonly defaultLimit: number
@@ -121,7 +127,7 @@ export interface GatewayConfig {
   readonly connectionMaxConcurrent: number
   readonly connectionMaxPipelined: number
   readonly largeBodyBytes: number
-  /** Null: half of `maxConnections`; see `share.ts`. */
+  /** The maximum connections of a tenant; null: half of `maxConnections` (see `share.ts`). */
   readonly tenantMaxConnections: number | null
   readonly explainMaxCost: number
   readonly explainMaxRows: number
@@ -133,7 +139,7 @@ export interface GatewayConfig {
   readonly statementTimeoutMs: number
   readonly drainTimeoutMs: number
   readonly preparedStatements: boolean
-  /** Absolute path of the ES module of `gss_provider=callback` or `custom`. */
+  /** Absolute path of the ES module of `gss_provider=callback` or `custom`; null for none. */
   readonly gssModule: string | null
 
   readonly policyPath: string | null
@@ -142,56 +148,59 @@ export interface GatewayConfig {
   readonly rpcAllowlistPath: string | null
   readonly rpcSignatureCheck: boolean
   readonly eventsPath: string | null
-  /** Addresses and CIDR ranges that webhooks may reach although they are private. */
+  /** Private addresses and CIDR ranges that webhooks can reach. */
   readonly webhookAllow: readonly string[]
 }
 
+/** An address and port to listen on. */
 export interface Bind {
-  /** As written, an IPv6 address without its brackets. */
+  /** As written; an IPv6 address without its brackets. */
   readonly host: string
-  /** 0 asks the system for a free one. */
+  /** The port; 0 selects a free one. */
   readonly port: number
 }
 
-/** Null: the role has the general limit. */
+/** Limits for one role; null: the general limit applies. */
 export interface RoleOverride {
   readonly explainMaxCost: number | null
   readonly explainMaxRows: number | null
 }
 
 /**
- * An identity provider: where its keys come from, which of its tokens are accepted, and what their claims
- * mean. Exactly one of `jwksUrl`, `discovery`, `publicKeyPath` and `secretEnv` is given.
+ * An identity provider: the source of its keys, which of its tokens are accepted, and what their claims
+ * mean. Exactly one of `jwksUrl`, `discovery`, `publicKeyPath` and `secretEnv` is set.
  */
 export interface IssuerConfig {
-  /** The `iss` of its tokens, compared as it is written. */
+  /** The `iss` of its tokens, compared exactly. */
   readonly issuer: string
   readonly jwksUrl: string | null
   readonly discovery: boolean
-  /** Absolute path of a PEM file or a JWK Set. */
+  /** Absolute path of a PEM file or a JWK Set; null if the keys come from elsewhere. */
   readonly publicKeyPath: string | null
   readonly secretEnv: string | null
-  /** What the variable `secretEnv` holds; never empty. */
+  /** The value of the variable `secretEnv`, never empty; null if the keys come from elsewhere. */
   readonly secret: string | null
-  /** Null: `aud` is not looked at. */
+  /** The accepted audiences; null: `aud` is not checked. */
   readonly audience: readonly string[] | null
-  /** Null: every algorithm of the kind of key. */
+  /** The accepted algorithms; null: every algorithm of the key's type. */
   readonly algorithms: readonly JwtAlgorithm[] | null
   readonly leewaySeconds: number
-  /** By the claim; `true` means that it is present and not false. */
+  /** Required values by claim; `true` means that the claim is present and not false. */
   readonly requiredClaims: ReadonlyMap<string, RequiredClaim>
-  /** Null: the same claims as of a token that `JWT_SECRET` signed. */
+  /** The claim of the tenant; null here and below: the same claim as in a token signed with `JWT_SECRET`. */
   readonly tenant: ClaimSource | null
   readonly user: ClaimSource | null
   readonly role: ClaimSource | null
   readonly scopes: ClaimSource | null
   readonly agent: ClaimSource | null
-  /** Null: roles stay as they are. */
+  /** The provider's roles mapped to those of the application; null: roles are not mapped. */
   readonly roleMap: ReadonlyMap<string, string> | null
 }
 
+/** A signature algorithm that tokens can use. */
 export type JwtAlgorithm = (typeof HMAC_ALGORITHMS)[number] | (typeof PUBLIC_KEY_ALGORITHMS)[number]
 
+/** Algorithms that sign with a shared secret. */
 export const HMAC_ALGORITHMS = ['HS256', 'HS384', 'HS512'] as const
 
 // biome-ignore format: by the kind of key
@@ -199,26 +208,29 @@ export const PUBLIC_KEY_ALGORITHMS = [
   'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA',
 ] as const
 
-/** Where the value of a setting comes from. */
+/** The source of one session setting. */
 export type ClaimSource =
   | { readonly kind: 'constant'; readonly value: string }
   | { readonly kind: 'claim'; readonly claim: ClaimPath }
 
+/** A claim, by its name or by a path. */
 export interface ClaimPath {
-  /** As written. */
+  /** The text of the path. */
   readonly text: string
   /**
-   * Names and indexes from the root of the claims, for when no claim is called exactly `text`; null: nothing
-   * else is looked for.
+   * Names and indexes from the root of the claims, used if no claim is named exactly `text`; null: only a
+   * claim with that name counts.
    */
   readonly steps: readonly (string | number)[] | null
 }
 
+/** The required value of a claim. */
 export interface RequiredClaim {
   readonly claim: ClaimPath
   readonly value: string | number | boolean
 }
 
+/** The settings under `[gateway.cache]`. */
 export interface CacheConfig {
   readonly enabled: boolean
   readonly maxEntries: number
@@ -226,14 +238,16 @@ export interface CacheConfig {
   readonly maxStalenessMs: number
 }
 
+/** The settings under `[access]`. */
 export interface AccessConfig {
   readonly enabled: boolean
-  /** Absolute path of the native policy file; never null when `enabled`. */
+  /** Absolute path of the access policy file; null only if the policy is not enabled. */
   readonly path: string | null
 }
 
+/** The settings under `[mcp]`. */
 export interface McpConfig {
   readonly bind: Bind
-  /** Names without port, in lower case. */
+  /** Host names without port, in lower case. */
   readonly allowedHosts: readonly string[]
 }

@@ -1,6 +1,7 @@
 /**
- * A file of rules as read – policies, triggers: plain tables and lists, with the line of each key, whatever
- * the file is written in. JSON is read as the YAML that it is, so that problems in it have lines too.
+ * A parsed rules file (policies, webhook triggers): plain tables and lists, with the line of each key,
+ * whatever its format. JSON is parsed as YAML, of which it is a subset, so that its problems have lines
+ * too.
  */
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
@@ -9,21 +10,23 @@ import { nearest } from '../text/nearest.ts'
 import type { Problem } from './problem.ts'
 import { indexTomlLines } from './toml-lines.ts'
 
+/** A parsed rules file. */
 export interface Document {
   readonly file: string
   readonly root: unknown
   lineOf(path: Path): number | null
 }
 
+/** Keys and indexes from the root of a document. */
 export type Path = readonly (string | number)[]
 
-/** Every problem of a file, so that nobody has to start ten times to mend ten lines. */
+/** Collects every problem of a file, so that one start reports them all. */
 export class DocumentProblems {
   readonly found: Problem[] = []
   readonly #document: Document
   readonly #ruleAt: (path: Path) => string | null
 
-  /** `ruleAt`: what people call the rule that a path is in, where it has a name. */
+  /** `ruleAt`: the name of the rule at a path, for messages; null if it has none. */
   constructor(document: Document, ruleAt: (path: Path) => string | null = () => null) {
     this.#document = document
     this.#ruleAt = ruleAt
@@ -37,8 +40,8 @@ export class DocumentProblems {
   }
 
   /**
-   * The table at `path` as a map, and a report of every key that is not in `known`; null, and a report, for
-   * something else.
+   * The table at `path` as a map; reports every key that is not in `known`. Null, with a report, if the
+   * value is not a table.
    */
   table(value: unknown, path: Path, known: readonly string[] | null): ReadonlyMap<string, unknown> | null {
     const entries = entriesOf(value)
@@ -52,7 +55,7 @@ export class DocumentProblems {
     return new Map(entries)
   }
 
-  /** A list of texts; null, and a report, for something else. */
+  /** A list of texts; null, with a report, if the value is not one. */
   texts(value: unknown, path: Path, what: string): readonly string[] | null {
     if (Array.isArray(value) && value.every(item => typeof item === 'string' && item !== '')) return value as string[]
     this.add(path, `expected a list of ${what}: ["…"]`)
@@ -60,17 +63,17 @@ export class DocumentProblems {
   }
 }
 
-/** Of a table of TOML, or of a mapping of YAML; null for anything else. */
+/** The entries of a TOML table or a YAML mapping; null for anything else. */
 function entriesOf(value: unknown): readonly (readonly [string, unknown])[] | null {
   if (value instanceof Map) return [...value].map(([key, inner]) => [String(key), inner] as const)
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Date) return null
   return Object.entries(value)
 }
 
-/** Rules are some pages; what is larger is something else. */
+/** The maximum size of a rules file. */
 const FILE_BYTES_MAX = 4 * 1024 * 1024
 
-/** Rejects with a problem that has the reason. */
+/** Reads and parses a file. Returns a problem with the reason if that fails. */
 export async function readDocument(file: string): Promise<Document | Problem> {
   try {
     const bytes = await readFile(file)
@@ -93,7 +96,7 @@ function tomlDocument(file: string, text: string): Document {
 }
 
 async function yamlDocument(file: string, text: string): Promise<Document | Problem> {
-  // Only who has such a file waits for its parser to load.
+  // Loads the YAML parser only if a YAML file is configured.
   const { LineCounter, parseDocument } = await import('yaml')
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines })
@@ -110,6 +113,7 @@ async function yamlDocument(file: string, text: string): Promise<Document | Prob
   return { file, root: document.toJS({ mapAsMap: true }), lineOf }
 }
 
+/** True if reading a file failed. */
 export function isProblem(read: Document | Problem): read is Problem {
   return 'message' in read
 }

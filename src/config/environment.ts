@@ -1,4 +1,5 @@
-/** The process's environment, for whoever starts a gateway without saying which. */
+/** The process's environment, the default for a gateway started without another one. */
 import type { Environment } from './expand.ts'
 
+/** The environment variables of the process. */
 export const ENVIRONMENT: Environment = process.env

@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is expanded
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are the references to expand
 import { expect, test } from 'vitest'
 import { expand } from './expand.ts'
 
@@ -15,13 +15,13 @@ test.each([
   ['${MISSING:-a:-b $x}', 'a:-b $x', true],
   ['$HOST costs $5 {x}', '$HOST costs $5 {x}', false],
   ['$${HOST}', '${HOST}', false],
-  // What was put in is not looked at again: a password may hold anything.
+  // Replaced values are not expanded again: a password can contain any text.
   ['${DOLLAR}', '${HOST}', true],
-])('variables in a text are expanded: %s', (text, result, expanded) => {
+])('variables are expanded: %s', (text, result, expanded) => {
   expect(expand(text, environment)).toEqual({ text: result, expanded, problems: [] })
 })
 
-test('every variable that is missing is named', () => {
+test('every missing variable is reported', () => {
   expect(expand('${A}${B}', environment).problems).toEqual([
     'the environment variable A is not set: set it or write ${A:-default}',
     'the environment variable B is not set: set it or write ${B:-default}',

@@ -2,21 +2,22 @@
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
+/** The result of expanding one text. */
 export interface Expansion {
   readonly text: string
-  /** Something of the text came from the environment. */
+  /** True if part of the text came from the environment. */
   readonly expanded: boolean
-  /** One sentence for each reference that could not be followed. */
+  /** One sentence for each reference that could not be resolved. */
   readonly problems: readonly string[]
 }
 
-/** `$${` is a literal `${`; otherwise what stands between the braces. */
+/** `$${` is a literal `${`; otherwise the reference is the text between the braces. */
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g
 const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/
 
 /**
- * As in a shell, the default also stands in for a variable that is empty. What is put in is not expanded
- * again.
+ * Replaces references by environment variables. As in a shell, the default also replaces an empty variable.
+ * Replaced values are not expanded again.
  */
 export function expand(text: string, environment: Environment): Expansion {
   const problems: string[] = []
@@ -27,7 +28,7 @@ export function expand(text: string, environment: Environment): Expansion {
     const [, name, fallback] = NAME_AND_DEFAULT.exec(inside) ?? []
     if (name === undefined || close === '') {
       problems.push(
-        `${reference} is not a reference: expected \${NAME} or \${NAME:-default}, or $\${ for the text itself`,
+        `${reference} is not a reference: expected \${NAME} or \${NAME:-default}, or $\${ for a literal \${`,
       )
       return ''
     }

@@ -1,12 +1,13 @@
-/** What is wrong with `[[gateway.issuers]]` although each of its settings is right. */
+/** Problems of `[[gateway.issuers]]` that involve several settings, each valid on its own. */
 import { HMAC_ALGORITHMS, type IssuerConfig } from './config.ts'
 import { isProviderUrl } from './kinds.ts'
 import type { Problem } from './problem.ts'
 import type { TomlFile } from './toml-file.ts'
 
-/** Each has keys that are fetched and kept. */
+/** The maximum number of issuers; each has keys that are fetched and cached. */
 export const ISSUERS_MAX = 32
 
+/** The problems of the configured issuers. */
 export function issuerProblems(issuers: readonly IssuerConfig[], file: TomlFile): readonly Problem[] {
   const problemAt = (index: number, key: string | null, message: string): Problem => {
     const table = ['gateway', 'issuers', String(index)]
@@ -18,7 +19,7 @@ export function issuerProblems(issuers: readonly IssuerConfig[], file: TomlFile)
   return issuers.flatMap((issuer, index) => [
     ...keyProblems(issuer).map(([key, message]) => problemAt(index, key, message)),
     ...(issuers.findIndex(other => other.issuer === issuer.issuer) < index && issuer.issuer !== ''
-      ? [problemAt(index, 'issuer', `"${issuer.issuer}" is configured twice: a token could not choose; remove one`)]
+      ? [problemAt(index, 'issuer', `"${issuer.issuer}" is configured twice; remove one`)]
       : []),
   ])
 }
@@ -59,7 +60,7 @@ function sourcesOf(issuer: IssuerConfig): readonly string[] {
   ]
 }
 
-/** A public key that was taken for a secret would let everybody sign (RFC 8725, 2.1). */
+/** A public key used as a secret would let anyone sign tokens (RFC 8725, 2.1). */
 function algorithmProblems({ algorithms, secretEnv }: IssuerConfig): readonly KeyProblem[] {
   const isHmac = (name: string) => (HMAC_ALGORITHMS as readonly string[]).includes(name)
   const wrong = (algorithms ?? []).filter(name => isHmac(name) !== (secretEnv !== null))

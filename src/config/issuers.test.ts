@@ -1,4 +1,4 @@
-/** `[[gateway.issuers]]` and the secrets beside JWT_SECRET, as they are read, refused and printed. */
+/** `[[gateway.issuers]]` and the additional secrets: parsing, rejection and printing. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -71,7 +71,7 @@ const ENVIRONMENT = {
   JWT_SECRET_PREVIOUS: 'hunter2-old',
 }
 
-test('everything that can be said of an issuer is read', () => {
+test('every key of an issuer is read', () => {
   const config = load(EVERYTHING, ENVIRONMENT)
   expect(config.jwtSecretPrevious).toBe('hunter2-old')
   expect(config.gateway.jwtSecrets).toEqual(
@@ -107,7 +107,7 @@ test('everything that can be said of an issuer is read', () => {
   ])
 })
 
-test('no secret is printed, and what is printed reads back as the same issuers', () => {
+test('no secret is printed, and the printed text reads back as the same issuers', () => {
   const config = load(EVERYTHING, ENVIRONMENT)
   const printed = printConfig(config)
   expect(printed).not.toContain('hunter2')
@@ -117,13 +117,13 @@ test('no secret is printed, and what is printed reads back as the same issuers',
   expect(load(printed, ENVIRONMENT).gateway.issuers).toEqual(config.gateway.issuers)
 })
 
-test('an empty JWT_SECRET_PREVIOUS counts as not set: a rotation that is over leaves one', () => {
+test('an empty JWT_SECRET_PREVIOUS counts as not set, because finished rotations leave one', () => {
   expect(load('', { JWT_SECRET_PREVIOUS: '' }).jwtSecretPrevious).toBeNull()
 })
 
 const ISSUER = `[gateway]\n[[gateway.issuers]]\nissuer = "https://id.example"\n`
 
-describe('what is refused', () => {
+describe('rejected settings', () => {
   test.each<[string, string]>([
     ['[gateway]\n[[gateway.issuers]]\ndiscovery = true', '2: gateway.issuers.0: needs issuer, the iss of its tokens'],
     [
@@ -137,11 +137,12 @@ describe('what is refused', () => {
     [`${ISSUER}secret_env = "ID"`, '4: gateway.issuers.0.secret_env: the environment variable ID is not set or empty'],
     [
       `${ISSUER}discovery = true\n[[gateway.issuers]]\nissuer = "https://id.example"\ndiscovery = true`,
-      '6: gateway.issuers.1.issuer: "https://id.example" is configured twice: a token could not choose; remove one',
+      '6: gateway.issuers.1.issuer: "https://id.example" is configured twice; remove one',
     ],
     [
       '[gateway]\n[[gateway.issuers]]\nissuer = "me"\ndiscovery = true',
-      '4: gateway.issuers.0.discovery: needs an issuer that is an https:// URL, or http:// on a loopback address, not "me"',
+      '4: gateway.issuers.0.discovery: needs an issuer that is an https:// URL, or http:// on a loopback ' +
+        'address, not "me"',
     ],
     [
       `${ISSUER}discovery = true\nalgorithms = ["RS256", "HS256"]`,
@@ -149,15 +150,18 @@ describe('what is refused', () => {
     ],
     [
       `${ISSUER}jwks_url = "http://id.example/keys"`,
-      '4: gateway.issuers.0.jwks_url: expected an https:// URL without user, password and fragment; http:// on 127.0.0.1, ::1 and localhost alone, not "http://id.example/keys"',
+      '4: gateway.issuers.0.jwks_url: expected an https:// URL without user, password and fragment; http:// only on ' +
+        '127.0.0.1, ::1 and localhost, not "http://id.example/keys"',
     ],
     [
       `${ISSUER}discovery = true\nalgorithms = ["none"]`,
-      '5: gateway.issuers.0.algorithms: expected an array of different algorithms out of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, HS256, HS384, HS512, not "none"',
+      '5: gateway.issuers.0.algorithms: expected an array of different algorithms out of RS256, RS384, RS512, ' +
+        'PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, HS256, HS384, HS512, not "none"',
     ],
     [
       `${ISSUER}discovery = true\ntenant = "a..b"`,
-      '5: gateway.issuers.0.tenant: expected the name of a claim, a path such as "app_metadata.tenant_id" or "roles[0]", or a constant: { value = "…" }, not "a..b"',
+      '5: gateway.issuers.0.tenant: expected the name of a claim, a path such as "app_metadata.tenant_id" or ' +
+        '"roles[0]", or a constant: { value = "…" }, not "a..b"',
     ],
     [
       `${ISSUER}discovery = true\nleeway_seconds = 301`,
@@ -171,7 +175,7 @@ describe('what is refused', () => {
     ['[gateway.issuers]\nissuer = "x"', '1: gateway.issuers: expected an array of tables: [[gateway.issuers]]'],
     [
       '[gateway]\njwt_secrets = { k1 = "" }',
-      '2: gateway.jwt_secrets: expected a table of secrets by their kid, none of them empty',
+      '2: gateway.jwt_secrets: expected a table of non-empty secrets by their kid',
     ],
     [
       '[gateway]\njwt_secrets = { k1 = "$' + '{GONE}" }',
@@ -181,13 +185,13 @@ describe('what is refused', () => {
     expect(problems(toml)).toEqual([`svc.toml:${expected}`])
   })
 
-  test('HMAC alone with a secret', () => {
+  test('a secret accepts HMAC algorithms only', () => {
     expect(problems(`${ISSUER}secret_env = "ID"\nalgorithms = ["RS256"]`, { ID: 'x' })).toEqual([
       'svc.toml:5: gateway.issuers.0.algorithms: RS256 cannot be used with a secret (secret_env)',
     ])
   })
 
-  test('more than 32', () => {
+  test('more than 32 issuers are rejected', () => {
     const many = Array.from(
       { length: 33 },
       (_, n) => `[[gateway.issuers]]\nissuer = "https://id${n}.example"\ndiscovery = true`,
@@ -196,7 +200,7 @@ describe('what is refused', () => {
     expect(problems(many.slice(1).join('\n'))).toEqual([])
   })
 
-  test('a URL with a password, whose message does not show more than what is in the file', () => {
+  test('the message for a URL with a password shows only the text of the file', () => {
     expect(problems(`${ISSUER}jwks_url = "https://user:pw@id.example/keys"`)).toHaveLength(1)
   })
 })

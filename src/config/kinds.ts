@@ -1,6 +1,6 @@
 /**
- * What a setting's value may be: one kind per form, each of which says what it expects and turns what was
- * written into what the gateway uses. Pure: whether a named file exists is asked by `load.ts`.
+ * The kinds of values that settings have. Each kind describes what it expects and converts the written
+ * value to the form that the gateway uses. Kinds are pure: `load.ts` checks whether files exist.
  */
 import { isAbsolute, resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
@@ -15,18 +15,22 @@ import {
 } from './config.ts'
 import { isTable } from './toml-file.ts'
 
+/** One kind of value. */
 export interface Kind<T> {
   /** Completes the sentence "expected …". */
   readonly expected: string
-  /** Takes the value as TOML gave it; throws `Refusal`. `folder` is where relative paths begin. */
+  /** Parses a value as TOML returns it; throws `Refusal`. Relative paths are relative to `folder`. */
   parse(value: unknown, folder: string): T
-  /** The value that a text from the environment stands for; kinds without it take the text itself. */
+  /** Converts a text from the environment to a value; kinds without it use the text itself. */
   fromText?(text: string): unknown
-  /** The value names a file that has to be readable at start-up. */
+  /** True if the value names a file that must be readable at startup. */
   readonly namesFile?: true
 }
 
-/** The value is not of the kind; `element` is the index of the offending element of an array. */
+/**
+ * The value is not of this kind; `element` is the index of the invalid array element, null for the whole
+ * value.
+ */
 export class Refusal extends Error {
   readonly expected: string
   readonly element: number | null
@@ -39,6 +43,7 @@ export class Refusal extends Error {
   }
 }
 
+/** An integer within bounds. */
 export function integer(min: number, max: number): Kind<number> {
   const expected = `an integer from ${min} to ${max}`
   return {
@@ -51,6 +56,7 @@ export function integer(min: number, max: number): Kind<number> {
   }
 }
 
+/** A number within bounds. */
 export function decimal(min: number, max: number): Kind<number> {
   const expected = `a number from ${min} to ${max}`
   return {
@@ -63,12 +69,13 @@ export function decimal(min: number, max: number): Kind<number> {
   }
 }
 
-// Written so that NaN, which TOML can say, is out of bounds.
+// Written so that NaN, which TOML allows, is out of bounds.
 function inBounds(value: number, min: number, max: number, expected: string): number {
   if (!(value >= min && value <= max)) throw new Refusal(expected)
   return value
 }
 
+/** A flag. */
 export const flag: Kind<boolean> = {
   expected: 'true or false',
   parse: value => {
@@ -78,6 +85,7 @@ export const flag: Kind<boolean> = {
   fromText: text => (text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text),
 }
 
+/** A text that is not empty. */
 export const text: Kind<string> = {
   expected: 'a string that is not empty',
   parse: value => {
@@ -86,7 +94,7 @@ export const text: Kind<string> = {
   },
 }
 
-/** Taken as it is, empty too: `identity/boot` refuses an empty secret with a better sentence. */
+/** A text as it is, possibly empty: `identity/boot` rejects an empty secret with a better message. */
 export const secretText: Kind<string> = {
   expected: 'a string',
   parse: value => {
@@ -95,6 +103,7 @@ export const secretText: Kind<string> = {
   },
 }
 
+/** One of a fixed set of texts. */
 export function choice<const T extends string>(...choices: readonly T[]): Kind<T> {
   const expected = `one of ${choices.map(name => `"${name}"`).join(', ')}`
   return {
@@ -107,7 +116,7 @@ export function choice<const T extends string>(...choices: readonly T[]): Kind<T
   }
 }
 
-/** Resolved against the folder of the file that has it. */
+/** A path, resolved against the folder of the file that contains it. */
 export const path: Kind<string> = {
   expected: 'the path of a file',
   parse: (value, folder) => {
@@ -119,6 +128,7 @@ export const path: Kind<string> = {
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i
 
+/** A host and a port to listen on. */
 export const bind: Kind<Bind> = {
   expected: '"HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080"',
   parse: value => {
@@ -132,7 +142,7 @@ export const bind: Kind<Bind> = {
   },
 }
 
-/** Only the scheme is looked at here; `postgres/url` reads the rest and knows every parameter. */
+/** Only the scheme is checked here; `postgres/url` parses the rest and knows every parameter. */
 export const databaseUrl: Kind<string> = {
   expected: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
   parse: (value, folder) => {
@@ -152,14 +162,14 @@ function resolvePathParameters(url: string, folder: string): string {
 
 function resolvePathParameter(parameter: string, folder: string): string {
   const [name = '', value = ''] = parameter.split('=', 2)
-  // libpq gives `sslrootcert=system` a meaning of its own (PostgreSQL manual, 34.1.2).
+  // libpq gives `sslrootcert=system` a special meaning (PostgreSQL manual, 34.1.2).
   if (!PATH_PARAMETERS.has(name) || value === '' || value === 'system' || /%(?![0-9a-f]{2})/i.test(value))
     return parameter
   const written = decodeURIComponent(value)
   return isAbsolute(written) ? parameter : `${name}=${encodeURIComponent(resolve(folder, written))}`
 }
 
-/** An array whose elements are each checked by `check`, and of which none may appear twice. */
+/** An array whose elements are each checked by `check` and differ from each other. */
 function list(expected: string, check: (element: string) => string | null, least: number): Kind<readonly string[]> {
   return {
     expected,
@@ -178,37 +188,42 @@ function list(expected: string, check: (element: string) => string | null, least
 
 const isName = (element: string): string | null => (element === '' || element.includes('\0') ? null : element)
 
-/** None needed. */
+/** The list can be empty. */
 export const names: Kind<readonly string[]> = list('an array of different names', isName, 0)
 
-/** `svc` is the gateway's own schema, with rows of every tenant in its log. */
+/** `svc` is the gateway's own schema; its change log has rows of every tenant. */
 const SYSTEM_SCHEMAS = new Set(['pg_catalog', 'information_schema', 'pg_toast', 'svc'])
 
+/** Names of schemas to publish. */
 export const schemaNames: Kind<readonly string[]> = list(
-  'an array of at least one schema name, each different, none of them a schema of the system or svc',
+  'an array of one or more different schema names, without PostgreSQL’s own schemas and svc',
   element => (SYSTEM_SCHEMAS.has(element) ? null : isName(element)),
   1,
 )
 
+/** Addresses and CIDR ranges. */
 export const networks: Kind<readonly string[]> = list(
   'an array of different addresses or CIDR ranges, for example ["10.0.0.0/8", "::1"]',
   element => (ipaddr.isValidCIDR(element) || isAddress(element) ? element : null),
   0,
 )
 
-// `ipaddr.isValid` takes "1" and "127.1" for addresses, as inet_aton does; nobody means those.
+// `ipaddr.isValid` accepts "1" and "127.1" as addresses, as inet_aton does; they are rejected here.
 function isAddress(element: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(element) || ipaddr.IPv6.isValid(element)
 }
 
-/** In lower case, as browsers send them. A star inside would never match anything, so it is refused. */
+/**
+ * Origins in lower case, as browsers send them. A wildcard within an origin would match nothing, so it is
+ * rejected.
+ */
 export const origins: Kind<readonly string[]> = list(
   'an array of different origins such as "https://app.example.com" (no path, no trailing slash), or ["*"] for any',
   element => (element === '*' || /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#*]+$/i.test(element) ? element.toLowerCase() : null),
   0,
 )
 
-/** In lower case, as names of hosts mean the same in any. */
+/** Host names in lower case, since case does not matter in them. */
 export const hostNames: Kind<readonly string[]> = list(
   'an array of different host names such as "tools.example.com" (no scheme, no port)',
   element => (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(element) ? element.toLowerCase() : null),
@@ -225,15 +240,16 @@ export const texts: Kind<readonly string[]> = {
 
 const JWT_ALGORITHMS: readonly string[] = [...PUBLIC_KEY_ALGORITHMS, ...HMAC_ALGORITHMS]
 
+/** Signature algorithms. */
 export const algorithms: Kind<readonly JwtAlgorithm[]> = list(
   `an array of different algorithms out of ${JWT_ALGORITHMS.join(', ')}`,
   element => (JWT_ALGORITHMS.includes(element) ? element : null),
   1,
 ) as Kind<readonly JwtAlgorithm[]>
 
-/** What a provider serves must not be readable or changeable on the way; on the machine itself nobody is. */
+/** Keys must not be read or changed in transit, so https is required except on the machine itself. */
 export const providerUrl: Kind<string> = {
-  expected: 'an https:// URL without user, password and fragment; http:// on 127.0.0.1, ::1 and localhost alone',
+  expected: 'an https:// URL without user, password and fragment; http:// only on 127.0.0.1, ::1 and localhost',
   parse: value => {
     const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null
     if (url === null || !isProviderUrl(url)) throw new Refusal(providerUrl.expected)
@@ -241,6 +257,7 @@ export const providerUrl: Kind<string> = {
   },
 }
 
+/** True if keys can be fetched from the URL. */
 export function isProviderUrl(url: URL): boolean {
   if (url.username !== '' || url.password !== '' || url.hash !== '') return false
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
@@ -250,8 +267,9 @@ function isLoopbackHost(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
+/** The public URL of the gateway. */
 export const publicUrl: Kind<string> = {
-  expected: 'an http:// or https:// URL without user, query and fragment, and no slash at its end',
+  expected: 'an http:// or https:// URL without user, query and fragment, and no trailing slash',
   parse: value => {
     const isUrl =
       typeof value === 'string' && /^https?:\/\/[^\s?#@"\\]+[^\s?#@"\\/]$/.test(value) && URL.canParse(value)
@@ -260,6 +278,7 @@ export const publicUrl: Kind<string> = {
   },
 }
 
+/** The name of an environment variable. */
 export const variableName: Kind<string> = {
   expected: 'the name of an environment variable',
   parse: value => {
@@ -268,6 +287,7 @@ export const variableName: Kind<string> = {
   },
 }
 
+/** The source of one session setting: a claim, a path or a constant. */
 export const claimSource: Kind<ClaimSource> = {
   expected:
     'the name of a claim, a path such as "app_metadata.tenant_id" or "roles[0]", or a constant: { value = "…" }',
@@ -282,7 +302,7 @@ export const claimSource: Kind<ClaimSource> = {
   },
 }
 
-/** A table, each value of which is checked by `check`; null refuses it. */
+/** A table whose values are each checked by `check`, which returns null for an invalid one. */
 function tableOf<T>(expected: string, check: (value: unknown, key: string) => T | null): Kind<ReadonlyMap<string, T>> {
   return {
     expected,
@@ -303,14 +323,16 @@ const TABLE_ENTRIES_MAX = 1_000
 
 const isText = (value: unknown): string | null => (typeof value === 'string' && !value.includes('\0') ? value : null)
 
+/** A table of texts. */
 export const textTable: Kind<ReadonlyMap<string, string>> = tableOf('a table of strings: { from = "to" }', isText)
 
-/** What stands in it is a secret; its keys are not. */
+/** A table of secrets. Its keys are not secret. */
 export const secretTable: Kind<ReadonlyMap<string, string>> = tableOf(
-  'a table of secrets by their kid, none of them empty',
+  'a table of non-empty secrets by their kid',
   value => isText(value) || null,
 )
 
+/** Claims that a token must have. */
 export const requiredClaims: Kind<ReadonlyMap<string, RequiredClaim>> = tableOf(
   'a table of claims and their exact values, each a string, a number or a flag; true means that the claim is ' +
     'present and not false',

@@ -12,7 +12,7 @@ test('limits are named as in the file and have the values in force', () => {
   })
 })
 
-test('there are only numbers, each a key of the file', () => {
+test('every limit is a number and has a key in the file', () => {
   const keys = SETTINGS.map(({ key }) => key)
   const entries = Object.entries(limitsOf(gateway))
   expect(entries.length).toBeGreaterThan(8)

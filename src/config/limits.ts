@@ -1,7 +1,4 @@
-/**
- * The limits in force, as `/health/internal` tells them: by their names in the file, without those of
- * features that are not built.
- */
+/** The limits in force, as `/health/internal` reports them: by their keys in the file. */
 import type { GatewayConfig } from './config.ts'
 import { GATEWAY } from './settings.ts'
 
@@ -61,11 +58,12 @@ const LIMITS: readonly NumberKey[] = [
   'maxRepeatedCharacters',
 ]
 
+/** The limits of a configuration by their keys. */
 export function limitsOf(gateway: GatewayConfig): Readonly<Record<string, number>> {
   return Object.fromEntries(LIMITS.map(name => [keyOf(name), gateway[name]]))
 }
 
-/** `gateway.max_connections` is `max_connections`. */
+/** `gateway.max_connections` is reported as `max_connections`. */
 function keyOf(name: NumberKey): string {
   return (GATEWAY[name].key ?? name).replace(/^gateway\./, '')
 }

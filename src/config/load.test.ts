@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is expanded
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are the references to expand
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ function loadText(toml: string, environment: Environment = {}): Config {
   return load(environment)
 }
 
-/** What start-up would print. */
+/** The problems as startup would print them. */
 function problemsOf(toml: string, environment: Environment = {}): readonly string[] {
   write('svc.toml', toml)
   return problems(() => load(environment))
@@ -48,7 +48,7 @@ function problems(start: () => unknown): readonly string[] {
 }
 
 describe('defaults', () => {
-  test('without file and environment', () => {
+  test('apply without file and environment', () => {
     expect(load()).toEqual({
       gateway: {
         bind: { host: '127.0.0.1', port: 8080 },
@@ -153,11 +153,11 @@ describe('defaults', () => {
     })
   })
 
-  test('an empty file is the same, but for its name', () => {
+  test('an empty file has the same configuration except for its name', () => {
     expect(loadText('')).toEqual({ ...load({}, join(folder, 'svc.toml')), file: join(folder, 'svc.toml') })
   })
 
-  test('it is frozen, all the way down', () => {
+  test('the configuration is deeply frozen', () => {
     const config = loadText('[gateway.role_overrides.x]\nexplain_max_cost = 1')
     const { gateway } = config
     const parts = [
@@ -176,14 +176,14 @@ describe('defaults', () => {
     expect(Object.isFrozen(gateway.roleOverrides.get('x'))).toBe(true)
   })
 
-  test('strict requires exp, unless the file says otherwise', () => {
+  test('strict requires exp unless the file sets require_exp', () => {
     expect(loadText('[gateway]\nstrict = true').gateway.requireExp).toBe(true)
     expect(loadText('[gateway]\nstrict = true\nrequire_exp = false').gateway.requireExp).toBe(false)
   })
 })
 
-describe('which file', () => {
-  test('--config, else SVC_CONFIG, else ./svc.toml', () => {
+describe('the choice of the file', () => {
+  test('--config is first, then SVC_CONFIG, then ./svc.toml', () => {
     write('svc.toml', '[gateway]\ndefault_limit = 1')
     write('b.toml', '[gateway]\ndefault_limit = 2')
     write('c.toml', '[gateway]\ndefault_limit = 3')
@@ -202,7 +202,7 @@ describe('which file', () => {
     ])
   })
 
-  test('a folder, bytes that are no UTF-8, a file far too large', () => {
+  test('a folder, invalid UTF-8 and a file that is too large are rejected', () => {
     mkdirSync(join(folder, 'd'))
     write('latin.toml', Buffer.from([0x61, 0xe9]))
     write('large.toml', `# ${'x'.repeat(1_048_576)}`)
@@ -215,16 +215,17 @@ describe('which file', () => {
     ])
   })
 
-  test('a byte order mark is no key', () => {
+  test('a byte order mark is skipped', () => {
     expect(loadText('\uFEFF[gateway]\ndefault_limit = 7').gateway.defaultLimit).toBe(7)
   })
 })
 
 describe('environment', () => {
-  test('beats the file', () => {
+  test('overrides the file', () => {
     write(
       'svc.toml',
-      '[gateway]\ndatabase_url = "postgres://file/db"\nbind = "127.0.0.1:1"\nadmin_token = "file"\nlog_level = "warn"\n[mcp]\nbind = "localhost:1"',
+      '[gateway]\ndatabase_url = "postgres://file/db"\nbind = "127.0.0.1:1"\nadmin_token = "file"\nlog_level = ' +
+        '"warn"\n[mcp]\nbind = "localhost:1"',
     )
     const config = load({
       DATABASE_URL: 'postgresql://env/db',
@@ -255,7 +256,7 @@ describe('environment', () => {
     expect(load({ SVC_DEV_MODE: text }).devMode).toBe(expected)
   })
 
-  test('what is wrong there is said too, without the value of a secret', () => {
+  test('problems of environment variables are reported too, without the value of a secret', () => {
     const said = problems(() =>
       load({
         SVC_DEV_MODE: 'yes',
@@ -267,14 +268,15 @@ describe('environment', () => {
     )
     expect(said).toEqual([
       'environment: SVC_DEV_MODE: expected true or false, not "yes"',
-      'environment: SVC_LOG_LEVEL: expected one of "fatal", "error", "warn", "info", "debug", "trace", "silent", not "loud"',
+      'environment: SVC_LOG_LEVEL: expected one of "fatal", "error", "warn", "info", "debug", "trace", "silent", ' +
+        'not "loud"',
       'environment: SVC_ADMIN_TOKEN: expected a string that is not empty',
       'environment: SVC_BIND: expected "HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080", not "8080"',
       'environment: DATABASE_URL: expected postgres://USER:PASSWORD@HOST:PORT/DATABASE',
     ])
   })
 
-  test('an empty secret is kept, for boot to refuse; an empty address is none', () => {
+  test('an empty secret is kept and rejected at startup; an empty address counts as not set', () => {
     expect(load({ JWT_SECRET: '', DATABASE_URL: '', SVC_BIND: '' })).toMatchObject({
       jwtSecret: '',
       gateway: { databaseUrl: null, bind: { port: 8080 } },
@@ -283,7 +285,7 @@ describe('environment', () => {
 })
 
 describe('expansion', () => {
-  test('in strings, in arrays, and where a number or a flag is expected', () => {
+  test('applies to strings, to arrays, and to settings that are numbers or flags', () => {
     const toml = `[gateway]
       database_url = "postgres://app:\${PW}@\${HOST:-localhost}/shop"
       schemas = ["\${SCHEMA}", "public"]
@@ -299,19 +301,19 @@ describe('expansion', () => {
     })
   })
 
-  test('a number in quotes is still no number', () => {
+  test('a number in quotes is still not a number', () => {
     expect(problemsOf('[gateway]\nmax_connections = "7"')).toEqual([
       'svc.toml:2: gateway.max_connections: expected an integer from 1 to 1000, not "7"',
     ])
   })
 
-  test('what was put in is not shown, only what was written', () => {
+  test('messages show the written text, not the expanded one', () => {
     expect(problemsOf('[gateway]\nmax_connections = "${PW}"', { PW: 'hunter2' })).toEqual([
       'svc.toml:2: gateway.max_connections: expected an integer from 1 to 1000, not "${PW}"',
     ])
   })
 
-  test('a variable that is not set, on the line of its element', () => {
+  test('a missing variable is reported on the line of its element', () => {
     expect(problemsOf('[gateway]\nschemas = [\n  "public",\n  "${NOPE}",\n]')).toEqual([
       'svc.toml:4: gateway.schemas: the environment variable NOPE is not set: set it or write ${NOPE:-default}',
     ])
@@ -345,17 +347,19 @@ describe('paths', () => {
       rpcAllowlistPath: join(folder, 'etc/rpc.txt'),
       eventsPath: join(folder, 'etc/events.yaml'),
       gssModule: join(folder, 'etc/gss.mjs'),
-      databaseUrl: `postgres://h/d?sslrootcert=${encodeURIComponent(join(folder, 'etc/ca.pem'))}&application_name=a.b&sslkey=%2Fabs%2Fk.pem`,
+      databaseUrl:
+        `postgres://h/d?sslrootcert=${encodeURIComponent(join(folder, 'etc/ca.pem'))}` +
+        '&application_name=a.b&sslkey=%2Fabs%2Fk.pem',
       realtimeDatabaseUrl: 'postgres://h/d?sslrootcert=system',
     })
   })
 
-  test('files that are named must be readable; a policy that is switched off need not', () => {
+  test('configured files must be readable, except a policy that is not enabled', () => {
     mkdirSync(join(folder, 'd'))
     expect(problemsOf('[gateway]\npolicy_path = "gone.yaml"\nevents_path = "d"\n[access]\npath = "gone.toml"')).toEqual(
       [
         expect.stringMatching(/^svc\.toml:2: gateway\.policy_path: expected a file that can be read: ENOENT/),
-        `svc.toml:3: gateway.events_path: expected a file that can be read: ${join(folder, 'd')} is no file`,
+        `svc.toml:3: gateway.events_path: expected a file that can be read: ${join(folder, 'd')} is not a file`,
       ],
     )
     expect(problemsOf('[access]\nenabled = true\npath = "gone.toml"')).toEqual([
@@ -363,19 +367,19 @@ describe('paths', () => {
     ])
   })
 
-  test('a policy that is switched on needs its file; one policy has one name', () => {
+  test('an enabled policy needs its file, and one policy has one name', () => {
     expect(problemsOf('[access]\nenabled = true')).toEqual([
       'svc.toml:2: access.enabled: needs access.path, the file with the policy',
     ])
     write('p', '')
     expect(problemsOf('[gateway]\npolicy = "p"\npolicy_path = "p"')).toEqual([
-      'svc.toml:2: gateway.policy: means the same as gateway.policy_path, which is given too: remove one',
+      'svc.toml:2: gateway.policy: means the same as gateway.policy_path, which is also set: remove one',
     ])
   })
 })
 
 describe('problems', () => {
-  test('all of them at once, from top to bottom, each with line, key, what was expected and the nearest key', () => {
+  test('are reported together, in order, each with line, key, expected value and nearest key', () => {
     const toml = `max_filters = 3
 [gateway]
 bind = "0.0.0.0"
@@ -409,40 +413,47 @@ bind = "localhost:65536"
       'svc.toml:1: max_filters: unknown key; did you mean gateway.max_filters?',
       'svc.toml:3: gateway.bind: expected "HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080", not "0.0.0.0"',
       'svc.toml:4: gateway.max_fliters: unknown key; did you mean gateway.max_filters?',
-      'svc.toml:7: gateway.schemas: expected an array of at least one schema name, each different, none of them a schema of the system or svc, not "public"',
+      'svc.toml:7: gateway.schemas: expected an array of one or more different schema names, without ' +
+        'PostgreSQL’s own schemas and svc, not "public"',
       'svc.toml:9: gateway.default_limit: expected an integer from 1 to 1000000, not 0',
       'svc.toml:10: gateway.rate_limit_rate: expected a number from 0 to 1000000, not "fast"',
       'svc.toml:11: gateway.statement_timeout_ms: expected an integer from 1 to 2147483647, not 1.5',
       'svc.toml:12: gateway.explain_endpoint: expected one of "on", "admin", "off", not "maybe"',
       'svc.toml:13: gateway.strict: expected true or false, not "yes"',
-      'svc.toml:14: gateway.trusted_proxies: expected an array of different addresses or CIDR ranges, for example ["10.0.0.0/8", "::1"], not "10.0.0.0/33"',
-      'svc.toml:15: gateway.cors_allowed_origins: expected an array of different origins such as "https://app.example.com" (no path, no trailing slash), or ["*"] for any, not "https://b.example/"',
+      'svc.toml:14: gateway.trusted_proxies: expected an array of different addresses or CIDR ranges, for ' +
+        'example ["10.0.0.0/8", "::1"], not "10.0.0.0/33"',
+      'svc.toml:15: gateway.cors_allowed_origins: expected an array of different origins such as ' +
+        '"https://app.example.com" (no path, no trailing slash), or ["*"] for any, not "https://b.example/"',
       'svc.toml:16: gateway.cache: expected a table: [gateway.cache]',
       'svc.toml:17: gateway.tenant_column: expected a string that is not empty, not ""',
-      'svc.toml:20: gateway.role_overrides.data team.explain_max_cots: unknown key; did you mean gateway.role_overrides.data team.explain_max_cost?',
-      'svc.toml:21: gateway.role_overrides.data team.explain_max_rows: expected an integer from 0 to 9007199254740991, not -1',
+      'svc.toml:20: gateway.role_overrides.data team.explain_max_cots: unknown key; did you mean ' +
+        'gateway.role_overrides.data team.explain_max_cost?',
+      'svc.toml:21: gateway.role_overrides.data team.explain_max_rows: expected an integer from 0 to ' +
+        '9007199254740991, not -1',
       'svc.toml:22: gatewya: unknown key; did you mean gateway?',
       'svc.toml:24: acess: unknown key; did you mean access?',
       'svc.toml:25: cache: unknown key; did you mean gateway.cache?',
-      'svc.toml:28: mcp.bind: expected "HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080", not "localhost:65536"',
-      'environment: SVC_LOG_LEVEL: expected one of "fatal", "error", "warn", "info", "debug", "trace", "silent", not "x"',
+      'svc.toml:28: mcp.bind: expected "HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080", not ' +
+        '"localhost:65536"',
+      'environment: SVC_LOG_LEVEL: expected one of "fatal", "error", "warn", "info", "debug", "trace", "silent", ' +
+        'not "x"',
     ])
   })
 
-  test('a syntax error has its line, and does not hide the environment', () => {
+  test('a syntax error has its line and does not hide problems of the environment', () => {
     expect(problemsOf('[gateway]\nbind = \n', { SVC_BIND: 'x' })).toEqual([
-      expect.stringMatching(/^svc\.toml:2: is no valid TOML: /),
+      expect.stringMatching(/^svc\.toml:2: is not valid TOML: /),
       expect.stringMatching(/^environment: SVC_BIND: /),
     ])
     expect(problemsOf('[gateway]\nbind = "a:1"\nbind = "a:2"\n')).toEqual([
-      expect.stringMatching(/^svc\.toml:3: is no valid TOML: /),
+      expect.stringMatching(/^svc\.toml:3: is not valid TOML: /),
     ])
   })
 
-  test('what only the environment says is sent there', () => {
+  test('a setting that only the environment can set is reported with its variable', () => {
     expect(problemsOf('[gateway]\njwt_secret = "hunter2"\ndev_mode = true\n')).toEqual([
-      'svc.toml:2: gateway.jwt_secret: is not read from a file: set the environment variable JWT_SECRET',
-      'svc.toml:3: gateway.dev_mode: is not read from a file: set the environment variable SVC_DEV_MODE',
+      'svc.toml:2: gateway.jwt_secret: cannot be set in a file: set the environment variable JWT_SECRET',
+      'svc.toml:3: gateway.dev_mode: cannot be set in a file: set the environment variable SVC_DEV_MODE',
     ])
   })
 
@@ -453,25 +464,25 @@ bind = "localhost:65536"
     ])
   })
 
-  test('numbers that are none: nan, infinity, dates, integers too large', () => {
+  test('nan, infinity, dates and integers that are too large are rejected as numbers', () => {
     expect(problemsOf('[gateway]\nrate_limit_rate = nan\nexplain_max_cost = inf\nmax_filters = 1979-05-27')).toEqual([
       'svc.toml:2: gateway.rate_limit_rate: expected a number from 0 to 1000000, not NaN',
       'svc.toml:3: gateway.explain_max_cost: expected a number from 0 to 1000000000000000, not Infinity',
       expect.stringMatching(/^svc\.toml:4: gateway\.max_filters: expected an integer from 1 to 10000, not /),
     ])
     expect(problemsOf('[gateway]\nmax_filters = 99999999999999999999')).toEqual([
-      expect.stringMatching(/^svc\.toml:2: is no valid TOML: /),
+      expect.stringMatching(/^svc\.toml:2: is not valid TOML: /),
     ])
   })
 
-  test('a setting where a table of them is expected, a table where a setting is', () => {
+  test('a setting in place of a table and a table in place of a setting are rejected', () => {
     expect(problemsOf('gateway = 1\n[access.path]\nx = 1')).toEqual([
       'svc.toml:1: gateway: expected a table: [gateway]',
       'svc.toml:2: access.path: expected the path of a file, not a table',
     ])
   })
 
-  test('names of Object.prototype are unknown keys, or roles like any other', () => {
+  test('names of Object.prototype members are unknown keys or ordinary roles', () => {
     expect(problemsOf('[gateway]\nconstructor = 1\n[__proto__]\nx = 1')).toEqual([
       'svc.toml:2: gateway.constructor: unknown key',
       'svc.toml:3: __proto__: unknown key',
@@ -481,7 +492,7 @@ bind = "localhost:65536"
   })
 })
 
-test('a rate, concurrency, cost or row limit of 0 is taken: it is off', () => {
+test('a rate, concurrency, cost or row limit of 0 is accepted and turns the limit off', () => {
   const off = [
     'rate_limit_rate',
     'rate_limit_burst',
@@ -519,11 +530,11 @@ test.each([
   '-a:80',
   'u@a:80',
   'http://a:80',
-])('bind %s is refused', text => {
+])('bind %s is rejected', text => {
   expect(problems(() => load({ SVC_BIND: text }))).toHaveLength(1)
 })
 
-test('given: what somebody said, and where', () => {
+test('given lists the settings that were set, with their sources', () => {
   write('svc.toml', '[gateway]\n\ndefault_limit = 1\nbind = "localhost:1"')
   const { given } = loadConfig({ environment: { SVC_BIND: 'localhost:2' }, workingDirectory: folder })
   expect(given.map(({ written }) => [written.source, written.key, written.lineOf(null)])).toEqual([
@@ -532,7 +543,7 @@ test('given: what somebody said, and where', () => {
   ])
 })
 
-test('fuzz: any value for any key is taken or is a problem with its line', () => {
+test('fuzz: any value for any key is accepted or is a problem with its line', () => {
   const keys = [
     'bind',
     'schemas',

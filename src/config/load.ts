@@ -1,7 +1,7 @@
 /**
- * Reads `svc.toml` and the environment into a `Config`, or reports everything that is wrong with them at once
- * (docs/reference/configuration.md). The file is `--config`, else `SVC_CONFIG`, else `./svc.toml` where it
- * exists; the environment beats the file.
+ * Reads `svc.toml` and the environment into a `Config`, or reports all problems at once
+ * (docs/reference/configuration.md). The file is `--config`, else `SVC_CONFIG`, else `./svc.toml` if it
+ * exists. The environment overrides the file.
  */
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -22,27 +22,31 @@ import {
   writtenInFile,
 } from './written.ts'
 
+/** What loading the configuration needs. */
 export interface LoadOptions {
   /** `--config FILE`. */
   readonly file?: string | undefined
   readonly environment: Environment
-  /** Where a relative name of the file itself begins. */
+  /** The folder to which the name of the file itself is relative. */
   readonly workingDirectory: string
   /**
-   * `record`: the allow-list is being made and can be absent. `token`: only what tokens are made from counts,
-   * so that a variable of `database_url` can be unset. `serve` by default.
+   * The purpose, `serve` by default. `record`: the allow-list is being recorded and can be absent. `token`:
+   * only the settings that tokens are made from are required, so a variable used in `database_url` can be
+   * unset.
    */
   readonly purpose?: 'serve' | 'record' | 'token'
 }
 
+/** The configuration, and where its settings come from. */
 export interface LoadedConfig {
   readonly config: Config
-  /** The settings that somebody gave, as opposed to defaults, in the order of the table. */
+  /** The settings that are given, as opposed to defaults, in the order of the table. */
   readonly given: readonly Given[]
-  /** The `database_url` of the file, also where the environment has another; null: it has none. */
+  /** The `database_url` of the file, even if the environment overrides it; null if the file has none. */
   readonly fileDatabaseUrl: string | null
 }
 
+/** A setting that is given, and its source. */
 export interface Given {
   readonly setting: Setting<unknown>
   readonly written: Written
@@ -52,7 +56,7 @@ const FILE_NAME = 'svc.toml'
 
 const TOKEN_SETTINGS: ReadonlySet<unknown> = new Set([PROCESS.jwtSecret, GATEWAY.jwtIssuer, GATEWAY.jwtAudience])
 
-/** Throws `ConfigError` with all problems. */
+/** Loads the configuration. Throws `ConfigError` with all problems. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const problems: Problem[] = []
   const given: Given[] = []
@@ -67,8 +71,8 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
     const inEnvironment = writtenInEnvironment(setting, options.environment, options.workingDirectory)
     const written = inEnvironment ?? inFile
     if (written !== null) given.push({ setting, written })
-    // What the environment overrides is checked all the same: it would be wrong on the day the variable is
-    // not set.
+    // A value that the environment overrides is checked too: it would take effect once the variable is not
+    // set.
     const fromFile = inFile === null ? null : parseWritten(inFile, setting, report)
     if ((setting as Setting<unknown>) === GATEWAY.databaseUrl) fileDatabaseUrl = fromFile as string | null
     const fromEnvironment = inEnvironment === null ? null : parseWritten(inEnvironment, setting, report)
@@ -77,7 +81,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 
   const config = readConfig(read, file, given, options.environment)
   if (file !== null) for (const problem of unknownKeys(file)) report(problem)
-  // A file that could not be read says nothing; what it lacks is not worth a second complaint.
+  // If the file could not be read, settings missing from it are not reported in addition.
   if (problems.length === 0) for (const problem of contradictions(config, given)) report(problem)
   if (problems.length === 0 && file !== null && options.purpose !== 'token') {
     for (const problem of issuerProblems(config.gateway.issuers, file)) report(problem)
@@ -87,7 +91,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   return { config, given, fileDatabaseUrl }
 }
 
-/** `name` stands for `<role>` or `<n>` in the key. */
+/** `name` replaces `<role>` or `<n>` in the key. */
 type Read = <T>(setting: Setting<T>, name: string) => T
 
 function fileName(options: LoadOptions): string | null {
@@ -96,7 +100,7 @@ function fileName(options: LoadOptions): string | null {
   return existsSync(resolve(options.workingDirectory, FILE_NAME)) ? FILE_NAME : null
 }
 
-/** By key or by alias; both is a contradiction even where they agree. */
+/** Reads a setting by its key or its alias; giving both is a problem even if they are equal. */
 function readFromFile(
   setting: Setting<unknown>,
   name: string,
@@ -106,7 +110,7 @@ function readFromFile(
 ): Written | null {
   const [written, again] = writtenInFile(setting, name, file)
   if (written === undefined) return null
-  if (again !== undefined) report(problemOf(again, `means the same as ${written.key}, which is given too: remove one`))
+  if (again !== undefined) report(problemOf(again, `means the same as ${written.key}, which is also set: remove one`))
   return expandWritten(written, setting, environment, report)
 }
 
@@ -153,7 +157,7 @@ function readIssuers(read: Read, file: TomlFile | null, environment: Environment
   )
 }
 
-/** What is wrong between settings that are each right. */
+/** Problems between settings that are each valid. */
 function contradictions(config: Config, given: readonly Given[]): readonly Problem[] {
   if (!config.access.enabled || config.access.path !== null) return []
   const written = given.find(({ setting }) => setting === ACCESS.enabled)?.written
@@ -161,8 +165,8 @@ function contradictions(config: Config, given: readonly Given[]): readonly Probl
 }
 
 /**
- * Every file that is named has to be there at start-up – but for the policy that is switched off, and the
- * list that is recorded.
+ * Every configured file must exist at startup, except a policy that is not enabled and the list that is
+ * being recorded.
  */
 function unreadableFiles(
   config: Config,
@@ -181,13 +185,13 @@ function unreadableFiles(
 function whyUnreadable(path: string): string | null {
   try {
     accessSync(path, constants.R_OK)
-    return statSync(path).isFile() ? null : `${path} is no file`
+    return statSync(path).isFile() ? null : `${path} is not a file`
   } catch (error) {
     return (error as Error).message
   }
 }
 
-/** The file from top to bottom, then the environment. */
+/** Sorts by position in the file, then the environment. */
 function byPlace(one: Problem, other: Problem): number {
   return (
     Number(one.source === 'environment') - Number(other.source === 'environment') || (one.line ?? 0) - (other.line ?? 0)

@@ -1,11 +1,11 @@
-/** Hides secrets where configuration is printed. In doubt it hides too much. */
+/** Hides secrets in printed configuration. In doubt it hides too much. */
 
 export const MASK = '***'
 
 /**
- * Keeps scheme, user, host and database, so that one can see which database is meant. A password may hold any
- * character when somebody forgot to encode it, so everything from the user's colon to the last `@` goes; and
- * what has no `=` among the parameters may be the second half of one.
+ * Keeps scheme, user, host and database, so that the database can be recognized. A password that is not
+ * percent-encoded can contain any character, so everything from the colon after the user to the last `@` is
+ * hidden, and so is a parameter without `=`, which may be part of one.
  */
 export function maskDatabaseUrl(url: string): string {
   return url

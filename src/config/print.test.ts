@@ -34,7 +34,7 @@ test('no secret is printed', () => {
   expect(printed).toContain('database_url = "postgres://app:***@db/shop?sslmode=require"')
 })
 
-test('it reads back as the same configuration, but for the secrets', () => {
+test('the printed text reads back as the same configuration except for the secrets', () => {
   const config = loadText(TOML, {})
   const again = loadText(printConfig(config), {})
   const masked = {

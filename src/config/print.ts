@@ -1,11 +1,12 @@
 /**
- * The effective configuration as TOML, for `svc check --print`: what could be pasted into `svc.toml`, but for
- * the secrets.
+ * The effective configuration as TOML, for `svc check --print`. The output is valid in `svc.toml`, except
+ * for the secrets.
  */
 import type { Bind, ClaimSource, Config, RequiredClaim } from './config.ts'
 import { MASK, maskDatabaseUrl } from './mask.ts'
 import { ACCESS, CACHE, GATEWAY, ISSUER, MCP, PROCESS, ROLE_OVERRIDE, type Setting, type Table } from './settings.ts'
 
+/** The text of a configuration, without secrets. */
 export function printConfig(config: Config): string {
   const overrides = [...config.gateway.roleOverrides].map(([role, override]) =>
     section(`gateway.role_overrides.${JSON.stringify(role)}`, lines(ROLE_OVERRIDE, override)),
@@ -21,7 +22,7 @@ export function printConfig(config: Config): string {
   ].join('\n')
 }
 
-/** What only the environment says has no key. */
+/** Settings that only the environment can set have no key. */
 function comments(config: Config): readonly string[] {
   return (Object.entries(PROCESS) as [keyof typeof PROCESS, Setting<unknown>][])
     .filter(([, setting]) => setting.key === null)
@@ -32,7 +33,7 @@ function section(name: string, content: readonly string[]): string {
   return `\n[${name}]\n${content.join('\n')}`
 }
 
-/** What is not set has no form in TOML: it becomes a comment. */
+/** TOML has no null, so an unset setting becomes a comment. */
 function lines<T>(table: Table<T>, values: T): readonly string[] {
   return (Object.entries(table) as [keyof T, Setting<unknown>][])
     .filter(([, setting]) => setting.key !== null)
@@ -50,7 +51,7 @@ function printValue(value: unknown, setting: Setting<unknown>): string | null {
   return JSON.stringify(setting.kind === GATEWAY.databaseUrl.kind ? maskDatabaseUrl(value as string) : MASK)
 }
 
-/** A JSON text of these is a TOML text too. */
+/** JSON of these values is valid TOML too. */
 export function printPlain(value: unknown): string {
   return isBind(value)
     ? JSON.stringify(printBind(value))
@@ -81,6 +82,7 @@ function isBind(value: unknown): value is Bind {
   return typeof value === 'object' && value !== null && 'host' in value && 'port' in value
 }
 
+/** An address and port as `HOST:PORT`. */
 export function printBind({ host, port }: Bind): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

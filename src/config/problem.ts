@@ -1,24 +1,26 @@
-/** What is wrong with a configuration, and how it is said. */
+/** A problem of a configuration, and its message. */
 
 export interface Problem {
   /** The file as it was named, or `environment`. */
   readonly source: string
-  /** From 1; null when the whole source is meant. */
+  /** The line, from 1; null if the problem concerns the whole source. */
   readonly line: number | null
   /**
-   * The name of the rule it is in, such as `trigger "orders"`; null or absent in files whose rules have no
-   * names.
+   * The name of the rule that contains the problem, such as `trigger "orders"`; null or absent in files
+   * whose rules have no names.
    */
   readonly rule?: string | null
-  /** The dotted key, or the name of the environment variable; null when the whole source is meant. */
+  /**
+   * The dotted key, or the name of the environment variable; null if the problem concerns the whole source.
+   */
   readonly key: string | null
-  /** What is wrong and what was expected. Never a value that could be a secret. */
+  /** The problem and what was expected. Never contains a value that could be a secret. */
   readonly message: string
-  /** The known key that was probably meant. */
+  /** The known key that was probably intended; null if none is similar. */
   readonly nearest: string | null
 }
 
-/** Holds every problem that was found, so that nobody has to start ten times to mend ten lines. */
+/** Contains every problem, so that one start reports them all. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
 

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest'
 import { printReference } from './reference.ts'
 import { SETTINGS } from './settings.ts'
 
-/** Out of date? `npx vitest run src/config/reference.test.ts -u` writes it anew. */
-test('docs/reference/configuration.md says what the table of settings says', async () => {
+/** To regenerate the page, run `npx vitest run src/config/reference.test.ts -u`. */
+test('docs/reference/configuration.md is generated from the table of settings', async () => {
   await expect(printReference()).toMatchFileSnapshot('../../docs/reference/configuration.md')
 })
 
-test('every key and every variable is in it', () => {
+test('every key and every variable is in the reference', () => {
   const page = printReference()
   for (const { key, alias, environment } of SETTINGS) {
     for (const name of [key, alias, environment]) if (name) expect(page).toContain(`\`${name}\``)
@@ -16,6 +16,7 @@ test('every key and every variable is in it', () => {
 
 test('the reference has a row for each setting', () => {
   expect(printReference()).toContain(
-    '| `gateway.acquire_timeout_ms` | `5000` ms | an integer from 1 to 2147483647 | Time for which a request waits for a connection. Then it is answered 503 `UNAVAILABLE`. |',
+    '| `gateway.acquire_timeout_ms` | `5000` ms | an integer from 1 to 2147483647 | Time for which a request ' +
+      'waits for a connection. Then it is answered 503 `UNAVAILABLE`. |',
   )
 })

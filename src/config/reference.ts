@@ -1,10 +1,11 @@
 /**
- * `docs/reference/configuration.md`, written from the table of settings. Its test compares the two, and
+ * Generates `docs/reference/configuration.md` from the table of settings. Its test compares the two, and
  * rewrites the page with `-u`.
  */
 import { printPlain } from './print.ts'
 import { FEATURES, type Feature, SETTINGS, type Setting } from './settings.ts'
 
+/** The text of the page. */
 export function printReference(): string {
   const features = Object.keys(FEATURES) as Feature[]
   return `${HEAD}\n${features.map(featureSection).join('\n')}`
@@ -12,14 +13,22 @@ export function printReference(): string {
 
 const HEAD = `# Configuration
 
-<!-- Written from src/config/settings.ts by \`npx vitest run src/config/reference.test.ts -u\`; edit that table, not this page. -->
+<!-- Written from src/config/settings.ts by \`npx vitest run src/config/reference.test.ts -u\`; edit that table, not \
+this page. -->
 
-The configuration file is \`--config FILE\`, otherwise \`SVC_CONFIG\`, otherwise \`./svc.toml\` if it exists. Without a file, every setting has its default. An environment variable overrides the file. An empty variable counts as not set, except \`JWT_SECRET\` and \`SVC_ADMIN_TOKEN\`, for which it is an error.
+The configuration file is \`--config FILE\`, otherwise \`SVC_CONFIG\`, otherwise \`./svc.toml\` if it exists. \
+Without a file, every setting has its default. An environment variable overrides the file. An empty variable counts \
+as not set, except \`JWT_SECRET\` and \`SVC_ADMIN_TOKEN\`, for which it is an error.
 
-- \`\${NAME}\` in a string is replaced by that environment variable. \`\${NAME:-default}\` is replaced by the default if the variable is not set or empty. Write \`$\${\` for a literal \`\${\`. Such a string is also accepted for a number or a flag: \`max_connections = "\${POOL:-10}"\`.
+- \`\${NAME}\` in a string is replaced by that environment variable. \`\${NAME:-default}\` is replaced by the \
+default if the variable is not set or empty. Write \`$\${\` for a literal \`\${\`. Such a string is also accepted \
+for a number or a flag: \`max_connections = "\${POOL:-10}"\`.
 - Relative paths are relative to the folder of the file.
-- Startup fails on an unknown key, a wrong type, a value out of range or an unreadable file. All problems are reported at once, each with file, line, key and what was expected. \`svc check\` does the same without starting, and \`svc check --print\` shows the effective settings without secrets.
-- A key of a feature that this version does not have yet is accepted and checked, and has no effect. \`svc check\` lists the ones that are set.
+- Startup fails on an unknown key, a wrong type, a value out of range or an unreadable file. All problems are \
+reported at once, each with file, line, key and what was expected. \`svc check\` does the same without starting, and \
+\`svc check --print\` shows the effective settings without secrets.
+- A key of a feature that this version does not have yet is accepted and checked, and has no effect. \`svc check\` \
+lists the ones that are set.
 - \`0\` turns off a limit on rates, concurrency, cost or rows. The limit on bodies is 2 MiB and has no key.
 
 \`\`\`toml
@@ -43,7 +52,8 @@ path = "access.toml"
 
 function featureSection(feature: Feature): string {
   const rows = SETTINGS.filter(setting => setting.feature === feature).map(row)
-  return `## ${FEATURES[feature]}\n\n| Key | Default | Expected | Meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`
+  const head = `## ${FEATURES[feature]}\n\n| Key | Default | Expected | Meaning |\n| --- | --- | --- | --- |`
+  return `${head}\n${rows.join('\n')}\n`
 }
 
 function row(setting: Setting<unknown>): string {

@@ -22,27 +22,35 @@ test.each([
   ['gateway.role_overrides.<role>.', ROLE_OVERRIDE],
   ['access.', ACCESS],
   ['mcp.', MCP],
-])('a key under %s is its field in snake case', (prefix, table) => {
+])('a key under %s is the name of its field in snake case', (prefix, table) => {
   for (const [field, setting] of Object.entries(table) as [string, Setting<unknown>][]) {
     if (setting.key !== null) expect(setting.key).toBe(`${prefix}${snakeCase(field)}`)
   }
 })
 
-test('the table has these keys and no other', () => {
-  const gateway = `accepted_findings acquire_timeout_ms admin_token allow_list_path bind cors_allowed_origins database_url default_limit drain_timeout_ms
-    events_path explain_endpoint explain_max_cost explain_max_rows exposed_views feed_max_connections feed_url gss_module jwt_audience jwt_denylist_table jwt_issuer jwt_secrets log_level max_batch_rows max_batch_key_sets max_built_value_bytes max_connections
-    max_expand_depth max_filters max_in_values max_joins max_numeric_products max_pattern_bytes max_relations max_result_bytes max_result_rows max_series_rows max_repeated_characters policy_path prepared_statements public_url rate_limit_burst rate_limit_rate
-    realtime_database_url require_auth require_exp rpc_allowlist_path rpc_require_schema_qualified rpc_signature_check schema_poll_secs
-    schemas search_language statement_timeout_ms strict tenant_column tenant_max_concurrent tenant_max_connections tenant_max_streams stream_min_bytes_per_sec stream_min_rate_window_secs trusted_proxies webhook_allow ws_query_token
-    max_client_connections address_max_client_connections max_inflight_body_bytes address_max_inflight_body_bytes allowed_hosts compress_min_bytes
-    address_max_sockets tenant_max_sockets tenant_max_subscriptions tenant_max_subscription_groups tenant_max_live_queries
-    max_live_queries max_sockets socket_max_subscriptions socket_max_live_queries
-    tenant_max_unrouted_queries_per_sec unrouted_resync_interval_ms
-    connection_max_concurrent connection_max_pipelined large_body_bytes
-    connection_max_unsent_bytes tenant_max_unsent_bytes max_unsent_bytes`
+test('the table has exactly these keys', () => {
+  const gateway = `
+    accepted_findings acquire_timeout_ms admin_token allow_list_path bind cors_allowed_origins database_url
+    default_limit drain_timeout_ms events_path explain_endpoint explain_max_cost explain_max_rows exposed_views
+    feed_max_connections feed_url gss_module jwt_audience jwt_denylist_table jwt_issuer jwt_secrets log_level
+    max_batch_rows max_batch_key_sets max_built_value_bytes max_connections max_expand_depth max_filters
+    max_in_values max_joins max_numeric_products max_pattern_bytes max_relations max_result_bytes
+    max_result_rows max_series_rows max_repeated_characters policy_path prepared_statements public_url
+    rate_limit_burst rate_limit_rate realtime_database_url require_auth require_exp rpc_allowlist_path
+    rpc_require_schema_qualified rpc_signature_check schema_poll_secs schemas search_language
+    statement_timeout_ms strict tenant_column tenant_max_concurrent tenant_max_connections tenant_max_streams
+    stream_min_bytes_per_sec stream_min_rate_window_secs trusted_proxies webhook_allow ws_query_token
+    max_client_connections address_max_client_connections max_inflight_body_bytes
+    address_max_inflight_body_bytes allowed_hosts compress_min_bytes address_max_sockets tenant_max_sockets
+    tenant_max_subscriptions tenant_max_subscription_groups tenant_max_live_queries max_live_queries max_sockets
+    socket_max_subscriptions socket_max_live_queries tenant_max_unrouted_queries_per_sec
+    unrouted_resync_interval_ms connection_max_concurrent connection_max_pipelined large_body_bytes
+    connection_max_unsent_bytes tenant_max_unsent_bytes max_unsent_bytes
+  `
   const keys = SETTINGS.flatMap(({ key }) => key ?? [])
   expect(keys.filter(key => /^gateway\.[^.]+$/.test(key)).toSorted()).toEqual(
     gateway
+      .trim()
       .split(/\s+/)
       .map(name => `gateway.${name}`)
       .toSorted(),
@@ -83,7 +91,7 @@ test('keys and environment variables are each used once', () => {
   expect(new Set(names).size).toBe(names.length)
 })
 
-test('defaults are values that the kind itself would take', () => {
+test('defaults are valid values of their kind', () => {
   for (const setting of SETTINGS) {
     const { kind, default: value, key } = setting
     if (value === null || value instanceof Map || setting === ISSUER.issuer) continue
@@ -100,7 +108,7 @@ test('every feature has a setting', () => {
   expect([...used].toSorted()).toEqual(Object.keys(FEATURES).toSorted())
 })
 
-test('defaults admit 300 sockets and 5 000 connections of one address, and fewer than 8 000 connections in total', () => {
+test('defaults admit 300 sockets and 5 000 connections per address, and fewer than 8 000 connections', () => {
   expect(GATEWAY.addressMaxSockets.default).toBeGreaterThanOrEqual(300)
   expect(GATEWAY.addressMaxClientConnections.default).toBeGreaterThanOrEqual(5_000)
   expect(GATEWAY.maxClientConnections.default).toBeLessThan(8_000)

@@ -1,7 +1,7 @@
 /**
  * The table of settings. It drives the loader, `docs/reference/configuration.md`, the printed configuration
- * and `svc check`: a key exists when it has a row here, and the compiler sees to it that every field of
- * `Config` has exactly one.
+ * and `svc check`. A key exists if it has a row here, and the compiler checks that every field of `Config`
+ * has exactly one row.
  */
 
 import { STATEMENT_LIMITS } from '../statement-limits.ts'
@@ -42,31 +42,33 @@ import {
   variableName,
 } from './kinds.ts'
 
+/** One row of the table. */
 export interface Setting<T> {
   /**
-   * As in the file, dotted; null for what only the environment says. `<role>` stands for any name, `<n>` for
-   * the index in an array of tables.
+   * The dotted key in the file; null for a setting that only the environment can set. `<role>` is a
+   * placeholder for any name, `<n>` for the index in an array of tables.
    */
   readonly key: string | null
-  /** Another key for the same thing. */
+  /** Another key for the same setting. */
   readonly alias?: string
-  /** Beats the file. */
+  /** The environment variable that overrides the file. */
   readonly environment?: string
   readonly kind: Kind<NonNullable<T>>
   readonly default: T
   readonly unit?: string
-  /** Never printed. */
+  /** True if the value is a secret, which is never printed. */
   readonly secret?: true
-  /** An empty variable counts as given: a secret that should have been there must not be missing silently. */
+  /** True if an empty variable counts as set, so that a missing secret is reported instead of ignored. */
   readonly emptyCounts?: true
   readonly feature: Feature
-  /** For the reference; Markdown, one paragraph. */
+  /** The description in the reference: Markdown, one paragraph. */
   readonly description: string
 }
 
+/** A row for each field of a type. */
 export type Table<T> = { readonly [K in keyof T]: Setting<T[K]> }
 
-/** What the settings are for, as the reference calls it. */
+/** The features that settings belong to, with their headings in the reference. */
 export const FEATURES = {
   process: 'Process',
   database: 'Database connection',
@@ -90,12 +92,14 @@ export const FEATURES = {
   tools: 'Tool server',
 } as const
 
+/** The feature that a setting belongs to. */
 export type Feature = keyof typeof FEATURES
 
-/** The longest wait Node's timers and PostgreSQL's `statement_timeout` can both express. */
+/** The longest wait that both Node's timers and PostgreSQL's `statement_timeout` support. */
 const MS_MAX = 2_147_483_647
 const COUNT_MAX = 2_147_483_647
 
+/** Settings outside of `[gateway]`, mostly from the environment. */
 export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>> = {
   jwtSecret: {
     key: null,
@@ -118,7 +122,8 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     feature: 'identity',
     description:
       'The secret before `JWT_SECRET`, while it is [being ' +
-      'rotated](../guides/authentication.md#rotate-a-secret): tokens that `JWT_SECRET` did not sign are verified with it.',
+      'rotated](../guides/authentication.md#rotate-a-secret): tokens that `JWT_SECRET` did not sign are verified ' +
+      'with it.',
   },
   devMode: {
     key: null,
@@ -127,7 +132,8 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     default: false,
     feature: 'identity',
     description:
-      'Development mode: requests without a token can identify the caller with the headers `x-user-id`, `x-user-role` and `x-tenant-id`. Requires a loopback address and `JWT_SECRET`. Cannot be set in the file.',
+      'Development mode: requests without a token can identify the caller with the headers `x-user-id`, ' +
+      '`x-user-role` and `x-tenant-id`. Requires a loopback address and `JWT_SECRET`. Cannot be set in the file.',
   },
   logLevel: {
     key: 'gateway.log_level',
@@ -146,7 +152,9 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     emptyCounts: true,
     feature: 'internal',
     description:
-      'The operator’s token, sent as `Authorization: Bearer`. If it is set, `/metrics` and `/health/internal` require it; otherwise they are open to every client. `_explain` with `explain_endpoint = "admin"`, and the endpoints of `svc webhooks`, always require it, and reject every request if it is not set.',
+      'The operator’s token, sent as `Authorization: Bearer`. If it is set, `/metrics` and `/health/internal` ' +
+      'require it; otherwise they are open to every client. `_explain` with `explain_endpoint = "admin"`, and ' +
+      'the endpoints of `svc webhooks`, always require it, and reject every request if it is not set.',
   },
   adminDatabaseUrl: {
     key: null,
@@ -156,7 +164,8 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     secret: true,
     feature: 'database',
     description:
-      'Only for [`svc install`](../guides/installation.md) and `svc uninstall`: connection URL of a role that can create schemas and triggers. Do not give it to a gateway that serves requests.',
+      'Only for [`svc install`](../guides/installation.md) and `svc uninstall`: connection URL of a role that ' +
+      'can create schemas and triggers. Do not give it to a gateway that serves requests.',
   },
   krb5Config: {
     key: null,
@@ -165,7 +174,8 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     default: null,
     feature: 'kerberos',
     description:
-      'Configuration files of the Kerberos library, separated by `:`; `/etc/krb5.conf` if not set. With `gss_provider=linux_krb5`, startup fails if none can be read.',
+      'Configuration files of the Kerberos library, separated by `:`; `/etc/krb5.conf` if not set. With ' +
+      '`gss_provider=linux_krb5`, startup fails if none can be read.',
   },
   krb5CredentialCache: {
     key: null,
@@ -174,7 +184,9 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     default: null,
     feature: 'kerberos',
     description:
-      'Credential cache that another program fills, such as `FILE:/run/svc/krb5cc`; `/tmp/krb5cc_UID` if neither it nor the Kerberos configuration sets another. Startup fails if it is missing, unreadable or not a credential cache.',
+      'Credential cache that another program fills, such as `FILE:/run/svc/krb5cc`; `/tmp/krb5cc_UID` if neither ' +
+      'it nor the Kerberos configuration sets another. Startup fails if it is missing, unreadable or not a ' +
+      'credential cache.',
   },
   krb5ClientKeytab: {
     key: null,
@@ -186,6 +198,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
   },
 }
 
+/** The settings under `[gateway]`. */
 export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'issuers'>> = {
   bind: {
     key: 'gateway.bind',
@@ -210,7 +223,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: false,
     feature: 'process',
     description:
-      'Do not start if `svc check` finds an error or a warning. Without it, boot only warns, and runs only the [checks of every boot](checks.md). Also turns on `require_exp`.',
+      'Do not start if `svc check` finds an error or a warning. Without it, boot only warns, and runs only the ' +
+      '[checks of every boot](checks.md). Also turns on `require_exp`.',
   },
   acceptedFindings: {
     key: 'gateway.accepted_findings',
@@ -218,7 +232,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: [],
     feature: 'process',
     description:
-      'Findings of `svc check` that are intended: the name of a [check](checks.md), or `check: object` as it is printed. They cause no failure of `svc check` and do not prevent a start with `strict`. Checks of every boot cannot be accepted.',
+      'Findings of `svc check` that are intended: the name of a [check](checks.md), or `check: object` as it is ' +
+      'printed. They cause no failure of `svc check` and do not prevent a start with `strict`. Checks of every ' +
+      'boot cannot be accepted.',
   },
 
   databaseUrl: {
@@ -229,7 +245,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     secret: true,
     feature: 'database',
     description:
-      '`postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETERS`. Relative paths in `sslrootcert`, `sslcert` and `sslkey` are relative to the file that contains them. [Database connections](../guides/database-connections.md) describes every parameter.',
+      '`postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETERS`. Relative paths in `sslrootcert`, `sslcert` and ' +
+      '`sslkey` are relative to the file that contains them. [Database ' +
+      'connections](../guides/database-connections.md) describes every parameter.',
   },
   realtimeDatabaseUrl: {
     key: 'gateway.realtime_database_url',
@@ -238,7 +256,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     secret: true,
     feature: 'database',
     description:
-      'Direct connection for `LISTEN` if `database_url` uses a transaction pooler: it receives notifications of changed rows and of schema changes. Without it, tables that are not captured cannot be subscribed to behind a pooler, and only polling finds schema changes (`schema_poll_secs`).',
+      'Direct connection for `LISTEN` if `database_url` uses a transaction pooler: it receives notifications of ' +
+      'changed rows and of schema changes. Without it, tables that are not captured cannot be subscribed to ' +
+      'behind a pooler, and only polling finds schema changes (`schema_poll_secs`).',
   },
   feedUrl: {
     key: 'gateway.feed_url',
@@ -247,7 +267,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     secret: true,
     feature: 'database',
     description:
-      'Connection of the feed role, which reads the change log and delivers webhooks ([`svc install`](../guides/installation.md)). Default: `realtime_database_url`, otherwise `database_url`, with the name of the feed role and the same password.',
+      'Connection of the feed role, which reads the change log and delivers webhooks ([`svc ' +
+      'install`](../guides/installation.md)). Default: `realtime_database_url`, otherwise `database_url`, with ' +
+      'the name of the feed role and the same password.',
   },
   feedMaxConnections: {
     key: 'gateway.feed_max_connections',
@@ -255,7 +277,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 2,
     feature: 'database',
     description:
-      'Maximum connections of the feed role. They are opened if `svc install` has run, in addition to `max_connections`.',
+      'Maximum connections of the feed role. They are opened if `svc install` has run, in addition to ' +
+      '`max_connections`.',
   },
   maxConnections: {
     key: 'gateway.max_connections',
@@ -279,7 +302,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'ms',
     feature: 'database',
     description:
-      'Time for which the database can work for one request, all of its statements together. Then they are cancelled, and the response is 408 `TIMEOUT`. It cannot be turned off.',
+      'Time for which the database can work for one request, all of its statements together. Then they are ' +
+      'cancelled, and the response is 408 `TIMEOUT`. It cannot be turned off.',
   },
   preparedStatements: {
     key: 'gateway.prepared_statements',
@@ -287,7 +311,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: true,
     feature: 'database',
     description:
-      'Keep prepared statements on each connection, and pipeline transactions. Set `false` behind a transaction pooler such as PgBouncer: the gateway then keeps nothing in a session, and a connection carries one transaction at a time.',
+      'Keep prepared statements on each connection, and pipeline transactions. Set `false` behind a transaction ' +
+      'pooler such as PgBouncer: the gateway then keeps nothing in a session, and a connection carries one ' +
+      'transaction at a time.',
   },
   gssModule: {
     key: 'gateway.gss_module',
@@ -295,7 +321,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: null,
     feature: 'kerberos',
     description:
-      'ES module that exports `step`, for `gss_provider=callback` and its synonym `custom`. [Database connections](../guides/database-connections.md#tokens-from-your-own-code) describes its arguments and result.',
+      'ES module that exports `step`, for `gss_provider=callback` and its synonym `custom`. [Database ' +
+      'connections](../guides/database-connections.md#tokens-from-your-own-code) describes its arguments and ' +
+      'result.',
   },
 
   schemas: {
@@ -304,7 +332,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: ['public'],
     feature: 'schema',
     description:
-      'Schemas whose tables are published. Tables of the first schema have unqualified names, tables of the others are `schema.table`.',
+      'Schemas whose tables are published. Tables of the first schema have unqualified names, tables of the ' +
+      'others are `schema.table`.',
   },
   exposedViews: {
     key: 'gateway.exposed_views',
@@ -312,7 +341,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: [],
     feature: 'schema',
     description:
-      'Views without `security_invoker` and materialized views to publish, with their resource names. They show every row that their owner can see.',
+      'Views without `security_invoker` and materialized views to publish, with their resource names. They show ' +
+      'every row that their owner can see.',
   },
   tenantColumn: {
     key: 'gateway.tenant_column',
@@ -320,7 +350,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 'tenant_id',
     feature: 'schema',
     description:
-      'Column that identifies tables with tenants’ rows, which must have forced row-level security. Deliveries in the outbox take turns by its values.',
+      'Column that identifies tables with tenants’ rows, which must have forced row-level security. Deliveries ' +
+      'in the outbox take turns by its values.',
   },
   schemaPollSecs: {
     key: 'gateway.schema_poll_secs',
@@ -337,7 +368,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: true,
     feature: 'identity',
     description:
-      'Reject requests without a token with 401. With `false`, their role is `anonymous`, and their settings are empty.',
+      'Reject requests without a token with 401. With `false`, their role is `anonymous`, and their settings are ' +
+      'empty.',
   },
   requireExp: {
     key: 'gateway.require_exp',
@@ -377,7 +409,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: null,
     feature: 'identity',
     description:
-      'The table of [revoked tokens](../guides/authentication.md#revoke-tokens), `name` in the first schema or `schema.name`, with the columns `jti`, `sub` and `iat timestamptz`. It is read every three seconds and is never published.',
+      'The table of [revoked tokens](../guides/authentication.md#revoke-tokens), `name` in the first schema or ' +
+      '`schema.name`, with the columns `jti`, `sub` and `iat timestamptz`. It is read every three seconds and is ' +
+      'never published.',
   },
   publicUrl: {
     key: 'gateway.public_url',
@@ -386,7 +420,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     feature: 'http',
     description:
       'Where clients reach the gateway, behind a proxy for example: `https://api.example.com`. The [metadata for ' +
-      'OAuth clients](../guides/authentication.md#metadata-for-clients) names it. Without it they name the bind address.',
+      'OAuth clients](../guides/authentication.md#metadata-for-clients) names it. Without it they name the bind ' +
+      'address.',
   },
   corsAllowedOrigins: {
     key: 'gateway.cors_allowed_origins',
@@ -402,7 +437,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'http',
     description:
-      'Minimum size of responses to compress for clients that accept `br` or `gzip`. Streams are always compressed. `Cache-Control: no-transform` in the request or the response prevents it. `0` turns compression off.',
+      'Minimum size of responses to compress for clients that accept `br` or `gzip`. Streams are always ' +
+      'compressed. `Cache-Control: no-transform` in the request or the response prevents it. `0` turns ' +
+      'compression off.',
   },
   allowedHosts: {
     key: 'gateway.allowed_hosts',
@@ -410,7 +447,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: [],
     feature: 'http',
     description:
-      'Host names under which a gateway in development mode accepts requests, in addition to `localhost` and loopback addresses. A request with another `Host` is answered 403. Without development mode, any name is accepted.',
+      'Host names under which a gateway in development mode accepts requests, in addition to `localhost` and ' +
+      'loopback addresses. A request with another `Host` is answered 403. Without development mode, any name is ' +
+      'accepted.',
   },
   trustedProxies: {
     key: 'gateway.trusted_proxies',
@@ -418,7 +457,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: [],
     feature: 'limits',
     description:
-      'Addresses and CIDR ranges of proxies in front. `X-Forwarded-For` is evaluated from right to left, through these addresses only.',
+      'Addresses and CIDR ranges of proxies in front. `X-Forwarded-For` is evaluated from right to left, through ' +
+      'these addresses only.',
   },
 
   defaultLimit: {
@@ -444,7 +484,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'reads',
     description:
-      'Maximum size of one result, which the gateway keeps in memory. More is 400 `QUERY_ERROR`; a stream has no such limit.',
+      'Maximum size of one result, which the gateway keeps in memory. More is 400 `QUERY_ERROR`; a stream has no ' +
+      'such limit.',
   },
   maxExpandDepth: {
     key: 'gateway.max_expand_depth',
@@ -473,7 +514,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: STATEMENT_LIMITS.maxJoins,
     feature: 'reads',
     description:
-      'Maximum joins in one level of a query; each subquery is another level. More is 400 `PARSE_ERROR`. `0` turns it off.',
+      'Maximum joins in one level of a query; each subquery is another level. More is 400 `PARSE_ERROR`. `0` ' +
+      'turns it off.',
   },
   maxRelations: {
     key: 'gateway.max_relations',
@@ -481,7 +523,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: STATEMENT_LIMITS.maxRelations,
     feature: 'reads',
     description:
-      'Maximum relations that one statement reads or writes: tables, views, functions, common tables, subqueries, expansions, and the tables behind views and row-level security policies. More is 400 `PARSE_ERROR`. `0` turns it off.',
+      'Maximum relations that one statement reads or writes: tables, views, functions, common tables, ' +
+      'subqueries, expansions, and the tables behind views and row-level security policies. More is 400 ' +
+      '`PARSE_ERROR`. `0` turns it off.',
   },
   maxBuiltValueBytes: {
     key: 'gateway.max_built_value_bytes',
@@ -490,7 +534,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'reads',
     description:
-      'Maximum size of a value that a function of the query language builds from a number: `repeat`, `lpad`, `rpad`, `format`, `array_fill`, and casts that pad. All expressions of a query together can build 64 times as much for one row. More is 400 `PARSE_ERROR`. `0` turns it off.',
+      'Maximum size of a value that a function of the query language builds from a number: `repeat`, `lpad`, ' +
+      '`rpad`, `format`, `array_fill`, and casts that pad. All expressions of a query together can build 64 ' +
+      'times as much for one row. More is 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxSeriesRows: {
     key: 'gateway.max_series_rows',
@@ -526,7 +572,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'characters',
     feature: 'reads',
     description:
-      'Maximum characters of a query text that its SQL repeats: an alias in `having` is replaced by its expression, and aggregates are grouped by the other fields. More is 400 `PARSE_ERROR`. `0` turns it off; an expression is then still repeated at most 64 times.',
+      'Maximum characters of a query text that its SQL repeats: an alias in `having` is replaced by its ' +
+      'expression, and aggregates are grouped by the other fields. More is 400 `PARSE_ERROR`. `0` turns it off; ' +
+      'an expression is then still repeated at most 64 times.',
   },
   searchLanguage: {
     key: 'gateway.search_language',
@@ -560,7 +608,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'key sets',
     feature: 'writes',
     description:
-      'Maximum different sets of columns among the rows of one batch insert, each of which is a statement; more is 413. `0` turns it off.',
+      'Maximum different sets of columns among the rows of one batch insert, each of which is a statement; more ' +
+      'is 413. `0` turns it off.',
   },
 
   rateLimitRate: {
@@ -570,7 +619,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'requests/s',
     feature: 'limits',
     description:
-      'Requests per second from one client address: the refill rate of its token bucket. IPv6 addresses count by /64. A request without a token is answered 429 `RATE_LIMITED`. `0` turns the rate limit off.',
+      'Requests per second from one client address: the refill rate of its token bucket. IPv6 addresses count by ' +
+      '/64. A request without a token is answered 429 `RATE_LIMITED`. `0` turns the rate limit off.',
   },
   rateLimitBurst: {
     key: 'gateway.rate_limit_burst',
@@ -587,7 +637,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'requests',
     feature: 'limits',
     description:
-      'Maximum concurrent requests of one tenant at the database, or of one user without a tenant. One more is answered 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'Maximum concurrent requests of one tenant at the database, or of one user without a tenant. One more is ' +
+      'answered 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxStreams: {
     key: 'gateway.tenant_max_streams',
@@ -596,7 +647,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'streams',
     feature: 'limits',
     description:
-      'Maximum open streams (`stream=true`) of one tenant, or of one user without a tenant, and always fewer than its share of the connections if that is two or more. One more waits for up to `acquire_timeout_ms`. `0` turns the limit off; the share remains.',
+      'Maximum open streams (`stream=true`) of one tenant, or of one user without a tenant, and always fewer ' +
+      'than its share of the connections if that is two or more. One more waits for up to `acquire_timeout_ms`. ' +
+      '`0` turns the limit off; the share remains.',
   },
   streamMinBytesPerSec: {
     key: 'gateway.stream_min_bytes_per_sec',
@@ -605,7 +658,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes/s',
     feature: 'limits',
     description:
-      'Minimum average rate at which a client must read a stream. Below it, the stream ends with an error line. `0` turns it off.',
+      'Minimum average rate at which a client must read a stream. Below it, the stream ends with an error line. ' +
+      '`0` turns it off.',
   },
   streamMinRateWindowSecs: {
     key: 'gateway.stream_min_rate_window_secs',
@@ -614,7 +668,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 's',
     feature: 'limits',
     description:
-      'Time over which `stream_min_bytes_per_sec` is averaged. Only time in which the gateway waits for the client counts.',
+      'Time over which `stream_min_bytes_per_sec` is averaged. Only time in which the gateway waits for the ' +
+      'client counts.',
   },
   maxClientConnections: {
     key: 'gateway.max_client_connections',
@@ -623,7 +678,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'connections',
     feature: 'limits',
     description:
-      'Maximum client connections, including WebSockets and idle ones. One more is answered 503 `UNAVAILABLE` and closed. `0` turns it off.',
+      'Maximum client connections, including WebSockets and idle ones. One more is answered 503 `UNAVAILABLE` ' +
+      'and closed. `0` turns it off.',
   },
   addressMaxClientConnections: {
     key: 'gateway.address_max_client_connections',
@@ -632,7 +688,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'connections',
     feature: 'limits',
     description:
-      'Maximum connections from one address; IPv6 addresses count by /64. Addresses in `trusted_proxies` are exempt. One more is answered 503 `UNAVAILABLE` and closed. `0` turns it off.',
+      'Maximum connections from one address; IPv6 addresses count by /64. Addresses in `trusted_proxies` are ' +
+      'exempt. One more is answered 503 `UNAVAILABLE` and closed. `0` turns it off.',
   },
   addressMaxSockets: {
     key: 'gateway.address_max_sockets',
@@ -641,7 +698,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'sockets',
     feature: 'limits',
     description:
-      'Maximum WebSockets (`/ws`) of one client address; IPv6 addresses count by /64. Behind `trusted_proxies`, the address is from `X-Forwarded-For`. One more is answered 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'Maximum WebSockets (`/ws`) of one client address; IPv6 addresses count by /64. Behind `trusted_proxies`, ' +
+      'the address is from `X-Forwarded-For`. One more is answered 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxSockets: {
     key: 'gateway.tenant_max_sockets',
@@ -650,7 +708,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'sockets',
     feature: 'limits',
     description:
-      'Maximum WebSockets of one tenant, or of one user without a tenant. One more is answered 429 `CONCURRENCY_LIMIT`, or closed with 4429 if its first message identifies the caller. `0` turns it off.',
+      'Maximum WebSockets of one tenant, or of one user without a tenant. One more is answered 429 ' +
+      '`CONCURRENCY_LIMIT`, or closed with 4429 if its first message identifies the caller. `0` turns it off.',
   },
   tenantMaxSubscriptions: {
     key: 'gateway.tenant_max_subscriptions',
@@ -659,7 +718,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'subscriptions',
     feature: 'limits',
     description:
-      'Maximum subscriptions and live queries of one tenant, or of one user without a tenant. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'Maximum subscriptions and live queries of one tenant, or of one user without a tenant. One more receives ' +
+      'an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxSubscriptionGroups: {
     key: 'gateway.tenant_max_subscription_groups',
@@ -668,7 +728,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'groups',
     feature: 'limits',
     description:
-      'Maximum different subscriptions and live queries of one tenant, or of one user without a tenant. They differ in table, filter, columns, or in the rows that the caller can see. Each adds to the cost of a change. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'Maximum different subscriptions and live queries of one tenant, or of one user without a tenant. They ' +
+      'differ in table, filter, columns, or in the rows that the caller can see. Each adds to the cost of a ' +
+      'change. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxLiveQueries: {
     key: 'gateway.tenant_max_live_queries',
@@ -677,7 +739,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'live queries',
     feature: 'limits',
     description:
-      'Maximum different live queries of one tenant, or of one user without a tenant; identical ones share their executions. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'Maximum different live queries of one tenant, or of one user without a tenant; identical ones share their ' +
+      'executions. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   maxLiveQueries: {
     key: 'gateway.max_live_queries',
@@ -686,7 +749,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'live queries',
     feature: 'limits',
     description:
-      'Maximum different live queries of the process. One more receives an `error` message with code `UNAVAILABLE`. `0` turns it off.',
+      'Maximum different live queries of the process. One more receives an `error` message with code ' +
+      '`UNAVAILABLE`. `0` turns it off.',
   },
   maxSockets: {
     key: 'gateway.max_sockets',
@@ -695,7 +759,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'sockets',
     feature: 'limits',
     description:
-      'Maximum WebSockets (`/ws`) of the process. One more is answered 503 `UNAVAILABLE`, before the upgrade. `0` turns it off.',
+      'Maximum WebSockets (`/ws`) of the process. One more is answered 503 `UNAVAILABLE`, before the upgrade. ' +
+      '`0` turns it off.',
   },
   socketMaxSubscriptions: {
     key: 'gateway.socket_max_subscriptions',
@@ -704,7 +769,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'subscriptions',
     feature: 'limits',
     description:
-      'Maximum subscriptions of one WebSocket. One more receives an `error` message with code `FORBIDDEN`. `0` turns it off.',
+      'Maximum subscriptions of one WebSocket. One more receives an `error` message with code `FORBIDDEN`. `0` ' +
+      'turns it off.',
   },
   socketMaxLiveQueries: {
     key: 'gateway.socket_max_live_queries',
@@ -713,7 +779,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'live queries',
     feature: 'limits',
     description:
-      'Maximum live queries of one WebSocket. One more receives an `error` message with code `FORBIDDEN`. `0` turns it off.',
+      'Maximum live queries of one WebSocket. One more receives an `error` message with code `FORBIDDEN`. `0` ' +
+      'turns it off.',
   },
   tenantMaxUnroutedQueriesPerSec: {
     key: 'gateway.tenant_max_unrouted_queries_per_sec',
@@ -722,7 +789,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'queries',
     feature: 'limits',
     description:
-      'Maximum visibility queries per second for the subscriptions of one tenant that are caused by changes of unknown tenants. Above it, changes are collected and checked later, together. `0` turns it off.',
+      'Maximum visibility queries per second for the subscriptions of one tenant that are caused by changes of ' +
+      'unknown tenants. Above it, changes are collected and checked later, together. `0` turns it off.',
   },
   unroutedResyncIntervalMs: {
     key: 'gateway.unrouted_resync_interval_ms',
@@ -731,7 +799,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'ms',
     feature: 'limits',
     description:
-      'Minimum time between two `resync` messages with reason `bulk` or `dependency` to all subscribers of a table, whatever the number of writes. The first is sent at once. `0` turns it off.',
+      'Minimum time between two `resync` messages with reason `bulk` or `dependency` to all subscribers of a ' +
+      'table, whatever the number of writes. The first is sent at once. `0` turns it off.',
   },
   maxInflightBodyBytes: {
     key: 'gateway.max_inflight_body_bytes',
@@ -740,7 +809,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'Maximum bytes of request bodies that are being received or processed, in the whole process. Above it, a request that sends more is answered 503 `UNAVAILABLE`. `0` turns it off.',
+      'Maximum bytes of request bodies that are being received or processed, in the whole process. Above it, a ' +
+      'request that sends more is answered 503 `UNAVAILABLE`. `0` turns it off.',
   },
   addressMaxInflightBodyBytes: {
     key: 'gateway.address_max_inflight_body_bytes',
@@ -749,7 +819,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'The same for one client address. Behind `trusted_proxies`, the address is from `X-Forwarded-For`. `0` turns it off.',
+      'The same for one client address. Behind `trusted_proxies`, the address is from `X-Forwarded-For`. `0` ' +
+      'turns it off.',
   },
   maxUnsentBytes: {
     key: 'gateway.max_unsent_bytes',
@@ -758,7 +829,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'Maximum bytes of responses that clients have not read yet, and of results that are being read from PostgreSQL, in the whole process. Above it, writes and large responses are answered 503 `UNAVAILABLE`. `0` turns it off.',
+      'Maximum bytes of responses that clients have not read yet, and of results that are being read from ' +
+      'PostgreSQL, in the whole process. Above it, writes and large responses are answered 503 `UNAVAILABLE`. ' +
+      '`0` turns it off.',
   },
   tenantMaxUnsentBytes: {
     key: 'gateway.tenant_max_unsent_bytes',
@@ -767,7 +840,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'The same for one tenant, or one user without a tenant. Above it, its requests are answered 503 `UNAVAILABLE`. `0` turns it off.',
+      'The same for one tenant, or one user without a tenant. Above it, its requests are answered 503 ' +
+      '`UNAVAILABLE`. `0` turns it off.',
   },
   connectionMaxUnsentBytes: {
     key: 'gateway.connection_max_unsent_bytes',
@@ -776,7 +850,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'Maximum bytes of responses that one connection has not read yet. Above it, its next pipelined request waits. `0` turns it off.',
+      'Maximum bytes of responses that one connection has not read yet. Above it, its next pipelined request ' +
+      'waits. `0` turns it off.',
   },
   connectionMaxConcurrent: {
     key: 'gateway.connection_max_concurrent',
@@ -785,7 +860,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'requests',
     feature: 'limits',
     description:
-      'Maximum pipelined requests of one connection that run at once, if all of them read. The next one waits. `0` turns it off.',
+      'Maximum pipelined requests of one connection that run at once, if all of them read. The next one waits. ' +
+      '`0` turns it off.',
   },
   connectionMaxPipelined: {
     key: 'gateway.connection_max_pipelined',
@@ -794,7 +870,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'requests',
     feature: 'limits',
     description:
-      'Maximum pipelined requests of one connection without a complete response. Above it, the gateway stops reading from the connection until half of them are answered. `0` turns it off.',
+      'Maximum pipelined requests of one connection without a complete response. Above it, the gateway stops ' +
+      'reading from the connection until half of them are answered. `0` turns it off.',
   },
   largeBodyBytes: {
     key: 'gateway.large_body_bytes',
@@ -803,7 +880,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'Size above which a body is parsed in one turn of the event loop and used in the next, so that other requests are processed in between. `0` turns it off.',
+      'Size above which a body is parsed in one turn of the event loop and used in the next, so that other ' +
+      'requests are processed in between. `0` turns it off.',
   },
   tenantMaxConnections: {
     key: 'gateway.tenant_max_connections',
@@ -812,7 +890,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'connections',
     feature: 'limits',
     description:
-      'Maximum database connections of one tenant, or of one user without a tenant, while no other tenant uses any. With more tenants, each gets [fewer](limits.md#shares-of-the-connection-pool). Default: half of `max_connections`, rounded up. `0` turns the limit off.',
+      'Maximum database connections of one tenant, or of one user without a tenant, while no other tenant uses ' +
+      'any. With more tenants, each gets [fewer](limits.md#shares-of-the-connection-pool). Default: half of ' +
+      '`max_connections`, rounded up. `0` turns the limit off.',
   },
 
   explainMaxCost: {
@@ -845,7 +925,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: null,
     feature: 'approval',
     description:
-      'Path of the [query allow-list](../guides/allow-list.md): one shape per line. A query with another shape is answered 403.',
+      'Path of the [query allow-list](../guides/allow-list.md): one shape per line. A query with another shape ' +
+      'is answered 403.',
   },
 
   rpcRequireSchemaQualified: {
@@ -885,7 +966,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: null,
     feature: 'webhooks',
     description:
-      'Path of the events file, YAML, with the webhook triggers ([fields](../guides/webhooks.md#define-a-trigger)). Read again on SIGHUP. After `svc install`, all gateways on a database share one events file.',
+      'Path of the events file, YAML, with the webhook triggers ' +
+      '([fields](../guides/webhooks.md#define-a-trigger)). Read again on SIGHUP. After `svc install`, all ' +
+      'gateways on a database share one events file.',
   },
   webhookAllow: {
     key: 'gateway.webhook_allow',
@@ -896,7 +979,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
   },
 }
 
-/** A mapping of one of the five things that a token says of its caller. */
+/** A setting that maps one property of the caller to a claim. */
 function mapping(key: string, what: string): Setting<ClaimSource | null> {
   return {
     key: `gateway.issuers.<n>.${key}`,
@@ -904,11 +987,12 @@ function mapping(key: string, what: string): Setting<ClaimSource | null> {
     default: null,
     feature: 'issuers',
     description:
-      `${what} Not given: as of a token that \`JWT_SECRET\` signed. A claim ` +
-      'that is named but absent leaves it empty.',
+      `${what} Default: as in a token that \`JWT_SECRET\` signed. If the claim ` +
+      'is configured but absent, the property is empty.',
   }
 }
 
+/** The settings of one identity provider. */
 export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
   issuer: {
     key: 'gateway.issuers.<n>.issuer',
@@ -916,7 +1000,7 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
     default: '',
     feature: 'issuers',
     description:
-      'Required: the `iss` of the provider’s tokens, exactly as it stands in them. Each can be configured once.',
+      'Required: the `iss` of the provider’s tokens, exactly as they contain it. Each can be configured once.',
   },
   jwksUrl: {
     key: 'gateway.issuers.<n>.jwks_url',
@@ -933,7 +1017,7 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
     default: false,
     feature: 'issuers',
     description:
-      'Take the address of the keys from `ISSUER/.well-known/openid-configuration`. `issuer` must be a URL then.',
+      'Take the address of the keys from `ISSUER/.well-known/openid-configuration`. `issuer` must then be a URL.',
   },
   publicKeyPath: {
     key: 'gateway.issuers.<n>.public_key_path',
@@ -955,7 +1039,7 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
     default: null,
     feature: 'issuers',
     description:
-      'Whom tokens must be for: `aud` must name or contain one of these. Without it, tokens that the ' +
+      'The accepted audiences: `aud` must be or contain one of these. Without it, tokens that the ' +
       'provider issued for other applications are accepted as well.',
   },
   algorithms: {
@@ -964,8 +1048,9 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
     default: null,
     feature: 'issuers',
     description:
-      'The algorithms that are accepted. Default: those of the kind of key – RS256, RS384, RS512, PS256, PS384 ' +
-      'and PS512 for RSA, ES256, ES384 or ES512 by the curve, EdDSA for Ed25519, HS256, HS384 and HS512 for a secret.',
+      'Accepted algorithms. Default: those of the type of key – RS256, RS384, RS512, PS256, PS384 ' +
+      'and PS512 for RSA, ES256, ES384 or ES512 depending on the curve, EdDSA for Ed25519, HS256, HS384 and ' +
+      'HS512 for a secret.',
   },
   leewaySeconds: {
     key: 'gateway.issuers.<n>.leeway_seconds',
@@ -973,7 +1058,7 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
     default: 30,
     unit: 's',
     feature: 'issuers',
-    description: 'How far the clocks of provider and gateway may differ when `exp` and `nbf` are compared.',
+    description: 'Maximum difference between the clocks of provider and gateway when `exp` and `nbf` are checked.',
   },
   requiredClaims: {
     key: 'gateway.issuers.<n>.required_claims',
@@ -985,7 +1070,7 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
   tenant: mapping('tenant', 'The tenant.'),
   user: mapping('user', 'The user.'),
   role: mapping('role', 'The role, before `role_map`.'),
-  scopes: mapping('scopes', 'The scopes: a text with spaces between, or an array.'),
+  scopes: mapping('scopes', 'The scopes: a text separated by spaces, or an array.'),
   agent: mapping('agent', 'The agent.'),
   roleMap: {
     key: 'gateway.issuers.<n>.role_map',
@@ -993,10 +1078,12 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
     default: null,
     feature: 'issuers',
     description:
-      'The provider’s roles as roles of yours: `{ authenticated = "member" }`. One that is not in it is none.',
+      'Maps the provider’s roles to those of the application: `{ authenticated = "member" }`. A role that is not ' +
+      'listed is ignored.',
   },
 }
 
+/** The settings under `[gateway.cache]`. */
 export const CACHE: Table<CacheConfig> = {
   enabled: {
     key: 'gateway.cache.enabled',
@@ -1004,7 +1091,8 @@ export const CACHE: Table<CacheConfig> = {
     default: false,
     feature: 'cache',
     description:
-      'Cache the results of reads until their tables change or they are too old. [Caching](../guides/caching.md) describes what is cached, and which changes are not detected.',
+      'Cache the results of reads until their tables change or they are too old. [Caching](../guides/caching.md) ' +
+      'describes what is cached, and which changes are not detected.',
   },
   maxEntries: {
     key: 'gateway.cache.max_entries',
@@ -1012,7 +1100,8 @@ export const CACHE: Table<CacheConfig> = {
     default: 1_000,
     feature: 'cache',
     description:
-      'Maximum number of results; the least recently used is removed first. Together they use at most 128 MiB, and a result larger than 1 MiB is not cached.',
+      'Maximum number of results; the least recently used is removed first. Together they use at most 128 MiB, ' +
+      'and a result larger than 1 MiB is not cached.',
   },
   ttlSecs: {
     key: 'gateway.cache.ttl_secs',
@@ -1021,7 +1110,8 @@ export const CACHE: Table<CacheConfig> = {
     unit: 's',
     feature: 'cache',
     description:
-      'Maximum age of a result. Changes by other programs and gateways to tables that are not captured are visible after this time at the latest.',
+      'Maximum age of a result. Changes by other programs and gateways to tables that are not captured are ' +
+      'visible after this time at the latest.',
   },
   maxStalenessMs: {
     key: 'gateway.cache.max_staleness_ms',
@@ -1030,10 +1120,12 @@ export const CACHE: Table<CacheConfig> = {
     unit: 'ms',
     feature: 'cache',
     description:
-      'For captured tables: maximum time that the gateway can be behind the change log and still use cached results. Above it, reads are executed until it has caught up.',
+      'For captured tables: maximum time that the gateway can be behind the change log and still use cached ' +
+      'results. Above it, reads are executed until it has caught up.',
   },
 }
 
+/** The limits of one role. */
 export const ROLE_OVERRIDE: Table<RoleOverride> = {
   explainMaxCost: {
     key: 'gateway.role_overrides.<role>.explain_max_cost',
@@ -1052,6 +1144,7 @@ export const ROLE_OVERRIDE: Table<RoleOverride> = {
   },
 }
 
+/** The settings under `[access]`. */
 export const ACCESS: Table<AccessConfig> = {
   enabled: {
     key: 'access.enabled',
@@ -1069,6 +1162,7 @@ export const ACCESS: Table<AccessConfig> = {
   },
 }
 
+/** The settings under `[mcp]`. */
 export const MCP: Table<McpConfig> = {
   bind: {
     key: 'mcp.bind',
@@ -1084,7 +1178,8 @@ export const MCP: Table<McpConfig> = {
     default: [],
     feature: 'tools',
     description:
-      'Host names under which the tool server accepts requests, in addition to `localhost` and its address, for example behind a proxy. A request with another `Host` or `Origin` is answered 403.',
+      'Host names under which the tool server accepts requests, in addition to `localhost` and its address, for ' +
+      'example behind a proxy. A request with another `Host` or `Origin` is answered 403.',
   },
 }
 

@@ -1,4 +1,4 @@
-/** A tenant's share of the connection pool, and whether there is anything to share. */
+/** A tenant's share of the connection pool, and findings about it. */
 import type { Finding } from '../finding.ts'
 import type { Config, GatewayConfig } from './config.ts'
 
@@ -19,6 +19,7 @@ export function tenantStreams(gateway: Streamed): number {
   return Math.max(1, Math.min(gateway.tenantMaxStreams, tenantShare(gateway) - 1))
 }
 
+/** Findings about how tenants share the pool. */
 export function shareFindings({ gateway }: Pick<Config, 'gateway'>): readonly Finding[] {
   const { maxConnections, tenantMaxConnections } = gateway
   if (tenantShare(gateway) < maxConnections) return streamFindings(gateway)
@@ -55,7 +56,7 @@ function streamFindings(gateway: Streamed): readonly Finding[] {
     findings.push({
       level: 'warning',
       message:
-        `one tenant can open every stream that the pool has room for (${all} with max_connections = ` +
+        `one tenant can open every stream that the pool allows (${all} with max_connections = ` +
         `${maxConnections}): while it reads them, streams of all other tenants wait.`,
       fix: all === 1 ? 'Set max_connections to 3 or more.' : `Set tenant_max_streams to less than ${all}.`,
     })

@@ -1,26 +1,28 @@
-/** The configuration file as read: its tree, and where in it everything stands. */
+/** The configuration file: its parsed tree and the line of each key. */
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
 import type { Problem } from './problem.ts'
 import { indexTomlLines, type TomlLines } from './toml-lines.ts'
 
+/** A parsed configuration file. */
 export interface TomlFile extends TomlLines {
-  /** As it was named, for messages. */
+  /** The name as given, for messages. */
   readonly name: string
-  /** Absolute. */
+  /** The absolute path. */
   readonly path: string
-  /** Absolute; where relative paths in the file begin. */
+  /** The absolute path of the folder to which relative paths in the file refer. */
   readonly folder: string
   readonly root: TomlTable
 }
 
+/** A TOML table. */
 export type TomlTable = Readonly<Record<string, unknown>>
 
-/** A configuration is a page or two; what is larger is something else. */
+/** The maximum size of the file. */
 const FILE_BYTES_MAX = 1_048_576
 
-/** Null, and a report, when the file cannot be read or is no TOML. */
+/** Reads and parses the file; null, with a report, if it cannot be read or is not valid TOML. */
 export function readTomlFile(
   name: string,
   workingDirectory: string,
@@ -34,7 +36,7 @@ export function readTomlFile(
     const isSyntax = error instanceof TomlError
     const [reason = ''] = (error as Error).message.split('\n')
     const message = isSyntax
-      ? `is no valid TOML: ${reason.replace(/^Invalid TOML document: /, '')}`
+      ? `is not valid TOML: ${reason.replace(/^Invalid TOML document: /, '')}`
       : `cannot be read: ${reason}`
     report({ source: name, line: isSyntax ? error.line : null, key: null, message, nearest: null })
     return null
@@ -47,13 +49,14 @@ function readText(path: string): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
 }
 
+/** True if the value is a TOML table. */
 export function isTable(value: unknown): value is TomlTable {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
 
 /**
- * Undefined where there is nothing; never looks at what objects inherit. An index in an array is a part of
- * the path.
+ * The value at a path, which can contain array indexes; undefined if there is none. Inherited properties
+ * are ignored.
  */
 export function valueAt(root: TomlTable, path: readonly string[]): unknown {
   return path.reduce<unknown>(

@@ -4,14 +4,14 @@ import { describe, expect, test } from 'vitest'
 import { indexTomlLines } from './toml-lines.ts'
 
 function lines(toml: string): Record<string, number | null> {
-  // What is not TOML has no business in these tests.
+  // These tests use valid TOML only.
   parse(toml)
   const index = indexTomlLines(toml)
   return new Proxy({}, { get: (_, path: string) => index.lineOf(path === '' ? [] : path.split('/')) })
 }
 
 describe('lines of keys', () => {
-  test('keys, tables and keys in tables', () => {
+  test('keys, tables and keys in tables have their lines', () => {
     const at = lines('a = 1\n\n# comment\n[t]\nb = "x" # b\n  c.d = true\n[t.u]\ne = 1\n')
     expect([at.a, at.t, at['t/b'], at['t/c'], at['t/c/d'], at['t/u'], at['t/u/e']]).toEqual([1, 4, 5, 6, 6, 7, 8])
   })
@@ -22,56 +22,56 @@ describe('lines of keys', () => {
     expect(at['a/b']).toBe(null)
   })
 
-  test('a table that only its sub-table opens stands at the sub-table', () => {
+  test('a table without a header has the line of its sub-table', () => {
     expect(lines('x = 1\n[a.b.c]\nd = 1\n')['a/b']).toBe(2)
   })
 
-  test('the first mention counts', () => {
+  test('a table has the line of its first mention', () => {
     expect(lines('[a.b]\nx = 1\n[a]\ny = 1\n').a).toBe(1)
   })
 
-  test('elements of arrays over several lines, with comments and a comma at the end', () => {
+  test('elements of multi-line arrays with comments and a trailing comma have their lines', () => {
     const at = lines('a = [\n  "x", # ] "\n  # nothing here ]\n  "y",\n  ["z",\n   1],\n]\nb = 2\n')
     expect([at.a, at['a/0'], at['a/1'], at['a/2'], at['a/2/1'], at['a/3'], at.b]).toEqual([1, 2, 4, 5, 6, null, 8])
   })
 
-  test('inline tables, nested and empty', () => {
+  test('inline tables, nested and empty, have their lines', () => {
     const at = lines('p = 0\na = { b = 1, "c d".e = { f = "}" }, g = {} }\nh = 1\n')
     expect([at['a/b'], at['a/c d/e/f'], at['a/g'], at.h]).toEqual([2, 2, 2, 3])
   })
 
-  test('quoted keys: basic with escapes, literal, empty, with dots and brackets inside', () => {
+  test('quoted keys have their lines: basic with escapes, literal, empty, with dots and brackets inside', () => {
     const at = lines('"a.b" = 1\n\'c]d\' = 2\n["x\\u0041.y"."#"]\n"" = 3\n')
     expect([at['a.b'], at['c]d'], at['xA.y/#'], at['xA.y/#/']]).toEqual([1, 2, 3, 4])
   })
 
-  test('what looks like keys inside strings is none', () => {
+  test('text inside strings that looks like keys is ignored', () => {
     const at = lines('a = """\nb = 1\n[c]\n\\""" d = "" = 2\n"""\ne = \'\'\'\n\'\' f = 3\n\'\'\'\'\'\ng = "#"\n')
     expect([at.a, at.b, at.c, at.d, at.e, at.f, at.g]).toEqual([1, null, null, null, 6, null, 9])
   })
 
-  test('an empty multi-line string, and one that ends with quotes', () => {
+  test('an empty multi-line string and one that ends with quotes are skipped', () => {
     const at = lines('a = """"""\nb = """x"""""\nc = 1\n')
     expect([at.a, at.b, at.c]).toEqual([1, 2, 3])
   })
 
-  test('arrays of tables, and tables within their last element', () => {
+  test('arrays of tables and tables in their last element have their lines', () => {
     const at = lines('[[a]]\nx = 1\n[[a]]\nx = 2\n[a.b]\ny = 3\n[[a.c]]\nz = 4\n')
     expect([at.a, at['a/0/x'], at['a/1'], at['a/1/x'], at['a/1/b/y'], at['a/1/c/0/z']]).toEqual([1, 2, 3, 4, 6, 8])
   })
 
-  test('Windows line ends, dates, numbers with signs and underscores', () => {
+  test('Windows line ends, dates, numbers with signs and underscores are skipped', () => {
     const at = lines('a = 1979-05-27 07:32:00Z # x\r\nb = +1_000.5e-3\r\n\r\nc = [ 0x1F,\r\n inf ]\r\nd = 1\r\n')
     expect([at.a, at.b, at.c, at['c/1'], at.d]).toEqual([1, 2, 4, 5, 6])
   })
 
-  test('names of Object.prototype are ordinary', () => {
+  test('names of Object.prototype members are ordinary keys', () => {
     const at = lines('[__proto__]\nconstructor = 1\n')
     expect([at['__proto__/constructor'], at.toString]).toEqual([2, null])
   })
 })
 
-/** TOML with every form of key and value, and the line that each path was put on. */
+/** A TOML text with every form of key and value, and the line of each path. */
 interface Written {
   readonly toml: string
   readonly paths: readonly (readonly [path: readonly string[], line: number])[]
@@ -140,7 +140,7 @@ const document = fc
   })
 
 describe('fuzz', () => {
-  test('every key of a written document is found on the line it was written on', () => {
+  test('every key of a generated document has its line', () => {
     fc.assert(
       fc.property(document, ({ toml, paths }) => {
         parse(toml)
@@ -151,7 +151,7 @@ describe('fuzz', () => {
     )
   })
 
-  test('a text that is no TOML is still read to its end', () => {
+  test('a text that is not TOML is still read to its end', () => {
     const noise = fc.string({
       unit: fc.constantFrom('[', ']', '{', '}', '=', ',', '.', '"', "'", '\\', '\n', '#', 'a', ' ', '\r', '"""'),
     })
@@ -160,7 +160,7 @@ describe('fuzz', () => {
         try {
           indexTomlLines(toml)
         } catch (error) {
-          // A quoted key with a wrong escape: the parser says so.
+          // A quoted key with an invalid escape is reported by the parser.
           expect((error as Error).name).toBe('Error')
         }
       }),
@@ -169,7 +169,8 @@ describe('fuzz', () => {
   })
 
   test('a long string and a long array are read in linear time', () => {
-    const toml = `a = "${'x'.repeat(500_000)}"\nb = """${'y"'.repeat(200_000)}\n"""\nc = [${'1,\n'.repeat(20_000)}]\nd = 1\n`
+    const strings = `a = "${'x'.repeat(500_000)}"\nb = """${'y"'.repeat(200_000)}\n"""`
+    const toml = `${strings}\nc = [${'1,\n'.repeat(20_000)}]\nd = 1\n`
     const at = indexTomlLines(toml)
     expect(at.lineOf(['d'])).toBe(20_005)
   })

@@ -1,32 +1,33 @@
 /**
- * On which line of a TOML text each key stands. The parser keeps no positions, and a problem without a line
- * is one the reader has to search for. The text must be valid TOML (https://toml.io/en/v1.0.0): it has been
- * parsed before.
+ * The line of each key in a TOML text. The TOML parser keeps no positions, and a problem needs a line. The
+ * text must be valid TOML (https://toml.io/en/v1.0.0): it has been parsed before.
  */
 import { parse } from 'smol-toml'
 
+/** The lines of a TOML text. */
 export interface TomlLines {
   /**
-   * The line, from 1, of a key, of a table's header, or of an array's element (its index as text); null for
-   * what the text does not say. A table that is never opened by a header stands where its first key does.
+   * The line, from 1, of a key, of a table's header, or of an array's element (its index as text); null if
+   * the text does not contain it. A table without a header has the line of its first key.
    */
   lineOf(path: readonly string[]): number | null
 }
 
+/** Indexes the lines of a TOML text. */
 export function indexTomlLines(toml: string): TomlLines {
   const lines = new Scanner(toml).scan()
   return { lineOf: path => lines.get(JSON.stringify(path)) ?? null }
 }
 
-/** A cursor over the text. One method per production of TOML's grammar; values are only stepped over. */
+/** A cursor over the text. Each method is one production of TOML's grammar; values are skipped. */
 class Scanner {
   readonly #toml: string
   #at = 0
-  /** The line of `#at`, and up to where lines have been counted. */
+  /** The line of `#at`, and the position up to which lines have been counted. */
   #line = 1
   #counted = 0
   readonly #lines = new Map<string, number>()
-  /** How many elements each array of tables has so far, by path. */
+  /** The number of elements of each array of tables so far, by path. */
   readonly #elements = new Map<string, number>()
 
   constructor(toml: string) {
@@ -43,7 +44,7 @@ class Scanner {
     return this.#lines
   }
 
-  /** `table = std-table / array-table`: `[a.b]`, `[[a.b]]`. Answers the path of what follows. */
+  /** `table = std-table / array-table`: `[a.b]`, `[[a.b]]`. Returns the path of the keys that follow. */
   #header(): readonly string[] {
     const isArray = this.#toml.startsWith('[[', this.#at)
     this.#at += isArray ? 2 : 1
@@ -106,11 +107,11 @@ class Scanner {
     if (first === '"' || first === "'") this.#string()
     else if (first === '[') this.#array(path)
     else if (first === '{') this.#inlineTable(path)
-    // At least one character, so that a text which is no TOML is read to its end too.
+    // At least one character, so that a text that is not TOML is read to its end too.
     else this.#skipWhile(/[^,\]}#\r\n]+/y)
   }
 
-  /** `array = "[" [ array-values ] "]"`: lines and comments may stand between the elements. */
+  /** `array = "[" [ array-values ] "]"`: lines and comments can appear between the elements. */
   #array(path: readonly string[]): void {
     this.#at += 1
     for (let index = 0; this.#more(']'); index += 1) {
@@ -126,14 +127,14 @@ class Scanner {
     while (this.#more('}')) this.#keyValue(path)
   }
 
-  /** Whether something stands before `end`; steps over what separates, and over `end` itself. */
+  /** True if there is another element before `end`; skips separators, and `end` itself. */
   #more(end: string): boolean {
     this.#skipBlank()
     if (this.#toml[this.#at] === ',') {
       this.#at += 1
       this.#skipBlank()
     }
-    // The end of the text is the end of everything: an invalid text must not loop.
+    // At the end of the text the loop ends, even if the text is invalid.
     if (this.#at < this.#toml.length && this.#toml[this.#at] !== end) return true
     this.#at += 1
     return false
@@ -143,7 +144,7 @@ class Scanner {
   #string(): void {
     const quote = this.#toml[this.#at] ?? ''
     if (this.#toml.startsWith(quote.repeat(3), this.#at)) {
-      // Up to two quotes may stand right before the three that end it.
+      // Up to two quotes can precede the three that end it.
       this.#skipWhile(quote === '"' ? /"""(?:\\[\s\S]|[^\\"]|"{1,2}(?!"))*"{3,5}/y : /'''(?:[^']|'{1,2}(?!'))*'{3,5}/y)
     } else {
       this.#skipWhile(quote === '"' ? /"(?:\\.|[^\\"])*"/y : /'[^']*'/y)
@@ -173,7 +174,7 @@ class Scanner {
     }
   }
 
-  /** Counts on from the last count, so that the whole text is counted once. */
+  /** Continues from the last count, so that the whole text is counted once. */
   #currentLine(): number {
     for (; this.#counted < this.#at; this.#counted += 1) {
       if (this.#toml.charCodeAt(this.#counted) === 10) this.#line += 1
@@ -182,7 +183,7 @@ class Scanner {
   }
 }
 
-/** The parser itself decodes a quoted key: it knows the escapes. */
+/** Decodes a quoted key with the TOML parser, which knows the escapes. */
 function unquote(quoted: string): string {
   if (!quoted.includes('\\')) return quoted.slice(1, -1)
   return String(parse(`key = ${quoted}`).key)

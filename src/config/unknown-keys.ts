@@ -1,13 +1,10 @@
-/** Finds what the file says and no setting takes. */
+/** Finds keys of the file that no setting has. */
 import { nearest } from '../text/nearest.ts'
 import type { Problem } from './problem.ts'
 import { SETTINGS } from './settings.ts'
 import { isTable, type TomlFile, type TomlTable } from './toml-file.ts'
 
-/**
- * The known keys as a tree; `<role>` is a branch that any name may take, `<n>` one that each table of an
- * array takes.
- */
+/** The known keys as a tree. `<role>` is a branch for any name, `<n>` one for each table of an array. */
 interface Branch {
   readonly children: Map<string, Branch>
   isSetting: boolean
@@ -16,7 +13,7 @@ interface Branch {
 const KEYS = SETTINGS.flatMap(({ key, alias }) => [key, alias ?? null]).filter(key => key !== null)
 const TREE = treeOf(KEYS)
 
-/** Keys of settings, then those of the tables around them. */
+/** The keys of settings, followed by those of the tables around them. */
 const PLACES = [...KEYS, ...KEYS.map(key => key.slice(0, Math.max(0, key.lastIndexOf('.'))))].filter(
   key => !/<role>|<n>/.test(key),
 )
@@ -35,6 +32,7 @@ function treeOf(keys: readonly string[]): Branch {
   return root
 }
 
+/** The problems of keys without a setting. */
 export function unknownKeys(file: TomlFile): readonly Problem[] {
   return unknownUnder(file, file.root, TREE, [])
 }
@@ -65,7 +63,7 @@ function unknown(file: TomlFile, path: readonly string[], siblings: readonly str
     ({ key, environment }) => key === null && withoutPrefix(environment) === name,
   )?.environment
   if (variable !== undefined) {
-    return problemAt(file, path, `is not read from a file: set the environment variable ${variable}`, null)
+    return problemAt(file, path, `cannot be set in a file: set the environment variable ${variable}`, null)
   }
   return problemAt(file, path, 'unknown key', nearestKey(path, siblings))
 }
@@ -73,8 +71,8 @@ function unknown(file: TomlFile, path: readonly string[], siblings: readonly str
 const withoutPrefix = (variable: string | undefined): string | undefined => variable?.toLowerCase().replace(/^svc_/, '')
 
 /**
- * Right name in the wrong table first, of a setting or else of a table; then a similar name in this table,
- * then a similar key anywhere.
+ * The nearest known key: first the same name in another table, of a setting or a table; then a similar name
+ * in this table; then a similar key anywhere.
  */
 function nearestKey(path: readonly string[], siblings: readonly string[]): string | null {
   const name = path.at(-1) ?? ''

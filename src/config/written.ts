@@ -1,4 +1,4 @@
-/** A setting as somebody wrote it, in the file or in the environment, before it is known to be right. */
+/** A setting as written in the file or in the environment, before it is parsed. */
 
 import { shorten } from '../text/shorten.ts'
 import { type Environment, expand } from './expand.ts'
@@ -7,20 +7,22 @@ import type { Problem } from './problem.ts'
 import type { Setting } from './settings.ts'
 import { isTable, type TomlFile, type TomlTable, valueAt } from './toml-file.ts'
 
+/** A value before it is parsed. */
 export interface Written {
   /** The file as it was named, or `environment`. */
   readonly source: string
   /** The dotted key, or the name of the variable. */
   readonly key: string
   readonly value: unknown
-  /** The value before anything was put into it: what may be shown in a message. */
+  /** The value before expansion, which can be shown in a message. */
   readonly original: unknown
-  /** Where relative paths begin. */
+  /** The folder to which relative paths refer. */
   readonly folder: string
-  /** The line of the value, or of an element of it. */
+  /** The line of the value, or of one of its elements; null if it is not in a file. */
   readonly lineOf: (element: number | null) => number | null
 }
 
+/** The value of a setting's environment variable; null if it is not set. */
 export function writtenInEnvironment(
   setting: Setting<unknown>,
   environment: Environment,
@@ -35,7 +37,7 @@ export function writtenInEnvironment(
 }
 
 /**
- * Everything the file says for the setting: at most once by its key and once by its alias. `name` stands for
+ * The values of the setting in the file: at most one by its key and one by its alias. `name` replaces
  * `<role>` or `<n>` in the key.
  */
 export function writtenInFile(setting: Setting<unknown>, name: string, file: TomlFile): readonly Written[] {
@@ -50,12 +52,10 @@ export function writtenInFile(setting: Setting<unknown>, name: string, file: Tom
   })
 }
 
+/** Receives each problem. */
 export type Report = (problem: Problem) => void
 
-/**
- * Puts the environment into the strings of the value; reports and answers null where it refers to what is not
- * there.
- */
+/** Expands references in the strings of the value; null, with a report, if a variable is not set. */
 export function expandWritten(
   written: Written,
   setting: Setting<unknown>,
@@ -67,7 +67,7 @@ export function expandWritten(
     const expansion = expand(text, environment)
     for (const problem of expansion.problems) report(problemOf(written, problem, element))
     isWhole &&= expansion.problems.length === 0
-    // What came from the environment may be a number or a flag, as a variable of its own would be.
+    // An expanded text can be a number or a flag, like an environment variable.
     return expansion.expanded && element === null
       ? (setting.kind.fromText?.(expansion.text) ?? expansion.text)
       : expansion.text
@@ -83,7 +83,10 @@ export function expandWritten(
   return isWhole ? { ...written, value: expanded } : null
 }
 
-/** The values alone. Made like the table itself, which inherits nothing, or `__proto__` would be no key. */
+/**
+ * The expanded values. The result has no prototype, like the table itself, so that `__proto__` is an
+ * ordinary key.
+ */
 function expandTable(table: TomlTable, expandText: (text: string) => unknown): TomlTable {
   const expanded: Record<string, unknown> = Object.create(null)
   for (const [key, value] of Object.entries(table))
@@ -91,7 +94,7 @@ function expandTable(table: TomlTable, expandText: (text: string) => unknown): T
   return expanded
 }
 
-/** The value, or null and a report of what was expected. */
+/** The parsed value; null, with a report, if it is invalid. */
 export function parseWritten<T>(written: Written, setting: Setting<T>, report: Report): NonNullable<T> | null {
   try {
     return setting.kind.parse(written.value, written.folder)
@@ -118,6 +121,7 @@ function show(value: unknown, element: number | null): string {
   return shorten(text, SHOWN_CHARACTERS_MAX)
 }
 
+/** A problem of a written value. */
 export function problemOf(written: Written, message: string, element: number | null = null): Problem {
   return { source: written.source, line: written.lineOf(element), key: written.key, message, nearest: null }
 }
