@@ -1,10 +1,9 @@
 /**
- * Bounds on the values that functions build out of proportion to what they are given:
- * `repeat('x', 1000000000)`, `array_fill(1, [100000000])`.
- *
- * PostgreSQL checks no timeout and no cancel request while it builds such a value, so its size is bounded
- * before. The size of literals is known when the statement is checked. Other sizes are computed in the
- * statement: the argument becomes a CASE that fails if the value would be too large.
+ * Bounds on functions whose result can be far larger than their arguments: `repeat('x', 1000000000)`,
+ * `array_fill(1, [100000000])`.
+ * PostgreSQL checks neither timeouts nor cancel requests while it builds such a value, so the size is
+ * bounded beforehand. The size of literals is known when the statement is checked. Other sizes are computed
+ * in the statement: the argument becomes a CASE that fails if the value would be too large.
  */
 
 import { GatewayError } from '../errors.ts'
@@ -42,7 +41,7 @@ const BOUNDS: ReadonlyMap<string, Bound> = new Map<string, Bound>([
   ['rtrim', searchedIn],
 ])
 
-/** The arguments of a call of PostgreSQL's own function `name`, bounded. */
+/** The arguments of a call of PostgreSQL's built-in function `name`, bounded. */
 export function boundedArguments(
   name: string,
   call: FunctionCall,
@@ -75,7 +74,7 @@ function repeatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
   return [value, guarded('repeat', number, tooLarge, [value, number]), ...plain(rest)]
 }
 
-/** The length counts characters, of four bytes at most. */
+/** The length counts characters, which have at most four bytes. */
 const CHARACTER_BYTES = 4
 
 function padIn({ span, name }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
@@ -101,8 +100,8 @@ const WIDE_SPECIFIER = '%([0-9]+\\$)?-?([0-9]{4}|\\*)'
 const NARROW_BYTES = 999 * CHARACTER_BYTES
 
 /**
- * Widths are bounded, and so is how often the arguments are answered: each specifier may answer the same one
- * again.
+ * Bounds the widths, and how often the arguments appear in the result: each specifier can repeat the same
+ * argument.
  */
 function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [form, ...values] = args
@@ -128,7 +127,7 @@ function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
     if (digits.startsWith('*')) {
       throw new GatewayError(
         'PARSE_ERROR',
-        '"format" takes widths as digits and not as "*", so that they are bounded before it runs ' +
+        '"format" takes widths as digits, not as "*", so that the size of the result is bounded ' +
           `(${LIMIT_NAMES.maxBuiltValueBytes}); use lpad or rpad for a computed width`,
         { span, limit: LIMIT_NAMES.maxBuiltValueBytes },
       )
@@ -145,8 +144,8 @@ function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
 }
 
 /**
- * `replace` and `regexp_replace`: each byte may become the whole replacement; and `replace` searches as
- * `searchedIn` says.
+ * `replace` and `regexp_replace`: each byte can become the whole replacement; `replace` also searches as
+ * described at `searchedIn`.
  */
 function replaceIn({ name, span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [of, sought, replacement] = args
@@ -181,9 +180,9 @@ function boundedSearch(
 }
 
 /**
- * Functions that look for each character of the first argument in the second, or for the second at each place
- * of the first: the product of their lengths is the number of steps, none of which can be interrupted. A
- * short literal needs no bound.
+ * Functions that search for each character of the first argument in the second, or for the second at each
+ * position of the first. The number of steps is the product of their lengths, and no step can be
+ * interrupted. A short literal needs no bound.
  */
 function searchedIn({ name, span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [of, sought, ...rest] = args
@@ -198,7 +197,7 @@ function searchedIn({ name, span }: FunctionCall, args: readonly BuiltArgument[]
   return [value, guarded(name, other, tooMany, [value, other]), ...plain(rest)]
 }
 
-/** `array_to_string`: the separator, and what stands for NULL, once for each element. */
+/** `array_to_string`: the separator and the replacement for NULL, once for each element. */
 function joinedIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [of, separator, instead] = args
   if (of === undefined || separator === undefined) return plain(args)
@@ -222,8 +221,8 @@ function joinedIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
 }
 
 /**
- * `ts_headline`: what its options put around each word. The last of three arguments is the query where the
- * first is a configuration.
+ * `ts_headline`: the text that its options put around each word. With three arguments, the last one is the
+ * query if the first is a configuration.
  */
 function headlineIn({ span }: FunctionCall, args: readonly BuiltArgument[]): readonly Expression[] {
   const [first, , last] = args
@@ -233,8 +232,8 @@ function headlineIn({ span }: FunctionCall, args: readonly BuiltArgument[]): rea
   if (length !== null && length <= HEADLINE_OPTIONS_BYTES) return plain(args)
   throw new GatewayError(
     'PARSE_ERROR',
-    `"ts_headline" takes its options as a literal text of at most ${HEADLINE_OPTIONS_BYTES} bytes, so that the ` +
-      `size of the answer is bounded (${LIMIT_NAMES.maxBuiltValueBytes})`,
+    `"ts_headline" takes its options as a literal text of at most ${HEADLINE_OPTIONS_BYTES} bytes, so that ` +
+      `the size of the result is bounded (${LIMIT_NAMES.maxBuiltValueBytes})`,
     { span, limit: LIMIT_NAMES.maxBuiltValueBytes },
   )
 }
@@ -246,13 +245,13 @@ function isQuery(expression: Expression): boolean {
   return expression.kind === 'cast' && expression.type.name === 'tsquery'
 }
 
-/** Longer separators are multiplied and compared with the limit. */
+/** Longer separators are multiplied by the number of elements and compared with the limit. */
 const SEPARATOR_BYTES = 64
 
 // ---- arrays
 // ------------------------------------------------------------------------------------------------
 
-/** The least size of an element (PostgreSQL manual, 8.15; `Datum`). */
+/** The minimum size of an element (PostgreSQL manual, 8.15; `Datum`). */
 const ELEMENT_BYTES = 8
 
 function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
@@ -298,8 +297,8 @@ function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], t
 // -----------------------------------------------------------------------------------------------
 
 /**
- * Digits before the point of a power. `numeric` has 131 072 of them, and computing those takes a second each
- * time.
+ * Digits before the decimal point of a power. `numeric` has up to 131 072 of them, and computing those
+ * takes a second per call.
  */
 const DIGITS_MAX = 1_000
 
@@ -323,7 +322,7 @@ function powerIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: 
   return [of, guarded('power', to, compare('>', digits, integer(String(DIGITS_MAX))), [of, to])]
 }
 
-/** `exp` of a number that is larger, or smaller, has more digits than that. */
+/** `exp` of a number above this bound has more digits than that. */
 const EXPONENT_MAX = Math.floor(DIGITS_MAX * Math.LN10)
 
 function expIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
@@ -344,10 +343,7 @@ function expIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Ta
 // ---- casts
 // -------------------------------------------------------------------------------------------------
 
-/**
- * Types whose values are padded to the length that is written behind them; PostgreSQL's other names for them
- * included.
- */
+/** Types whose values are padded to their declared length, including PostgreSQL's aliases of these types. */
 const PADDED: ReadonlyMap<string, number> = new Map([
   ['char', CHARACTER_BYTES],
   ['character', CHARACTER_BYTES],
@@ -355,10 +351,10 @@ const PADDED: ReadonlyMap<string, number> = new Map([
   ['bit', 1 / 8],
 ])
 
-/** Of an array each element is padded. */
+/** In an array, each element is padded. */
 const PADDED_ELEMENT_MAX = 1_000
 
-/** Refuses `'x'::char(10000000)`. */
+/** Rejects `'x'::char(10000000)`. */
 export function boundPadding({ name, modifiers, dimensions, span }: TypeName, tally: Tally): void {
   const each = PADDED.get(name.toLowerCase())
   const [length] = modifiers
@@ -377,7 +373,7 @@ function assertSize(name: string, bytes: number, span: FunctionCall['span'], { l
   if (bytes <= limits.maxBuiltValueBytes) return bytes
   throw refused(
     `"${name}" would build a value of up to ${Math.round(bytes)} bytes, more than the ` +
-      `${limits.maxBuiltValueBytes} of ${LIMIT_NAMES.maxBuiltValueBytes}; ask for a shorter one`,
+      `${limits.maxBuiltValueBytes} of ${LIMIT_NAMES.maxBuiltValueBytes}; request a shorter one`,
     span,
     'maxBuiltValueBytes',
   )

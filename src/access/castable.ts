@@ -1,9 +1,9 @@
 /**
- * Which types an author may cast to: PostgreSQL's own types of values, and types of what the caller can see.
- *
- * Every table is a type as well, whose text form shows its columns, and an error about a type tells whether a
- * name exists. The types of PostgreSQL whose values are numbers to it and names to readers (`regclass`,
- * `regrole`) are left out for the same reason.
+ * The types that a query can cast to: PostgreSQL's own value types, and types of objects that the caller
+ * can see.
+ * Every table is also a type, whose text form shows its columns, and an error about a type reveals whether
+ * a name exists. PostgreSQL types whose values are OIDs that print as names (`regclass`, `regrole`) are
+ * excluded for the same reason.
  */
 import type { Catalog, DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -13,12 +13,12 @@ import { isKnown, isKnownColumn, type Rights, type View } from './rights.ts'
 import { typeNameOf } from './types.ts'
 
 /**
- * The type, with its schema where it is the database's own. Throws `FORBIDDEN` for any other, whether it
+ * The type, schema-qualified if the database defines it. Throws `FORBIDDEN` for any other type, whether it
  * exists or not.
  */
 export function castableType(type: TypeName, { catalog, rights }: View): TypeName {
   const { schema, name } = type
-  // `_int4` is another name of `int4[]`.
+  // `_int4` is an alias of `int4[]`.
   const element = name.replace(/^_/, '')
   if ((schema === null || schema === 'pg_catalog') && CASTABLE.has(element)) return type
   if (schema === null && EXTENSION_TYPES.has(name)) return type
@@ -27,22 +27,22 @@ export function castableType(type: TypeName, { catalog, rights }: View): TypeNam
   if (found !== undefined) return { ...type, schema: found.schema }
   throw new GatewayError(
     'FORBIDDEN',
-    `nothing can be cast to ${typeNameOf(type)}: it is neither a type of PostgreSQL for values ` +
+    `cannot cast to ${typeNameOf(type)}: it is neither a PostgreSQL value type ` +
       'nor the type of a column or argument that you can see',
     { span: type.span },
   )
 }
 
 interface VisibleTypes {
-  /** By schema and name. */
+  /** Types by schema and name. */
   readonly named: ReadonlyMap<string, DataType>
-  /** By name alone; of several the first. */
+  /** Types by name alone; of several with the same name, the first. */
   readonly bare: ReadonlyMap<string, DataType>
 }
 
 const known = new WeakMap<Catalog, { readonly key: string; readonly types: VisibleTypes }>()
 
-/** Most callers have the same rights as the one before. */
+/** Caches the last result, because most callers have the same rights as the previous one. */
 function visibleTypes(catalog: Catalog, rights: Rights): VisibleTypes {
   const kept = known.get(catalog)
   if (kept?.key === rights.key) return kept.types
@@ -73,8 +73,8 @@ function readVisibleTypes(catalog: Catalog, rights: Rights): VisibleTypes {
 }
 
 /**
- * Rows of a relation have all of its columns, whoever may see them, so nothing is cast to them or to what is
- * made of them.
+ * Rows of a relation contain all its columns, including hidden ones, so casts to row types and to types
+ * built on them are rejected.
  */
 function isOfRows({ rows, of }: DataType): boolean {
   return rows === true || (of !== null && isOfRows(of))

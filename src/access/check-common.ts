@@ -1,17 +1,18 @@
-/** Common tables: statements before a statement, by whose names it and those after them read the answers. */
+/** Common tables (`with`): statements whose results the statements after them read by name. */
 import { GatewayError } from '../errors.ts'
 import type { CommonTable, Get, Statement, With } from '../language/tree/ast.ts'
 import type { Answering, Checking, Write } from './checking.ts'
 import { type Rowset, type RowsetColumn, rowset, type Scope } from './scope.ts'
 
-/** The clause, and the scope of the statement that has it. */
+/** The checked clause, and the scope of the statement that contains it. */
 export function commonTablesIn(
   checking: Checking,
   clause: With | null,
   outside: Scope,
 ): { readonly clause: With | null; readonly outer: Scope } {
   if (clause === null) return { clause, outer: outside }
-  // One map that grows: what is checked sees the tables before it, and no scope outlives its statement.
+  // One map that grows: each statement sees the common tables before it, and no scope outlives its
+  // statement.
   const commonTables = new Map(outside.commonTables)
   const outer = { ...outside, commonTables }
   const tables = clause.tables.map(table => {
@@ -38,19 +39,19 @@ function statementIn(
       if (check === null) return written
       throw new GatewayError(
         'FORBIDDEN',
-        `the policy on "${statement.table.name}" looks at the rows as they were written, which ` +
-          '"with" cannot do; write them in a statement of their own',
+        `the policy on "${statement.table.name}" checks the rows after they are written, which ` +
+          '"with" cannot do; send the write as a separate statement',
         { span: statement.span },
       )
     }
     default:
-      throw new GatewayError('FORBIDDEN', `"with" takes get, add, set and del here, no ${statement.kind}`, {
+      throw new GatewayError('FORBIDDEN', `"with" takes get, add, set and del here, not ${statement.kind}`, {
         span: statement.span,
       })
   }
 }
 
-/** `known`: the columns of its statement, which it may call otherwise. */
+/** `known`: the columns of its statement, which the column list of the common table can rename. */
 export function commonTable({ name, columns }: CommonTable, known: readonly RowsetColumn[]): Rowset {
   const renamed = known.map((column, index) => ({ ...column, name: columns[index]?.text ?? column.name }))
   return rowset(`"${name.text}"`, renamed)

@@ -1,4 +1,4 @@
-/** What rows are made of: the fields that a read or a write answers, with every `*` written out. */
+/** The fields that a read or a write returns, with every `*` expanded. */
 import { GatewayError } from '../errors.ts'
 import type { ExpressionField, Field } from '../language/tree/ast.ts'
 import { outputName } from '../language/tree/output-name.ts'
@@ -6,7 +6,7 @@ import { shorten } from '../text/shorten.ts'
 import type { Checking } from './checking.ts'
 import { countColumns, everyColumn, type RowsetColumn, type Scope, type TypedField, unknownColumn } from './scope.ts'
 
-/** No fields stand for every column, written out; so does `*` among others. */
+/** An empty field list is expanded to every column; so is `*` among other fields. */
 export function fieldsIn(checking: Checking, fields: readonly Field[], scope: Scope): readonly TypedField[] {
   if (fields.length === 0) return everyColumnIn(checking, scope, null)
   const listed = fields.map(item => (item.kind === 'field' ? fieldIn(checking, item, scope) : null))
@@ -17,7 +17,8 @@ export function fieldsIn(checking: Checking, fields: readonly Field[], scope: Sc
     if (item.of !== null && !scope.sources.some(source => source.alias === item.of)) {
       throw unknownColumn(`${item.of}.*`, scope, item.span)
     }
-    // A column that is also listed by itself appears there, once; so does what has taken its name.
+    // A column that is also listed explicitly appears once, in its listed position; so does a field whose
+    // alias is a column's name.
     return everyColumnIn(checking, scope, item.of).filter(
       ({ field }) => !written.has(signOf({ ...field, alias: null })) && !written.has(outputName(field) ?? ''),
     )
@@ -26,8 +27,8 @@ export function fieldsIn(checking: Checking, fields: readonly Field[], scope: Sc
 }
 
 /**
- * A column by its source, so that another one of the same name is another column; everything else by what it
- * is called.
+ * Identifies a column by its source, so that columns with the same name in two sources differ. Every other
+ * field is identified by its name.
  */
 function signOf({ expression, alias }: ExpressionField): string {
   return expression.kind === 'column' && alias === null
@@ -36,8 +37,8 @@ function signOf({ expression, alias }: ExpressionField): string {
 }
 
 /**
- * Columns of several sources that have one name are told apart as `*` does it: the first keeps the name,
- * others have that of their source before it.
+ * Renames columns that several sources share, as `*` does: the first keeps its name, the others get the
+ * name of their source as a prefix.
  */
 function apart(fields: readonly TypedField[]): readonly TypedField[] {
   const seen = new Set<string>()
@@ -52,7 +53,7 @@ function apart(fields: readonly TypedField[]): readonly TypedField[] {
   })
 }
 
-/** Two keys of one name in a JSON object: one of them would be lost to most readers. */
+/** Rejects duplicate keys of a JSON object: most readers would lose one of the two. */
 export function refuseSameNames(fields: readonly Field[]): void {
   const seen = new Set<string>()
   for (const item of fields) {
@@ -61,7 +62,7 @@ export function refuseSameNames(fields: readonly Field[]): void {
     if (seen.has(name)) {
       throw new GatewayError(
         'PARSE_ERROR',
-        `two fields of the answer are called "${shorten(name)}"; give one of them a name of its own: … as name`,
+        `two fields of the result are named "${shorten(name)}"; rename one of them: … as name`,
         { span: item.span },
       )
     }
@@ -69,6 +70,7 @@ export function refuseSameNames(fields: readonly Field[]): void {
   }
 }
 
+/** Every column of the sources, or of `alias` alone, that the caller can read. */
 export function everyColumnIn(checking: Checking, scope: Scope, alias: string | null): readonly TypedField[] {
   const count = countColumns(scope, alias)
   checking.countWritten(count)
@@ -78,14 +80,14 @@ export function everyColumnIn(checking: Checking, scope: Scope, alias: string | 
   return fields
 }
 
-/** No fields would stand for every column again. */
+/** Rejects a read whose tables have no readable column: an empty field list would mean every column again. */
 function refuseNothing({ sources }: Scope): void {
   const hidden = sources.find(({ rowset }) => (rowset.table?.columns.length ?? 0) > 0)
   if (hidden === undefined) return
-  throw new GatewayError('FORBIDDEN', `you may read no column of ${hidden.rowset.label}`)
+  throw new GatewayError('FORBIDDEN', `permission denied: cannot read any column of ${hidden.rowset.label}`)
 }
 
-/** What is read out of JSON by a dotted path is called by its last step. */
+/** A JSON value reached by a dotted path is named after its last step. */
 function fieldIn({ expressions, tally }: Checking, item: ExpressionField, scope: Scope): TypedField {
   const before = tally.mark()
   const { expression, type, typeName } = expressions.typed(item.expression, scope)
@@ -94,10 +96,12 @@ function fieldIn({ expressions, tally }: Checking, item: ExpressionField, scope:
   return { field: { ...item, alias, expression }, type, typeText: typeName, growth: tally.since(before) }
 }
 
+/** The aliases that the statement's own fields have. */
 export function aliasesOf(fields: readonly ExpressionField[]): ReadonlySet<string> {
   return new Set(fields.flatMap(({ alias }) => alias ?? []))
 }
 
+/** The columns that the fields form for a query around the statement. */
 export function outputsOf(fields: readonly TypedField[]): readonly RowsetColumn[] {
   return fields.map(({ field, type, typeText, growth = null }) => ({
     name: outputName(field) ?? '',

@@ -1,4 +1,4 @@
-/** Reads: a query and what is nested in its rows. */
+/** Checks reads: a query and the relations nested in its rows. */
 import { GatewayError } from '../errors.ts'
 import type { CommonTable, Compound, Expression, ExpressionField, Get, Nest } from '../language/tree/ast.ts'
 import { allOf } from '../language/tree/build.ts'
@@ -18,7 +18,7 @@ import { conditionAfter, rowsFor } from './row-filter.ts'
 import { NOTHING, type RowsetColumn, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
 import { NO_GROWTH, sumOf } from './tally.ts'
 
-/** As `Checking.read`. */
+/** Implements `Checking.read`. */
 export function readIn(checking: Checking, query: Get, outside: Scope, itself: CommonTable | null): Answering<Get> {
   if (query.lock !== null) {
     throw new GatewayError('FORBIDDEN', '"for" locks rows for a transaction, which ends with the request', {
@@ -70,7 +70,7 @@ export function readIn(checking: Checking, query: Get, outside: Scope, itself: C
   return { statement, outputs: query.purpose === 'count' ? counted : arms.reduce(withArm, outputs) }
 }
 
-/** Each turn of a recursive query works on what the one before answered, and so can double it. */
+/** Each iteration of a recursive query works on the rows of the previous one, so it can double their size. */
 function boundedArm(arm: Answering<Get>, { tally }: Checking): Answering<Get> {
   const fields = arm.statement.fields.map(item =>
     item.kind === 'field' && mayGrow(item.expression)
@@ -80,14 +80,14 @@ function boundedArm(arm: Answering<Get>, { tally }: Checking): Answering<Get> {
   return { ...arm, statement: { ...arm.statement, fields } }
 }
 
-/** Whether it may be longer than what it is made of; numbers have an end of their own. */
+/** True if the value can be longer than its operands; numbers have a bound on their digits already. */
 function mayGrow(expression: Expression): boolean {
   if (expression.kind === 'function' || expression.kind === 'array' || expression.kind === 'row') return true
   if (expression.kind === 'arithmetic' && expression.operator === '||') return true
   return childrenOf(expression).some(mayGrow)
 }
 
-/** A column of a compound stands for the expressions of all of its parts. */
+/** A column of a compound query counts as the expressions of all its parts. */
 function withArm(outputs: readonly RowsetColumn[], arm: Answering<Get>): readonly RowsetColumn[] {
   return outputs.map((column, index) => {
     const growth = arm.outputs[index]?.growth ?? null
@@ -95,7 +95,7 @@ function withArm(outputs: readonly RowsetColumn[], arm: Answering<Get>): readonl
   })
 }
 
-/** A bare name is a column of the sources first, then what a field is called (PostgreSQL manual, 7.2.3). */
+/** A bare name is a column of the sources first, then the name of a field (PostgreSQL manual, 7.2.3). */
 function groupIn({ expressions }: Checking, item: Expression, scope: Scope): Expression {
   const [name = ''] = item.kind === 'column' && item.path.length === 1 ? item.path : []
   const isColumn = scope.sources.some(({ rowset }) => rowset.column(name) !== undefined)
@@ -104,12 +104,12 @@ function groupIn({ expressions }: Checking, item: Expression, scope: Scope): Exp
 }
 
 function withTable(outer: Scope, table: CommonTable, known: readonly RowsetColumn[]): Scope {
-  // PostgreSQL never merges a recursive common table: inside, its columns are values.
+  // PostgreSQL never merges a recursive common table, so inside it the columns are stored values.
   const values = known.map(column => ({ ...column, growth: null }))
   return { ...outer, commonTables: new Map(outer.commonTables).set(table.name.text, commonTable(table, values)) }
 }
 
-/** The order of a compound sees the columns of its answer and nothing else. */
+/** `order by` of a compound query sees the columns of its result and nothing else. */
 function onlyOutputs(fields: readonly ExpressionField[], outer: Scope): Scope {
   return {
     ...NOTHING,
@@ -161,7 +161,7 @@ function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
   }
 }
 
-/** Two keys of one name in a JSON object: one of them would be lost to most readers. */
+/** Rejects duplicate keys of a JSON object: most readers would lose one of the two. */
 function refuseNameClash(fields: readonly ExpressionField[], nests: readonly Nest[]): void {
   const names = new Set(fields.flatMap(item => outputName(item) ?? []))
   for (const nest of nests) {
@@ -169,7 +169,7 @@ function refuseNameClash(fields: readonly ExpressionField[], nests: readonly Nes
     if (names.has(name)) {
       throw new GatewayError(
         'PARSE_ERROR',
-        `"${name}" is a column and an expanded relation; give the relation another name: ` +
+        `"${name}" is both a column and an expanded relation; give the relation another name: ` +
           `${nest.span.end > 0 ? `nest … as other` : `alias:${name}`}`,
         { span: nest.span },
       )

@@ -1,4 +1,4 @@
-/** What a statement reads from: tables, queries, the body, functions, and how they are joined. */
+/** The sources of a statement: tables, queries, the request body, functions, and the joins between them. */
 import type { DatabaseFunction } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type {
@@ -24,15 +24,15 @@ import { UNKNOWN } from './typed.ts'
 import { typeNameOf } from './types.ts'
 
 /**
- * The source with its names resolved; what it brings is added to `sources`, and must not be called like one
- * that is there.
+ * The source with its names resolved. Adds the source to `sources`; its alias must differ from those
+ * already there.
  */
 export function sourceIn(checking: Checking, source: Source, outer: Scope, sources: ScopeSource[]): Source {
   const { checkedSource, found } = foundIn(checking, source, outer, sources)
   if (sources.some(({ alias }) => alias === found.alias)) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `two sources are called "${found.alias}"; give one of them an alias: ${found.alias} as other`,
+      `two sources are named "${found.alias}"; give one of them an alias: ${found.alias} as other`,
       { span: source.span },
     )
   }
@@ -40,7 +40,7 @@ export function sourceIn(checking: Checking, source: Source, outer: Scope, sourc
   return checkedSource
 }
 
-/** The same for the source of a join, with the condition that it is on. */
+/** The same for the source of a join, including the join condition. */
 export function joinIn(checking: Checking, join: Join, sources: ScopeSource[], outer: Scope): Join {
   const around = join.lateral ? within(outer, [...sources]) : outer
   const left = [...sources]
@@ -53,9 +53,9 @@ export function joinIn(checking: Checking, join: Join, sources: ScopeSource[], o
 }
 
 /**
- * What a source brings into the statement's where: the condition of `t[condition]`, which sees all of its
- * sources, `t` first; of a function whose rows are a table's, which of them may be seen. `checked`: what
- * became of the source.
+ * The conditions that a source adds to the statement's WHERE clause: the condition of `t[condition]`, which
+ * sees all sources of the statement, `t` first; for a function that returns a table's rows, the policy on
+ * those rows. `checked` is the checked form of the source.
  */
 export function conditionedIn(
   checking: Checking,
@@ -66,7 +66,7 @@ export function conditionedIn(
 ): Conditioned {
   const answered = found?.rowset.table ?? null
   if (written.kind === 'function source' && answered !== null) {
-    // Rows of a table that may not be seen there are not seen here either.
+    // Rows that a policy hides in their table are also hidden in a function's result.
     return { source: checked, where: rowsFor(checking, answered, written.alias, 'read') }
   }
   if (written.kind !== 'table source' || written.condition === null || found === undefined) {
@@ -78,13 +78,14 @@ export function conditionedIn(
     : { source: checked, where: condition }
 }
 
+/** A source with the condition that it adds to the statement. */
 export interface Conditioned {
   readonly source: Source
-  /** The condition, where the source became another that has no room for it. */
+  /** The condition, if the checked source has no place for it; null otherwise. */
   readonly where: Expression | null
 }
 
-/** The same for joins, in order; `sources` are theirs. */
+/** The same for joins, in order; `sources` are the sources of the joins. */
 export function conditionedJoins(
   checking: Checking,
   written: readonly Join[],
@@ -166,7 +167,7 @@ function bodyIn(checking: Checking, { value }: RecordSource): Expression {
   return value
 }
 
-/** The JSON of a body. */
+/** Types the parameter that holds the JSON of a body. */
 export function useBody({ expressions }: Checking, value: Expression): void {
   if (!isParameter(value)) throw new Error('a body is JSON in a parameter')
   expressions.use(value, { typeName: 'json', type: null, subject: null, list: false })
@@ -198,8 +199,8 @@ function functionIn(
 }
 
 /**
- * Rows of a table are rows of that table, whoever answers them: the caller gets the columns of it that they
- * may read.
+ * Rows of a table's type are treated as rows of that table, whichever function returns them: the caller
+ * gets the columns of the table that they can read.
  */
 function resultRowset(meant: DatabaseFunction, { catalog, rights }: Checking): Rowset {
   const label = `the result of "${meant.resource}"`
@@ -209,7 +210,7 @@ function resultRowset(meant: DatabaseFunction, { catalog, rights }: Checking): R
   return { ...tableRowset(table, rights.of(table).read), label }
 }
 
-/** A parameter takes the type of the argument that it is given for. */
+/** A parameter takes the type of the argument that it is passed for. */
 function argumentIn(
   { expressions }: Checking,
   argument: Argument,

@@ -1,4 +1,7 @@
-/** Writes through the check: names, what PostgreSQL fills in itself, conflict targets, the types that parameters take. */
+/**
+ * Writes through the check: names, columns that PostgreSQL fills in, conflict targets, and the types of
+ * parameters.
+ */
 import { describe, expect, test } from 'vitest'
 import { baseType, catalogOf, tableOf } from '../../test/support/model.ts'
 import type { Column, Table } from '../catalog/model.ts'
@@ -67,16 +70,19 @@ const renaming = (columns: readonly string[]) =>
     returning: [star()],
   })
 
-describe('what passes is complete', () => {
+describe('a checked write is complete', () => {
   test('an insert', () => {
     expect(text(insertion(['id', 'status'], { returning: [star(), field(column('id'), 'key')] }))).toBe(
-      'INSERT INTO public.orders (id, status) SELECT x.id, x.status FROM json_to_record($1) AS x(id text, status text) ' +
-        'RETURNING (SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.status, orders.total, orders.number, orders.sum, orders.id AS key) AS r)',
+      'INSERT INTO public.orders (id, status) SELECT x.id, x.status FROM json_to_record($1) AS x(id text, status ' +
+        'text) ' +
+        'RETURNING (SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.status, orders.total, orders.number, ' +
+        'orders.sum, orders.id AS key) AS r)',
     )
   })
-  test('an update, whose parameter takes the column’s type and whose answer is the table alone', () => {
+  test('an update, whose parameter takes the column’s type and whose result has the table’s columns only', () => {
     expect(text(renaming(['status']))).toBe(
-      'UPDATE public.orders AS t SET status = x.status FROM json_to_record($1) AS x(status text) WHERE t.id = $2::int8 ' +
+      'UPDATE public.orders AS t SET status = x.status FROM json_to_record($1) AS x(status text) WHERE t.id = ' +
+        '$2::int8 ' +
         'RETURNING (SELECT row_to_json(r.*) FROM (SELECT t.id, t.status, t.total, t.number, t.sum) AS r)',
     )
     expect([...check(renaming(['status'])).parameters]).toEqual([
@@ -98,7 +104,7 @@ describe('what passes is complete', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('rejected writes', () => {
   test.each([
     [
       'an unknown column, with the nearest',
@@ -114,7 +120,7 @@ describe('what is refused', () => {
     [
       'the body in the answer',
       { ...renaming(['status']), returning: [field(column('x', 'status'))] },
-      '"x.status" begins with "x", which is no table',
+      '"x.status" begins with "x", which is neither a table',
     ],
   ])('%s', (_, write, message) => {
     expect(() => check(write)).toThrow(expect.objectContaining({ code: 'PARSE_ERROR' }))
@@ -133,22 +139,22 @@ describe('a conflict target', () => {
     insertion(['id', 'status', 'total'], {
       conflict: conflict(target, [assign('status', column('excluded', 'status'))]),
     })
-  test.each([[['id']], [['status', 'total']], [['total', 'status']]])('may be the key %j', target => {
+  test.each([[['id']], [['status', 'total']], [['total', 'status']]])('can be the key %j', target => {
     expect(text(upsert(...target))).toContain(
       ` ON CONFLICT (${target.join(', ')}) DO UPDATE SET status = excluded.status`,
     )
   })
   test.each([
-    [['status'], 'no unique key of table "orders"; expected id or status,total'],
-    [['id', 'status'], 'no unique key of table "orders"'],
+    [['status'], 'not a unique key of table "orders"; expected id or status,total'],
+    [['id', 'status'], 'not a unique key of table "orders"'],
     [['nope'], 'has no column "nope"'],
   ])('cannot be %j', (target, message) => {
     expect(() => check(upsert(...target))).toThrow(message)
   })
-  test('of a view is PostgreSQL’s to judge, and a table without keys has none', () => {
+  test('of a view is left to PostgreSQL, and a table without keys has none', () => {
     const into = (name: string) => ({ ...upsert('id'), table: { ...upsert('id').table, name } })
     expect(() => check({ ...into('orders_view'), columns: [], conflict: conflict(['id'], null) })).not.toThrow()
     const bare = { ...into('bare'), columns: [], conflict: conflict(['id'], null) }
-    expect(() => check(bare)).toThrow('it has none, so there is nothing to be in conflict with')
+    expect(() => check(bare)).toThrow('it has no unique key, so there can be no conflict')
   })
 })

@@ -1,4 +1,4 @@
-/** Writes: what is written, to which rows, and what of them is answered. */
+/** Checks writes: the values, the rows that they change, and the rows that they return. */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Add, Assignment, Conflict, Del, Expression, Name, Set as SetStatement } from '../language/tree/ast.ts'
@@ -17,7 +17,7 @@ import { resolveTarget, type Scope, type ScopeSource, sourceOf, type TypedField,
 import { UNKNOWN } from './typed.ts'
 import { assertConflictTarget, assertWritable } from './writable.ts'
 
-/** As `Checking.write`. */
+/** Implements `Checking.write`. */
 export function writeIn(checking: Checking, write: Write, outside: Scope): AnsweringWrite {
   const { clause, outer } = commonTablesIn(checking, write.with, outside)
   const { rights } = checking
@@ -31,7 +31,7 @@ export function writeIn(checking: Checking, write: Write, outside: Scope): Answe
   return { statement: { ...checkedWrite, with: clause, returning }, outputs: outputsOf(listed), check }
 }
 
-/** What the caller needs to be allowed; an upsert that changes what is there is both. */
+/** The operations that the write needs; an upsert that changes existing rows needs two. */
 function operationsOf(write: Write): readonly Operation[] {
   switch (write.kind) {
     case 'add':
@@ -46,8 +46,8 @@ function operationsOf(write: Write): readonly Operation[] {
 }
 
 /**
- * Unlike in a read, no fields are none; not written, an `add` means `returning *`
- * (docs/reference/language.md#answers-of-writes).
+ * Unlike in a read, an empty field list returns no fields. A missing `returning` on an `add` means
+ * `returning *` (docs/reference/language.md#answers-of-writes).
  */
 function returningIn(checking: Checking, { kind, returning }: Write, scope: Scope): readonly TypedField[] {
   if (returning === null) return kind === 'add' ? everyAnswered(checking, scope) : []
@@ -56,12 +56,12 @@ function returningIn(checking: Checking, { kind, returning }: Write, scope: Scop
   return returning.length === 0 ? [] : fieldsIn(checking, returning, scope)
 }
 
-/** What may be answered, and be it nothing: it is written all the same. */
+/** Every field that can be returned; possibly none, since the write takes place all the same. */
 function everyAnswered(checking: Checking, scope: Scope): readonly TypedField[] {
   return scope.sources.every(({ rowset }) => rowset.readable.length === 0) ? [] : everyColumnIn(checking, scope, null)
 }
 
-/** Everything but `returning`, and what that may see. */
+/** A checked write without `returning`, and the scope of `returning`. */
 interface Changed<T extends Write> extends Pick<AnsweringWrite, 'check'> {
   readonly checkedWrite: T
   readonly answered: Scope
@@ -93,7 +93,7 @@ function addIn(checking: Checking, add: Add, table: Table, outer: Scope): Change
   const name = qualified(add.table, table)
   const rights = checking.rights.of(table)
   const target: ScopeSource = { ...sourceOf(table.name, tableRowset(table, rights.read)), name }
-  // Without a list the values are for all columns in order, which PostgreSQL knows as well.
+  // Without a column list the values are for all columns in order, as PostgreSQL defines it too.
   const columns = add.columns.length === 0 && add.rows.kind !== 'defaults' ? writtenInOrder(table) : add.columns
   assertColumns(columns, table, target)
   assertWritten(columns, rights.create, table)
@@ -107,8 +107,8 @@ function addIn(checking: Checking, add: Add, table: Table, outer: Scope): Change
 }
 
 /**
- * Columns that have what the caller gave, also in a row that was there: those that the conflict takes over,
- * and those that it compared.
+ * Columns that contain the caller's values even if the row existed: those that the conflict action assigns,
+ * and those of the conflict target.
  */
 function certainlyWritten(columns: readonly Name[], conflict: Conflict | null): readonly Name[] {
   if (conflict === null || conflict.update === null) return columns
@@ -120,7 +120,7 @@ function certainlyWritten(columns: readonly Name[], conflict: Conflict | null): 
   return columns.filter(({ text }) => kept.has(text))
 }
 
-/** The target as `returning` sees it. */
+/** The target table as `returning` sees it. */
 function answeredTarget(
   { rights }: Checking,
   table: Table,
@@ -168,10 +168,10 @@ function conflictIn(checking: Checking, conflict: Conflict, table: Table, target
   assertConflictTarget(conflict, table, rights)
   const { update } = conflict
   if (update === null) return conflict
-  // What was to be created is the caller's own.
+  // The row proposed for insertion contains the caller's own values.
   const excluded: ScopeSource = { alias: 'excluded', name: null, rowset: tableRowset(table, rights.create) }
   const scope = within(outer, [target, excluded])
-  // A bare name is the row that is there; the other one has to be called.
+  // A bare name means the existing row; the proposed row needs the prefix `excluded`.
   const own = { ...scope, sources: [target], outer: scope }
   return {
     ...conflict,
@@ -194,7 +194,7 @@ function conflictIn(checking: Checking, conflict: Conflict, table: Table, target
 // ---- set and del
 // -------------------------------------------------------------------------------------------
 
-/** What changes and deletions have in common. `answered` has no body: that only brought values. */
+/** The part that updates and deletions share. `answered` has no request body, which only supplied values. */
 function targetIn(
   checking: Checking,
   write: SetStatement | Del,
@@ -232,8 +232,8 @@ function targetIn(
 }
 
 /**
- * Whoever may read the table changes only what they may see, or the number of changed rows would tell of
- * others (as PostgreSQL's own policies).
+ * If the caller can read the table, a write changes only rows that they can see; otherwise the number of
+ * changed rows would reveal others. PostgreSQL's own policies do the same.
  */
 function changedRows(
   checking: Checking,
@@ -261,7 +261,7 @@ function assignmentsIn(
   })
 }
 
-/** Each is there, can be written, and is written once. */
+/** Each column exists, can be written, and is written once. */
 function assertColumns(names: readonly Name[], table: Table, target: ScopeSource): void {
   const seen = new Set<string>()
   for (const { text, span } of names) {

@@ -57,7 +57,7 @@ function sql(query: Get): string {
   }).text
 }
 
-/** What the condition becomes in a read of `id` alone. */
+/** The SQL of the condition in a read of `id` alone. */
 function condition(where: Expression): string {
   return sql(get({ table: orders, alias: 't', fields: [field(column('id'))], where })).replace(
     'SELECT t.id FROM public.orders AS t WHERE ',
@@ -66,7 +66,7 @@ function condition(where: Expression): string {
 }
 
 describe('names', () => {
-  test('tables carry their schema, columns their alias, and * is written out', () => {
+  test('tables carry their schema, columns their alias, and * is expanded', () => {
     expect(sql(get({ table: { schema: null, name: 'customers' } }))).toBe(
       'SELECT customers.id, customers.name FROM public.customers',
     )
@@ -75,7 +75,7 @@ describe('names', () => {
       'SELECT customers.id, customers.name, customers.id AS key FROM public.customers',
     )
   })
-  test('a column written beside * appears once', () => {
+  test('a column listed in addition to * appears once', () => {
     expect(sql(get({ table: { schema: null, name: 'customers' }, fields: [field(column('name')), star()] }))).toBe(
       'SELECT customers.name, customers.id FROM public.customers',
     )
@@ -89,7 +89,7 @@ describe('names', () => {
     [
       'alias',
       get({ table: orders, where: compare('=', column('y', 'id'), position(1)) }),
-      '"y.id" begins with "y", which is no table',
+      '"y.id" begins with "y", which is neither a table',
     ],
     ['system column', get({ table: orders, fields: [field(column('xmin'))] }), 'has no column "xmin"'],
     ['prototype', get({ table: orders, fields: [field(column('__proto__'))] }), 'has no column "__proto__"'],
@@ -128,7 +128,7 @@ describe('names', () => {
       'WHERE t1.id = t.customer_id',
     )
   })
-  test('a relation named like a column is refused', () => {
+  test('a relation named like a column is rejected', () => {
     const clash = nest({
       many: false,
       table: { schema: null, name: 'customers' },
@@ -136,12 +136,12 @@ describe('names', () => {
       on: compare('=', column('t', 'id'), column('id')),
     })
     expect(() => sql(get({ table: orders, alias: 't', nests: [clash] }))).toThrow(
-      '"note" is a column and an expanded relation',
+      '"note" is both a column and an expanded relation',
     )
   })
 })
 
-describe('parameters take the type of the column they meet', () => {
+describe('a parameter takes the type of the column that it is compared with', () => {
   test.each<[string, Expression, string]>([
     ['integer', compare('=', column('id'), position(1)), 't.id = $1::int8'],
     ['on the left', compare('<', position(1), column('id')), '$1::int8 < t.id'],
@@ -156,9 +156,13 @@ describe('parameters take the type of the column they meet', () => {
     ['list', inSet(column('id'), position(1)), 't.id = ANY($1::int8[])'],
     ['negated list', inSet(column('id'), position(1), 'negated'), 't.id <> ALL($1::int8[])'],
     ['pattern on text', like('like', column('note'), position(1)), 't.note LIKE $1::text'],
-    ['pattern on what is no text', like('ilike', column('id'), position(1)), 't.id::text ILIKE $1::text'],
+    ['pattern on a value that is not a text', like('ilike', column('id'), position(1)), 't.id::text ILIKE $1::text'],
     ['regular expression on text', compare('regex', column('note'), position(1)), 't.note ~ $1::text'],
-    ['regular expression on what is no text', compare('~*', column('id'), position(1)), 't.id::text ~* $1::text'],
+    [
+      'regular expression on a value that is not a text',
+      compare('~*', column('id'), position(1)),
+      't.id::text ~* $1::text',
+    ],
     [
       'path as text',
       compare('=', jsonStep('->>', column('meta'), cast(position(1), 'text')), position(2)),
@@ -192,7 +196,7 @@ describe('parameters take the type of the column they meet', () => {
   ])('%s', (_, where, expected) => {
     expect(condition(where)).toBe(expected)
   })
-  test('and say so, for messages', () => {
+  test('the use of each parameter is recorded for messages', () => {
     const { parameters } = checkRead(get({ table: orders, where: inSet(column('total'), position(1)) }), {
       catalog,
       rights: EVERYTHING,
@@ -205,20 +209,20 @@ describe('parameters take the type of the column they meet', () => {
       ],
     ])
   })
-  test('a path into what is no JSON is refused', () => {
+  test('a path into a value that is not JSON is rejected', () => {
     expect(() => condition(compare('=', jsonStep('->>', column('note'), text('a')), position(1)))).toThrow(
-      'column "note" is text, and -> and ->> lead into json and jsonb only',
+      'column "note" is text; -> and ->> take json and jsonb only',
     )
   })
 })
 
-test('a row of nothing but NULLs is not NULL', () => {
+test('a row of only NULLs is not NULL', () => {
   expect(condition(isNull(column('place')))).toBe('t.place IS NOT DISTINCT FROM NULL')
   expect(condition(isNull(column('place'), 'negated'))).toBe('t.place IS DISTINCT FROM NULL')
   expect(condition(isNull(column('note')))).toBe('t.note IS NULL')
 })
 
-describe('what a type cannot do is refused by name', () => {
+describe('an operator that a type lacks is rejected with the column’s name', () => {
   const path = (operator: '->' | '->>') => jsonStep(operator, column('raw'), cast(position(1), 'text'))
   test.each<[string, Expression, string]>([
     [
@@ -275,13 +279,13 @@ describe('what a type cannot do is refused by name', () => {
   ])('sort by %s', (_, expression) => {
     expect(() => sql(get({ table: orders, orderBy: [order(expression)] }))).toThrow('whose values have no order')
   })
-  test('text in json has all of it', () => {
+  test('a text extracted from JSON has all text operators', () => {
     expect(condition(compare('>', path('->>'), position(2)))).toBe('t.raw ->> $1::text > $2::text')
     expect(sql(get({ table: orders, orderBy: [order(path('->>'))] }))).toMatch(/ORDER BY orders.raw ->> \$1::text$/)
   })
 })
 
-test('expressions are checked wherever they stand', () => {
+test('expressions are checked in every clause', () => {
   const hidden = arithmetic('||', column('note'), column('secret'))
   const places: Get[] = [
     get({ table: orders, fields: [field(hidden)] }),
@@ -294,12 +298,13 @@ test('expressions are checked wherever they stand', () => {
   for (const place of places) expect(() => sql(place)).toThrow('has no column "secret"')
 })
 
-test('an operator that can fail meets no row that a policy hides', () => {
+test('an operator that can fail is not evaluated on rows that a policy hides', () => {
   const rows = { read: compare('<>', column('note'), text('hidden')), create: null, update: null, delete: null }
   const rights: Rights = { key: 'some rows', of: table => ({ ...EVERYTHING.of(table), rows }) }
   const inner = (where: Expression) =>
     printSql(checkRead(get({ table: orders, where }), { catalog, rights, searchLanguage: 'english' }).query).text
-  // Without a reason the rows are left to be joined with the statement around them (PostgreSQL manual, 39.5).
+  // Without such an operator PostgreSQL can merge the rows into the statement around them (PostgreSQL
+  // manual, 39.5).
   expect(inner(compare('=', column('note'), position(1)))).not.toContain('OFFSET 0')
   expect(inner(compare('~', column('note'), position(1)))).not.toContain('OFFSET 0')
   for (const operator of ['regex', '~*'] as const) {

@@ -1,11 +1,10 @@
 /**
- * The one check between a tree and its SQL: every name against the catalogue, every parameter typed by the
- * column it meets.
- *
- * Only this file makes a `CheckedQuery`, and nothing else can be printed for execution
- * (`compile/compile.ts`), so a door that forgets to check does not compile. The checked tree is the same tree
- * with nothing left open: tables carry their schema, columns their alias, `*` is written out, joins have
- * their condition, and parameters are cast.
+ * The only check between a tree and its SQL: resolves every name against the catalog and types every
+ * parameter by the column it is compared with.
+ * Only this file makes a `CheckedQuery`, and nothing else is printed for execution (`compile/compile.ts`),
+ * so code that forgets the check does not compile.
+ * The checked tree is the same tree with nothing left open: tables carry their schema, columns their alias,
+ * `*` is expanded, joins have their condition, and parameters are cast.
  */
 import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -32,53 +31,59 @@ export type { ParameterKey, ParameterUse } from './parameters.ts'
 
 declare const checked: unique symbol
 
-/** A tree that passed the check. The brand cannot be written down outside this file. */
+/** A tree that passed the check. Only this file can create the brand. */
 export interface CheckedQuery<T extends Get | Write = Get> {
   readonly [checked]: true
   readonly query: T
-  /** What each parameter met, for encoding its value and for errors about it. */
+  /** The use of each parameter, for encoding its value and for errors about it. */
   readonly parameters: ReadonlyMap<ParameterKey, ParameterUse>
-  /** Every table that it changes, as often as it names one to write to. */
+  /** Every table that the statement writes to, once for each mention. */
   readonly writes: readonly Table[]
-  /** For what is made of it. */
+  /** The limits that statements made from this one must respect too. */
   readonly limits: StatementLimits
 }
 
+/**
+ * The context of a check: catalog, rights, limits, and what the caller of the check knows about its
+ * parameters.
+ */
 export interface CheckContext {
   readonly catalog: Catalog
-  /** What the caller may do. */
+  /** The rights of the caller. */
   readonly rights: Rights
   /**
-   * The statement has expressions of its author's, which must not be computed of rows that a policy hides.
+   * True if the statement contains expressions written by its author, which must not be evaluated on rows
+   * that a policy hides.
    */
   readonly rowsFirst?: boolean
-  /** PostgreSQL's name of a text search configuration, for `@@`. */
+  /** The PostgreSQL name of a text search configuration, for `@@`. */
   readonly searchLanguage: string
-  /** Which functions of the database an expression may call; none where it is left out. */
+  /** Decides which functions of the database an expression can call; without it, none can be called. */
   readonly isCallable?: IsCallable
   /**
-   * The type of a parameter that meets nothing which has one, from its value; null leaves it to PostgreSQL.
+   * The type of a parameter whose context has no type, derived from its value; null leaves the type to
+   * PostgreSQL.
    */
   readonly parameterType?: (parameter: Parameter) => string | null
-  /** How long a parameter's value is, where that is known. */
+  /** The length of a parameter's value in bytes, if it is known. */
   readonly parameterBytes?: (parameter: Parameter) => number
-  /** The defaults where it is left out. */
+  /** Defaults apply if the limits are omitted. */
   readonly limits?: StatementLimits
-  /** Its author is the operator, who may cast to any type. */
+  /** True if the author is the operator, who can cast to any type. */
   readonly anyType?: boolean
 }
 
-/** A write that passed, with the table that it writes to. */
+/** A write that passed the check, with the table that it writes to. */
 export interface CheckedWrite<T extends Write = Write> extends CheckedQuery<T> {
   readonly table: Table
   readonly serverVersion: number
-  /** Must be true of every row as it was written; null for nothing. */
+  /** A condition that every row must meet after it is written; null for none. */
   readonly check: Expression | null
 }
 
 /**
- * A regular expression that is none fails when a row is compared with it, so no row that a policy hides may
- * be.
+ * An invalid regular expression fails when a row is compared with it, so no row that a policy hides may
+ * reach the comparison.
  */
 function guarded(statement: Get | Write, context: CheckContext): CheckContext {
   if (context.rowsFirst === true || context.rights === EVERYTHING) return context
@@ -93,8 +98,8 @@ function guarded(statement: Get | Write, context: CheckContext): CheckContext {
 }
 
 /**
- * Throws `PARSE_ERROR` for a name that does not exist, with the nearest one that the caller may read
- * (docs/guides/access-policies.md#every-mention-counts).
+ * Checks a read. Throws `PARSE_ERROR` for a name that does not exist, with the nearest name that the caller
+ * can read (docs/guides/access-policies.md#every-mention-counts).
  */
 export function checkRead(query: Get, context: CheckContext): CheckedQuery {
   const checking = begin(guarded(query, context))
@@ -104,8 +109,8 @@ export function checkRead(query: Get, context: CheckContext): CheckedQuery {
 }
 
 /**
- * As `checkRead`, of conditions over rows that are given and not those of `table` any more: where a policy
- * hides a row of the table from the caller, its fields are answered as NULL.
+ * Like `checkRead`, for conditions on given row images that may no longer be in `table`: if a policy hides
+ * a row of the table from the caller, its fields are NULL.
  */
 export function checkPast(query: Get, table: Table, context: CheckContext): CheckedQuery {
   const checking = begin(context)
@@ -120,8 +125,8 @@ export function checkPast(query: Get, table: Table, context: CheckContext): Chec
 }
 
 /**
- * The same query with parameters in columns of a record source that it has, as texts: one statement for many
- * values of each.
+ * The same query with its parameters as columns of one of its record sources, as texts: one statement
+ * serves many values of each parameter.
  */
 export function withParametersIn(
   checked: CheckedQuery,
@@ -138,7 +143,7 @@ export function withParametersIn(
   return { ...checked, query, parameters }
 }
 
-/** As `checkRead`; also for columns that cannot be written, and conflict targets that are no key. */
+/** Like `checkRead`. Also rejects columns that cannot be written and conflict targets that are not keys. */
 export function checkWrite<T extends Write>(write: T, context: CheckContext): CheckedWrite<T> {
   const checking = begin(guarded(write, context))
   const { catalog } = context
@@ -152,7 +157,10 @@ export function checkWrite<T extends Write>(write: T, context: CheckContext): Ch
   }
 }
 
-/** Throws `PARSE_ERROR` or `FORBIDDEN` where a policy's condition does not fit the table that it is for. */
+/**
+ * Checks the condition of a policy. Throws `PARSE_ERROR` or `FORBIDDEN` if it does not match the table that
+ * it is for.
+ */
 export function checkCondition(
   condition: Expression,
   table: Table,
@@ -161,7 +169,7 @@ export function checkCondition(
   conditionIn(condition, sourceOf(table.name, tableRowset(table, 'any')), context)
 }
 
-/** A policy's own conditions may mention everything, and what they say of the caller is a text to them. */
+/** A policy's own conditions can mention every column, and the caller's values are texts in them. */
 function conditionIn(
   condition: Expression,
   source: ScopeSource,
@@ -177,15 +185,15 @@ function conditionIn(
 }
 
 /**
- * It fitted when the policy was read; the schema has changed since, which is nothing that the caller could
- * mend.
+ * The condition was valid when the policy was loaded and the schema has changed since, which the caller
+ * cannot fix.
  */
 function outdated<T>({ alias }: ScopeSource, check: () => T): T {
   try {
     return check()
   } catch (cause) {
     if (!(cause instanceof GatewayError)) throw cause
-    throw new GatewayError('INTERNAL', `the route policy for "${alias}" does not fit the schema any more`, { cause })
+    throw new GatewayError('INTERNAL', `the route policy for "${alias}" no longer matches the schema`, { cause })
   }
 }
 
@@ -194,8 +202,8 @@ function brand<T extends Get | Write>(query: T, { expressions, writes, tally: { 
 }
 
 /**
- * As many as a text may have tokens; without a limit a short text of stars over joins of wide tables becomes
- * millions of columns.
+ * The maximum number of tokens of a text. Without a limit, a short text of stars over joins of wide tables
+ * becomes millions of columns.
  */
 const WRITTEN_OUT_MAX = 16_384
 
@@ -231,7 +239,7 @@ function begin(context: CheckContext): Checking {
       if (written <= WRITTEN_OUT_MAX) return
       throw new GatewayError(
         'PARSE_ERROR',
-        `the stars of this query stand for more than ${WRITTEN_OUT_MAX} columns; name those that you need`,
+        `"*" in this query expands to more than ${WRITTEN_OUT_MAX} columns; name the columns you need`,
       )
     },
   }

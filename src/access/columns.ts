@@ -1,9 +1,9 @@
-/** What the rows of a function have. */
+/** The columns of the rows that a function returns. */
 import type { Catalog, Column, DatabaseFunction, Table } from '../catalog/model.ts'
 import { unreachable } from '../unreachable.ts'
 import { allows, type View } from './rights.ts'
 
-/** None of a function that answers nothing, or records whose columns nobody knows. */
+/** Empty for a function that returns nothing, or records with unknown columns. */
 export function resultColumns({ result }: DatabaseFunction): readonly Column[] {
   switch (result.kind) {
     case 'void':
@@ -18,7 +18,10 @@ export function resultColumns({ result }: DatabaseFunction): readonly Column[] {
   }
 }
 
-/** Those that the caller may read: rows of a table are rows of that table, whoever answers them. */
+/**
+ * The columns of a function's result that the caller can read: rows of a table's type are treated as rows
+ * of that table, whichever function returns them.
+ */
 export function readableResult(of: DatabaseFunction, { catalog, rights }: View): readonly Column[] {
   const table = resultTable(of, catalog)
   const columns = resultColumns(of)
@@ -27,13 +30,13 @@ export function readableResult(of: DatabaseFunction, { catalog, rights }: View):
   return columns.filter(({ name }) => allows(read, name))
 }
 
-/** Whether a call could answer anything: of a table that may not be read it cannot. */
+/** True if a call can return anything: it cannot return rows of a table that the caller cannot read. */
 export function canSeeResult(of: DatabaseFunction, { catalog, rights }: View): boolean {
   const table = resultTable(of, catalog)
   return table === null || rights.of(table).refused.read === null
 }
 
-/** The table whose rows a function answers; null where they are of its own making. */
+/** The table whose rows a function returns; null if its rows are not those of a table. */
 export function resultTable({ result }: DatabaseFunction, catalog: Catalog): Table | null {
   const name = result.kind === 'composite' ? result.table : null
   return name === null ? null : (catalog.tables.get(name) ?? null)

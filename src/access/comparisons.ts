@@ -1,4 +1,4 @@
-/** Comparisons: two operands, of which one may be a parameter and then takes the other's type. */
+/** Comparisons: if one of the two operands is a parameter, it takes the type of the other. */
 import type { Comparison, Expression, PatternMatch } from '../language/tree/ast.ts'
 import { call, cast, compare, text } from '../language/tree/build.ts'
 import { isParameter } from './parameters.ts'
@@ -16,17 +16,18 @@ import {
 } from './typed.ts'
 import { baseOf, isText } from './types.ts'
 
-/** How an operand is checked: by the check of expressions, which calls these functions in turn. */
+/** How an operand is checked; the expression check implements it and calls these functions in turn. */
 export interface OperandCheck {
-  /** PostgreSQL's name of a text search configuration, for `@@`. */
+  /** The PostgreSQL name of a text search configuration, for `@@`. */
   readonly searchLanguage: string
   typed(expression: Expression, scope: Scope): Typed
   /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
   meet(expression: Expression, other: Typed, scope: Scope): Expression
-  /** The same of what `operator` looks for in a text, bounded. */
+  /** The same for the pattern that `operator` searches for in a text, bounded. */
   pattern(operator: PatternOperator, expression: Expression, other: Typed, scope: Scope): Expression
 }
 
+/** A comparison with both operands checked; a parameter takes the type of the other operand. */
 export function comparisonIn(check: OperandCheck, expression: Comparison, scope: Scope): Expression {
   const { operator, left, right } = expression
   switch (operator) {
@@ -56,7 +57,7 @@ export function comparisonIn(check: OperandCheck, expression: Comparison, scope:
   }
 }
 
-/** Keys of JSON are texts, one or an array of them, whatever they are looked for in. */
+/** Keys of JSON are texts, one or an array of them, whatever the type of the left operand. */
 function keysIn(check: OperandCheck, expression: Comparison, scope: Scope): Expression {
   const { operator, left, right } = expression
   const object = isParameter(left)
@@ -71,7 +72,10 @@ function typedObject(typed: Typed): Expression {
   return typed.expression
 }
 
-/** Whichever side is a parameter, or a value as it stands, takes the other's type, of rows item by item. */
+/**
+ * A parameter or a plain literal on either side takes the type of the other side; row values are paired
+ * item by item.
+ */
 export function pairIn<T extends { readonly left: Expression; readonly right: Expression }>(
   check: OperandCheck,
   expression: T,
@@ -94,12 +98,12 @@ export function pairIn<T extends { readonly left: Expression; readonly right: Ex
   return { ...expression, left: typed.expression, right: check.meet(right, typed, scope) }
 }
 
-/** It has no type but the one that is wanted of it. */
+/** An expression without a type except the one that its context requires. */
 function isPlain(expression: Expression): boolean {
   return isParameter(expression) || expression.kind === 'literal' || expression.kind === 'array'
 }
 
-/** Patterns are text whatever they are compared with; what is no text is compared by its text form. */
+/** Patterns are always text; operands that are not text are compared by their text form. */
 export function patternIn(
   check: OperandCheck,
   operator: PatternOperator,
@@ -115,7 +119,7 @@ export function patternIn(
   }
 }
 
-/** `column @@ words`: the column as it is when it holds a tsvector, else made into one. */
+/** `column @@ words`: uses the column as it is if it is a tsvector, and converts it otherwise. */
 function searchIn(check: OperandCheck, left: Expression, right: Expression, scope: Scope): Expression {
   const document = check.typed(left, scope)
   const language = cast(text(check.searchLanguage), 'regconfig')

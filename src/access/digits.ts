@@ -1,29 +1,29 @@
 /**
- * How many decimal digits a number can have: PostgreSQL multiplies and divides two of type `numeric` in steps
- * that are the product of their lengths, and checks no timeout meanwhile. What is not known to be short
- * counts as the longest.
+ * The maximum number of decimal digits of an expression. PostgreSQL multiplies and divides values of type
+ * `numeric` in a number of steps that is the product of their lengths, and checks no timeout while it does.
+ * A number whose length is unknown counts as the longest possible.
  */
 import type { DataType } from '../catalog/model.ts'
 import type { Arithmetic, FunctionCall, Literal, TypeName } from '../language/tree/ast.ts'
 import { SQL_NAMES, typeSet } from '../types/builtin.ts'
 import { baseOf } from './types.ts'
 
-/** Before and behind the point (PostgreSQL manual, 8.1.2). */
+/** Digits before and after the decimal point (PostgreSQL manual, 8.1.2). */
 export const DIGITS_OF_NUMERIC: number = 131_072 + 16_383
 
-/** Of integers, floating point numbers, and whatever else is multiplied. */
+/** Digits of integers, floating point numbers, and any other type that can be multiplied. */
 const DIGITS_OF_OTHERS = 20
 
-/** What rounding, carrying and the sum of any number of rows add. */
+/** Digits that rounding, carrying, and summing any number of rows can add. */
 const MORE_DIGITS = 20
 
-/** With an exponent, a few characters are a number of any length. */
+/** With an exponent, a few characters can denote a number of any length. */
 export function digitsOfLiteral({ type, value }: Literal): number {
   if (type === 'null' || type === 'boolean') return 0
   return /e/i.test(value) ? DIGITS_OF_NUMERIC : value.length
 }
 
-/** Of a stored column. `typeText`: with the precision, as `numeric(10,2)`. */
+/** Digits of a stored column. `typeText` includes the precision, as in `numeric(10,2)`. */
 export function digitsOfColumn(type: DataType | null, typeText: string | null): number {
   if (type === null) return DIGITS_OF_NUMERIC
   const base = baseOf(type)
@@ -34,12 +34,12 @@ export function digitsOfColumn(type: DataType | null, typeText: string | null): 
 
 const OTHERS: ReadonlySet<string> = typeSet('int2', 'int4', 'int8', 'float4', 'float8', 'money', 'interval')
 
-/** Of a value of a type by its name; null: not known. */
+/** Digits of a value of the named type; null means that the type is unknown. */
 export function digitsOfType(name: string | null): number {
   return name !== null && OTHERS.has(name) ? DIGITS_OF_OTHERS : DIGITS_OF_NUMERIC
 }
 
-/** Of a cast. `of`: what is cast. */
+/** Digits of a cast. `of`: the digits of its operand. */
 export function digitsOfCast(
   { schema, name, modifiers, dimensions }: TypeName,
   of: number = DIGITS_OF_NUMERIC,
@@ -52,7 +52,7 @@ export function digitsOfCast(
   return of
 }
 
-/** Of a sum, difference, product, quotient or remainder of numbers of so many digits. */
+/** Digits of a sum, difference, product, quotient or remainder of numbers with this many digits. */
 export function digitsOfArithmetic(operator: Arithmetic['operator'], left: number, right: number): number {
   const digits = operator === '*' || operator === '/' ? left + right : Math.max(left, right)
   return Math.min(digits + MORE_DIGITS, DIGITS_OF_NUMERIC)
@@ -66,7 +66,7 @@ const COUNTING: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Their result has no more digits than their longest argument, but for a few. */
+/** Functions whose result has about as many digits as their longest argument. */
 const KEEPING: ReadonlySet<string> = new Set(
   (
     'coalesce nullif greatest least abs ceil ceiling floor sign sum avg min max lag lead ' +
@@ -74,7 +74,7 @@ const KEEPING: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Of what one of PostgreSQL's own functions answers. */
+/** Digits of the result of a PostgreSQL built-in function. */
 export function digitsOfCall(name: string, args: readonly number[]): number {
   if (COUNTING.has(name)) return DIGITS_OF_OTHERS
   if (!KEEPING.has(name)) return DIGITS_OF_NUMERIC
@@ -83,18 +83,15 @@ export function digitsOfCall(name: string, args: readonly number[]): number {
 
 const DIVIDING: ReadonlySet<string> = new Set(['mod', 'div', 'lcm'])
 
-/** Whether a function takes as long as a division of its first two arguments. */
+/** True if a function takes as long as dividing its first two arguments. */
 export function divides({ name }: Pick<FunctionCall, 'name'>): boolean {
   return DIVIDING.has(name)
 }
 
-/**
- * The longest that can be multiplied without an overflow takes a tenth of a second: PostgreSQL 18, 65 500
- * digits each.
- */
+/** The longest product without overflow takes a tenth of a second (PostgreSQL 18, 65 500 digits each). */
 const FULL_PRODUCT = (DIGITS_OF_NUMERIC / 2) ** 2
 
-/** The steps of multiplying or dividing numbers of so many digits, in full products. */
+/** The cost of multiplying or dividing numbers with this many digits, in units of the longest product. */
 export function productsOf(left: number, right: number): number {
   return Math.min(1, (left * right) / FULL_PRODUCT)
 }

@@ -1,4 +1,4 @@
-/** Expressions: every name in them resolved, every parameter typed by what it meets. */
+/** Checks expressions: resolves every name, and types every parameter by its context. */
 import { GatewayError } from '../errors.ts'
 import { isAlike, listAsJson } from '../language/sql/json-list.ts'
 import type {
@@ -58,23 +58,28 @@ import {
 } from './typed.ts'
 import { baseOf, isJson, typeNameOf } from './types.ts'
 
+/** What an expression check needs from the check around it. */
 export interface ExpressionCheckerParts {
-  /** PostgreSQL's name of a text search configuration, for `@@`. */
+  /** The PostgreSQL name of a text search configuration, for `@@`. */
   readonly searchLanguage: string
   /** Checks a query inside an expression. */
   readonly query: (query: Get, outer: Scope) => Get
-  /** Refuses functions that a statement may not call; names the others so that they can mean nothing else. */
+  /**
+   * Rejects functions that a statement cannot call; qualifies the others so that their names are
+   * unambiguous.
+   */
   readonly function: (call: FunctionCall) => Pick<FunctionCall, 'schema' | 'name'>
-  /** Refuses types that nothing may be cast to; names the others so that they can mean nothing else. */
+  /** Rejects types that nothing can be cast to; qualifies the others so that their names are unambiguous. */
   readonly type: (type: TypeName) => TypeName
   readonly parameterType: TypeOfParameter
   readonly parameterBytes: (parameter: Parameter) => number
   readonly tally: Tally
 }
 
-/** PostgreSQL makes one type of all arguments of these. */
+/** Functions for which PostgreSQL resolves all arguments to one type. */
 const ALIKE_ARGUMENTS: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'greatest', 'least'])
 
+/** Checks the expressions of one statement and collects the uses of its parameters. */
 export class ExpressionChecker implements OperandCheck {
   readonly #parts: ExpressionCheckerParts
   readonly #uses: ParameterUses
@@ -84,7 +89,7 @@ export class ExpressionChecker implements OperandCheck {
     this.#uses = new ParameterUses(parts.parameterType)
   }
 
-  /** What each parameter met so far. */
+  /** The use of each parameter found so far. */
   get parameters(): ReadonlyMap<ParameterKey, ParameterUse> {
     return this.#uses.byKey
   }
@@ -190,7 +195,7 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
-  /** Expressions that PostgreSQL makes one type of: beside JSON a list is JSON. */
+  /** Expressions that PostgreSQL resolves to one type: next to JSON, a list is JSON. */
   #alike<const E extends readonly Expression[]>(expressions: E, scope: Scope): { readonly [N in keyof E]: Expression } {
     const typed = expressions.map(expression => this.typed(expression, scope))
     const areJson = typed.some(isJsonValue)
@@ -207,7 +212,7 @@ export class ExpressionChecker implements OperandCheck {
       operand: this.optional(expression.operand, scope),
       whens: whens.map(({ when, then }, index) => ({
         when: this.expression(when, scope),
-        // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
+        // biome-ignore lint/suspicious/noThenProperty: a branch of the tree has a `then`, and nothing awaits it.
         then: thens[index] ?? then,
       })),
       else: otherwise === null ? null : (thens.at(-1) ?? null),
@@ -215,7 +220,7 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   #call(call: FunctionCall, around: Scope): Typed {
-    // Inside an aggregate a name is a column, never what a field is called
+    // Inside an aggregate a name is always a column, not a field's alias
     // (docs/reference/language.md#conditions-on-groups).
     const scope = isAggregate(call) ? { ...around, outputs: NOTHING.outputs } : around
     const { over } = call
@@ -263,8 +268,8 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   /**
-   * A row of nothing but NULLs is NULL to SQL, though a column that holds one is not (PostgreSQL manual, 9.2,
-   * `IS NULL`): JSON shows the difference, and a cursor that did not make it would stand still.
+   * A row of only NULLs is NULL in SQL, though a column that holds one is not (PostgreSQL manual, 9.2, `IS
+   * NULL`). JSON shows the difference, and a cursor that ignored it would never advance.
    */
   #is(expression: Is, scope: Scope): Expression {
     if (isParameter(expression.operand)) return { ...expression, operand: this.#uses.suppose(expression.operand) }
@@ -317,7 +322,7 @@ export class ExpressionChecker implements OperandCheck {
       throw new GatewayError(
         'PARSE_ERROR',
         `column "${operand.column ?? ''}" is ` +
-          `${operand.typeName ?? operand.type.name}, and -> and ->> lead into json and jsonb only`,
+          `${operand.typeName ?? operand.type.name}; -> and ->> take json and jsonb only`,
         { span: expression.span },
       )
     }
@@ -349,7 +354,7 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
-  /** The author's own cast types a parameter too. */
+  /** A cast in the query also types a parameter. */
   #castParameter(parameter: Parameter, type: TypeName): Typed {
     this.use(parameter, { typeName: typeNameOf(type), type: null, subject: null, list: type.dimensions > 0 })
     return { ...untyped(parameter), ...this.#sizeOf(parameter) }
@@ -363,7 +368,7 @@ export class ExpressionChecker implements OperandCheck {
 
   orders(orders: readonly Order[], scope: Scope): readonly Order[] {
     return orders.map(item => {
-      // A bare name is one of the answer's own first (PostgreSQL manual, 7.5).
+      // A bare name is one of the result's own columns first (PostgreSQL manual, 7.5).
       if (isOutput(item.expression, scope)) return item
       const typed = this.typed(item.expression, { ...scope, outputs: NOTHING.outputs, unheard: scope.outputs })
       refuseUnordered(typed)
@@ -378,13 +383,13 @@ export class ExpressionChecker implements OperandCheck {
     return count
   }
 
-  /** What a parameter stands for where it is no operand. */
+  /** Records the use of a parameter that is not an operand. */
   use(parameter: Parameter, use: ParameterUse): void {
     this.#uses.use(parameter, use)
   }
 }
 
-/** A bare name that is what one of the statement's own fields is called. */
+/** True if the expression is a bare name that one of the statement's own fields has. */
 export function isOutput(expression: Expression, scope: Scope): boolean {
   const [name = ''] = expression.kind === 'column' && expression.path.length === 1 ? expression.path : []
   return name !== '' && scope.outputs.has(name)

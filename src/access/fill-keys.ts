@@ -1,6 +1,6 @@
 /**
- * Fills in the conditions that joins and nests leave out, for `svc transpile`: it prints a statement that was
- * not checked, since the command line has no caller whose rights could be asked.
+ * Fills in the conditions that joins and nests omit, for `svc transpile`: it prints a statement without
+ * checking it, since the command line has no caller with rights.
  */
 import type { Relation as Way } from '../catalog/model.ts'
 import type { Expression, Span, Statement, TableName } from '../language/tree/ast.ts'
@@ -9,22 +9,23 @@ import { type Relation, sourceName } from '../language/tree/scope.ts'
 import { rewrite } from '../language/tree/walk.ts'
 import { joinByKey, type KeyedSource, NoKeyError, nestByKey } from './keys.ts'
 
-/** A table with its ways to others. */
+/** A table with its relations to others. */
 export interface KeyedTable extends Pick<TableName, 'schema' | 'name'> {
   readonly resource: string
   readonly relations: readonly Way[]
 }
 
+/** The tables whose keys are known, and how to find them by name. */
 export interface KeyedTables {
-  /** By resource name. */
+  /** Tables by resource name. */
   readonly tables: ReadonlyMap<string, KeyedTable>
-  /** What a statement means by a name; null: nothing is known of it. */
+  /** The table that a statement means by a name; null if the name is unknown. */
   find(name: TableName): KeyedTable | null
 }
 
 /**
- * Throws where no key, or more than one, leads from one table to the other. The statement itself where
- * nothing is left out.
+ * The statement with its join conditions filled in, or the same object if nothing is omitted. Throws if no
+ * foreign key, or more than one, connects two tables.
  */
 export function fillKeys<S extends Statement>(statement: S, known: KeyedTables): S {
   return rewrite(statement, {
@@ -52,11 +53,11 @@ function keyed(relation: Relation | undefined, known: KeyedTables): KeyedSource 
   if (table === null || query !== null) return { alias, rowset: { label: `"${alias}"`, isReadable, table: null } }
   const found = known.find(table)
   const name = table.schema === null ? table.name : `${table.schema}.${table.name}`
-  const label = found === null ? `table "${name}", which the schema does not have,` : `table "${name}"`
+  const label = found === null ? `table "${name}" (not in the schema)` : `table "${name}"`
   return { alias, rowset: { label, isReadable, table: found } }
 }
 
-/** Where there is no key, the keys that there are say more. */
+/** Runs `work`; if it finds no foreign key, adds the existing foreign keys to the error. */
 function told(to: KeyedSource, span: Span, work: () => Expression): Expression {
   try {
     return work()
@@ -68,7 +69,7 @@ function told(to: KeyedSource, span: Span, work: () => Expression): Expression {
 
 function keysOf({ alias, rowset }: KeyedSource): string {
   const ways = rowset.table?.relations.filter(({ junction }) => junction === null) ?? []
-  if (ways.length === 0) return `${rowset.label} has no foreign key, and none leads to it`
+  if (ways.length === 0) return `${rowset.label} has no foreign key, and no foreign key references it`
   const keys = ways.map(({ table, columns, targetColumns }) =>
     columns.map((column, index) => `${alias}.${column} = ${table}.${targetColumns[index]}`).join(' and '),
   )

@@ -1,7 +1,6 @@
 /**
- * Conditions on the size of what a call builds, computed by PostgreSQL before it builds it.
- *
- * A failure is a cast of a text that begins with `TOO_LARGE`, by which `run/errors` knows it.
+ * Conditions on the size of a call's result, evaluated by PostgreSQL before it builds the result. A failure
+ * is a failed cast of a text that begins with `TOO_LARGE`, which `run/errors` recognizes.
  */
 import type { Expression, Literal } from '../language/tree/ast.ts'
 import { arithmetic, call, caseWhen, cast, compare, integer, literal, text } from '../language/tree/build.ts'
@@ -9,22 +8,24 @@ import { isParameter } from './parameters.ts'
 import type { Growth, Tally } from './tally.ts'
 import type { Typed } from './typed.ts'
 
-/** Random, so that no value of a caller can contain it. */
+/** Random, so that no caller's value can contain it. */
 export const TOO_LARGE: string = `${crypto.randomUUID()} `
 
-/** What a guard of a pattern says that it is. */
+/** The name that a guard of a pattern reports. */
 export const PATTERN_GUARD = 'like'
 
+/** A checked argument of a function whose result can be large. */
 export interface BuiltArgument extends Typed {
-  /** What the argument itself adds to the statement: a guard evaluates it a second time. */
+  /** The size that the argument adds to the statement: a guard evaluates it a second time. */
   readonly growth: Growth
 }
 
+/** The expressions of the arguments. */
 export function plain(args: readonly BuiltArgument[]): readonly Expression[] {
   return args.map(({ expression }) => expression)
 }
 
-/** Null: not a literal. */
+/** The integer that a literal denotes; null if the expression is not an integer literal. */
 export function integerOf(expression: Expression): number | null {
   if (expression.kind === 'negate') {
     const operand = integerOf(expression.operand)
@@ -37,11 +38,12 @@ export function integerOf(expression: Expression): number | null {
 
 const encoder = new TextEncoder()
 
+/** The length of a literal text in bytes; null if the expression is not a literal. */
 export function textBytes(expression: Expression): number | null {
   return expression.kind === 'literal' && expression.type === 'text' ? encoder.encode(expression.value).length : null
 }
 
-/** PostgreSQL types a parameter by its first use, so all uses in a guard get the same cast. */
+/** PostgreSQL types a parameter by its first use, so all uses in a guard have the same cast. */
 export function asType({ expression }: Typed, type: 'text' | 'int4'): Expression {
   return isParameter(expression) || isNull(expression) ? cast(expression, type) : expression
 }
@@ -50,29 +52,31 @@ function isNull(expression: Expression): expression is Literal {
   return expression.kind === 'literal' && expression.type === 'null'
 }
 
-/** Names that the caller's schemas cannot hide. */
+/** A call qualified with `pg_catalog`, which the caller's schemas cannot hide. */
 export function own(name: string, args: readonly Expression[]): Expression {
   return name === 'greatest' ? call(name, args) : call(name, args, { schema: 'pg_catalog' })
 }
 
+/** A call that computes the length of a text in bytes. */
 export function bytesOf(value: Expression): Expression {
   return cast(own('octet_length', [value]), 'int8')
 }
 
+/** The product of two expressions in `float8`, which cannot overflow for sizes. */
 export function times8(a: Expression, b: Expression): Expression {
   return arithmetic('*', cast(a, 'int8'), b)
 }
 
 /**
- * `value`, or a failure that names `name`. It depends on what the condition depends on, so PostgreSQL cannot
- * compute it in advance.
+ * `value`, or a failure that names `name`. The failure depends on the operands of the condition, so
+ * PostgreSQL cannot evaluate it in advance.
  */
 export function guarded(name: string, value: Expression, tooLarge: Expression, of: readonly Expression[]): Expression {
   const failure = cast(own('concat', [text(`${TOO_LARGE}${name} `), own('num_nulls', of)]), 'bool')
   return caseWhen(caseWhen(tooLarge, failure, literal('boolean', 'true')), value, null)
 }
 
-/** A value of a recursive query, which grows with each turn: a failure where it is too large. */
+/** A value of a recursive query, which can grow in each iteration: fails if it becomes too large. */
 export function boundedTurn(value: Expression, { limits }: Tally): Expression {
   if (limits.maxBuiltValueBytes === 0) return value
   const size = own('octet_length', [cast(value, 'text')])

@@ -1,5 +1,5 @@
 /**
- * Joins and nests that say nothing of what they are on: the foreign keys of the catalogue decide
+ * Joins and nests without a condition: the foreign keys of the catalog supply it
  * (docs/reference/language.md#over-http).
  */
 import type { Relation, Table } from '../catalog/model.ts'
@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { Expression, Join, Nest, Span } from '../language/tree/ast.ts'
 import { childJoin, type JunctionTables, pairs } from './relations.ts'
 
-/** What has to be known of a source to find its keys; a `ScopeSource` is one. */
+/** What the search for a source's keys needs; a `ScopeSource` has it. */
 export interface KeyedSource {
   readonly alias: string
   readonly rowset: {
@@ -17,11 +17,11 @@ export interface KeyedSource {
   }
 }
 
-/** No foreign key leads from any of the sources to the other one. */
+/** No foreign key connects the source with any of the others. */
 export class NoKeyError extends GatewayError {}
 
 /**
- * The condition by which `joined` belongs to one of the sources to its left; the nearest that has a key to
+ * The join condition between `joined` and the nearest source to its left that a foreign key connects with
  * it.
  */
 export function joinByKey(join: Join, joined: KeyedSource, left: readonly KeyedSource[]): Expression {
@@ -35,7 +35,7 @@ export function joinByKey(join: Join, joined: KeyedSource, left: readonly KeyedS
   throw noKey('join', joined, left, join.span)
 }
 
-/** The condition by which rows of `nested` belong to the row around them. */
+/** The condition that selects the rows of `nested` that belong to the row around them. */
 export function nestByKey(
   nest: Nest,
   nested: KeyedSource,
@@ -55,7 +55,7 @@ export function nestByKey(
   throw noKey(nest.many ? 'nest many' : 'nest', nested, around, nest.span)
 }
 
-/** What the junction between two sources is called: by neither's name, which it would hide. */
+/** An alias for the junction table that differs from both sources' aliases and therefore hides neither. */
 function unlike(aliases: readonly string[]): string {
   return ['via', 'via2', 'via3'].find(name => !aliases.includes(name)) ?? 'via'
 }
@@ -83,8 +83,8 @@ function severalKeys(
   })
   return new GatewayError(
     'PARSE_ERROR',
-    `several keys lead from ${from.rowset.label} to ${to.rowset.label}; say which ` +
-      `one the ${what} means: ${choices.join(', or ')}`,
+    `several foreign keys connect ${from.rowset.label} with ${to.rowset.label}; write ` +
+      `the one that the ${what} uses: ${choices.join(', or ')}`,
     { span },
   )
 }
@@ -93,7 +93,7 @@ function noKey(what: string, to: KeyedSource, from: readonly KeyedSource[], span
   const labels = from.map(({ rowset }) => rowset.label).join(', ')
   return new NoKeyError(
     'PARSE_ERROR',
-    `no foreign key says what the ${what} of ${to.rowset.label} with ${labels} is on; write it: on a.b_id = b.id`,
+    `no foreign key connects ${labels} with ${to.rowset.label}; write the condition of the ${what}: on a.b_id = b.id`,
     { span },
   )
 }

@@ -1,4 +1,4 @@
-/** The parameters of one statement: what each meets says what it is. */
+/** The parameters of one statement: each takes its type from its context. */
 import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Cast, Expression, Parameter } from '../language/tree/ast.ts'
@@ -7,37 +7,44 @@ import type { PatternUse } from './patterns.ts'
 import { isJsonValue, type Typed, UNKNOWN, untyped } from './typed.ts'
 import { castTo, castToNamed } from './types.ts'
 
+/** How a statement uses a parameter: its type and the subject for messages. */
 export interface ParameterUse {
-  /** The type it was cast to, as PostgreSQL names it. */
+  /** The type that it is cast to, as PostgreSQL names it. */
   readonly typeName: string
-  /** Null where it met nothing whose type is known, as in a step into JSON. */
+  /** The type; null if the context has no known type, as in a step into JSON. */
   readonly type: DataType | null
-  /** What it met, for messages: `column "status"`, `argument "since"`. */
+  /**
+   * The column or argument that it is compared with, for messages: `column "status"`, `argument "since"`;
+   * null for none.
+   */
   readonly subject: string | null
-  /** It stands for many values: one array. */
+  /** True if it holds a list of values, sent as one array. */
   readonly list: boolean
-  /** It is what `like` looks for. */
+  /** Set if it is the pattern of a `like`. */
   readonly pattern?: PatternUse
 }
 
 /** `n` of `$n`, or the name of `:name`. */
 export type ParameterKey = number | string
 
+/** The key of a parameter in maps. */
 export function keyOf(parameter: Parameter): ParameterKey {
   return parameter.kind === 'position' ? parameter.n : parameter.name
 }
 
+/** True if the expression is a parameter. */
 export function isParameter(expression: Expression): expression is Parameter {
   return expression.kind === 'position' || expression.kind === 'named'
 }
 
-/** The type of a parameter where it meets nothing that has one; null leaves it to PostgreSQL. */
+/** The type of a parameter whose context has none; null leaves it to PostgreSQL. */
 export type TypeOfParameter = (parameter: Parameter) => string | null
 
+/** Collects the uses of a statement's parameters. */
 export class ParameterUses {
   readonly byKey: Map<ParameterKey, ParameterUse> = new Map()
   readonly #typeOf: TypeOfParameter
-  /** Parameters that were only asked whether they are null so far: what else they meet says what they are. */
+  /** Parameters used only in IS NULL tests so far; any other use determines their type. */
   readonly #supposed = new Set<ParameterKey>()
 
   constructor(typeOf: TypeOfParameter) {
@@ -45,8 +52,8 @@ export class ParameterUses {
   }
 
   /**
-   * What a parameter stands for. Wherever it stands it is one value in one form: the JSON of a text is not
-   * the text.
+   * Records the use of a parameter. All uses of a parameter must agree, because it is one value in one
+   * form: the JSON encoding of a text differs from the text.
    */
   use(parameter: Parameter, use: ParameterUse): void {
     const key = keyOf(parameter)
@@ -61,7 +68,7 @@ export class ParameterUses {
     this.byKey.set(key, before?.pattern === undefined ? use : { ...use, pattern: before.pattern })
   }
 
-  /** One that has met a text whose pattern it is. */
+  /** Records that a parameter, already used as a text, is a pattern. */
   pattern(parameter: Parameter, bytesMax: number): void {
     const key = keyOf(parameter)
     const use = this.byKey.get(key)
@@ -69,17 +76,18 @@ export class ParameterUses {
     if (use !== undefined) this.byKey.set(key, { ...use, pattern: { mentions, bytesMax } })
   }
 
-  /** One that stands alone. */
+  /** A parameter without a typed context. */
   alone(parameter: Parameter): Typed {
     const typeName = this.#typeOf(parameter)
     if (typeName === null) return untyped(parameter)
     this.use(parameter, { typeName, type: null, subject: null, list: false })
-    // A text is what PostgreSQL takes for whatever is wanted in its place; a number would not be.
+    // PostgreSQL converts an untyped text to whatever type the context requires; it does not convert a
+    // number.
     if (typeName === 'text') return { ...UNKNOWN, typeName, expression: parameter }
     return { ...UNKNOWN, typeName, expression: cast(parameter, typeName) }
   }
 
-  /** `:since is null or …`: PostgreSQL wants a type at once, and any does. */
+  /** `:since is null or …`: PostgreSQL requires a type at once, and any type works. */
   suppose(parameter: Parameter): Expression {
     const typeName = this.#typeOf(parameter)
     const key = keyOf(parameter)
@@ -91,7 +99,7 @@ export class ParameterUses {
     return cast(parameter, typeName === 'bool' ? 'bool' : 'text')
   }
 
-  /** One that is compared with `other`: it is cast to the other's type. */
+  /** A parameter that is compared with `other`: it is cast to the type of `other`. */
   meet(parameter: Parameter, other: Typed, subject: string | null): Expression {
     if (other.type !== null) {
       this.use(parameter, { typeName: other.typeName ?? other.type.name, type: other.type, subject, list: false })
@@ -104,7 +112,7 @@ export class ParameterUses {
     return this.alone(parameter).expression
   }
 
-  /** One array in place of a list: of the operand's type, where that is known. */
+  /** A parameter in place of a list: one array of the operand's type, if that is known. */
   list(parameter: Parameter, operand: Typed): Parameter | Cast {
     const typeName = operand.typeName ?? operand.type?.name ?? null
     this.use(parameter, {
@@ -124,6 +132,7 @@ function formOf(use: ParameterUse): 'a list' | 'JSON' | 'a plain value' {
   return isJsonValue(use) ? 'JSON' : 'a plain value'
 }
 
+/** How messages name the column that an expression is; null if it is not a column. */
 export function subjectOf({ column }: Typed): string | null {
   return column === null ? null : `column "${column}"`
 }

@@ -1,11 +1,11 @@
 /**
- * The bound on patterns of `like` and `ilike`. Behind a `%`, PostgreSQL compares the rest of the pattern at
- * each place of the text, and checks no timeout meanwhile: 10 000 characters behind a `%` take seconds for a
- * text of 100 000. Regular expressions and `similar to` can be interrupted.
- *
- * Literals are counted when the statement is checked, parameters then or when they are bound. Patterns that
- * are computed have to be short, which the statement checks itself: around a constant the condition is gone
- * once PostgreSQL has planned it, so an index serves the pattern as before.
+ * The bound on patterns of `like` and `ilike`.
+ * After a `%`, PostgreSQL compares the rest of the pattern at each position of the text and checks no
+ * timeout while it does: 10 000 characters after a `%` take seconds for a text of 100 000. Regular
+ * expressions and `similar to` can be interrupted.
+ * Literals are counted when the statement is checked, parameters then or when they are bound. Computed
+ * patterns must be short; the statement checks that itself. If the pattern is constant, the condition
+ * disappears when PostgreSQL plans the statement, so an index still serves it.
  */
 import type { Expression, PatternMatch } from '../language/tree/ast.ts'
 import { cast, compare, integer } from '../language/tree/build.ts'
@@ -14,27 +14,30 @@ import type { ParameterUse } from './parameters.ts'
 import { type Growth, patternsTooLong, refused, type Tally } from './tally.ts'
 
 /**
- * `~` looks for a text anywhere: it is `ilike` with a `%` on both sides. Those of regular expressions are not
- * bounded.
+ * Operators that match a pattern. `~` searches for a text anywhere, so it is `ilike` with a `%` on both
+ * sides. Patterns of regular expressions are not bounded.
  */
 export type PatternOperator = PatternMatch['operator'] | '~' | '~*' | 'regex'
 
 const BOUNDED: ReadonlySet<PatternOperator> = new Set(['like', 'ilike', '~'])
 
+/** True if the operator searches for its pattern with `like` or `ilike`. */
 export function searches(operator: PatternOperator, { limits }: Tally): boolean {
   return limits.maxPatternBytes > 0 && BOUNDED.has(operator)
 }
 
-/** So many computed patterns share the limit. */
+/** The number of computed patterns that share the limit. */
 const COMPUTED_PATTERNS = 16
 
-/** How often a parameter is a pattern, and how many bytes all patterns of its statement may have. */
+/**
+ * How many times a parameter is a pattern, and the total size that all patterns of its statement can have.
+ */
 export interface PatternUse {
   readonly mentions: number
   readonly bytesMax: number
 }
 
-/** The pattern, bounded. `growth`: what it adds to the statement. */
+/** The pattern, bounded. `growth`: the size that it adds to the statement. */
 export function boundedPattern(
   operator: PatternOperator,
   pattern: Expression,
@@ -55,7 +58,10 @@ export function boundedPattern(
 
 const JOINING: ReadonlySet<string> = new Set(['concat', 'lower', 'upper', 'coalesce'])
 
-/** Its length is at most that of the literals and parameters in it. */
+/**
+ * True if the pattern is built from literals and parameters only, so that it is at most as long as all of
+ * them together.
+ */
 function isMadeOfValues(expression: Expression): boolean {
   switch (expression.kind) {
     case 'literal':
@@ -74,8 +80,8 @@ function isMadeOfValues(expression: Expression): boolean {
 }
 
 /**
- * What is compared at each place of a text: a pattern without a wildcard, or with one at its end, is compared
- * at its beginning alone.
+ * The part that is compared at each position of the text: a pattern without a wildcard, or with one only at
+ * its end, is compared at the beginning alone.
  */
 function searchedBytes(operator: PatternOperator, pattern: string): number {
   if (operator === '~') return Buffer.byteLength(pattern)
@@ -87,7 +93,7 @@ function searchedBytes(operator: PatternOperator, pattern: string): number {
   return Buffer.byteLength(pattern.slice(start, end))
 }
 
-/** Refuses values that are longer patterns, together, than their statement may have. */
+/** Rejects parameter values whose patterns are, in total, longer than the statement allows. */
 export function assertPatterns(
   parameters: readonly ({ readonly use: ParameterUse } | { readonly literal: string })[],
   values: readonly unknown[],

@@ -1,8 +1,9 @@
 /**
- * Random trees of the whole grammar over a real schema, with names that invite mistakes. What passes the check is a statement of PostgreSQL's: it
- * refuses some for reasons of types and grouping, which the check leaves to it, but never for a name or its syntax, and whatever it accepts
- * touches the tables of the catalogue only. And names mean what they mean to PostgreSQL: a text answers the same whether the check has resolved its
- * names or PostgreSQL does.
+ * Random trees of the whole grammar over a real schema, with names chosen to collide.
+ * A statement that passes the check is valid in PostgreSQL: it may reject types and grouping, which the
+ * check leaves to it, but never a name or the syntax, and an accepted statement uses only tables of the
+ * catalog. Names mean the same as in PostgreSQL: a text returns the same rows whether the check has
+ * resolved its names or PostgreSQL does.
  */
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
@@ -31,18 +32,24 @@ beforeAll(async () => {
   await session.run('set statement_timeout = 5000')
 })
 
-/** Tables with columns called like tables, aliases, versions of a row; beside them what nobody may see, under names that are also used inside. */
+/**
+ * Tables with columns named like tables, aliases and row versions; and hidden tables, whose names are also
+ * used inside.
+ */
 const SCHEMA = `
   create table users (id int primary key, name text, meta jsonb, "group" text, tags text[]);
-  create table orders (id int8 primary key, user_id int references users, users jsonb, excluded int, total numeric, at timestamptz);
+  create table orders (id int8 primary key, user_id int references users, users jsonb, excluded int,
+    total numeric, at timestamptz);
   create table "old" (id int primary key, "new" text, r int, page int);
   create schema sales;
   create table sales.users (id int primary key, sales int, secret text);
   create schema hidden;
   create table hidden.orders (id int, secret text);
   create function stable_one(int) returns int language sql stable as 'select $1';
-  insert into users select i, 'u' || i, jsonb_build_object('name', 'm' || i, 'id', i), 'g' || i % 2, '{}' from generate_series(1, 4) i;
-  insert into orders select i, i % 3 + 1, jsonb_build_object('name', 'o' || i), i * 3, i * 10 from generate_series(1, 5) i;
+  insert into users select i, 'u' || i, jsonb_build_object('name', 'm' || i, 'id', i), 'g' || i % 2, '{}'
+    from generate_series(1, 4) i;
+  insert into orders select i, i % 3 + 1, jsonb_build_object('name', 'o' || i), i * 3, i * 10
+    from generate_series(1, 5) i;
   insert into "old" select i, 'n' || i, i * 7, i + 2 from generate_series(2, 4) i;
   insert into sales.users select i, i * 5, 's' || i from generate_series(3, 6) i;
 `
@@ -96,7 +103,10 @@ const FUNCTIONS = [
 ] as const
 const TYPES = ['text', 'int4', 'jsonb', 'numeric', 'int8', 'regclass'] as const
 
-/** The same tree with names of the schema. Which one a word becomes is its own doing, so that equal names stay equal. */
+/**
+ * The same tree with names of the schema. Each word always maps to the same name, so that equal names stay
+ * equal.
+ */
 function renamed(tree: Statement): Statement {
   const pick = <T>(list: readonly T[], word: string): T => list[hash(word) % list.length] as T
   const column = (word: string): string => (hash(word) % 23 === 0 ? pick(SYSTEM, word) : pick(COLUMNS, word))
@@ -147,7 +157,7 @@ function hash(word: string): number {
   return sum
 }
 
-/** Null where it is refused, which only happens with an error for the caller. */
+/** The SQL of a tree; null if the check rejects it, which only happens with an error for the caller. */
 function printed(tree: Statement): Printed | null {
   const context = {
     catalog,
@@ -169,8 +179,9 @@ function printed(tree: Statement): Printed | null {
 }
 
 /**
- * What is left to PostgreSQL, by SQLSTATE (PostgreSQL manual, appendix A): types of expressions, which only it infers; what may stand in groups, windows,
- * recursive tables and conflicts; names that a query gives its own columns twice.
+ * Errors that are left to PostgreSQL, by SQLSTATE (PostgreSQL manual, appendix A): types of expressions,
+ * which only it infers; what can appear in groups, windows, recursive tables and conflicts; duplicate
+ * column names in one query.
  */
 const SEMANTIC: ReadonlySet<string> = new Set([
   '0A000', // a set-returning function or a window where none can be
@@ -188,18 +199,35 @@ const SEMANTIC: ReadonlySet<string> = new Set([
   '42846', // no such cast
   '42883', // no such operator or function for these types
   '42P08', // a parameter of two types
-  '42P10', // a position that is not there, distinct on without its order, no unique key
+  '42P10', // an unknown position, distinct on without its order, no unique key
   '42P18', // a parameter of no type
-  '42P19', // recursion that PostgreSQL does not do
+  '42P19', // recursion that PostgreSQL does not support
   '42P20', // a window where none can be
   '42P21', // collations
 ])
 
-/** `42601` is a matter of syntax, and also what PostgreSQL's analysis calls lists of different lengths and constants to sort by. */
-const OF_ANALYSIS =
-  /non-integer constant in|each UNION|each INTERSECT|each EXCEPT|INSERT has more|has [0-9]+ columns available|subquery must return only one column|subquery has too|unequal number of entries|UPDATE target/
+/**
+ * `42601` is a syntax error, but PostgreSQL also uses it for lists of different lengths and constants to
+ * sort by.
+ */
+const OF_ANALYSIS = new RegExp(
+  [
+    'non-integer constant in',
+    'each UNION',
+    'each INTERSECT',
+    'each EXCEPT',
+    'INSERT has more',
+    'has [0-9]+ columns available',
+    'subquery must return only one column',
+    'subquery has too',
+    'unequal number of entries',
+    'UPDATE target',
+  ].join('|'),
+)
 
-test('what passes the check is PostgreSQL, and touches only the catalogue', { timeout: 120_000 }, async () => {
+test('a tree that passes the check is valid SQL and uses only tables of the catalog', {
+  timeout: 120_000,
+}, async () => {
   const tally = { tried: 0, passed: 0, accepted: 0 }
   await fc.assert(
     fc.asyncProperty(anyStatement, async tree => {
@@ -213,12 +241,12 @@ test('what passes the check is PostgreSQL, and touches only the catalogue', { ti
     }),
     { numRuns: 8_000 },
   )
-  // A property of nothing would hold too.
+  // A property that holds for no case would pass too.
   expect(tally.passed).toBeGreaterThan(tally.tried / 100)
   expect(tally.accepted).toBeGreaterThan(tally.passed / 20)
 })
 
-/** What is wrong with PostgreSQL's opinion of the text; null where nothing is. */
+/** The unexpected error that PostgreSQL reports for the text; null for none. */
 async function plan(text: string, tally: { accepted: number }): Promise<string | null> {
   try {
     const json = await genericPlan(text)
@@ -236,7 +264,10 @@ async function plan(text: string, tally: { accepted: number }): Promise<string |
   }
 }
 
-/** As JSON; empty before PostgreSQL 16, which can only analyse a statement whose parameters have no values. */
+/**
+ * The plan as JSON; empty before PostgreSQL 16, which can only analyse a statement whose parameters have no
+ * values.
+ */
 async function genericPlan(text: string): Promise<string> {
   if (POSTGRES_MAJOR >= 16) {
     const [[json] = []] = await session.query(`EXPLAIN (GENERIC_PLAN, VERBOSE, FORMAT JSON) ${text}`, [])
@@ -251,7 +282,10 @@ async function genericPlan(text: string): Promise<string> {
 
 interface Known {
   readonly alias: string
-  /** By which the source can be named too while it has no alias. */
+  /**
+   * The qualified name by which the source can be mentioned as long as it has no alias; null if it has
+   * none.
+   */
   readonly qualified: string | null
   readonly columns: Readonly<Record<string, 'number' | 'text'>>
 }
@@ -263,7 +297,10 @@ const OWN: Readonly<Record<string, Known['columns']>> = {
   'sales.users': { id: 'number', sales: 'number', secret: 'text' },
 }
 
-/** Texts whose sources shadow each other as often as they can, inside of each other and beside common tables; and which mention what is in scope. */
+/**
+ * Generates texts whose sources shadow each other as often as possible, nested and next to common tables,
+ * and which mention names in scope.
+ */
 class Author {
   #seed: number
 
@@ -398,7 +435,7 @@ class Author {
   }
 }
 
-test('a name means what it means to PostgreSQL', { timeout: 120_000 }, async () => {
+test('a name means the same as in PostgreSQL', { timeout: 120_000 }, async () => {
   const tally = { compared: 0, refused: 0 }
   const context = { catalog, rights: EVERYTHING, searchLanguage: 'english' }
   await fc.assert(
@@ -418,7 +455,8 @@ test('a name means what it means to PostgreSQL', { timeout: 120_000 }, async () 
       if (typeof ours === 'string' && !OF_VALUES.test(ours)) {
         throw new Error(`${ours}\n${text}\n${checkedText}`)
       }
-      // What only the gateway understands, such as `schema.table.column` of a table in a derived table, has nothing to be compared with.
+      // Syntax that only the gateway knows, such as `schema.table.column` of a derived table, has no
+      // counterpart.
       if (typeof plain === 'string' || typeof ours === 'string') return
       tally.compared++
       expect({ text, rows: ours }).toEqual({ text, rows: plain })
@@ -429,10 +467,10 @@ test('a name means what it means to PostgreSQL', { timeout: 120_000 }, async () 
   expect(tally.refused).toBeGreaterThan(10)
 })
 
-/** A value that its type cannot hold, operands that do not fit, too long: the texts do not think of types. */
+/** A value that its type cannot hold, operands of the wrong type, too long: the generator ignores types. */
 const OF_VALUES = /^(22...|42883|42804|57014) /
 
-/** The rows, sorted; of an error its code and message. */
+/** The rows, sorted; for an error, its code and message. */
 async function answer(sql: string): Promise<readonly string[] | string> {
   try {
     return (await session.query(`${sql} LIMIT 3000`, [])).map(row => JSON.stringify(row)).sort()

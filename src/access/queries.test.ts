@@ -1,4 +1,4 @@
-/** Texts of the query language through the check: what they become, and what they are not allowed to become. */
+/** Query-language texts through the check: the SQL that they become, and the errors. */
 import { describe, expect, test } from 'vitest'
 import { arrayOf, baseType, catalogOf, tableOf } from '../../test/support/model.ts'
 import type { Catalog, DatabaseFunction, Relation } from '../catalog/model.ts'
@@ -67,7 +67,7 @@ const catalog: Catalog = {
   ]),
 }
 
-/** Parameters that meet nothing: numbers are integers, names are texts. */
+/** The types of parameters without a typed context: numbers are integers, names are texts. */
 const parameterType = (parameter: Parameter) => (parameter.kind === 'position' ? 'int4' : 'text')
 const context = {
   catalog,
@@ -87,7 +87,7 @@ function sql(text: string): string {
   return printSql(check(text).query).text
 }
 
-describe('a text becomes a statement in which nothing is left open', () => {
+describe('a text becomes a statement with every name resolved', () => {
   test.each<[string, string]>([
     ['get targets', 'there is no table "targets"'],
     ['get sales.targets', 'SELECT targets.id FROM sales.targets'],
@@ -111,7 +111,8 @@ describe('a text becomes a statement in which nothing is left open', () => {
     ],
     [
       'get users nest many orders { fields id } fields name',
-      "SELECT users.name, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT orders.id FROM public.orders WHERE orders.user_id = users.id) AS n) AS orders FROM public.users",
+      "SELECT users.name, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT orders.id FROM " +
+        'public.orders WHERE orders.user_id = users.id) AS n) AS orders FROM public.users',
     ],
     ['get users fields meta.theme', "SELECT users.meta->>'theme' AS theme FROM public.users"],
     [
@@ -130,7 +131,7 @@ describe('a text becomes a statement in which nothing is left open', () => {
       'with recursive t as (get orders fields id union get t fields id + 1) get t',
       'WITH RECURSIVE t AS (SELECT orders.id FROM public.orders UNION SELECT t.id + 1 FROM t) SELECT t.id FROM t',
     ],
-    // Without `recursive` a table does not see itself.
+    // Without `recursive` a common table cannot refer to itself.
     [
       'with orders as (get orders fields id) get orders',
       'WITH orders AS (SELECT orders.id FROM public.orders) SELECT orders.id FROM orders',
@@ -141,21 +142,25 @@ describe('a text becomes a statement in which nothing is left open', () => {
     ],
     [
       'get orders fields status, sum(total) as total having total > 5 and min(total) > 1',
-      'SELECT orders.status, pg_catalog.sum(orders.total) AS total FROM public.orders GROUP BY orders.status HAVING pg_catalog.sum(orders.total) > 5 AND pg_catalog.min(orders.total) > 1',
+      'SELECT orders.status, pg_catalog.sum(orders.total) AS total FROM public.orders GROUP BY orders.status ' +
+        'HAVING pg_catalog.sum(orders.total) > 5 AND pg_catalog.min(orders.total) > 1',
     ],
     [
       'get users fields coalesce(name, $1), trim(name), rank() over (order by id), extract(day from now())',
-      'SELECT COALESCE(users.name, $1::int4), pg_catalog.btrim(users.name), pg_catalog.rank() OVER (ORDER BY users.id), EXTRACT(DAY FROM pg_catalog.now()) FROM public.users',
+      'SELECT COALESCE(users.name, $1::int4), pg_catalog.btrim(users.name), pg_catalog.rank() OVER (ORDER BY ' +
+        'users.id), EXTRACT(DAY FROM pg_catalog.now()) FROM public.users',
     ],
     [
       'get orders fields percentile_cont(0.5 order by total), mode(order by status), rank(5 order by id)',
-      'SELECT pg_catalog.percentile_cont(0.5) WITHIN GROUP (ORDER BY orders.total), pg_catalog.mode() WITHIN GROUP (ORDER BY orders.status), pg_catalog.rank(5) WITHIN GROUP (ORDER BY orders.id) FROM public.orders',
+      'SELECT pg_catalog.percentile_cont(0.5) WITHIN GROUP (ORDER BY orders.total), pg_catalog.mode() WITHIN ' +
+        'GROUP (ORDER BY orders.status), pg_catalog.rank(5) WITHIN GROUP (ORDER BY orders.id) FROM public.orders',
     ],
     ['get users fields rate(), sales.rate() as r', 'SELECT public.rate(), sales.rate() AS r FROM public.users'],
     ['get users fields LOWER(name) as l', 'SELECT pg_catalog.lower(users.name) AS l FROM public.users'],
     [
       "add users fields id, name values 1, 'x' conflict (id) update name = excluded.name || name returning id",
-      "INSERT INTO public.users (id, name) VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET name = excluded.name || users.name RETURNING users.id",
+      "INSERT INTO public.users (id, name) VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET name = excluded.name " +
+        '|| users.name RETURNING users.id',
     ],
     [
       'set orders values total = :t where id = $1',
@@ -171,7 +176,7 @@ describe('a text becomes a statement in which nothing is left open', () => {
   })
 })
 
-describe('a parameter takes the type of what it meets', () => {
+describe('a parameter takes the type of its context', () => {
   test.each<[string, string]>([
     ['status = :s', 'orders.status = $1::public.status'],
     [':s = status', '$1::public.status = orders.status'],
@@ -186,7 +191,7 @@ describe('a parameter takes the type of what it meets', () => {
   ])('%s', (condition, expected) => {
     expect(sql(`get orders fields id where ${condition}`)).toBe(`SELECT orders.id FROM public.orders WHERE ${expected}`)
   })
-  test('and is one value in one form', () => {
+  test('all uses of a parameter must agree', () => {
     expect(() => check('get users where meta = :x or name = :x')).toThrow(
       'JSON in one place and a plain value in another',
     )
@@ -197,7 +202,7 @@ describe('a parameter takes the type of what it meets', () => {
   })
 })
 
-describe('no field takes the place of another one of its name', () => {
+describe('a field never replaces another field of the same name', () => {
   const joined = 'get users u inner join orders o'
   test.each<[string, string]>([
     [`${joined} fields u.id, o.id`, 'SELECT u.id, o.id AS "o.id" FROM'],
@@ -212,7 +217,7 @@ describe('no field takes the place of another one of its name', () => {
       'SELECT u.id, u.name, u.meta, u.tags, o.user_id, o.total, o.status, o.id AS "o.id" FROM',
     ],
     [`get (${joined} fields u.id, o.id) d`, 'SELECT d.id, d."o.id" FROM'],
-    // Of one column, and of what takes its name on purpose, there is one.
+    // The same column, or a field renamed to it on purpose, appears once.
     ['get users fields id, *', 'SELECT users.id, users.name, users.meta, users.tags FROM'],
     ['get users fields *, 1 as id', 'SELECT users.name, users.meta, users.tags, 1 AS id FROM'],
     ['del orders o inner join users u where o.id = 1 returning o.id, u.id', 'RETURNING o.id, u.id AS "u.id"'],
@@ -225,16 +230,16 @@ describe('no field takes the place of another one of its name', () => {
     'get users fields meta.a.b, meta.c.b',
     'get users nest many orders { fields sum(id), sum(total) } fields id',
     'del orders where id = 1 returning lower(status::text), lower(id::text)',
-  ])('%s is refused', text => {
-    expect(() => check(text)).toThrow(/^two fields of the answer are called "(x|sum|b|lower)"/)
+  ])('%s is rejected', text => {
+    expect(() => check(text)).toThrow(/^two fields of the result are named "(x|sum|b|lower)"/)
   })
-  test('which inside of a query is nobody else’s concern', () => {
+  test('duplicate names inside a nested query are allowed', () => {
     expect(() => check('get users where (id, id) in (get orders fields max(id), max(user_id))')).not.toThrow()
     expect(() => check('add orders fields id, user_id from (get users fields max(id), max(id))')).not.toThrow()
   })
 })
 
-describe('a list is JSON where it meets JSON', () => {
+describe('a list next to JSON is JSON', () => {
   test.each<[string, string]>([
     ['set users values meta = [] where all', "SET meta = '[]'::jsonb"],
     [
@@ -251,10 +256,10 @@ describe('a list is JSON where it meets JSON', () => {
     ['get users fields coalesce(meta, []) as m', `COALESCE(users.meta, '[]'::jsonb)`],
     ['get users fields case when id = 1 then [] else meta end as m', `THEN '[]'::jsonb ELSE users.meta`],
     ["get users fields jsonb_set(meta, ['a'], []) as m", `(users.meta, ARRAY['a'], '[]'::jsonb)`],
-    // What is no JSON stays what it is, and is left to PostgreSQL.
+    // A list next to a type other than JSON is left to PostgreSQL.
     ['set users values meta = [id] where all', 'SET meta = ARRAY[users.id]'],
     ['set users values meta = [1.] where all', 'SET meta = ARRAY[1.]'],
-    // So does what meets an array, or the texts of one.
+    // So is a list next to an array, or next to the texts of one.
     ['set users values tags = [] where all', "SET tags = '{}'"],
     [
       'get users where tags = [] and coalesce(tags, []) @> []',
@@ -278,7 +283,7 @@ test('a text is contained in the text form of anything', () => {
   )
 })
 
-describe('a text has no order beside a number', () => {
+describe('a text cannot be ordered relative to a number', () => {
   test.each([
     'meta.seats > 9',
     '9 <= meta.seats',
@@ -287,7 +292,7 @@ describe('a text has no order beside a number', () => {
     'meta.seats between 1 and 6',
     "meta.seats between '1' and 6",
   ])('%s', condition => {
-    expect(() => check(`get users where ${condition}`)).toThrow(/is text, and texts are in the order of their letters/)
+    expect(() => check(`get users where ${condition}`)).toThrow(/is text, and texts sort by character/)
   })
   test.each([
     ['meta.seats = 9', "users.meta->>'seats' = 9"],
@@ -295,24 +300,25 @@ describe('a text has no order beside a number', () => {
     ["meta.seats > '9'", "users.meta->>'seats' > '9'"],
     ["meta -> 'seats' > 9", "users.meta -> 'seats' > 9"],
     ['name > :x', 'users.name > $1::text'],
-  ])('but %s', (condition, expected) => {
+  ])('%s is accepted', (condition, expected) => {
     expect(sql(`get users where ${condition}`)).toContain(expected)
   })
 })
 
-describe('what the check and the printer could take for different things is refused', () => {
+describe('a name that the check and PostgreSQL could resolve differently is rejected', () => {
   test.each<[string, string]>([
     // The printed name would mean the inner source.
-    ['get orders a where exists (get users a where total > 1)', 'another source called "a" hides here'],
+    ['get orders a where exists (get users a where total > 1)', 'another source named "a" hides here'],
     [
       'get orders where exists (get users orders where public.orders.total > 1)',
-      'another source called "orders" hides here',
+      'another source named "orders" hides here',
     ],
     [
       'get (get users fields id as ctid) a where exists (get orders a where ctid = 1)',
-      'another source called "a" hides here',
+      'another source named "a" hides here',
     ],
-    // Inside an aggregate an alias is never what it stands for: PostgreSQL would look for a column, a system column or a whole row.
+    // Inside an aggregate a name is never an alias: PostgreSQL would look for a column, a system column or
+    // a whole row.
     ['get users fields count(*) as users having count(users) > 0', 'has no column "users"'],
     ['get users fields count(*) as ctid having min(ctid) is null', 'has no column "ctid"'],
     ['get users fields count(*) as n having count(*) filter (where n > 1) > 0', 'has no column "n"'],
@@ -329,7 +335,8 @@ describe('what the check and the printer could take for different things is refu
     ['with a as (get users) add a fields id values 1', 'there is no table "a"'],
     ['with a as (get users) del a where all', 'there is no table "a"'],
     ['with a as (get users) get users nest many a', 'there is no table "a"'],
-    // Forward references exist in PostgreSQL when the clause is recursive; here a name means what stands before it.
+    // PostgreSQL allows forward references in a recursive clause; here a name means an earlier common
+    // table.
     ['with recursive a as (get b), b as (get users) get a', 'there is no table "b"'],
   ])('%s', (text, message) => {
     expect(() => check(text)).toThrow(GatewayError)
@@ -337,7 +344,7 @@ describe('what the check and the printer could take for different things is refu
   })
 })
 
-describe('functions that are no computation are refused by every name', () => {
+describe('functions that do more than compute are rejected under every name', () => {
   const runsSql = [
     'ts_rewrite',
     'ts_stat',
@@ -397,7 +404,7 @@ describe('functions that are no computation are refused by every name', () => {
       }
     }
   })
-  test('so are those of the database that write or are not allowed, in every place of a tree', () => {
+  test('functions of the database that write or are not allowed are rejected everywhere in a tree', () => {
     for (const call of ['bump()', 'public.bump()', 'secret()', '`Rate`()', 'public.lower(name)', 'sales.secret()']) {
       const places = [
         `get users fields ${call}`,
@@ -425,25 +432,25 @@ describe('functions that are no computation are refused by every name', () => {
   })
 })
 
-test('what SQL writes in another way is said', () => {
+test('the error suggests the syntax that the language uses instead', () => {
   expect(() => check('get users where id = current_date')).toThrow(
-    'has no column "current_date"; the function is called current_date()',
+    'has no column "current_date"; to call the function, write current_date()',
   )
-  expect(() => check('get users where id > NOW')).toThrow('the function is called now()')
+  expect(() => check('get users where id > NOW')).toThrow('to call the function, write now()')
   for (const text of [
     'get orders fields status, sum(total) as s where s > 100',
     'get users fields lower(name) as s order by upper(s)',
     'get users fields lower(name) as s, count(*) group by upper(s)',
   ]) {
-    expect(() => check(text)).toThrow('has no column "s"; a field is called so')
+    expect(() => check(text)).toThrow('has no column "s"; a field has this name')
   }
   expect(() => check('get users as u where users.id = 1')).toThrow(
-    'begins with "users", which is no table and no column here; did you mean "u"?',
+    'begins with "users", which is neither a table nor a column here; did you mean "u"?',
   )
-  expect(() => check("get users where 'a' = any(tags)")).toThrow(`an array column by tags @> ['a']`)
+  expect(() => check("get users where 'a' = any(tags)")).toThrow(`an array column with tags @> ['a']`)
 })
 
-test('nothing is cast to a type that turns numbers into names', () => {
+test('a cast to a type that turns numbers into names is rejected', () => {
   for (const type of [
     'regclass',
     'regrole',
@@ -474,12 +481,12 @@ test('nothing is cast to a type that turns numbers into names', () => {
   expect(() => check("get users where name @@ 'x' and 'english'::regconfig is not null")).not.toThrow()
 })
 
-describe('the check takes no longer than the text', () => {
+describe('the time of the check is linear in the text', () => {
   const wrapped = (times: number, wrap: (inner: string, level: number) => string, first = 'get users fields id') =>
     Array.from({ length: times }).reduce<string>((inner, _, level) => wrap(inner, level), first)
   const many = (times: number, one: (index: number) => string, separator = ' ') =>
     Array.from({ length: times }, (_, index) => one(index)).join(separator)
-  // Each of these would take until the end of the world if a source was checked twice on every level.
+  // Each of these would take exponential time if a source were checked twice on every level.
   test.each<[string, string]>([
     ['derived tables', wrapped(100, (inner, level) => `get (${inner}) d${level} fields id`)],
     [
@@ -507,7 +514,7 @@ describe('the check takes no longer than the text', () => {
     check(text, UNLIMITED)
     expect(performance.now() - started).toBeLessThan(5_000)
   })
-  test('and reads from so many sources only, wherever they stand', () => {
+  test('the number of sources is bounded, wherever they appear', () => {
     const refused = 'reads from more than 64 relations (max_relations)'
     expect(() => check(`get users ${many(63, index => `nest many orders o${index}`)} fields id`)).not.toThrow()
     for (const text of [
@@ -520,7 +527,7 @@ describe('the check takes no longer than the text', () => {
       expect(() => check(text)).toThrow(refused)
     }
   })
-  test('and stars stand for so many columns only', () => {
+  test('the number of columns that stars expand to is bounded', () => {
     const joins = many(120, index => `join users u${index} on true`)
     expect(() => check(`get users ${joins} fields ${many(1000, () => '*', ', ')}`, UNLIMITED)).toThrow(
       'more than 16384 columns',

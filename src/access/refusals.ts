@@ -1,4 +1,4 @@
-/** What a caller is told who may not do something. Names are those that the caller wrote. */
+/** Errors for callers who lack a right. They contain only names that the caller wrote. */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Conflict, Name, Span } from '../language/tree/ast.ts'
@@ -6,13 +6,13 @@ import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
 import { allows, type Columns, isKnownColumn, type Operation, type Rights, readableColumns } from './rights.ts'
 
-/** Throws `FORBIDDEN` where the operation is refused. */
+/** Throws `FORBIDDEN` if the caller's rights refuse the operation. */
 export function assertAllowed(operation: Operation, table: Table, rights: Rights, span?: Span): void {
   const reason = rights.of(table).refused[operation]
   if (reason === null) return
   throw new GatewayError(
     'FORBIDDEN',
-    `you may not ${VERBS[operation]} "${table.resource}": ${reason}`,
+    `permission denied: cannot ${VERBS[operation]} "${table.resource}": ${reason}`,
     span === undefined ? {} : { span },
   )
 }
@@ -24,19 +24,21 @@ const VERBS: Readonly<Record<Operation, string>> = {
   delete: 'delete rows of',
 }
 
-/** Throws `FORBIDDEN` for the first column that may not be written. */
+/** Throws `FORBIDDEN` for the first column that the caller cannot write. */
 export function assertWritten(names: readonly Name[], columns: Columns, table: Table): void {
   const refused = names.find(({ text }) => !allows(columns, text))
   if (refused !== undefined) throw forbiddenColumn(refused.text, table, 'write', refused.span)
 }
 
-/** A conflict target reveals whether a row exists, so it needs the right to read or to write the column. */
+/**
+ * A conflict target reveals whether a row exists, so it requires the right to read or to write the column.
+ */
 export function assertConflictAllowed({ target }: Conflict, table: Table, rights: Rights): void {
   const refused = target.find(({ text }) => !isKnownColumn(text, rights.of(table)))
   if (refused !== undefined) throw forbiddenColumn(refused.text, table, 'compare', refused.span)
 }
 
-/** `further`: other names that a suggestion may offer. */
+/** The error for a column that does not exist. `further`: additional names that a suggestion can offer. */
 export function unknownColumn(
   name: string,
   table: Table,
@@ -48,10 +50,11 @@ export function unknownColumn(
   return new GatewayError('PARSE_ERROR', `table "${table.resource}" has no column "${shorten(name)}"${hint}`)
 }
 
+/** The error for a column that the caller has no right to. */
 export function forbiddenColumn(name: string, table: Table, verb: string, span?: Span): GatewayError {
   return new GatewayError(
     'FORBIDDEN',
-    `you may not ${verb} column "${name}" of "${table.resource}"`,
+    `permission denied: cannot ${verb} column "${name}" of "${table.resource}"`,
     span === undefined ? {} : { span },
   )
 }

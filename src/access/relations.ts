@@ -4,7 +4,10 @@ import type { Expression, TableName } from '../language/tree/ast.ts'
 import { and, column, compare, exists, get } from '../language/tree/build.ts'
 import { allows, EVERYTHING, type View } from './rights.ts'
 
-/** Relations only name tables of their own catalogue; anything else is a defect of introspection. */
+/**
+ * The table that a relation leads to. Relations name only tables of their own catalog; anything else is a
+ * bug in introspection and throws.
+ */
 export function relatedTable<T>(catalog: { readonly tables: ReadonlyMap<string, T> }, name: string): T {
   const table = catalog.tables.get(name)
   if (table === undefined) throw new Error(`relation names "${name}", which is not in the catalogue`)
@@ -12,8 +15,8 @@ export function relatedTable<T>(catalog: { readonly tables: ReadonlyMap<string, 
 }
 
 /**
- * The relations that the caller can follow, and so may be told of: every table and column of the way may be
- * read.
+ * The relations that the caller can follow and is therefore shown: every table and column on the path is
+ * readable.
  */
 export function followable(table: Table, { catalog, rights }: View): readonly Relation[] {
   if (rights === EVERYTHING) return table.relations
@@ -29,15 +32,15 @@ export function followable(table: Table, { catalog, rights }: View): readonly Re
   )
 }
 
-/** What is known of the tables that a relation can lead through, by resource name. */
+/** The tables that a relation can lead through, by resource name. */
 export interface JunctionTables {
   readonly tables: ReadonlyMap<string, Pick<TableName, 'schema' | 'name'>>
 }
 
 /**
- * `child` belongs to `parent`: its key equals the parent's, or a row of the junction joins the two (as
- * `exists`, so that a pair that is joined twice is still one row, and the junction's own row security
- * applies).
+ * The rows of `child` that belong to `parent`: its key equals the parent's, or a row of the junction table
+ * links the two. The junction is tested with `exists`, so a pair that is linked twice is still one row, and
+ * row-level security of the junction applies.
  */
 export function childJoin(
   relation: Relation,

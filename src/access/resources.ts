@@ -1,4 +1,4 @@
-/** Which table or function of the catalogue a name means, and what to say where it means none. */
+/** The table or function of the catalog that a name means, and the error if it means none. */
 import type { Catalog, DatabaseFunction, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { TableName } from '../language/tree/ast.ts'
@@ -6,6 +6,7 @@ import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
 import { isKnown, type Rights } from './rights.ts'
 
+/** The table that a name means. Throws `NOT_FOUND` with a suggestion if there is none. */
 export function tableOf(name: TableName, catalog: Catalog, rights: Rights): Table {
   const resource = resourceOf(name, catalog)
   const table = catalog.tables.get(resource)
@@ -13,7 +14,7 @@ export function tableOf(name: TableName, catalog: Catalog, rights: Rights): Tabl
   return table
 }
 
-/** The overload with these arguments, as `pg_get_function_identity_arguments` writes them. */
+/** The overload with these arguments, written as `pg_get_function_identity_arguments` writes them. */
 export function functionOf(name: TableName, identity: string, catalog: Catalog): DatabaseFunction {
   const resource = resourceOf(name, catalog)
   const meant = catalog.functions.get(resource)?.find(({ identityArgs }) => identityArgs === identity)
@@ -21,18 +22,18 @@ export function functionOf(name: TableName, identity: string, catalog: Catalog):
   return meant
 }
 
-/** The name of the resource that `name` means: bare in the first schema. */
+/** The name of the resource that `name` means: unqualified in the first schema. */
 function resourceOf(name: TableName, catalog: Catalog): string {
   const isBare = name.schema === null || name.schema === catalog.schemas[0]
   return isBare ? name.name : `${name.schema}.${name.name}`
 }
 
-/** With schema and name as the catalogue has them. */
+/** The name with schema and table as the catalog has them. */
 export function qualified(name: TableName, table: Table): TableName {
   return { ...name, schema: table.schema, name: table.name }
 }
 
-/** A suggestion offers what the caller may know of. */
+/** The error for a name that means no table; it suggests only names that the caller can see. */
 export function unknownTable(catalog: Catalog, name: string, rights: Rights, span?: TableName['span']): GatewayError {
   const extras = span === undefined ? {} : { span }
   const unpublished = catalog.unpublishedViews.get(name)
@@ -48,7 +49,7 @@ export function unknownTable(catalog: Catalog, name: string, rights: Rights, spa
   return new GatewayError('NOT_FOUND', `there is no table "${shorten(name)}"; ${hint}`, extras)
 }
 
-/** `callable`: the names that a suggestion may offer. */
+/** The error for a name that means no function. `callable`: the names that a suggestion can offer. */
 export function unknownFunction(name: string, callable: Iterable<string>): GatewayError {
   const near = nearest(name, callable)
   const hint = near === null ? 'GET /api/_rpc/contracts lists the functions' : `did you mean "${near}"?`

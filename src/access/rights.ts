@@ -1,38 +1,40 @@
 /**
- * What a caller may do: with which tables, which of their columns, which of their rows
- * (docs/guides/access-policies.md, decision 0012).
- *
- * The check asks at every mention; who makes the answers – policies, or nothing at all – it does not know.
+ * The rights of a caller: operations, tables, columns and rows (docs/guides/access-policies.md, decision
+ * 0012). The check queries them at every mention and does not know where they come from.
  */
 import type { Catalog, Column, Table } from '../catalog/model.ts'
 import type { Expression } from '../language/tree/ast.ts'
 import type { StatementLimits } from '../statement-limits.ts'
 
+/** The operations that rights grant or refuse. */
 export const OPERATIONS = ['read', 'create', 'update', 'delete'] as const
 
+/** One of `OPERATIONS`. */
 export type Operation = (typeof OPERATIONS)[number]
 
+/** A set of columns; `any` for all of them. */
 export type Columns = 'any' | ReadonlySet<string>
 
+/** What a caller can do with one table. */
 export interface TableRights {
-  /** Why an operation is refused, for the caller; null where it is allowed. */
+  /** Why each operation is refused, as a message for the caller; null if it is allowed. */
   readonly refused: Readonly<Record<Operation, string | null>>
-  /** None where `read` is refused. */
+  /** The columns that can be read; empty if `read` is refused. */
   readonly read: Columns
   readonly create: Columns
   readonly update: Columns
-  /** What a write may answer; null: the columns that it wrote and those that may be read. */
+  /** The columns that a write can return; null for the columns that it wrote and those that can be read. */
   readonly returning: Columns | null
   /**
-   * A condition, not yet checked, that rows must meet; null: all of them. Parameters are named for what they
-   * say of the caller.
+   * The condition, not yet checked, that rows must meet for each operation; null for all rows. Parameters
+   * are named after properties of the caller.
    */
   readonly rows: Readonly<Record<Operation, Expression | null>>
 }
 
-/** The rights of one caller, and of all others with the same. */
+/** The rights of one caller, shared by all callers with the same rights. */
 export interface Rights {
-  /** Part of the key of whatever is kept for callers with these rights. */
+  /** Part of the key of everything that is cached for callers with these rights. */
   readonly key: string
   of(table: Table): TableRights
 }
@@ -41,7 +43,7 @@ export interface Rights {
 export interface View {
   readonly catalog: Catalog
   readonly rights: Rights
-  /** On each statement of a caller; the defaults where they are left out. */
+  /** Limits on each statement of a caller; the defaults if omitted. */
   readonly limits?: StatementLimits
 }
 
@@ -54,39 +56,40 @@ const ALL: TableRights = {
   rows: { read: null, create: null, update: null, delete: null },
 }
 
-/** Where there is no policy; row-level security decides alone. */
+/** The rights without any access policy: only row-level security restricts the caller. */
 export const EVERYTHING: Rights = { key: '', of: () => ALL }
 
+/** True if the set contains the column. */
 export function allows(columns: Columns, name: string): boolean {
   return columns === 'any' || columns.has(name)
 }
 
-/** What `*` means, and which names a suggestion may offer. */
+/** The columns that `*` means, and that a suggestion can offer. */
 export function readableColumns(table: Table, rights: Rights): readonly Column[] {
   const { read } = rights.of(table)
   return read === 'any' ? table.columns : table.columns.filter(({ name }) => read.has(name))
 }
 
-/** Whether a caller may learn that the table is there: some operation is allowed. */
+/** True if the caller can learn that the table exists: some operation is allowed. */
 export function isKnown(table: Table, rights: Rights): boolean {
   const { refused } = rights.of(table)
   return OPERATIONS.some(operation => refused[operation] === null)
 }
 
 /**
- * A column is hidden from a caller who may neither read nor write it: it is never suggested, and its mention
- * is 403.
+ * True if the caller can learn that the column exists. A column that they can neither read nor write is
+ * hidden: it is never suggested, and a mention is answered 403.
  */
 export function isKnownColumn(name: string, { read, create, update }: TableRights): boolean {
   return allows(read, name) || allows(create, name) || allows(update, name)
 }
 
-/** For `_schema`: what the caller may use, a column (null: the table) to read or to write. */
+/** True if `_schema` shows the column (null: the table) to the caller, because they can read or write it. */
 export function canSee(table: Table, column: Column | null, rights: Rights): boolean {
   return column === null ? isKnown(table, rights) : isKnownColumn(column.name, rights.of(table))
 }
 
-/** The columns that a write answers, having written `written`. */
+/** The columns that a write of the columns `written` can return. */
 export function returnable({ returning, read }: TableRights, written: readonly string[]): Columns {
   if (returning !== null) return returning
   return read === 'any' ? read : new Set([...read, ...written])

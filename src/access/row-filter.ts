@@ -1,10 +1,9 @@
 /**
- * The rows that a policy leaves of a table (docs/guides/access-policies.md#the-route-policy): its condition
- * becomes part of every statement that touches the table.
- *
- * What a condition says of the caller is read from the settings of the transaction, so a statement is the
- * same for everybody with the same rights: `tenant_id = $tenant_id` is
- * `tenant_id = cast(nullif(current_setting('app.current_tenant_id', true), '') as uuid)`.
+ * The row conditions of an access policy (docs/guides/access-policies.md#the-route-policy): the condition
+ * becomes part of every statement that uses the table.
+ * Properties of the caller are read from the session settings of the transaction, so callers with the same
+ * rights share one statement: `tenant_id = $tenant_id` is `tenant_id =
+ * cast(nullif(current_setting('app.current_tenant_id', true), '') as uuid)`.
  */
 import type { Table } from '../catalog/model.ts'
 import type { Expression, QuerySource, Span } from '../language/tree/ast.ts'
@@ -27,7 +26,7 @@ import type { Checking } from './checking.ts'
 import { allows, type Operation } from './rights.ts'
 import { sourceOf, tableRowset } from './scope.ts'
 
-/** What `$…` in a condition stands for, by name. */
+/** The session setting that each `$name` in a condition reads, by name. */
 const SETTINGS: ReadonlyMap<string, string> = new Map([
   ['tenant_id', 'app.current_tenant_id'],
   ['user_id', 'app.current_user_id'],
@@ -37,14 +36,15 @@ const SETTINGS: ReadonlyMap<string, string> = new Map([
 
 const CLAIM = 'claims.'
 
-/** What may stand in a condition, for errors about one. */
+/** The `$names` that a condition can use, for error messages. */
 export const CALLER_PARAMETERS: string = [...SETTINGS.keys(), `${CLAIM}x`].map(name => `$${name}`).join(', ')
 
+/** True if a condition can use `$name`. */
 export function isCallerParameter(name: string): boolean {
   return SETTINGS.has(name) || (name.startsWith(CLAIM) && name.length > CLAIM.length)
 }
 
-/** A checked condition with every `$name` read from the settings, and marked as nobody's asking. */
+/** A checked condition in which every `$name` reads its session setting, without parameters of the caller. */
 export function fromSettings(condition: Expression): Expression {
   const { where } = rewrite(get({ table: { schema: null, name: 'any' }, where: condition }), {
     expression(inner) {
@@ -57,7 +57,8 @@ export function fromSettings(condition: Expression): Expression {
 }
 
 /**
- * NULL where the setting is empty: an identity without a tenant matches no row, and an empty text is no uuid.
+ * NULL if the setting is empty: a caller without a tenant matches no row, and an empty text is not a valid
+ * uuid.
  */
 function callerValue(name: string): Expression {
   const setting = SETTINGS.get(name)
@@ -65,7 +66,7 @@ function callerValue(name: string): Expression {
   return call('nullif', [value, text('')])
 }
 
-/** `a`, or `a.b` for a claim within a claim. */
+/** The claim `a`, or `a.b` for a claim within a claim. */
 function claim(path: readonly string[]): Expression {
   const claims = cast(settingOf('request.jwt.claims'), 'jsonb')
   const last = path.length - 1
@@ -77,8 +78,8 @@ function settingOf(name: string): Expression {
 }
 
 /**
- * The condition for these operations on the rows of `table`, which the statement calls `alias`; null where
- * they are free.
+ * The condition for these operations on the rows of `table`, which the statement calls `alias`; null if all
+ * rows are allowed.
  */
 export function rowsFor(
   checking: Checking,
@@ -86,7 +87,7 @@ export function rowsFor(
   alias: string,
   ...operations: readonly Operation[]
 ): Expression | null {
-  // The condition is the policy's: it may mention what the caller may not.
+  // The policy's condition can mention columns that the caller cannot.
   const source = { ...sourceOf(alias, tableRowset(table, 'any')), otherwise: table.name }
   const { rows } = checking.rights.of(table)
   const conditions = [...new Set(operations.map(operation => rows[operation]))].filter(condition => condition !== null)
@@ -94,14 +95,15 @@ export function rowsFor(
 }
 
 /**
- * A table of which a read sees some rows only: a query in its place, so that joins of every kind see no
- * others. With `rowsFirst` nothing of the statement around it is computed of the others either: an expression
- * that fails would tell of them (PostgreSQL manual, 39.5).
+ * A table of which the read sees some rows only, as a derived table, so that joins of every kind see no
+ * others. With `rowsFirst`, nothing else of the statement is evaluated on the hidden rows either: an
+ * expression that fails would reveal them (PostgreSQL manual, 39.5).
  */
 export function readRows(checking: Checking, table: Table, alias: string, span: Span): QuerySource | null {
   const where = rowsFor(checking, table, alias, 'read')
   if (where === null) return null
-  // The key as well, which the gateway mentions itself. No other name gets into what `_explain` shows.
+  // The key as well, which the gateway itself uses. No other column name appears in the output of
+  // `_explain`.
   const { read } = checking.rights.of(table)
   const needed = table.columns.filter(({ name }) => allows(read, name) || table.primaryKey.includes(name))
   const query = get({
@@ -114,7 +116,7 @@ export function readRows(checking: Checking, table: Table, alias: string, span: 
   return { kind: 'query source', query, alias, span }
 }
 
-/** As `rowsFor`, but a row that does not meet the condition makes the statement fail. */
+/** Like `rowsFor`, but the statement fails on a row that does not meet the condition. */
 export function rowsOrFail(
   checking: Checking,
   table: Table,
@@ -125,23 +127,23 @@ export function rowsOrFail(
   return condition === null ? null : orFail(condition, table, alias)
 }
 
-/** `condition`, for rows that meet `first` only. */
+/** `condition`, applied only to rows that meet `first`. */
 export function conditionAfter(checking: Checking, first: Expression | null, condition: Expression): Expression {
   if (first === null) return condition
   return checking.rowsFirst ? onlyAfter(first, condition) : and(first, condition)
 }
 
-/** The same, where `condition` must not be computed of other rows. */
+/** The same if `condition` must not be evaluated on other rows. */
 function onlyAfter(first: Expression, condition: Expression): Expression {
   return caseWhen(first, condition, literal('boolean', 'false'))
 }
 
-/** Nobody can send a value that reads like it. */
+/** Random, so that no caller's value can equal it. */
 export const REFUSED_ROW: string = `${crypto.randomUUID()} `
 
-/** True for a row that meets the condition; for another one the statement fails, and nothing of it stays. */
+/** True for a row that meets the condition. For any other row the statement fails and is rolled back. */
 function orFail(condition: Expression, table: Table, alias: string): Expression {
-  // PostgreSQL computes what is constant before it looks at any row.
+  // PostgreSQL evaluates constant expressions before it reads any row.
   const varying = call('num_nulls', [column(alias, table.columns[0]?.name ?? '')])
   const failure = compare('=', cast(call('concat', [text(REFUSED_ROW), varying]), 'int4'), integer('0'))
   return caseWhen(condition, literal('boolean', 'true'), failure)

@@ -1,6 +1,5 @@
 /**
- * The names that a statement can mean while it is checked: its sources, then those of the statements around
- * it.
+ * The names in scope while a statement is checked: its own sources, then those of the statements around it.
  */
 import type { Column, DataType, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -14,61 +13,67 @@ import type { Growth } from './tally.ts'
 import type { Typed } from './typed.ts'
 import { isJson } from './types.ts'
 
-/** Something that has columns: a table, what a function answers, the fields of a body, a derived table. */
+/** Anything with columns: a table, a function's result, the fields of a body, a derived table. */
 export interface Rowset {
-  /** For messages, e.g. `table "orders"`. */
+  /** The name in messages, e.g. `table "orders"`. */
   readonly label: string
   readonly column: (name: string) => RowsetColumn | undefined
-  /** Of columns that are there; a mention of another one is refused. */
+  /** True if an existing column can be read; a mention of any other column is rejected. */
   readonly isReadable: (name: string) => boolean
-  /** What `*` means here, and what a suggestion may offer. */
+  /** The columns that `*` means, and that a suggestion can offer. */
   readonly readable: readonly RowsetColumn[]
-  /** The table itself, whose foreign keys a join may follow. */
+  /** The table itself, whose foreign keys a join can follow; null if the rows are not those of a table. */
   readonly table: Table | null
 }
 
+/** A column of a rowset. */
 export interface RowsetColumn {
-  /** Empty: it has none, as the field of a query that was given no alias. Nobody can mention it. */
+  /** The name; empty for the field of a query without an alias, which cannot be mentioned. */
   readonly name: string
-  /** Null: not known, and then left to PostgreSQL. */
+  /** The type; null if it is unknown and left to PostgreSQL. */
   readonly type: DataType | null
   readonly typeText: string | null
-  /** What it stands for, where a query computes it; null or left out for stored values. */
+  /** The size of the expression that computes it, if a query does; null or omitted for stored values. */
   readonly growth?: Growth | null
 }
 
+/** A source of a statement under the alias by which the statement mentions it. */
 export interface ScopeSource {
   readonly alias: string
   /**
-   * Another name that it has where no source is called so: a policy names its table, whatever the statement
-   * calls it.
+   * A second name, valid if no other source has it: a policy uses its table's name, whatever alias the
+   * statement gives the table.
    */
   readonly otherwise?: string
-  /** The name that an alias would have hidden: `schema.table.column` means a column of this one. */
+  /**
+   * The name that an alias would have hidden: `schema.table.column` means a column of this source; null if
+   * it is not a table.
+   */
   readonly name: TableName | null
   readonly rowset: Rowset
 }
 
+/** The sources and names that a mention can refer to. */
 export interface Scope {
   readonly sources: readonly ScopeSource[]
   readonly outer: Scope | null
-  /** What the statement's own fields are called, for `order by`, `group by` and `having`. */
+  /** The names of the statement's own fields, for `order by`, `group by` and `having`. */
   readonly outputs: ReadonlySet<string>
-  /** The same where they cannot be used, for whoever tries. */
+  /** The same names in places that cannot use them, for a hint in the error. */
   readonly unheard?: ReadonlySet<string>
-  /** Common tables by name, those of the statements around included. */
+  /** Common tables by name, including those of the statements around this one. */
   readonly commonTables: ReadonlyMap<string, Rowset>
 }
 
-/** Around the outermost statement. */
+/** The scope around the outermost statement. */
 export const NOTHING: Scope = { sources: [], outer: null, outputs: new Set(), commonTables: new Map() }
 
-/** A scope with these sources inside of another. */
+/** A scope with these sources inside another scope. */
 export function within(outer: Scope, sources: readonly ScopeSource[], outputs: ReadonlySet<string> = new Set()): Scope {
   return { sources, outer, outputs, commonTables: outer.commonTables }
 }
 
-/** `columns`: those of the table that may be mentioned. */
+/** The rowset of a table. `columns`: the columns that can be mentioned. */
 export function tableRowset(table: Table, columns: Columns): Rowset {
   const isReadable = (name: string): boolean => allows(columns, name)
   return {
@@ -80,11 +85,13 @@ export function tableRowset(table: Table, columns: Columns): Rowset {
   }
 }
 
+/** A rowset of columns that can all be read. */
 export function rowset(label: string, columns: readonly RowsetColumn[]): Rowset {
   const byName = new Map(columns.filter(({ name }) => name !== '').map(column => [column.name, column]))
   return { label, column: name => byName.get(name), isReadable: () => true, readable: columns, table: null }
 }
 
+/** A source without a qualified name. */
 export function sourceOf(alias: string, columns: Rowset): ScopeSource {
   return { alias, name: null, rowset: columns }
 }
@@ -93,8 +100,8 @@ export function sourceOf(alias: string, columns: Rowset): ScopeSource {
 // -------------------------------------------------------------------------------------------------
 
 /**
- * What a dotted name means, by the rules of the language: `alias.column` where something in scope is called
- * so, `schema.table.column`, else a column of the nearest source that has it; what follows is a path into its
+ * The meaning of a dotted name by the rules of the language: `alias.column` if the scope has that alias,
+ * `schema.table.column`, else a column of the nearest source that has it. Further parts are a path into its
  * JSON.
  */
 export function resolve(reference: ColumnReference, scope: Scope): Typed {
@@ -129,8 +136,8 @@ export function resolve(reference: ColumnReference, scope: Scope): Typed {
 }
 
 /**
- * Those that may not be read only where no other one has the column: a name means nothing that its author
- * cannot know of.
+ * The sources with a column of this name. Sources where it is not readable count only if no other has it,
+ * so a name never refers to something that its author cannot know about.
  */
 function sourcesWith(name: string, { sources }: Scope): readonly ScopeSource[] {
   const having = sources.filter(({ rowset }) => rowset.column(name) !== undefined)
@@ -143,7 +150,7 @@ function assertReadable({ rowset }: ScopeSource, name: string, span: Span): void
   throw forbiddenColumn(name, rowset.table, 'read', span)
 }
 
-/** A target column, which is never anything else. Whether it may be written is for the check of the write. */
+/** A column of the write's target. The check of the write decides whether it can be written. */
 export function resolveTarget(name: string, target: ScopeSource, span: Span): Typed {
   return columnOf(target, name, [], span)
 }
@@ -165,12 +172,12 @@ function tableNamed(schema: string, name: string, scope: Scope): ScopeSource | n
   return null
 }
 
-/** What is found is written `alias.column`, so the alias must mean the same source where it is written. */
+/** The result is written as `alias.column`, so the alias must mean the same source at that place. */
 function refuseHidden(source: ScopeSource, name: string, scope: Scope, span: Span): void {
   if (sourceNamed(source.alias, scope) === source) return
   throw new GatewayError(
     'PARSE_ERROR',
-    `"${shorten(name)}" is a column of "${source.alias}" outside, which another source called ` +
+    `"${shorten(name)}" is a column of an outer source "${source.alias}", which another source named ` +
       `"${source.alias}" hides here; give one of them an alias`,
     { span },
   )
@@ -185,21 +192,21 @@ function columnOf(source: ScopeSource, name: string, steps: readonly string[], s
   if (type !== null && !isJson(type)) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `column "${name}" is ${typeText ?? type.name}, and a path leads into json and jsonb only`,
+      `column "${name}" is ${typeText ?? type.name}, and only json and jsonb have a path`,
       { span },
     )
   }
   return { expression, type: null, typeName: 'text', column: name, growth }
 }
 
-/** A field with what it was found to be, for whoever reads it from outside. */
+/** A field with its type, for the query around it. */
 export interface TypedField extends Pick<RowsetColumn, 'type' | 'typeText' | 'growth'> {
   readonly field: ExpressionField
 }
 
 /**
- * `*`, or `alias.*`: every column that the caller may read, written out. A name that several sources have is
- * told apart by its source.
+ * The columns that `*` or `alias.*` expands to: every column that the caller can read. If several sources
+ * have a column of the same name, it is prefixed with its source.
  */
 export function everyColumn(scope: Scope, alias: string | null): readonly TypedField[] {
   const columns = sourcesOf(scope, alias).flatMap(source => source.rowset.readable.map(column => ({ source, column })))
@@ -207,7 +214,7 @@ export function everyColumn(scope: Scope, alias: string | null): readonly TypedF
   if (unnamed !== undefined) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `${unnamed.source.rowset.label} has a field without a name, which * cannot answer; write it "expression as name"`,
+      `${unnamed.source.rowset.label} has a field without a name, which * cannot return; write "expression as name"`,
     )
   }
   const seen = new Set<string>()
@@ -223,7 +230,7 @@ export function everyColumn(scope: Scope, alias: string | null): readonly TypedF
   })
 }
 
-/** How many columns `*` or `alias.*` stands for, without writing them out. */
+/** How many columns `*` or `alias.*` expands to, without expanding it. */
 export function countColumns(scope: Scope, alias: string | null): number {
   return sourcesOf(scope, alias).reduce((sum, { rowset }) => sum + rowset.readable.length, 0)
 }
@@ -236,18 +243,19 @@ function sourcesOf({ sources }: Scope, alias: string | null): readonly ScopeSour
 // ----------------------------------------------------------------------------------------------
 
 const UNHEARD =
-  '; a field is called so, but only "having" sees such names, and "order by" and ' +
-  '"group by" one that stands alone: write its expression'
+  '; a field has this name, but only "having" can use field names, and "order by" and ' +
+  '"group by" only as a bare name: repeat its expression'
 
 function callOf(name: string): string {
-  return CALLED_BARE.has(name.toLowerCase()) ? `; the function is called ${name.toLowerCase()}()` : ''
+  return CALLED_BARE.has(name.toLowerCase()) ? `; to call the function, write ${name.toLowerCase()}()` : ''
 }
 
-/** What SQL writes like a column, or what is often written so. */
+/** Functions that SQL writes like a column, or that are often written so. */
 const CALLED_BARE: ReadonlySet<string> = new Set([
   ...['current_date', 'current_time', 'current_timestamp', 'localtime', 'localtimestamp', 'now'],
 ])
 
+/** The error for a column that no source has. */
 export function unknownColumn(name: string, { sources, unheard }: Scope, span: Span): GatewayError {
   const near = nearest(
     name,
@@ -266,7 +274,7 @@ export function unknownColumn(name: string, { sources, unheard }: Scope, span: S
   return new GatewayError('PARSE_ERROR', message + hint, { span })
 }
 
-/** A dotted name of which not even the beginning is known. */
+/** The error for a dotted name whose first part is unknown. */
 function unknownName(path: readonly string[], scope: Scope, span: Span): GatewayError {
   const [first = ''] = path
   const renamed = scope.sources.find(({ rowset }) => rowset.table?.name === first)
@@ -275,7 +283,7 @@ function unknownName(path: readonly string[], scope: Scope, span: Span): Gateway
   const hint = near === null ? '' : `; did you mean "${near}"?`
   return new GatewayError(
     'PARSE_ERROR',
-    `"${shorten(path.join('.'))}" begins with "${shorten(first)}", which is no table and no column here${hint}`,
+    `"${shorten(path.join('.'))}" begins with "${shorten(first)}", which is neither a table nor a column here${hint}`,
     { span },
   )
 }

@@ -9,8 +9,8 @@ import { NO_GROWTH, refused, sumOf, type Tally } from './tally.ts'
 import { baseOf } from './types.ts'
 
 /**
- * Of numbers, or of moments and an interval. The argument that is guarded has a definite type, or the CASE
- * around it would be a text.
+ * A series of numbers, or of timestamps with an interval. The guarded argument has a definite type;
+ * otherwise the CASE around it would be a text.
  */
 export function seriesIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [start, stop, step, ...zone] = args
@@ -22,7 +22,7 @@ export function seriesIn({ span }: FunctionCall, args: readonly BuiltArgument[],
     const rows = by === 0 ? 0 : Math.floor((last - first) / by) + 1
     if (rows <= max) return plain(args)
     throw refused(
-      `"generate_series" would make ${rows} rows, more than the ${max} of ${LIMIT_NAMES.maxSeriesRows}; ask for fewer`,
+      `"generate_series" would make ${rows} rows, more than the ${max} of ${LIMIT_NAMES.maxSeriesRows}; request fewer`,
       span,
       'maxSeriesRows',
     )
@@ -31,7 +31,7 @@ export function seriesIn({ span }: FunctionCall, args: readonly BuiltArgument[],
   const kind = step === undefined ? 'numbers' : kindOf([step, start, stop])
   if (kind === null) {
     throw refused(
-      'the types of what "generate_series" is given are not known here, so its rows cannot be bounded ' +
+      'the types of the arguments of "generate_series" are unknown, so its rows cannot be bounded ' +
         `(${LIMIT_NAMES.maxSeriesRows}); cast the last argument, as in (…)::interval or (…)::int`,
       span,
       'maxSeriesRows',
@@ -77,7 +77,7 @@ function rest(step: BuiltArgument | undefined): readonly Expression[] {
 const MOMENTS = typeSet('date', 'timestamp', 'timestamptz', 'interval')
 const NUMBERS = typeSet('int2', 'int4', 'int8', 'numeric')
 
-/** By the first argument whose type is known. */
+/** The kind of series, from the first argument whose type is known. */
 function kindOf(args: readonly BuiltArgument[]): 'numbers' | 'moments' | null {
   for (const { expression, type, typeName } of args) {
     if (expression.kind === 'literal') {

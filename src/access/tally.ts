@@ -1,33 +1,33 @@
 /**
- * What one statement adds up to: joins, relations, expressions, bytes, patterns and products of long numbers,
- * each refused beyond its limit.
- *
- * PostgreSQL merges subqueries into the statement around them, so a column that a subquery computes stands
- * for its whole expression wherever it is mentioned. A few hundred bytes of text – `a + a as a`, twenty times
- * – would become millions of expressions; a mention therefore counts for all that the column stands for
- * (`Growth`).
+ * The totals of one statement: joins, relations, expressions, bytes, patterns and products of long numbers.
+ * Each is rejected beyond its limit.
+ * PostgreSQL merges subqueries into the statement around them, so a mention of a column that a subquery
+ * computes is replaced by the whole expression. A few hundred bytes of text (`a + a as a`, twenty times)
+ * would become millions of expressions; therefore each mention counts as the whole expression (`Growth`).
  */
 
 import { GatewayError } from '../errors.ts'
 import type { Join, Span } from '../language/tree/ast.ts'
 import { LIMIT_NAMES, STATEMENT_LIMITS, type StatementLimits } from '../statement-limits.ts'
 
-/** The size that an expression adds to a statement with each mention. */
+/** The size that each mention of an expression adds to a statement. */
 export interface Growth {
   /** Nodes of the tree. */
   readonly terms: number
-  /** Relations of the subqueries in it. */
+  /** Relations of the subqueries in the expression. */
   readonly relations: number
-  /** Of literals, parameters and built values. */
+  /** Bytes of literals, parameters and built values. */
   readonly bytes: number
-  /** Of patterns that `like` searches for. */
+  /** Bytes of the patterns that `like` searches for. */
   readonly patternBytes: number
-  /** Multiplications and divisions, by their steps: of two numbers of full size, 1. */
+  /** Multiplications and divisions, weighted by their steps: 1 for two numbers of full size. */
   readonly products: number
 }
 
+/** The growth of an expression that adds nothing. */
 export const NO_GROWTH: Growth = { terms: 0, relations: 0, bytes: 0, patternBytes: 0, products: 0 }
 
+/** The sum of two growths. */
 export function sumOf(a: Growth, b: Growth): Growth {
   return combined(a, b, 1)
 }
@@ -43,17 +43,18 @@ function combined(a: Growth, b: Growth, sign: 1 | -1): Growth {
 }
 
 /**
- * A text has 16 384 tokens at most; what is above that comes from columns that stand for expressions.
+ * A text has at most 16 384 tokens; anything above that comes from columns that stand for expressions.
  * Planning 32 768 of them took 0.2 s and 50 MB.
  */
 const TERMS_MAX = 32_768
 
-/** Values of the largest size that all expressions of a statement may build together for one row. */
+/** How many values of the largest size all expressions of a statement can build together for one row. */
 const BUILT_VALUES_MAX = 64
 
+/** The running totals of one statement. */
 export class Tally {
   readonly limits: StatementLimits
-  /** Bytes that all expressions together may build for one row. */
+  /** Bytes that all expressions together can build for one row. */
   readonly bytesMax: number
   #terms = 0
   #relations = 0
@@ -66,7 +67,7 @@ export class Tally {
     this.bytesMax = limits.maxBuiltValueBytes * BUILT_VALUES_MAX
   }
 
-  /** So far; `since` says what came after. */
+  /** The totals so far; `since` returns the difference. */
   mark(): Growth {
     return {
       terms: this.#terms,
@@ -93,7 +94,7 @@ export class Tally {
     this.#terms += count
     if (this.#terms <= TERMS_MAX) return
     throw refused(
-      `the query stands for more than ${TERMS_MAX} expressions once its subqueries ` +
+      `the query expands to more than ${TERMS_MAX} expressions once its subqueries ` +
         'are merged; mention computed columns less often',
       span,
     )
@@ -135,7 +136,7 @@ export class Tally {
     if (this.#products <= maxNumericProducts || maxNumericProducts === 0) return
     throw refused(
       `the query multiplies and divides numbers of any length more than ${maxNumericProducts} times ` +
-        `(${LIMIT_NAMES.maxNumericProducts}); give their number of digits or another ` +
+        `(${LIMIT_NAMES.maxNumericProducts}); declare their number of digits or another ` +
         'type, as in (…)::numeric(20, 4) or (…)::float8',
       span,
       'maxNumericProducts',
@@ -154,6 +155,7 @@ export class Tally {
   }
 }
 
+/** The message for patterns that are, in total, too long. */
 export function patternsTooLong(bytesMax: number): string {
   return (
     `the patterns of like and ilike are longer than ${bytesMax} bytes together, from the first % of each ` +
@@ -161,6 +163,7 @@ export function patternsTooLong(bytesMax: number): string {
   )
 }
 
+/** The error for a statement above a limit; `limit` names the setting. */
 export function refused(message: string, span: Span | undefined, limit?: keyof StatementLimits): GatewayError {
   return new GatewayError('PARSE_ERROR', message, {
     ...(span === undefined ? {} : { span }),

@@ -1,4 +1,4 @@
-/** What the check finds an expression to be, and which operators such a thing has none of. */
+/** What the check knows about an expression, and which operators its type lacks. */
 import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression } from '../language/tree/ast.ts'
@@ -6,31 +6,34 @@ import { column } from '../language/tree/build.ts'
 import type { Growth } from './tally.ts'
 import { baseOf, castTo, isComparable, isDocument, isEnumDomain, isJson, isOrdered, isScalar, isText } from './types.ts'
 
-/** What an expression has been found to be. */
+/** A checked expression and its type. */
 export interface Typed {
   readonly expression: Expression
-  /** Null: not known, and then left to PostgreSQL. */
+  /** The type; null if it is unknown and left to PostgreSQL. */
   readonly type: DataType | null
   readonly typeName: string | null
   readonly column: string | null
-  /** What a mention of the column adds to the statement; see `RowsetColumn`. */
+  /** The size that a mention of the column adds to the statement; see `RowsetColumn`. */
   readonly growth?: Growth | null
-  /** Decimal digits that it has at most; left out: as many as a number can have. */
+  /** The maximum number of decimal digits; if omitted, the maximum of `numeric`. */
   readonly digits?: number
 }
 
+/** A placeholder for an expression whose type is unknown. */
 export const UNKNOWN: Typed = { expression: column('?'), type: null, typeName: null, column: null }
 
+/** An expression whose type is unknown. */
 export function untyped(expression: Expression): Typed {
   return { expression, type: null, typeName: null, column: null }
 }
 
-/** With the operators of what it is made of. */
+/** The same value for comparison: a domain has the operators of its base type. */
 export function comparable(typed: Typed): Typed {
   if (typed.type === null || !isEnumDomain(typed.type)) return typed
   return { ...typed, expression: castTo(typed.expression, typed.type) }
 }
 
+/** Rejects a value whose type has no equality operator. */
 export function refuseIncomparable(typed: Typed): void {
   if (typed.type === null ? typed.typeName === 'json' : !isComparable(typed.type)) {
     throw refusedType(typed, `whose values cannot be compared; ${insteadOf(typed)}`)
@@ -42,43 +45,45 @@ export function refuseArray(typed: Typed): void {
   if (typed.type !== null && baseOf(typed.type).kind === 'array') {
     throw refusedType(
       typed,
-      'and a list holds single values; compare the whole array by eq, or use contains or overlaps',
+      'and a list holds single values; compare the whole array with eq, or use contains or overlaps',
     )
   }
 }
 
-/** Beside a text a number would be one, and 10 less than 9. */
+/** Rejects comparing a text with a number: as texts, 10 is less than 9. */
 export function refuseUncountable(typed: Typed, other: Expression): void {
   refuseIncomparable(typed)
   const isNumber = other.kind === 'literal' && (other.type === 'integer' || other.type === 'decimal')
   if (isNumber && (typed.type === null ? typed.typeName === 'text' : isText(typed.type))) {
     throw refusedType(
       typed,
-      `and texts are in the order of their letters, '10' before '9'; cast it, as ` +
-        'in (…)::numeric, or write the number as a text',
+      `and texts sort by character, '10' before '9'; cast it, as in (…)::numeric, or write the number as a text`,
     )
   }
 }
 
+/** Rejects a value that is neither an array, a range nor jsonb. */
 export function refuseScalar(typed: Typed): void {
   if (typed.type === null ? typed.typeName === 'text' : isScalar(typed.type)) {
     throw refusedType(typed, 'and contains, contained and overlaps compare arrays, ranges and jsonb')
   }
 }
 
+/** Rejects a value whose type has no sort order. */
 export function refuseUnordered(typed: Typed): void {
   if (typed.type === null ? typed.typeName === 'json' : !isOrdered(typed.type)) {
     throw refusedType(typed, `whose values have no order, so no sort or distinct; ${insteadOf(typed)}`)
   }
 }
 
+/** Rejects a value that full-text search cannot read. */
 export function refuseUnsearchable(typed: Typed): void {
   if (typed.type !== null && !isDocument(typed.type)) {
     throw refusedType(typed, 'and fts searches text, JSON and tsvector')
   }
 }
 
-/** PostgreSQL would refuse it too, but would not say which column, nor what to do. */
+/** PostgreSQL would reject it too, but would name neither the column nor a fix. */
 function refusedType({ expression, column, type, typeName }: Typed, reason: string): GatewayError {
   const what = column === null ? 'the value' : `${type === null ? 'the path into column' : 'column'} "${column}"`
   const { span } = expression
@@ -91,7 +96,7 @@ function insteadOf(typed: Typed): string {
   return isJsonValue(typed) ? `use a text in it: ${typed.column ?? '…'}->>key` : 'use another column'
 }
 
-/** JSON as it is; a text taken out of it is none. */
+/** True if the value is JSON; a text extracted from JSON is not. */
 export function isJsonValue({ type, typeName }: Pick<Typed, 'type' | 'typeName'>): boolean {
   return type === null ? typeName === 'json' || typeName === 'jsonb' : isJson(type)
 }

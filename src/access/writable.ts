@@ -7,6 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { Conflict, Span } from '../language/tree/ast.ts'
 import { isKnownColumn, type TableRights } from './rights.ts'
 
+/** Throws `PARSE_ERROR` for a column that PostgreSQL fills in itself. */
 export function assertWritable(name: string, table: Table, span: Span): void {
   const column = table.columnByName.get(name)
   const reason =
@@ -21,11 +22,13 @@ export function assertWritable(name: string, table: Table, span: Span): void {
   })
 }
 
-/** The columns must be exactly those of the primary key or of a unique constraint or index, in any order. */
-/** `rights`: a key with a column that the caller may not know of is not offered. */
+/**
+ * Throws `PARSE_ERROR` unless the target has exactly the columns of the primary key or of a unique constraint or
+ * index, in any order. The error lists only keys whose columns all are known to the caller (`rights`).
+ */
 export function assertConflictTarget({ target, span }: Conflict, table: Table, rights: TableRights): void {
   if (target.length === 0) return
-  // A view has the keys of the table below it, which only PostgreSQL knows.
+  // A view has the keys of its underlying table, which only PostgreSQL knows.
   if (table.kind === 'view') return
   const wanted = new Set(target.map(({ text }) => text))
   const keys = [table.primaryKey, ...table.unique].filter(key => key.length > 0)
@@ -34,8 +37,8 @@ export function assertConflictTarget({ target, span }: Conflict, table: Table, r
   const choices = known.map(key => key.join(',')).join(' or ')
   throw new GatewayError(
     'PARSE_ERROR',
-    `the columns ${[...wanted].join(',')} are no unique key of table "${table.resource}"; ${
-      known.length === 0 ? 'it has none, so there is nothing to be in conflict with' : `expected ${choices}`
+    `the columns ${[...wanted].join(',')} are not a unique key of table "${table.resource}"; ${
+      known.length === 0 ? 'it has no unique key, so there can be no conflict' : `expected ${choices}`
     }`,
     { span },
   )

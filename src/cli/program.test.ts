@@ -453,27 +453,27 @@ table parcels { tenant int8, from_id int8, to_id int8
   test.each([
     [
       'get users join posts',
-      '<stdin>:1:11: several keys lead from table "users" to table "posts"; say which one the join means: on users.id = posts.writer, or on users.id = posts.editor',
+      '<stdin>:1:11: several foreign keys connect table "users" with table "posts"; write the one that the join uses: on users.id = posts.writer, or on users.id = posts.editor',
     ],
     [
       'get parcels join addresses',
-      '<stdin>:1:13: several keys lead from table "parcels" to table "addresses"; say which one the join means: on parcels.tenant = addresses.tenant and parcels.from_id = addresses.id, or on parcels.tenant = addresses.tenant and parcels.to_id = addresses.id',
+      '<stdin>:1:13: several foreign keys connect table "parcels" with table "addresses"; write the one that the join uses: on parcels.tenant = addresses.tenant and parcels.from_id = addresses.id, or on parcels.tenant = addresses.tenant and parcels.to_id = addresses.id',
     ],
     [
       'get users join islands',
-      '<stdin>:1:11: no foreign key says what the join of table "islands" with table "users" is on; write it: on a.b_id = b.id; table "islands" has no foreign key, and none leads to it',
+      '<stdin>:1:11: no foreign key connects table "users" with table "islands"; write the condition of the join: on a.b_id = b.id; table "islands" has no foreign key, and no foreign key references it',
     ],
     [
       'get islands nest many likes',
-      '<stdin>:1:13: no foreign key says what the nest many of table "likes" with table "islands" is on; write it: on a.b_id = b.id; the keys of table "likes" are: likes.user = users.id, or likes.post = posts.key',
+      '<stdin>:1:13: no foreign key connects table "islands" with table "likes"; write the condition of the nest many: on a.b_id = b.id; the keys of table "likes" are: likes.user = users.id, or likes.post = posts.key',
     ],
     [
       'get users join ghosts',
-      '<stdin>:1:11: no foreign key says what the join of table "ghosts", which the schema does not have, with table "users" is on; write it: on a.b_id = b.id',
+      '<stdin>:1:11: no foreign key connects table "users" with table "ghosts" (not in the schema); write the condition of the join: on a.b_id = b.id',
     ],
     [
       'with cities as (get islands) get users join cities',
-      '<stdin>:1:40: no foreign key says what the join of "cities" with table "users" is on; write it: on a.b_id = b.id',
+      '<stdin>:1:40: no foreign key connects table "users" with "cities"; write the condition of the join: on a.b_id = b.id',
     ],
   ])('transpile --schema refuses: %s', async (text, error) => {
     writeFileSync(join(folder, 'shop.schema'), SHOP)

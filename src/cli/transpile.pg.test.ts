@@ -72,7 +72,7 @@ test('several keys and none are refused, with the choices', async () => {
     code: 1,
     out: '',
     error:
-      '<stdin>:1:13: several keys lead from table "members" to table "posts"; say which one the join means: on members.number = posts.writer, or on members.number = posts.editor',
+      '<stdin>:1:13: several foreign keys connect table "members" with table "posts"; write the one that the join uses: on members.number = posts.writer, or on members.number = posts.editor',
   })
   const none = await transpile('get members join notes')
   expect([none.code, none.out]).toEqual([1, ''])

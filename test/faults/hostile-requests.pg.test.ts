@@ -311,7 +311,9 @@ describe('tables', () => {
       j: [{ t: 2, t1: { t: 1 } }],
     })
     expect((await ask('/api/t?expand=t1,t1:nested:t')).json.error.message).toContain('"t1" twice')
-    expect((await ask('/api/t?expand=p:t1')).json.error.message).toContain('"p" is a column and an expanded relation')
+    expect((await ask('/api/t?expand=p:t1')).json.error.message).toContain(
+      '"p" is both a column and an expanded relation',
+    )
   })
   test('children by a unique column, of a partitioned table, and by an id that no key holds', async () => {
     expect((await ask('/api/parents/1/kids')).json.data).toEqual([{ id: 1, parent: 'a/b', big: 10 }])

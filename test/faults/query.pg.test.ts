@@ -157,7 +157,7 @@ describe('nothing of others is read', () => {
     const [first, ...others] = await Promise.all(
       ['hidden.secrets', 'hidden.mood', 'hidden.nothing', 'nowhere.nothing', 'public.users', '`users`'].map(messageFor),
     )
-    expect(first).toContain('nothing can be cast to TYPE')
+    expect(first).toContain('cannot cast to TYPE')
     for (const other of others) expect(other).toBe(first)
   })
 

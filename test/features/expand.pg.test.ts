@@ -194,7 +194,7 @@ test.each([
   ['orders?expand=nested:customers', 'write customers without nested:'],
   ['orders?expand=custmers', 'did you mean "customers"?'],
   ['orders?expand=customers,customers!customer_id', 'expand has "customers" twice'],
-  ['orders?expand=status:customers', '"status" is a column and an expanded relation'],
+  ['orders?expand=status:customers', '"status" is both a column and an expanded relation'],
   ['orders?expand=__proto__', 'has no relation "__proto__"'],
 ])('%s → 400: %s', async (path, message) => {
   const reply = await gateway.get(`/api/${path}`)

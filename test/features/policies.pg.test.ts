@@ -87,7 +87,7 @@ describe('the native policy', () => {
     expect(reply.json).toEqual({
       error: {
         code: 'FORBIDDEN',
-        message: 'you may not read column "tenant_id" of "users"',
+        message: 'permission denied: cannot read column "tenant_id" of "users"',
         status: 403,
         request_id: reply.headers.get('x-request-id'),
       },
@@ -98,14 +98,14 @@ describe('the native policy', () => {
     ['GET', '/api/order_items', 'the access policy has no entry for it'],
     ['GET', '/api/order_items/aggregate?fn=count', 'the access policy has no entry for it'],
     ['GET', '/api/order_items/_explain', 'the access policy has no entry for it'],
-    ['GET', '/api/journal', 'the access policy does not allow to read'],
-    ['POST', '/api/users', 'the access policy does not allow to create'],
-    ['PATCH', '/api/users/1', 'the access policy does not allow to update'],
-    ['DELETE', '/api/orders/1', 'the access policy does not allow to delete'],
-    ['DELETE', '/api/orders?id=1', 'the access policy does not allow to delete'],
-    ['GET', '/api/products', 'the access policy asks for another role'],
-    ['POST', '/api/products', 'the access policy asks for another role'],
-    ['GET', '/api/labels', 'the access policy asks for scope labels:read, labels:all'],
+    ['GET', '/api/journal', 'the access policy does not allow read'],
+    ['POST', '/api/users', 'the access policy does not allow create'],
+    ['PATCH', '/api/users/1', 'the access policy does not allow update'],
+    ['DELETE', '/api/orders/1', 'the access policy does not allow delete'],
+    ['DELETE', '/api/orders?id=1', 'the access policy does not allow delete'],
+    ['GET', '/api/products', 'the access policy requires another role'],
+    ['POST', '/api/products', 'the access policy requires another role'],
+    ['GET', '/api/labels', 'the access policy requires scope labels:read, labels:all'],
   ])('%s %s is refused before the request is looked at: %s', async (method, path, reason) => {
     const reply = await send(method, path, method === 'GET' ? undefined : 'no row at all')
     expect([reply.status, reply.json.error.code]).toEqual([403, 'FORBIDDEN'])
@@ -116,7 +116,7 @@ describe('the native policy', () => {
     expect((await get('/api/products', manager)).status).toBe(200)
     expect((await get('/api/products', { tenantId: 't1', role: '__proto__' })).status).toBe(200)
     const some = { tenantId: 't1', role: 'clerk', scopes: ['labels:read'] }
-    expect((await get('/api/labels', some)).json.error.message).toContain('asks for scope labels:all')
+    expect((await get('/api/labels', some)).json.error.message).toContain('requires scope labels:all')
     expect((await get('/api/labels', { ...some, scopes: ['x', 'labels:all', 'labels:read'] })).status).toBe(200)
   })
 
@@ -160,7 +160,7 @@ describe('the native policy', () => {
     '/api/__proto__?constructor=x',
   ])('a mention of a hidden column is refused: %s', async path => {
     const reply = await get(path)
-    expect([reply.status, reply.text]).toEqual([403, expect.stringMatching(/you may not read column/)])
+    expect([reply.status, reply.text]).toEqual([403, expect.stringMatching(/permission denied: cannot read column/)])
   })
 
   test.each([
@@ -180,7 +180,7 @@ describe('the native policy', () => {
     "set customers values name = 'x' where meta is not null",
   ])('and so in a query: %s', async text => {
     const reply = await query(text)
-    expect([reply.status, reply.text]).toEqual([403, expect.stringMatching(/you may not read column/)])
+    expect([reply.status, reply.text]).toEqual([403, expect.stringMatching(/permission denied: cannot read column/)])
   })
 
   test('a name that is not there is no refusal, and no hidden name is offered', async () => {
@@ -231,11 +231,17 @@ describe('the native policy', () => {
     const changed = await send('PATCH', '/api/customers/70', { name: 'Newer' })
     expect(Object.keys(changed.json.data)).toEqual(['id', 'tenant_id', 'name', 'zip', 'tags', 'born', 'vip'])
     const refused = await send('PATCH', '/api/customers/70', { name: 'x', zip: '1' })
-    expect([refused.status, refused.json.error.message]).toEqual([403, 'you may not write column "zip" of "customers"'])
+    expect([refused.status, refused.json.error.message]).toEqual([
+      403,
+      'permission denied: cannot write column "zip" of "customers"',
+    ])
     const returning = await send('PATCH', '/api/customers/70?returning=name,meta', { name: 'x' })
     expect(returning.status).toBe(403)
     const bulk = await send('PATCH', '/api/customers?mail=n@n.io', { name: 'x' })
-    expect([bulk.status, bulk.json.error.message]).toEqual([403, 'you may not read column "mail" of "customers"'])
+    expect([bulk.status, bulk.json.error.message]).toEqual([
+      403,
+      'permission denied: cannot read column "mail" of "customers"',
+    ])
     expect((await send('PATCH', '/api/customers?name=Newer', { name: 'Newest' })).json.count).toBe(1)
     const batch = await send('POST', '/api/customers', [
       { id: 71, tenant_id: 't1', name: 'a' },
@@ -281,7 +287,7 @@ describe('the native policy', () => {
     const refused = await send('POST', '/api/codes', row, upsert)
     expect([refused.status, refused.json.error.message]).toEqual([
       403,
-      expect.stringContaining('does not allow to update'),
+      expect.stringContaining('does not allow update'),
     ])
     expect((await send('POST', '/api/codes', row, { headers: { 'X-Upsert': 'ignore' } })).json).toEqual({ data: null })
     const customer = { id: 1, tenant_id: 't1', name: 'Acme' }
@@ -656,20 +662,20 @@ read_columns = "any"
       'wrong.toml:6: tables.users.read_columns.only.1: table "users" has no column "nam"; did you mean name?',
       expect.stringMatching(/^wrong\.toml:7: tables\.orders: allows nothing/),
       'wrong.yaml:7: policies.0.allowed_columns.0: table "orders" has no column "idd"; did you mean id?',
-      expect.stringMatching(/^wrong\.yaml:6: policies\.0\.filter: does not fit table "orders": .*"tenant"/),
+      expect.stringMatching(/^wrong\.yaml:6: policies\.0\.filter: does not match table "orders": .*"tenant"/),
       'wrong.yaml:9: policies.1.table: there is no table "nowhere"',
     ])
   })
 
   test.each([
     ['key.toml', '[tables.users]\noperatons = ["read"]', 'unknown key; did you mean operations?'],
-    ['operation.toml', '[tables.users]\noperations = ["reed"]', '"reed" is no operation'],
+    ['operation.toml', '[tables.users]\noperations = ["reed"]', '"reed" is not an operation'],
     ['rule.toml', '[tables.users]\nread_columns = "some"', 'expected "any", "none", { only'],
     ['two.toml', '[tables.users]\nread_columns = { only = ["id"], except = ["id"] }', 'expected "any", "none", { only'],
     [
       'twice.toml',
       '[tables.users]\noperations = ["read"]\n[tables."public.users"]\noperations = []',
-      'twice.toml:3: tables.public.users: is the table that has the entry "users" already; make them one',
+      'twice.toml:3: tables.public.users: is the same table as the entry "users"; merge them',
     ],
     ['decision.toml', 'default_decision = "maybe"', 'expected "allow" or "deny"'],
     ['syntax.toml', '[tables', 'cannot be read'],
@@ -686,14 +692,14 @@ read_columns = "any"
     [
       'filter.yaml',
       'policies: [{name: a, table: users, role: r, operations: [read], filter: "id ="}]',
-      'is no condition',
+      'is not a condition',
     ],
     [
       'caller.yaml',
       'policies: [{name: a, table: users, role: r, operations: [read], filter: "id = $tenant"}]',
-      '"$tenant" says nothing of the caller',
+      '"$tenant" is not a property of the caller',
     ],
-    ['missing.yaml', 'policies: [{name: a, table: users}]', 'expected a text as role'],
+    ['missing.yaml', 'policies: [{name: a, table: users}]', 'expected a text for role'],
   ])('%s', async (name, text, message) => {
     const file = await fileWith(name, text)
     await expect(start(`policy = ${JSON.stringify(file)}`)).rejects.toThrow(message)

@@ -625,7 +625,7 @@ describe('writes', () => {
     ["add drafts fields id, title values 1, 'x'", 'PARSE_ERROR', 'column "id" of table "drafts" is an identity column'],
     ["add products fields id, words values 1, 'x'", 'PARSE_ERROR', 'is generated from other columns'],
     ["add tokens fields word values 'x', 'y'", 'PARSE_ERROR', 'row 1 of add has 2 values; expected 1'],
-    ["add tokens fields word values 'x' conflict (uses) nothing", 'PARSE_ERROR', 'no unique key of table "tokens"'],
+    ["add tokens fields word values 'x' conflict (uses) nothing", 'PARSE_ERROR', 'not a unique key of table "tokens"'],
     ['set tokens values uses = 1, uses = 2 where all', 'PARSE_ERROR', 'column "uses" is written twice'],
     [
       'get (with x as (del tokens where all returning id) get x) d',
@@ -665,18 +665,18 @@ describe('errors', () => {
     ['get users u where u.nme = 1', { message: expect.stringContaining('did you mean "name"?') }],
     [
       'get users where usr.id = 1',
-      { message: expect.stringContaining('"usr.id" begins with "usr", which is no table and no column here') },
+      { message: expect.stringContaining('"usr.id" begins with "usr", which is neither a table nor a column here') },
     ],
     [
       'get users join orders on created_by = id',
       { message: expect.stringContaining('"id" is ambiguous; write one of: users.id, orders.id (line 1, column 39)') },
     ],
-    ['get users join users', { message: expect.stringContaining('two sources are called "users"') }],
+    ['get users join users', { message: expect.stringContaining('two sources are named "users"') }],
     [
       'get orders join users',
-      { message: expect.stringContaining('several keys lead from table "orders" to table "users"') },
+      { message: expect.stringContaining('several foreign keys connect table "orders" with table "users"') },
     ],
-    ['get customers join products', { message: expect.stringContaining('no foreign key says what the join') }],
+    ['get customers join products', { message: expect.stringContaining('no foreign key connects') }],
     [
       'get users wher id = 1',
       { details: { line: 1, column: 16, found: 'id', expected: expect.any(Array), source: 'get users wher id = 1' } },

@@ -169,8 +169,8 @@ describe('X-On-Conflict', () => {
     expect((await upsert('/api/other.things', { id: 1, name: 'a' }, 'id')).json.data).toEqual({ id: 1, name: 'a' })
   })
   test.each([
-    ['/api/users', 'name', 'no unique key of table "users"; expected id or mail'],
-    ['/api/users', 'id,mail', 'no unique key'],
+    ['/api/users', 'name', 'not a unique key of table "users"; expected id or mail'],
+    ['/api/users', 'id,mail', 'not a unique key'],
     ['/api/pairs', 'a', 'expected a,b'],
     ['/api/pairs', 'nope', 'has no column "nope"'],
     ['/api/pairs', 'a,a', 'twice'],
@@ -181,7 +181,7 @@ describe('X-On-Conflict', () => {
     ['/api/slots', 'note', 'expected day,room'],
     ['/api/slots', undefined, 'no primary key'],
     ['/api/keyless', undefined, 'no primary key'],
-    ['/api/keyless', 'n', 'it has none'],
+    ['/api/keyless', 'n', 'it has no unique key'],
     ['/api/view_of_pairs', undefined, 'no primary key'],
   ])('%s %s → 400', async (path, conflict, message) => {
     const reply = await upsert(path, '{}', conflict)

@@ -1,4 +1,4 @@
-/** docs/guides/allow-list.md: one query shape a line, `#` comments, and all that is wrong at once. */
+/** docs/guides/allow-list.md: one query shape per line, `#` comments, and all errors reported together. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,10 @@ import { loadQueryList, parseQueryList, SHAPES_MAX } from './allow-list.ts'
 import { AllowListError } from './list-file.ts'
 import { shapeOfQuery } from './query-shape.ts'
 
-/** Requests are read elsewhere: here one is its text, and none may have the word `wrong`. */
+/**
+ * A stand-in for the request parser: a request is its text, and one that contains the word `wrong` is
+ * rejected.
+ */
 function parseRequest(line: string) {
   if (line.includes('wrong')) throw new GatewayError('PARSE_ERROR', `"${line}" is wrong`)
   return { key: line, values: [] }
@@ -20,7 +23,7 @@ const list = (text: string) => parseQueryList(text, 'allow.txt', parseRequest)
 const has = (text: string, query: string) => list(text).has(shapeOfQuery(parse(query)))
 const hasRequest = (text: string, key: string) => list(text).has({ key, values: [] })
 
-test('a line is a request or a text of the language', () => {
+test('a line is a request or a query-language text', () => {
   const text = '# orders\n\nGET /api/orders?status.eq\n  get orders where id = ?\n\tDELETE orders where id = ?\n'
   expect(list(text).size).toBe(3)
   expect(hasRequest(text, 'GET /api/orders?status.eq')).toBe(true)
@@ -29,7 +32,7 @@ test('a line is a request or a text of the language', () => {
   expect(has(text, 'get orders')).toBe(false)
 })
 
-test('# begins a comment anywhere, but not within quotes, nor as an operator', () => {
+test('# starts a comment anywhere except within quotes or as an operator', () => {
   expect(hasRequest('GET /api/a?b.eq# the b\n', 'GET /api/a?b.eq')).toBe(true)
   expect(has("get t where a = ? # don't ask\n#get u", 'get t where a = 1')).toBe(true)
   expect(has('get `a#b` # x', 'get `a#b`')).toBe(true)
@@ -38,51 +41,61 @@ test('# begins a comment anywhere, but not within quotes, nor as an operator', (
   ).toBe(true)
 })
 
-test('line ends of all systems, and a byte order mark', () => {
+test('all kinds of line ends and a byte order mark are accepted', () => {
   for (const end of ['\n', '\r\n', '\r']) {
     expect(has(`\ufeffget t${end}get u${end}`, 'get t')).toBe(true)
     expect(has(`get t${end}get u`, 'get u')).toBe(true)
   }
 })
 
-test('nothing listed allows nothing', () => {
+test('an empty list allows nothing', () => {
   expect(list('# nothing\n').size).toBe(0)
   expect(has('', 'get t')).toBe(false)
 })
 
-test('names of objects are names', () => {
+test('names of Object.prototype members are ordinary names', () => {
   expect(hasRequest('GET /api/__proto__', 'GET /api/__proto__')).toBe(true)
   expect(hasRequest('GET /api/a', 'constructor')).toBe(false)
   expect(has('get __proto__', 'get constructor')).toBe(false)
 })
 
-describe('what is wrong', () => {
-  test('is told with its line and place, all of it together', () => {
+describe('errors', () => {
+  test('all errors are reported together, each with its line and column', () => {
     const text = 'get t\nget t where\nGET /api/wrong\nget t limit ? limit ?\nget u where a in (1, ?)\nget "a'
     expect(() => list(text)).toThrow(AllowListError)
     expect(() => list(text)).toThrow(
-      /^allow\.txt:2: .*\(column 12\).*\nallow\.txt:3: "GET \/api\/wrong" is wrong\nallow\.txt:4: .*\(column 15\).*\nallow\.txt:5: a list .*\(column 19\)\nallow\.txt:6: /,
+      new RegExp(
+        [
+          /^allow\.txt:2: .*\(column 12\).*\n/,
+          /allow\.txt:3: "GET \/api\/wrong" is wrong\n/,
+          /allow\.txt:4: .*\(column 15\).*\n/,
+          /allow\.txt:5: a list .*\(column 19\)\n/,
+          /allow\.txt:6: /,
+        ]
+          .map(line => line.source)
+          .join(''),
+      ),
     )
   })
-  test('is not told a thousand times', () => {
+  test('the number of reported errors is bounded', () => {
     expect(() => list('nonsense\n'.repeat(1_000))).toThrow(/and 980 more$/)
   })
-  test('NUL', () => {
-    expect(() => list('get t\nget \0')).toThrow('allow.txt:2: there is a NUL character')
+  test('a NUL character is rejected', () => {
+    expect(() => list('get t\nget \0')).toThrow('allow.txt:2: the line contains a NUL character')
   })
-  test('a long line', () => {
+  test('a line that is too long is rejected', () => {
     expect(() => list(`get t${' '.repeat(200_000)}where a`)).toThrow('at most 196608')
     expect(() => list(`get t where a = ${'#>'.repeat(90_000)}`)).toThrow(AllowListError)
     expect(() => list(`get t where a = '${'x'.repeat(70_000)}'`)).toThrow(/^allow\.txt:1: .*65536/)
   })
-  test('more shapes than anybody reads', () => {
+  test('more shapes than the limit are rejected', () => {
     const many = Array.from({ length: SHAPES_MAX }, (_, n) => `GET /api/t${n}\n`).join('')
     expect(list(many).size).toBe(SHAPES_MAX)
     expect(() => list(`${many}# the end\nGET /api/more\nGET /api/more\n`)).toThrow(
       /^allow\.txt:10002: there are more than 10000 shapes[^\n]*$/,
     )
   })
-  test('any text is a list or one error', () => {
+  test('any text is either a valid list or one error', () => {
     fc.assert(
       fc.property(fc.string(), text => {
         try {
@@ -95,8 +108,8 @@ describe('what is wrong', () => {
   })
 })
 
-describe('the file', () => {
-  test('is read in turns: others are served meanwhile, however long it is', async () => {
+describe('the list file', () => {
+  test('is parsed in slices, so that requests are served while a long one is read', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-allow-'))
     let turns = 0
     let isLoading = true
@@ -117,7 +130,7 @@ describe('the file', () => {
       await rm(folder, { recursive: true })
     }
   })
-  test('is UTF-8 of some megabytes at most', async () => {
+  test('must be UTF-8 and at most a few megabytes', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-allow-'))
     try {
       const file = join(folder, 'allow.txt')

@@ -1,7 +1,7 @@
 /**
- * The file of queries that may be asked (docs/guides/allow-list.md): one a line. A line is a request,
- * `GET /api/orders?status.eq`, or a query-language text with `?` for values. `#` begins a comment; the
- * operators `#>` and `#>>` of the language, and what stands in quotes there, are none.
+ * The allow-list file (docs/guides/allow-list.md): one query shape per line. A line is a request, `GET
+ * /api/orders?status.eq`, or a query-language text with `?` for values. `#` starts a comment, except in the
+ * operators `#>` and `#>>` of the language and within quotes.
  */
 
 import { GatewayError } from '../../errors.ts'
@@ -11,25 +11,23 @@ import { linesOf, type ReadLine, readLines, readLinesInTurns, readListFile } fro
 import { createPatternSet, type PatternSet, type QueryPattern } from './pattern.ts'
 import { parseQueryPattern } from './query-shape.ts'
 
-/** A request line of 64 KiB, every byte of it percent-encoded. */
+/** The length of a request line of 64 KiB in which every byte is percent-encoded. */
 const LINE_CHARACTERS_MAX = 3 * 65_536
 
-/** Lines with a shape; more are no list that anybody has read. */
+/** The maximum number of lines with a shape. */
 export const SHAPES_MAX = 10_000
 
-/**
- * Reads a line that is a request: what its parts mean is known to the door that takes them. Throws
- * `GatewayError`.
- */
+/** Parses a line that is a request; the REST API supplies it. Throws `GatewayError`. */
 export type ParseRequestPattern = (line: string) => QueryPattern
 
+/** A parsed allow-list. */
 export interface QueryList {
   readonly patterns: PatternSet
-  /** What was read. */
+  /** The text of the file. */
   readonly text: string
 }
 
-/** Rejects with `AllowListError`. */
+/** Loads and parses the file. Rejects with `AllowListError`. */
 export async function loadQueryList(file: string, parseRequest: ParseRequestPattern): Promise<QueryList> {
   const text = await readQueryList(file)
   const { patterns, read } = createReader(parseRequest)
@@ -42,7 +40,7 @@ export function readQueryList(file: string): Promise<string> {
   return readListFile(file, 'allow_list_path')
 }
 
-/** Throws `AllowListError` with all lines that are wrong. */
+/** Parses the text of a list. Throws `AllowListError` with the errors of all lines. */
 export function parseQueryList(text: string, file: string, parseRequest: ParseRequestPattern): PatternSet {
   const { patterns, read } = createReader(parseRequest)
   readLines(text, file, read)
@@ -58,7 +56,7 @@ function createReader(parseRequest: ParseRequestPattern): Reader {
   const patterns = createPatternSet()
   let count = 0
   const read: ReadLine = line => {
-    // The first that is too many is told, and the others are not looked at.
+    // Reported once; the lines after it are not parsed.
     if (count > SHAPES_MAX) return null
     try {
       const pattern = parseLine(line, parseRequest)
@@ -76,7 +74,7 @@ function createReader(parseRequest: ParseRequestPattern): Reader {
   return { patterns, read }
 }
 
-/** Null for a line that says nothing. Throws `LanguageError` or `GatewayError`. */
+/** Parses one line; null for an empty line or a comment. Throws `LanguageError` or `GatewayError`. */
 export function parseLine(line: string, parseRequest: ParseRequestPattern): QueryPattern | null {
   if (line.length > LINE_CHARACTERS_MAX) {
     throw new LanguageError(`the line has ${line.length} characters; at most ${LINE_CHARACTERS_MAX} are read`)
@@ -86,15 +84,16 @@ export function parseLine(line: string, parseRequest: ParseRequestPattern): Quer
   return isRequest(entry) ? parseRequest(entry) : parseQueryPattern(entry)
 }
 
+/** A line of a list that has content. */
 export interface ListEntry {
   readonly entry: string
-  /** From 1. */
+  /** The line number, from 1. */
   readonly line: number
-  /** Otherwise it is a text of the query language. */
+  /** True if it is a request; otherwise it is a query-language text. */
   readonly isRequest: boolean
 }
 
-/** The lines of a list that say something, without their comments. */
+/** The lines of a list that have content, without their comments. */
 export function* entriesOf(text: string): Generator<ListEntry> {
   for (const [index, line] of linesOf(text).entries()) {
     const entry = withoutComment(line.trim())
@@ -102,17 +101,17 @@ export function* entriesOf(text: string): Generator<ListEntry> {
   }
 }
 
-/** A method and a path; no table of the language begins with a slash. */
+/** A method and a path; no table name of the language begins with a slash. */
 function isRequest(entry: string): boolean {
   return /^[a-z]+\s+\//i.test(entry)
 }
 
-/** Names of a request that have a `#` write it as `%23`. */
+/** In a request, a `#` within a name is written as `%23`. */
 function withoutComment(line: string): string {
   const comment = isRequest(line) ? /^[^#]*/ : /^(?:[^#'"`]+|#>|'[^']*'|"[^"]*"|`[^`]*`)*/
   const [kept = ''] = comment.exec(line) ?? []
   const rest = line.slice(kept.length)
-  // A quote that is not closed is for the parser to tell.
+  // An unclosed quote is left in place for the parser to report.
   return (rest.startsWith('#') ? kept : line).trim()
 }
 

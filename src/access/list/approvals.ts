@@ -1,23 +1,25 @@
 /**
- * Whether the allow-list has the shape of a query. It is asked before any name is looked up, so a refusal
- * reveals nothing about the schema.
+ * Decides whether a query is on the allow-list. The decision is made before any name is looked up, so a
+ * rejection reveals nothing about the schema.
  */
 import { GatewayError } from '../../errors.ts'
 import type { PatternSet, QueryShape } from './pattern.ts'
 
+/** The allow-list as the request handlers use it. */
 export interface Approvals {
   /**
-   * Throws `FORBIDDEN` for a query that is not approved. `request` is whatever stands for it until it is
-   * answered.
+   * Throws `FORBIDDEN` for a query that is not approved. `request` is any object that identifies the
+   * request until it is answered.
    */
   approve(request: object, shape: QueryShape): void
-  /** It was answered as it wished. */
+  /** Reports that the request succeeded. */
   answered(request: object): void
 }
 
-/** Lines of this length are told to who asks; nobody copies longer ones from an error. */
+/** Longer lines are not shown in the error, since nobody copies them from there. */
 const LINE_SHOWN_MAX = 1_000
 
+/** Approvals by the patterns that `list` returns at the time of each query. */
 export function createApprovals(list: () => PatternSet): Approvals {
   return {
     approve(_, shape) {
@@ -27,7 +29,7 @@ export function createApprovals(list: () => PatternSet): Approvals {
   }
 }
 
-/** Says nothing that was not in the request: neither what is listed nor what exists. */
+/** Contains only what the request contained: neither what is listed nor what exists. */
 function unapproved(shape: QueryShape): GatewayError {
   const line = shape.line()
   return new GatewayError('FORBIDDEN', 'this query is not on the allow-list (allow_list_path)', {

@@ -1,24 +1,24 @@
 /**
- * Files that list what is allowed, one entry a line: how they are read, and how all of their problems are
- * told together.
+ * Files that list what is allowed, one entry per line: reading them, and reporting all their errors
+ * together.
  */
 import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 
 /**
- * The file cannot be read, or has lines that mean nothing. The message is for whoever runs the gateway, and
- * says all of it.
+ * The file cannot be read, or lines of it are invalid. The message is for the operator and contains every
+ * error.
  */
 export class AllowListError extends Error {
   override readonly name = 'AllowListError'
 }
 
-/** A file longer than this is not what it is taken for. */
+/** The maximum size of a list file. */
 const FILE_BYTES_MAX = 4 * 1024 * 1024
 
 const PROBLEMS_SHOWN = 20
 
-/** The text of a file in UTF-8. `key`: what names it in the configuration, for the error. */
+/** The text of a UTF-8 file. `key`: the setting that names the file, for the error. */
 export async function readListFile(file: string, key: string): Promise<string> {
   let bytes: Buffer
   try {
@@ -36,17 +36,18 @@ export async function readListFile(file: string, key: string): Promise<string> {
   }
 }
 
-/** What is wrong with a line, or null. */
+/** Parses a line; returns an error message, or null if the line is valid. */
 export type ReadLine = (line: string) => string | null
 
 /**
- * Shows every line to `read`. Throws `AllowListError` with all lines that are wrong, each with its number.
+ * Passes every line to `read`. Throws `AllowListError` with the errors of all lines, each with its line
+ * number.
  */
 export function readLines(text: string, file: string, read: ReadLine): void {
   refuse([...problemsOf(text, file, read)])
 }
 
-/** The same, a few lines at a time: who is being served meanwhile does not wait for all of a long list. */
+/** The same in slices, so that requests are served while a long list is parsed. */
 export async function readLinesInTurns(text: string, file: string, read: ReadLine): Promise<void> {
   const problems: (string | null)[] = []
   for (const problem of problemsOf(text, file, read)) {
@@ -56,16 +57,17 @@ export async function readLinesInTurns(text: string, file: string, read: ReadLin
   refuse(problems)
 }
 
-/** Some milliseconds' worth. */
+/** A few milliseconds of work. */
 const LINES_AT_ONCE = 50
 
+/** The lines of a text, without a byte order mark. */
 export function linesOf(text: string): readonly string[] {
   return text.replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
 }
 
 function* problemsOf(text: string, file: string, read: ReadLine): Generator<string | null> {
   for (const [index, line] of linesOf(text).entries()) {
-    const problem = line.includes('\0') ? 'there is a NUL character; a list is plain text' : read(line.trim())
+    const problem = line.includes('\0') ? 'the line contains a NUL character; a list is plain text' : read(line.trim())
     yield problem === null ? null : `${file}:${index + 1}: ${problem}`
   }
 }

@@ -1,4 +1,4 @@
-/** What a list compares: keys, and in each line the places that it fills. */
+/** Patterns of a list: keys, and the values that each line requires. */
 import { expect, test } from 'vitest'
 import { createPatternSet } from './pattern.ts'
 
@@ -8,7 +8,7 @@ const set = (...patterns: readonly (readonly [key: string, ...values: (string | 
   return made
 }
 
-test('an open place takes anything, a filled one only its value', () => {
+test('an open position matches any value, a fixed one only its own', () => {
   const patterns = set(['a', null, 'x'])
   expect(patterns.has({ key: 'a', values: ['1', 'x'] })).toBe(true)
   expect(patterns.has({ key: 'a', values: [null, 'x'] })).toBe(true)
@@ -17,7 +17,7 @@ test('an open place takes anything, a filled one only its value', () => {
   expect(patterns.has({ key: 'b', values: ['1', 'x'] })).toBe(false)
 })
 
-test('one of several lines is enough, each judged alone', () => {
+test('one matching line is enough, and lines are matched independently', () => {
   const patterns = set(['a', 'x', null], ['a', null, 'y'], ['a', 'z', 'z'])
   expect(patterns.has({ key: 'a', values: ['x', '1'] })).toBe(true)
   expect(patterns.has({ key: 'a', values: ['1', 'y'] })).toBe(true)
@@ -25,12 +25,12 @@ test('one of several lines is enough, each judged alone', () => {
   expect(patterns.has({ key: 'a', values: ['z', 'x'] })).toBe(false)
 })
 
-test('values do not run into each other', () => {
+test('adjacent values are kept apart', () => {
   const patterns = set(['a', 'x","y', 'z'])
   expect(patterns.has({ key: 'a', values: ['x', 'y","z'] })).toBe(false)
   expect(patterns.has({ key: 'a', values: ['x","y', 'z'] })).toBe(true)
 })
 
-test('the same line twice is one', () => {
+test('a duplicate line counts once', () => {
   expect(set(['a', null], ['a', null], ['a', 'x'], ['b']).size).toBe(3)
 })

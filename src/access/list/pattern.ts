@@ -1,27 +1,28 @@
 /**
- * What an allow-list compares: a query apart from its values (decision 0013). The key is the query in
- * canonical form with every place open that a line may leave open; the values are what stands in these
- * places.
+ * The patterns of an allow-list: a query without its values (decision 0013). The key is the query in
+ * canonical form with a placeholder at every position that a line can leave open; the values are those at
+ * the placeholders.
  */
 
 export interface QueryShape {
   readonly key: string
   /**
-   * One for each open place of the key, in order. Null: it comes from elsewhere, as that of a parameter, so
-   * no line can demand it.
+   * The value at each placeholder of the key, in order; null for a value that is not part of the text, such
+   * as a parameter's, so no line can require it.
    */
   readonly values: readonly (string | null)[]
-  /** The line that approves just this: names that stand in open places are kept, data is left open. */
+  /** The line that approves exactly this shape: names at placeholders are kept, data values are left open. */
   line(): string
 }
 
 /** A line of the list. */
 export interface QueryPattern {
   readonly key: string
-  /** Null: any. */
+  /** The value that the line requires at each placeholder; null for any value. */
   readonly values: readonly (string | null)[]
 }
 
+/** The patterns of a list, indexed for matching. */
 export interface PatternSet {
   readonly size: number
   has(shape: Pick<QueryShape, 'key' | 'values'>): boolean
@@ -29,8 +30,8 @@ export interface PatternSet {
 }
 
 /**
- * Lines of one key are told apart by which places they fill; one look-up for each such choice, however many
- * lines there are.
+ * Lines with the same key differ in which placeholders they fix. A match takes one look-up for each such
+ * set of placeholders, however many lines there are.
  */
 export function createPatternSet(): PatternSet {
   const known = new Map<string, Map<string, Choice>>()

@@ -1,4 +1,7 @@
-/** docs/guides/allow-list.md#texts-of-the-query-language: a text with its values replaced by `?`, and the line of the allow-list that stands for it. */
+/**
+ * docs/guides/allow-list.md#texts-of-the-query-language: a text with `?` for its values, and the line that
+ * approves it.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyStatement } from '../../../test/support/trees.ts'
@@ -17,7 +20,7 @@ function isApproved(by: string, query: string | Statement): boolean {
   return set.has(shapeOfQuery(typeof query === 'string' ? parse(query) : query))
 }
 
-describe('the shape of a text', () => {
+describe('the shape of a query text', () => {
   test.each([
     ["get orders where status = 'paid' limit 10", 'get orders where status = ? limit ?'],
     ['GET orders WHERE active = true AND note is null', 'get orders where active = ? and note is null'],
@@ -44,7 +47,7 @@ describe('the shape of a text', () => {
     expect(line(query)).toBe(expected)
     expect(isApproved(expected, query)).toBe(true)
   })
-  test('keeps what names a part of a document', () => {
+  test('keeps the keys of JSON paths', () => {
     const query = "get t fields meta ->> 'theme' as theme where a #>> '{b,0}' = 'x' and c json_exists '$.d'"
     expect(line(query)).toBe("get t fields meta ->> 'theme' as theme where a #>> '{b,0}' = ? and c json_exists '$.d'")
     expect(isApproved(line(query), query)).toBe(true)
@@ -54,20 +57,20 @@ describe('the shape of a text', () => {
     const last = 'get t fields a -> -1'
     expect(line(last)).toBe(last)
     expect([isApproved(last, last), isApproved(last, 'get t fields a -> 1')]).toEqual([true, false])
-    // What comes as a parameter may be anything.
+    // A parameter can have any value.
     expect(isApproved("get t fields meta ->> 'theme'", 'get t fields meta ->> $1')).toBe(false)
   })
 })
 
-describe('a line', () => {
-  test('may be written in any way that means the same', () => {
+describe('a line of the list', () => {
+  test('matches however it is formatted', () => {
     expect(isApproved('GET  `orders`  WHERE (status = :x) ;', "get orders where status = 'paid'")).toBe(true)
     expect(isApproved('get t where id in ?', 'get t where id in (1, 2)')).toBe(true)
     expect(isApproved('get t where id in (?, ?)', 'get t where id in (1, 2, 3)')).toBe(true)
     expect(isApproved('get t where a < -?', 'get t where a < -5')).toBe(true)
     expect(isApproved('get t where meta??', "get t where meta ? 'a'")).toBe(true)
   })
-  test('demands the values that it says', () => {
+  test('requires the values that it contains', () => {
     expect(isApproved('get t where public = true', 'get t where public = true')).toBe(true)
     expect(isApproved('get t where public = true', 'get t where public = false')).toBe(false)
     expect(isApproved('get t where public = true', 'get t where public = $1')).toBe(false)
@@ -94,10 +97,10 @@ describe('a line', () => {
     ['del t where id = ?', 'del t where id = 1 returning *'],
     ['del t where id = ?', 'del t where all'],
     ['get t where a::int = ?', 'get t where a::text = 1'],
-  ])('%s does not stand for %s', (by, query) => {
+  ])('%s does not approve %s', (by, query) => {
     expect(isApproved(by, query)).toBe(false)
   })
-  test('does not say how many values a list has', () => {
+  test('does not fix the number of values in a list', () => {
     expect(() => parseQueryPattern("get t where a in ('x', ?)")).toThrow('write (?)')
   })
   test.each([
@@ -109,16 +112,16 @@ describe('a line', () => {
     'get t where a json_exists ?',
     '? t',
     'get ?',
-  ])('%j is no query', text => {
+  ])('%j is not a query', text => {
     expect(() => parseQueryPattern(text)).toThrow(LanguageError)
   })
-  test('is the only place for a question mark that is a value', () => {
+  test('is the only text in which a question mark is a value', () => {
     expect(() => parse('get t where a = ?')).toThrow(LanguageError)
     expect(() => parse('get t limit ?')).toThrow(LanguageError)
   })
 })
 
-test('the line of every query stands for it, unless a name or a path has a line break', () => {
+test('the line of every query approves it, unless a name or a path contains a line break', () => {
   let seen = 0
   fc.assert(
     fc.property(anyStatement, tree => {
@@ -134,7 +137,7 @@ test('the line of every query stands for it, unless a name or a path has a line 
   expect(seen).toBeGreaterThan(300)
 })
 
-/** Null for trees that have no text: those that REST builds. */
+/** The text of a tree; null for trees without a text, which only the REST API builds. */
 function textOf(tree: Statement): string | null {
   try {
     return formatStatement(tree)
@@ -144,7 +147,7 @@ function textOf(tree: Statement): string | null {
   }
 }
 
-test('the values of a query are in its shape nowhere', () => {
+test('no value of a query appears in its shape', () => {
   const text = fc.stringMatching(/^[a-z]{12}$/)
   fc.assert(
     fc.property(text, text, fc.integer({ min: 1e9, max: 2e9 }), (a, b, n) => {

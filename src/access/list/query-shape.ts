@@ -11,6 +11,7 @@ import { LanguageError } from '../../language/tree/error.ts'
 import { rewrite } from '../../language/tree/walk.ts'
 import type { QueryPattern, QueryShape } from './pattern.ts'
 
+/** The shape of a parsed query. */
 export function shapeOfQuery(statement: Statement): QueryShape {
   const { tree, values } = new Opener('any list').open(statement)
   return {
@@ -21,28 +22,25 @@ export function shapeOfQuery(statement: Statement): QueryShape {
 }
 
 /**
- * A line of the list: a query in which `?` is any value; a value that is written is demanded. Throws
- * `LanguageError`, with its place where the text has one.
+ * Parses a line of the list: a query in which `?` matches any value and a literal value is required. Throws
+ * `LanguageError`, with a position if the text has one.
  */
 export function parseQueryPattern(text: string): QueryPattern {
   const { tree, values } = new Opener('open lists').open(parsePattern(text))
   return { key: formatStatement(tree), values }
 }
 
-/**
- * Replaces values by `?` and writes down what they were, in the order of the walk, which depends on the
- * structure alone.
- */
+/** Replaces values by `?` and records them in the order of the walk, which depends on the structure alone. */
 class Opener {
   readonly #lists: 'any list' | 'open lists'
   readonly #names: 'open names' | 'keep names'
   readonly #values: (string | null)[] = []
-  /** What an open place was, for those that are names. */
+  /** The originals of open positions that are names. */
   readonly #originals = new WeakMap<object, Expression>()
 
   /**
-   * `lists`: whether a list may have values of its own; how many they are is no part of a shape, so a line
-   * cannot demand them.
+   * `lists`: whether a list can contain fixed values. The number of values of a list is not part of the
+   * shape, so a line cannot require any.
    */
   constructor(lists: 'any list' | 'open lists', names: 'open names' | 'keep names' = 'open names') {
     this.#lists = lists
@@ -78,11 +76,11 @@ class Opener {
         if (set.kind === 'in values') {
           return { ...expression, set: { ...set, values: this.#list(set.values) } }
         }
-        // A list that comes whole as a parameter is a list of values like any other.
+        // A list passed as one parameter is a list like any other.
         return isOpen(set) ? { ...expression, set: { kind: 'in values', values: [set], span: set.span } } : expression
       }
       case 'json step': {
-        // Which part of a document is read is a name, as a column is.
+        // The key of a JSON step is a name, like a column.
         const original = this.#names === 'keep names' ? this.#originals.get(expression.step) : undefined
         return original === undefined ? expression : { ...expression, step: original }
       }
@@ -107,14 +105,14 @@ class Opener {
     return operand
   }
 
-  /** Any number of values is one. Those of a list are the last that were written down. */
+  /** A list of any length becomes one placeholder. Its values are the last that were recorded. */
   #list(items: readonly Expression[]): readonly Expression[] {
     const [first] = items
     if (first === undefined || !items.every(isOpen)) return items
     const values = this.#values.splice(-items.length, items.length, null)
     const demanded = values.findIndex(value => value !== null)
     if (this.#lists === 'open lists' && demanded >= 0) {
-      throw new LanguageError('a list is any values; write (?)', items[demanded]?.span ?? NOWHERE)
+      throw new LanguageError('a list matches any values; write (?)', items[demanded]?.span ?? NOWHERE)
     }
     return [first]
   }
@@ -124,10 +122,7 @@ function isOpen(expression: Expression): expression is Parameter {
   return expression.kind === 'named' && expression.name === PLACEHOLDER
 }
 
-/**
- * The canonical form has a line for each clause; the only line breaks beside are those inside of names and
- * texts.
- */
+/** The canonical form has a line per clause; the only other line breaks are those inside names and texts. */
 function onOneLine(text: string): string {
   return text.replace(/\n */g, ' ')
 }

@@ -1,4 +1,7 @@
-/** docs/guides/allow-list.md#recording: the recorded shapes are an allow-list that approves the queries they came from. */
+/**
+ * docs/guides/allow-list.md#recording: the recorded shapes are an allow-list that approves the queries they
+ * came from.
+ */
 import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,7 +35,7 @@ function answered(recorder: Recorder, ...shapes: readonly QueryShape[]): void {
   }
 }
 
-test('each shape once, sorted, and only those that were answered', async () => {
+test('records each shape once, sorted, and only those of successful requests', async () => {
   const recorder = await open()
   recorder.approve({}, request('GET /api/refused'))
   recorder.answered({})
@@ -50,7 +53,7 @@ test('each shape once, sorted, and only those that were answered', async () => {
   expect((await loadQueryList(file, parseRequest)).patterns.has(query('get t where a = 7'))).toBe(true)
 })
 
-test('what is in the file stays, comments and all, and is not written again', async () => {
+test('keeps the existing lines and comments, and does not repeat them', async () => {
   await writeFile(file, '\ufeff# ours\r\nget t where a = ? # by hand\r\nGET /api/b')
   const recorder = await open()
   answered(recorder, query('get t where a = 1'), request('GET /api/b'), request('GET /api/a'))
@@ -58,13 +61,13 @@ test('what is in the file stays, comments and all, and is not written again', as
   expect(await readFile(file, 'utf8')).toBe('# ours\r\nget t where a = ? # by hand\r\nGET /api/b\nGET /api/a\n')
 })
 
-test('nothing new leaves the file alone, or not there at all', async () => {
+test('without new shapes the file is neither changed nor created', async () => {
   const recorder = await open()
   await recorder.close()
   expect(await readdir(folder)).toEqual([])
 })
 
-test('is in the file without being closed, whole at every moment, and leaves nothing beside it', async () => {
+test('shapes reach the file before close, the file is always complete, and no other file remains', async () => {
   const recorder = await open()
   for (let n = 0; n < 200; n++) {
     answered(recorder, request(`GET /api/t${String(n).padStart(3, '0')}`))
@@ -77,7 +80,7 @@ test('is in the file without being closed, whole at every moment, and leaves not
   expect(await readdir(folder)).toEqual(['allow.txt'])
 })
 
-test('keeps the mode of the file, and a link to it', async () => {
+test('keeps the mode of the file and a symbolic link to it', async () => {
   await writeFile(file, '# mine\n')
   await chmod(file, 0o600)
   const link = join(folder, 'link.txt')
@@ -90,12 +93,12 @@ test('keeps the mode of the file, and a link to it', async () => {
   expect(await readFile(file, 'utf8')).toBe('# mine\nGET /api/a\n')
 })
 
-test('a file that is no list is not written over', async () => {
+test('a file that is not a list is not overwritten', async () => {
   await writeFile(file, 'GET /api/a\nnot a query\n')
   await expect(open()).rejects.toThrow(/allow\.txt:2: /)
 })
 
-test('a folder that is gone is told, and closing fails', async () => {
+test('a missing folder is reported, and close fails', async () => {
   file = join(folder, 'gone', 'allow.txt')
   const recorder = await open()
   answered(recorder, request('GET /api/a'))
@@ -103,21 +106,21 @@ test('a folder that is gone is told, and closing fails', async () => {
   expect(problems.length).toBeGreaterThan(0)
 })
 
-test('a query whose line would not stand for it is told, not written', async () => {
+test('a query that no line can approve is reported, not recorded', async () => {
   const recorder = await open()
   answered(recorder, query('get `a\nb`'), query('get `a  \n  b`'), request('GET /api/a\nGET /api/everything'))
   await recorder.close()
   expect(problems).toHaveLength(3)
-  expect(problems[0]).toMatch(/^no line can stand for this query/)
+  expect(problems[0]).toMatch(/^no line can approve this query/)
   expect(await readdir(folder)).toEqual([])
 })
 
-test('there is an end to it', async () => {
+test('the number of recorded shapes is bounded', async () => {
   await writeFile(file, Array.from({ length: SHAPES_MAX - 1 }, (_, n) => `GET /api/t${n}\n`).join(''))
   const recorder = await open()
   answered(recorder, request('GET /api/last'), request('GET /api/more'), request('GET /api/and-more'))
   await recorder.close()
-  expect(problems).toEqual([expect.stringMatching(/has 10000 shapes, as many as a list may have/)])
+  expect(problems).toEqual([expect.stringMatching(/has 10000 shapes, the maximum of a list/)])
   expect(await readFile(file, 'utf8')).toMatch(/GET \/api\/last\n$/)
   expect((await loadQueryList(file, parseRequest)).patterns.size).toBe(SHAPES_MAX)
 })

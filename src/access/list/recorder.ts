@@ -1,5 +1,5 @@
 /**
- * Records the shapes of the queries that were answered, so that they can become an allow-list
+ * Records the shapes of the queries that succeeded, as a basis for an allow-list
  * (docs/guides/allow-list.md#recording).
  */
 import { access, realpath } from 'node:fs/promises'
@@ -9,26 +9,29 @@ import { AllowListError, readListFile } from './list-file.ts'
 import { createPatternSet, type QueryPattern, type QueryShape } from './pattern.ts'
 import { createSaver } from './saver.ts'
 
+/** Approvals that accept every query and record the shapes of those that succeed. */
 export interface Recorder extends Approvals {
-  /** How many shapes were new. */
+  /** The number of new shapes. */
   recorded(): number
-  /** Resolves when everything is in the file; rejects with `AllowListError` when it cannot be written. */
+  /** Resolves when everything is in the file; rejects with `AllowListError` if it cannot be written. */
   close(): Promise<void>
 }
 
+/** What a recorder needs. */
 export interface RecorderParts {
   /**
-   * Its lines and comments stay as they are; new shapes come below, sorted. Made when the first one comes.
+   * The file to write. Existing lines and comments are kept; new shapes follow, sorted. Created with the
+   * first new shape.
    */
   readonly file: string
   readonly parseRequest: ParseRequestPattern
-  /** Hears what could not be written down. */
+  /** Receives a message for each shape that could not be recorded. */
   readonly onProblem: (message: string) => void
 }
 
-/** Rejects with `AllowListError` when the file is there and is no list. */
+/** Opens the file. Rejects with `AllowListError` if it exists and is not a list. */
 export async function createRecorder({ file, parseRequest, onProblem }: RecorderParts): Promise<Recorder> {
-  // What is written anew is the file that a link leads to, not the link.
+  // Writes replace the file that a symbolic link points to, not the link.
   const target = await realpath(file).catch(() => file)
   const before = (await isThere(target)) ? await readListFile(target, '--record') : ''
   const known = parseQueryList(before, target, parseRequest)
@@ -41,13 +44,13 @@ export async function createRecorder({ file, parseRequest, onProblem }: Recorder
     if (isFull || known.has(shape)) return
     if (known.size >= SHAPES_MAX) {
       isFull = true
-      onProblem(`${target} has ${SHAPES_MAX} shapes, as many as a list may have; no more are recorded`)
+      onProblem(`${target} has ${SHAPES_MAX} shapes, the maximum of a list; no more are recorded`)
       return
     }
     const line = shape.line()
     const pattern = patternOf(line, shape)
     if (pattern === null) {
-      onProblem(`no line can stand for this query, and it is not recorded: ${line.slice(0, LINE_SHOWN_MAX)}`)
+      onProblem(`no line can approve this query, so it is not recorded: ${line.slice(0, LINE_SHOWN_MAX)}`)
       return
     }
     known.add(pattern)
@@ -56,8 +59,9 @@ export async function createRecorder({ file, parseRequest, onProblem }: Recorder
   }
 
   /**
-   * Null for a line that would not approve what it was made of, as where a name has a line break: to be told
-   * now, not when it is needed.
+   * The pattern of a line; null if the line would not approve the query that it was made from, for example
+   * because a name contains a line break. The recorder reports that at once instead of when the list is
+   * used.
    */
   function patternOf(line: string, shape: QueryShape): QueryPattern | null {
     if (/[\r\n]/.test(line)) return null
@@ -98,7 +102,7 @@ function stands(pattern: QueryPattern, shape: QueryShape): boolean {
   return only.has(shape)
 }
 
-/** New lines in the order of their text, whatever order they came in. */
+/** New lines sorted by their text, whatever order they came in. */
 function withLines(before: string, lines: readonly string[]): string {
   const end = before === '' || before.endsWith('\n') ? '' : '\n'
   return `${before}${end}${[...lines].sort().join('\n')}\n`

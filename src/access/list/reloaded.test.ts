@@ -1,9 +1,12 @@
-/** Files are read again on SIGHUP; a broken one leaves the old one in force and the log says why (docs/guides/deploying.md#start-reload-stop). */
+/**
+ * Files are read again on SIGHUP. If one is invalid, the old one stays in force and the log says why
+ * (docs/guides/deploying.md#start-reload-stop).
+ */
 import { expect, test } from 'vitest'
 import { AllowListError } from './list-file.ts'
 import { createReloaded } from './reloaded.ts'
 
-test('what is broken leaves the old value in force and is told; what is mended comes into force', async () => {
+test('an invalid file is reported and leaves the old value in force; the corrected file takes effect', async () => {
   const problems: string[] = []
   let load = async () => 'one'
   const reloaded = await createReloaded(
@@ -22,14 +25,14 @@ test('what is broken leaves the old value in force and is told; what is mended c
   expect(reloaded.current()).toBe('two')
 })
 
-test('at the start it is fatal', async () => {
+test('an invalid file at startup is fatal', async () => {
   const load = async () => {
     throw new AllowListError('broken')
   }
   await expect(createReloaded(load, () => {})).rejects.toThrow('broken')
 })
 
-test('a defect is not taken for a broken file, and does not end the reading', async () => {
+test('an unexpected error is not reported as an invalid file and does not stop later reloads', async () => {
   let load = async () => 1
   const reloaded = await createReloaded(
     () => load(),
@@ -44,7 +47,7 @@ test('a defect is not taken for a broken file, and does not end the reading', as
   expect(reloaded.current()).toBe(2)
 })
 
-test('what was asked for last is in force, however long the one before takes', async () => {
+test('the last reload wins, however long the one before takes', async () => {
   let release = () => {}
   const loads: (() => Promise<string>)[] = [
     async () => 'start',

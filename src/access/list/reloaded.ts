@@ -1,18 +1,19 @@
 /**
- * A file that can change while the gateway runs: read at the start, and again on request
+ * A file that can change while the gateway runs: it is read at startup and again on request
  * (docs/guides/deploying.md#start-reload-stop).
  */
 import { AllowListError } from './list-file.ts'
 
+/** The current value of a reloadable file. */
 export interface Reloaded<T> {
   current(): T
-  /** Reads it again; what cannot be used leaves the old one in force. */
+  /** Reads the file again; an invalid file leaves the old value in force. */
   reload(): Promise<void>
 }
 
 /**
- * Rejects when the file cannot be used at the start: a list that cannot be read is no reason to allow
- * everything. `onProblem` hears why it could not be used later.
+ * Rejects if the file is invalid at startup: an unreadable list must not allow everything. `onProblem`
+ * receives the reason why a later reload failed.
  */
 export async function createReloaded<T>(
   load: () => Promise<T>,
@@ -31,7 +32,7 @@ export async function createReloaded<T>(
   return {
     current: () => value,
     reload() {
-      // One after the other: the file as it was read last is the one in force.
+      // Reloads run one after another, so the version read last is in force.
       const next = last.then(again)
       last = next.catch(() => {})
       return next

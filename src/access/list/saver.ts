@@ -1,15 +1,17 @@
-/** A file that is written again and again while its content grows: whole each time, or as it was before. */
+/**
+ * A file that is rewritten repeatedly while its content grows: readers see either the new version or the
+ * old one, each complete.
+ */
 import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { AllowListError } from './list-file.ts'
 
+/** Writes the current content to the file. */
 export interface Saver {
-  /**
-   * Resolves when the content of this moment is in the file. What comes while one write is under way is
-   * written together after it.
-   */
+  /** Resolves when the current content is in the file. Calls during a write share the write after it. */
   save(): Promise<void>
 }
 
+/** A saver for `file`; `content` returns the text at the time of each write. */
 export function createSaver(file: string, content: () => string): Saver {
   let last = Promise.resolve()
   let waiting: Promise<void> | null = null
@@ -27,18 +29,21 @@ export function createSaver(file: string, content: () => string): Saver {
   }
 }
 
-/** Beside it first: who reads it meanwhile, or after a crash, finds a whole list. */
+/**
+ * Writes a temporary file and renames it, so a concurrent reader, or one after a crash, finds a complete
+ * list.
+ */
 async function write(file: string, text: string): Promise<void> {
-  const beside = `${file}.${process.pid}.new`
+  const temporary = `${file}.${process.pid}.new`
   try {
     const mode = await stat(file).then(
       found => found.mode & 0o777,
       () => 0o644,
     )
-    await writeFile(beside, text, { mode })
-    await rename(beside, file)
+    await writeFile(temporary, text, { mode })
+    await rename(temporary, file)
   } catch (error) {
-    await rm(beside, { force: true })
+    await rm(temporary, { force: true })
     throw new AllowListError(`${file} cannot be written: ${(error as Error).message}`, { cause: error })
   }
 }

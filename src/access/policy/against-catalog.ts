@@ -1,4 +1,4 @@
-/** What of a policy means nothing in the schema that it is for: a name that is misspelt protects nothing. */
+/** The entries of a policy that do not match the schema: a misspelt name protects nothing. */
 
 import type { Catalog, Table } from '../../catalog/model.ts'
 import { tableWritten } from '../../catalog/table-names.ts'
@@ -10,11 +10,16 @@ import { checkCondition } from '../check.ts'
 import { isFor, type RoutePolicy } from './legacy.ts'
 import { type ColumnRule, type NativePolicy, WILDCARD } from './native.ts'
 
+/** The schema that policies are checked against. */
 export interface Schema {
   readonly catalog: Catalog
   readonly searchLanguage: string
 }
 
+/**
+ * The problems of an access policy: unknown tables and columns, duplicate entries, entries that allow
+ * nothing.
+ */
 export function nativeProblems(policy: NativePolicy, document: Document, { catalog }: Schema): readonly Problem[] {
   const problems = new DocumentProblems(document)
   const named = new Map<Table | null, string>()
@@ -25,9 +30,9 @@ export function nativeProblems(policy: NativePolicy, document: Document, { catal
       problems.add(path, 'there is no such table', nearest(name, catalog.tables.keys()))
       continue
     }
-    // Only one of the two would count, and whoever wrote the other would not know.
+    // Only one of the two entries would apply.
     const other = named.get(table)
-    if (other !== undefined) problems.add(path, `is the table that has the entry "${other}" already; make them one`)
+    if (other !== undefined) problems.add(path, `is the same table as the entry "${other}"; merge them`)
     named.set(table, name)
     if (entry.operations === null && policy.defaultDecision === 'deny') {
       problems.add(
@@ -47,6 +52,7 @@ export function nativeProblems(policy: NativePolicy, document: Document, { catal
   return problems.found
 }
 
+/** The problems of a route policy: unknown tables and columns, and filters that do not match their table. */
 export function routeProblems(
   policies: readonly RoutePolicy[],
   document: Document,
@@ -64,14 +70,14 @@ export function routeProblems(
       )
       continue
     }
-    // A policy for every table may name what only some of them have: the others are refused to whoever it is
-    // for.
+    // A policy for every table can name columns that only some tables have; the others are refused to the
+    // callers that it applies to.
     const [only] = policy.table === WILDCARD ? [] : tables
     addUnknown(policy.allowedColumns ?? [], only ?? null, [...path, 'allowed_columns'], problems)
     if (policy.filter === null) continue
     for (const table of tables) {
       const reason = misfit(() => policy.filter && checkCondition(policy.filter, table, { catalog, searchLanguage }))
-      if (reason !== null) problems.add([...path, 'filter'], `does not fit table "${table.resource}": ${reason}`)
+      if (reason !== null) problems.add([...path, 'filter'], `does not match table "${table.resource}": ${reason}`)
     }
   }
   return problems.found
@@ -81,7 +87,7 @@ function columnsOf(rule: ColumnRule): readonly string[] {
   return rule.kind === 'only' || rule.kind === 'except' ? rule.columns : []
 }
 
-/** `table`: null for all of them. */
+/** `table`: null means every table. */
 function addUnknown(columns: readonly string[], table: Table | null, path: Path, problems: DocumentProblems): void {
   if (table === null) return
   for (const [index, name] of columns.entries()) {

@@ -1,7 +1,10 @@
-/** Both policies together: each has to allow, the native one is asked first. */
+/**
+ * Combines both policies: an operation needs the consent of each, and the access policy is evaluated first.
+ */
 import { type Columns, OPERATIONS, type TableRights } from '../rights.ts'
 import { refusals } from './native.ts'
 
+/** The rights that both policies grant together. */
 export function both(native: TableRights, legacy: TableRights): TableRights {
   const { returning } = native
   return {

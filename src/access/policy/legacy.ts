@@ -1,7 +1,7 @@
 /**
- * The legacy route policy (docs/guides/access-policies.md#the-route-policy): a list of what roles may do with
- * tables. Any policy that matches and allows wins, wherever in the list it stands; their columns add up, and
- * so do the rows that their filters leave.
+ * The route policy (docs/guides/access-policies.md#the-route-policy): a list of rules that grant roles
+ * operations on tables. Any matching rule that allows an operation is enough, whatever its position. The
+ * columns of matching rules add up, and so do the rows that their filters allow.
  */
 import type { Table } from '../../catalog/model.ts'
 import { isWritten } from '../../catalog/table-names.ts'
@@ -10,6 +10,7 @@ import { or } from '../../language/tree/build.ts'
 import { type Columns, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
 import { NONE, type PolicyCaller, refusals, WILDCARD } from './native.ts'
 
+/** One rule of a route policy. */
 export interface RoutePolicy {
   readonly name: string
   /** A resource, `schema.table`, or `*`. */
@@ -17,12 +18,13 @@ export interface RoutePolicy {
   /** A role, or `*`. */
   readonly role: string
   readonly operations: readonly Operation[]
-  /** Null: every row. */
+  /** The condition on rows; null for every row. */
   readonly filter: Expression | null
-  /** Null: every column. */
+  /** The columns that it grants; null for every column. */
   readonly allowedColumns: readonly string[] | null
 }
 
+/** The rights that the rules grant a caller on a table. */
 export function routeRights(policies: readonly RoutePolicy[], table: Table, { role }: PolicyCaller): TableRights {
   const matching = policies.filter(policy => isFor(policy, table) && (policy.role === role || policy.role === WILDCARD))
   const allowing = (operation: Operation) => matching.filter(({ operations }) => operations.includes(operation))
@@ -39,6 +41,7 @@ export function routeRights(policies: readonly RoutePolicy[], table: Table, { ro
   }
 }
 
+/** True if a rule applies to the table. */
 export function isFor({ table: name }: Pick<RoutePolicy, 'table'>, table: Table): boolean {
   return name === WILDCARD || isWritten(name, table)
 }

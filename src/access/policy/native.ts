@@ -1,44 +1,49 @@
 /**
- * The native access policy (docs/guides/access-policies.md#the-native-policy): what a role with its scopes
- * may do with a table and its columns.
+ * The access policy (docs/guides/access-policies.md#the-native-policy): what a role with its scopes can do
+ * with a table and its columns.
  */
 import type { Table } from '../../catalog/model.ts'
 import { type Columns, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
 
+/** A parsed access policy. */
 export interface NativePolicy {
-  /** For tables without an entry, and for operations of which an entry says nothing. */
+  /** Applies to tables without an entry, and to operations that an entry does not mention. */
   readonly defaultDecision: 'allow' | 'deny'
-  /** By the name in the file: of a resource, `schema.table`, or `*` for tables without their own. */
+  /** Entries by the name in the file: a resource, `schema.table`, or `*` for all tables without an entry. */
   readonly tables: ReadonlyMap<string, NativeEntry>
 }
 
+/** The entry of one table. */
 export interface NativeEntry {
-  /** Null: the default decides. */
+  /** The allowed operations; null if the default decides. */
   readonly operations: readonly Operation[] | null
   readonly deniedOperations: readonly Operation[]
   readonly readColumns: ColumnRule
   readonly writeColumns: ColumnRule
-  /** Null: what was written or may be read. */
+  /** The columns that a write can return; null for those that were written or can be read. */
   readonly returningColumns: ColumnRule | null
-  /** Null: any. */
+  /** The roles of which the caller needs one; null for any role. */
   readonly requireAnyRole: readonly string[] | null
   readonly requireScopes: readonly string[]
 }
 
+/** A rule for columns: all, none, a list, or all except a list. */
 export type ColumnRule =
   | { readonly kind: 'any' }
   | { readonly kind: 'none' }
   | { readonly kind: 'only'; readonly columns: readonly string[] }
   | { readonly kind: 'except'; readonly columns: readonly string[] }
 
-/** What of a caller a policy looks at. */
+/** The properties of a caller that a policy uses. */
 export interface PolicyCaller {
   readonly role: string
   readonly scopes: readonly string[]
 }
 
+/** The name that means every table, or every role. */
 export const WILDCARD = '*'
 
+/** The rights that the access policy grants a caller on a table. */
 export function nativeRights(policy: NativePolicy, table: Table, caller: PolicyCaller): TableRights {
   const { tables, defaultDecision } = policy
   const entry = tables.get(table.resource) ?? tables.get(`${table.schema}.${table.name}`) ?? tables.get(WILDCARD)
@@ -56,10 +61,12 @@ export function nativeRights(policy: NativePolicy, table: Table, caller: PolicyC
   }
 }
 
+/** The empty set of columns. */
 export const NONE: ReadonlySet<string> = new Set()
 
 const EVERY_ROW: TableRights['rows'] = { read: null, create: null, update: null, delete: null }
 
+/** The refusal of each operation, by a function of the operation. */
 export function refusals(refusal: (operation: Operation) => string | null): TableRights['refused'] {
   return Object.fromEntries(OPERATIONS.map(operation => [operation, refusal(operation)])) as TableRights['refused']
 }
@@ -73,10 +80,10 @@ function refusalOf(
   if (entry === undefined) return defaultDecision === 'allow' ? null : 'the access policy has no entry for it'
   const { operations, deniedOperations, requireAnyRole, requireScopes } = entry
   const isListed = operations === null ? defaultDecision === 'allow' : operations.includes(operation)
-  if (!isListed || deniedOperations.includes(operation)) return `the access policy does not allow to ${operation}`
-  if (requireAnyRole !== null && !requireAnyRole.includes(role)) return 'the access policy asks for another role'
+  if (!isListed || deniedOperations.includes(operation)) return `the access policy does not allow ${operation}`
+  if (requireAnyRole !== null && !requireAnyRole.includes(role)) return 'the access policy requires another role'
   const missing = requireScopes.filter(scope => !scopes.includes(scope))
-  return missing.length === 0 ? null : `the access policy asks for scope ${missing.join(', ')}`
+  return missing.length === 0 ? null : `the access policy requires scope ${missing.join(', ')}`
 }
 
 function columnsOf(rule: ColumnRule, table: Table): Columns {

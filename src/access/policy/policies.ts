@@ -1,4 +1,4 @@
-/** The policies in force: each caller's rights by them, and reloading of their files. */
+/** The policies in force: the rights of each caller, and reloading of the policy files. */
 import { LRUCache } from 'lru-cache'
 import type { Table } from '../../catalog/model.ts'
 import { type Document, DocumentProblems, isProblem, readDocument } from '../../config/document.ts'
@@ -12,20 +12,25 @@ import { type NativePolicy, nativeRights, type PolicyCaller } from './native.ts'
 import { readRoutePolicies } from './read-legacy.ts'
 import { readNativePolicy } from './read-native.ts'
 
+/** What loading the policies needs. */
 export interface PoliciesParts extends PolicyFiles {
   readonly schema: () => Schema
-  /** Hears why files could not be used when they were read again. */
+  /** Receives the reason why the files could not be reloaded. */
   readonly onProblem: (message: string) => void
 }
 
+/** The policies in force. */
 export interface Policies {
-  /** Synchronous, and for a caller seen before one look into a map. */
+  /** The rights of a caller. Synchronous; one map look-up for a caller that is cached. */
   readonly rightsOf: (caller: PolicyCaller) => Rights
-  /** Reads the files again; when one of them cannot be used, both old ones stay in force. */
+  /** Reads the files again; if one of them is invalid, both old ones stay in force. */
   reload(): Promise<void>
 }
 
-/** A policy that cannot be used is no reason to allow everything. `message` has all problems of all files. */
+/**
+ * A policy file is invalid, and the gateway must not allow everything instead. `message` has all problems
+ * of all files.
+ */
 export class PolicyError extends Error {
   override readonly name = 'PolicyError'
 
@@ -37,10 +42,13 @@ export class PolicyError extends Error {
   }
 }
 
-/** Kinds of callers whose rights are kept: roles and scopes that no policy names make no difference. */
+/**
+ * The number of role and scope combinations whose rights are cached; roles and scopes that no policy names
+ * do not count.
+ */
 const RIGHTS_MAX = 1_000
 
-/** Rejects with `PolicyError`. */
+/** Loads the policy files. Rejects with `PolicyError`. */
 export async function createPolicies(parts: PoliciesParts): Promise<Policies> {
   let generation = 0
   let inForce = judge(await load(parts), generation)

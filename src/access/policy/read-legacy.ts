@@ -1,6 +1,6 @@
 /**
- * Document → legacy route policy (docs/guides/access-policies.md#the-route-policy), with all that is wrong in
- * it.
+ * Converts a document to a route policy (docs/guides/access-policies.md#the-route-policy) and collects all
+ * its errors.
  */
 
 import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
@@ -16,6 +16,7 @@ import { readOperations } from './read-native.ts'
 
 const KEYS = ['name', 'table', 'role', 'operations', 'filter', 'allowed_columns'] as const
 
+/** Parses a route policy; returns the problems if there are any. */
 export function readRoutePolicies(document: Document): readonly RoutePolicy[] | DocumentProblems {
   const problems = new DocumentProblems(document)
   const root = problems.table(document.root, [], ['policies'])
@@ -33,7 +34,7 @@ function readPolicy(value: unknown, path: Path, problems: DocumentProblems): rea
   const text = (key: 'name' | 'table' | 'role'): string => {
     const given = entry.get(key)
     if (typeof given === 'string' && given !== '') return given
-    problems.add([...path, ...(entry.has(key) ? [key] : [])], `expected a text as ${key}`)
+    problems.add([...path, ...(entry.has(key) ? [key] : [])], `expected a text for ${key}`)
     return ''
   }
   if (!entry.has('operations')) problems.add(path, 'has no operations; expected operations: [read]')
@@ -64,13 +65,13 @@ function readFilter(value: unknown, path: Path, problems: DocumentProblems): Exp
       parameter(parameter) {
         if (parameter.kind === 'named' && isCallerParameter(parameter.name)) return
         const shown = parameter.kind === 'named' ? `$${parameter.name}` : `$${parameter.n}`
-        problems.add(path, `"${shown}" says nothing of the caller; expected ${CALLER_PARAMETERS}`)
+        problems.add(path, `"${shown}" is not a property of the caller; expected ${CALLER_PARAMETERS}`)
       },
     })
     return condition
   } catch (error) {
     if (error instanceof QuerySyntaxError || error instanceof LanguageError) {
-      problems.add(path, `is no condition: ${error.message.split('\n')[0] ?? ''}`)
+      problems.add(path, `is not a condition: ${error.message.split('\n')[0] ?? ''}`)
       return null
     }
     throw error

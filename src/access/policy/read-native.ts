@@ -1,5 +1,6 @@
 /**
- * Document → native policy (docs/guides/access-policies.md#the-native-policy), with all that is wrong in it.
+ * Converts a document to an access policy (docs/guides/access-policies.md#the-native-policy) and collects
+ * all its errors.
  */
 
 import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
@@ -7,6 +8,7 @@ import { nearest } from '../../text/nearest.ts'
 import { OPERATIONS, type Operation } from '../rights.ts'
 import type { ColumnRule, NativeEntry, NativePolicy } from './native.ts'
 
+/** Parses an access policy; returns the problems if there are any. */
 export function readNativePolicy(document: Document): NativePolicy | DocumentProblems {
   const problems = new DocumentProblems(document)
   const root = problems.table(document.root, [], ['default_decision', 'tables'])
@@ -49,13 +51,14 @@ function readEntry(value: unknown, path: Path, problems: DocumentProblems): Nati
   }
 }
 
+/** Parses a list of operations; null if the value is not one. */
 export function readOperations(value: unknown, path: Path, problems: DocumentProblems): readonly Operation[] {
   const names = problems.texts(value, path, OPERATIONS.join(', ')) ?? []
   for (const [index, name] of names.entries()) {
     if (isOperation(name)) continue
     problems.add(
       [...path, index],
-      `"${name}" is no operation; expected ${OPERATIONS.join(', ')}`,
+      `"${name}" is not an operation; expected ${OPERATIONS.join(', ')}`,
       nearest(name, OPERATIONS),
     )
   }
