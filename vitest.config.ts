@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig, type ViteUserConfig } from 'vitest/config'
-import { Tally } from './test/support/tally.ts'
+import { SummaryReporter } from './test/support/summary-reporter.ts'
 
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -8,7 +8,7 @@ const config: ViteUserConfig = defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     // Database tests wait more than they compute; vitest alone would leave one of two cores idle.
     maxWorkers: Math.max(2, availableParallelism()),
-    reporters: ['default', new Tally()],
+    reporters: ['default', new SummaryReporter()],
     testTimeout: 20_000,
     // The first database test of a run waits for the cluster to be made.
     hookTimeout: 60_000,

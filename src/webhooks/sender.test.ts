@@ -206,7 +206,7 @@ test('attempts that time out leave no connection open and open none afterwards',
     const outcomes = await Promise.all(Array.from({ length: 6 }, () => hanging.send(post200)))
     expect(outcomes.map(outcome => outcome.kind === 'failed' && outcome.reason)).toEqual(Array(6).fill('timeout'))
   }
-  await hook.when(() => hook.open() === 0)
+  await hook.waitUntil(() => hook.open() === 0)
   // One more request gives pending connections the chance to connect.
   hook.respond(OK)
   expect(await hanging.send(post())).toMatchObject({ status: 200 })
@@ -216,6 +216,6 @@ test('attempts that time out leave no connection open and open none afterwards',
 test('a response that never ends costs its connection', async () => {
   hook.respond(response => void response.writeHead(200).write('x'.repeat(200_000)))
   expect(await open(LOCAL).send(post())).toMatchObject({ kind: 'answered', status: 200 })
-  await hook.when(() => hook.open() === 0)
+  await hook.waitUntil(() => hook.open() === 0)
   expect(hook.connections()).toBe(1)
 })

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../src/demo/free-port.ts'
 import { printedAs } from '../support/page.ts'
-import { answerOf, closeTerminal, enter, openTerminal, type Terminal, until } from '../support/terminal.ts'
+import { closeTerminal, enter, openTerminal, resultOf, type Terminal, until } from '../support/terminal.ts'
 import { ROOT } from '../tidy/tree.ts'
 
 /** What plays needs a shell; null when it is there. */
@@ -65,7 +65,7 @@ export async function openStory(name: string): Promise<Story> {
       enter(terminal, command)
       const goesOn = index === steps.length - 1 && shown !== ''
       await until(terminal, command, () => {
-        const answer = answerOf(terminal)
+        const answer = resultOf(terminal)
         if (answer === null) return goesOn && begins(terminal.out, shown)
         if (answer.status !== 0) throw new Error(`it ended with ${answer.status}`)
         if (!matches(answer.said, shown)) throw new Error(`it did not say\n${shown}\nbut`)
@@ -75,7 +75,7 @@ export async function openStory(name: string): Promise<Story> {
   }
 
   async function hear(shown: string): Promise<void> {
-    const running = terminals.filter(terminal => answerOf(terminal) === null)
+    const running = terminals.filter(terminal => resultOf(terminal) === null)
     const heard = running.map(terminal => until(terminal, 'what runs', () => contains(terminal.out, shown)))
     await Promise.any(heard).catch(({ errors }: AggregateError) => {
       throw new Error(`nobody said:\n${shown}\n\n${errors.map(({ message }) => message).join('\n')}`)

@@ -13,16 +13,16 @@ import pg from 'pg'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
+import { createCondition } from '../support/condition.ts'
+import { createDeliveryRecorder } from '../support/delivery-recorder.ts'
 import { databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { type Fleet, startFleet } from '../support/fleet.ts'
 import { configFile, SECRET } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
-import { createMoments } from '../support/moments.ts'
 import { createWriter, NUMBERED_TABLES, type Write } from '../support/numbered-writes.ts'
 import { execute, privateServer } from '../support/postgres.ts'
 import { killSvc } from '../support/process.ts'
 import { type Receiver, type Respond, receiver } from '../support/receiver.ts'
-import { createWitness } from '../support/witness.ts'
 
 /** Requests that were answered as done: a write is a request, whether it changes one row or several. */
 const ACKNOWLEDGED = 10_000
@@ -69,18 +69,18 @@ const FAILURES: readonly { readonly taken: boolean; readonly how: (response: Ser
 ]
 
 test('what was answered is told, whoever is killed', { timeout: 900_000 }, async () => {
-  const witness = createWitness(SIGNING)
+  const recorder = createDeliveryRecorder(SIGNING)
   const taken = new Set<string>()
   const flaky: Respond = (response, received) => {
-    const { change, isFirst } = witness.hear(received)
-    const nth = witness.ids.size / FAILS_EVERY
+    const { change, isFirst } = recorder.record(received)
+    const nth = recorder.ids.size / FAILS_EVERY
     const failure = isFirst && Number.isInteger(nth) ? FAILURES[nth % FAILURES.length] : undefined
     if (failure?.taken !== false) taken.add(change)
     if (failure === undefined) response.writeHead(204).end()
     else failure.how(response)
   }
   const dead: Respond = (response, received) => {
-    witness.hear(received)
+    recorder.record(received)
     response.writeHead(503).end()
   }
   const receivers = {
@@ -96,20 +96,20 @@ test('what was answered is told, whoever is killed', { timeout: 900_000 }, async
   await fleet.close()
 
   expect(surprises).toEqual([])
-  expect(witness.wrong).toEqual([])
+  expect(recorder.wrong).toEqual([])
   const buried = new Set(letters.map(({ change }) => change))
   const isTold = (change: string): boolean => taken.has(change) || buried.has(change)
   expect([...acknowledged].filter(change => !isTold(change))).toEqual([])
-  expect(refused.filter(change => taken.has(change) || witness.ids.has(change) || buried.has(change))).toEqual([])
+  expect(refused.filter(change => taken.has(change) || recorder.ids.has(change) || buried.has(change))).toEqual([])
   // Whatever became of the answer.
   expect([...committed].filter(change => !isTold(change))).toEqual([])
-  expect([...taken, ...buried, ...witness.ids.keys()].filter(change => !committed.has(change))).toEqual([])
+  expect([...taken, ...buried, ...recorder.ids.keys()].filter(change => !committed.has(change))).toEqual([])
   // Only where nobody ever takes anything is anything given up, and each once.
   expect([...taken].filter(change => buried.has(change))).toEqual([])
   expect(letters.filter(({ trigger }) => trigger !== 'deleted')).toEqual([])
   expect(letters).toHaveLength(buried.size)
-  expect(letters.filter(({ change, id }) => (witness.ids.get(change) ?? id) !== id)).toEqual([])
-  expect(versions).toEqual(witness.versions)
+  expect(letters.filter(({ change, id }) => (recorder.ids.get(change) ?? id) !== id)).toEqual([])
+  expect(versions).toEqual(recorder.versions)
   // It has been a proof of something.
   expect(refused.length).toBeGreaterThan(ACKNOWLEDGED / 20)
   expect(buried.size).toBeGreaterThan(ACKNOWLEDGED / 20)
@@ -129,7 +129,7 @@ async function write(fleet: Fleet): Promise<Written> {
   const acknowledged = new Set<string>()
   const refused: string[] = []
   const surprises: string[] = []
-  const moments = createMoments()
+  const condition = createCondition()
   let requests = 0
   let done = 0
   let isRestarted = false
@@ -152,7 +152,7 @@ async function write(fleet: Fleet): Promise<Written> {
         for (const change of next.changes) acknowledged.add(change)
         writer.done(next)
       }
-      moments.look()
+      condition.notify()
     }
   }
 
@@ -165,7 +165,7 @@ async function write(fleet: Fleet): Promise<Written> {
   }
 
   async function restarting(): Promise<void> {
-    await moments.when(() => done >= ACKNOWLEDGED / 2)
+    await condition.waitUntil(() => done >= ACKNOWLEDGED / 2)
     await server.restart()
     isRestarted = true
   }

@@ -72,7 +72,7 @@ test('every write that was answered is told, whatever happens on the way', { tim
   await server.restart()
   await writing
   const told = () => new Set(hook.received.map(({ json }) => json.data.new.id))
-  await hook.when(() => {
+  await hook.waitUntil(() => {
     const ids = told()
     return [...answered].every(id => ids.has(id))
   })

@@ -7,7 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { blocksOf } from '../support/page.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
-import { closeTerminal, installSvc, openTerminal, paste, type Said, type Terminal } from '../support/terminal.ts'
+import {
+  type CommandResult,
+  closeTerminal,
+  installSvc,
+  openTerminal,
+  paste,
+  type Terminal,
+} from '../support/terminal.ts'
 import { read } from '../tidy/tree.ts'
 
 /** Commands with what the page shows of them: a block of them, or what stands behind `$` of a block that shows both. */
@@ -27,7 +34,7 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
   let folder: string
   let terminal: Terminal
   let gateway: TestGateway | undefined
-  const pasted = new Map<string, Said>()
+  const pasted = new Map<string, CommandResult>()
 
   beforeAll(async () => {
     database = await sampleDatabase()

@@ -9,11 +9,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { createCondition } from '../support/condition.ts'
 import { parseExposition } from '../support/exposition.ts'
 import { databaseFixture } from '../support/fixtures.ts'
 import { type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
 import { signHmac, signToken, type TestKey, type TestProvider, testKey, testProvider } from '../support/issuer.ts'
-import { createMoments } from '../support/moments.ts'
 import { openSocket } from '../support/socket.ts'
 
 const [first, second] = [testKey('RS256', 'first'), testKey('ES256', 'second')]
@@ -28,12 +28,12 @@ let provider: TestProvider
 let folder: string
 const opened: TestGateway[] = []
 let events: Event[] = []
-let moments = createMoments()
+let condition = createCondition()
 beforeEach(async () => {
   provider = await testProvider([first])
   folder = await mkdtemp(join(tmpdir(), 'svc-issuers-'))
   events = []
-  moments = createMoments()
+  condition = createCondition()
 })
 afterEach(async () => {
   for (const gateway of opened.splice(0)) await gateway.close()
@@ -46,7 +46,7 @@ async function gatewayWith(toml: string, environment: Readonly<Record<string, st
     ...{ toml, environment },
     emit(event) {
       events.push(event)
-      moments.look()
+      condition.notify()
     },
   })
   opened.push(gateway)
@@ -55,7 +55,7 @@ async function gatewayWith(toml: string, environment: Readonly<Record<string, st
 
 /** Resolves once so many things were heard of the keys. */
 const heard = (event: string, count = 1): Promise<void> =>
-  moments.when(() => events.filter(one => one.kind === 'identity' && one.event === event).length >= count)
+  condition.waitUntil(() => events.filter(one => one.kind === 'identity' && one.event === event).length >= count)
 
 const now = () => Math.floor(Date.now() / 1_000)
 const token = (key: TestKey, more: object = {}): string =>

@@ -6,9 +6,9 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { createCondition } from '../support/condition.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { type PublicAlgorithm, type TestKey, testKey } from '../support/issuer.ts'
-import { createMoments } from '../support/moments.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 const AUDIENCE = 'urn:example:svc'
@@ -107,7 +107,7 @@ async function providerOf(issuer: string, keys: readonly TestKey[]): Promise<Req
 }
 
 let events: Event[] = []
-let moments = createMoments()
+let condition = createCondition()
 const opened: { close(): Promise<void> }[] = []
 afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close()
@@ -117,14 +117,14 @@ async function world(
   ...keys: readonly TestKey[]
 ): Promise<{ readonly provider: Authority; readonly gateway: TestGateway }> {
   events = []
-  moments = createMoments()
+  condition = createCondition()
   const provider = await authority(...keys)
   opened.push(provider)
   const gateway = await testGateway(database.url, {
     toml: `[[gateway.issuers]]\nissuer = "${provider.issuer}"\ndiscovery = true\naudience = "${AUDIENCE}"\nuser = "client_id"`,
     emit(event) {
       events.push(event)
-      moments.look()
+      condition.notify()
     },
   })
   opened.push(gateway)
@@ -132,7 +132,7 @@ async function world(
 }
 
 const heard = (event: string, count = 1): Promise<void> =>
-  moments.when(() => events.filter(one => one.kind === 'identity' && one.event === event).length >= count)
+  condition.waitUntil(() => events.filter(one => one.kind === 'identity' && one.event === event).length >= count)
 
 async function ask(gateway: TestGateway, token: string): Promise<readonly [status: number, ids: readonly number[]]> {
   const reply = await gateway.get('/api/invoices?select=id', {

@@ -7,7 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../src/demo/free-port.ts'
 import { copyOfClone, npmEnvironment, unreachable } from '../support/npm.ts'
 import { blocksOf, fileOf, pattern, printedAs } from '../support/page.ts'
-import { closeTerminal, installSvc, openTerminal, paste, type Said, type Terminal } from '../support/terminal.ts'
+import {
+  type CommandResult,
+  closeTerminal,
+  installSvc,
+  openTerminal,
+  paste,
+  type Terminal,
+} from '../support/terminal.ts'
 import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/tutorial.md')
@@ -66,7 +73,7 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
 })
 
 /** A note about PostgreSQL from npm, as long as it is older than the latest minor release. */
-function withoutServerVersion({ said, status }: Said): Said {
+function withoutServerVersion({ said, status }: CommandResult): CommandResult {
   const others = said.replace(/^note: PostgreSQL older than .*\n {2}.*\n/m, '')
   return { said: others === said ? said : others.replace(/, 1 note$/m, ''), status }
 }

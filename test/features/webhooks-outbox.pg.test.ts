@@ -317,7 +317,7 @@ describe('what fails', () => {
     const rows = Array.from({ length: 100 }, (_, n) => ({ id: n, tenant_id: 'many' }))
     await send(gateway, 'POST', '/api/notes', rows)
     await send(gateway, 'POST', '/api/notes', { id: 1_000, tenant_id: 'one' })
-    await hook.when(() => hook.received.some(({ json }) => json.data.new.id === 1_000))
+    await hook.waitUntil(() => hook.received.some(({ json }) => json.data.new.id === 1_000))
     await hook.until(101)
     await slow.until(8)
     const { webhooks } = (await ask(gateway, '/health/internal')).json

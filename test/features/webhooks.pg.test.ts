@@ -435,11 +435,11 @@ describe('what comes of it', () => {
       Array.from({ length: 30 }, (_, id) => ({ id })),
     )
     await overview(({ dead_letter_count }) => dead_letter_count === 30)
-    await hook.when(() => hook.open() === 0)
+    await hook.waitUntil(() => hook.open() === 0)
     // Whatever would still connect has had its turn after one more delivery.
     hook.respond(OK)
     await send('POST', '/api/notes', { id: 99 })
-    await hook.when(() => hook.received.some(({ json }) => json.data.new.id === 99))
+    await hook.waitUntil(() => hook.received.some(({ json }) => json.data.new.id === 99))
     expect([hook.open(), hook.connections()]).toEqual([1, 31])
   })
 

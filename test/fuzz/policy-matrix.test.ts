@@ -17,7 +17,7 @@ import { catalogOf, tableOf } from '../support/model.ts'
 import { testPipeline } from '../support/pipeline.ts'
 import { type Asked, recording, type Sent } from './world.ts'
 
-// ---- the schema --------------------------------------------------------------------------------------------
+// ---- the schema ----
 
 const COLUMNS = { orders: ['id', 'buyer_id', 'a', 'b'], buyers: ['id', 'x'] } as const
 
@@ -40,7 +40,7 @@ const catalog = {
   functions: catalogWith(functionOf('all_orders()', { volatility: 'stable', returnsSet: true, result })).functions,
 }
 
-// ---- the policies ------------------------------------------------------------------------------------------
+// ---- the policies ----
 
 type Operation = 'read' | 'create' | 'update' | 'delete'
 
@@ -107,7 +107,7 @@ function* policies(): Generator<Policy> {
   }
 }
 
-// ---- the oracle --------------------------------------------------------------------------------------------
+// ---- the oracle ----
 
 function names(rule: Rule, column: string): boolean {
   if (rule === 'any' || rule === 'none') return rule === 'any'
@@ -140,7 +140,7 @@ class Oracle {
   }
 }
 
-// ---- the places --------------------------------------------------------------------------------------------
+// ---- the places ----
 
 interface Place {
   readonly sent: (column: string) => Sent | string
@@ -342,7 +342,7 @@ const PLACES: readonly Place[] = [
   text('del orders where all returning %', (may, column) => may.may('orders', 'delete') && may.answers(column, [])),
 ]
 
-// ---- the doors ---------------------------------------------------------------------------------------------
+// ---- the doors ----
 
 /** For callers who see this. */
 function doorsFor(view: (identity: Identity) => View): Asked {

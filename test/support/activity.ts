@@ -1,14 +1,14 @@
-/** What the database is doing, seen by its superuser. */
+/** The database's current activity, read as its superuser. */
 import pg from 'pg'
 
 export interface Activity {
-  /** The statements of others that run in this database at the moment. */
+  /** The statements that other connections are running in this database. */
   statements(): Promise<readonly { readonly query: string; readonly waits: string | null }[]>
-  /** Asks until a statement that matches runs. */
+  /** Polls until a matching statement is running. */
   started(query: RegExp): Promise<void>
-  /** Asks until none that matches runs; resolves with how long that took. */
+  /** Polls until no matching statement is running. Resolves with the time that took. */
   gone(query: RegExp): Promise<number>
-  /** Asks until the first column of the first row satisfies. */
+  /** Polls until the first column of the first row satisfies the predicate. */
   until(sql: string, satisfies: (value: unknown) => boolean): Promise<void>
   /** The first column of the first row. */
   value(sql: string): Promise<unknown>
@@ -17,7 +17,8 @@ export interface Activity {
 
 const STATEMENTS = `
   select query, wait_event_type || ':' || wait_event as waits from pg_stat_activity
-  where datname = current_database() and state = 'active' and pid <> pg_backend_pid() and backend_type = 'client backend'`
+  where datname = current_database() and state = 'active'
+    and pid <> pg_backend_pid() and backend_type = 'client backend'`
 
 export function watchActivity(adminUrl: string): Activity {
   const pool = new pg.Pool({ connectionString: adminUrl })

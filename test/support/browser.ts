@@ -1,4 +1,7 @@
-/** A headless Chromium, driven by the Chrome DevTools Protocol through two pipes: no port, no package. */
+/**
+ * A headless Chromium, controlled with the Chrome DevTools Protocol over two pipes: needs no port and no
+ * package.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,25 +11,28 @@ import type { Readable, Writable } from 'node:stream'
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 const BROWSER = NAMES.find(name => spawnSync(name, ['--version']).status === 0)
 
-/** Why there is none; null when there is. */
+/** The reason why Chromium is not available; null if it is. */
 export const BROWSER_MISSING: string | null = BROWSER === undefined ? `none of ${NAMES.join(', ')} is installed` : null
 
-// biome-ignore lint/suspicious/noExplicitAny: messages are somebody's JSON
+// biome-ignore lint/suspicious/noExplicitAny: the browser's messages are JSON of many shapes
 type Json = any
 
 export interface Page {
   open(url: string): Promise<void>
-  /** The value of an expression in the page; of a promise what it resolves to. */
+  /** The value of an expression in the page. Promises are awaited. */
   evaluate(expression: string): Promise<Json>
   /** Resolves when the expression is true in the page. */
   until(expression: string): Promise<void>
-  /** A PNG. */
+  /** A screenshot as PNG. */
   screenshot(): Promise<Buffer>
-  /** Every URL that was asked for. */
+  /** Every URL that the page requested. */
   readonly requested: readonly string[]
-  /** Every message that came over a WebSocket. */
+  /** Every message that the page received over a WebSocket. */
   readonly heard: readonly string[]
-  /** What the page's console and the browser had to say: errors, and what a policy forbade. */
+  /**
+   * Messages from the page's console and from the browser: errors and violations of the content security
+   * policy.
+   */
   readonly complaints: string[]
   close(): Promise<void>
 }
@@ -52,7 +58,7 @@ export async function openBrowser(): Promise<Page> {
   const hearers = new Map<string, () => void>()
   const [, , , input, output] = child.stdio as unknown as [null, null, null, Writable, Readable]
   void exited.then(() => {
-    for (const { reject } of waiting.values()) reject(new Error('the browser has ended'))
+    for (const { reject } of waiting.values()) reject(new Error('the browser process has exited'))
   })
 
   function hear({ id, method, params, result, error }: Json): void {

@@ -1,11 +1,14 @@
-/** A database seen through `pg`: as the narrow function that the catalogue reads by, and as a place to run DDL in. */
+/**
+ * A test database accessed through `pg`: as the narrow query function that introspection takes, and for
+ * running DDL.
+ */
 import pg from 'pg'
 import type { Query } from '../../src/catalog/introspect.ts'
 import { forThisVersion } from './postgres-version.ts'
 
 export interface Session {
   readonly query: Query
-  /** Runs SQL text, several statements if you like. */
+  /** Runs SQL text of one or more statements. */
   run(sql: string): Promise<void>
   close(): Promise<void>
 }

@@ -1,4 +1,7 @@
-/** Certificates for tests: an authority and what it signs, made here so that nothing has to be installed (RFC 5280, DER by hand). */
+/**
+ * Certificates for tests: an authority and the certificates it signs. Written as DER by hand (RFC 5280), so
+ * that no program has to be installed.
+ */
 import { constants, generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult, sign } from 'node:crypto'
 import { isIP } from 'node:net'
 
@@ -7,7 +10,7 @@ export interface Certificate {
   readonly certificate: string
   readonly key: string
   readonly keyObject: KeyObject
-  /** What it signs with. */
+  /** The algorithm of the signing key. */
   readonly signature: Signature
 }
 
@@ -19,7 +22,7 @@ const OID = {
 
 const NULL = Buffer.from([0x05, 0x00])
 
-/** How an authority may sign: its key, the AlgorithmIdentifier of what it signs, and how that is done. */
+/** How an authority signs: its key, the AlgorithmIdentifier of its signatures, and the signing function. */
 const SIGNATURES: Readonly<Record<Signature, SignatureKind>> = {
   'ecdsa-sha256': { keys: 'elliptic', algorithm: der(0x30, oid('2a8648ce3d040302')), hash: 'sha256' },
   'ecdsa-sha384': { keys: 'elliptic', algorithm: der(0x30, oid('2a8648ce3d040303')), hash: 'sha384' },
@@ -46,7 +49,7 @@ export type Signature =
   | 'ed25519'
 
 export interface CertificateOptions {
-  /** UTCTime. */
+  /** A time as ASN.1 UTCTime. */
   readonly validUntil?: string
 }
 
@@ -55,7 +58,7 @@ export function createAuthority(name: string, signature: Signature = 'ecdsa-sha2
   return issue(name, null, [extension(OID.basicConstraints, isAuthority)], signature)
 }
 
-/** For a server under these host names and addresses, or for a client whose role is `name`. */
+/** A certificate for a server with these host names and addresses, or for a client whose role is `name`. */
 export function createCertificate(
   authority: Certificate,
   name: string,
@@ -65,7 +68,7 @@ export function createCertificate(
   return issue(name, authority, alternativeNames(hosts), 'ecdsa-sha256', options)
 }
 
-/** Nobody vouches for it but itself. */
+/** A self-signed certificate. */
 export function createSelfSigned(name: string, hosts: readonly string[]): Certificate {
   return issue(name, null, alternativeNames(hosts), 'ecdsa-sha256')
 }
@@ -101,9 +104,10 @@ function issue(
   )
   const signed = signWith(signature, toBeSigned, issuer?.keyObject ?? privateKey)
   const whole = der(0x30, toBeSigned, algorithm, der(0x03, Buffer.from([0]), signed))
+  const lines = whole.toString('base64').replace(/.{64}/g, '$&\n').trim()
   return {
     ...{ name, signature: own },
-    certificate: `-----BEGIN CERTIFICATE-----\n${whole.toString('base64').replace(/.{64}/g, '$&\n').trim()}\n-----END CERTIFICATE-----\n`,
+    certificate: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
     keyObject: privateKey,
   }
@@ -120,7 +124,7 @@ function signWith(signature: Signature, bytes: Buffer, key: KeyObject): Buffer {
   return sign(hash, bytes, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 48 })
 }
 
-/** RFC 4055, 3.1: hash, mask generation by the same hash, length of the salt. */
+/** RFC 4055, 3.1: the hash, the mask generation function with the same hash, and the salt length. */
 function pss(hash: string, saltLength: number): Buffer {
   const identifier = der(0x30, oid(hash), NULL)
   const mask = der(0x30, oid('2a864886f70d010108'), identifier)

@@ -1,9 +1,12 @@
-/** Reads a Containerfile as far as ours goes, and does what its COPY lines do: in folders, where no container can be built. */
+/**
+ * Reads the subset of Containerfile syntax that the project uses, and applies its COPY lines to folders, for
+ * machines on which no container can be built.
+ */
 import { cp, mkdir, symlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { ROOT } from '../tidy/tree.ts'
 
-/** From one FROM to the next: values by instruction, in their order. */
+/** The lines from one FROM to the next: values by instruction, in order. */
 export type Stage = (instruction: string) => readonly string[]
 
 export function stagesOf(containerfile: string): readonly Stage[] {
@@ -13,7 +16,10 @@ export function stagesOf(containerfile: string): readonly Stage[] {
     .map(text => name => [...text.matchAll(new RegExp(`^${name} (.+)$`, 'gm'))].map(([, value = '']) => value))
 }
 
-/** A stage copies from the clone, or `--from` another that is in its folder already. The packages are those that are installed here. */
+/**
+ * Builds a stage in a folder. A stage copies from the clone, or with `--from` from another stage that is
+ * already built. The installed packages of this checkout are used.
+ */
 export async function copyInto(folder: string, stage: Stage, others: Readonly<Record<string, string>>): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const value of stage('COPY')) {

@@ -1,4 +1,4 @@
-/** The corpus of the query language, as it is in the repository now. */
+/** The query-language corpus in its current state in the repository. */
 import type { Corpus } from '../../src/corpus/corpus.ts'
 import { readCorpus } from '../../src/corpus/read.ts'
 import { ROOT } from '../tidy/tree.ts'

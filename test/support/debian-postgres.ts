@@ -1,4 +1,7 @@
-/** The PostgreSQL of Debian's packages: older than the embedded one, built with more, and with programs such as pg_dump. */
+/**
+ * PostgreSQL from Debian's packages: older than the embedded one, built with more features, and with programs
+ * such as pg_dump.
+ */
 import { execFile } from 'node:child_process'
 import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +10,7 @@ import { freePort } from '../../src/demo/free-port.ts'
 import { type RunAs, runAs, spawnAs } from '../../src/demo/run-as.ts'
 import { missingPrograms, programPath, type Running, startProgram } from './programs.ts'
 
-/** Why there is none here, or null. */
+/** The reason why it is not available; null if it is. */
 export const DEBIAN_POSTGRES_MISSING: string | null = missingPrograms({
   initdb: 'postgresql-15',
   postgres: 'postgresql-15',
@@ -15,19 +18,22 @@ export const DEBIAN_POSTGRES_MISSING: string | null = missingPrograms({
 
 export interface DebianServer {
   readonly port: number
-  /** As superuser, by trust. */
+  /** Connects as superuser, with trust authentication. */
   readonly adminUrl: string
   close(): Promise<void>
 }
 
 export interface DebianServerOptions {
-  /** Exists, and may be entered by everybody. The server's own is made in it. */
+  /** An existing folder that every user can enter. The server's data directory is created in it. */
   readonly folder: string
-  /** Lines of pg_hba.conf; the superuser is trusted. */
+  /** Lines of pg_hba.conf. The superuser always has trust authentication. */
   readonly hba: readonly string[]
   readonly settings?: Readonly<Record<string, string>>
   readonly environment?: Readonly<Record<string, string>>
-  /** Copied beside the data, for the server's user: name to path. Settings name them as `{name}`. */
+  /**
+   * Files to copy next to the data directory, readable by the server's user: name to path. Settings refer to
+   * them as `{name}`.
+   */
   readonly files?: Readonly<Record<string, string>>
 }
 
@@ -61,7 +67,7 @@ export async function startDebianPostgres(options: DebianServerOptions): Promise
     env: { ...environment, LC_ALL: 'C' },
     ...spawnAs(user),
     ready: /ready to accept connections/,
-    // Immediately, with all its processes.
+    // Immediate shutdown, with all processes of the server.
     stopSignal: 'SIGQUIT',
   })
   return { port, adminUrl: `postgres://postgres@127.0.0.1:${port}/postgres`, close: () => running.close() }

@@ -1,4 +1,7 @@
-/** A process that starts the embedded PostgreSQL in the cache folder it is told, says so in JSON, and stays until killed. */
+/**
+ * A child process that starts the embedded PostgreSQL in the given cache folder, reports it as JSON, and runs
+ * until it is killed.
+ */
 import { startEmbedded } from '../../src/demo/embedded.ts'
 
 const cache = process.argv[2] ?? ''

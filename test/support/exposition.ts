@@ -1,6 +1,7 @@
 /**
- * Reads Prometheus's text format 0.0.4 and refuses whatever a strict reader would
- * (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format), and the names that `promtool check metrics` warns of.
+ * Parses Prometheus's text format 0.0.4 and rejects whatever a strict parser would
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format). Also rejects the names
+ * that `promtool check metrics` warns about.
  */
 
 export interface Family {
@@ -19,9 +20,9 @@ export interface Sample {
 const NAME = /^[a-z_][a-z0-9_]*$/
 const NUMBER = /^(?:NaN|[+-]?Inf|[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$/
 
-/** By name. Throws with the line that is wrong. */
+/** The metrics by name. Throws an error that quotes the invalid line. */
 export function parseExposition(text: string): ReadonlyMap<string, Family> {
-  if (!text.endsWith('\n')) throw new Error('the last line does not end')
+  if (!text.endsWith('\n')) throw new Error('the last line does not end with a line feed')
   const families = new Map<string, Family & { readonly samples: Sample[] }>()
   const seen = new Set<string>()
   let current: (Family & { readonly samples: Sample[] }) | null = null
@@ -36,7 +37,7 @@ export function parseExposition(text: string): ReadonlyMap<string, Family> {
       if (!NAME.test(name)) refuse('no name')
       if (kind === 'HELP') {
         if (families.has(name)) refuse('told twice')
-        if (/\\(?![\\n])/.test(rest)) refuse('an escape that is none')
+        if (/\\(?![\\n])/.test(rest)) refuse('an invalid escape sequence')
         helped = { name, help: rest }
         current = null
       } else {
@@ -47,11 +48,11 @@ export function parseExposition(text: string): ReadonlyMap<string, Family> {
       }
       continue
     }
-    if (current === null) return refuse('a sample without HELP and TYPE')
+    if (current === null) return refuse('a sample before its HELP and TYPE')
     const sample = parseSample(line, refuse)
-    if (!namesOf(current).includes(sample.name)) refuse(`no sample of ${current.name}`)
+    if (!namesOf(current).includes(sample.name)) refuse(`the sample does not belong to ${current.name}`)
     const series = JSON.stringify([sample.name, Object.entries(sample.labels).sort()])
-    if (seen.has(series)) refuse('a second time')
+    if (seen.has(series)) refuse('a duplicate series')
     seen.add(series)
     current.samples.push(sample)
   }
@@ -70,7 +71,7 @@ function parseSample(line: string, refuse: (why: string) => never): Sample {
     const pair = /^([a-z_][a-z0-9_]*)="((?:[^"\\]|\\["\\n])*)"(?:,(?=.)|$)/.exec(rest)
     if (pair === null) return refuse('no label')
     const [whole, label = '', value = ''] = pair
-    if (label in labels) refuse('a label twice')
+    if (label in labels) refuse('a duplicate label')
     labels[label] = value.replace(/\\(.)/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped))
     rest = rest.slice(whole.length)
   }
@@ -84,10 +85,10 @@ function namesOf({ name, type }: Family): readonly string[] {
 
 function lintName({ name, type }: Family, refuse: (why: string) => never): void {
   if (!['counter', 'gauge', 'histogram', 'summary'].includes(type)) refuse('no type')
-  if (name.endsWith('_total') !== (type === 'counter')) refuse('counters, and nothing else, end in _total')
-  if (/_(?:count|sum|bucket)$/.test(name)) refuse('a suffix of histograms')
-  if (/counter|gauge|histogram|summary/.test(name)) refuse('the type in the name')
-  if (/_(?:ms|secs?|milliseconds|minutes|kb|mb)(?:_|$)/.test(name)) refuse('no base unit')
+  if (name.endsWith('_total') !== (type === 'counter')) refuse('names of counters, and only these, must end in _total')
+  if (/_(?:count|sum|bucket)$/.test(name)) refuse('a suffix that is reserved for histograms')
+  if (/counter|gauge|histogram|summary/.test(name)) refuse('the name contains the type')
+  if (/_(?:ms|secs?|milliseconds|minutes|kb|mb)(?:_|$)/.test(name)) refuse('the unit is not a base unit')
 }
 
 function checkFamily(family: Family): void {
@@ -96,9 +97,9 @@ function checkFamily(family: Family): void {
   }
   const { type, samples } = family
   for (const { labels, value } of samples) {
-    if ('le' in labels && type !== 'histogram') refuse('le is for histograms')
-    if ('quantile' in labels && type !== 'summary') refuse('quantile is for summaries')
-    if (type === 'counter' && !(value >= 0)) refuse('a counter counts')
+    if ('le' in labels && type !== 'histogram') refuse('the label le is reserved for histograms')
+    if ('quantile' in labels && type !== 'summary') refuse('the label quantile is reserved for summaries')
+    if (type === 'counter' && !(value >= 0)) refuse('a counter cannot be negative')
   }
   if (type !== 'histogram') return
   const series = new Map<string, Sample[]>()
@@ -111,10 +112,11 @@ function checkFamily(family: Family): void {
     const buckets = of.filter(({ name }) => name.endsWith('_bucket'))
     const bounds = buckets.map(({ labels }) => (labels.le === '+Inf' ? Infinity : Number(labels.le)))
     if (bounds.some((bound, index) => !(bound > (bounds[index - 1] ?? -Infinity)))) refuse('bounds ascend')
-    if (bounds.at(-1) !== Infinity) refuse('the last bucket is +Inf')
-    if (buckets.some(({ value }, index) => value < (buckets[index - 1]?.value ?? 0))) refuse('buckets are cumulative')
+    if (bounds.at(-1) !== Infinity) refuse('the last bucket must be +Inf')
+    if (buckets.some(({ value }, index) => value < (buckets[index - 1]?.value ?? 0)))
+      refuse('buckets must be cumulative')
     const count = of.find(({ name }) => name.endsWith('_count'))?.value
-    if (count !== buckets.at(-1)?.value) refuse('the last bucket is the count')
-    if (!of.some(({ name }) => name.endsWith('_sum'))) refuse('there is a sum')
+    if (count !== buckets.at(-1)?.value) refuse('the count must equal the last bucket')
+    if (!of.some(({ name }) => name.endsWith('_sum'))) refuse('the sum is missing')
   }
 }

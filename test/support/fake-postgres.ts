@@ -1,6 +1,6 @@
 /**
- * A server that speaks PostgreSQL's protocol from a script: the client's own codec read backwards. For everything that a
- * real server never does, or does only once in a blue moon.
+ * A scripted server that speaks PostgreSQL's protocol, built on the client's codec with the directions
+ * swapped. It simulates what a real server never does, or does too rarely to test.
  */
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
@@ -9,18 +9,21 @@ import { decodeFirstPacket, decodeFrontend, type FrontendMessage } from '../../s
 import { Reader } from '../../src/postgres/protocol/reader.ts'
 import { Writer } from '../../src/postgres/protocol/writer.ts'
 
-/** One client, seen from the server. */
+/** One client connection, as the server sees it. */
 export interface FakeSession {
   readonly number: number
   readonly socket: Socket
-  /** The next message of the client; rejects when the client has gone. */
+  /** The client's next message. Rejects when the client has disconnected. */
   next(): Promise<FrontendMessage>
   /** All messages up to and including the next one of this kind. */
   until(kind: FrontendMessage['kind']): Promise<FrontendMessage[]>
   send(...messages: readonly BackendMessage[]): void
-  /** Bytes as they are. */
+  /** Sends bytes unchanged. */
   raw(bytes: Uint8Array): void
-  /** Answers a start-up packet: trusts everybody, reports UTF8, is ready. False: it was a cancel request, and is done with. */
+  /**
+   * Answers a start-up packet with trust authentication, UTF8 and ReadyForQuery. False if it was a cancel
+   * request, which is then handled.
+   */
   welcome(processId?: number): Promise<boolean>
   /** Resolves when the client has closed the connection. */
   readonly gone: Promise<void>
@@ -29,14 +32,17 @@ export interface FakeSession {
 export interface FakePostgres {
   readonly port: number
   readonly url: string
-  /** Connections so far. */
+  /** The number of connections so far. */
   readonly count: number
   close(): Promise<void>
 }
 
 export const PROCESS_ID = 4711
 
-/** `script` plays the server for each client; what it throws after the client has gone is of no interest. */
+/**
+ * `script` plays the server for each client. Errors that it throws after the client has disconnected are
+ * ignored.
+ */
 export async function fakePostgres(script: (session: FakeSession) => Promise<void>): Promise<FakePostgres> {
   const sockets = new Set<Socket>()
   const failures: unknown[] = []
@@ -83,7 +89,7 @@ function serve(socket: Socket, number: number): FakeSession {
   const reader = new Reader({
     message(type, bytes, start, end) {
       const message = first ? decodeFirstPacket(bytes, start, end) : decodeFrontend(type, bytes, start, end)
-      // After a request for encryption comes another first packet.
+      // A request for encryption is followed by another first packet.
       if (message.kind === 'startup') {
         first = false
         reader.typed = true
@@ -91,14 +97,14 @@ function serve(socket: Socket, number: number): FakeSession {
       take(message)
     },
     tooLong(_type, bytes) {
-      throw new Error(`a message of ${bytes} bytes`)
+      throw new Error(`the client announced a message of ${bytes} bytes`)
     },
   })
   reader.typed = false
   const gone = new Promise<void>(resolve => {
     const end = (): void => {
       ended = true
-      for (const waiter of waiting.splice(0)) waiter.reject(new Error('the client has gone'))
+      for (const waiter of waiting.splice(0)) waiter.reject(new Error('the client has disconnected'))
       resolve()
     }
     socket.on('end', end).on('close', end)
@@ -114,7 +120,7 @@ function serve(socket: Socket, number: number): FakeSession {
     next() {
       const message = arrived.shift()
       if (message !== undefined) return Promise.resolve(message)
-      if (ended) return Promise.reject(new Error('the client has gone'))
+      if (ended) return Promise.reject(new Error('the client has disconnected'))
       return new Promise((resolve, reject) => waiting.push({ resolve, reject }))
     },
     async until(kind) {
@@ -174,7 +180,7 @@ export function description(...names: string[]): BackendMessage {
   return { kind: 'rowDescription', fields }
 }
 
-/** What a server says to Parse, Describe, Bind, Execute of a statement with one text column. */
+/** The server's response to Parse, Describe, Bind and Execute of a statement with one text column. */
 export function firstAnswer(...values: string[]): BackendMessage[] {
   return [
     { kind: 'parseComplete' },
@@ -184,7 +190,7 @@ export function firstAnswer(...values: string[]): BackendMessage[] {
   ]
 }
 
-/** What it says to Bind and Execute alone. */
+/** The server's response to Bind and Execute alone. */
 export function nextAnswer(...values: string[]): BackendMessage[] {
   return [
     { kind: 'bindComplete' },

@@ -1,4 +1,7 @@
-/** Set-up that most database tests share: opened before the first test of the file or `describe` that declares it, closed after the last. */
+/**
+ * Set-up shared by most database tests. A fixture is opened before the first test of the file or `describe`
+ * that declares it and closed after the last.
+ */
 import { mkdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +19,10 @@ interface Closable {
 type Dropped = Pick<TestDatabase, 'drop'>
 type Database = Pick<TestDatabase, 'adminUrl'> & (Dropped | Closable)
 
-/** A database: empty, or the one that a function opens (a server is its database `postgres`), with what the SQL creates. */
+/**
+ * A database: empty, or opened by a function (for a server, its database `postgres`), after running the given
+ * SQL.
+ */
 export function databaseFixture(sql?: string): TestDatabase
 export function databaseFixture<T extends Dropped>(open: () => Promise<T>): T
 export function databaseFixture<T extends Database>(open: () => Promise<T>, sql?: string): T
@@ -28,8 +34,8 @@ export function databaseFixture(from: string | (() => Promise<Dropped | Database
 }
 
 /**
- * The gateway of a database. Options that are known only when it starts come from a function, which runs after every
- * `beforeAll` and fixture above this line.
+ * The gateway of a database. Options that are known only at start-up come from a function, which runs after
+ * every `beforeAll` and fixture declared above it.
  */
 export function gatewayFixture(
   database: Pick<TestDatabase, 'url'>,
@@ -50,7 +56,7 @@ export function clientFixture(url: () => string): pg.Client {
   )
 }
 
-/** The program as a process of its own that serves a database; ended with SIGKILL. */
+/** The program as a separate process that serves a database. It is ended with SIGKILL. */
 export function serviceFixture(database: Pick<TestDatabase, 'url'>): Svc & { readonly url: string } {
   return fixture(
     async () => {
@@ -64,7 +70,10 @@ export function serviceFixture(database: Pick<TestDatabase, 'url'>): Svc & { rea
   )
 }
 
-/** The path of a folder that exists in hooks and tests; known at once, so that names of its files can be constants. */
+/**
+ * The path of a folder that exists in hooks and tests. The path is known immediately, so constants can refer
+ * to files in it.
+ */
 export function folderFixture(parent: string = tmpdir()): string {
   const path = join(parent, uniqueName('svc'))
   beforeAll(() => mkdir(path, { recursive: true, mode: 0o700 }))
@@ -73,8 +82,9 @@ export function folderFixture(parent: string = tmpdir()): string {
 }
 
 /**
- * Anything else that is opened and closed: a receiver, a session, a server. Fixtures are closed in reverse order, each
- * one even if closing another failed. The result stands for what was opened, and is usable in hooks and tests only.
+ * Any other object that is opened and closed: a receiver, a session, a server. Fixtures are closed in reverse
+ * order, each one even if closing another failed. The result is a proxy for the opened object and can be used
+ * in hooks and tests only.
  */
 export function fixture<T extends Closable>(open: () => T | Promise<T>): T
 export function fixture<T extends object>(open: () => T | Promise<T>, close: (opened: T) => Promise<unknown>): T
@@ -90,7 +100,8 @@ export function fixture(
     if (opened !== null) await close(opened as never)
   })
   const now = (): object => {
-    if (opened === null) throw new Error('a fixture is open in hooks and tests only; read it there')
+    if (opened === null)
+      throw new Error('a fixture can be used in hooks and tests only; move the access into one of them')
     return opened
   }
   return new Proxy(
@@ -98,7 +109,7 @@ export function fixture(
     {
       get(_, name) {
         const value: unknown = Reflect.get(now(), name)
-        // Methods of classes need the object itself, because of its private members.
+        // Methods of classes need the object itself as `this`, because of private members.
         return typeof value === 'function' ? value.bind(now()) : value
       },
       set: (_, name, value) => Reflect.set(now(), name, value),

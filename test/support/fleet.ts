@@ -1,28 +1,30 @@
-/** Gateways on one database, as processes: always as many of them, however often one is killed. */
-import { createMoments } from './moments.ts'
+/** Several gateway processes on one database. A killed process is replaced, so their number is constant. */
+import { createCondition } from './condition.ts'
 import { type Svc, startBuiltSvc } from './process.ts'
 
 const LISTENING = /"url":"(http:\/\/127\.0\.0\.1:\d+)","msg":"listening"/
 
 export interface Fleet {
-  /** Where those that can be asked at the moment are; the one that has served longest comes first. */
+  /** The URLs of the gateways that accept requests now, the oldest first. */
   urls(): readonly string[]
-  /** Resolves when so many serve; rejects if one has ended that nobody killed. */
+  /**
+   * Resolves when this number of gateways accept requests. Rejects if a gateway exited without being killed.
+   */
   until(count: number): Promise<void>
-  /** SIGKILL to the one that has served longest; another begins to start in its place. */
+  /** Sends SIGKILL to the oldest gateway and starts another in its place. */
   killOldest(): void
-  /** How many have been killed so. */
+  /** The number of gateways killed by `killOldest`. */
   kills(): number
-  /** Kills all; resolves when they are gone. Rejects if one had ended by itself. */
+  /** Kills all gateways and resolves when they have exited. Rejects if one had exited before. */
   close(): Promise<void>
 }
 
-/** The built program: it starts in a third of the time that the sources take. */
+/** Runs the built program, which starts in a third of the time that the TypeScript sources need. */
 export function startFleet(size: number, environment: Readonly<Record<string, string>>): Fleet {
   const serving: { readonly url: string; readonly svc: Svc }[] = []
-  /** And nobody has killed them. */
+  /** Gateways that have been started and not killed. */
   const running = new Set<Svc>()
-  const moments = createMoments()
+  const condition = createCondition()
   let kills = 0
   let failure: Error | null = null
 
@@ -31,16 +33,16 @@ export function startFleet(size: number, environment: Readonly<Record<string, st
     running.add(svc)
     const served = (url: string): void => {
       serving.push({ url, svc })
-      moments.look()
+      condition.notify()
     }
-    // Whoever ends before it serves, ends.
+    // A process that exits before it listens is handled below.
     svc.says(LISTENING).then(served, () => {})
     void svc.exited.then(([code, signal]) => {
       if (!running.has(svc)) return
       failure ??= new Error(
-        `a gateway ended by itself, with ${code ?? signal}: ${svc.said.error}${svc.said.out.slice(-2_000)}`,
+        `a gateway exited unexpectedly, with ${code ?? signal}: ${svc.said.error}${svc.said.out.slice(-2_000)}`,
       )
-      moments.look()
+      condition.notify()
     })
   }
 
@@ -53,12 +55,12 @@ export function startFleet(size: number, environment: Readonly<Record<string, st
   return {
     urls: () => serving.map(({ url }) => url),
     async until(count) {
-      await moments.when(() => failure !== null || serving.length >= count)
+      await condition.waitUntil(() => failure !== null || serving.length >= count)
       if (failure !== null) throw failure
     },
     killOldest() {
       const oldest = serving.shift()
-      if (oldest === undefined) throw new Error('nobody serves who could be killed; wait until somebody does')
+      if (oldest === undefined) throw new Error('no gateway is running; wait for one with until(1)')
       kills += 1
       kill(oldest.svc)
       start()

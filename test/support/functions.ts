@@ -1,4 +1,4 @@
-/** Functions of a catalogue written by hand: `functionOf('add(a int4, b int4 default 1)')`. */
+/** Functions for hand-written catalogs: `functionOf('add(a int4, b int4 default 1)')`. */
 import type { Catalog, Column, DatabaseFunction, DataType, FunctionInput } from '../../src/catalog/model.ts'
 import { arrayOf, baseType, catalogOf } from './model.ts'
 
@@ -21,7 +21,7 @@ const PSEUDO = new Set([
   'any',
 ])
 
-/** `int4`, `int4[]`; a polymorphic name is one. */
+/** `int4`, `int4[]`, or the name of a polymorphic type. */
 export function typeNamed(name: string): DataType {
   if (name.endsWith('[]')) return arrayOf(typeNamed(name.slice(0, -2)))
   const base = baseType(name)
@@ -34,7 +34,7 @@ export interface FunctionParts {
   readonly volatility?: DatabaseFunction['volatility']
   readonly returnsSet?: boolean
   readonly result?: DatabaseFunction['result']
-  /** Types by name, for what `typeNamed` does not know. */
+  /** Types by name, in addition to those that `typeNamed` supports. */
   readonly types?: Readonly<Record<string, DataType>>
 }
 

@@ -1,4 +1,4 @@
-/** A gateway for tests: the real one, in this process, on a socket of its own. */
+/** A real gateway for tests, in this process, on a separate port. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -14,9 +14,12 @@ export const SECRET = 'a-secret-for-tests-of-at-least-32-bytes'
 export interface TestGateway {
   readonly url: string
   readonly gateway: Gateway
-  /** A token's text for these claims. */
+  /** Signs a token with these claims. */
   token(claims: Partial<TokenRequest>): Promise<string>
-  /** Asks with the token of `as`, or none for null; the default has tenant `t1`. */
+  /**
+   * Sends a GET with a token for the claims in `as`, or without a token for null. By default the tenant is
+   * `t1`.
+   */
   get(path: string, options?: AskOptions): Promise<Reply>
   close(): Promise<void>
 }
@@ -32,16 +35,16 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The text as JSON; throws when it is none. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by expecting it
+  /** The body parsed as JSON. Throws if it is not JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test checks the shape of a response by its expectations
   readonly json: any
 }
 
 export interface GatewayOptions {
-  /** Lines of `svc.toml` below `[gateway]`, as environment cannot say everything. */
+  /** Lines of `svc.toml` below `[gateway]`, for settings that have no environment variable. */
   readonly toml?: string
   readonly environment?: Readonly<Record<string, string>>
-  /** Hears of everything that happens, instead of the log. */
+  /** Receives every event instead of the log. */
   readonly emit?: Emit
   readonly pages?: Pages
 }
@@ -88,13 +91,16 @@ export async function testGateway(databaseUrl: string, options: GatewayOptions =
   }
 }
 
-/** Tests ask more, from one address and as one tenant, than a client should; those of the limits say which they want. */
+/**
+ * Tests send more requests from one address and as one tenant than an ordinary client. Tests of rate limits
+ * set their own.
+ */
 function withoutLimits(toml: string): string {
   const off = ['rate_limit_rate', 'tenant_max_concurrent'].filter(key => !toml.includes(key))
   return [...off.map(key => `${key} = 0`), toml].join('\n')
 }
 
-/** A file `svc.toml` with these lines below `[gateway]`. */
+/** Creates a file `svc.toml` with these lines below `[gateway]`. */
 export async function configFile(gatewayLines: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-config-'))
   const file = join(folder, 'svc.toml')

@@ -1,6 +1,6 @@
 /**
- * One PostgreSQL for a whole vitest run. It starts when the first test asks for it – a run without database tests has none –
- * so the address that workers get is that of a broker, which answers with what it has prepared by then.
+ * One PostgreSQL server for a whole vitest run. It starts when the first test needs it, so a run without
+ * database tests starts none. Workers get the address of a broker, which answers once the server is ready.
  */
 
 import { once } from 'node:events'
@@ -15,7 +15,10 @@ import { createTemplate, startTestServer, type TestServer } from './server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Base URL of the broker: `/template`, `/server`, `/sample` answer with JSON once what they name exists. */
+    /**
+     * Base URL of the broker. `/template`, `/server` and `/sample` answer with JSON once the named resource
+     * exists.
+     */
     broker: string
   }
 }
@@ -58,7 +61,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       error => response.writeHead(500).end(String(error?.stack ?? error)),
     )
   })
-  // The first database test of a run waits while the cluster is made.
+  // The first database test of a run waits while the cluster is created.
   broker.requestTimeout = 0
   broker.listen(0, '127.0.0.1')
   await once(broker, 'listening')
@@ -74,17 +77,17 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** What runs that were killed left behind. */
+/** Removes folders left behind by killed runs. */
 async function removeAbandoned(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(/^svc-test-(\d+)-/.exec(name)?.[1] ?? 0)
     if (pid === 0 || isAlive(pid)) continue
-    // Another user's, perhaps: theirs to remove.
+    // The folder may belong to another user, who has to remove it.
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {})
   }
 }
 
-/** Runs at the first call; every call gets that result. */
+/** Runs the function at the first call. Every call returns that result. */
 function memo<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null
   return () => {

@@ -1,5 +1,5 @@
 /**
- * Identity providers for tests: keys, tokens signed with them by hand (not by the library that verifies them), and a
+ * Identity providers for tests: keys, tokens signed by hand (not with the library that verifies them), and a
  * server that publishes the keys.
  */
 import { createHmac, generateKeyPairSync, type KeyObject, sign as signBytes } from 'node:crypto'
@@ -22,7 +22,7 @@ export interface TestKey {
   readonly kid: string
   readonly alg: PublicAlgorithm
   readonly privateKey: KeyObject
-  /** As it is published. */
+  /** The public key in its published form. */
   readonly jwk: Readonly<Record<string, unknown>>
   readonly pem: string
 }
@@ -43,9 +43,9 @@ function pair(alg: PublicAlgorithm, bits: number): { readonly privateKey: KeyObj
 }
 
 export interface TokenParts {
-  /** A text is taken as it is. */
+  /** Strings are used unchanged. */
   readonly claims: object | string
-  /** Beside `alg` and `kid`, or instead of them; a text is the whole header. */
+  /** Header members in addition to `alg` and `kid`, or replacing them. A string replaces the whole header. */
   readonly header?: Readonly<Record<string, unknown>> | string
 }
 
@@ -73,7 +73,7 @@ function inputOf({ claims, header }: TokenParts): string {
   return `${encode(header)}.${encode(claims)}`
 }
 
-/** RFC 7518, 3.3 to 3.5; RFC 8037, 3.1. */
+/** Signature algorithms: RFC 7518, 3.3 to 3.5; RFC 8037, 3.1. */
 function signatureOf({ alg, privateKey }: TestKey, input: Buffer): Buffer {
   if (alg === 'EdDSA') return signBytes(null, input, privateKey)
   const hash = `sha${alg.slice(2)}`
@@ -83,16 +83,19 @@ function signatureOf({ alg, privateKey }: TestKey, input: Buffer): Buffer {
   return signBytes(hash, input, { key: privateKey, padding: 6, saltLength: -1 })
 }
 
-/** A provider that publishes keys at `/jwks`, and says so at `/.well-known/openid-configuration`. */
+/**
+ * A provider that publishes its keys at `/jwks` and announces that address at
+ * `/.well-known/openid-configuration`.
+ */
 export interface TestProvider {
   readonly url: string
   readonly jwksUrl: string
   readonly server: Receiver
-  /** How often the keys were fetched. */
+  /** How many times the keys were fetched. */
   fetches(): number
-  /** Publishes these from now on. */
+  /** Publishes these keys from now on. */
   publish(keys: readonly TestKey[], headers?: Readonly<Record<string, string>>): void
-  /** Answers so, instead of keys. */
+  /** Sends this response instead of the keys. */
   answer(how: (response: ServerResponse) => void): void
   close(): Promise<void>
 }

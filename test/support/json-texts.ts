@@ -1,6 +1,7 @@
 /**
- * Small texts, and whether they are JSON as a body has to be (RFC 8259; docs/reference/writing.md#bodies: no key twice, at most 64 deep; and what PostgreSQL's text
- * cannot hold is refused). The verdict is on the text alone: an accepted one may still be no row. The empty body is not among them.
+ * Small texts, and whether a request body may have them (RFC 8259; docs/reference/writing.md#bodies: no
+ * duplicate key, at most 64 levels, nothing that PostgreSQL's `text` cannot store). The verdict is about the
+ * text alone: an accepted text can still be invalid as a row. The empty body is not included.
  */
 export interface JsonText {
   readonly name: string
@@ -8,11 +9,11 @@ export interface JsonText {
   readonly verdict: 'accept' | 'refuse'
 }
 
-/** What stands in the table: a text, which is its own name, or bytes or a long text with a name. */
+/** An entry of the table: a text, which is also its name, or bytes or a long text with a name. */
 type Entry = string | readonly [name: string, content: string | readonly number[]]
 
 const nested = (depth: number, open: string, close: string): string => open.repeat(depth) + close.repeat(depth)
-/** A string whose content is these bytes. */
+/** A string with these bytes as its content. */
 const quoted = (...bytes: number[]): readonly number[] => [0x22, ...bytes, 0x22]
 const utf16 = (text: string, swap: 'little endian' | 'big endian'): readonly number[] => {
   const bytes = Buffer.from(text, 'utf16le')
@@ -171,7 +172,7 @@ const ACCEPTED: readonly Entry[] = [
 ]
 
 const REFUSED: readonly Entry[] = [
-  // Words that are none.
+  // Invalid literals.
   'nul',
   'nulL',
   'Null',
@@ -240,7 +241,7 @@ const REFUSED: readonly Entry[] = [
   '[01]',
   ['a full-width digit', '１'],
   ['an Arabic digit', '٣'],
-  ['a minus sign that is no hyphen', '−1'],
+  ['U+2212 as a minus sign', '−1'],
   // Strings and escapes.
   '"',
   '"a',
@@ -436,7 +437,7 @@ const REFUSED: readonly Entry[] = [
   ],
   ['a NUL in a key', '{"a\\u0000":1}'],
   ['half a pair in a key', '{"\\ud83d":1}'],
-  // White space that is none.
+  // Characters that JSON does not accept as white space.
   ['a form feed', '[\f1]'],
   ['a vertical tab', '[\v1]'],
   ['a no-break space', '[\u00a01]'],

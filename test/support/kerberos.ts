@@ -1,6 +1,6 @@
 /**
- * A realm for tests: MIT's KDC and a PostgreSQL that is built with GSSAPI, both from Debian's packages (the embedded
- * PostgreSQL is built without), everything on loopback and in one folder.
+ * A Kerberos realm for tests: MIT's KDC and a PostgreSQL with GSSAPI, both from Debian's packages because the
+ * embedded PostgreSQL is built without it. Everything runs on loopback and in one folder.
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ const MASTER_PASSWORD = 'of the database of principals, for tests only'
 
 export const ROLE = 'app'
 
-/** Why there can be no realm here, or null. */
+/** The reason why a realm cannot be started here; null if it can. */
 export async function whyNoRealm(): Promise<string | null> {
   const missing = missingPrograms({
     krb5kdc: 'krb5-kdc',
@@ -31,20 +31,20 @@ export async function whyNoRealm(): Promise<string | null> {
     await import('kerberos')
     return null
   } catch (error) {
-    return `the optional package kerberos is not installed (.ci/run says how): ${(error as Error).message}`
+    return `the optional package kerberos is not installed (see .ci/run): ${(error as Error).message}`
   }
 }
 
 export interface Realm {
   readonly port: number
-  /** As superuser, by trust. */
+  /** Connects as superuser, with trust authentication. */
   readonly adminUrl: string
-  /** What the gateway's environment needs; a ticket of `app` is in the cache. */
+  /** The gateway's environment. The credential cache holds a ticket of `app`. */
   readonly environment: Readonly<Record<string, string>>
   readonly keytab: string
   /** A path in the realm's folder. */
   file(name: string): string
-  /** A cache with a ticket of `app` and nothing else. */
+  /** A credential cache that holds a ticket of `app` and no other. */
   ticket(name: string): Promise<string>
   startKdc(): Promise<void>
   stopKdc(): Promise<void>
@@ -91,7 +91,7 @@ export async function createRealm(): Promise<Realm> {
   await startKdc()
   const server = await startDebianPostgres({
     folder,
-    // Nobody but the superuser gets in without a ticket.
+    // Only the superuser can log in without a ticket.
     hba: [`host all all 127.0.0.1/32 gss include_realm=0 krb_realm=${REALM}`],
     settings: { krb_server_keyfile: 'FILE:{server.keytab}' },
     files: { 'server.keytab': file('server.keytab') },
@@ -109,7 +109,7 @@ export async function createRealm(): Promise<Realm> {
   }
 }
 
-/** Nothing is looked up in the DNS, and what cannot be reached is known at once. */
+/** Disables DNS lookups, so that unreachable hosts fail immediately. */
 function clientConfiguration(kdcPort: number): string {
   return `[libdefaults]
   default_realm = ${REALM}

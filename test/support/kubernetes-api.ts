@@ -1,11 +1,14 @@
-/** A Kubernetes API that keeps what kubectl sends: discovery and objects, as far as `create`, `apply` and `rollout restart` ask. It runs nothing. */
+/**
+ * A fake Kubernetes API that stores what kubectl sends: discovery and objects, as needed by `create`, `apply`
+ * and `rollout restart`. It runs no workloads.
+ */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { decodeFields, encodeField } from './protobuf.ts'
 
-/** Group and version, plural and kind: what the page and the manifests speak of. */
+/** Group and version, plural and kind of the objects that the page and the manifests use. */
 const KINDS = [
   ['api/v1', 'configmaps', 'ConfigMap'],
   ['api/v1', 'secrets', 'Secret'],
@@ -14,13 +17,13 @@ const KINDS = [
   ['apis/policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget'],
 ] as const
 
-// biome-ignore lint/suspicious/noExplicitAny: objects, each of its own form
+// biome-ignore lint/suspicious/noExplicitAny: Kubernetes objects of many shapes
 type Json = any
 
 export interface KubernetesApi {
-  /** `KUBECONFIG` for it. */
+  /** The path of a `KUBECONFIG` file for this API. */
   readonly config: string
-  /** What is there now, in the order of its making: by kind and name. */
+  /** The stored objects in order of creation, by kind and name. */
   readonly objects: ReadonlyMap<string, Json>
   close(): Promise<void>
 }
@@ -75,7 +78,7 @@ async function answer(request: IncomingMessage, objects: Map<string, Json>): Pro
   }
 }
 
-/** A strategic merge patch, as far as nothing in a list is patched. */
+/** Applies a strategic merge patch. Patches of lists are not supported. */
 function patched(before: Json, patch: Json): Json {
   if (patch === undefined) return before
   if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch
@@ -111,14 +114,20 @@ function failure(code: number, reason: string, message: string): [number, Json] 
   return [code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, message, code }]
 }
 
-/** An OpenAPI 2.0 document with a title and a version, and nothing to hold an object against: `swagger`, and `info` with its two. */
+/**
+ * A minimal OpenAPI 2.0 document with a title and a version. It contains no schemas, so kubectl validates
+ * nothing.
+ */
 const PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 const NO_SCHEMAS: Buffer = Buffer.concat([
   encodeField(1, '2.0'),
   encodeField(2, Buffer.concat([encodeField(1, 'test'), encodeField(2, '1')])),
 ])
 
-/** JSON; or a Secret in the envelope that Kubernetes has for protocol buffers: `create` of a later kubectl sends that. */
+/**
+ * Decodes JSON, or a Secret in Kubernetes's envelope for protocol buffers, which `create` of newer kubectl
+ * versions sends.
+ */
 function objectOf(body: Buffer): Json {
   if (!body.subarray(0, 4).equals(Buffer.from('k8s\0'))) return JSON.parse(body.toString())
   const [secret = Buffer.alloc(0)] = decodeFields(body.subarray(4))(2)

@@ -1,4 +1,4 @@
-/** A database to lint: empty schemas, a role with the rights of a gateway, and what the lints say of it. */
+/** A database for tests of lints: empty schemas, a role with a gateway's privileges, and the findings. */
 import type { Finding } from '../../src/finding.ts'
 import type { LintTarget } from '../../src/lint/lint.ts'
 import { lintDatabase } from '../../src/lint/lint-database.ts'
@@ -14,13 +14,13 @@ export const TARGET: LintTarget = {
 }
 
 export interface LintedDatabase {
-  /** Superuser. */
+  /** Connects as superuser. */
   readonly admin: Session
-  /** Role `app`, which may read and write the tables that are made. */
+  /** Connects as role `app`, which can read and write all tables created here. */
   readonly app: Session
   /** Empties both schemas. */
   reset(): Promise<void>
-  /** As `app` finds them, but for the version of this server, which is a matter of its own. */
+  /** The findings as `app` sees them, without the finding about this server's version. */
   findings(target?: Partial<LintTarget>): Promise<readonly Finding[]>
   drop(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Catalogues written by hand, for tests of what is pure. */
+/** Hand-written catalogs for tests of pure functions. */
 import type { Catalog, Column, DataType, Relation, Table } from '../../src/catalog/model.ts'
 
 const CATEGORIES: Readonly<Record<string, string>> = {

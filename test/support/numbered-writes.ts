@@ -1,9 +1,12 @@
 /**
- * Writes of every kind that the API has, each with a number that the rows have which it changes: so that every change can be told from every other, in the
- * tables, in an audit of them, and in what somebody is told of them.
+ * Writes of every kind that the API offers. Each has a number that is stored in the rows it changes, so that
+ * every change can be identified in the tables, in an audit of them, and in webhooks and events about them.
  */
 
-/** As the audit has it: table, operation, id, and the number of the write, of a deletion that of the last write before it. */
+/**
+ * A change as the audit table records it: table, operation, id, and number of the write; for a deletion, of
+ * the last write before it.
+ */
 export type Change = `${'notes' | 'counters'} ${'INSERT' | 'UPDATE' | 'DELETE'} ${number} ${number}`
 
 export interface Write {
@@ -11,17 +14,17 @@ export interface Write {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
-  /** Those that it makes if it is done. */
+  /** The changes that the write makes if it succeeds. */
   readonly changes: readonly Change[]
-  /** `refused`: some of it cannot be done, so nothing must be. */
+  /** `refused` means that one part fails, so no part may take effect. */
   readonly expected: 'done' | 'refused'
 }
 
-/** Counters of a team are counted together or alone. */
+/** Number of teams. The counters of a team are incremented together or individually. */
 const TEAMS = 75
 const TEAM_SIZE = 2
 
-/** `audit.change` is no table of the API: it has what was committed, whatever the gateway believes. */
+/** The API does not serve `audit.change`. It contains the committed changes, whatever the gateway assumes. */
 export const NUMBERED_TABLES: string = `
 create table owners (id int primary key);
 create table notes (id int primary key, write int not null, owner int references owners deferrable initially deferred);
@@ -32,7 +35,8 @@ create schema audit;
 create table audit.change (change text not null);
 create function audit.note() returns trigger language plpgsql security definer as $$
 begin
-  insert into audit.change values (concat_ws(' ', tg_table_name, tg_op, coalesce(new.id, old.id), coalesce(new.write, old.write)));
+  insert into audit.change values (concat_ws(
+    ' ', tg_table_name, tg_op, coalesce(new.id, old.id), coalesce(new.write, old.write)));
   return null;
 end $$;
 create trigger note after insert or update or delete on notes for each row execute function audit.note();
@@ -40,17 +44,20 @@ create trigger note after insert or update or delete on counters for each row ex
 
 export interface Writer {
   next(): Write
-  /** What became of it; not to be called when nobody knows. */
+  /** Reports that the write took effect. Do not call it if the outcome is unknown. */
   done(write: Write): void
 }
 
-/** `number`: a new one each time, among all writers. Rows of one writer are changed by no other; counters are everybody's. */
+/**
+ * `number` returns a new number at each call, unique among all writers. Each writer changes only its own
+ * notes; counters are shared.
+ */
 export function createWriter(number: () => number): Writer {
-  /** The rows that are there for certain, with the write that was their last. */
+  /** The rows that certainly exist, with the number of their last write. */
   const rows = new Map<number, number>()
   let turn = 0
 
-  /** They are the writer's again when it is known what became of them. */
+  /** Takes rows from the writer. They are returned when the outcome of the write is known. */
   function take(count: number): readonly (readonly [id: number, write: number])[] {
     const taken = [...rows].slice(0, count)
     for (const [id] of taken) rows.delete(id)
@@ -61,7 +68,7 @@ export function createWriter(number: () => number): Writer {
     next() {
       const make = turn % EVERY === 0 ? REFUSED[(turn / EVERY) % REFUSED.length] : DONE[turn % DONE.length]
       turn += 1
-      // At the beginning there is nothing to be changed yet.
+      // At the beginning there are no rows to change.
       return (rows.size < 2 ? createOne : (make ?? createOne))(number(), take)
     },
     done({ changes }) {
@@ -75,7 +82,7 @@ export function createWriter(number: () => number): Writer {
 
 type Make = (write: number, take: (count: number) => readonly (readonly [id: number, write: number])[]) => Write
 
-/** Of the rows that it makes. */
+/** The ids of the rows that a write creates. */
 const ids = (write: number): readonly [number, number] => [write * 2, write * 2 + 1]
 
 const JSON_BODY = { 'Content-Type': 'application/json' }
@@ -178,28 +185,31 @@ const DONE: readonly Make[] = [
   ...[createOne, createSome, changeOne, changeSome, upsert, deleteSome, addByQuery, countOne, countTeam],
 ]
 
-/** One of so many is refused; no divisor of the number of those that are not, or it would always be the same that it displaces. */
+/**
+ * One write of this many is rejected. It must not divide the number of accepted kinds, or the same kind would
+ * always be replaced.
+ */
 const EVERY = 11
 
-/** All have rows that could be written alone. */
+/** Writes that must be rejected. Each contains rows that would be valid alone. */
 const REFUSED: readonly Make[] = [
-  // The last row of a batch.
+  // The last row of a batch is invalid.
   (write, take) => {
     const { body, ...create } = createSome(write, take)
     return { ...create, body: [...(body as readonly unknown[]), { id: -write, write: null }], expected: 'refused' }
   },
-  // At the commit, when all rows have been written and so have their webhooks.
+  // The write fails at the commit, after all rows and their deliveries have been written.
   (write, take) => {
     const { body, ...create } = createSome(write, take)
     return { ...create, body: [...(body as readonly unknown[]), { id: -write, write, owner: 0 }], expected: 'refused' }
   },
-  // More than may be changed.
+  // More rows match than the request allows to change.
   (write, take) => ({
     ...changeSome(write, take),
     headers: { ...JSON_BODY, 'X-Max-Affected': '1' },
     expected: 'refused',
   }),
-  // The last row of a query.
+  // The last row of a query is invalid.
   write => ({
     ...query(`add notes fields id, write values (${ids(write)[0]}, ${write}), (${-write}, null)`, [
       `notes INSERT ${ids(write)[0]} ${write}`,

@@ -1,6 +1,6 @@
-/** An OpenAPI document as a test walks it: requests that it allows, and what is wrong with an answer by it. */
+/** Tools for tests of an OpenAPI document: requests that it allows, and the violations in a response. */
 
-// biome-ignore lint/suspicious/noExplicitAny: it is somebody's JSON, which the test takes apart
+// biome-ignore lint/suspicious/noExplicitAny: an arbitrary JSON document
 type Json = any
 
 export interface Walked {
@@ -18,7 +18,9 @@ export function follow(document: Json, value: Json): Json {
   return keys.reduce((inner: Json, key: string) => inner[key.replaceAll('~1', '/').replaceAll('~0', '~')], document)
 }
 
-/** What the document says of a response to this operation: under its status, or with all errors. */
+/**
+ * The document's response object for a status of this operation: its own, or the one shared by all errors.
+ */
 export function documentedResponse(document: Json, { operation }: Walked, status: number): Json {
   const { [status]: own, default: others } = operation.responses
   return follow(document, own ?? (status >= 400 ? others : undefined))
@@ -35,7 +37,7 @@ export function operationsOf(document: Json): readonly Walked[] {
   )
 }
 
-/** Numbers from 0 up to 1, always the same for the same seed (mulberry32). */
+/** Pseudo-random numbers from 0 up to 1, always the same for one seed (mulberry32). */
 export function random(seed: number): () => number {
   let state = seed
   return () => {
@@ -49,11 +51,11 @@ export function random(seed: number): () => number {
 export interface WalkedRequest {
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
-  /** Names of the parameters in the query. */
+  /** Names of the query parameters. */
   readonly given: readonly string[]
 }
 
-/** A request that the document allows, with about `share` of what may be left out. */
+/** A request that the document allows, including about `share` of the optional parts. */
 export function requestOf(
   document: Json,
   { path, parameters }: Walked,
@@ -80,7 +82,7 @@ export function requestOf(
     given.push(parameter.name)
     const write = (name: string, text: unknown) =>
       query.push(`${encodeURIComponent(name)}=${encodeURIComponent(String(text))}`)
-    // form: an array joined by commas, or each by itself; the members of an object are parameters.
+    // Style `form`: an array is joined with commas or repeated; the members of an object become parameters.
     if (schema.type === 'object') for (const [name, text] of Object.entries(value)) write(name, text)
     else if (Array.isArray(value) && parameter.explode === false) write(parameter.name, value.join(','))
     else for (const one of Array.isArray(value) ? value : [value]) write(parameter.name, one)
@@ -126,7 +128,7 @@ function textFor(schema: Json, pick: (values: readonly string[]) => string): str
   }
 }
 
-/** What is wrong with `value` by the schema; `partial`: members may be missing, as with `select`. */
+/** The violations of the schema in `value`. With `partial`, members may be missing, as with `select`. */
 export function problemsOf(
   document: Json,
   value: Json,
@@ -143,10 +145,10 @@ export function problemsOf(
   if (schema.allOf !== undefined) return schema.allOf.flatMap((one: Json) => inner(value, one, at))
   if (schema.type === undefined) return []
   if (value === null) return schema.nullable === true ? [] : [`${at} is null`]
-  if (schema.enum !== undefined && !schema.enum.includes(value)) return [`${at} is ${value}, none of ${schema.enum}`]
+  if (schema.enum !== undefined && !schema.enum.includes(value)) return [`${at} is ${value}, not one of ${schema.enum}`]
   if (!isOfType(value, schema.type)) return [`${at} is ${JSON.stringify(value)} and no ${schema.type}`]
   const beyond = boundsOf(schema, value).filter(([, holds]) => !holds)
-  if (beyond.length > 0) return beyond.map(([bound]) => `${at} is ${JSON.stringify(value)}, against its ${bound}`)
+  if (beyond.length > 0) return beyond.map(([bound]) => `${at} is ${JSON.stringify(value)}, which violates ${bound}`)
   if (schema.type === 'array') {
     return value.flatMap((one: Json, index: number) => inner(one, schema.items, `${at}[${index}]`))
   }
@@ -172,7 +174,7 @@ const FORMATS: Readonly<Record<string, RegExp>> = {
   'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/,
 }
 
-/** What a value must be besides its type, and whether it is. */
+/** Constraints on a value in addition to its type, with their checks. */
 function boundsOf(schema: Json, value: Json): readonly (readonly [bound: string, holds: boolean])[] {
   const { format, pattern, maxLength, minimum, maximum, minItems, maxItems, minProperties } = schema
   const bounds: readonly (readonly [string, unknown, () => boolean])[] = [
@@ -194,7 +196,7 @@ export interface Shown {
   readonly schema: Json
 }
 
-/** Every example of a document, with the schema that it is one of. */
+/** Every example in a document, with its schema. */
 export function examplesOf(value: Json, at = '#'): readonly Shown[] {
   if (typeof value !== 'object' || value === null) return []
   const own = Object.hasOwn(value, 'example') && isSchemaOrParameter(value) ? [value] : []
@@ -204,7 +206,7 @@ export function examplesOf(value: Json, at = '#'): readonly Shown[] {
   ]
 }
 
-/** And no map of properties of which one is called so. */
+/** False for a map of properties in which one property happens to be called `example`. */
 function isSchemaOrParameter({ type, schema, anyOf, example, description }: Json): boolean {
   return (
     typeof type === 'string' ||

@@ -1,6 +1,8 @@
-/** Tables of a page of the documentation, and its texts with other words in them: tests ask what they say. */
+/**
+ * Tables of a documentation page, and its texts with placeholders replaced, for tests that execute a page.
+ */
 
-/** The cells of every row of the tables below this heading, without the rows that name the columns. */
+/** The cells of every row of the tables below this heading, without header rows. */
 export function rowsBelow(page: string, heading: string): readonly (readonly string[])[] {
   const [, section] = page.split(`\n${heading}\n`)
   if (section === undefined) throw new Error(`the page has no ${heading}`)
@@ -24,10 +26,10 @@ export function rowsBelow(page: string, heading: string): readonly (readonly str
   )
 }
 
-/** `text` with another word in each of these places; what is not there cannot be replaced. */
+/** `text` with each placeholder replaced. Throws if a placeholder does not occur. */
 export function withOthers(text: string, others: readonly (readonly [shown: string, other: string])[]): string {
   return others.reduce((before, [shown, other]) => {
-    if (!before.includes(shown)) throw new Error(`there is no ${shown}`)
+    if (!before.includes(shown)) throw new Error(`the text does not contain ${shown}`)
     return before.replaceAll(shown, other)
   }, text)
 }

@@ -1,15 +1,18 @@
-/** Pages of the documentation, as tests read and write them. */
+/** Reads and writes documentation pages for tests. */
 import { expect } from 'vitest'
 import { read } from '../tidy/tree.ts'
 
 export interface Block {
   readonly language: string
   readonly text: string
-  /** What the page shows right behind it: what comes of it. */
+  /** The expected output, which the page shows directly after the block. */
   readonly output: Pick<Block, 'language' | 'text'> | null
 }
 
-/** The fenced blocks of a page, from top to bottom; what stands right behind `sh` is no block of its own. */
+/**
+ * The fenced blocks of a page from top to bottom. A block directly after an `sh` block is its output and not
+ * listed.
+ */
 export function blocksOf(page: string): readonly Block[] {
   const blocks = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```\n/gm)].map(
     ({ index, 0: { length }, 1: language = '', 2: text = '' }) => ({
@@ -40,21 +43,22 @@ export interface PageFile {
   readonly content: string
 }
 
-/** A block that is a file begins with its name, as a comment; PHP has a word before. */
+/** A block that contains a file begins with the file's name in a comment. In PHP, `<?php` comes first. */
 export function fileOf(text: string): PageFile {
   const [, head = '', name, content] = /^(<\?php\n)?(?:#|\/\/|--) (\S+\.\w+)\n([\s\S]*)$/.exec(text) ?? []
-  if (name === undefined || content === undefined) throw new Error(`the block does not begin with its name:\n${text}`)
+  if (name === undefined || content === undefined)
+    throw new Error(`the block does not begin with a comment that names the file:\n${text}`)
   return { name, content: head + content }
 }
 
-/** The content of the file that a block of the page begins with the name of. */
+/** The content of the file with this name that the page shows. */
 export function fileNamed(page: string, name: string): string {
   const block = blocksOf(page).find(({ text }) => /^(?:<\?php\n)?(?:#|\/\/|--) (\S+)\n/.exec(text)?.[1] === name)
-  if (block === undefined) throw new Error(`the page has no ${name}`)
+  if (block === undefined) throw new Error(`the page does not show a file ${name}`)
   return fileOf(block.text).content
 }
 
-/** What a page shows of an output, as a regular expression: `…` stands for anything. */
+/** Converts output shown on a page to a regular expression: `…` matches anything. */
 export function printedAs(shown: string): string {
   return shown
     .split('…')
@@ -62,7 +66,7 @@ export function printedAs(shown: string): string {
     .join('[\\s\\S]*?')
 }
 
-/** `…` in a JSON value of a page stands for any text, and `"…": "…"` for other members. */
+/** In a JSON value on a page, `…` matches any text, and `"…": "…"` matches other members. */
 export function pattern(value: unknown): unknown {
   if (value === '…') return expect.any(String)
   if (Array.isArray(value)) return value.map(pattern)
@@ -73,8 +77,8 @@ export function pattern(value: unknown): unknown {
 }
 
 /**
- * The page with each text between the comments `<!-- name: … -->` and `<!-- /name -->`, for parts that are written from a table of the sources. The first
- * comment says how.
+ * Replaces each text between the comments `<!-- name: … -->` and `<!-- /name -->` of a page, for parts that
+ * are generated from a table in the sources. The first comment names the generator.
  */
 export function pageWithParts(path: string, parts: Readonly<Record<string, string>>): string {
   return Object.entries(parts).reduce((page, [name, text]) => {

@@ -1,4 +1,7 @@
-/** The pipeline of a gateway by itself: all that happens to a request between the server and a runner, which may run nothing. */
+/**
+ * A gateway's pipeline in isolation: everything between the HTTP server and the runner, which need not
+ * execute anything.
+ */
 import { EVERYTHING, type View } from '../../src/access/rights.ts'
 import { createPlanCache, type PlanCache } from '../../src/compile/plans.ts'
 import type { Answer, Incoming } from '../../src/exchange.ts'
@@ -31,7 +34,7 @@ export interface TestPipelineParts {
   readonly remembers?: boolean
 }
 
-/** Everything may be asked. Throws or rejects as requests fail. */
+/** Allows every request. Throws or rejects like a request that fails. */
 export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => Promise<Answer> {
   const { runner, view, identity = ANONYMOUS, limits = PIPELINE_LIMITS, plans = createPlanCache() } = parts
   const common = { plans, limits, searchLanguage: 'english' }
@@ -53,10 +56,10 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
 }
 
 function unreached(): never {
-  throw new Error('this is no part of the test')
+  throw new Error('the test does not expect this call')
 }
 
-/** Of callers who see everything. */
+/** The rights of callers who can read everything. */
 export function everything(catalog: View['catalog']): () => View {
   return () => ({ catalog, rights: EVERYTHING })
 }

@@ -1,4 +1,4 @@
-/** podman with files, images and networks of the test's own, for whoever may make namespaces. */
+/** podman with separate files, images and networks for a test. Needs the right to create namespaces. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { npmEnvironment } from './npm.ts'
 import { missingPrograms, programPath } from './programs.ts'
 import { paste, type Terminal } from './terminal.ts'
 
-/** Why there is none here: null when there is. */
+/** The reason why podman cannot be used here; null if it can. */
 export function missingPodman(): string | null {
   return (
     missingPrograms({ podman: 'podman', crun: 'crun', iptables: 'iptables', ip: 'iproute2' }) ?? missingNamespaces()
@@ -18,8 +18,8 @@ export function missingPodman(): string | null {
 const NPM_CACHE = '/var/cache/npm'
 
 /**
- * A terminal with podman, which keeps everything below the folder. What is built there has npm's cache of this machine, and cannot change it. Or, as text, why
- * there is none.
+ * A terminal with podman, which stores everything below the folder. Builds can read this machine's npm cache
+ * and cannot change it. Returns the reason as text if podman does not start.
  */
 export async function openPodman(folder: string): Promise<Terminal | string> {
   const { npm_config_cache: cache = '' } = npmEnvironment()
@@ -35,16 +35,16 @@ export async function openPodman(folder: string): Promise<Terminal | string> {
     CONTAINERS_CONF: at('containers.conf'),
     CONTAINERS_STORAGE_CONF: at('storage.conf'),
     TMPDIR: at('tmp'),
-    // What is built needs no control groups and no network but that of this machine.
+    // Builds need no control groups and use this machine's network.
     BUILDAH_ISOLATION: 'chroot',
   })
-  // Where the plug-ins for networks write is not for anybody to say.
+  // The folder that network plug-ins write to is not configurable.
   const layers = `lowerdir=/var/lib,upperdir=${at('lib')},workdir=${at('lib-work')}`
   const { said, status } = await paste(terminal, `mount -t overlay overlay -o ${layers} /var/lib`)
-  return status === 0 ? terminal : `podman has no place of its own here: ${said}`
+  return status === 0 ? terminal : `cannot mount a private /var/lib for podman: ${said}`
 }
 
-/** For the commands that follow. */
+/** Writes the configuration for the commands that follow. */
 export function configurePodman(folder: string, volumes: readonly string[]): Promise<void> {
   const at = (name: string) => join(folder, name)
   return writeFile(
@@ -68,7 +68,10 @@ network_config_dir = "${at('cni')}"
   )
 }
 
-/** Where the registry of images cannot be reached, a stand-in has the name: Node and npm of this machine, and what they need to run. */
+/**
+ * Builds a stand-in for machines that cannot reach the image registry, under the same name: this machine's
+ * Node and npm, with the libraries they need.
+ */
 export async function pullNode(terminal: Terminal, folder: string, image: string): Promise<void> {
   if ((await paste(terminal, `podman pull --quiet ${image}`)).status === 0) return
   const tree = join(folder, 'stand-in')
@@ -80,17 +83,17 @@ export async function pullNode(terminal: Terminal, folder: string, image: string
     terminal,
     `tar -C ${tree} --owner=0 --group=0 -c . | podman import ${changes.join(' ')} - ${image}`,
   )
-  if (status !== 0) throw new Error(`no image can be made: ${said}`)
+  if (status !== 0) throw new Error(`the image cannot be built: ${said}`)
 }
 
-/** Why nothing of the image can be run here, with a port of this machine: null when it can. */
+/** The reason why the image cannot be run here with a port of this machine; null if it can. */
 export async function refusal(terminal: Terminal, image: string): Promise<string | null> {
   const run = `podman run --rm --publish 127.0.0.1:8080:8080 ${image} node --version`
   const { said, status } = await paste(terminal, `unshare --net sh -c 'ip link set lo up && ${run}'`)
   return status === 0 ? null : `podman cannot run here: ${said}`
 }
 
-/** Whom Debian trusts, and whoever runs this machine. */
+/** The certificate authorities that Debian and this machine's administrator trust. */
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 const AUTHORITIES = existsSync(CERTIFICATES) ? { NODE_EXTRA_CA_CERTS: CERTIFICATES } : {}
 

@@ -1,9 +1,11 @@
-/** The ground that database tests stand on: databases of their own, a plain role, servers that stop, crash and come back. */
+/**
+ * The test support for databases: separate databases, a plain role, and servers that stop, crash and restart.
+ */
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { execute, privateServer, testDatabase } from './postgres.ts'
 
-test('two databases know nothing of each other, and the plain role owns nothing', async () => {
+test('two databases are isolated from each other, and the plain role owns nothing', async () => {
   const [one, two] = await Promise.all([testDatabase(), testDatabase()])
   await execute(one.adminUrl, 'create table here (id int); grant select on here to app')
   expect(await execute(one.url, 'select count(*)::int as n from here')).toEqual([{ n: 0 }])
@@ -15,7 +17,7 @@ test('two databases know nothing of each other, and the plain role owns nothing'
   await Promise.all([one.drop(), two.drop()])
 })
 
-test('a server of one’s own survives a crash and a restart on the same port, and leaves no folder', async () => {
+test('a private server survives a crash and a restart on the same port, and leaves no folder behind', async () => {
   const server = await privateServer({ settings: ['max_connections = 20'] })
   await execute(server.adminUrl, 'create table kept as select 1 as id')
   const before = server.pid()

@@ -1,4 +1,4 @@
-/** PostgreSQL for tests: a fresh database in the server of the run, or a server of the test's own. */
+/** PostgreSQL for tests: a new database in the server of the run, or a private server. */
 import { inject } from 'vitest'
 import { execute } from './execute.ts'
 import { PLAIN_ROLE } from './roles.ts'
@@ -10,20 +10,26 @@ export interface TestDatabase {
   readonly host: string
   readonly port: number
   readonly database: string
-  /** As role `app`: no superuser, no BYPASSRLS, owns nothing, no grants but CONNECT and USAGE of `public`. */
+  /**
+   * Connects as role `app`, which is not a superuser, has no BYPASSRLS, owns nothing, and has only CONNECT
+   * and USAGE on `public`.
+   */
   readonly url: string
-  /** As superuser `postgres`. */
+  /** Connects as superuser `postgres`. */
   readonly adminUrl: string
   drop(): Promise<void>
 }
 
-/** A new empty database, shared with nobody. Roles belong to the whole server: give those you make names of their own. */
+/**
+ * Creates an empty database that no other test uses. Roles belong to the whole server, so give new roles
+ * unique names.
+ */
 export async function testDatabase(): Promise<TestDatabase> {
   const { port } = await ask<{ port: number }>('/server')
   return createDatabase(port, 'template0')
 }
 
-/** A server of the test's own, for faults, TLS and authentication. Close it in `afterAll`. */
+/** Starts a private server for tests of faults, TLS and authentication. Close it in `afterAll`. */
 export async function privateServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { folder } = await ask<{ folder: string }>('/template')
   return startTestServer(folder, options)
@@ -46,6 +52,6 @@ export async function createDatabase(port: number, template: string): Promise<Te
 /** Asks the broker of the run (see global-setup.ts). */
 export async function ask<T>(path: '/template' | '/server' | '/sample'): Promise<T> {
   const response = await fetch(inject('broker') + path)
-  if (!response.ok) throw new Error(`the PostgreSQL for tests cannot be had: ${await response.text()}`)
+  if (!response.ok) throw new Error(`the test server is not available: ${await response.text()}`)
   return (await response.json()) as T
 }

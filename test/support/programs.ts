@@ -1,15 +1,15 @@
 /**
- * Other people's programs that tests talk to or through: from Debian's packages, which `.ci/run` installs. Where one is
- * missing its tests are skipped, and say which package they miss.
+ * Other programs that tests use: from Debian's packages, which `.ci/run` installs. Tests of a missing program
+ * are skipped, and the message names its package.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Programs for administrators are not in everybody's path. */
+/** Folders of administration programs, which are not always on the PATH. */
 const MORE_PATHS = ['/usr/sbin', '/usr/local/sbin', '/usr/lib/postgresql/15/bin']
 
-/** The program's path, or null. */
+/** The program's path; null if it is not installed. */
 export function findProgram(name: string): string | null {
   const folders = [...(process.env.PATH ?? '').split(delimiter), ...MORE_PATHS]
   return folders.map(folder => join(folder, name)).find(isExecutable) ?? null
@@ -21,7 +21,7 @@ export function programPath(name: string): string {
   return path
 }
 
-/** Why these programs' tests cannot run here: null when all are there. */
+/** The reason why tests of these programs cannot run here; null if all are installed. */
 export function missingPrograms(packageOf: Readonly<Record<string, string>>): string | null {
   const missing = Object.entries(packageOf).filter(([program]) => findProgram(program) === null)
   if (missing.length === 0) return null
@@ -39,7 +39,7 @@ function isExecutable(path: string): boolean {
 }
 
 export interface Running {
-  /** What it has said on standard output and error. */
+  /** The output so far, on both streams. */
   said(): string
   close(): Promise<void>
 }
@@ -49,13 +49,13 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly uid?: number
   readonly gid?: number
-  /** It has started when it has said this. */
+  /** A pattern: the program is ready when its output matches. */
   readonly ready: RegExp
-  /** What ends it, and its children. */
+  /** Stops the program and its children. */
   readonly stopSignal?: NodeJS.Signals
 }
 
-/** Resolves when the program is ready; rejects with what it said when it ends before. */
+/** Starts a program and resolves when it is ready. Rejects with its output if it exits before that. */
 export async function startProgram(program: string, options: ProgramOptions): Promise<Running> {
   const { args, env = {}, ready, stopSignal = 'SIGKILL', ...user } = options
   const child = spawn(program, args, {
@@ -65,7 +65,7 @@ export async function startProgram(program: string, options: ProgramOptions): Pr
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
-  // A run that is cut short leaves nothing running.
+  // An interrupted run leaves no processes behind.
   const onExit = (): void => stop(child, stopSignal)
   process.once('exit', onExit)
   let said = ''
@@ -77,7 +77,7 @@ export async function startProgram(program: string, options: ProgramOptions): Pr
     child.stdout.on('data', hear)
     child.stderr.on('data', hear)
     child.once('error', reject)
-    void ended.then(() => reject(new Error(`${program} ended before it was ready:\n${said}`)))
+    void ended.then(() => reject(new Error(`${program} exited before it was ready:\n${said}`)))
   })
   return {
     said: () => said,

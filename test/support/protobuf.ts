@@ -1,11 +1,14 @@
-/** Protocol buffers as far as kubectl speaks them to a test: fields of bytes, and whole numbers that nobody asks for. */
+/**
+ * The subset of protocol buffers that kubectl uses in a test: length-delimited fields, and integers, which
+ * are ignored.
+ */
 
-/** One field of bytes, text or an inner message, of fewer than 128 bytes and a number below 16. */
+/** A length-delimited field (bytes, text or a message) of fewer than 128 bytes with a number below 16. */
 export function encodeField(number: number, value: Buffer | string): Buffer {
   return Buffer.concat([Buffer.from([number * 8 + 2, Buffer.byteLength(value)]), Buffer.from(value)])
 }
 
-/** What the fields of bytes have, by number. */
+/** The contents of length-delimited fields by number. */
 export function decodeFields(message: Buffer): (number: number) => readonly Buffer[] {
   const found: { readonly number: number; readonly value: Buffer }[] = []
   let at = 0
@@ -20,7 +23,7 @@ export function decodeFields(message: Buffer): (number: number) => readonly Buff
     const tag = varint()
     const size = varint()
     if (tag % 8 === 0) continue
-    if (tag % 8 !== 2) throw new Error(`a field of wire type ${tag % 8} was not expected`)
+    if (tag % 8 !== 2) throw new Error(`unsupported wire type ${tag % 8}`)
     found.push({ number: Math.floor(tag / 8), value: message.subarray(at, at + size) })
     at += size
   }

@@ -1,4 +1,7 @@
-/** nginx and Caddy with the files of docs/operations: those that a reader copies, and only ports, names and certificates are others. */
+/**
+ * nginx and Caddy with the configuration files of docs/operations. Only ports, names and certificates differ
+ * from the files that a reader copies.
+ */
 import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,20 +15,20 @@ import { findProgram, missingPrograms, startProgram } from './programs.ts'
 
 export interface RunningProxy {
   readonly url: string
-  /** Whom its clients have to trust. */
+  /** The certificate authority that its clients have to trust. */
   readonly ca: string
-  /** What it has said. */
+  /** The output so far. */
   said(): string
   close(): Promise<void>
 }
 
 export interface ProxyKind {
   readonly name: string
-  /** Why it cannot run here, or null. */
+  /** The reason why the proxy cannot run here; null if it can. */
   readonly missing: string | null
-  /** Whether a client sees that an answer broke off. */
+  /** Whether a client can detect that a response was cut off. */
   passesOnBreaks(): boolean
-  /** Before gateways on these ports of this machine, which take turns. */
+  /** Starts the proxy in front of gateways on these local ports, with round-robin load balancing. */
   start(...gatewayPorts: readonly number[]): Promise<RunningProxy>
 }
 
@@ -42,7 +45,7 @@ interface Place {
 interface Recipe {
   readonly program: string
   readonly package: string
-  /** What is written to `file`, and how the program is started with it. */
+  /** The content of `file`, and the command that starts the program with it. */
   readonly configure: (shown: string, place: Place) => string
   readonly shown: string
   readonly file: string
@@ -88,8 +91,8 @@ const CADDY: Recipe = {
     isAtLeast(execFileSync(findProgram('caddy') ?? 'caddy', ['version'], { encoding: 'utf8' }), [2, 8]),
 }
 
-/** Clients come from several addresses of this machine. */
-const NOT_LINUX = process.platform === 'linux' ? null : 'only Linux has all of 127.0.0.0/8'
+/** Clients connect from several addresses of this machine. */
+const NOT_LINUX = process.platform === 'linux' ? null : 'only Linux assigns all of 127.0.0.0/8 to loopback'
 
 export const PROXIES: readonly ProxyKind[] = [NGINX, CADDY].map(recipe => ({
   name: recipe.program,
@@ -100,7 +103,7 @@ export const PROXIES: readonly ProxyKind[] = [NGINX, CADDY].map(recipe => ({
 
 async function startProxy(recipe: Recipe, gatewayPorts: readonly number[]): Promise<RunningProxy> {
   const program = findProgram(recipe.program)
-  if (program === null) throw new Error(`${recipe.program} is not here`)
+  if (program === null) throw new Error(`${recipe.program} is not installed`)
   const authority: Certificate = createAuthority('an authority')
   const { certificate, key } = createCertificate(authority, 'localhost', ['localhost'])
   const folder = await mkdtemp(join(tmpdir(), `svc-${recipe.program}-`))
@@ -113,7 +116,7 @@ async function startProxy(recipe: Recipe, gatewayPorts: readonly number[]): Prom
   await writeFile(place.key, key)
   await writeFile(join(folder, recipe.file), recipe.configure(read(recipe.shown), place))
   await mkdir(join(folder, 'logs'))
-  // Neither has to be root where it listens on a port of its own.
+  // Neither program needs root to listen on an unprivileged port.
   const user = runAs()
   if (user !== null) for (const path of [folder, place.key, join(folder, 'logs')]) await chown(path, user.uid, user.gid)
   await chmod(folder, 0o755)

@@ -1,21 +1,24 @@
-/** An HTTP client that shows what others hide: where bytes stop, whether an answer is whole, and requests sent without waiting. */
+/**
+ * A low-level HTTP client for tests that need to see where bytes stop, whether a response is complete, or
+ * that send requests without waiting.
+ */
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 
 export interface Asked {
   readonly response: IncomingMessage
-  /** The next line of the body without its end; null at the end of the body, whether it is whole or not. */
+  /** The next line of the body without its line feed; null at the end of the body, complete or not. */
   line(): Promise<string | null>
-  /** All lines that are left. */
+  /** All remaining lines. */
   lines(): Promise<string[]>
-  /** The body arrived with its end. */
+  /** Whether the body arrived completely. */
   readonly complete: boolean
-  /** Goes away. */
+  /** Closes the connection. */
   abort(): void
 }
 
-/** Asks on a connection of its own, and reads no more of the body than is asked for. */
+/** Sends a request on a new connection and reads only as much of the body as is asked for. */
 export async function ask(
   url: string,
   token: string,
@@ -53,7 +56,7 @@ async function* splitLines(response: IncomingMessage): AsyncGenerator<string, vo
       yield* lines
     }
   } catch (error) {
-    // Cut off: `complete` tells.
+    // The connection was cut off; `complete` reports it.
     if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error
   }
   if (rest !== '') yield rest
@@ -61,23 +64,26 @@ async function* splitLines(response: IncomingMessage): AsyncGenerator<string, vo
 
 export interface RawConnection {
   readonly socket: Socket
-  /** Sends a request, whatever has been answered by now. */
+  /** Sends a request without waiting for earlier responses. */
   send(path: string, token?: string): void
   /** Everything received so far. */
   readonly received: () => string
-  /** Resolves when what was received matches, with the match; rejects when the connection ends before. */
+  /** Resolves with the match when the received bytes match. Rejects when the connection ends before that. */
   until(pattern: RegExp): Promise<RegExpExecArray>
   /** Resolves when the server has closed the connection. */
   readonly closed: Promise<void>
 }
 
-/** A socket to the server of the URL. */
+/** Opens a socket to the server of the URL. */
 export function connectTo(url: string): Socket {
   const { hostname, port } = new URL(url)
   return connect(Number(port), hostname)
 }
 
-/** Everything that comes back, as Latin-1, until the server closes the connection; rejects when it is reset. */
+/**
+ * Everything received, as Latin-1, until the server closes the connection. Rejects if the connection is
+ * reset.
+ */
 export function exchange(url: string, ...sent: readonly (string | Buffer)[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -97,7 +103,7 @@ export async function openRaw(url: string): Promise<RawConnection> {
   socket.on('data', chunk => {
     received += chunk.toString('latin1')
   })
-  // The server may cut the connection off; `closed` tells.
+  // The server may reset the connection; `closed` reports it.
   socket.on('error', () => {})
   const closed = new Promise<void>(resolve => {
     socket.once('close', () => {

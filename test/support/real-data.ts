@@ -1,6 +1,7 @@
 /**
- * Databases that nobody here wrote, with their rows, as files of SQL beside the project. They are dumps for psql: what only psql understands is
- * left out, and the rows of `COPY … FROM stdin` become INSERTs.
+ * Databases from other projects with their rows, as SQL files next to this repository. They are dumps for
+ * psql: commands that only psql supports are removed, and the rows of `COPY … FROM stdin` become INSERT
+ * statements.
  */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -12,10 +13,10 @@ const FOLDER = fileURLToPath(new URL('../../../shared/data/', import.meta.url))
 
 export const REAL_DATABASES = ['chinook', 'northwind', 'pagila'] as const
 
-/** Why the files cannot be had; null when they can. */
-export const REAL_DATA_MISSING: string | null = existsSync(FOLDER) ? null : `the databases of ${FOLDER} are not here`
+/** The reason why the files cannot be used; null if they can. */
+export const REAL_DATA_MISSING: string | null = existsSync(FOLDER) ? null : `the folder ${FOLDER} does not exist`
 
-/** A new database with the rows of one; the plain role may read everything. */
+/** Creates a database with the schema and rows of one of these files. The plain role can read all tables. */
 export async function realDatabase(name: (typeof REAL_DATABASES)[number]): Promise<TestDatabase> {
   const database = await testDatabase()
   await load(database.adminUrl, toStatements(await readFile(`${FOLDER}${name}.sql`, 'utf8')))
@@ -34,7 +35,10 @@ export async function realDatabase(name: (typeof REAL_DATABASES)[number]): Promi
   return database
 }
 
-/** Loads may be at odds with autovacuum, or over roles with those of other files; who loses has been undone whole and tries again. */
+/**
+ * A load can conflict with autovacuum, or with another load over shared roles. The loser is rolled back
+ * completely and tries again.
+ */
 const TRIES = 5
 const DEADLOCK = '40P01'
 
@@ -51,7 +55,7 @@ async function load(url: string, sql: string): Promise<void> {
 
 const PSQL_ONLY = /^(?:DROP DATABASE|CREATE DATABASE|\\).*$/gm
 const COPY = /^COPY (.*) FROM stdin;\n([\s\S]*?)^\\\.$/gm
-/** So many rows in one INSERT. */
+/** The number of rows in one INSERT statement. */
 const ROWS_MAX = 500
 
 function toStatements(sql: string): string {
@@ -72,7 +76,7 @@ function toInserts(target: string, block: string): string {
   return inserts.join('\n')
 }
 
-/** A line of COPY's text format (PostgreSQL manual, COPY) as the values of a row. */
+/** Parses a line of COPY's text format (PostgreSQL manual, COPY) into the values of a row. */
 function toTuple(line: string): string {
   return `(${line
     .split('\t')

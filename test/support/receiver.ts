@@ -1,44 +1,44 @@
-/** Somebody who is sent webhooks: a real HTTP server that keeps what it got, and answers as it is told. */
+/** A webhook receiver: a real HTTP server that keeps what it received and answers as configured. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { createMoments } from './moments.ts'
+import { createCondition } from './condition.ts'
 
 export interface Received {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The text as JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body by expecting it
+  /** The body parsed as JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test checks the shape of a body by its expectations
   readonly json: any
 }
 
-/** `count`: how many came before, this one included. */
+/** `count` is the number of requests so far, including this one. */
 export type Respond = (response: ServerResponse, received: Received, count: number) => void
 
 export interface Receiver {
   readonly url: string
-  /** Empty, where nothing is kept. */
+  /** The received requests. Empty if nothing is kept. */
   readonly received: readonly Received[]
-  /** How many connections were made. */
+  /** The number of connections opened so far. */
   connections(): number
-  /** How many of them are open. */
+  /** The number of connections open now. */
   open(): number
-  /** Resolves once so many have come. */
+  /** Resolves once this number of requests have been received. */
   until(count: number): Promise<readonly Received[]>
-  /** Resolves once it is so; asked after each that comes. */
-  when(isSo: () => boolean): Promise<void>
+  /** Resolves once the condition holds. It is evaluated after each request. */
+  waitUntil(isMet: () => boolean): Promise<void>
   respond(how: Respond): void
   close(): Promise<void>
 }
 
 export const OK: Respond = response => response.writeHead(200).end('thanks')
 
-/** Where more is to come than fits into memory, nothing is kept; whoever answers has seen it. */
+/** `keeps` is `nothing` in tests that receive more requests than fit into memory. */
 export async function receiver(how: Respond = OK, keeps: 'all' | 'nothing' = 'all'): Promise<Receiver> {
   const received: Received[] = []
   let came = 0
-  const moments = createMoments()
+  const condition = createCondition()
   const sockets = new Set<Socket>()
   let connections = 0
   let respond = how
@@ -49,7 +49,7 @@ export async function receiver(how: Respond = OK, keeps: 'all' | 'nothing' = 'al
       came += 1
       if (keeps === 'all') received.push(one)
       respond(response, one, came)
-      moments.look()
+      condition.notify()
     })
   })
   server.on('connection', socket => {
@@ -57,7 +57,7 @@ export async function receiver(how: Respond = OK, keeps: 'all' | 'nothing' = 'al
     sockets.add(socket)
     socket.on('close', () => {
       sockets.delete(socket)
-      moments.look()
+      condition.notify()
     })
     socket.on('error', () => {})
   })
@@ -68,9 +68,9 @@ export async function receiver(how: Respond = OK, keeps: 'all' | 'nothing' = 'al
     received,
     connections: () => connections,
     open: () => sockets.size,
-    when: moments.when,
+    waitUntil: condition.waitUntil,
     async until(count) {
-      await moments.when(() => came >= count)
+      await condition.waitUntil(() => came >= count)
       return received
     },
     respond(next) {

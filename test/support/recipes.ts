@@ -1,4 +1,4 @@
-/** Runs the recipes of the builder's guide as a reader would: each a module of its own, compiled strictly. */
+/** Runs the recipes of the builder's guide: each as a separate module, compiled with strict types. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ export interface Built {
   readonly sql: string
 }
 
-/** What each module's `query` is as text and as SQL. Rejects with what the compiler says. */
+/** The `query` of each module as text and as SQL. Rejects with the compiler's errors. */
 export async function buildRecipes(codes: readonly string[]): Promise<readonly Built[]> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-recipes-'))
   try {

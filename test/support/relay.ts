@@ -1,14 +1,16 @@
-/** A TCP relay in front of a server that can fall silent: connections stay open, and nothing passes any more. */
+/**
+ * A TCP relay in front of a server that can be silenced: connections stay open, and no bytes are forwarded.
+ */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface Relay {
   readonly port: number
-  /** Connections since the start. */
+  /** The number of connections so far. */
   readonly accepted: number
-  /** From now on no byte passes on any connection, old or new; each is accepted all the same. */
+  /** Stops forwarding on every connection. New connections are still accepted. */
   silence(): void
-  /** New connections work again; those that fell silent stay so. */
+  /** Forwards on new connections again. Silenced connections stay silent. */
   restore(): void
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
 /** The roles of test servers. */
 
-/** The plain login role of `url`: no superuser, no BYPASSRLS, owns no table. */
+/** The plain login role of `url`: not a superuser, without BYPASSRLS, owns no table. */
 export const PLAIN_ROLE = 'app'

@@ -14,7 +14,10 @@ export async function loadSample(port: number): Promise<void> {
   await runStatements(urlOf(port, 'postgres', SAMPLE_TEMPLATE), sampleStatements(PLAIN_ROLE).map(forThisVersion))
 }
 
-/** The sample is written for the embedded PostgreSQL; before 15 its view runs with the rights of its owner, whom row-level security binds as well. */
+/**
+ * Adapts the sample, written for the embedded PostgreSQL, to older versions. Before 15 its view runs with the
+ * rights of its owner, to whom row-level security applies as well.
+ */
 function forThisVersion(statement: string): string {
   return statement
     .replace('unique nulls not distinct', sqlSince(15, 'unique nulls not distinct', 'unique'))

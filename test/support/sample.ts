@@ -1,9 +1,9 @@
-/** The demo's sample data for tests: loaded once per run, copied for each caller. */
+/** The demo's sample data for tests: loaded once per run and copied for each caller. */
 import { SAMPLE_TENANTS, type SampleTenant } from '../../src/demo/sample.ts'
 import { ask, createDatabase, type TestDatabase } from './postgres.ts'
 
 export interface SampleDatabase extends TestDatabase {
-  /** In order of size, largest first. */
+  /** The tenants by number of rows, largest first. */
   readonly tenants: readonly SampleTenant[]
 }
 

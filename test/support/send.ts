@@ -1,10 +1,10 @@
 /** Requests with a body, for tests. */
 import type { AskOptions, Reply, TestGateway } from './gateway.ts'
 
-/** `body`: text goes as it is, anything else as its JSON; undefined: none. */
+/** `body`: strings are sent unchanged, other values as JSON; undefined sends no body. */
 export type Send = (path: string, body?: unknown, options?: Omit<AskOptions, 'method' | 'body'>) => Promise<Reply>
 
-/** A request of this method; a body is announced as JSON. */
+/** Builds a request with this method. A body is declared as JSON. */
 export function sender(gateway: () => TestGateway, method: 'POST' | 'PATCH' | 'DELETE'): Send {
   return (path, body, options = {}) => {
     if (body === undefined) return gateway().get(path, { ...options, method })

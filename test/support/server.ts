@@ -1,4 +1,7 @@
-/** Servers for tests: made by copying one prepared cluster, tuned for speed instead of safety, gone when the run is. */
+/**
+ * PostgreSQL servers for tests: copies of one prepared cluster, configured for speed instead of durability,
+ * and removed after the run.
+ */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { appendFile, chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -14,7 +17,7 @@ import { execute } from './execute.ts'
 import { POSTGRES_FOLDER, POSTGRES_MAJOR } from './postgres-version.ts'
 import { PLAIN_ROLE } from './roles.ts'
 
-/** The same for every server of every run: they listen on loopback, hold nothing and live for minutes. */
+/** One password for all servers: they listen on loopback, contain no real data and run for minutes. */
 export const PASSWORD = 'for-tests-only'
 
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -29,11 +32,11 @@ const SETTINGS: Readonly<Record<string, string>> = {
 }
 
 export interface TestServerOptions {
-  /** More lines of postgresql.conf; they beat the defaults above. */
+  /** Additional lines of postgresql.conf, which override the defaults above. */
   readonly settings?: readonly string[]
-  /** Lines of pg_hba.conf that come before the default (SCRAM for everybody on loopback and the Unix socket). */
+  /** Lines of pg_hba.conf before the default (SCRAM for all users on loopback and the Unix socket). */
   readonly hba?: readonly string[]
-  /** Files to place in the data directory (keys, certificates), readable by the server's user alone. */
+  /** Files to create in the data directory (keys, certificates), readable only by the server's user. */
   readonly files?: Readonly<Record<string, string>>
 }
 
@@ -45,12 +48,12 @@ export interface TestServer {
   readonly dataDirectory: string
   readonly socketDirectory: string | null
   readonly logFile: string
-  /** Of the postmaster; changes with every start. */
+  /** The process id of the postmaster. It changes with every start. */
   pid(): number
   start(): Promise<void>
   stop(mode?: StopMode): Promise<void>
   restart(): Promise<void>
-  /** SIGKILL to the postmaster, as in a crash; `start` recovers. */
+  /** Sends SIGKILL to the postmaster, as in a crash. `start` recovers. */
   kill(): Promise<void>
   close(): Promise<void>
 }
@@ -60,12 +63,12 @@ export async function locateTestBinaries(): Promise<Binaries> {
   const binaries = await (POSTGRES_FOLDER === undefined
     ? locateBinaries(cache)
     : locateBinaries(cache, join(POSTGRES_FOLDER, 'package.json')))
-  // A folder without the package would lead to the embedded one.
+  // A missing package must not fall back to the embedded PostgreSQL.
   if (binaries.major !== POSTGRES_MAJOR) throw new Error(`${binaries.postgres} is not PostgreSQL ${POSTGRES_MAJOR}`)
   return binaries
 }
 
-/** Makes the cluster that all servers of a run are copies of. */
+/** Creates the cluster that all servers of a run are copied from. */
 export async function createTemplate(folder: string): Promise<void> {
   const binaries = await locateTestBinaries()
   await createCluster(binaries, { dataDirectory: folder, password: PASSWORD, durable: false })

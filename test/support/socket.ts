@@ -1,19 +1,19 @@
-/** A client of `/ws` for tests: what was said is kept, and waited for by what it is. */
+/** A client of `/ws` for tests. It keeps the messages received, and waits for messages by type. */
 import { WebSocket } from 'ws'
 
-// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a message by expecting it
+// biome-ignore lint/suspicious/noExplicitAny: a test checks the shape of a message by its expectations
 export type Message = any
 
 export interface TestSocket {
   readonly socket: WebSocket
   say(message: Readonly<Record<string, unknown>>): void
-  /** The next message that was not taken yet, in the order they came. */
+  /** The next message that has not been taken, in order of arrival. */
   next(): Promise<Message>
-  /** The next one of this type; those before it are skipped. */
+  /** The next message of this type. Earlier messages are skipped. */
   nextOf(type: string): Promise<Message>
-  /** Resolves with code and reason. */
+  /** Resolves with the close code and reason. */
   readonly closed: Promise<readonly [code: number, reason: string]>
-  /** Called with every message, also those that nobody waits for. */
+  /** Called with every message, including those that no test waits for. */
   onMessage: ((message: Message) => void) | null
   close(): Promise<void>
 }
@@ -23,11 +23,11 @@ export interface SocketOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly protocols?: readonly string[]
   readonly path?: string
-  /** Whom it trusts, for `https`. */
+  /** The certificate authority to trust, for `https`. */
   readonly ca?: string
 }
 
-/** Rejects with the status where the upgrade is refused. */
+/** Rejects with the status if the upgrade is refused. */
 export async function openSocket(url: string, options: SocketOptions = {}): Promise<TestSocket> {
   const { token, headers = {}, protocols = [], path = '/ws', ca } = options
   const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` }

@@ -1,4 +1,7 @@
-/** A terminal with a shell in it: what is entered runs in the foreground, also what does not end by itself. */
+/**
+ * A terminal with a shell, which runs commands in the foreground, including those that do not end by
+ * themselves.
+ */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, symlink } from 'node:fs/promises'
@@ -8,26 +11,26 @@ import { ROOT } from '../tidy/tree.ts'
 import { BUILT_MAIN } from './process.ts'
 
 export interface Terminal {
-  /** The last that was entered. */
+  /** The last command entered. */
   command: string
   readonly shell: ChildProcessByStdio<Writable, Readable, Readable>
   readonly closed: Promise<unknown>
-  /** What that has said. */
+  /** The output of that command. */
   out: string
   error: string
 }
 
-/** Far longer than any step takes; it is there to say what was said instead. */
+/** Far longer than any step takes. When it expires, the error quotes the output so far. */
 const STEP_MS_MAX = 300_000
 const CLOSE_MS_MAX = 20_000
-/** What a shell of a reader has, and nothing of the test's own settings. */
+/** The environment variables of a reader's shell, without the test's own settings. */
 const ENVIRONMENT = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'XDG_CACHE_HOME']
 const ENDED = /\u0001ended (\d+)\n$/
 
-/** `more`: what its shell has in its environment besides. */
+/** `more`: additional environment variables for the shell. */
 export function openTerminal(cwd: string, more: Readonly<Record<string, string>> = {}): Terminal {
   const own = Object.fromEntries(ENVIRONMENT.flatMap(name => (name in process.env ? [[name, process.env[name]]] : [])))
-  // A group of its own: Ctrl-C goes to the shell and to whatever it runs.
+  // A separate process group: Ctrl-C reaches the shell and the programs it runs.
   const shell = spawn('bash', ['--norc'], {
     cwd,
     env: { ...own, ...more },
@@ -50,25 +53,25 @@ export function enter(terminal: Terminal, command: string): void {
   terminal.shell.stdin.write(`${command}\nprintf '\\001ended %d\\n' $?\n`)
 }
 
-export interface Said {
+export interface CommandResult {
   readonly said: string
-  /** Of the last command. */
+  /** The status of the last command. */
   readonly status: number
 }
 
-/** What the command said before it ended, and its status; null while it runs. */
-export function answerOf({ out }: Terminal): Said | null {
+/** The command's output and status; null while it runs. */
+export function resultOf({ out }: Terminal): CommandResult | null {
   const ended = ENDED.exec(out)
   return ended === null ? null : { said: out.slice(0, ended.index), status: Number(ended[1]) }
 }
 
-/** Resolves when it is so; rejects when it throws, the shell ends, or it takes too long. */
-export async function until(terminal: Terminal, what: string, isSo: () => boolean): Promise<void> {
+/** Resolves when the predicate is true. Rejects when it throws, the shell exits, or it takes too long. */
+export async function until(terminal: Terminal, what: string, isMet: () => boolean): Promise<void> {
   const { shell, closed } = terminal
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), STEP_MS_MAX)
   try {
-    while (!isSo()) {
+    while (!isMet()) {
       const { signal } = late
       await Promise.race([once(shell.stdout, 'data', { signal }), closed.then(() => late.abort())])
     }
@@ -79,22 +82,22 @@ export async function until(terminal: Terminal, what: string, isSo: () => boolea
   }
 }
 
-/** Enters whole lines, and resolves when the last of them has ended: with all that was said, on both outputs. */
-export async function paste(terminal: Terminal, lines: string): Promise<Said> {
+/** Runs complete lines and resolves when the last of them has ended, with the output on both streams. */
+export async function paste(terminal: Terminal, lines: string): Promise<CommandResult> {
   enter(terminal, `{ ${lines}\n} 2>&1`)
-  await until(terminal, lines, () => answerOf(terminal) !== null)
-  const answer = answerOf(terminal)
-  if (answer === null) throw new Error('it has ended, and so has its answer')
-  return answer
+  await until(terminal, lines, () => resultOf(terminal) !== null)
+  const result = resultOf(terminal)
+  if (result === null) throw new Error('the command has ended without a result')
+  return result
 }
 
-/** Ctrl-C, and the end of the shell. */
+/** Sends Ctrl-C and ends the shell. */
 export async function closeTerminal({ shell, closed }: Terminal): Promise<void> {
   const signal = (name: NodeJS.Signals) => {
     try {
       process.kill(-(shell.pid ?? 0), name)
     } catch {
-      // It has ended already.
+      // The process group has already exited.
     }
   }
   shell.stdin.end()
@@ -104,7 +107,7 @@ export async function closeTerminal({ shell, closed }: Terminal): Promise<void> 
   clearTimeout(timer)
 }
 
-/** As `npm install` of the package leaves a folder. */
+/** Lays out a folder as `npm install` of the package would. */
 export async function installSvc(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules')
   await mkdir(join(modules, '.bin'), { recursive: true })

@@ -1,10 +1,13 @@
-/** A clock that stands until it is told to go on. */
+/** A clock that advances only when a test advances it. */
 import type { Clock } from '../../src/clock.ts'
 
 export interface TestClock extends Clock {
-  /** Goes on, and runs what is due on the way, each at its time; what they start in the same turn is seen too. */
+  /**
+   * Advances the clock and runs the timers that become due, each at its time, including those they start in
+   * the same turn.
+   */
   advance(ms: number): Promise<void>
-  /** When each timer that is set will run, from now. */
+  /** The delay of each pending timer. */
   due(): readonly number[]
 }
 
@@ -39,7 +42,7 @@ export function testClock(startMs: number = Date.UTC(2026, 0, 1)): TestClock {
   }
 }
 
-/** Everything that was only waiting for promises has happened. */
+/** Resolves when all pending promise callbacks have run. */
 export function turn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }

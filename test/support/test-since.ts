@@ -1,4 +1,4 @@
-/** Tests of what only newer versions of PostgreSQL have. */
+/** Tests of features that only newer versions of PostgreSQL have. */
 import { type TestContext, type TestOptions, test } from 'vitest'
 import { POSTGRES_MAJOR } from './postgres-version.ts'
 
@@ -8,8 +8,9 @@ interface AddTest {
 }
 
 /**
- * A test of what PostgreSQL has since a major version; before it, the test is skipped and says why.
- * @param lacks What older versions do not have, such as `MERGE`.
+ * A test of a feature that PostgreSQL has since a major version. On older versions the test is skipped with a
+ * message.
+ * @param lacks The feature that older versions do not have, such as `MERGE`.
  */
 export function testSince(major: number, lacks: string): AddTest {
   if (POSTGRES_MAJOR >= major) return test

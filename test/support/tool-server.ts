@@ -1,4 +1,4 @@
-/** The tool server in this process, on a port of its own, with what the repository says now. */
+/** The tool server in this process, on a separate port, serving the repository's current documents. */
 import { createAnswerer } from '../../src/mcp/answer.ts'
 import { startToolServer, type ToolServer, type ToolServerOptions } from '../../src/mcp/http.ts'
 import { collectLibrary } from '../../src/mcp/library/collect.ts'
@@ -13,11 +13,11 @@ export function repositoryLibrary(): Library {
 }
 
 export interface TestToolServer extends ToolServer {
-  /** Defects. */
+  /** Errors that indicate a defect. */
   readonly reported: readonly unknown[]
 }
 
-/** Without a limit on requests unless it is given. */
+/** Requests are not limited unless a limit is given. */
 export async function testToolServer(options: Partial<ToolServerOptions> = {}): Promise<TestToolServer> {
   const reported: unknown[] = []
   const server = await startToolServer({
@@ -37,11 +37,14 @@ export async function testToolServer(options: Partial<ToolServerOptions> = {}): 
 export interface Answered {
   readonly status: number
   readonly headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: responses of many shapes
   readonly body: any
 }
 
-/** With no header but `Content-Type`, which is all that a client needs; a string or bytes are sent as they stand. */
+/**
+ * Posts with `Content-Type` as the only header, which is all that a client needs. Strings and bytes are sent
+ * unchanged.
+ */
 export async function post(url: string, message: unknown, headers: Record<string, string> = {}): Promise<Answered> {
   const body = typeof message === 'string' || message instanceof Uint8Array ? message : JSON.stringify(message)
   const response = await fetch(url, {
@@ -57,7 +60,7 @@ export function request(method: string, params?: unknown, id: unknown = 1): obje
   return { jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) }
 }
 
-/** The answer's result, or its error. */
+/** The response's result or error. */
 export async function ask(url: string, method: string, params?: unknown): Promise<Answered['body']> {
   const { body } = await post(url, request(method, params))
   return body.result ?? body.error

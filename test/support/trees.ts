@@ -1,7 +1,7 @@
 /**
- * Random trees of the whole grammar, in two forms: what a text can say, and only that, so that text and tree can be
- * compared; and whatever the types allow, which the builder can make. Names and texts are those that break things: key
- * words, quotes, back-ticks, other scripts, comment signs.
+ * Random trees of the whole grammar, in two forms: trees that a query text can express, to compare text and
+ * tree; and any trees that the types allow, which the builder can create. Names and strings are chosen to
+ * cause trouble: key words, quotes, back-ticks, non-Latin scripts, comment markers.
  */
 import fc from 'fast-check'
 import type {
@@ -48,7 +48,7 @@ import { SYNTAX_FUNCTIONS } from '../../src/language/tree/functions.ts'
 
 const span = NOWHERE
 
-/** How far the parts of a tree may nest; every choice inside another counts. */
+/** Maximum nesting of a tree's parts. Every choice inside another counts. */
 const shallow = { maxDepth: 7, depthIdentifier: fc.createDepthIdentifier() }
 
 function constant<const T>(value: T): fc.Arbitrary<T> {
@@ -59,12 +59,12 @@ function one<const T>(...values: readonly T[]): fc.Arbitrary<T> {
   return fc.constantFrom(...values)
 }
 
-/** Mostly null. */
+/** Null most of the time. */
 function seldom<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
   return fc.oneof(shallow, { weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary })
 }
 
-/** Mostly empty. */
+/** An empty array most of the time. */
 function rarely<T>(arbitrary: fc.Arbitrary<T>, maxLength = 2): fc.Arbitrary<readonly T[]> {
   return fc.oneof(
     shallow,
@@ -83,17 +83,19 @@ function node<K extends string, T extends object>(
   >
 }
 
-// ---- words, texts, numbers ---------------------------------------------------------------------------------
+// ---- words, texts, numbers ----
 
 const WORDS = `
-  a b users id name n r page Users ID order select group table values left interval row rows cube count all any and or not exists in is as on
-  between like true false null case when then else end distinct from where fields limit offset union with recursive get add set del merge make
-  index call begin explain excluded array extract substring filter over window partition range groups current unbounded nothing update delete
-  insert defaults matched conflict returning using for nulls desc asc first last regex json_exists similar nest many lateral join inner cross
-  full right unique pk ref nullable primary key default check cnt export having by skip locked nowait share constructor toString
+  a b users id name n r page Users ID order select group table values left interval row rows cube count all
+  any and or not exists in is as on between like true false null case when then else end distinct from where
+  fields limit offset union with recursive get add set del merge make index call begin explain excluded array
+  extract substring filter over window partition range groups current unbounded nothing update delete insert
+  defaults matched conflict returning using for nulls desc asc first last regex json_exists similar nest many
+  lateral join inner cross full right unique pk ref nullable primary key default check cnt export having by
+  skip locked nowait share constructor toString
 `
 
-/** Any name PostgreSQL could have. */
+/** Any name that PostgreSQL accepts. */
 export const word: fc.Arbitrary<string> = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(...WORDS.trim().split(/\s+/)) },
   {
@@ -135,7 +137,7 @@ export const word: fc.Arbitrary<string> = fc.oneof(
   },
 )
 
-/** Any text that UTF-8 holds. */
+/** Any string that UTF-8 can encode. */
 export const content: fc.Arbitrary<string> = fc
   .oneof(
     fc.string({ unit: 'grapheme' }),
@@ -203,7 +205,10 @@ const writtenLiteral: fc.Arbitrary<Literal> = fc.oneof(
   node('literal', { type: constant('duration'), value: one('1s', '5m', '24h', '7d', '2w', '3mo', '1y', '010d') }),
 )
 
-/** No text says these: a parser takes the sign for an operator, and keeps no white space outside of JSON. */
+/**
+ * Values that query texts cannot express: the parser treats a sign as an operator, and does not keep white
+ * space outside JSON.
+ */
 const builtLiteral: fc.Arbitrary<Literal> = fc.oneof(
   node('literal', { type: constant('integer'), value: fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }).map(String) }),
   node('literal', { type: constant('decimal'), value: one('1.5', '-.5', '1e10', '2.') }),
@@ -268,9 +273,9 @@ const names = fc.array(name, { minLength: 1, maxLength: 3 })
 const table: fc.Arbitrary<TableName> = node('table', { schema: seldom(word), name: word })
 const alias = fc.option(word)
 
-// ---- what contains each other ------------------------------------------------------------------------------
+// ---- what contains each other ----
 
-/** Each statement that there is, and what a read is for. */
+/** Each kind of statement, and each use of a read. */
 export const STATEMENTS = [
   'get',
   'export',
@@ -313,12 +318,12 @@ interface Kinds {
   readonly statement: Statement
 }
 
-/** An operand of the same kind would have been taken apart: `and` and `or` are flat. */
+/** An operand of the same kind would be flattened: `and` and `or` are flat. */
 function flat(kind: 'and' | 'or', operands: readonly Expression[]): Expression {
   return { kind, operands: operands.flatMap(part => (part.kind === kind ? part.operands : [part])), span }
 }
 
-/** What `count` takes of a read. */
+/** The forms of read that `count` accepts. */
 function counted({ source, joins, where, with: clause }: Get): Get {
   return {
     kind: 'get',
@@ -342,7 +347,7 @@ function counted({ source, joins, where, with: clause }: Get): Get {
   }
 }
 
-/** A call as a person would write it: PostgreSQL's grammar takes it, whatever the function. */
+/** A call as a person would write it, which PostgreSQL's grammar accepts for any function. */
 function plausible(call: FunctionCall): FunctionCall {
   const isSyntax = SYNTAX_FUNCTIONS.has(call.name)
   const isAggregate = !isSyntax && call.arguments.length > 0
@@ -363,12 +368,14 @@ function plausibleJoin(join: Join): Join {
 }
 
 /**
- * `written`: a text says the tree, and is read back as it. `built`: whatever the types allow, most of it plausible enough
- * to be printed as SQL.
+ * `written`: trees that a text can express and that parse back to the same tree. `built`: any trees that the
+ * types allow, most of them plausible enough to be printed as SQL.
  */
 function treesOf(form: 'written' | 'built') {
   const isBuilt = form === 'built'
-  /** In a tree that is built, mostly `likely`: a statement is refused for any of its parts. */
+  /**
+   * In a built tree, uses `likely` most of the time, because one rejected part rejects the whole statement.
+   */
   const mostly = <T>(likely: fc.Arbitrary<T>, other: fc.Arbitrary<T>): fc.Arbitrary<T> =>
     isBuilt ? fc.oneof({ weight: 19, arbitrary: likely }, { weight: 1, arbitrary: other }) : other
   const also = <T>(written: fc.Arbitrary<T>, built: fc.Arbitrary<T>): fc.Arbitrary<T> =>
@@ -400,7 +407,7 @@ function treesOf(form: 'written' | 'built') {
       on: maybe,
     })
     const joins = rarely(mostly(anyJoin.map(plausibleJoin), anyJoin))
-    /** Of a statement that writes. */
+    /** The parts of a statement that writes. */
     const writeJoins = rarely(
       mostly(node('join', { type: constant('inner'), lateral: constant(false), source: of('source'), on: e }), anyJoin),
     )
@@ -411,7 +418,7 @@ function treesOf(form: 'written' | 'built') {
       node('preceding', { offset: e }),
       node('following', { offset: e }),
     )
-    // The grammar of PostgreSQL itself refuses a frame that ends before it starts.
+    // PostgreSQL's grammar rejects a frame that ends before it starts.
     const [start, end] = isBuilt
       ? [
           fc.oneof(node('unbounded preceding', {}), node('current row', {}), node('preceding', { offset: e })),
@@ -449,7 +456,7 @@ function treesOf(form: 'written' | 'built') {
           span,
         }
       })
-    /** In another statement. Those of a transaction stand alone. */
+    /** Inside another statement. The statements of a transaction are separate. */
     const inner = isBuilt
       ? fc.oneof<fc.Arbitrary<Statement>[]>(of('get'), of('get'), of('add'), of('set'), of('del'))
       : of('statement')
@@ -464,7 +471,7 @@ function treesOf(form: 'written' | 'built') {
         node('merge nothing', {}),
       ),
     })
-    /** What is done suits what is met. */
+    /** The action must be possible for the kind of match. */
     const plausibleWhen = anyWhen.filter(
       ({ match, action }) =>
         action.kind === 'merge nothing' ||
@@ -479,7 +486,7 @@ function treesOf(form: 'written' | 'built') {
         fc
           .tuple(one('and', 'or'), list(2))
           .map(([kind, operands]) => (isBuilt ? { kind, operands, span } : flat(kind, operands))),
-        // `not exists` is one node.
+        // `not exists` is a single node.
         e.map(
           (operand): Expression =>
             operand.kind === 'exists' && !operand.negated && !isBuilt
@@ -708,14 +715,14 @@ type Statements = Readonly<Record<(typeof STATEMENTS)[number], fc.Arbitrary<Stat
 
 const written = treesOf('written')
 
-/** Any expression that a text can say. */
+/** Any expression that a text can express. */
 export const anyExpression = written.expression as fc.Arbitrary<Expression>
 
-/** Any statement that a text can say. */
+/** Any statement that a text can express. */
 export const anyStatement = written.statement as fc.Arbitrary<Statement>
 
-/** The same, by what it is. */
+/** Statements that a text can express, by kind. */
 export const writtenStatements = written as Statements
 
-/** Statements of trees that the types allow, by what they are. */
+/** Statements of trees that the types allow, by kind. */
 export const builtStatements = treesOf('built') as Statements

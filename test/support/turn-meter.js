@@ -1,7 +1,7 @@
 /**
- * Loaded into a program before its own code (`--import`): measures how much CPU its main thread uses before it yields to the event loop, and answers
- * the figures on a port of its own, which it writes to the file `TURN_METER_FILE`. Wall time would count what other processes do, and
- * `process.cpuUsage()` other threads.
+ * Loaded into a program before its own code (`--import`): measures how much CPU time its main thread uses
+ * before it yields to the event loop, and serves the figures on a port that it writes to the file
+ * `TURN_METER_FILE`. Wall-clock time would include other processes, and `process.cpuUsage()` other threads.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,6 +1,7 @@
 /**
- * `node --import` this for programs that work with TypeScript's compiler API: version 7, which compiles the project, has none. Whatever asks for
- * `typescript` gets version 5. (Both packages have a program `tsc`, and npm links that of the name that sorts first.)
+ * For `node --import` of programs that use TypeScript's compiler API, which version 7, the project's
+ * compiler, does not have. Imports of `typescript` are resolved to version 5. (Both packages have a program
+ * `tsc`, and npm links the one whose package name sorts first.)
  */
 import { register } from 'node:module'
 

@@ -1,4 +1,4 @@
-/** A database at a Unix socket: what a container may have for a volume, whatever its network is. */
+/** A Unix socket relay to a database, which a container can mount as a volume whatever its network. */
 import { once } from 'node:events'
 import { chmod, mkdir } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
@@ -10,18 +10,18 @@ export interface UnixRelay {
   close(): Promise<void>
 }
 
-/** Makes the folder, with the socket in it that clients look for. */
+/** Creates the folder with the socket that clients look for. */
 export async function unixRelay(folder: string, port: number): Promise<UnixRelay> {
   await mkdir(folder, { recursive: true })
   const server = createServer(socket => {
     const database = connect(port, '127.0.0.1')
-    // Whoever goes, the other goes too.
+    // When one side disconnects, the other is closed too.
     pipeline(socket, database, socket, () => {})
   })
   const path = join(folder, '.s.PGSQL.5432')
   server.listen(path)
   await once(server, 'listening')
-  // As PostgreSQL makes it: whoever comes is asked for the password.
+  // With PostgreSQL's permissions: anyone can connect, and the server asks for the password.
   await chmod(path, 0o777)
   return {
     folder,

@@ -1,4 +1,4 @@
-/** A verifier of tokens with one secret, as the gateway has one. */
+/** A token verifier with one secret, configured like the gateway's. */
 import type { Identity } from '../../src/identity/identity.ts'
 import { createTokenVerifier, type TokenVerifier, type VerifierConfig } from '../../src/identity/jwt.ts'
 
@@ -21,7 +21,7 @@ export function secretVerifier(secret: string | null, rules: SecretRules, clock:
 
 export type VerifyToken = (token: string) => Identity | Promise<Identity>
 
-/** The identities alone. */
+/** Only the identity functions. */
 export function secretIdentities(secret: string | null, rules: SecretRules, clock: () => number): VerifyToken {
   const { verify } = secretVerifier(secret, rules, clock)
   return token => {

@@ -1,4 +1,7 @@
-/** Documents are what they say: decisions are numbered, files that are named are there, the map fits two pages. */
+/**
+ * The form of documents: decisions are numbered, the files they mention exist, and ARCHITECTURE.md fits on
+ * two pages.
+ */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

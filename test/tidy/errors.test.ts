@@ -1,9 +1,9 @@
-/** docs/reference/errors.md lists what can be answered: each code that the sources use, with its status. */
+/** docs/reference/errors.md lists exactly the codes that the sources use, with their statuses. */
 import { expect, test } from 'vitest'
 import { STATUS_OF } from '../../src/errors.ts'
 import { filesBelow, read } from './tree.ts'
 
-test('every code in use is in the reference with its status, and no other', () => {
+test('every code that the sources use is in the reference with its status, and no other code is', () => {
   const sources = filesBelow('src')
     .filter(path => path.endsWith('.ts') && !path.endsWith('.test.ts') && path !== 'src/errors.ts')
     .map(read)

@@ -1,4 +1,7 @@
-/** Links of the Markdown files lead to files, and to headings that are there; every page of the documentation can be found. */
+/**
+ * Links in Markdown files lead to existing files and headings, and every page of the documentation can be
+ * reached.
+ */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -14,7 +17,7 @@ const PAGES = [
 const slugs = new Map(PAGES.map(page => [page, splitSections(read(page)).map(({ slug }) => slug)]))
 
 function isDead({ target, fragment }: Link): boolean {
-  // Above the root there is nothing of ours.
+  // Paths above the root do not belong to the repository.
   if (target.startsWith('..') || !existsSync(join(ROOT, target))) return true
   return fragment !== null && slugs.get(target)?.includes(fragment) !== true
 }
@@ -31,7 +34,7 @@ test('every relative link leads to a file, and its fragment to a heading', () =>
   expect(links.filter(isDead)).toEqual([])
 })
 
-describe('what makes a link dead', () => {
+describe('a dead link', () => {
   test.each([
     [{ target: 'docs/gone.md', fragment: null }, true],
     [{ target: '../elsewhere.md', fragment: null }, true],
@@ -46,7 +49,7 @@ test('every file below docs/ can be reached from the README', () => {
   const visit = (path: string): void => {
     if (reached.has(path) || !existsSync(join(ROOT, path))) return
     reached.add(path)
-    // Whoever follows a link to a folder sees what is in it.
+    // A link to a folder also shows the files in it.
     if (statSync(join(ROOT, path)).isDirectory()) for (const file of filesBelow(path)) visit(file)
     else if (path.endsWith('.md')) for (const { target } of linksOf(path)) visit(target.replace(/\/$/, ''))
   }

@@ -1,4 +1,4 @@
-/** What package.json promises that can be checked without a build; test/package has the rest. */
+/** Checks of package.json that need no build. test/package has the others. */
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
@@ -6,12 +6,12 @@ import { ROOT, read } from './tree.ts'
 
 const manifest = JSON.parse(read('package.json')) as { readonly allowScripts: Readonly<Record<string, boolean>> }
 
-test('where the package lives is left to whoever publishes it', () => {
+test('the repository, homepage and bugs fields are left to the publisher of the package', () => {
   expect(Object.keys(manifest).filter(key => ['repository', 'homepage', 'bugs'].includes(key))).toEqual([])
   expect(read('CONTRIBUTING.md')).toContain('npm pkg set repository.type=git')
 })
 
-/** For the browser: nothing of Node is in it, or it could not be bundled at all. */
+/** The bundle is for browsers, so it must not import any module of Node. */
 test('text to tree and tree to canonical text are less than 60 KB minified', async () => {
   const contents = "export * from './syntax/parse.ts'; export * from './format/format.ts'"
   const { outputFiles } = await build({
@@ -23,7 +23,8 @@ test('text to tree and tree to canonical text are less than 60 KB minified', asy
   expect(bytes).toBeLessThan(60_000)
 })
 
-// Nothing here needs them (PostgreSQL's links are made by demo/binaries.ts), and npm asks its user about each that is not decided.
+// No package needs its install scripts (demo/binaries.ts creates PostgreSQL's links), and npm asks the user
+// about every script that is not decided.
 test('no script of another package runs when packages are installed', () => {
   const { packages } = JSON.parse(read('package-lock.json')) as {
     packages: Record<string, { readonly hasInstallScript?: true }>

@@ -1,19 +1,25 @@
-/** The name of a test, behind those of the groups around it, says something of somebody: three words at least, and not only that it is a test. */
+/**
+ * The title of a test, including the titles of its groups, is a sentence: at least three words, and not
+ * "should …" or "test …".
+ */
 import { expect, test } from 'vitest'
 import { filesBelow, read } from './tree.ts'
 
 interface Named {
   readonly line: number
-  /** With the names of the groups around it. */
+  /** The title including those of its groups. */
   readonly title: string
 }
 
 const TEXT = /(['"`])((?:\\.|(?!\1)[\s\S])*)\1/
 
-/** What a group or test is called, by its first line and those that follow; `indent` is the formatter's. Null: by nothing that is written there. */
+/**
+ * The title of a group or test, from its first line and the following lines; `indent` is the formatter's
+ * indentation. Null if the title is not a literal.
+ */
 function nameOf(lines: readonly string[], indent: string, rest: string): string | null {
   const isTable = /^\.(?:\w+\(.*\)\.)?(?:each|for)\b/.test(rest)
-  // The name of a table's tests stands behind the table, whose last line is indented like its first.
+  // The title of a table test follows the table, whose last line is indented like its first.
   const end = isTable
     ? lines.findIndex(
         (line, at) =>
@@ -41,13 +47,13 @@ function testsOf(source: string): readonly Named[] {
   })
 }
 
-/** Whether a title is no sentence with a subject. */
+/** Whether a title is not a sentence with a subject. */
 function isFragment(title: string): boolean {
   return title.split(/\s+/).length < 3 || /^(should|tests?)\b/i.test(title)
 }
 
-test('every test is called by a sentence with a subject', () => {
-  // Their tests are texts as well: for another vitest, and for the test below.
+test('the title of every test is a sentence with a subject', () => {
+  // The tests in these files are text: input of another vitest run, and of the test below.
   const files = ['src', 'test']
     .flatMap(filesBelow)
     .filter(
@@ -59,7 +65,7 @@ test('every test is called by a sentence with a subject', () => {
   expect(fragments.map(({ path, line, title }) => `${path}:${line} ${title}`)).toEqual([])
 })
 
-test('a fragment is recognised, in groups and behind tables', () => {
+test('a fragment is recognised in groups and after tables', () => {
   const source = `
 describe('a list', () => {
   test('is sorted', () => {})

@@ -1,4 +1,7 @@
-/** References resolve: the pages, headings, decision records and files that comments, documents and published types name (CONTRIBUTING.md#references). */
+/**
+ * References resolve: the pages, headings, decision records and files that comments, documents and published
+ * types mention (CONTRIBUTING.md#references).
+ */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -10,17 +13,19 @@ const FILES = [
   ...['src', 'test', 'bench', 'scripts', 'docs', 'examples'].flatMap(filesBelow),
 ].filter(path => !path.includes('/node_modules/'))
 
-/** Without this file, whose examples are wrong on purpose. */
+/** All texts except this file, whose examples are deliberately wrong. */
 const TEXTS = FILES.filter(path => /\.(?:ts|js|sql|md|toml|ya?ml)$/.test(path)).filter(
   path => path !== 'test/tidy/references.test.ts',
 )
 
-/** `docs/reference/reading.md#filters`, from the root of the repository, as the pages in the root are. */
+/**
+ * `docs/reference/reading.md#filters`, relative to the root of the repository, as are the pages in the root.
+ */
 const PAGE =
   /(?<![\p{L}\p{N}_./-])((?:(?:docs|src|bench|examples)\/[\w./-]+|ARCHITECTURE|CHANGELOG|CONTRIBUTING|SECURITY)\.md)(?:#([\p{L}\p{N}_-]+))?/gu
-/** Tests name the first two because they are not there; the last is a file of the reader's. */
+/** Tests mention the first two because they do not exist. The last is a file of the reader. */
 const ABSENT: readonly string[] = ['docs/gone.md', 'docs/nothing.md', 'src/schema.ts']
-/** `decision 0026` is docs/decisions/0026-….md. */
+/** `decision 0026` refers to docs/decisions/0026-….md. */
 const DECISION = /\bdecision (\d{4})\b/gi
 /** `fit.ts` or `auth/auth.pg.test.ts`: the end of a path, so that a file can move with its folder. */
 const MODULE = /(?<![\w./@-])((?:[a-z0-9-]+\/)*[a-z0-9-]+(?:\.[a-z]+)*\.ts)\b/g
@@ -38,7 +43,7 @@ function isPage(path: string, fragment: string | undefined): boolean {
   return existsSync(join(ROOT, path)) && (fragment === undefined || slugsOf(path).has(fragment))
 }
 
-/** The comments of a program; a document is nothing but comment. */
+/** The comments of a source file; the whole text of a document. */
 function commentsOf(path: string, text: string): string {
   if (path.endsWith('.md')) return text
   const marks = /\.(?:ts|js)$/.test(path) ? /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm : /(?<=^|\s)(?:--|#) .*/gm
@@ -49,14 +54,14 @@ function filesNamed(name: string): readonly string[] {
   return FILES.filter(file => file === name || file.endsWith(`/${name}`))
 }
 
-/** What a text refers to that is not there. */
+/** The references in a text that do not resolve. */
 function unresolved(path: string, text: string): readonly string[] {
   const pages = [...text.matchAll(PAGE)].filter(
     ([, page = '', fragment]) => !isPage(page, fragment) && !ABSENT.includes(page),
   )
   const records = [...text.matchAll(DECISION)].filter(([, number = '']) => !decisions.has(number))
   const modules = [...commentsOf(path, text).matchAll(MODULE)]
-    // Documents for users name files of theirs.
+    // Documents for users also mention the users' files.
     .filter(([, name = '']) => !path.startsWith('docs/') || /^(?:src|test|bench|scripts)\//.test(name))
     .filter(([, name = '']) => filesNamed(name).length === 0 && !ABSENT.includes(name))
   return [...pages, ...records, ...modules].map(([reference]) => reference)
@@ -69,7 +74,7 @@ test('every page, heading, decision and file that is named exists', () => {
   expect(TEXTS.flatMap(path => unresolved(path, read(path)).map(reference => `${path}: ${reference}`))).toEqual([])
 })
 
-/** Numbers of paragraphs mean nothing without the document, and references in other forms than these are not checked. */
+/** A paragraph number means nothing without its document, and references in other forms are not checked. */
 const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/§/, 'the heading'],
   [
@@ -82,12 +87,12 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/(?<!PostgreSQL )\bmanual\b,? \(?\d|PostgreSQL manual(?!, )/, 'PostgreSQL manual, 9.21'],
   [/\bRFC-?\d|\bRFC \d{4}(?:,? sect| \d)/, 'RFC 9110, 5.6.2'],
 ]
-/** In programs this is a number in parentheses. */
+/** In source files, a decision is a number in parentheses. */
 const BARE_NUMBER = /(?<=\s)\(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?\)/
 
 function refused(path: string, text: string): readonly string[] {
   const matches = (where: string, form: RegExp, instead: string): readonly string[] => {
-    // A reference that goes on in the next line of a comment is one all the same.
+    // A reference can continue on the next line of a comment.
     const found = where.replace(/\n\s*(?:\*|\/\/) +/g, ' ').matchAll(new RegExp(form, `${form.flags}g`))
     return [...found].map(([match]) => `${match} – write ${instead}`)
   }
@@ -101,7 +106,7 @@ test('nothing refers to a numbered paragraph', () => {
   expect(TEXTS.flatMap(path => refused(path, read(path)).map(line => `${path}: ${line}`))).toEqual([])
 })
 
-test('a link that is called by the number of a decision leads to that decision', () => {
+test('a link with the number of a decision as its text leads to that decision', () => {
   const links = TEXTS.flatMap(path => [...read(path).matchAll(/\[(?:decision )?(\d{4})\]\([^)]*?(\d{4})-[^)]*\)/gi)])
   expect(links.length).toBeGreaterThan(15)
   expect(links.filter(([, number, target]) => number !== target).map(([link]) => link)).toEqual([])
@@ -129,7 +134,7 @@ describe('a comment that says', () => {
     'Language reference, "Builder"',
     'specification\n * 4.7',
     'PostgreSQL manual\n * 54.2.3',
-  ])('%s is refused', comment => expect(refused('x.ts', `/** ${comment}. */`)).not.toEqual([]))
+  ])('%s is rejected', comment => expect(refused('x.ts', `/** ${comment}. */`)).not.toEqual([]))
   test.each([
     'docs/reference/reading.md#filters',
     'decision 0026, decision 0011',
@@ -137,7 +142,7 @@ describe('a comment that says', () => {
     'RFC 9110, 5.6.2',
     'a share of (0.5, 0.9)',
     'an issue of 2024',
-  ])('%s is not', comment => expect(refused('x.ts', `/** ${comment}. */`)).toEqual([]))
+  ])('%s is accepted', comment => expect(refused('x.ts', `/** ${comment}. */`)).toEqual([]))
   test.each([
     ['docs/reference/reading.md#filters', []],
     ['docs/reference/reading.md#philtres', ['docs/reference/reading.md#philtres']],
@@ -150,7 +155,7 @@ describe('a comment that says', () => {
   ])('%s leaves unresolved %j', (comment, dead) => expect(unresolved('x.ts', `/** ${comment}. */`)).toEqual(dead))
 })
 
-/** What package.json publishes: folders, and files. */
+/** The files and folders that package.json publishes. */
 const PUBLISHED = (JSON.parse(read('package.json')) as { readonly files: readonly string[] }).files
 
 function isPublished(path: string): boolean {
@@ -158,7 +163,10 @@ function isPublished(path: string): boolean {
   return PUBLISHED.some(entry => path === entry || path.startsWith(`${entry}/`))
 }
 
-/** Files that documentation comments name and that the package lacks; a module has its types there, but not below src/. */
+/**
+ * Files that documentation comments mention and the package does not contain. A module's types are in the
+ * package, but not under src/.
+ */
 function unpublished(text: string): readonly string[] {
   const comments = [...text.matchAll(/\/\*\*[\s\S]*?\*\//g)].map(([comment]) => comment).join('\n')
   const pages = [...comments.matchAll(PAGE)].filter(([, page = '']) => !isPublished(page))
@@ -169,7 +177,7 @@ function unpublished(text: string): readonly string[] {
   return [...pages, ...modules, ...others].map(([reference]) => reference)
 }
 
-test('documentation comments of src, which the published types have, name nothing that the package lacks', () => {
+test('documentation comments of src, which are published with the types, mention only files in the package', () => {
   const modules = TEXTS.filter(path => path.startsWith('src/') && isPublished(path))
   expect(modules.length).toBeGreaterThan(400)
   expect(modules.flatMap(path => unpublished(read(path)).map(reference => `${path}: ${reference}`))).toEqual([])

@@ -1,13 +1,16 @@
-/** Rooms explain themselves: every large folder of `src` has a README of one screen, and CONTRIBUTING.md says which files a change touches. */
+/**
+ * Every large folder of `src` has a README of one screen, and CONTRIBUTING.md lists the files that a change
+ * touches.
+ */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { filesBelow, ROOT, read } from './tree.ts'
 
-/** From this number of source files on a newcomer needs more than the names of the files. */
+/** With this many source files, a folder needs a README. */
 const LARGE_FILES = 10
 
-/** `postgres` is a client library of its own and explains a protocol. */
+/** `postgres` is a complete client library, whose README also explains the protocol. */
 const SCREEN_LINES = 85
 const LONGER: Readonly<Record<string, number>> = { postgres: 160 }
 
@@ -15,7 +18,7 @@ const sources = filesBelow('src').filter(path => path.endsWith('.ts') && !path.e
 const folders = sources.map(path => path.split('/')[1] ?? '').filter(name => !name.endsWith('.ts'))
 const rooms = [...new Set(folders)].filter(room => folders.filter(name => name === room).length >= LARGE_FILES)
 
-test('every large room has a README of one screen', () => {
+test('every large folder has a README of one screen', () => {
   expect(rooms.length).toBeGreaterThan(10)
   for (const room of rooms) {
     const path = `src/${room}/README.md`
@@ -39,7 +42,7 @@ const CHANGES = [
   'a function of the query language',
 ]
 
-test('CONTRIBUTING.md says which files the twelve common changes touch, and each of them exists', () => {
+test('CONTRIBUTING.md lists the files to touch for the twelve common changes, and each of them exists', () => {
   const section = /\n## To add something\n(.*?)\n## /s.exec(read('CONTRIBUTING.md'))?.[1] ?? ''
   const rows = [...section.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)].slice(2)
   expect(rows.map(([, change = '']) => change)).toEqual(CHANGES)

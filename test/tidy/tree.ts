@@ -1,11 +1,11 @@
-/** The repository's own files, for tests about the repository. */
+/** The repository's files, for tests about the repository. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const ROOT: string = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Paths below a folder, relative to the root, with forward slashes. */
+/** Paths of the files in a folder and its subfolders, relative to the root, with forward slashes. */
 export function filesBelow(folder: string): readonly string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true, encoding: 'utf8' })
     .filter(entry => entry.isFile())
@@ -17,7 +17,7 @@ export function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-/** Every module that a file names in `import` and `export … from`, types included, static or not. */
+/** Every module that a file imports or re-exports, statically or dynamically, including types. */
 export function importsOf(path: string): readonly string[] {
   const source = read(path)
   const patterns = [
@@ -30,12 +30,12 @@ export function importsOf(path: string): readonly string[] {
 
 export interface Link {
   readonly page: string
-  /** From the root; the page itself for a fragment alone. */
+  /** The path from the root. For a link with only a fragment, the page itself. */
   readonly target: string
   readonly fragment: string | null
 }
 
-/** What is code is no link. */
+/** Links in code are not links of the page. */
 function withoutCode(page: string): string {
   return page.replace(/^ *(`{3,}).*\n[\s\S]*?^ *\1.*$/gm, '').replace(/(`+)[^`\n](?:.*?[^`\n])?\1(?!`)/g, '')
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run wording -- PATH…` lists the hits of the word check in files and folders; `npm run wording -- --record` writes
- * the numbers that have fallen to the record.
+ * `npm run wording -- PATH…` lists the hits of the word check in files and folders. `npm run wording --
+ * --record` writes the numbers that have fallen to the record.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Comments, messages, test names and documents use plain words: each folder has as many hits of the word check as recorded. */
+/** Each folder has at most the recorded number of discouraged phrases and long lines. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Words that must not be committed: promises for later, tests switched off, places of one machine. */
+/** Text that must not be committed: notes about unfinished work, disabled tests, paths of one machine. */
 import { expect, test } from 'vitest'
 import { filesBelow, read } from './tree.ts'
 
@@ -14,7 +14,7 @@ const FORBIDDEN: readonly (readonly [RegExp, string])[] = [
   [/\/(?:home|Users|work)\/[a-z]+\//, 'a path of one machine'],
 ]
 
-test('no forbidden word', () => {
+test('no file contains a forbidden word', () => {
   expect(files.length).toBeGreaterThan(100)
   const found = files.flatMap(path =>
     read(path)
@@ -28,7 +28,7 @@ test('no forbidden word', () => {
   expect(found).toEqual([])
 })
 
-test('a skipped test says why, in a comment before it or a message when it is skipped', () => {
+test('a skipped test gives the reason in a comment before it or in the message of the skip', () => {
   const found = files
     .filter(path => path.endsWith('.test.ts'))
     .flatMap(path => {

@@ -1,7 +1,10 @@
-/** Says as the very last line how many tests passed, failed and were skipped: for people and for whoever reads logs. */
+/**
+ * A reporter that prints the number of passed, failed and skipped tests as the last line, for people and for
+ * programs that read logs.
+ */
 import type { Reporter, TestModule } from 'vitest/node'
 
-export class Tally implements Reporter {
+export class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const count = { passed: 0, failed: unhandledErrors.length, skipped: 0 }
     for (const module of modules) {
@@ -10,10 +13,10 @@ export class Tally implements Reporter {
         const { state } = test.result()
         count[state === 'pending' ? 'failed' : state]++
       }
-      // A file that cannot be loaded, or whose hooks fail, is a failure too.
+      // A file that cannot be loaded, or whose hooks fail, counts as a failure too.
       if (module.state() === 'failed' && count.failed === before) count.failed++
     }
-    // Other reporters still write, and the global tear-down may.
+    // Other reporters and the global tear-down may still print.
     process.once('exit', () => console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`))
   }
 }

@@ -1,20 +1,29 @@
-/** Hears what webhooks say of numbered writes, and remembers little of each, however often it comes: what has been told, and everything that is wrong with how. */
+/**
+ * Records webhooks about numbered writes in little memory, however often each one arrives: the delivered
+ * changes, and every violation of the delivery guarantees.
+ */
 import { createHash } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import type { Received } from './receiver.ts'
 
-export interface Witness {
-  /** The change that it tells of, as the audit has it, and whether it comes for the first time. Call it at once: it sees the order. */
-  hear(received: Received): { readonly change: string; readonly isFirst: boolean }
-  /** Changes that have been heard of, with the id under which. */
+export interface DeliveryRecorder {
+  /**
+   * Returns the change that the webhook reports, in the audit's form, and whether it is the first report of
+   * it. Call it at once, because it checks the order.
+   */
+  record(received: Received): { readonly change: string; readonly isFirst: boolean }
+  /** The delivered changes with their webhook ids. */
   readonly ids: ReadonlyMap<string, unknown>
-  /** By counter, the last that was heard of. */
+  /** The last delivered version of each counter. */
   readonly versions: ReadonlyMap<number, number>
-  /** Bad signatures, an id or a body that is not what it was, a version of a counter that is not the next. */
+  /**
+   * Violations: bad signatures, an id or a body that changed between attempts, a counter version out of
+   * order.
+   */
   readonly wrong: readonly string[]
 }
 
-export function createWitness(secret: string): Witness {
+export function createDeliveryRecorder(secret: string): DeliveryRecorder {
   const verifier = new Webhook(secret)
   const ids = new Map<string, unknown>()
   const bodies = new Map<unknown, string>()
@@ -40,7 +49,10 @@ export function createWitness(secret: string): Witness {
     return before === undefined
   }
 
-  /** Each version comes behind the one before it; the last one may come again, as long as nobody knows that it has been taken. */
+  /**
+   * Each version follows the one before it. The last one may be delivered again as long as the gateway has
+   * not seen its acknowledgement.
+   */
   function follow(id: number, version: number, change: string): void {
     const before = versions.get(id) ?? 0
     if (version !== before && version !== before + 1) wrong.push(`${change}: version ${version} came after ${before}`)
@@ -49,7 +61,7 @@ export function createWitness(secret: string): Witness {
 
   return {
     ...{ ids, versions, wrong },
-    hear(received) {
+    record(received) {
       const { table, operation, data } = received.json
       const row = data.new ?? data.old
       const change = `${table} ${operation} ${row.id} ${row.write}`
