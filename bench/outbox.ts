@@ -122,7 +122,8 @@ async function deliver(world: World, database: Database, counted: number, beside
   await database.admin('truncate svc.webhook, svc.webhook_attempt')
   await database.admin(
     `insert into svc.webhook (id, trigger, "schema", "table", operation, new, created_at, tenant)
-     select 'msg_' || r || '_' || n, 'receiver ' || r, 'public', '${HOOKED}', 'INSERT', '${ROW.body}', now(), 'tenant ' || n % 10
+     select 'msg_' || r || '_' || n, 'receiver ' || r, 'public', '${HOOKED}', 'INSERT', '${ROW.body}', now(),
+       'tenant ' || n % 10
      from generate_series(0, ${all.length - 1}) as r, generate_series(1, ${DELIVERIES}) as n order by n, r`,
   )
   const gateway = await startGateway(world, all)

@@ -86,11 +86,13 @@ function streamTable(role: string): readonly string[] {
       taken_at timestamptz not null
     )`,
     `insert into ${STREAM_TABLE}
-      select n, '${TENANT.id}', 'sensor-' || n % 500, (n * 7919::bigint % 1000000) / 1000.0, timestamptz '2026-01-01 00:00:00+00' + n * interval '1 second'
+      select n, '${TENANT.id}', 'sensor-' || n % 500, (n * 7919::bigint % 1000000) / 1000.0,
+        timestamptz '2026-01-01 00:00:00+00' + n * interval '1 second'
       from generate_series(1, ${STREAM_ROWS}) n`,
     `alter table ${STREAM_TABLE} enable row level security`,
     `alter table ${STREAM_TABLE} force row level security`,
-    `create policy own_tenant on ${STREAM_TABLE} using (tenant_id = (select nullif(current_setting('app.current_tenant_id', true), '')::uuid))`,
+    `create policy own_tenant on ${STREAM_TABLE} using (tenant_id = (select
+      nullif(current_setting('app.current_tenant_id', true), '')::uuid))`,
     `grant select on ${STREAM_TABLE} to ${role}`,
     'commit',
     `vacuum (analyze) ${STREAM_TABLE}`,

@@ -11,7 +11,8 @@ export interface Ids {
 export async function orderIds(world: World): Promise<Ids> {
   const database = await world.database()
   const [row] = await database.admin(
-    `select min(id)::int as first, max(id)::int as last, count(*)::int as count from orders where tenant_id = '${TENANT.id}'`,
+    `select min(id)::int as first, max(id)::int as last, count(*)::int as count from orders
+      where tenant_id = '${TENANT.id}'`,
   )
   const { first, last, count } = row as { first: number; last: number; count: number }
   if (last - first + 1 !== count)

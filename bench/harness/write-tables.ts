@@ -77,7 +77,8 @@ function statements(role: string): readonly string[] {
       `grant select, insert, update, delete on ${table} to ${role}`,
     ]),
     `create or replace function ${ADD}(a integer, b integer) returns integer immutable language sql return a + b`,
-    `create or replace function ${ADD_VOLATILE}(a integer, b integer) returns integer volatile language sql return a + b`,
+    `create or replace function ${ADD_VOLATILE}(a integer, b integer) returns integer volatile language sql
+      return a + b`,
     'commit',
     `vacuum (analyze) ${ITEMS}`,
     'checkpoint',

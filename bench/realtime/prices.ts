@@ -22,7 +22,8 @@ export async function openPrices(database: Database, tenants: number): Promise<P
     captured: ['prices'],
     statements: [
       'create table prices (id int primary key, tenant_id text not null, price numeric not null, at float8)',
-      `insert into prices select n, 'tenant-' || n % ${tenants}, n from generate_series(0, ${tenants * ROWS_PER_TENANT - 1}) n`,
+      `insert into prices select n, 'tenant-' || n % ${tenants}, n from generate_series(0,
+        ${tenants * ROWS_PER_TENANT - 1}) n`,
       'alter table prices enable row level security',
       'alter table prices force row level security',
       `create policy own on prices using (tenant_id = (select current_setting('app.current_tenant_id', true)))`,

@@ -1,4 +1,7 @@
-/** Clients that nobody knows: what they send costs the gateway next to nothing, and they cannot take its connections from others. */
+/**
+ * Unauthenticated clients: their requests cost the gateway almost nothing, and they cannot use up the
+ * connections of others.
+ */
 import { once } from 'node:events'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
@@ -37,7 +40,7 @@ async function open(): Promise<RawConnection> {
   return connection
 }
 
-/** A connection that announces a body and has sent `bytes` of it. */
+/** Opens a connection that announces a body and sends `bytes` of it. */
 async function sending(bytes: number, headers: readonly string[], path = '/api/notes'): Promise<RawConnection> {
   const connection = await open()
   const head = [`POST ${path} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', ...headers]
@@ -60,10 +63,10 @@ function codeOf(received: string): string {
 
 const requests = () => events.filter(event => event.kind === 'request')
 
-describe('a token that is missing or not valid', () => {
+describe('a request whose token is missing or invalid', () => {
   test.each([
     ['none', []],
-    ['one that is none', ['Authorization: Bearer x']],
+    ['malformed', ['Authorization: Bearer x']],
     ['another scheme', ['Authorization: Basic x']],
   ])('is answered 401 before the body has come: %s', async (_, headers) => {
     await start(`cors_allowed_origins = ["${ORIGIN}"]`)
@@ -76,18 +79,18 @@ describe('a token that is missing or not valid', () => {
     expect(requests()).toMatchObject([{ status: 401, code: 'UNAUTHORIZED', requestId: 'early' }])
   })
 
-  test('costs no memory, whatever it sends and wherever to', async () => {
+  test('costs no memory, whatever it sends and to whatever path', async () => {
     await start('')
     const before = process.memoryUsage().arrayBuffers
     const paths = ['/api/notes', '/api/rpc/f', '/health', '/nowhere']
     await Promise.all(Array.from({ length: 100 }, (_, n) => sending(2 * MB - 1, [], paths[n % paths.length])))
-    // All of it has been read: the last client is answered, and its bytes came last.
+    // All bytes have been read: the last client is answered, and its bytes arrived last.
     expect((await gateway.get('/api/notes/1')).status).toBe(200)
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(50 * MB)
     expect(await metric('svc_http_inflight_body_bytes')).toBe(0)
   })
 
-  test('keeps the connection: the body is thrown away and the next request answered', async () => {
+  test('keeps the connection: the body is discarded, and the next request is answered', async () => {
     await start('')
     const connection = await sending(0, [])
     await connection.until(/^HTTP\/1\.1 401 /)
@@ -96,7 +99,7 @@ describe('a token that is missing or not valid', () => {
     await connection.until(/HTTP\/1\.1 200 /)
   })
 
-  test('is not asked to continue, and a valid one is (RFC 9110, 10.1.1)', async () => {
+  test('gets no 100 Continue, whereas a valid token does (RFC 9110, 10.1.1)', async () => {
     await start('')
     const refused = await sending(0, ['Expect: 100-continue'])
     await refused.until(/^HTTP\/1\.1 401 /)
@@ -108,8 +111,8 @@ describe('a token that is missing or not valid', () => {
   })
 })
 
-describe('bodies that are being received', () => {
-  test('of one address are bounded, and refused with 503 beyond it', async () => {
+describe('request bodies in transit', () => {
+  test('from one address are limited, and answered 503 above the limit', async () => {
     await start(`address_max_inflight_body_bytes = ${4 * MB}\ncors_allowed_origins = ["${ORIGIN}"]`)
     const token = await bearer('a')
     const all = await Promise.all(Array.from({ length: 8 }, () => sending(2 * MB - 1, [token, `Origin: ${ORIGIN}`])))
@@ -124,7 +127,7 @@ describe('bodies that are being received', () => {
     expect(codeOf(refused?.received() ?? '')).toBe('UNAVAILABLE')
     expect(await metric('svc_http_inflight_body_bytes')).toBeLessThan(5 * MB)
     expect(await metric('svc_http_limit_refusals_total{limit="address_max_inflight_body_bytes"}')).toBeGreaterThan(0)
-    // A small body comes in one piece and waits for nobody.
+    // A small body arrives in one piece and does not wait.
     const small = await gateway.get('/api/notes', {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
@@ -135,7 +138,7 @@ describe('bodies that are being received', () => {
     while ((await metric('svc_http_inflight_body_bytes')) > 0);
   })
 
-  test('are counted by the client where a proxy is trusted, and in total', async () => {
+  test('are counted by client address behind a trusted proxy, and in total', async () => {
     await start(
       `address_max_inflight_body_bytes = ${MB}\nmax_inflight_body_bytes = ${3 * MB}\ntrusted_proxies = ["127.0.0.0/8"]`,
     )
@@ -151,7 +154,7 @@ describe('bodies that are being received', () => {
     expect(others.map(({ received }) => received())).toEqual(['', '', '', '', '', ''])
   })
 
-  test('are counted until they are answered', async () => {
+  test('are counted until the response is sent', async () => {
     await start('')
     const connection = await sending(2 * MB - 1, [await bearer('a')])
     while ((await metric('svc_http_inflight_body_bytes')) < 2 * MB - 1);
@@ -162,7 +165,7 @@ describe('bodies that are being received', () => {
 })
 
 describe('connections', () => {
-  test('of one address are bounded, idle ones included, and one more is answered 503 and closed', async () => {
+  test('from one address are limited, including idle ones, and one more is answered 503 and closed', async () => {
     await start('address_max_client_connections = 3')
     const [first] = [await open(), await open(), await open()]
     const refused = await open()
@@ -182,7 +185,7 @@ describe('connections', () => {
     }
   })
 
-  test('count WebSockets', async () => {
+  test('include WebSockets', async () => {
     await start('address_max_client_connections = 2')
     const token = await gateway.token({ tenantId: 'a' })
     const sockets = [await openSocket(gateway.url, { token }), await openSocket(gateway.url, { token })]
@@ -191,7 +194,7 @@ describe('connections', () => {
     await sockets[1]?.close()
   })
 
-  test('in total are bounded, those through a trusted proxy as well, which have no share', async () => {
+  test('are limited in total, including those through a trusted proxy, which have no share', async () => {
     await start('address_max_client_connections = 1\nmax_client_connections = 3\ntrusted_proxies = ["127.0.0.1"]')
     const [first] = [await open(), await open(), await open()]
     const refused = await open()
@@ -201,7 +204,7 @@ describe('connections', () => {
     await first?.until(/^HTTP\/1\.1 200 /)
   })
 
-  test('that are refused may have sent their request already, and still read why', async () => {
+  test('that are rejected after they have sent a request still receive the reason', async () => {
     await start('address_max_client_connections = 1')
     await open()
     for (let i = 0; i < 20; i++) {
@@ -213,12 +216,12 @@ describe('connections', () => {
   })
 })
 
-describe('headers that may be given once', () => {
+describe('headers that must be unique', () => {
   test.each([
     ['Host', ['Host: x', 'Host: x']],
     ['Host', ['Host: x', 'hOsT: y']],
     ['Authorization', ['Host: x', 'Authorization: Bearer a', 'authorization: Bearer a']],
-  ])('two of %s are refused with 400', async (name, headers) => {
+  ])('sent twice are answered 400: %s', async (name, headers) => {
     await start('')
     const connection = await open()
     connection.socket.write(`GET /health HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`)
@@ -228,7 +231,7 @@ describe('headers that may be given once', () => {
     expect(connection.received()).toMatch(/\r\nX-Request-Id: /)
   })
 
-  test('also for HTTP/1.0, for a WebSocket, and with a body', async () => {
+  test('are also checked for HTTP/1.0, for a WebSocket, and with a body', async () => {
     await start('')
     const heads = [
       ['GET /health HTTP/1.0', 'Host: x', 'Host: x'],

@@ -1,4 +1,7 @@
-/** Requests whose head is as large as it may be, or larger: each is refused, others are answered, and nothing of them is kept. */
+/**
+ * Requests whose head is as large as allowed, or larger: each is rejected, other clients are served, and no
+ * memory is retained.
+ */
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
@@ -7,12 +10,12 @@ import { SECRET } from '../support/gateway.ts'
 import { residentBytes } from '../support/process.ts'
 import { connectTo } from '../support/raw-http.ts'
 
-/** Below the 64 KiB of limits.md, with room for the rest of the head. */
+/** Below the 64 KiB of docs/reference/limits.md, with room for the rest of the head. */
 const NEARLY = 60_000
 const ABOVE = 70_000
 const TURNS = 120
 
-/** Half of what the bombs of all turns together have sent; measured: 22 MB. */
+/** Half of the bytes sent by all rounds together. Measured: 22 MB. */
 const GROWTH_BYTES_MAX = 75_000_000
 
 let token: string
@@ -29,7 +32,7 @@ beforeAll(async () => {
 
 const fill = (piece: string, bytes: number) => piece.repeat(Math.floor(bytes / piece.length))
 
-/** Query strings; each is refused for what it says, before the database is asked. */
+/** Query strings that are rejected before the database is queried. */
 const QUERIES: Readonly<Record<string, string>> = {
   'thousands of filters': fill('id=1&', NEARLY),
   'thousands of names': Array.from({ length: 6_000 }, (_, n) => `c${n}=1`).join('&'),
@@ -44,30 +47,30 @@ const QUERIES: Readonly<Record<string, string>> = {
   'half an escape': `id=${fill('%', NEARLY)}`,
 }
 
-/** Whole heads, but for their first line. */
+/** Complete heads without the request line. */
 const HEADERS: Readonly<Record<string, readonly [lines: string, status: RegExp]>> = {
   'one above the limit': [`X-Bomb: ${fill('a', ABOVE)}\r\n`, /^431$/],
-  // Only names and values count, a half of these bytes.
-  'thousands of them, above the limit': [fill('X-B: 1\r\n', 4 * ABOVE), /^431$/],
-  'a name above the limit': [`${fill('a', ABOVE)}: 1\r\n`, /^431$/],
-  'a token nearly as long': [`Authorization: Bearer ${fill('a', NEARLY)}\r\n`, /^401$/],
-  'hops without end': [`X-Forwarded-For: ${fill('1,', NEARLY)}\r\n`, /^401$/],
-  'preferences without end': [`Prefer: ${fill('a,', NEARLY)}\r\n`, /^401$/],
+  // Only names and values count, which are half of these bytes.
+  'thousands of headers above the limit': [fill('X-B: 1\r\n', 4 * ABOVE), /^431$/],
+  'a header name above the limit': [`${fill('a', ABOVE)}: 1\r\n`, /^431$/],
+  'a token just below the limit': [`Authorization: Bearer ${fill('a', NEARLY)}\r\n`, /^401$/],
+  'thousands of proxy addresses': [`X-Forwarded-For: ${fill('1,', NEARLY)}\r\n`, /^401$/],
+  'thousands of preferences': [`Prefer: ${fill('a,', NEARLY)}\r\n`, /^401$/],
 }
 
 const authorization = () => `Authorization: Bearer ${token}\r\n`
 
-/** The status of the answer. */
+/** The status of the response. */
 async function ask(path: string, headers: string): Promise<string> {
   const socket = connectTo(svc.url)
-  // The server ends it without reading what is above the limit.
+  // The server closes the connection without reading the rest.
   socket.on('error', () => {})
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)
   const answer = await text(socket).catch(() => '')
   return /^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1] ?? `no answer: ${answer.slice(0, 100)}`
 }
 
-describe('are refused', () => {
+describe('an oversized head is rejected', () => {
   test.each(Object.entries(QUERIES))('%s', async (_, query) => {
     expect(await ask(`/api/notes?${query}`, authorization())).toBe('400')
   })
@@ -77,8 +80,10 @@ describe('are refused', () => {
   })
 })
 
-test('turn by turn, others are answered between them and nothing is kept', { timeout: 120_000 }, async () => {
-  // Each is another one, so that whatever is kept by its text is kept again.
+test('oversized heads in several rounds do not delay other clients and retain no memory', {
+  timeout: 120_000,
+}, async () => {
+  // Each request is different, so a cache that keeps the text would grow again.
   const bombs = (n: number) => [
     ...Object.values(QUERIES).map(query => ask(`/api/notes?t${n}=1&${query}`, authorization())),
     ...Object.values(HEADERS).map(([headers]) => ask(`/api/notes?t${n}=1`, headers)),

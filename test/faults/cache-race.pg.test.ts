@@ -1,4 +1,7 @@
-/** docs/guides/caching.md#invalidation: many read while some write, and no read that begins after a write was acknowledged sees what was before it. */
+/**
+ * docs/guides/caching.md#invalidation: many clients read while others write. A read that begins after a write
+ * was acknowledged never returns the state before it.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { execute } from '../support/postgres.ts'
@@ -7,9 +10,12 @@ const DURATION_MS = 20_000
 const WRITERS = 8
 const READERS = 32
 
-/** One of a table's two writers writes without a pause, or after this many reads: where nobody ever pauses, nothing is ever kept. */
+/**
+ * Each table has two writers. One of them writes without pausing; the other pauses after this many reads,
+ * because results are only cached during pauses.
+ */
 const PAUSES = [0, 20, 100, 400]
-/** Each writer has a row of its own in each of its tables. */
+/** Each writer changes one row in each of its tables. */
 const ROWS = WRITERS
 
 let headers: Readonly<Record<string, string>>
@@ -19,7 +25,8 @@ beforeAll(async () => {
   const tables = PAUSES.map(
     (_, table) => `
       create table counters_${table} (id int primary key, n int not null);
-      create table marks_${table} (id int primary key, n int not null, counter_id int not null references counters_${table} on delete cascade);
+      create table marks_${table} (id int primary key, n int not null, counter_id int not null
+        references counters_${table} on delete cascade);
       create view seen_${table} with (security_invoker) as select id, n from counters_${table};
       insert into counters_${table} select id, 0 from generate_series(0, ${ROWS - 1}) id;
       insert into marks_${table} select id, 0, id from generate_series(0, ${ROWS - 1}) id;`,
@@ -27,7 +34,8 @@ beforeAll(async () => {
   await execute(
     database.adminUrl,
     `${tables.join('')}
-     create function raise_to(row_id int, value int) returns void volatile language sql as 'update counters_3 set n = value where id = row_id';
+     create function raise_to(row_id int, value int) returns void volatile
+       language sql as 'update counters_3 set n = value where id = row_id';
      grant select, insert, update, delete on all tables in schema public to app`,
   )
 })
@@ -60,7 +68,10 @@ async function ask(method: string, path: string, body?: unknown): Promise<Answer
   }
 }
 
-/** What was acknowledged, by table and row; the mark of a row is never written but together with it, or before. */
+/**
+ * The acknowledged values, by table and row. The mark of a row is written together with the row, or before
+ * it.
+ */
 const counters = PAUSES.map(() => new Array<number>(ROWS).fill(0))
 const marks = PAUSES.map(() => new Array<number>(ROWS).fill(0))
 
@@ -69,7 +80,7 @@ interface Row {
   readonly n: number
 }
 
-/** A read, and whether its answer is at least what was acknowledged when it began. */
+/** Reads, and checks that the result is at least as new as the writes acknowledged when the read began. */
 type Read = (table: number, row: number) => Promise<Answered>
 
 function assertAtLeast(rows: readonly Row[], floor: readonly number[], what: string): void {
@@ -82,7 +93,7 @@ const READS: readonly Read[] = [
   async (table, row) => {
     const floor = [...(counters[table] ?? [])]
     const found = await ask('GET', `/api/counters_${table}/${row}`)
-    // Between its deletion and its return it is not there.
+    // The row does not exist between its deletion and its next insertion.
     if (found.status === 200) assertAtLeast([found.json.data], floor, `${found.cache} one`)
     return found
   },
@@ -119,7 +130,7 @@ const READS: readonly Read[] = [
   },
 ]
 
-/** The writes of one writer: its row of a table is raised to `n`, in one way or another. */
+/** The writes of one writer, which set its row of a table to `n` in different ways. */
 async function writeOnce(table: number, row: number, n: number): Promise<void> {
   const counter = `/api/counters_${table}/${row}`
   const acknowledge = (written: Answered, of: number[] | undefined) => {
@@ -128,7 +139,7 @@ async function writeOnce(table: number, row: number, n: number): Promise<void> {
   }
   switch (n % 5) {
     case 0: {
-      // The mark goes with its counter, by the foreign key, and comes back with it.
+      // The mark is deleted with its counter by the foreign key, and inserted again with it.
       acknowledge(await ask('DELETE', counter), undefined)
       acknowledge(await ask('POST', `/api/counters_${table}`, { id: row, n }), counters[table])
       acknowledge(await ask('POST', `/api/marks_${table}`, { id: row, n, counter_id: row }), marks[table])
@@ -148,7 +159,7 @@ async function writeOnce(table: number, row: number, n: number): Promise<void> {
   }
 }
 
-test(`${WRITERS} write, ${READERS} read, and nobody reads what was before`, { timeout: 4 * DURATION_MS }, async () => {
+test('a read that begins after an acknowledged write returns its result', { timeout: 4 * DURATION_MS }, async () => {
   const seen = { HIT: 0, MISS: 0, none: 0 }
   let reads = 0
   let writes = 0
@@ -175,7 +186,7 @@ test(`${WRITERS} write, ${READERS} read, and nobody reads what was before`, { ti
   async function reader(index: number): Promise<void> {
     for (let i = index; goesOn(); i++) {
       const read = READS[i % READS.length]
-      // Tables that are left in peace for longer are asked more often than those that never are.
+      // Tables with longer pauses are read more often than those without.
       const table = Math.max(i % PAUSES.length, (i >> 2) % PAUSES.length)
       const { status, cache } = (await read?.(table, i % ROWS)) ?? { status: 0, cache: null }
       if (status !== 200 && status !== 404) throw new Error(`a read was answered ${status}`)
@@ -199,13 +210,14 @@ test(`${WRITERS} write, ${READERS} read, and nobody reads what was before`, { ti
   const outcomes = await Promise.allSettled(workers)
   const reasons = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [String(outcome.reason)] : []))
   expect(reasons).toEqual([])
-  // It was a race, also on a machine that has much else to do: in peace there are a hundred times as many.
+  // Checks that reads and writes did overlap, even on a busy machine. An idle machine has a hundred times as
+  // many.
   expect(writes).toBeGreaterThan(5 * WRITERS)
   expect(seen.HIT).toBeGreaterThan(5 * READERS)
   expect(seen.MISS).toBeGreaterThan(5 * READERS)
-  // And in the end everybody agrees with the database.
+  // Finally, every reader agrees with the database.
   for (const [table, floor] of counters.entries()) {
     const { json } = await ask('GET', `/api/counters_${table}?sort=id`)
-    assertAtLeast(json.data, floor, 'in the end')
+    assertAtLeast(json.data, floor, 'after the last write')
   }
 })

@@ -1,6 +1,7 @@
 /**
- * An injectable function of the application runs any SQL as the gateway's role, inside a request. With `svc install` it can neither read the change log, which has the
- * rows of every tenant, nor forge webhooks, whatever settings it sets; realtime and webhooks work all the same.
+ * An injectable function of the application executes any SQL as the gateway's role during a request. After
+ * `svc install`, it can neither read the change log, which contains rows of every tenant, nor forge webhooks,
+ * whatever settings it changes. Realtime and webhooks still work.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -40,7 +41,7 @@ const post = (path: string, body: unknown) =>
     ...{ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) },
   })
 
-test('writes reach subscribers through the log, and receivers through the outbox', async () => {
+test('writes reach subscribers through the change log, and receivers through the outbox', async () => {
   const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
   socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
   await socket.nextOf('subscribed')
@@ -68,7 +69,7 @@ const READS = [
   'svc.mend()',
 ]
 
-test.each(READS)('an injected "select %s" is refused, whatever is set', async what => {
+test.each(READS)('an injected "select %s" is rejected with any session setting', async what => {
   const settings = ['app.current_tenant_id', 'svc.origin', 'svc.ticket', 'svc.mending', 'app.is_super_admin']
   const set = settings.map(name => `set_config('${name}', 'on', true)`).join(' || ')
   for (const injected of [what, `${set}; select ${what}`, `(${set})::text union all select ${what}`]) {
@@ -84,24 +85,28 @@ const FORGERIES = [
   TOLD.replace('%', 'null'),
   TOLD.replace('%', '(select hash::text from svc.ticket)'),
   TOLD.replace('%', "current_setting('svc.origin')"),
-  `insert into svc.webhook (trigger, "schema", "table", operation, new, created_at) values ('logs', 'public', 'logs', 'INSERT', '{"body": "forged"}', now())`,
-  `insert into svc.webhook_dead (id, trigger, "schema", "table", operation, created_at, tries, reason) values ('msg_1', 'logs', 'public', 'logs', 'INSERT', now(), 1, 'forged')`,
-  `insert into svc.webhook_attempt (webhook, trigger, try, outcome, duration_ms) values ('msg_1', 'logs', 1, 'delivered', 1)`,
+  `insert into svc.webhook (trigger, "schema", "table", operation, new, created_at) values ('logs', 'public',
+    'logs', 'INSERT', '{"body": "forged"}', now())`,
+  `insert into svc.webhook_dead (id, trigger, "schema", "table", operation, created_at, tries, reason)
+    values ('msg_1', 'logs', 'public', 'logs', 'INSERT', now(), 1, 'forged')`,
+  `insert into svc.webhook_attempt (webhook, trigger, try, outcome, duration_ms) values ('msg_1', 'logs', 1,
+    'delivered', 1)`,
   `insert into svc.webhook_trigger values ('forged', 'public', 'notes', '{INSERT}', 'database', false, null)`,
   `insert into svc.ticket values (sha256('mine'), now() + interval '1 hour')`,
   `insert into svc.change ("schema", "table", operation) values ('public', 'notes', 'B')`,
   `set role app_feed`,
-  `create temp table mine (id int); create trigger mine after insert on mine referencing new table as svc_new for each statement execute function svc.capture_insert('public', 'notes', 'id')`,
+  `create temp table mine (id int); create trigger mine after insert on mine referencing new table as svc_new
+    for each statement execute function svc.capture_insert('public', 'notes', 'id')`,
 ]
 
-test.each(FORGERIES)('an injected %s is refused', async what => {
+test.each(FORGERIES)('an injected %s is rejected', async what => {
   const { status, text } = await post('/api/rpc/change', { what })
   expect([400, 403], text).toContain(status)
   expect(text).toMatch(/permission denied|accepts webhooks from gateways only/)
   expect(await execute(feedUrl(database), `select from svc.webhook where new ->> 'body' = 'forged'`)).toEqual([])
 })
 
-test('the text of a write that hands over webhooks does not show its ticket', async () => {
+test('the statement text of a write with webhooks does not contain its ticket', async () => {
   await execute(
     database.adminUrl,
     `create function spy() returns trigger language plpgsql as $$ begin

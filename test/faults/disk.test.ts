@@ -1,7 +1,8 @@
 /**
- * Where the log goes may be full, or read by nobody. That costs lines of the log: not the process, not its memory.
- *
- * Standard output is what fails, so each test writes the log in a process of its own, and asks it over another channel.
+ * The destination of the log can be full, or not be read. This loses lines of the log, but costs neither the
+ * process nor its memory.
+ * Standard output is what fails, so each test writes the log in a separate process and communicates with it
+ * over another channel.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +13,10 @@ import { residentBytes } from '../support/process.ts'
 
 const MIB = 1024 * 1024
 
-/** Lines of a kilobyte, so that what is kept of them shows. Between two batches the process does what else it has to do. */
+/**
+ * Lines of one kilobyte, so that retained lines are visible in memory. Between two batches, the process runs
+ * its other tasks.
+ */
 const LOGGING = `
 import { setImmediate } from 'node:timers/promises'
 import { createLog } from '${new URL('../../src/ops/log.ts', import.meta.url).href}'
@@ -35,7 +39,7 @@ interface Logging {
   readonly pid: number
   readonly exited: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>
   readonly complaints: () => string
-  /** Resolves when the process has logged so many events and says that it goes on. */
+  /** Resolves when the process has logged this many events and reports that it continues. */
   log(events: number): Promise<void>
   end(): void
 }
@@ -72,8 +76,8 @@ async function startLogging(standardOutput: number | 'pipe'): Promise<Logging> {
   }
 }
 
-test('a full disk', async context => {
-  if (!existsSync('/dev/full')) context.skip('there is no /dev/full, which only Linux has')
+test('a full disk costs only log lines', async context => {
+  if (!existsSync('/dev/full')) context.skip('/dev/full exists only on Linux')
   const full: FileHandle = await open('/dev/full', 'w')
   try {
     const logging = await startLogging(full.fd)
@@ -89,12 +93,12 @@ test('a full disk', async context => {
   }
 })
 
-test('a pipe that nobody reads', async context => {
-  if (process.platform !== 'linux') context.skip('how much a pipe holds is known for Linux only')
+test('a pipe that is not read costs only log lines', async context => {
+  if (process.platform !== 'linux') context.skip('the capacity of a pipe is known for Linux only')
   const logging = await startLogging('pipe')
   await logging.log(2_000)
   const before = await residentBytes(logging.pid)
-  // 200 MB of lines.
+  // 200 MB of log lines.
   await logging.log(200_000)
   expect((await residentBytes(logging.pid)) - before).toBeLessThan(64 * MIB)
   expect(logging.complaints()).toBe('')

@@ -1,6 +1,7 @@
 /**
- * Limits (docs/reference/limits.md): no request below the body limit keeps the event loop busy for long. The built program runs with a meter of the CPU time that
- * its main thread uses before it yields; an ordinary large request of the same run is the measure.
+ * No request below the body limit keeps the event loop busy for long (docs/reference/limits.md). The built
+ * program runs with a meter of the CPU time that its main thread uses before it yields. An ordinary large
+ * request in the same run is the reference.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,13 +14,16 @@ import { killSvc, type Svc, startBuiltSvc } from '../support/process.ts'
 
 const METER = fileURLToPath(new URL('../support/turn-meter.js', import.meta.url))
 
-/** Limit on the CPU of one turn of a hostile request, as a multiple of an ordinary request of the same size. The repaired faults used 15 to 200. */
+/**
+ * Limit on the CPU time of one turn for a hostile request, as a multiple of an ordinary request of the same
+ * size. The repaired defects used 15 to 200.
+ */
 const TIMES_ORDINARY = 8
 
-/** The same for a legitimate request of the largest size that has to be rewritten on its way. */
+/** The same for a legitimate request of the maximum size whose body has to be rewritten. */
 const TIMES_ORDINARY_REWRITTEN = 12
 
-/** The first requests of a kind run code that is not compiled yet. */
+/** The first requests of a kind run code that has not been compiled yet. */
 const TRIES = 3
 
 interface Request {
@@ -31,7 +35,7 @@ interface Request {
 interface Measured {
   readonly status: number
   readonly text: string
-  /** CPU of the longest turn of the event loop. */
+  /** CPU time of the longest turn of the event loop. */
   readonly longestMs: number
 }
 
@@ -82,7 +86,7 @@ async function measureOnce({ path, body, headers }: Request): Promise<Measured> 
   return { status: response.status, text, longestMs }
 }
 
-/** The least of several tries: what else the process has to do, such as collecting garbage, falls on some of them. */
+/** The minimum of several attempts, because other work such as garbage collection affects some of them. */
 async function measure(request: Request): Promise<Measured> {
   let least = await measureOnce(request)
   for (let n = 1; n < TRIES; n++) {
@@ -99,7 +103,7 @@ const withParameter = (query: string, value: string): Request => ({
   path: '/api/_query',
   body: `{"query":"${query}","parameters":{"x":${value}}}`,
 })
-/** A condition on an alias, so many times. */
+/** This many conditions on an alias. */
 const repeated = (expression: string, times: number): Request =>
   asked(`get notes fields ${expression} as x group by id having ${Array(times).fill("x = '1'").join(' or ')}`)
 const terms = Array.from({ length: 100 }, () => 'id').join(' + ')
@@ -165,7 +169,7 @@ const ANSWERED: Readonly<Record<string, readonly [request: Request, status: numb
   'an array parameter of 900 000 values': [withParameter('get notes where tags = :x', numbers(900_000)), 200],
 }
 
-describe('other requests do not wait for a request that is refused:', () => {
+describe('other requests do not wait for a rejected request:', () => {
   test.each(Object.entries(REFUSED))('%s', { timeout: 60_000 }, async (_, [request, says]) => {
     const { status, text, longestMs } = await measure(request)
     expect(text).toContain(says)
@@ -174,7 +178,7 @@ describe('other requests do not wait for a request that is refused:', () => {
   })
 })
 
-describe('other requests do not wait for a request that is answered:', () => {
+describe('other requests do not wait for a large valid request:', () => {
   test.each(Object.entries(ANSWERED))('%s', { timeout: 60_000 }, async (_, [request, expected]) => {
     const { status, longestMs } = await measure(request)
     expect(status).toBe(expected)

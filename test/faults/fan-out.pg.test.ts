@@ -1,6 +1,7 @@
 /**
- * A tenant with many subscriptions that writes without pause: the events of others come, and what others write costs a bounded number of transactions
- * (docs/reference/limits.md#changes-of-unknown-tenants). In both captures.
+ * A tenant with many subscriptions writes continuously. Other tenants still receive their events, and their
+ * writes cost a bounded number of transactions (docs/reference/limits.md#changes-of-unknown-tenants). Tested
+ * with both capture sources.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -12,7 +13,8 @@ const SUBSCRIPTIONS = 100
 const QUERIES_PER_SEC = 2
 const RESYNC_INTERVAL_MS = 1_000
 
-const TABLES = `create table items (id int primary key, tenant text not null, name text not null, team int not null default 1);
+const TABLES = `create table items (id int primary key, tenant text not null, name text not null,
+  team int not null default 1);
   create table opaque (id int primary key, tenant text not null, name text not null);
   create table members (id int primary key, tenant text not null, name text not null);
   create table guarded (id int primary key, tenant text not null, name text not null);
@@ -28,7 +30,7 @@ const TABLES = `create table items (id int primary key, tenant text not null, na
 const OPERATORS = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte']
 const SHAPES = OPERATORS.flatMap(team => OPERATORS.map(name => `team=${team}.1&name=${name}.m`))
 
-/** Distinct, half of them of one shape and the others of many. */
+/** Distinct filters: half of them have the same shape, the others different shapes. */
 function filterOf(n: number): string {
   return n % 2 === 0 ? `name=eq.n${n}` : `${SHAPES[n % SHAPES.length]}&id=neq.-${n}`
 }
@@ -65,7 +67,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     return { socket, told }
   }
 
-  /** The samples of a metric, by the value of its label. */
+  /** The samples of a metric by label value. */
   async function metric(name: string): Promise<Readonly<Record<string, number>>> {
     const { text } = await gateway.get('/metrics', { as: null })
     const found = [...text.matchAll(new RegExp(`^${name}\\{\\w+="(\\w+)"\\} (\\d+)$`, 'gm'))]
@@ -78,13 +80,13 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
   const close = (sockets: readonly { readonly socket: TestSocket }[]) =>
     Promise.all(sockets.map(({ socket }) => socket.close()))
 
-  /** Transactions of any kind that the gateway has run. */
+  /** The number of transactions of any kind that the gateway has run. */
   async function transactions(): Promise<number> {
     const { text } = await gateway.get('/metrics', { as: null })
     return Number(/^svc_pool_transactions_total (\d+)$/m.exec(text)?.[1])
   }
 
-  test('2 000 filters of a tenant that writes in a loop: others hear of their own changes, and cost nothing', {
+  test('2 000 filters of a tenant that writes in a loop neither delay nor cost other tenants anything', {
     timeout: 300_000,
   }, async () => {
     const sockets = await Promise.all(
@@ -117,13 +119,13 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     for (let n = 0; n < 20; n++) written.add(await write('b', 'items'))
     await vi.waitFor(() => expect(idsOf(other.told)).toEqual(written), { timeout: 30_000 })
     const after = await queries()
-    // One for each write of B, of its own subscription.
+    // One event for each write of B, for its own subscription.
     expect((after.known ?? 0) - (before.known ?? 0)).toBeLessThanOrEqual(20)
     expect(after.unknown).toBe(before.unknown)
-    // The writes, what B sees of them, and what a gateway does from time to time by itself.
+    // The writes, B's visibility queries, and the gateway's periodic work.
     expect((await transactions()) - ranBefore).toBeLessThanOrEqual(60)
 
-    // A write of A itself: one transaction, whatever the number of its filters.
+    // A write by A costs one transaction, whatever the number of its filters.
     const own = await queries()
     const id = await write('a', 'items')
     await vi.waitFor(() => expect(sockets.some(({ told }) => idsOf(told).has(id))).toBe(true), { timeout: 30_000 })
@@ -131,7 +133,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await close([...sockets, other])
   })
 
-  test('where no policy says whom a change concerns, others’ writes cause a bounded number of queries', {
+  test("without a policy that maps a change to a tenant, other tenants' writes cause a bounded number of queries", {
     timeout: 120_000,
   }, async () => {
     const [a, b] = [await subscribe('a', 'opaque', ['', 'name=neq.x']), await subscribe('b', 'opaque', [''])]
@@ -143,14 +145,14 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     const seconds = (performance.now() - from) / 1_000
     const after = await queries()
     const caused = (after.unknown ?? 0) - (before.unknown ?? 0)
-    // Of two tenants, and one more for each that may have come at once.
+    // Two tenants, and one more query for each that can arrive at the same time.
     expect(caused).toBeLessThanOrEqual(2 * (Math.ceil(seconds * QUERIES_PER_SEC) + 1))
     expect((await metric('svc_realtime_limit_delays_total')).tenant_max_unrouted_queries_per_sec).toBeGreaterThan(0)
     expect(a.told).toEqual([])
     await close([a, b])
   })
 
-  test('changes of a table that a policy reads have everybody read again at most once in an interval', {
+  test('changes to a table that a policy reads cause at most one resync per interval', {
     timeout: 120_000,
   }, async () => {
     const a = await subscribe('a', 'guarded', [''])
@@ -159,7 +161,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     const resyncs = () => a.told.filter(({ reason }) => reason === 'dependency').length
     await vi.waitFor(
       async () => {
-        // The last one comes behind the last write.
+        // The last resync follows the last write.
         expect((await metric('svc_realtime_limit_delays_total')).unrouted_resync_interval_ms).toBeGreaterThan(0)
         expect(resyncs()).toBeGreaterThan(1)
       },

@@ -1,13 +1,13 @@
 /**
- * What a caller can do to a gateway with nothing but requests: every type under every operator, tables of the strangest form, shapes
- * meant for somebody else's plan, and bytes that are almost HTTP. All of it is answered, none of it with 5xx.
+ * Attacks with valid and malformed requests: every operator on every type, unusual tables, requests made to hit
+ * another request's plan, and bytes that are almost HTTP. Every request is answered, none with 5xx.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import type { Reply } from '../support/gateway.ts'
 import { exchange } from '../support/raw-http.ts'
 
-/** Column type, value of the first rows (later ones are NULL), and what else of the type is asked for. */
+/** Column type, value of the first rows (later ones are NULL), and other values to compare with. */
 const TYPES: Readonly<Record<string, readonly [value: string, ...others: string[]]>> = {
   text: ['a', "'", '%', '*\\', '\u{1f600}'],
   'varchar(5)': ['ab', 'longer than five'],
@@ -85,7 +85,7 @@ const OPERATORS = [
   ...['match', 'imatch', 'fts'],
 ]
 
-/** Types with no order: PostgreSQL sorts by all others. */
+/** Types without an ordering. PostgreSQL can sort by all others. */
 const UNORDERED = new Set([
   'json',
   'jsonpath',
@@ -126,13 +126,15 @@ update zoo set ${columnOf('text[]')} = '{a,b}' where id = 2;
 create table nothing ();
 insert into nothing default values;
 do $$ begin
-  execute 'create table wide (id int primary key, ' || (select string_agg('c' || n || ' text', ', ') from generate_series(1, 1599) n) || ')';
+  execute 'create table wide (id int primary key, ' || (select string_agg('c' || n || ' text', ', ')
+    from generate_series(1, 1599) n) || ')';
 end $$;
 insert into wide (id, c1, c1599) values (1, 'needle', 'x'), (2, 'y', 'a needle too'), (3, null, null);
 create table deep (${Array.from({ length: 32 }, (_, n) => `k${n} int`).join(', ')}, j jsonb,
   primary key (${Array.from({ length: 32 }, (_, n) => `k${n}`).join(', ')}));
 insert into deep select ${Array.from({ length: 31 }, () => '1').join(', ')}, n, '{}' from generate_series(1, 3) n;
-create table t (t int primary key, r text, n text, p text, j int, j1 int, t1_id int references t, page text, c1 text, "limit" int, "select" text,
+create table t (t int primary key, r text, n text, p text, j int, j1 int, t1_id int references t, page text,
+  c1 text, "limit" int, "select" text,
   "or" int, "not" int, "a.b" text, "a.eq" int, "a.not" int, "a->b" int, "a""b" text, "a,b" text, " a" text, "é" text);
 insert into t values
   (1, 'r', 'n', 'p', 1, 1, null, 'pg', 'c', 5, 's', 6, 7, 'ab', 8, 9, 10, 'q', 'comma', 'blank', 'accent'),
@@ -146,7 +148,8 @@ create table days2026 partition of days for values from ('2026-01-01') to ('2027
 insert into days values (1, '2026-01-02', 'x'), (1, '2026-01-03', 'y');
 create table visits (id int primary key, day_id int, day date, foreign key (day_id, day) references days);
 insert into visits values (1, 1, '2026-01-02'), (2, 1, '2026-01-03');
-create function fails(n int) returns text language plpgsql as $$ begin raise exception 'row % is broken', n using hint = 'ask Ann'; end $$;
+create function fails(n int) returns text language plpgsql as $$ begin raise exception 'row % is broken', n
+  using hint = 'ask Ann'; end $$;
 create function reads_what_is_gone() returns text language plpgsql as $$ begin return (select secret from gone); end $$;
 create function writes() returns int language plpgsql as $$ begin insert into parents values (7, 'x'); return 1; end $$;
 create view failing with (security_invoker = true) as select id, fails(id) as x from parents;
@@ -190,7 +193,7 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
 }
 
 describe('types', () => {
-  test('every operator on every type answers, or refuses', async () => {
+  test('every operator on every type is answered or rejected', async () => {
     const asked = columns.flatMap(column => [
       ...OPERATORS.map(operator => ({ column, operator, value: operator === 'is_null' ? '' : column.value })),
       ...column.others.flatMap(value =>
@@ -217,7 +220,7 @@ describe('types', () => {
       expect(reply.json.data, type).toEqual(expect.arrayContaining([{ id: 1 }, { id: 3 }]))
     })
   })
-  test('a walk by cursor over a sort by each type meets every row once', async () => {
+  test('following the cursors of a sort by each type returns every row once', async () => {
     const sorts = columns.flatMap(column => [column.name, `-${column.name}`].map(sort => ({ ...column, sort })))
     await inParallel(sorts, async ({ name, type, sort }) => {
       const whole = await ask(`/api/zoo?select=id&sort=${sort}`)
@@ -236,7 +239,7 @@ describe('types', () => {
       expect(walked, `${type} ${sort}`).toEqual(whole.json.data)
     })
   })
-  test('distinct values of each type', async () => {
+  test('distinct values of each type are returned', async () => {
     await inParallel(columns, async ({ name, type }) => {
       const reply = await ask(`/api/zoo?distinct=${name}`)
       expect(reply.status, `${type} ${reply.text}`).toBe(UNORDERED.has(type) ? 400 : 200)
@@ -250,24 +253,24 @@ describe('types', () => {
 })
 
 describe('tables', () => {
-  test('without columns', async () => {
+  test('without columns are readable', async () => {
     expect((await ask('/api/nothing')).json.data).toEqual([{}])
     expect((await ask('/api/nothing?stream=true')).text).toBe('{}\n')
     expect((await ask('/api/nothing?search=x')).json.error.message).toContain('no text columns')
     expect((await ask('/api/nothing?id=1')).status).toBe(400)
   })
-  test('with 1600 columns', async () => {
+  test('with 1600 columns are readable', async () => {
     expect((await ask('/api/wide?search=needle&select=id')).json.data).toEqual([{ id: 1 }, { id: 2 }])
     const page = await ask('/api/wide?sort=-c1599&limit=1&id=not.eq.3')
     expect(Object.keys(page.json.data[0])).toHaveLength(1_600)
     const next = await ask(`/api/wide?sort=-c1599&limit=1&id=not.eq.3&cursor=${page.json.next_cursor}`)
     expect(next.json.data[0].id).toBe(2)
   })
-  test('more columns than PostgreSQL can answer', async () => {
+  test('with more columns than PostgreSQL can return cause a clear error', async () => {
     const aliases = Array.from({ length: 1_665 }, (_, n) => `a${n}:id`).join(',')
     expect((await ask(`/api/zoo?select=${aliases}`)).json.error).toMatchObject({ code: 'QUERY_ERROR', status: 400 })
   })
-  test('with a key of 32 columns, sorted by 32 paths', async () => {
+  test('with a key of 32 columns can be sorted by 32 paths', async () => {
     const sort = Array.from({ length: 32 }, (_, n) => `j->a${n}`).join(',')
     const first = await ask(`/api/deep?select=k31&limit=2&sort=${sort}`)
     expect(first.json.data).toEqual([{ k31: 1 }, { k31: 2 }])
@@ -290,14 +293,14 @@ describe('tables', () => {
     ['t?%C3%A9=accent', 1],
     ['t?or=("limit".eq.50,"a.b".eq.x)', 2],
     ['t?t=1&r=r&n=n&p=p&j=1&j1=1&page=pg&c1=c', 1],
-  ])('with columns named like parameters, operators and our own aliases: %s', async (path, expected) => {
+  ])('with columns named like parameters, operators and generated aliases are readable: %s', async (path, expected) => {
     const reply = await ask(`/api/${path}`)
     expect(
       reply.json.data?.map((row: { t: number }) => row.t),
       reply.text,
     ).toEqual([expected])
   })
-  test('aliases named like our own, in every form of the statement', async () => {
+  test('aliases equal to generated aliases work in every form of the statement', async () => {
     const query = 'select=t:r,r:n,n:t,page:c1,c1:page&sort=-n,j&limit=1&expand=p:t1,j:nested:t.t1'
     const reply = await ask(`/api/t?${query}&offset=0`)
     expect(reply.status, reply.text).toBe(200)
@@ -315,7 +318,7 @@ describe('tables', () => {
       '"p" is both a column and an expanded relation',
     )
   })
-  test('children by a unique column, of a partitioned table, and by an id that no key holds', async () => {
+  test('children are found by a unique column, in a partitioned table, and by a plain id', async () => {
     expect((await ask('/api/parents/1/kids')).json.data).toEqual([{ id: 1, parent: 'a/b', big: 10 }])
     expect((await ask('/api/days/1,2026-01-03/visits')).json.data).toEqual([{ id: 2, day_id: 1, day: '2026-01-03' }])
     expect((await ask('/api/visits?expand=days&id=1')).json.data[0].days.note).toBe('x')
@@ -323,7 +326,7 @@ describe('tables', () => {
     expect((await ask('/api/parents/5/kids')).status).toBe(404)
     expect((await ask('/api/days2026')).status).toBe(404)
   })
-  test('an id that is wrong in its second part is told from the filter', async () => {
+  test('an id with an invalid second part is distinguished from an invalid filter', async () => {
     const reply = await ask('/api/days/1,2026-01-03/visits?id=abc')
     expect(reply.json.error.message).toContain('column "id" is integer and cannot hold "abc"')
   })
@@ -333,13 +336,13 @@ describe('tables', () => {
     ['bdy=1', 'has no column "bdy"; did you mean "body"?'],
     ['bdy.eq=1', 'has no column "bdy"; did you mean "body"?'],
     ['apikey=1', 'has no column "apikey"'],
-  ])('a misspelt parameter comes with the nearest name: %s', async (query, message) => {
+  ])('an error about a misspelt parameter suggests the nearest name: %s', async (query, message) => {
     expect((await ask(`/api/many?${query}`)).json.error).toMatchObject({
       code: 'PARSE_ERROR',
       message: expect.stringContaining(message),
     })
   })
-  test('views over functions', async () => {
+  test('views over functions are readable', async () => {
     expect((await ask('/api/listing?sort=-n&limit=2')).json.data).toEqual([
       { n: 5, twice: 10 },
       { n: 4, twice: 8 },
@@ -356,7 +359,7 @@ describe('tables', () => {
     })
     expect((await ask('/api/parents')).json.count).toBe(2)
   })
-  test('without the right to read them', async () => {
+  test('without SELECT privilege are rejected', async () => {
     const missing = { code: 'FORBIDDEN', status: 403, details: { sqlstate: '42501' } }
     for (const path of [
       'hidden',
@@ -373,14 +376,14 @@ describe('tables', () => {
 })
 
 describe('plans', () => {
-  test('a stream does not leave its plan to a page', async () => {
+  test('the plan of a stream is not used for a page', async () => {
     const page = '/api/many?select=id&limit=25'
     await ask('/api/many?select=id&stream=true&limit=26')
     const first = await ask(page)
     const second = await ask(`${page}&cursor=${first.json.next_cursor}`)
     expect(second.json.data[0]).toEqual({ id: 26 })
   })
-  test('shapes without end push out plans, not answers', async () => {
+  test('an endless number of shapes evicts plans and does not affect responses', async () => {
     const shapes = Array.from({ length: 600 }, (_, n) => n)
     await inParallel(shapes, async n => {
       const expand = n % 3 === 0 ? `&expand=${Array.from({ length: 10 }, (_, m) => `x${m}:nested:kids`).join(',')}` : ''
@@ -389,7 +392,7 @@ describe('plans', () => {
     })
     expect((await ask('/api/parents?select=id')).json.data).toEqual([{ id: 1 }, { id: 2 }])
   })
-  test('answers to HEAD hold no connection', async () => {
+  test('responses to HEAD hold no connection', async () => {
     for (let n = 0; n < 5; n++) {
       const reply = await gateway.get('/api/many?stream=true', { method: 'HEAD' })
       expect([reply.status, reply.text]).toEqual([200, ''])
@@ -452,7 +455,7 @@ describe('bytes that are almost HTTP', () => {
     ['a bare line feed', ['X-A: 1\nX-B: 2'], ''],
     ['a NUL in a header', ['X-A: \0'], ''],
     ['a chunk that lies', ['Transfer-Encoding: chunked'], '5\r\nabcdefgh\r\n0\r\n\r\n'],
-  ])('%s: refused, and the connection with what follows', async (_, headers, body) => {
+  ])('%s is rejected, and the connection is closed with everything after it', async (_, headers, body) => {
     const smuggled = `\r\n${head('GET /api/partly?select=id HTTP/1.1', last)}\r\n\r\n`
     const received = await send(
       `${head('POST /api/many HTTP/1.1', 'Content-Type: application/json', ...headers)}\r\n\r\n${body}${smuggled}`,
@@ -461,7 +464,7 @@ describe('bytes that are almost HTTP', () => {
     expect(received).toMatch(/^HTTP\/1\.1 4\d\d /)
     expect(received).not.toContain('"data"')
   })
-  test('the body of a GET is no request', async () => {
+  test('the body of a GET is not treated as a request', async () => {
     const inner = `${head('GET /api/hidden HTTP/1.1')}\r\n\r\n`
     const received = await send(
       `${head('GET /api/many?limit=0 HTTP/1.1', `Content-Length: ${inner.length}`)}\r\n\r\n${inner}`,
@@ -470,7 +473,7 @@ describe('bytes that are almost HTTP', () => {
     expect(answers(received).map(answer => answer.slice(9, 12))).toEqual(['200', '200'])
     expect(received).not.toContain('permission denied')
   })
-  test('pipelined requests are answered in order, each with its own', async () => {
+  test('pipelined requests are answered in order', async () => {
     const paths = Array.from({ length: 40 }, (_, n) =>
       n % 5 === 4 ? '/api/many?id=x' : `/api/many/${n + 1}?select=id`,
     )
@@ -486,10 +489,10 @@ describe('bytes that are almost HTTP', () => {
     'GET api/many HTTP/1.1',
     'FOO / HTTP/1.1',
     'PRI * HTTP/2.0',
-  ])('%j is refused', async line => {
+  ])('%j is rejected', async line => {
     expect(await send(`${head(line, last)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 400 /)
   })
-  test('nothing that is sent becomes a header', async () => {
+  test('no part of a request is copied into a response header', async () => {
     const received = await send(
       `${head('GET /api/no%0d%0aX-Injected:%201?a=%0d%0aX-Injected:%201 HTTP/1.1', 'X-Request-Id: a%0d%0aX-Injected: 1', last)}\r\n\r\n`,
     )

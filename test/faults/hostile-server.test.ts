@@ -1,6 +1,6 @@
 /**
- * A server that means no good, or is none: it falls silent, hangs up, trickles, declares gigabytes, swaps mechanisms and
- * replays what it once recorded. Every attempt ends, within its time and with little memory, by an error that names the step.
+ * Malicious servers: they stop responding, disconnect, send single bytes, announce gigabytes, switch mechanisms and
+ * replay recorded messages. Every attempt fails within its time limit, with little memory, and names the step.
  */
 import { randomBytes } from 'node:crypto'
 import { createServer as createTlsServer } from 'node:tls'
@@ -56,7 +56,7 @@ async function readClientFirst(session: FakeSession): Promise<Conversation> {
 const MD5 = ask({ method: 'md5', salt: Buffer.alloc(4) })
 const CLEARTEXT = ask({ method: 'cleartext' })
 
-/** What a server does, turn by turn, and what the client is doing when it stops after so many of them. */
+/** The server's messages step by step, and the client's state when the server stops after that many steps. */
 const TURNS: readonly { readonly step: string; play(session: FakeSession): Promise<void> }[] = [
   { step: 'requesting TLS', play: async () => {} },
   {
@@ -109,7 +109,7 @@ function playUpTo(turn: number, then: (session: FakeSession) => void) {
 
 const cases = TURNS.map(({ step }, turn) => [step, turn] as const)
 
-test('silence at any step costs connect_timeout and not more', async () => {
+test('a server that is silent at any step costs at most connect_timeout', async () => {
   const errors = await Promise.all(
     cases.map(([, turn]) =>
       failure(
@@ -126,9 +126,9 @@ test('silence at any step costs connect_timeout and not more', async () => {
   }
 })
 
-test.each(cases)('hanging up while %s', async (step, turn) => {
+test.each(cases)('a server that disconnects while %s causes an error', async (step, turn) => {
   const { message, permanent } = await failure(
-    // Behind what it has said last, or the client sees only the end.
+    // Sent after its last message, or the client would only see the end of the connection.
     playUpTo(turn, session => session.socket.end()),
     'sslmode=prefer',
   )
@@ -136,7 +136,7 @@ test.each(cases)('hanging up while %s', async (step, turn) => {
   expect(permanent).toBe(false)
 })
 
-test.each(cases.slice(1))('a length of 1 GB while %s is refused unread', async (_step, turn) => {
+test.each(cases.slice(1))('a length of 1 GB while %s is rejected unread', async (_step, turn) => {
   const before = process.memoryUsage().rss
   for (const type of ['R', 'E', 'S', 'N', 'D']) {
     const { message } = await failure(
@@ -148,7 +148,7 @@ test.each(cases.slice(1))('a length of 1 GB while %s is refused unread', async (
   expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024)
 })
 
-test('a byte now and then, or notices without end, do not keep an attempt alive', async () => {
+test('single bytes at intervals, or endless notices, do not keep an attempt alive', async () => {
   const notice: BackendMessage = { kind: 'notice', fields: new Map([['M', 'x'.repeat(30_000)]]) }
   const drip = (session: FakeSession, send: () => void): void => {
     const timer = setInterval(send, 20)
@@ -174,11 +174,11 @@ test('a byte now and then, or notices without end, do not keep an attempt alive'
 
 test.each<[string, BackendMessage]>([
   ['md5', MD5],
-  ['the bare password', CLEARTEXT],
-  ['SCRAM from the beginning', OFFER],
+  ['the cleartext password', CLEARTEXT],
+  ['SCRAM from the start', OFFER],
   ['GSSAPI', ask({ method: 'gss' })],
   ['the end of SCRAM', ask({ method: 'saslFinal', data: Buffer.from('v=AAAA') })],
-])('a server that began SCRAM and then asks for %s gets nothing', async (_what, swapped) => {
+])('a server that began SCRAM and then asks for %s receives nothing', async (_what, swapped) => {
   const received: Buffer[] = []
   const { message } = await failure(
     playUpTo(2, async session => {
@@ -192,25 +192,25 @@ test.each<[string, BackendMessage]>([
   expect(Buffer.concat(received).length).toBe(0)
 })
 
-/** What the server may say at no step, or at one only: played at all of them. */
+/** Messages that are valid at no step, or at one step only. They are sent at every step. */
 const WRONG: Readonly<Record<string, (session: FakeSession) => void>> = {
   'an offer': session => session.send(OFFER),
-  'an empty offer': session => session.send(ask({ method: 'sasl', mechanisms: [] })),
-  'an offer of something else': session => session.send(ask({ method: 'sasl', mechanisms: ['OAUTHBEARER'] })),
-  'an offer of binding': session => session.send(ask({ method: 'sasl', mechanisms: ['SCRAM-SHA-256-PLUS'] })),
+  'an empty list of mechanisms': session => session.send(ask({ method: 'sasl', mechanisms: [] })),
+  'an unsupported mechanism': session => session.send(ask({ method: 'sasl', mechanisms: ['OAUTHBEARER'] })),
+  'channel binding without TLS': session => session.send(ask({ method: 'sasl', mechanisms: ['SCRAM-SHA-256-PLUS'] })),
   'a challenge': session => session.send(ask({ method: 'saslContinue', data: Buffer.from(`r=abc,s=${SALT},i=4096`) })),
   'an empty challenge': session => session.send(ask({ method: 'saslContinue', data: Buffer.alloc(0) })),
   'a proof': session => session.send(ask({ method: 'saslFinal', data: Buffer.from('v=AAAA') })),
-  'a question for the bare password': session => session.send(CLEARTEXT),
-  'a question for md5': session => session.send(MD5),
-  'a question for a ticket': session => session.send(ask({ method: 'gss' })),
+  'a request for the cleartext password': session => session.send(CLEARTEXT),
+  'a request for md5': session => session.send(MD5),
+  'a request for GSSAPI': session => session.send(ask({ method: 'gss' })),
   'a token': session => session.send(ask({ method: 'gssContinue', data: Buffer.from('token') })),
-  'a question for SSPI': session => session.send(ask({ method: 'sspi' })),
-  'a question of 1998': session => session.send(ask({ method: 'kerberos' })),
-  'a question that nobody knows': session => session.raw(Buffer.from('520000000800000063', 'hex')),
-  'a question cut short': session => session.raw(Buffer.from('52000000060000', 'hex')),
-  'a message that nobody knows': session => session.raw(Buffer.from('2100000004', 'hex')),
-  'a length that cannot be': session => session.raw(Buffer.from('5200000003', 'hex')),
+  'a request for SSPI': session => session.send(ask({ method: 'sspi' })),
+  'a request for Kerberos V5 of 1998': session => session.send(ask({ method: 'kerberos' })),
+  'an unknown authentication request': session => session.raw(Buffer.from('520000000800000063', 'hex')),
+  'a truncated authentication request': session => session.raw(Buffer.from('52000000060000', 'hex')),
+  'a message of an unknown type': session => session.raw(Buffer.from('2100000004', 'hex')),
+  'an impossible length': session => session.raw(Buffer.from('5200000003', 'hex')),
   'another version of the protocol': session =>
     session.send({ kind: 'negotiateProtocolVersion', minor: 2, unknown: [] }),
   'a row': session => session.send({ kind: 'dataRow', columns: [null] }),
@@ -219,10 +219,10 @@ const WRONG: Readonly<Record<string, (session: FakeSession) => void>> = {
   'the end of a statement': session => session.send({ kind: 'commandComplete', tag: 'SELECT 1' }),
 }
 
-/** The next thing that is right, which is no failure. */
+/** The next valid message, which must not fail. */
 const RIGHT = new Map([[1, 'an offer']])
 
-test.each(cases.slice(1))('nothing that is wrong while %s makes a session', async (_step, turn) => {
+test.each(cases.slice(1))('no invalid message while %s opens a session', async (_step, turn) => {
   for (const [what, say] of Object.entries(WRONG)) {
     if (RIGHT.get(turn) === what) continue
     const received: Buffer[] = []
@@ -236,13 +236,14 @@ test.each(cases.slice(1))('nothing that is wrong while %s makes a session', asyn
     )
     expect(message, what).not.toBe('')
     const sent = Buffer.concat(received).toString('latin1')
-    // Before the proof is due nothing made from the password has left, and the password itself never does.
+    // Nothing derived from the password is sent before the proof is due, and the password itself is never
+    // sent.
     expect(sent, what).not.toContain('secret')
     if (turn < 3) expect(sent, what).not.toContain('p=')
   }
 })
 
-test('letting in at any step of SCRAM but the last is not believed', async () => {
+test('AuthenticationOk before the last step of SCRAM is rejected', async () => {
   for (const turn of [2, 3]) {
     const { message, permanent } = await failure(
       playUpTo(turn, async session => {
@@ -259,10 +260,10 @@ test('letting in at any step of SCRAM but the last is not believed', async () =>
 test.each<[string, BackendMessage, string]>([
   ['trust', AUTHENTICATION_OK, 'the server accepted the login without any proof'],
   ['md5', MD5, 'the server offers md5'],
-  ['the bare password', CLEARTEXT, 'the server offers the cleartext password (password)'],
+  ['a cleartext password', CLEARTEXT, 'the server offers the cleartext password (password)'],
   ['GSSAPI', ask({ method: 'gss' }), 'the server offers GSSAPI'],
   ['SCRAM without TLS', OFFER, 'this connection has no TLS; use sslmode=require'],
-])('channel_binding=require is not content with %s', async (_what, message, reason) => {
+])('channel_binding=require rejects %s', async (_what, message, reason) => {
   const received: Buffer[] = []
   const refused = await failure(
     playUpTo(1, session => {
@@ -276,7 +277,7 @@ test.each<[string, BackendMessage, string]>([
   expect(Buffer.concat(received).length).toBe(0)
 })
 
-test('a recorded conversation is of no use', async () => {
+test('a replayed conversation is rejected', async () => {
   const recorded = randomBytes(18).toString('base64')
   const { message } = await failure(
     playUpTo(2, async session => {
@@ -288,7 +289,7 @@ test('a recorded conversation is of no use', async () => {
   expect(message).toContain('it did not extend the nonce that was sent; an old conversation may be being replayed')
 })
 
-test('no two attempts send the same nonce', async () => {
+test('each attempt sends a different nonce', async () => {
   const nonces: string[] = []
   for (let attempt = 0; attempt < 5; attempt++) {
     await failure(
@@ -303,9 +304,9 @@ test('no two attempts send the same nonce', async () => {
   expect(nonces.every(nonce => nonce.length === 24)).toBe(true)
 })
 
-test('a server that speaks no TLS of today, or none behind its S', async () => {
+test('a server with outdated TLS, or no TLS after accepting it, is rejected', async () => {
   const { key, certificate } = createCertificate(createAuthority('authority'), 'server', ['localhost'])
-  // Node speaks it still, if it is asked to.
+  // Node still supports it if asked to.
   const old = createTlsServer({
     ...{ key, cert: certificate, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' },
   })
@@ -328,7 +329,7 @@ test('a server that speaks no TLS of today, or none behind its S', async () => {
   }
 })
 
-test('plain bytes behind the S are an attack, whenever they are sent', async () => {
+test('unencrypted bytes after the response to the TLS request are rejected, whenever they arrive', async () => {
   for (const injected of [Buffer.from('x'), Buffer.alloc(5_000, 'R')]) {
     const { message } = await failure(async session => {
       await session.next()
@@ -339,7 +340,7 @@ test('plain bytes behind the S are an attack, whenever they are sent', async () 
   }
 })
 
-test('what a stranger says is cut before anybody has to read it', async () => {
+test('long messages of an unauthenticated server are shortened in errors', async () => {
   const { message } = await failure(async session => {
     await session.next()
     session.raw(Buffer.from('N'))

@@ -1,8 +1,7 @@
 /**
- * SQL in every place of a request where a name or a value can stand is a name or a value, and nothing else.
- *
- * Whatever of it ran would leave an advisory lock of its session behind, even from a transaction that failed or could only read; and no answer may hold
- * a row of the other tenant.
+ * SQL text in any part of a request is treated as a name or a value, never as SQL.
+ * Any payload that ran would leave an advisory lock of its session behind, even in a transaction that failed
+ * or was read-only. In addition, no response may contain a row of the other tenant.
  */
 import pg from 'pg'
 import { expect, test } from 'vitest'
@@ -18,7 +17,7 @@ const gateway = gatewayFixture(database)
 
 const RUN = 'select pg_advisory_lock(4711)'
 
-/** Ways out of every kind of quote, comment and bracket that a printed statement has. */
+/** Payloads that break out of every kind of quote, comment and bracket in a printed statement. */
 const BREAKOUTS = [
   `'; ${RUN}; --`,
   `"; ${RUN}; --`,
@@ -113,24 +112,24 @@ const OPERATORS = [
   'is_null',
 ]
 
-/** Text, number, enum, array, JSON, range. */
+/** Columns of types text, number, enum, array, JSON and range. */
 const TYPED = ['orders?note', 'orders?id', 'orders?status', 'customers?tags', 'customers?meta', 'orders?open']
 
 function e(text: string): string {
   return encodeURIComponent(text)
 }
 
-/** In the notation's own quotes: whatever is in it is one name or value. */
+/** In the quotes of the notation: the content is one name or value. */
 function quotedName(text: string): string {
   return `"${text.replaceAll('"', '""')}"`
 }
 
-/** What a header can carry. */
+/** Payloads that a header can contain. */
 function latin1(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '')
 }
 
-/** Names and values that only rows of tenant t2 have. */
+/** Names and values that occur only in rows of tenant t2. */
 const FOREIGN = /Zinc|Zoe|zinc\.io|"secret"|"hidden"|"foreign"|"other"|"tenant_id":"t2"/
 
 function assertOrdinary(reply: Reply, sent: string): void {
@@ -146,7 +145,7 @@ function assertOrdinary(reply: Reply, sent: string): void {
   expect(['PARSE_ERROR', 'QUERY_ERROR', 'NOT_FOUND'], sent).toContain(error.code)
 }
 
-test('nothing that is sent is run', { timeout: 60_000 }, async () => {
+test('no payload in any part of a request is executed', { timeout: 60_000 }, async () => {
   const authorization = `Bearer ${await gateway.token({ tenantId: 't1' })}`
   const jobs = [
     ...Object.entries(PLACES).flatMap(([place, write]) =>
@@ -172,12 +171,12 @@ test('nothing that is sent is run', { timeout: 60_000 }, async () => {
   }
   await Promise.all(Array.from({ length: 16 }, worker))
   expect(await locks()).toBe(0)
-  // Not everything was turned away at the door: many payloads reached the database as values and as aliases.
+  // Not every payload was rejected by the parser: many reached the database as values and aliases.
   expect(statuses.get(200)).toBeGreaterThan(800)
   expect(await execute(database.adminUrl, 'select count(*)::int from users')).toEqual([{ count: 4 }])
 })
 
-test('no statement here ends with a reset of its session, which would release a lock before it is seen', async () => {
+test('no statement of this test resets its session, which would release a lock before the check', async () => {
   const session = await openSession(database.url)
   try {
     const { functionReach } = await introspect(session.query, { schemas: ['public'], exposedViews: [] })
@@ -187,7 +186,7 @@ test('no statement here ends with a reset of its session, which would release a 
   }
 })
 
-test('a lock that a session holds is seen', async () => {
+test('the check detects a lock that a session holds', async () => {
   const holder = new pg.Client({ connectionString: database.url })
   await holder.connect()
   try {

@@ -1,6 +1,7 @@
 /**
- * Somebody in the middle, who ends our TLS with a certificate of their own and speaks TLS to the server. `sslmode=require` checks no certificate
- * and lets them in; `channel_binding=require` does not (docs/guides/database-connections.md#managed-service).
+ * A man in the middle who terminates TLS with their own certificate and connects to the server with TLS.
+ * `sslmode=require` verifies no certificate and accepts the connection; `channel_binding=require` rejects it
+ * (docs/guides/database-connections.md#managed-service).
  */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -39,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => server?.close())
 
-/** The error, or `a session`. */
+/** The error message, or `a session`. */
 async function attempt(port: number, parameters: string): Promise<ConnectError | 'a session'> {
   const url = server.url.replace(`127.0.0.1:${server.port}`, `localhost:${port}`)
   try {
@@ -53,7 +54,7 @@ async function attempt(port: number, parameters: string): Promise<ConnectError |
 
 const TOOLS = { stunnel4: 'stunnel4' }
 
-describe('stunnel, which passes everything on', () => {
+describe('an attacker who uses stunnel', () => {
   let port: number
   let stunnel: Running | undefined
   const missing = missingPrograms(TOOLS)
@@ -87,34 +88,38 @@ protocol = pgsql
 
   afterAll(() => stunnel?.close())
 
-  test('is there: without binding it goes unnoticed', async context => {
+  test('is not detected without channel binding', async context => {
     if (missing !== null) return context.skip(missing)
     expect(await attempt(port, 'sslmode=require&channel_binding=disable')).toBe('a session')
   })
 
-  test.for(['prefer', 'require'])('channel_binding=%s finds it out', async (mode, context) => {
+  test.for(['prefer', 'require'])('is detected with channel_binding=%s', async (mode, context) => {
     if (missing !== null) return context.skip(missing)
     const refused = await attempt(port, `sslmode=require&channel_binding=${mode}`)
     expect(refused).toMatchObject({ name: 'ConnectError', permanent: true })
     expect(String(refused)).toContain('SCRAM channel binding check failed')
   })
 
-  test.for(['disable', 'prefer', 'require'])('libpq with channel_binding=%s does as we do', async (mode, context) => {
-    const psql = findProgram('psql')
-    if (missing !== null || psql === null) return context.skip(missing ?? 'psql missing (Debian: postgresql-client-15)')
-    const url = new URL(server.url)
-    const place = `host=localhost hostaddr=127.0.0.1 port=${port} user=${url.username} dbname=postgres sslmode=require`
-    const asked = promisify(execFile)(psql, [`${place} channel_binding=${mode}`, '-Atc', 'select 1'], {
-      env: { PATH: process.env.PATH ?? '', PGPASSWORD: url.password },
-    })
-    const outcome = await asked.then(
-      ({ stdout }) => stdout.trim(),
-      (error: Error) => /SCRAM channel binding check failed/.exec(error.message)?.[0] ?? error.message,
-    )
-    expect(outcome).toBe(mode === 'disable' ? '1' : 'SCRAM channel binding check failed')
-  })
+  test.for(['disable', 'prefer', 'require'])(
+    'is treated by libpq with channel_binding=%s as by the gateway',
+    async (mode, context) => {
+      const psql = findProgram('psql')
+      if (missing !== null || psql === null)
+        return context.skip(missing ?? 'psql missing (Debian: postgresql-client-15)')
+      const url = new URL(server.url)
+      const place = `host=localhost hostaddr=127.0.0.1 port=${port} user=${url.username} dbname=postgres sslmode=require`
+      const asked = promisify(execFile)(psql, [`${place} channel_binding=${mode}`, '-Atc', 'select 1'], {
+        env: { PATH: process.env.PATH ?? '', PGPASSWORD: url.password },
+      })
+      const outcome = await asked.then(
+        ({ stdout }) => stdout.trim(),
+        (error: Error) => /SCRAM channel binding check failed/.exec(error.message)?.[0] ?? error.message,
+      )
+      expect(outcome).toBe(mode === 'disable' ? '1' : 'SCRAM channel binding check failed')
+    },
+  )
 
-  test('a mode that verifies finds it out before anything is said', async context => {
+  test('is detected before anything is sent if the certificate is verified', async context => {
     if (missing !== null) return context.skip(missing)
     const refused = await attempt(port, `sslmode=verify-full&sslrootcert=${join(folder, 'ca.pem')}`)
     expect(refused).toMatchObject({ permanent: true })
@@ -122,11 +127,14 @@ protocol = pgsql
   })
 })
 
-/** The body of AuthenticationSASL as PostgreSQL sends it over TLS, and what is left when the bound mechanism is struck out. */
+/**
+ * The body of AuthenticationSASL as PostgreSQL sends it over TLS, and the remaining body without the
+ * mechanism that supports channel binding.
+ */
 const OFFER = Buffer.from('\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0')
 const LESS = Buffer.from('\0\0\0\x0aSCRAM-SHA-256\0\0')
 
-describe('one who hides what the server offers', () => {
+describe("an attacker who hides the server's mechanisms", () => {
   let middle: Server
   let port: number
   const sockets = new Set<Socket>()
@@ -152,7 +160,7 @@ describe('one who hides what the server offers', () => {
     sockets.add(upstream)
     client.on('error', () => {})
     upstream.on('error', () => {})
-    // Both sides ask for TLS alike: the client's request is the server's.
+    // Client and server send the same request for TLS, so the client's request can be forwarded.
     const [request] = (await once(client, 'data')) as [Buffer]
     client.pause()
     upstream.write(request)
@@ -177,17 +185,17 @@ describe('one who hides what the server offers', () => {
     return Buffer.concat([chunk.subarray(0, at - 4), length, LESS, chunk.subarray(at + OFFER.length)])
   }
 
-  test('goes unnoticed by who does not care', async () => {
+  test('is not detected with channel_binding=disable', async () => {
     expect(await attempt(port, 'sslmode=require&channel_binding=disable')).toBe('a session')
   })
 
-  test('prefer tells the server that it could have, and the server refuses', async () => {
+  test('is detected by the server with prefer, because the client reports its support', async () => {
     const refused = await attempt(port, 'sslmode=require&channel_binding=prefer')
     expect(refused).toMatchObject({ name: 'ConnectError', permanent: true })
     expect(String(refused)).toMatch(/SCRAM channel binding negotiation error/)
   })
 
-  test('require refuses what is left', async () => {
+  test('is detected with require, which rejects the remaining mechanism', async () => {
     const refused = await attempt(port, 'sslmode=require&channel_binding=require')
     expect(refused).toMatchObject({ permanent: true })
     expect(String(refused)).toContain('the server offers SCRAM-SHA-256 only')

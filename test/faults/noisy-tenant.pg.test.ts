@@ -1,6 +1,6 @@
 /**
- * One tenant cannot starve the others (docs/reference/limits.md#shares-of-the-connection-pool): while its slow calls occupy all the connections that it can get, other tenants are answered without
- * waiting for any of them.
+ * One tenant cannot starve the others (docs/reference/limits.md#shares-of-the-connection-pool): while its
+ * slow calls occupy all the connections that it can get, other tenants are served without waiting for them.
  */
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
@@ -25,7 +25,7 @@ const database = databaseFixture(`
   grant select, insert on notes, endless to app
 `)
 const activity = fixture(() => watchActivity(database.adminUrl))
-// The limits are the defaults.
+// The limits have their default values.
 const gateway = gatewayFixture(database, {
   toml: 'tenant_max_concurrent = 32\nacquire_timeout_ms = 60000\nmax_result_rows = 0\nexplain_max_rows = 0',
 })
@@ -52,7 +52,7 @@ function work(tenantId: string, slow: boolean): Promise<Reply> {
   })
 }
 
-/** Calls that do not end before the test does, until `connections` of all floods run. */
+/** Starts calls that outlast the test, until `connections` calls of all tenants are running. */
 async function flood(tenantId: string, connections: number): Promise<void> {
   for (let n = 0; n < 40; n++) floods.push(work(tenantId, true))
   await stuck(connections)
@@ -78,12 +78,12 @@ async function expectServed(tenantId: string): Promise<void> {
   expect((await gateway.get('/api/notes?stream=true&limit=5', { as: { tenantId } })).status).toBe(200)
 }
 
-test('40 slow calls of one tenant take half of the pool, and no other tenant waits for them', async () => {
+test('40 slow calls of one tenant occupy half of the pool, and other tenants do not wait for them', async () => {
   await hold()
   await flood('noisy', 5)
   await expectServed('quiet')
   expect((await gateway.get('/health')).status).toBe(200)
-  // Still all of them.
+  // All of them are still running.
   await stuck(5)
   expect(await metric('svc_pool_waiting_tenants')).toBe(1)
   expect(await metric('svc_pool_share_waits_total')).toBeGreaterThan(0)
@@ -92,7 +92,8 @@ test('40 slow calls of one tenant take half of the pool, and no other tenant wai
 test('a call that was fast a hundred times and is then slow does not delay other tenants', async () => {
   for (let n = 0; n < 100; n++) expect((await work('noisy', false)).status).toBe(200)
   await hold()
-  // A pool that trusts its estimates sends many of them on one connection, with other tenants' reads behind them.
+  // A pool that trusted its latency estimates would send many of them on one connection, ahead of other
+  // tenants' reads.
   const reads: Promise<Reply>[] = []
   for (let n = 0; n < 32; n++) {
     floods.push(work('noisy', true))
@@ -102,7 +103,7 @@ test('a call that was fast a hundred times and is then slow does not delay other
   await expectServed('quiet')
 })
 
-test('while four tenants do the same, a fifth is served', async () => {
+test('while four tenants do the same, a fifth tenant is served', async () => {
   await hold()
   const taken = [5, 7, 8, 9]
   for (const [index, connections] of taken.entries()) await flood(`noisy ${index}`, connections)
@@ -110,7 +111,7 @@ test('while four tenants do the same, a fifth is served', async () => {
   await stuck(9)
 })
 
-test('users without a tenant are kept apart from each other in the same way', async () => {
+test('users without a tenant are isolated from each other in the same way', async () => {
   await hold()
   const as = { userId: 'ann' }
   const headers = { 'Content-Type': 'application/json' }
@@ -121,7 +122,7 @@ test('users without a tenant are kept apart from each other in the same way', as
   expect((await gateway.get('/api/notes/1', { as: { userId: 'bob' } })).status).toBe(200)
 })
 
-test('slow streams of one tenant leave connections for streams of others, and for its own reads', async () => {
+test("slow streams of one tenant leave connections for other tenants' streams and for its own reads", async () => {
   const token = await gateway.token({ tenantId: 'noisy' })
   const connections = await Promise.all(Array.from({ length: 9 }, () => openRaw(gateway.url)))
   try {
@@ -147,7 +148,7 @@ test('slow streams of one tenant leave connections for streams of others, and fo
   }
 })
 
-test('with a pool of two a stream holds its own tenant’s connection and nobody else’s', async () => {
+test('with a pool of two connections, a stream occupies only its own tenant’s connection', async () => {
   const small = await testGateway(database.url, {
     toml: 'max_connections = 2\nacquire_timeout_ms = 300\nmax_result_rows = 0\nexplain_max_rows = 0',
   })
@@ -159,7 +160,7 @@ test('with a pool of two a stream holds its own tenant’s connection and nobody
     const read = async (tenantId: string, path: string) => (await small.get(path, { as: { tenantId } })).status
     expect(await read('quiet', '/api/notes/1')).toBe(200)
     expect(await read('noisy', '/api/notes/1')).toBe(503)
-    // Boot warns of this: there is room for one stream in all.
+    // Start-up warns about this: the limit allows only one stream.
     expect(await read('quiet', '/api/notes?stream=true&limit=5')).toBe(503)
     expect(await read('quiet', '/api/notes/1')).toBe(200)
   } finally {

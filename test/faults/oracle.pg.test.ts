@@ -1,6 +1,7 @@
 /**
- * Random filters, sorts and pages against rows that the test knows: what the gateway answers is what a few lines of JavaScript work out
- * (docs/reference/reading.md). Every second row belongs to another tenant, and must never be seen.
+ * Random filters, sort orders and pages over known rows. The gateway's results equal those computed by a few
+ * lines of JavaScript (docs/reference/reading.md). Every second row belongs to another tenant and must never
+ * be returned.
  */
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
@@ -9,7 +10,7 @@ import { execute } from '../support/postgres.ts'
 
 interface Item {
   readonly id: number
-  /** Like `id`, but half the rows of one key part: with `k2` the key of `pairs`. */
+  /** Like `id`, but two rows share each value. With `k2` it is the key of `pairs`. */
   readonly k1: string
   readonly k2: number
   readonly n: number | null
@@ -41,7 +42,7 @@ const TEXTS = [
 ]
 const NUMBERS = [-2_147_483_648, -1, 0, 1, 2, 10, 2_147_483_647]
 
-/** Deterministic: element `i` of a list that starts again with another step each time. */
+/** Deterministic: element `i` of a list that is traversed with a different step each time. */
 const at = <T>(list: readonly T[], i: number): T => list[(i * 7 + Math.floor(i / list.length)) % list.length] as T
 
 const ITEMS: readonly Item[] = Array.from({ length: 60 }, (_, i) => ({
@@ -65,7 +66,8 @@ beforeAll(async () => {
     ['items', 'pairs', 'heap']
       .map(
         table => `create table ${table} (${columns});
-          insert into ${table} select x.*, 't1' from json_to_recordset('${rows}') as x(id int, k1 text, k2 int, n int, t text, s text);
+          insert into ${table} select x.*, 't1' from json_to_recordset('${rows}') as x(id int, k1 text, k2 int,
+            n int, t text, s text);
           insert into ${table} select x.id + 1000, x.k1, x.k2 + 1000, x.n, x.t, x.s, 't2'
             from json_to_recordset('${rows}') as x(id int, k1 text, k2 int, n int, t text, s text);
           alter table ${table} enable row level security;
@@ -99,7 +101,7 @@ async function ask(path: string): Promise<Answer> {
 
 const idsOf = (items: readonly { readonly id: number }[]) => items.map(item => item.id)
 
-// ---- conditions: what they are, how they are written, what they mean ------------------------------------------------
+// ---- conditions: their types, their notation, their meaning ----
 
 type Column = 'id' | 'n' | 't' | 's'
 type Scalar = string | number
@@ -197,7 +199,7 @@ function written(condition: Condition): string {
   }
 }
 
-/** As a parameter of its own: a group, key-style or value-style. */
+/** As a separate parameter: a group, key style or value style. */
 function parameter(condition: Condition, style: 'key' | 'value'): string {
   const not = condition.negated ? 'not.' : ''
   const pair = (name: string, value: string) => `${name}=${encodeURIComponent(value)}`
@@ -209,7 +211,7 @@ function parameter(condition: Condition, style: 'key' | 'value'): string {
   return pair(column, `${not}${operator}.${operand}`)
 }
 
-/** SQL's three values: null is unknown. */
+/** SQL's three-valued logic: null means unknown. */
 function holds(condition: Condition, item: Item): boolean | null {
   const found = condition.kind === 'group' ? groupHolds(condition, item) : testHolds(condition, item)
   return condition.negated && found !== null ? !found : found
@@ -228,7 +230,7 @@ function testHolds(condition: Exclude<Condition, { kind: 'group' }>, item: Item)
   if (operator === 'is_null') return value === null
   if (operator === 'is_not_null') return value !== null
   if (operator === 'is_distinct') return condition.kind === 'test' && value !== condition.operand
-  // An empty list is not compared with: nothing is in it, not even NULL.
+  // An empty list contains nothing, so every comparison with it is false, even for NULL.
   if (condition.kind === 'list' && condition.items.length === 0) return operator === 'not_in'
   if (value === null) return null
   if (condition.kind === 'list') return condition.items.includes(value) === (operator === 'in')
@@ -244,7 +246,7 @@ function testHolds(condition: Exclude<Condition, { kind: 'group' }>, item: Item)
   )
 }
 
-/** Numbers as numbers, text by its bytes (collation "C"). */
+/** Compares numbers by value and text by bytes (collation "C"). */
 function compare(a: Scalar, b: Scalar): number {
   return typeof a === 'number' ? a - Number(b) : Buffer.compare(Buffer.from(a), Buffer.from(String(b)))
 }
@@ -259,7 +261,7 @@ function patternOf(pattern: string, anyCase: boolean): RegExp {
 
 const literally = (character: string) => character.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
-// ---- order ----------------------------------------------------------------------------------------------------------
+// ---- order ----
 
 interface Key {
   readonly column: Column
@@ -300,7 +302,7 @@ function byKeys(sort: readonly Key[], last: (a: Item, b: Item) => number) {
 const byId = (a: Item, b: Item) => a.id - b.id
 const byPair = (a: Item, b: Item) => compare(a.k1, b.k1) || a.k2 - b.k2
 
-test('filters choose the rows that their conditions hold for', async () => {
+test('filters return exactly the rows that satisfy their conditions', async () => {
   const styles = fc.constantFrom('key' as const, 'value' as const)
   let found = 0
   await fc.assert(
@@ -317,7 +319,7 @@ test('filters choose the rows that their conditions hold for', async () => {
   expect(found).toBeGreaterThan(1_000)
 })
 
-test('a walk by cursor meets each row once, in order', async () => {
+test('following the cursors returns each row once, in order', async () => {
   const limits = fc.constantFrom(1, 2, 7, 20, 59, 60, 61)
   await fc.assert(
     fc.asyncProperty(
@@ -344,7 +346,7 @@ test('a walk by cursor meets each row once, in order', async () => {
   )
 })
 
-test('a walk by cursor over a table without a key meets each row once', async () => {
+test('following the cursors over a table without a key returns each row once', async () => {
   const walked: number[] = []
   let cursor: string | null = null
   do {
@@ -355,7 +357,7 @@ test('a walk by cursor over a table without a key meets each row once', async ()
   expect(walked).toEqual(idsOf(ITEMS.toSorted(byKeys([{ column: 't', descending: true, nulls: null }], byId))))
 })
 
-test('distinct values, page by page', async () => {
+test('distinct values are returned page by page', async () => {
   for (const [column, direction] of [
     ['t', ''],
     ['t', '-'],

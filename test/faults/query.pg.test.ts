@@ -1,4 +1,7 @@
-/** `POST /api/_query` under attack: a caller with a valid token of one tenant, who wants what is not theirs, or the service to stand still. */
+/**
+ * Attacks on `POST /api/_query` by a caller with a valid token of one tenant: reading or changing data of
+ * others, and denial of service.
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { shopDatabase } from '../features/shop.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -7,8 +10,8 @@ import { execute } from '../support/postgres.ts'
 
 const database = databaseFixture(
   shopDatabase,
-  // The role can read what is hidden; only the gateway protects it. And its search path has functions that fit better
-  // than PostgreSQL's own.
+  // The role can read the hidden tables; only the gateway protects them. Functions in its search path match
+  // calls better than PostgreSQL's own.
   `create schema hidden;
    create table hidden.secrets (id int, word text);
    create type hidden.mood as enum ('glad');
@@ -20,12 +23,13 @@ const database = databaseFixture(
    create domain public.row_of_secret as hidden.secrets;
    create type public.envelope as (n int, inner_row hidden.secrets[]);
    create type public.pair as (a int, b text);
-   create function public.about_secret(hidden.secrets, row_of_secret, envelope[], users, pair) returns int immutable language sql as 'select 1';
+   create function public.about_secret(hidden.secrets, row_of_secret, envelope[], users, pair)
+     returns int immutable language sql as 'select 1';
    create function public.lower(email) returns text language plpgsql volatile as $$
      begin perform set_config('app.current_tenant_id', 't2', true); return 'taken over'; end $$;
    grant execute on all functions in schema public to app;`,
 )
-// Without the cost guard: what it would refuse is to be borne as well.
+// Without the cost guard, so that the other limits have to hold.
 const gateway = gatewayFixture(database, {
   toml: 'statement_timeout_ms = 1500\nmax_connections = 2\nexplain_max_cost = 0\nexplain_max_rows = 0',
 })
@@ -42,9 +46,9 @@ async function ask(query: string, parameters: unknown = []): Promise<Reply> {
   return reply
 }
 
-describe('nothing of others is read', () => {
+describe('data of others cannot be read', () => {
   test.each<[string, string]>([
-    // Run text as SQL, the first of them in the guise of a computation.
+    // Functions that run text as SQL; the first looks like a computation.
     [
       'FORBIDDEN',
       `get users fields ts_rewrite('a'::tsquery, 'select ''a''::tsquery, plainto_tsquery(word) from hidden.secrets')`,
@@ -55,14 +59,14 @@ describe('nothing of others is read', () => {
     ],
     ['FORBIDDEN', `get users fields query_to_xml('select * from hidden.secrets', true, true, '')`],
     ['FORBIDDEN', `get users fields pg_catalog.\`ts_stat\`('select 1')`],
-    // Settings.
+    // Session settings.
     ['FORBIDDEN', `get users fields set_config('app.current_tenant_id', 't2', true)`],
     ['FORBIDDEN', 'get users fields `pg_catalog`.`set_config`("app.current_tenant_id", "t2", true)'],
     ['FORBIDDEN', `get users fields SET_CONFIG('role', 'postgres', true)`],
     ['FORBIDDEN', `get users where current_setting('app.current_tenant_id') = 't1'`],
     ['FORBIDDEN', 'get users fields current_user()'],
     ['PARSE_ERROR', 'get users fields current_user'],
-    // Tables that are no resources.
+    // Tables that are not resources.
     ['NOT_FOUND', 'get hidden.secrets'],
     ['NOT_FOUND', 'get pg_catalog.pg_authid'],
     ['NOT_FOUND', 'get pg_stat_activity'],
@@ -73,12 +77,12 @@ describe('nothing of others is read', () => {
     ['NOT_FOUND', 'with a as (get pg_class), pg_class as (get users) get a'],
     ['NOT_FOUND', 'get `hidden.secrets`'],
     ['NOT_FOUND', 'get `users; select 1`'],
-    // Numbers and texts that become names.
+    // Numbers and texts that are converted to names.
     ['FORBIDDEN', 'get users fields 1259::regclass::text'],
     ['FORBIDDEN', "get users fields 'hidden.secrets'::regclass::oid"],
     ['FORBIDDEN', 'get users fields 10::pg_catalog.regrole'],
     ['FORBIDDEN', "get users fields '{1259}'::pg_catalog.`_regclass`"],
-    // Types that show the columns of what is hidden; one that does not exist is answered alike.
+    // Types that reveal the columns of hidden tables. A nonexistent type gets the same answer.
     ...[
       ...[
         'hidden.secrets',
@@ -110,14 +114,14 @@ describe('nothing of others is read', () => {
       ],
     ].map((type): [string, string] => ['FORBIDDEN', `get users fields ('(1)'::${type})::text as v`]),
     ['FORBIDDEN', "get users fields coalesce(nullif(pg_typeof(1), pg_typeof(1)), '83')"],
-    // What a row has besides its columns.
+    // System columns of a row.
     ['PARSE_ERROR', 'get users fields users'],
     ['PARSE_ERROR', 'get users fields users.tableoid'],
     ['PARSE_ERROR', 'get users where xmin is not null'],
     ['PARSE_ERROR', 'get users fields count(*) as ctid having max(ctid) is not null'],
     ['PARSE_ERROR', 'get users fields id as users group by id having count(users) > 0'],
     ['PARSE_ERROR', 'get users u where exists (get orders u where name is null)'],
-    // Statements inside others.
+    // Statements inside other statements.
     ['FORBIDDEN', 'get users for update'],
     ['PARSE_ERROR', 'copy users'],
     ['PARSE_ERROR', 'get users; del users where all'],
@@ -145,13 +149,13 @@ describe('nothing of others is read', () => {
     'get safe_view',
     'explain get users',
     "get users fields lower('A@b'::public.email::text) as l",
-  ])('%s shows the own rows', async query => {
+  ])("%s returns the caller's own rows", async query => {
     const reply = await ask(query)
     expect([query, reply.status]).toEqual([query, 200])
     expect(reply.text.replaceAll('"t2\\"', '')).not.toMatch(FOREIGN)
   })
 
-  test('a type that is hidden and one that does not exist are answered alike', async () => {
+  test('a hidden type and a nonexistent type are answered alike', async () => {
     const messageFor = async (type: string) =>
       (await ask(`get users fields 'x'::${type} as v`)).json.error.message.replaceAll(type.replaceAll('`', ''), 'TYPE')
     const [first, ...others] = await Promise.all(
@@ -161,7 +165,7 @@ describe('nothing of others is read', () => {
     for (const other of others) expect(other).toBe(first)
   })
 
-  test('types of columns can be cast to, by their bare name as well', async () => {
+  test('values can be cast to types of columns, also by unqualified name', async () => {
     for (const type of ['public.status', '`status`', 'public.email', 'public.status[]', 'int4range', 'timestamptz']) {
       const value = type.endsWith('[]')
         ? '{paid}'
@@ -176,7 +180,7 @@ describe('nothing of others is read', () => {
     expect((await ask("get users fields '(1,x)'::public.pair as v where id = 1")).status).toBe(200)
   })
 
-  test('a function of the search path never stands in for one of PostgreSQL', async () => {
+  test('a function of the search path never replaces one of PostgreSQL', async () => {
     expect((await ask('get users fields md5(1)')).json.error.message).toContain(
       'function pg_catalog.md5(integer) does not exist',
     )
@@ -185,7 +189,7 @@ describe('nothing of others is read', () => {
     expect((await ask('get users fields `md5`(id::text), public.md5(id)')).status).toBe(403)
   })
 
-  test('values stay values', async () => {
+  test('values remain values', async () => {
     for (const value of [
       "'; drop table users; --",
       '"',
@@ -213,15 +217,16 @@ describe('nothing of others is read', () => {
     }
   })
 
-  // The printer's scope of `returning` has the target alone, so `meta.name`, a column of the joined table, is printed as a path into customers.meta.
-  test('what is joined to a change is what its alias says in returning', async () => {
+  // The scope of `returning` contains only the target, so `meta.name`, a column of the joined table, is
+  // printed as a path into customers.meta.
+  test('in returning, a joined table is referenced by its alias', async () => {
     const change =
       "set customers inner join users meta on meta.id = customers.id values zip = '1' where customers.id = 1"
     expect((await ask(`${change} returning meta.name`)).json.data).toEqual([{ name: 'Ann' }])
   })
 })
 
-describe('nothing of others is changed', () => {
+describe('data of others cannot be changed', () => {
   const before = 'select (select count(*) from users)::int as users, (select count(*) from journal)::int as journal'
   let counts: unknown
   beforeEach(async () => {
@@ -241,18 +246,18 @@ describe('nothing of others is changed', () => {
     expect((await ask(query)).json.error?.code).toBe(code)
     expect(await execute(database.adminUrl, before)).toEqual(counts)
   })
-  test('an explain of a write writes nothing', async () => {
+  test('an explain of a write changes nothing', async () => {
     expect((await ask('explain del journal where all')).status).toBe(200)
     expect((await ask('explain with x as (del journal where all returning *) get x')).status).toBe(200)
     expect(await execute(database.adminUrl, before)).toEqual(counts)
   })
-  test('a deletion of everything is one of what the tenant has', async () => {
+  test("a deletion of all rows deletes the tenant's rows only", async () => {
     await ask('del journal where all')
     expect(await execute(database.adminUrl, 'select tenant_id from journal')).toEqual([{ tenant_id: 't2' }])
   })
 })
 
-describe('nobody stands still', () => {
+describe('no query blocks the service', () => {
   const repeated = (times: number, one: (index: number) => string, separator = ' ') =>
     Array.from({ length: times }, (_, index) => one(index)).join(separator)
   test.each<[string, string]>([
@@ -278,7 +283,7 @@ describe('nobody stands still', () => {
       'stars over joins',
       `get users ${repeated(200, index => `join users a${index} on true`)} fields ${repeated(2000, () => '*', ', ')}`,
     ],
-    // PostgreSQL plans such a thing for minutes, and looks at no timeout meanwhile.
+    // PostgreSQL plans such a query for minutes, and checks no timeout during that time.
     [
       'a chain of common tables',
       `with c0 as (get users), ${repeated(1_000, index => `c${index + 1} as (get c${index})`, ', ')} get c1000`,
@@ -287,11 +292,11 @@ describe('nobody stands still', () => {
       'a thousand joins',
       `get users ${repeated(1_000, index => `join users a${index} on a${index}.id = users.id`)} fields users.id`,
     ],
-    ['too many bytes', `get users where name = '${'x'.repeat(65_536)}'`],
-    ['too many words', `get users where ${repeated(6_000, () => 'id = 1', ' or ')}`],
+    ['a text with too many bytes', `get users where name = '${'x'.repeat(65_536)}'`],
+    ['a text with too many tokens', `get users where ${repeated(6_000, () => 'id = 1', ' or ')}`],
     ['nesting', `get users where ${'not '.repeat(200)}true`],
     ['nested queries', Array.from({ length: 129 }).reduce<string>(inner => `get (${inner}) d`, 'get users')],
-    // A kilobyte each, and more SQL than there is memory.
+    // Texts of one kilobyte that would print more SQL than fits into memory.
     [
       'aliases of aliases',
       Array.from({ length: 9 }).reduce<string>(
@@ -308,12 +313,12 @@ describe('nobody stands still', () => {
     ],
     ['a huge number', `get users where id = 1${'0'.repeat(60_000)}`],
     ['a huge duration', `get orders where placed_at > now() - 9${'0'.repeat(1_000)}y`],
-  ])('%s: refused', async (_, query) => {
+  ])('%s is rejected', async (_, query) => {
     const reply = await ask(query)
     expect([400, 408, 200]).toContain(reply.status)
     if (reply.status === 200) expect(reply.json.count).toBe(0)
   })
-  test('the largest texts are answered', async () => {
+  test('the largest allowed texts are answered', async () => {
     expect((await ask(`get users fields id where ${repeated(4_000, () => 'id=1', ' or ')}`)).json.data).toEqual([
       { id: 1 },
     ])
@@ -328,7 +333,7 @@ describe('nobody stands still', () => {
     const list = repeated(1_000, index => `$${index + 1}`, ', ')
     expect((await ask(`get users where id in (${list})`, parameters)).json.count).toBe(3)
   })
-  test('and afterwards the next caller is answered, under their own settings', async () => {
+  test('afterwards the next caller is served under their own session settings', async () => {
     const reply = await gateway.get('/api/users', { as: { tenantId: 't2' } })
     expect(reply.json.data).toEqual([{ id: 9, tenant_id: 't2', name: 'Zoe', boss_id: null }])
   })

@@ -1,6 +1,7 @@
 /**
- * Random requests over the shop: each is answered 200, 400 or 404, with rows of its own tenant only, and what a gateway was asked before changes nothing: two
- * gateways that are asked the same in opposite orders – with one connection each, so that prepared statements are shared too – answer the same.
+ * Random requests to the shop: each is answered 200, 400 or 404 with rows of its own tenant only. Earlier
+ * requests do not change the responses: two gateways that receive the same requests in opposite orders, each
+ * with one connection so that prepared statements are shared, answer the same.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -12,10 +13,10 @@ const database = databaseFixture(shopDatabase)
 const toml = 'max_connections = 1'
 const gateways = [gatewayFixture(database, { toml }), gatewayFixture(database, { toml })]
 
-/** What only rows of tenant t2 have. */
+/** Values that occur only in rows of tenant t2. */
 const FOREIGN = /Zinc|Zoe|zinc\.io|"secret"|"hidden"|"foreign"|"other"|"tenant_id":"t2"/
 
-test('random requests, in two orders', { timeout: 120_000 }, async () => {
+test('random requests in two orders get the same responses', { timeout: 120_000 }, async () => {
   const paths = fc.sample(request, 800)
   const answers = await Promise.all(
     gateways.map(async (gateway, index) => {

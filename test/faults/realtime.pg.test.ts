@@ -1,4 +1,7 @@
-/** Clients of `/ws` that mean harm, and databases in a bad state: who behaves is served all the same, and memory has an end. */
+/**
+ * Malicious clients of `/ws`, and databases in a bad state: well-behaved clients are still served, and memory
+ * is bounded.
+ */
 import { describe, expect, test, vi } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { testGateway } from '../support/gateway.ts'
@@ -11,7 +14,8 @@ const database = databaseFixture(`
   create table slow (id int primary key, n int);
   alter table notes enable row level security; alter table notes force row level security;
   create policy own on notes using (tenant = current_setting('app.current_tenant_id', true));
-  create function dawdle(n int) returns bool language plpgsql volatile as $$ begin if n > 0 then perform pg_sleep(5); end if; return true; end $$;
+  create function dawdle(n int) returns bool language plpgsql volatile as $$ begin if n > 0 then
+    perform pg_sleep(5); end if; return true; end $$;
   alter table slow enable row level security; alter table slow force row level security;
   create policy read on slow for select using (dawdle(n)); create policy write on slow for insert with check (true);
   grant select, insert, update, delete on notes, slow to app;
@@ -39,7 +43,7 @@ async function assertServed(): Promise<void> {
 }
 
 describe('floods', () => {
-  test('a million messages wait in the network, and others are served meanwhile', { timeout: 120_000 }, async () => {
+  test('a million messages in network buffers do not delay other clients', { timeout: 120_000 }, async () => {
     const socket = await open()
     let pongs = 0
     socket.onMessage = () => pongs++
@@ -54,7 +58,7 @@ describe('floods', () => {
     await assertServed()
   })
 
-  test('ten thousand subscriptions that come and go at once keep nobody else waiting', {
+  test('ten thousand subscriptions opened and closed at once do not delay other clients', {
     timeout: 120_000,
   }, async () => {
     const socket = await open()
@@ -71,7 +75,7 @@ describe('floods', () => {
     await assertServed()
   })
 
-  test('subscriptions that come and go are answered in their order', async () => {
+  test('subscriptions that are opened and closed are answered in order', async () => {
     const socket = await open()
     const times = 150
     for (let n = 0; n < times; n++) {
@@ -86,7 +90,7 @@ describe('floods', () => {
     await socket.close()
   })
 
-  test('a reader that stops is told less, and to read again when it goes on', async () => {
+  test('a client that stops reading gets fewer events, and a resync when it reads again', async () => {
     const socket = await open()
     const said: Message[] = []
     socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
@@ -101,7 +105,7 @@ describe('floods', () => {
         Array.from({ length: 15 }, (_, n) => ({ id: from + n, tenant: 't1', body })),
         { Prefer: 'return=minimal' },
       )
-    // Far more than the buffers of two sockets and the queue take.
+    // Far more than fits into the buffers of two sockets and the queue.
     for (let n = 0; n < 12; n++) {
       expect((await create(n * 15)).status).toBe(201)
       await assertServed()
@@ -121,7 +125,7 @@ describe('floods', () => {
 })
 
 describe('rights', () => {
-  test('a column that the database hides is refused wherever it is named', async () => {
+  test('a column that the database hides is rejected wherever it is mentioned', async () => {
     const socket = await open()
     for (const request of [{}, { select: 'secret' }, { select: 'id', filter: 'secret=x' }, { select: '*' }]) {
       socket.say({ type: 'subscribe', channel: 'svc_table_guarded', id: 'g', ...request })
@@ -131,13 +135,13 @@ describe('rights', () => {
     expect(await socket.next()).toMatchObject({ type: 'subscribed' })
     await write('POST', '/api/guarded', { id: 1, open: 'o', secret: 's' }, { Prefer: 'return=minimal' })
     expect(await socket.next()).toMatchObject({ operation: 'INSERT', new: { id: 1, open: 'o' } })
-    // What it was like nobody may know: not even whether it was to be seen.
+    // The old row must not be revealed, not even whether it was visible.
     expect((await gateway.get('/api/guarded/1', { method: 'DELETE' })).status).toBe(204)
     expect(await socket.next()).toMatchObject({ type: 'resync', reason: 'unknown before' })
     await socket.close()
   })
 
-  test('who may write a row and not read its key is written for all the same, and subscribers are told that something changed', async () => {
+  test("a write by a role that cannot read the row's key succeeds, and subscribers get a resync", async () => {
     await execute(
       database.adminUrl,
       'create table blind (id int primary key, tenant text, word text); grant insert, select (word) on blind to app',
@@ -149,7 +153,7 @@ describe('rights', () => {
 })
 
 describe('databases in a bad state', () => {
-  test('a policy that takes too long costs its own subscribers a resync, and nobody else anything', async () => {
+  test('a policy that takes too long causes a resync for its own subscribers and does not affect others', async () => {
     const [dawdling, other] = [await open(), await open()]
     dawdling.say({ type: 'subscribe', channel: 'svc_table_slow' })
     other.say({ type: 'subscribe', channel: 'svc_table_notes' })
@@ -166,7 +170,7 @@ describe('databases in a bad state', () => {
     await Promise.all([dawdling.close(), other.close()])
   })
 
-  test('what anybody notifies shows nobody a row that is not theirs', async () => {
+  test('a forged notification reveals no rows of others', async () => {
     const [mine, theirs] = [await open('t1'), await open('t2')]
     for (const socket of [mine, theirs]) {
       socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
@@ -184,7 +188,7 @@ describe('databases in a bad state', () => {
   })
 })
 
-test('a database that starts again costs every subscriber a resync, and nothing else', async () => {
+test('a database restart causes only a resync for every subscriber', async () => {
   const server = await privateServer({})
   await execute(
     server.adminUrl,

@@ -1,4 +1,7 @@
-/** The database restarts under load; the process survives, errors are UNAVAILABLE, recovery is automatic, nothing leaks. */
+/**
+ * The database restarts under load: the process survives, errors are UNAVAILABLE, recovery is automatic, and
+ * nothing leaks.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { execute, privateServer } from '../support/postgres.ts'
@@ -21,12 +24,12 @@ async function ask(): Promise<{ status: number; text: string; retryAfter: string
   return { status: response.status, text: await response.text(), retryAfter: response.headers.get('retry-after') }
 }
 
-/** Asks until `status` comes. */
+/** Repeats the request until it is answered `status`. */
 async function until(status: number): Promise<void> {
   for (;;) if ((await ask()).status === status) return
 }
 
-test.each(['restart', 'kill'] as const)('a %s of the database', { timeout: 60_000 }, async how => {
+test.each(['restart', 'kill'] as const)('the gateway survives a %s of the database', { timeout: 60_000 }, async how => {
   await until(200)
   let running = true
   const seen = new Map<number, number>()

@@ -1,6 +1,8 @@
 /**
- * No request meets settings of another, whatever code of the database does: functions, triggers, defaults, policies and constraints that change settings for the rest of the
- * session, change the role, take locks. There is one connection, so the next request meets whatever was left behind, be it sent with the other or later.
+ * No request sees session settings of another, whatever code in the database does: functions, triggers,
+ * defaults, policies and constraints that change settings for the rest of the session, change the role, or
+ * take locks. There is one connection, so the next request sees anything left behind, whether it is sent with
+ * the first one or later.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -9,22 +11,25 @@ import type { Reply } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
 import { uniqueName, urlOf } from '../support/server.ts'
 
-/** What `mess()` does is up to the caller's user id; of whoever has none of these it does nothing. */
+/** `mess()` acts according to the caller's user id, and does nothing for other ids. */
 type Way = 'session' | 'reported' | 'local' | 'role' | 'local role' | 'locks' | 'listens' | 'makes'
 
 /** Settings and roles, for the rest of the session. */
 const SETTINGS: readonly Way[] = ['session', 'reported', 'role']
 
-/** And for the transaction. */
+/** Settings and roles, for the transaction. */
 const ALL_SETTINGS: readonly Way[] = [...SETTINGS, 'local', 'local role']
 
-/** What settings do not reach: a lock of the session, LISTEN, a temporary table. */
+/** Session state other than settings: an advisory lock, LISTEN, a temporary table. */
 const THINGS: readonly Way[] = ['locks', 'listens', 'makes']
 
 /** Roles belong to the whole server. */
 const OTHER_ROLE = uniqueName('other')
 
-/** Names and values that nobody has otherwise; the last two PostgreSQL tells its clients of, so that the pool would notice without any tidying. */
+/**
+ * Unique names and values. PostgreSQL reports the last two to its clients, so the pool would notice them
+ * without a reset.
+ */
 const QUIET: readonly (readonly [name: string, value: string])[] = [
   ['my.mark', 'left'],
   ['app.current_tenant_id', 't9'],
@@ -62,7 +67,8 @@ create function mess() returns text language plpgsql volatile as $$
     end case;
     return 'x';
   end $$;
-create function mess_and_fail() returns text language plpgsql volatile as $$ begin perform public.mess(); raise exception 'done'; end $$;
+create function mess_and_fail() returns text language plpgsql volatile as $$ begin perform public.mess();
+  raise exception 'done'; end $$;
 create function mess_and_catch() returns text language plpgsql volatile as $$
   begin
     perform public.mess();
@@ -73,21 +79,27 @@ create function mess_stable() returns text language plpgsql stable as $$ begin r
 create function mess_rows() returns setof text language plpgsql volatile as $$ begin return next public.mess(); end $$;
 -- Says that it is what it is not, as constraints and generated columns want it.
 create function mess_immutable(x text) returns text language plpgsql immutable as $$ begin return public.mess(); end $$;
-create function mess_is_fine(x text) returns bool language plpgsql immutable as $$ begin return public.mess() is not null; end $$;
-create function mess_before() returns trigger language plpgsql as $$ begin perform public.mess(); return coalesce(new, old); end $$;
-create function mess_before_and_fail() returns trigger language plpgsql as $$ begin perform public.mess(); raise exception 'done'; end $$;
-create function mess_instead() returns trigger language plpgsql as $$ begin perform public.mess(); return coalesce(new, old); end $$;
+create function mess_is_fine(x text) returns bool language plpgsql immutable as $$ begin
+  return public.mess() is not null; end $$;
+create function mess_before() returns trigger language plpgsql as $$ begin perform public.mess();
+  return coalesce(new, old); end $$;
+create function mess_before_and_fail() returns trigger language plpgsql as $$ begin perform public.mess();
+  raise exception 'done'; end $$;
+create function mess_instead() returns trigger language plpgsql as $$ begin perform public.mess();
+  return coalesce(new, old); end $$;
 
 ${['before_row', 'after_row', 'before_all', 'at_the_end', 'fails', 'by_default', 'by_policy', 'by_check', 'generated']
   .map(
     name =>
-      `create table ${name} (id int primary key, body text); insert into ${name} select n, 'x' from generate_series(1, 3) n;`,
+      `create table ${name} (id int primary key, body text);
+        insert into ${name} select n, 'x' from generate_series(1, 3) n;`,
   )
   .join('\n')}
 create trigger t before insert or update or delete on before_row for each row execute function mess_before();
 create trigger t after insert or update or delete on after_row for each row execute function mess_before();
 create trigger t before insert or update or delete on before_all for each statement execute function mess_before();
-create constraint trigger t after insert or update or delete on at_the_end deferrable initially deferred for each row execute function mess_before();
+create constraint trigger t after insert or update or delete on at_the_end deferrable initially deferred
+  for each row execute function mess_before();
 create trigger t before insert or update or delete on fails for each row execute function mess_before_and_fail();
 alter table by_default add column made text default mess();
 alter table by_policy enable row level security;
@@ -103,21 +115,26 @@ create view setting with (security_invoker = true) as select 1 as id,
   case current_setting('app.current_user_id', true) when 'session' then set_config('my.mark', 'left', false)
     when 'locks' then pg_advisory_lock(7)::text end as made;
 create view failing with (security_invoker = true) as select 1 as id, mess_and_fail() as made;
-create view long with (security_invoker = true) as select n as id, mess() as made, repeat('x', 1000) as filler from generate_series(1, 9000) n;
+create view long with (security_invoker = true) as select n as id, mess() as made, repeat('x', 1000) as filler
+  from generate_series(1, 9000) n;
 create table by_other (id int primary key); insert into by_other values (1);
 alter table by_other enable row level security;
 create policy p on by_other using (exists (select from by_policy));
 create type temper as enum ('mild');
-create function temper_as_json(temper) returns json language plpgsql as $$ begin perform public.mess(); return 'null'; end $$;
+create function temper_as_json(temper) returns json language plpgsql as $$ begin perform public.mess();
+  return 'null'; end $$;
 create cast (temper as json) with function temper_as_json(temper);
 create table by_cast (id int primary key, temper temper); insert into by_cast values (1, 'mild');
 create type mood as enum ('calm', 'cross');
-create function mood_equals(mood, text) returns boolean language plpgsql as $$ begin return public.mess() is not null; end $$;
-create function moods_equal(mood, mood) returns boolean language plpgsql as $$ begin return public.mess() is not null; end $$;
+create function mood_equals(mood, text) returns boolean language plpgsql as $$ begin return public.mess() is not
+  null; end $$;
+create function moods_equal(mood, mood) returns boolean language plpgsql as $$ begin return public.mess() is not
+  null; end $$;
 create operator = (leftarg = mood, rightarg = text, function = mood_equals);
 create operator = (leftarg = mood, rightarg = mood, function = moods_equal);
 create table by_operator (id int primary key, mood mood); insert into by_operator values (1, 'calm');
-create table heirs (id int primary key); create table heir (made text default 'x') inherits (heirs); insert into heir values (1);
+create table heirs (id int primary key); create table heir (made text default 'x') inherits (heirs);
+  insert into heir values (1);
 alter table heirs enable row level security; create policy p on heirs using (mess() is not null);
 create table referred (id int primary key);
 create table cascaded (id int primary key, referred_id int references referred on delete cascade);
@@ -141,13 +158,14 @@ grant usage on schema public, elsewhere to ${OTHER_ROLE};
 grant select, insert, update, delete on all tables in schema public to app, ${OTHER_ROLE};
 `
 
-// Declared above the database, so it runs after the database with the role's privileges is gone.
+// Declared before the database, so it runs after the database that holds the role's privileges has been
+// dropped.
 afterAll(() => execute(urlOf(database.port, 'postgres', 'postgres'), `drop role if exists ${OTHER_ROLE}`))
 
 let clean: unknown
 const database = databaseFixture(SCHEMA)
 const gateway = gatewayFixture(database, {
-  // Without estimates: they take their time from the statement timeout, which is one of the settings that are compared.
+  // Without estimates, which take their time from the statement timeout, one of the compared settings.
   toml: 'explain_max_cost = 0\nexplain_max_rows = 0\nmax_connections = 1\nschema_poll_secs = 3600\nexposed_views = ["reading"]\nmax_result_rows = 9000',
 })
 
@@ -156,7 +174,7 @@ beforeAll(async () => {
   expect(clean).toMatchObject({ data: [{ who: 'app', role: 'none', channels: 0, locks: 0, tables: 0 }] })
 })
 
-/** What the next request of another tenant meets. */
+/** The state that the next request of another tenant sees. */
 function seen(): Promise<Reply> {
   return gateway.get('/api/seen', { as: { tenantId: 't2' } })
 }
@@ -186,7 +204,7 @@ function differences(answer: { readonly data?: readonly object[] }): readonly st
         .map(entry => entry.join(' = '))
 }
 
-/** Does it in each way, and tells in which of them somebody else met what. */
+/** Performs the action in each way, and returns the ways in which another request saw something. */
 async function expectNothingLeft(action: () => Action, status: number, ways: readonly Way[] = SETTINGS): Promise<void> {
   const left: Record<string, unknown> = {}
   for (const way of ways) {
@@ -198,7 +216,7 @@ async function expectNothingLeft(action: () => Action, status: number, ways: rea
       if (differing.length > 0) left[`${way} ${when}`] = differing
     }
   }
-  // A call leaves nothing behind, not even of whoever was there before: the next test is not to meet what this one found.
+  // A call leaves nothing behind and removes what earlier requests left, so that the next test starts clean.
   if (Object.keys(left).length > 0) await gateway.get('/api/rpc/mess', { method: 'POST' })
   expect(left).toEqual({})
 }
@@ -217,7 +235,7 @@ const TABLES = [
   'generated',
 ]
 const VIEWS = ['by_view', 'instead']
-/** Where a change runs something, and where a deletion does. */
+/** The places where a change, or a deletion, executes user code. */
 const CHANGED = TABLES.filter(table => table !== 'by_default')
 const DELETED = ['before_row', 'after_row', 'before_all', 'at_the_end', 'by_policy']
 
@@ -242,55 +260,56 @@ describe('calls', () => {
   test.each(['mess', 'mess_rows', 'mess_and_catch'])('a function leaves nothing behind: %s', async name => {
     await expectNothingLeft(call(name), 200, [...ALL_SETTINGS, ...THINGS])
   })
-  // A transaction that only reads makes no tables.
+  // A read-only transaction creates no tables.
   const READING: readonly Way[] = [...ALL_SETTINGS, 'locks']
-  test.each(['POST', 'GET'])('a function that is said to be stable, by %s', async method => {
+  test.each(['POST', 'GET'])('a function declared stable leaves nothing behind, by %s', async method => {
     await expectNothingLeft(call('mess_stable', method), 200, READING)
   })
-  test.each(['mess_immutable?x=1', 'mess_is_fine?x=1'])('%s, which is said to be immutable', async path => {
+  test.each(['mess_immutable?x=1', 'mess_is_fine?x=1'])('%s, declared immutable, leaves nothing behind', async path => {
     await expectNothingLeft(call(path, 'GET'), 200, READING)
   })
-  test('that fail', async () => {
+  test('leave nothing behind if they fail', async () => {
     await expectNothingLeft(call('mess_and_fail'), 400, [...ALL_SETTINGS, 'listens', 'makes'])
   })
-  // A rollback does not release locks of the session. They are released by what the connection is sent next; requests already on their way may meet them.
-  test('a failed call leaves no lock to the next request', async () => {
+  // A rollback does not release advisory locks of the session. The next statement on the connection releases
+  // them; requests already in the pipeline can see them.
+  test('a failed call leaves no lock for the next request', async () => {
     expect((await act(call('mess_and_fail')(), 'locks')).status).toBe(400)
     expect((await seen()).json).toEqual(clean)
   })
-  test('with binary results', async () => {
+  test('leave nothing behind with binary results', async () => {
     await expectNothingLeft(() => ({ ...call('mess')(), headers: { 'x-svc-result-format': 'binary' } }), 200)
   })
-  // Its transaction cannot write, and yet it can listen.
-  test('a function that is said to be stable and listens', async () => {
+  // Its transaction is read-only, and yet it can execute LISTEN.
+  test('a function declared stable that listens leaves nothing behind', async () => {
     await expectNothingLeft(call('mess_stable'), 200, ['listens'])
   })
 })
 
 describe('writes', () => {
-  test.each([...TABLES, ...VIEWS])('POST to %s', async table => {
+  test.each([...TABLES, ...VIEWS])('leave nothing behind: POST to %s', async table => {
     await expectNothingLeft(() => create(table, { id: nextId() }), 201, ALL_SETTINGS)
     await expectNothingLeft(() => create(table, { id: nextId() }, { prefer: 'return=minimal' }), 201)
     await expectNothingLeft(() => create(table, [{ id: nextId() }, { id: nextId(), body: 'y' }, { id: nextId() }]), 201)
   })
-  test.each(TABLES)('upserts to %s', async table => {
+  test.each(TABLES)('leave nothing behind: upserts to %s', async table => {
     await expectNothingLeft(() => create(table, { id: 1, body: 'z' }, { 'x-upsert': 'true' }), 200)
     const ignore = { 'x-upsert': 'ignore' }
     await expectNothingLeft(() => create(table, [{ id: nextId() }, { id: 1, body: 'i' }], ignore), 201)
   })
-  test.each(CHANGED)('PATCH of a row of %s', async table => {
+  test.each(CHANGED)('a PATCH of a row of %s leaves nothing behind', async table => {
     await expectNothingLeft(() => ({ method: 'PATCH', path: `/api/${table}/1`, body: { body: 'p' } }), 200)
   })
-  test.each([...CHANGED, ...VIEWS])('filtered PATCH of %s', async table => {
+  test.each([...CHANGED, ...VIEWS])('leave nothing behind: filtered PATCH of %s', async table => {
     await expectNothingLeft(() => ({ method: 'PATCH', path: `/api/${table}?id=in.(1,2)`, body: { body: 'q' } }), 200)
   })
-  test.each(DELETED)('DELETE from %s', async table => {
+  test.each(DELETED)('leave nothing behind: DELETE from %s', async table => {
     const ids = await newRows(table)
     await expectNothingLeft(() => ({ method: 'DELETE', path: `/api/${table}/${ids.pop()}` }), 204)
     const others = await newRows(table)
     await expectNothingLeft(() => ({ method: 'DELETE', path: `/api/${table}?id=${others.pop()}&returning=*` }), 200)
   })
-  test('that a trigger refuses', async () => {
+  test('a write that a trigger rejects leaves nothing behind', async () => {
     await expectNothingLeft(() => create('fails', { id: nextId() }), 400, ALL_SETTINGS)
     await expectNothingLeft(() => create('fails', [{ id: nextId() }, { body: 'x', id: nextId() }]), 400)
     await expectNothingLeft(() => ({ method: 'PATCH', path: '/api/fails/1', body: { body: 'y' } }), 400)
@@ -298,23 +317,26 @@ describe('writes', () => {
   })
   test.each<[string, Action]>([
     [
-      'of more rows than may be',
+      'of more rows than allowed',
       {
         ...{ method: 'PATCH', path: '/api/before_row?id=in.(1,2,3)', body: { body: 'x' } },
         headers: { 'x-max-affected': '1' },
       },
     ],
-    ['of a row that is there', create('before_row', { id: 1 })],
-    ['of a batch whose last row cannot be', create('before_row', [{ id: 999, body: 'x' }, { id: 1 }])],
+    ['of an existing row', create('before_row', { id: 1 })],
+    ['of a batch with an invalid last row', create('before_row', [{ id: 999, body: 'x' }, { id: 1 }])],
   ])('a write leaves nothing behind: %s', async (_, action) => {
     await expectNothingLeft(() => action, 400, [...ALL_SETTINGS, 'listens', 'makes'])
   })
-  test.each(THINGS)('a trigger that %s', async way => {
+  test.each(THINGS)('a trigger that %s leaves nothing behind', async way => {
     await expectNothingLeft(() => create('before_row', { id: nextId() }), 201, [way])
   })
 })
 
-/** Of what reads leave behind; where PostgreSQL tells its clients of a setting, the pool ends the session. */
+/**
+ * Settings that reads leave behind. If PostgreSQL reports a setting to its clients, the pool closes the
+ * session.
+ */
 const LASTING: readonly Way[] = ['session', 'role', 'locks']
 
 describe('reads', () => {
@@ -322,15 +344,18 @@ describe('reads', () => {
     ...['/api/by_policy', '/api/by_policy/1', '/api/by_policy?id=2&sort=-id', '/api/parents/1/by_policy'],
     ...['/api/by_policy/aggregate?fn=count', '/api/by_policy/_explain', '/api/by_policy?stream=true', '/api/reading'],
   ]
-  test.each(READS)('%s, for the transaction', async path => {
+  test.each(READS)('a read of %s leaves nothing behind for the transaction', async path => {
     await expectNothingLeft(() => ({ path }), 200, ['local', 'local role'])
   })
-  test.each(READS.flatMap(path => LASTING.map(way => [path, way] as const)))('%s, %s', async (path, way) => {
-    await expectNothingLeft(() => ({ path }), 200, [way])
-  })
+  test.each(READS.flatMap(path => LASTING.map(way => [path, way] as const)))(
+    'leave nothing behind: %s, %s',
+    async (path, way) => {
+      await expectNothingLeft(() => ({ path }), 200, [way])
+    },
+  )
 })
 
-describe('ways to a function', () => {
+describe('the ways in which a read executes a function', () => {
   test.each([
     ['a view over a view', '/api/over_reading'],
     ['a view that calls set_config itself', '/api/setting'],
@@ -343,11 +368,11 @@ describe('ways to a function', () => {
   ])('%s', async (_, path) => {
     await expectNothingLeft(() => ({ path }), 200, LASTING)
   })
-  test('a read that fails leaves no lock to the next request', async () => {
+  test('a failed read leaves no lock for the next request', async () => {
     expect((await act({ path: '/api/failing' }, 'locks')).status).toBe(400)
     expect((await seen()).json).toEqual(clean)
   })
-  test('a stream whose client leaves leaves nothing', async () => {
+  test('a stream whose client disconnects leaves nothing behind', async () => {
     for (const way of LASTING) {
       const controller = new AbortController()
       const response = await fetch(`${gateway.url}/api/long?stream=true`, {
@@ -359,7 +384,7 @@ describe('ways to a function', () => {
       expect((await seen()).json, way).toEqual(clean)
     }
   })
-  test.each(THINGS)('a deletion that cascades to a table whose trigger %s', async way => {
+  test.each(THINGS)('a deletion that cascades to a table whose trigger %s leaves nothing behind', async way => {
     const id = nextId()
     await execute(
       database.adminUrl,
@@ -367,9 +392,12 @@ describe('ways to a function', () => {
     )
     await expectNothingLeft(() => ({ method: 'DELETE', path: `/api/referred/${id}` }), 204, [way])
   })
-  test.each(THINGS)('a write to a column whose domain is checked by a function that %s', async way => {
-    await expectNothingLeft(() => create('by_domain', { id: nextId(), word: 'w' }), 201, [way])
-  })
+  test.each(THINGS)(
+    'a write to a column whose domain check calls a function that %s leaves nothing behind',
+    async way => {
+      await expectNothingLeft(() => create('by_domain', { id: nextId(), word: 'w' }), 201, [way])
+    },
+  )
 })
 
 describe('queries', () => {
@@ -378,19 +406,22 @@ describe('queries', () => {
     ...['get by_policy', 'get reading', 'export by_policy', 'count by_policy'],
     ...['get parents fields mess_immutable(body) as m', 'export parents fields mess_immutable(body) as m'],
   ]
-  test.each(READS)('%s, for the transaction', async text => {
+  test.each(READS)('%s leaves nothing behind for the transaction', async text => {
     await expectNothingLeft(() => query(text), 200, ['local', 'local role'])
   })
-  test.each(READS.flatMap(text => LASTING.map(way => [text, way] as const)))('%s, %s', async (text, way) => {
-    await expectNothingLeft(() => query(text), 200, [way])
-  })
-  test.each(TABLES)('writes to %s', async table => {
+  test.each(READS.flatMap(text => LASTING.map(way => [text, way] as const)))(
+    'leave nothing behind: %s, %s',
+    async (text, way) => {
+      await expectNothingLeft(() => query(text), 200, [way])
+    },
+  )
+  test.each(TABLES)('leave nothing behind: writes to %s', async table => {
     const set = `set ${table} values body = 'x' where id = 1`
     await expectNothingLeft(() => query(`add ${table} fields id values ${nextId()}`), 200)
     await expectNothingLeft(() => query(set), 200)
     await expectNothingLeft(() => query(`with w as (${set} returning id) get w`), 200)
   })
-  test('that fail', async () => {
+  test('leave nothing behind if they fail', async () => {
     await expectNothingLeft(() => query('del fails where all'), 400, ALL_SETTINGS)
     await expectNothingLeft(() => query('get reading where 1 / (id - 1) = 1'), 400, ALL_SETTINGS)
   })

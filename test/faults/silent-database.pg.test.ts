@@ -1,6 +1,7 @@
 /**
- * A database that falls silent without closing its connections (docs/reference/limits.md#bytes-and-time): the deadline holds without the server's help. Each request is answered at
- * its statement timeout and a small grace, whether it was running, was sent afterwards, or waits for a connection that is being opened.
+ * A database that stops responding without closing its connections (docs/reference/limits.md#bytes-and-time).
+ * The deadline holds without the server's help: each request is answered after its statement timeout and a
+ * small grace period, whether it was running, was sent later, or waits for a connection that is being opened.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { watchActivity } from '../support/activity.ts'
@@ -10,7 +11,7 @@ import { type Relay, relayTo } from '../support/relay.ts'
 
 const STATEMENT_TIMEOUT_MS = 1_000
 const ACQUIRE_TIMEOUT_MS = 1_500
-/** Graces of the pool are 1.5 s, and it looks four times a second. The rest is for a machine that is busy. */
+/** The pool's grace periods are 1.5 s, checked four times a second. The rest allows for a busy machine. */
 const GRACE_MS = 6_000
 
 let database: TestDatabase
@@ -48,7 +49,7 @@ afterEach(async () => {
 
 const note = (tenantId = 't1'): Promise<Reply> => gateway.get('/api/notes/1', { as: { tenantId } })
 
-/** Expects the answer at its deadline, and not long after it. */
+/** Expects the response at its deadline, and not much later. */
 async function within<T>(limitMs: number, asked: Promise<T>): Promise<T> {
   const began = performance.now()
   const reply = await asked
@@ -56,7 +57,7 @@ async function within<T>(limitMs: number, asked: Promise<T>): Promise<T> {
   return reply
 }
 
-test('a read that runs when the database falls silent is answered 408, and its connection is given up', async () => {
+test('a read is answered 408 when the database stops responding, and its connection is closed', async () => {
   const activity = watchActivity(database.adminUrl)
   const asked = gateway.get('/api/naps')
   await activity.started(/\bnaps\b/)
@@ -67,7 +68,7 @@ test('a read that runs when the database falls silent is answered 408, and its c
   await activity.close()
 })
 
-test('requests that are sent afterwards are answered as well', async () => {
+test('requests that are sent later are answered as well', async () => {
   expect((await note()).status).toBe(200)
   relay.silence()
   const headers = { 'Content-Type': 'application/json' }
@@ -86,10 +87,10 @@ test('requests that are sent afterwards are answered as well', async () => {
   }
 })
 
-test('requests that wait for connections which fall silent while they are opened are answered, and later ones succeed', async () => {
+test('requests that wait for unresponsive new connections are answered, and later ones succeed', async () => {
   expect((await note()).status).toBe(200)
   relay.silence()
-  // The first one finds a silent connection, which is given up; the others wait for new ones.
+  // The first request finds a silent connection, which is closed; the others wait for new ones.
   const first = await within(STATEMENT_TIMEOUT_MS, note())
   expect([408, 503]).toContain(first.status)
   const before = relay.accepted

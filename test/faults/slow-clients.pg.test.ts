@@ -1,4 +1,7 @@
-/** Clients that read slowly, or not at all, cost nobody else anything: no connection to the database, and no more memory than their answers have. */
+/**
+ * Clients that read slowly, or not at all, do not affect others: they hold no database connection, and no
+ * more memory than their responses need.
+ */
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
@@ -7,7 +10,10 @@ import { connectTo } from '../support/raw-http.ts'
 
 const MB = 1_000_000
 
-/** An answer takes a fraction of it; who waits for a connection that is held gets `UNAVAILABLE` much later. */
+/**
+ * An ordinary response takes a fraction of this. A request that waits for an occupied connection gets
+ * `UNAVAILABLE` much later.
+ */
 const AT_ONCE_MS = 1_000
 
 let token: string
@@ -22,7 +28,7 @@ beforeAll(async () => {
   token = await gateway.token({ tenantId: 't1' })
 })
 
-/** A connection that has asked, and reads nothing until somebody iterates over it. */
+/** A connection that has sent a request and reads nothing until the caller iterates over it. */
 function ask(path: string): Socket {
   const { host } = new URL(gateway.url)
   const socket = connectTo(gateway.url)
@@ -30,26 +36,26 @@ function ask(path: string): Socket {
   return socket
 }
 
-/** Buffers live outside the heap, so they are counted exactly; what is garbage by now may be in it. */
+/** Buffers are outside the heap, so they are counted exactly. The sum can include garbage. */
 const bufferBytes = () => process.memoryUsage().arrayBuffers
 
-test('four that never read their 8 MB hold no connection, and three times their answers at most', async () => {
+test('four clients that never read their 8 MB hold no connection and at most 24 MB of memory each', async () => {
   const before = bufferBytes()
   const clients = Array.from({ length: 4 }, () => ask('/api/notes?id=8'))
   try {
-    // The answer has begun, so the row has come from the database.
+    // The response has begun, so the row has arrived from the database.
     await Promise.all(clients.map(client => new Promise(resolve => client.once('readable', resolve))))
     const began = performance.now()
     expect((await gateway.get('/api/notes/1')).json.data).toEqual({ id: 1, body: 'small' })
     expect(performance.now() - began).toBeLessThan(AT_ONCE_MS)
-    // Twice: the row as it came, which may not be collected yet, and the answer made of it.
+    // Twice the size: the received row, which may not be collected yet, and the response made from it.
     expect(bufferBytes() - before).toBeLessThan(3 * clients.length * 8 * MB)
   } finally {
     for (const client of clients) client.destroy()
   }
 })
 
-test('one that reads slowly and steadily gets all of it', async () => {
+test('a client that reads slowly and steadily gets the complete response', async () => {
   const client = ask('/api/notes?id=3')
   let received = ''
   for await (const chunk of client) {

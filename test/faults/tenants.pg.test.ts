@@ -1,6 +1,7 @@
 /**
- * Every request runs under its own caller's settings: thousands of requests of different tenants over one connection, some failing, some timing out, some
- * abandoned by their client, the backend killed now and then – and nobody ever sees a row of another.
+ * Every request runs under its own caller's session settings: thousands of requests of different tenants over
+ * one connection. Some fail, time out or are abandoned by their client, and the backend is killed now and
+ * then. No caller ever sees a row of another tenant.
  */
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
@@ -10,13 +11,17 @@ const TENANTS = ['t1', 't2', 't3', 't4', 't5']
 const ROWS_EACH = 20
 const WORKERS = 64
 
-/** A backend is told to end, and does so when it gets to it: requests that were sent to it meanwhile are lost as well. */
+/**
+ * A backend that is told to terminate does so at its next check. Requests sent to it until then are lost as
+ * well.
+ */
 const DYING_MS = 1_000
 
 let tokens: ReadonlyMap<string, string>
 const database = databaseFixture(`
   create table notes (id int primary key, tenant_id text not null, body text not null);
-  insert into notes select n, 't' || n % ${TENANTS.length} + 1, 'note ' || n from generate_series(1, ${TENANTS.length * ROWS_EACH}) n;
+  insert into notes select n, 't' || n % ${TENANTS.length} + 1, 'note ' || n from generate_series(1,
+    ${TENANTS.length * ROWS_EACH}) n;
   alter table notes enable row level security;
   alter table notes force row level security;
   create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
@@ -45,7 +50,7 @@ const PATHS: Record<Kind, (n: number) => string> = {
   stream: () => '/api/notes?stream=true',
 }
 
-/** Deterministic, so that a failure can be repeated. */
+/** Deterministic, so that a failure can be reproduced. */
 function kindOf(i: number): Kind {
   if (i % 401 === 400) return 'timeout'
   if (i % 97 === 96) return 'abandoned'
@@ -65,10 +70,10 @@ const EXPECTED: Record<Kind, number> = {
   stream: 200,
 }
 
-/** How requests of each kind ended. Whatever else can happen fails the test. */
+/** How the requests of each kind ended. Any other outcome fails the test. */
 interface Outcomes {
   expected: number
-  /** By their own client. */
+  /** Abandoned by their client. */
   abandoned: number
   /** Answered 503, or a stream without its end, because the backend was killed. */
   lost: number
@@ -83,7 +88,7 @@ async function ask(i: number, wasKilledSince: (ms: number) => boolean): Promise<
   const abort = new AbortController()
   if (kind === 'abandoned') setTimeout(() => abort.abort(), 5)
   const began = performance.now()
-  // A backend that was killed costs its requests an answer, never another one; and nothing else costs any.
+  // A killed backend loses responses but never mixes them up, and nothing else loses one.
   const lost = (what: string): 'lost' => {
     if (wasKilledSince(began - DYING_MS)) return 'lost'
     throw new Error(`${kind}, and no backend was killed: ${what}`)
@@ -118,7 +123,9 @@ async function ask(i: number, wasKilledSince: (ms: number) => boolean): Promise<
   return 'expected'
 }
 
-test('one connection, five tenants, every kind of trouble', { timeout: 60_000 }, async () => {
+test("five tenants on one connection never see each other's rows, despite errors, timeouts and kills", {
+  timeout: 60_000,
+}, async () => {
   const killer = new pg.Client({ connectionString: database.adminUrl })
   await killer.connect()
   const outcomes = Object.fromEntries(
@@ -133,7 +140,7 @@ test('one connection, five tenants, every kind of trouble', { timeout: 60_000 },
       const i = next++
       if (i % 1_000 === 999) {
         kills++
-        // Whom it hits may be answered before it is itself.
+        // The request it affects may already have been answered.
         killedAt = Number.POSITIVE_INFINITY
         await killer.query(
           'select pg_terminate_backend(pid) from pg_stat_activity where usename = $1 and datname = current_database()',
@@ -160,6 +167,6 @@ test('one connection, five tenants, every kind of trouble', { timeout: 60_000 },
   expect(outcomes.timeout.expected).toBeGreaterThan(0)
   expect(outcomes.abandoned.abandoned).toBeGreaterThan(0)
   expect(outcomes.stream.expected).toBeGreaterThan(outcomes.stream.lost)
-  // And the connection is as good as new.
+  // Afterwards the connection works as before.
   expect((await gateway.get('/api/notes?limit=50', { as: { tenantId: 't2' } })).json.count).toBe(ROWS_EACH)
 })

@@ -1,4 +1,7 @@
-/** Clients that ask and do not read: what was answered to them stays within the budgets of a connection, a tenant and the process. */
+/**
+ * Clients that send requests and do not read the responses: unsent responses stay within the budgets of a
+ * connection, a tenant and the process.
+ */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import pg from 'pg'
@@ -11,7 +14,7 @@ import { connectTo } from '../support/raw-http.ts'
 
 const MB = 1_000_000
 
-/** More than the buffers of both kernels take. */
+/** More than fits into the buffers of both kernels. */
 const LARGE = 8 * MB
 
 const database = databaseFixture(`
@@ -33,7 +36,7 @@ async function start(toml: string): Promise<void> {
   gateway = await testGateway(database.url, { toml, emit: event => void events.push(event) })
 }
 
-/** A connection that sends `paths` at once, and reads nothing until somebody iterates over it. */
+/** A connection that sends all `paths` at once, and reads nothing until the caller iterates over it. */
 async function ask(tenantId: string, ...paths: readonly string[]): Promise<Socket> {
   const { host } = new URL(gateway.url)
   const socket = connectTo(gateway.url)
@@ -43,7 +46,7 @@ async function ask(tenantId: string, ...paths: readonly string[]): Promise<Socke
   return socket
 }
 
-/** Has its first bytes, and the rest waits to be sent. */
+/** The response has its first bytes, and the rest waits to be sent. */
 async function unread(tenantId: string): Promise<Socket> {
   const socket = await ask(tenantId, '/api/notes?id=8')
   await once(socket, 'readable')
@@ -61,15 +64,15 @@ async function metric(line: RegExp): Promise<number> {
 }
 
 describe('pipelined requests of one connection', () => {
-  test('wait while the answers before them are not read, and are all answered when they are', async () => {
+  test('wait while earlier responses are not read, and are all answered once they are', async () => {
     await start('')
     const before = process.memoryUsage().arrayBuffers
     const socket = await ask('a', ...Array.from({ length: 20 }, () => '/api/notes?id=8'))
     while (answeredLists() === 0) await once(socket, 'readable')
-    // Whatever else would be started has been by then.
+    // Any other request would have started by now.
     for (let i = 0; i < 50; i++) expect((await small('b')).status).toBe(200)
     expect(answeredLists()).toBeLessThanOrEqual(4)
-    // Twice: the rows as they came, which may not be collected yet, and the answers made of them.
+    // Twice the size: the received rows, which may not be collected yet, and the responses made from them.
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * 5 * LARGE)
     let bytes = 0
     let heads = 0
@@ -81,14 +84,14 @@ describe('pipelined requests of one connection', () => {
     expect(heads).toBe(20)
   })
 
-  test('wait as long as connection_max_unsent_bytes says', async () => {
+  test('wait according to connection_max_unsent_bytes', async () => {
     await start(`connection_max_unsent_bytes = ${16 * LARGE}`)
     await ask('a', ...Array.from({ length: 8 }, () => '/api/notes?id=8'))
     while (answeredLists() < 8) expect((await small('b')).status).toBe(200)
   })
 })
 
-describe('limits on what one connection has under way', () => {
+describe('limits on the work in progress of one connection', () => {
   test.each([
     ['connection_max_concurrent = 1', 19],
     ['connection_max_concurrent = 0', 0],
@@ -106,7 +109,7 @@ describe('limits on what one connection has under way', () => {
   test.each([
     ['connection_max_pipelined = 8', 8],
     ['connection_max_pipelined = 16', 16],
-  ])('%s: no more is read behind %i requests and the one that is too many', async (toml, most) => {
+  ])('with %s, nothing is read after %i requests and one more', async (toml, most) => {
     await start(`${toml}\nconnection_max_concurrent = 1`)
     const holder = new pg.Client({ connectionString: database.adminUrl })
     await holder.connect()
@@ -117,7 +120,7 @@ describe('limits on what one connection has under way', () => {
       const head = `Host: ${host}\r\nAuthorization: Bearer ${await gateway.token({ tenantId: 'a' })}\r\n`
       for (let n = 0; n < 30; n++) {
         socket.write(`GET /api/notes/1 HTTP/1.1\r\n${head}\r\n`)
-        // What has been read by now is not given back.
+        // Bytes that have been read cannot be unread.
         expect((await gateway.get('/health')).status).toBe(200)
       }
       const waits = await metric(/^svc_http_pipelined_waits_total (\d+)$/m)
@@ -149,20 +152,20 @@ describe('limits on what one connection has under way', () => {
 })
 
 describe('the permits of a tenant', () => {
-  test('are held until the answer has been handed to the kernel', async () => {
+  test('are held until the response has been handed to the kernel', async () => {
     await start('tenant_max_concurrent = 2')
     const [first] = [await unread('a'), await unread('a')]
     const refused = await small('a')
     expect([refused.status, refused.json.error.code]).toEqual([429, 'CONCURRENCY_LIMIT'])
     expect((await small('b')).status).toBe(200)
-    // Read to its end, it gives its permit back.
+    // After the response has been read, its permit is returned.
     let bytes = 0
     for await (const chunk of first ?? []) {
       bytes += chunk.length
       if (bytes > LARGE) break
     }
     while ((await small('a')).status !== 200);
-    // So does a connection that is closed.
+    // A closed connection also returns its permit.
     for (const socket of sockets) socket.destroy()
     const both = () => Promise.all([small('a'), small('a')])
     while ((await both()).some(({ status }) => status !== 200));
@@ -170,7 +173,7 @@ describe('the permits of a tenant', () => {
 })
 
 describe('the budget of a tenant', () => {
-  test('refuses its next requests, and those of nobody else', async () => {
+  test("rejects the tenant's next requests, and only those", async () => {
     await start(`tenant_max_unsent_bytes = ${1.5 * LARGE}`)
     await unread('a')
     expect((await small('a')).status).toBe(200)
@@ -191,7 +194,7 @@ describe('the budget of a tenant', () => {
     expect(await metric(/^svc_http_unsent_bytes (\d+)$/m)).toBe(0)
   })
 
-  test('is that of a user where there is no tenant', async () => {
+  test('applies to a user if there is no tenant', async () => {
     await start(`tenant_max_unsent_bytes = ${LARGE}\nrequire_auth = false`)
     const socket = await ask('', '/api/notes?id=8')
     await once(socket, 'readable')
@@ -201,7 +204,7 @@ describe('the budget of a tenant', () => {
 })
 
 describe('the budget of the process', () => {
-  test('refuses changes and large answers, and answers what is small', async () => {
+  test('rejects changes and large responses, and still sends small responses', async () => {
     await start(`max_unsent_bytes = ${2 * LARGE}`)
     await unread('a')
     expect((await gateway.get('/api/notes?id=8', { as: { tenantId: 'c' } })).status).toBe(200)

@@ -1,6 +1,7 @@
 /**
- * Clients that ask for large answers and never read them: the memory of the process, from the first byte that PostgreSQL sends, stays within a small multiple of
- * the budget of unsent bytes, and other tenants are served. The program runs as a process of its own.
+ * Clients that request large responses and never read them. From the first byte that PostgreSQL sends, the
+ * memory of the process stays within a small multiple of the budget for unsent bytes, and other tenants are
+ * served. The program runs as a separate process.
  */
 import { readFile } from 'node:fs/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -17,8 +18,8 @@ const CLIENTS = 20
 const BUDGET_BYTES = 96 * MB
 
 /**
- * The budget, an answer beyond it, the same bytes again where rows become an answer, and garbage that is not collected yet. Measured: 1.5 to 3.1; it was 6.6 to
- * 11.6 when results did not count while they were read.
+ * The budget, one response above it, the same bytes again while rows are turned into a response, and garbage.
+ * Measured: 1.5 to 3.1. It was 6.6 to 11.6 when results did not count while they were being read.
  */
 const BUDGETS_MAX = 5
 
@@ -46,7 +47,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-/** All clients can be at the database at once. */
+/** All clients can use the database at once. */
 async function start(toml: string): Promise<void> {
   const file = await configFile(`max_connections = ${CLIENTS}\nmax_unsent_bytes = ${BUDGET_BYTES}\n${toml}`)
   svc = startSvc(['serve', '--config', file], {
@@ -62,7 +63,7 @@ async function get(path: string, tenantId: string): Promise<{ readonly status: n
   return { status: response.status, text: await response.text() }
 }
 
-/** Asks, and reads nothing behind the first bytes of the answer. Resolves with its status. */
+/** Sends a request, and reads only the first bytes of the response. Resolves with its status. */
 async function askAndStop(path: string, tenantId: string): Promise<string> {
   const connection = await openRaw(url)
   sockets.push(connection)
@@ -72,7 +73,7 @@ async function askAndStop(path: string, tenantId: string): Promise<string> {
   return status
 }
 
-/** The most memory that the process has had. */
+/** The peak memory of the process. */
 async function peakBytes(): Promise<number> {
   const status = await readFile(`/proc/${svc.child.pid}/status`, 'utf8')
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024

@@ -1,9 +1,10 @@
 /**
- * With the outbox, every change that was answered is delivered at least once, or is a dead letter, whatever happens to gateways, database and
- * receivers; and a change that was not made is not delivered (docs/guides/webhooks.md#delivery-guarantees).
- *
- * Many clients write as fast as they are answered, in all ways that the API has, while a gateway is killed every second, the database restarts, and receivers
- * fail. What was committed in truth is known by an audit of the tables.
+ * With the outbox, every acknowledged change is delivered at least once or becomes a dead letter, whatever
+ * happens to gateways, database and receivers. A change that was not committed is not delivered
+ * (docs/guides/webhooks.md#delivery-guarantees).
+ * Many clients write as fast as they are answered, in all ways that the API offers, while a gateway is killed
+ * every second, the database restarts, and receivers fail. An audit of the tables records what was actually
+ * committed.
  */
 import { writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
@@ -24,20 +25,20 @@ import { execute, privateServer } from '../support/postgres.ts'
 import { killSvc } from '../support/process.ts'
 import { type Receiver, type Respond, receiver } from '../support/receiver.ts'
 
-/** Requests that were answered as done: a write is a request, whether it changes one row or several. */
+/** The number of acknowledged writes. A write is one request, whether it changes one row or several. */
 const ACKNOWLEDGED = 10_000
-/** More is written until so many gateways have been killed. */
+/** Writing continues until this many gateways have been killed. */
 const KILLS = 10
 const KILL_EVERY_MS = 1_000
 
 const CLIENTS = 64
-/** One serves at least, and the others start. */
+/** At least one gateway serves while the others start. */
 const GATEWAYS = 4
-/** Of so many webhooks one fails when it comes first. */
+/** One in this many webhooks fails at its first attempt. */
 const FAILS_EVERY = 10
 
 const SIGNING = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
-/** Short, since who hangs has a place for so long, and who is killed its leases. */
+/** Short, because a hanging receiver occupies a slot for this long, and a killed gateway its leases. */
 const TIMEOUT_MS = 1_000
 
 const server = databaseFixture(privateServer)
@@ -50,25 +51,25 @@ afterAll(async () => {
   killSvc()
 })
 
-/** Ways to fail. `taken`: what came is dealt with all the same. */
+/** Ways to fail. With `taken`, the receiver has processed the webhook anyway. */
 const FAILURES: readonly { readonly taken: boolean; readonly how: (response: ServerResponse) => void }[] = [
   { taken: false, how: response => response.writeHead(500).end('no\0') },
   { taken: false, how: response => response.writeHead(429, { 'Retry-After': '1' }).end() },
   { taken: false, how: response => response.socket?.destroy() },
   { taken: false, how: response => response.socket?.end('HTTP/1.1 200') },
-  // It hangs.
+  // It does not respond.
   { taken: false, how: () => {} },
-  // Nobody hears the whole of its answer.
+  // The response is never read completely.
   {
     taken: true,
     how: response => response.writeHead(200, { 'Content-Length': '9' }).write('ha', () => response.destroy()),
   },
-  // It is slow, and too slow.
+  // It responds late, and too late.
   { taken: true, how: response => void setTimeout(() => response.writeHead(200).end(), TIMEOUT_MS / 2) },
   { taken: true, how: response => void setTimeout(() => response.writeHead(200).end(), TIMEOUT_MS * 2) },
 ]
 
-test('what was answered is told, whoever is killed', { timeout: 900_000 }, async () => {
+test('every acknowledged write is delivered, whichever process is killed', { timeout: 900_000 }, async () => {
   const recorder = createDeliveryRecorder(SIGNING)
   const taken = new Set<string>()
   const flaky: Respond = (response, received) => {
@@ -101,16 +102,16 @@ test('what was answered is told, whoever is killed', { timeout: 900_000 }, async
   const isTold = (change: string): boolean => taken.has(change) || buried.has(change)
   expect([...acknowledged].filter(change => !isTold(change))).toEqual([])
   expect(refused.filter(change => taken.has(change) || recorder.ids.has(change) || buried.has(change))).toEqual([])
-  // Whatever became of the answer.
+  // Regardless of the response.
   expect([...committed].filter(change => !isTold(change))).toEqual([])
   expect([...taken, ...buried, ...recorder.ids.keys()].filter(change => !committed.has(change))).toEqual([])
-  // Only where nobody ever takes anything is anything given up, and each once.
+  // Only deliveries to a receiver that accepts nothing become dead letters, each of them once.
   expect([...taken].filter(change => buried.has(change))).toEqual([])
   expect(letters.filter(({ trigger }) => trigger !== 'deleted')).toEqual([])
   expect(letters).toHaveLength(buried.size)
   expect(letters.filter(({ change, id }) => (recorder.ids.get(change) ?? id) !== id)).toEqual([])
   expect(versions).toEqual(recorder.versions)
-  // It has been a proof of something.
+  // The test did exercise failures.
   expect(refused.length).toBeGreaterThan(ACKNOWLEDGED / 20)
   expect(buried.size).toBeGreaterThan(ACKNOWLEDGED / 20)
   await Promise.all(Object.values(receivers).map(each => each.close()))
@@ -118,13 +119,13 @@ test('what was answered is told, whoever is killed', { timeout: 900_000 }, async
 
 interface Written {
   readonly acknowledged: ReadonlySet<string>
-  /** By an answer that says so. */
+  /** Acknowledged by the response. */
   readonly refused: readonly string[]
-  /** Answers that should have been others. */
+  /** Responses with a wrong status. */
   readonly surprises: readonly string[]
 }
 
-/** Until enough has been acknowledged, and all has happened meanwhile that is to happen. */
+/** Runs until enough writes have been acknowledged and all failures have been caused. */
 async function write(fleet: Fleet): Promise<Written> {
   const acknowledged = new Set<string>()
   const refused: string[] = []
@@ -158,7 +159,7 @@ async function write(fleet: Fleet): Promise<Written> {
 
   async function killing(): Promise<void> {
     while (!isOver()) {
-      // On a machine that is too busy to start one in a second, the next has to wait for it.
+      // On a machine that is too busy to start a gateway in a second, the next kill waits for it.
       await Promise.all([pass(KILL_EVERY_MS), fleet.until(2)])
       if (!isOver()) fleet.killOldest()
     }
@@ -175,7 +176,7 @@ async function write(fleet: Fleet): Promise<Written> {
   return { acknowledged, refused, surprises }
 }
 
-/** Asks those that serve in turn; answers the status, 599 where nobody knows what became of it. */
+/** Sends to the running gateways in turn. Returns the status, or 599 if the outcome is unknown. */
 async function sender(fleet: Fleet, dispatcher: Agent): Promise<(write: Write) => Promise<number>> {
   const token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 3_600 }, Date.now())
   let turn = 0
@@ -197,23 +198,24 @@ async function sender(fleet: Fleet, dispatcher: Agent): Promise<(write: Write) =
 interface Outcome {
   readonly committed: ReadonlySet<string>
   readonly letters: readonly { readonly trigger: string; readonly id: string; readonly change: string }[]
-  /** Of counters that have been counted. */
+  /** The counters that have been incremented. */
   readonly versions: ReadonlyMap<number, number>
 }
 
-/** When nothing waits any more. */
+/** Resolves when no delivery is waiting. */
 async function outcome(): Promise<Outcome> {
   const client = new pg.Client({ connectionString: server.adminUrl })
   await client.connect()
   const rows = async (text: string) => (await client.query(text)).rows
-  // What a gateway had sent before it was killed may still be on its way to its commit.
+  // Writes that a gateway sent before it was killed may still be committing.
   const [{ now }] = await rows('select clock_timestamp()::text as now')
   const busy = `select where exists (select from svc.webhook)
     or exists (select from pg_stat_activity where usename = 'app' and xact_start < '${now}')`
   while ((await rows(busy)).length > 0) await pass(100)
   const changes = await rows('select change from audit.change')
   const letters = await rows(
-    `select trigger, id, concat_ws(' ', "table", operation, old ->> 'id', old ->> 'write') as change from svc.webhook_dead`,
+    `select trigger, id, concat_ws(' ', "table", operation, old ->> 'id', old ->> 'write') as change
+      from svc.webhook_dead`,
   )
   const counters = await rows('select id, version from counters where version > 0')
   await client.end()
@@ -224,7 +226,7 @@ async function outcome(): Promise<Outcome> {
   }
 }
 
-/** What gateways are started with. */
+/** The environment of the gateways. */
 async function environmentOf(
   to: Readonly<Record<'created' | 'changed' | 'counted' | 'deleted', Receiver>>,
 ): Promise<Readonly<Record<string, string>>> {
@@ -248,7 +250,7 @@ async function environmentOf(
     [
       `events_path = ${JSON.stringify(file)}`,
       ...['webhook_allow = ["127.0.0.1"]', 'rate_limit_rate = 0', 'tenant_max_concurrent = 0'],
-      // Each has to prepare its statements anew in every gateway that starts.
+      // Each gateway that starts has to prepare its statements again.
       'max_connections = 3',
     ].join('\n'),
   )

@@ -1,6 +1,7 @@
 /**
- * Webhooks from memory (docs/guides/webhooks.md#delivery-guarantees): receivers that fail in every way, a database that restarts, a gateway
- * that stops. As long as the process lives, every write that was answered is delivered, and nothing that is not in the database.
+ * Webhooks delivered from memory (docs/guides/webhooks.md#delivery-guarantees): receivers that fail in every
+ * way, a database that restarts, a gateway that stops. As long as the process lives, every acknowledged write
+ * is delivered, and only committed rows are.
  */
 import { writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
@@ -40,11 +41,11 @@ const FAILURES: readonly ((response: ServerResponse) => void)[] = [
   response => response.socket?.destroy(),
   response => response.socket?.end('HTTP/1.1 200'),
   response => response.socket?.end('what?'),
-  // It hangs.
+  // It does not respond.
   () => {},
 ]
 
-test('every write that was answered is told, whatever happens on the way', { timeout: 120_000 }, async () => {
+test('every acknowledged write is delivered, whatever fails in between', { timeout: 120_000 }, async () => {
   const seen = new Set<unknown>()
   const hook = await receiver((response, received, count) => {
     const id = received.headers['webhook-id']
@@ -59,7 +60,7 @@ test('every write that was answered is told, whatever happens on the way', { tim
   let next = 0
   const write = async (): Promise<void> => {
     while (next < 300) {
-      // One row, two rows of which the second cannot be written, or two rows that can.
+      // One row, two rows of which the second is invalid, or two valid rows.
       const [first, kind] = [next++ * 2, next % 3]
       const rows = [{ id: first, n: first }, ...(kind === 0 ? [] : [{ id: first + 1, n: kind === 1 ? null : first }])]
       const body = JSON.stringify(kind === 0 ? rows[0] : rows)
@@ -91,12 +92,14 @@ test('every write that was answered is told, whatever happens on the way', { tim
     expect(bodies.get(sent['webhook-id']) ?? text).toBe(text)
     bodies.set(sent['webhook-id'], text)
   }
-  // Once for each row: the id is the same on every try.
+  // Once for each row: the id is the same in every attempt.
   expect(bodies.size).toBe(told().size)
   await hook.close()
 })
 
-test('a gateway that stops waits no longer than it may, and says how many it loses', { timeout: 60_000 }, async () => {
+test('a gateway that stops waits no longer than allowed, and logs the number of lost deliveries', {
+  timeout: 60_000,
+}, async () => {
   await execute(server.adminUrl, 'truncate notes')
   const [hanging, fine] = [await receiver(() => {}), await receiver()]
   const events: Event[] = []

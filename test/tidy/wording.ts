@@ -15,7 +15,7 @@ const DISCOURAGED: readonly (readonly [RegExp, string])[] = [
     'use a plain negation: "is not a …"',
   ],
   [
-    /\b(?:is|are|was|were|be|been|being|gets?) told\b|\btells? (?:of|itself|about itself)\b|\btold (?:of|to)\b/i,
+    /\b(?:is|are|was|were|be|been|being|gets?) told\b(?! to)|\btells? (?:of|itself|about itself)\b|\btold (?:of|to)\b/i,
     'sends, publishes, reports, receives',
   ],
   [
@@ -37,9 +37,9 @@ const DISCOURAGED: readonly (readonly [RegExp, string])[] = [
     'contains, has, requires',
   ],
   [/\b(?:is|are|were|was) (?:others|otherwise|another's|somebody's)\b/i, 'differs, belongs to another'],
-  [/\bof (?:one['’]s|its) own\b/i, 'a separate …, its own …'],
+  [/\bof (?:one['’]s|its) own\b(?! (?!and|in|that|with|for|as|which|on)[a-z])/i, 'a separate …, its own …'],
   [/\bof (?:ours|theirs|yours)\b/i, "name the owner: the gateway's, the client's"],
-  [/\bnothing (?:of|else of)\b|\bnaught\b|\bnot one of\b/i, 'say what does not happen'],
+  [/\bnothing (?:of|else of)\b|\bnaught\b/i, 'say what does not happen'],
   [
     /\b(?:mends?|mended|mending|goodbye|hearers?|misfits?|tidied)\b/i,
     'repair, close, listener, invalid example, reset',
