@@ -1,6 +1,6 @@
 /**
  * The pool against real PostgreSQL: each of its invariants
- * (ARCHITECTURE.md#what-always-holds-and-the-test-that-tries-to-break-it), under attack.
+ * (ARCHITECTURE.md#invariants), under attack.
  */
 import { expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'

@@ -1,6 +1,7 @@
 /**
- * docs/guides/monitoring.md#the-access-log: one JSON line per request, none with secrets, tokens or row values. It names what an operator needs: the
- * table or function, the path with its values masked, the caller, rows, time in the database and use of the cache; at level debug the text of the statements.
+ * docs/guides/monitoring.md#the-access-log: one JSON line per request, without secrets, tokens or row values.
+ * It contains what an operator needs: the table or function, the path with masked values, the caller, row
+ * count, database time and cache use. At level debug it also contains the statement texts.
  */
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,8 +21,10 @@ let file: number
 beforeAll(async () => {
   await execute(
     database.adminUrl,
-    `create table orders (id int primary key, note text, unique (note)); create table items (id int primary key, order_id int references orders, what text);
-     insert into orders select n, 'note ' || n from generate_series(1, 5) n; insert into items values (1, 1, 'a'), (2, 1, 'b');
+    `create table orders (id int primary key, note text, unique (note));
+      create table items (id int primary key, order_id int references orders, what text);
+     insert into orders select n, 'note ' || n from generate_series(1, 5) n;
+       insert into items values (1, 1, 'a'), (2, 1, 'b');
      create function add_up(a int, b int) returns int immutable language sql as 'select a + b';
      create function fails() returns int volatile language plpgsql as $$ begin raise exception 'no'; end $$;
      grant select, insert, update, delete on orders, items to app`,
@@ -43,7 +46,7 @@ afterAll(async () => {
 
 type Line = Readonly<Record<string, unknown>>
 
-/** The lines about one request. */
+/** The log lines of one request. */
 async function linesOf(
   requestId: string | null,
 ): Promise<{ readonly request: Line; readonly statements: readonly Line[] }> {
@@ -94,7 +97,7 @@ test('a line has these fields, always and in this order', async () => {
   expect(request.duration_ms).toBeGreaterThanOrEqual(request.database_ms as number)
 })
 
-test('an answer from the cache took no time of the database', async () => {
+test('a response from the cache has no database time', async () => {
   await logged('/api/orders/2')
   expect((await logged('/api/orders/2')).request).toMatchObject({ cache: 'HIT', database_ms: null, rows: 1 })
 })
@@ -126,7 +129,7 @@ test.each<[string, Parameters<typeof logged>[1], Line]>([
   ],
   ['/api/nowhere', {}, { table: 'nowhere', status: 404, code: 'NOT_FOUND', database_ms: null }],
   ['/nowhere', {}, { route: 'none', path: null, table: null, role: null, tenant: null }],
-])('a request is a line of the log: %s', async (path, options, line) => {
+])('a request is logged as one line: %s', async (path, options, line) => {
   expect((await logged(path, options)).request).toMatchObject(line)
 })
 
@@ -152,12 +155,12 @@ test.each<[string, string, Parameters<typeof logged>[1]]>([
     { method: 'POST', body: { query: 'get orders where note = :n', parameters: { n: SECRET } } },
   ],
   ['a tenant', '/api/orders', { headers: { 'x-tenant-id': SECRET } }],
-])('%s is in no line, at no level', async (_, path, options) => {
+])('%s is not logged at any level', async (_, path, options) => {
   const { request, statements } = await logged(path, options)
   expect(JSON.stringify([request, statements])).not.toContain(SECRET)
 })
 
-test('at level debug the texts of the statements are logged, without their values', async () => {
+test('at level debug, statement texts are logged without their values', async () => {
   const { statements } = await logged('/api/orders?id=4', { headers: { Prefer: 'count=exact' } })
   expect(statements).toMatchObject([
     {

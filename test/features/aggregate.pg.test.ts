@@ -5,7 +5,8 @@ import { shopDatabase } from './shop.ts'
 
 const database = databaseFixture(
   shopDatabase,
-  `create table numbers (small int2, int4 int4, big int8, num numeric, real float4, double float8, span interval, cash money, at timestamptz,
+  `create table numbers (small int2, int4 int4, big int8, num numeric, real float4, double float8, span interval,
+    cash money, at timestamptz,
      day date, flag boolean, word text, ip inet, uuid uuid, ids int[], doc json, "a.b" int, "sum" int, "group" text);
    insert into numbers values
      (32767, 2147483647, 9223372036854775807, 0.1, 1.5, 0.1, '1 day', 1.5, '2026-01-01Z', '2026-01-01', true, 'b', '10.0.0.1',
@@ -54,7 +55,7 @@ describe('one value', () => {
     ['numbers?fn=count', '{"count":3}'],
     ['floats?fn=sum&column=f', '{"sum":"NaN"}'],
     ['floats?fn=max&column=n', '{"max":"NaN"}'],
-  ])('%s', async (query, data) => {
+  ])('a single value: %s', async (query, data) => {
     for (const path of ['aggregate', '_aggregate']) {
       const reply = await gateway.get(`/api/${query.replace('?', `/${path}?`)}`)
       expect(reply.status, reply.text).toBe(200)
@@ -69,16 +70,16 @@ describe('one value', () => {
     ['avg', '&column=n', 'null'],
     ['min', '&column=n', 'null'],
     ['max', '&column=n', 'null'],
-  ])('%s%s of nothing', async (fn, column, value) => {
+  ])('%s%s of no rows', async (fn, column, value) => {
     expect((await gateway.get(`/api/nothing/aggregate?fn=${fn}${column}`)).text).toBe(`{"data":{"${fn}":${value}}}`)
   })
-  test('HEAD', async () => {
+  test('a HEAD request has no body', async () => {
     const reply = await gateway.get('/api/orders/aggregate?fn=count', { method: 'HEAD' })
     expect([reply.status, reply.text]).toEqual([200, ''])
   })
 })
 
-describe('of the rows that filters and search leave', () => {
+describe('of rows after filters and search', () => {
   test.each([
     ['orders?fn=count&status=paid&total.gt=100', 1],
     ['orders?fn=count&or=(status.eq.draft,note.eq.first)', 3],
@@ -93,7 +94,7 @@ describe('of the rows that filters and search leave', () => {
   ])('%s', async (query, count) => {
     expect((await gateway.get(`/api/${query.replace('?', '/aggregate?')}`)).json).toEqual({ data: { count } })
   })
-  test('a tenant’s own rows', async () => {
+  test('only the tenant’s own rows are aggregated', async () => {
     const path = '/api/orders/aggregate?fn=count'
     expect((await gateway.get(path, { as: { tenantId: 't2' } })).json.data).toEqual({ count: 1 })
     expect((await gateway.get(path, { as: { tenantId: 'nobody' } })).json.data).toEqual({ count: 0 })
@@ -134,7 +135,7 @@ describe('group_by', () => {
       'fn=min&column=note&group_by=status&sort=min',
       '[{"status":"draft","min":"100%"},{"status":"paid","min":"first"},{"status":"shipped","min":"in.x"}]',
     ],
-  ])('groups are those of %s', async (query, data) => {
+  ])('groups are formed by %s', async (query, data) => {
     const reply = await gateway.get(`/api/orders/aggregate?${query}`)
     expect(reply.status, reply.text).toBe(200)
     expect(reply.text).toBe(`{"data":${data}}`)
@@ -145,7 +146,7 @@ describe('group_by', () => {
     expect((await gateway.get('/api/orders/aggregate?fn=count&group_by=id&limit=100')).json.data).toHaveLength(3)
     expect((await gateway.get('/api/orders/aggregate?fn=count&group_by=id&limit=101')).json.data).toHaveLength(3)
   })
-  test('odd names', async () => {
+  test('columns with unusual names can be grouped', async () => {
     expect((await gateway.get('/api/numbers/aggregate?fn=count&group_by=group,a.b&sort=a.b')).json.data).toEqual([
       { group: 'x', 'a.b': 1, count: 1 },
       { group: 'x', 'a.b': 2, count: 1 },
@@ -201,18 +202,18 @@ describe('errors', () => {
     ['fn=sum&column=ids', 'column "ids" is integer[]; fn=sum needs a number'],
     ['fn=avg&column=cash', 'column "cash" is money; fn=avg needs a number'],
     ['fn=max&column=span_of', 'column "span_of" is int4range; fn=max needs a column'],
-  ])('a type that cannot be aggregated: %s → 400', async (query, what) => {
+  ])('a type that cannot be aggregated is rejected: %s → 400', async (query, what) => {
     const reply = await gateway.get(`/api/numbers/aggregate?${query}`)
     expect(reply.status).toBe(400)
     expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining(what) })
   })
-  test('a type that has no order, as a group → 400', async () => {
+  test('a type without an order cannot be grouped by → 400', async () => {
     expect((await gateway.get('/api/numbers/aggregate?fn=count&group_by=doc')).status).toBe(400)
   })
-  test('a group of the same name as the value → 400', async () => {
+  test('a group with the same name as the value → 400', async () => {
     expect((await gateway.get('/api/numbers/aggregate?fn=sum&column=int4&group_by=sum')).status).toBe(400)
   })
-  test('no such table → 404', async () => {
+  test('a missing table → 404', async () => {
     expect((await gateway.get('/api/nope/aggregate?fn=count')).status).toBe(404)
   })
   test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('%s → 405', async method => {

@@ -1,4 +1,7 @@
-/** docs/guides/allow-list.md#check-against-the-schema: at the start, by `svc check`, on SIGHUP, and when the schema has changed. */
+/**
+ * docs/guides/allow-list.md#check-against-the-schema: at start-up, by `svc check`, on SIGHUP, and when the
+ * schema has changed.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -61,11 +64,11 @@ async function warningsOf(list: string): Promise<readonly string[]> {
   )
 }
 
-test('lines that fit the schema are no warning', async () => {
+test('lines that fit the schema cause no warning', async () => {
   expect(await warningsOf(FITTING)).toEqual([])
 })
 
-test('lines that do not are one, with their numbers', async () => {
+test('lines that do not fit cause one warning with their numbers', async () => {
   const [warning, ...others] = await warningsOf(MISFITTING)
   expect(others).toEqual([])
   for (const missing of MISSING) expect(warning).toContain(`${file}${missing}`)
@@ -80,7 +83,7 @@ async function check(): Promise<readonly { readonly level: string; readonly mess
   return findings.filter(({ message }) => message.includes(file) || message.includes('cannot be checked'))
 }
 
-test('svc check finds the same', async () => {
+test('svc check reports the same lines', async () => {
   await writeFile(file, MISFITTING)
   const [finding, ...others] = await check()
   expect(others).toEqual([])
@@ -88,7 +91,7 @@ test('svc check finds the same', async () => {
   for (const missing of MISSING) expect(finding?.message).toContain(missing)
 })
 
-test('a line that is malformed is reported once, and others are checked all the same', async () => {
+test('a malformed line is reported once, and the other lines are still checked', async () => {
   await writeFile(file, `get orders fields (\nget nothing`)
   const levels = (await check()).map(({ level, message }) => [level, message.includes(':2:')])
   expect(levels).toEqual([
@@ -97,7 +100,7 @@ test('a line that is malformed is reported once, and others are checked all the 
   ])
 })
 
-test('functions that may be called are compared as well', async () => {
+test('the list of functions is checked as well', async () => {
   const functions = join(folder, 'functions.txt')
   await writeFile(functions, 'total\n# gone since\ntotl')
   const events: Event[] = []
@@ -124,7 +127,7 @@ test('functions that may be called are compared as well', async () => {
   ])
 })
 
-test('SIGHUP compares them again, and a change of the schema does too, with the lists in force', async () => {
+test('SIGHUP and a schema change check the lists in force again', async () => {
   await writeFile(file, FITTING)
   const events: Event[] = []
   let heard = () => {}
@@ -154,16 +157,16 @@ test('SIGHUP compares them again, and a change of the schema does too, with the 
     await writeFile(file, `${FITTING}\nget nothing`)
     await gateway.gateway.reload()
     expect(warnings()).toEqual([expect.stringContaining(':10: there is no table "nothing"')])
-    // It is said again as long as it is so: whoever reloads wants to know.
+    // Each reload repeats the warning while the problem exists.
     await gateway.gateway.reload()
     expect(warnings()).toHaveLength(2)
-    // What is written in the file is not in force yet.
+    // The new content of the file is not in force yet.
     await writeFile(file, 'get nowhere')
     await execute(database.adminUrl, 'alter table order_items rename column line to place; notify svc_schema')
     expect(await warned(3)).toContain(':5: table "order_items" has no column "line"')
     expect(warnings().at(-1)).toContain(':10: there is no table "nothing"')
     const before = loads()
-    // A change that concerns no line is no reason to say it again.
+    // A schema change that does not affect the lines does not repeat the warning.
     await execute(
       database.adminUrl,
       'create table unrelated (id int primary key); grant select on unrelated to app; notify svc_schema',

@@ -1,4 +1,7 @@
-/** docs/guides/allow-list.md: a query whose shape is not on the list is refused with 403, before anything is looked up. */
+/**
+ * docs/guides/allow-list.md: a query whose shape is not on the list is answered 403 before any name is looked
+ * up.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,7 +53,7 @@ const send = (method: string, path: string, body: unknown, headers: Record<strin
 const query = (text: string, parameters?: unknown): Promise<Reply> =>
   send('POST', '/api/_query', { query: text, ...(parameters === undefined ? {} : { parameters }) })
 
-describe('what is listed is answered', () => {
+describe('a listed request is answered', () => {
   test.each([
     'orders?select=id,total&status=eq.paid&sort=-placed_at',
     'orders?sort=placed_at:desc&status.eq=shipped&select=id&limit=1',
@@ -67,17 +70,17 @@ describe('what is listed is answered', () => {
     'rpc/shout?word=hello',
   ])('GET /api/%s', async path => {
     const reply = await gateway.get(`/api/${path}`)
-    // Something is answered: the shop has rows for it.
+    // The response is not empty: the shop has rows for every path.
     expect([reply.status, reply.text.includes('"data":[]')]).toEqual([200, false])
     expect((await gateway.get(`/api/${path}`, { method: 'HEAD' })).status).toBe(200)
   })
-  test('pages by cursor', async () => {
+  test('even for later pages by cursor', async () => {
     const first = await gateway.get('/api/orders?select=id&status=paid&sort=-placed_at&limit=1')
     const next = `cursor=${first.json.next_cursor}`
     const second = await gateway.get(`/api/orders?select=id&status=paid&sort=-placed_at&limit=1&${next}`)
     expect([...first.json.data, ...second.json.data]).toEqual([{ id: 2 }, { id: 1 }])
   })
-  test('writes', async () => {
+  test('if it is a write', async () => {
     const row = { id: 50, tenant_id: 't1', name: 'new' }
     expect((await send('POST', '/api/labels?returning=id,name', row)).json).toEqual({ data: { id: 50, name: 'new' } })
     const upsert = await send('POST', '/api/labels?returning=name', { ...row, name: 'again' }, { 'X-Upsert': 'true' })
@@ -90,11 +93,11 @@ describe('what is listed is answered', () => {
     const deleted = await gateway.get('/api/labels?id=50&returning=id', { method: 'DELETE' })
     expect(deleted.json).toEqual({ data: [{ id: 50 }], count: 1 })
   })
-  test('functions', async () => {
+  test('if it is a function call', async () => {
     expect((await send('POST', '/api/rpc/shout', ['quietly'])).json.data).toBe('QUIETLY')
     expect((await send('POST', '/api/rpc/shout', { word: 'quietly' })).json.data).toBe('QUIETLY')
   })
-  test('texts of the query language', async () => {
+  test('if it is a query text', async () => {
     const listed = await query("get orders fields id where status = 'paid' and total > :least order by id limit 2", {
       least: 1,
     })
@@ -107,7 +110,7 @@ describe('what is listed is answered', () => {
   })
 })
 
-describe('what is not listed is 403', () => {
+describe('an unlisted request is answered 403', () => {
   test.each([
     'orders',
     'orders?status=paid',
@@ -154,7 +157,7 @@ describe('what is not listed is 403', () => {
       'FORBIDDEN',
     )
   })
-  test('a deletion that asks for the rows', async () => {
+  test('if it is a deletion that returns its rows', async () => {
     const reply = await gateway.get('/api/labels?id=1', {
       method: 'DELETE',
       headers: { Prefer: 'return=representation' },
@@ -175,13 +178,13 @@ describe('what is not listed is 403', () => {
     expect(reply.json.error.message).toBe('this query is not on the allow-list (allow_list_path)')
     expect(reply.json.error.hint).toMatch(/^its shape is: /)
   })
-  test('nor was anything changed', async () => {
+  test('and changes nothing', async () => {
     const [{ count } = {}] = await execute(database.adminUrl, "select count(*)::int from labels where name <> 'x'")
     expect(count).toBe(3)
   })
 })
 
-describe('a refusal says nothing about what there is', () => {
+describe('a rejection reveals nothing about the schema', () => {
   const answer = async (path: string, options?: AskOptions) => {
     const reply = await gateway.get(path, options)
     return [reply.status, reply.text.replaceAll(/"request_id":"[^"]*"/g, '').replaceAll(/users|absent/g, 'name')]
@@ -201,7 +204,7 @@ describe('a refusal says nothing about what there is', () => {
   })
 })
 
-test('who is not let in is 401 before it', async () => {
+test('a request without a valid token is answered 401 first', async () => {
   expect((await gateway.get('/api/orders', { as: null })).status).toBe(401)
 })
 
@@ -212,12 +215,12 @@ test.each(['/health', '/health/internal', '/metrics', '/api/_schema', '/api/_rpc
   },
 )
 
-test('what cannot be understood is 400, as without a list', async () => {
+test('an unparsable request is answered 400, as without a list', async () => {
   expect((await gateway.get('/api/orders?total=in.5')).status).toBe(400)
   expect((await query('get orders where')).status).toBe(400)
 })
 
-describe('docs/guides/allow-list.md', () => {
+describe('the guide docs/guides/allow-list.md', () => {
   const guide = read('docs/guides/allow-list.md')
 
   const sample = databaseFixture(sampleDatabase)
@@ -225,7 +228,7 @@ describe('docs/guides/allow-list.md', () => {
   beforeAll(() => writeFile(file, /^```text\n([\s\S]*?)^```/m.exec(guide)?.[1] ?? 'no list'))
   const shown = gatewayFixture(sample, { toml: `allow_list_path = '${file}'` })
 
-  test('shows a list that is one, and the error of a query that it lacks', async () => {
+  test('shows a valid list, and the error for a query that is not on it', async () => {
     const [tenant] = sample.tenants
     const as = { tenantId: tenant?.id ?? '', userId: tenant?.userId ?? '', role: 'clerk' }
     const status = async (path: string, options: AskOptions = {}) => (await shown.get(path, { as, ...options })).status
@@ -244,7 +247,7 @@ describe('docs/guides/allow-list.md', () => {
   })
 })
 
-describe('the file', () => {
+describe('the allow-list file', () => {
   let file: string
   beforeEach(async () => {
     file = join(await mkdtemp(join(folder, 'list-')), 'allow.txt')
@@ -261,7 +264,7 @@ describe('the file', () => {
     return { gateway: await startGateway(config, { emit: event => events.push(event) }), events }
   }
 
-  test('that is missing or broken ends the start, with all that is wrong in both lists', async () => {
+  test('prevents the start if it is missing or invalid, and all problems of both lists are reported', async () => {
     const functions = join(folder, 'functions.txt')
     await writeFile(functions, 'ok\nno function\n')
     await writeFile(file, 'GET /api/orders\nGET /api/orders?status=paid\nget orders where\n')
@@ -273,7 +276,7 @@ describe('the file', () => {
     await expect(start(both)).rejects.toThrow(/allow_list_path: expected a file that can be read: ENOENT/)
   })
 
-  test('is read again by a reload; a broken one keeps the old one and says why', async () => {
+  test('is read again on a reload; an invalid file leaves the old list in force and is reported', async () => {
     await writeFile(file, 'get orders\n')
     const { gateway, events } = await start(`allow_list_path = '${file}'\nrequire_auth = false`)
     const ask = async (text: string) =>

@@ -1,7 +1,7 @@
 /**
- * docs/guides/authentication.md: each provider's configuration accepts tokens of the shape that the provider issues,
- * its policy shows the rows that the page says, and tokens for something else are refused. The keys come from a file
- * here, because the page's hosts are the providers' own.
+ * docs/guides/authentication.md: each provider's configuration accepts tokens of the form that the provider
+ * issues, its policy returns the rows that the page states, and other tokens are rejected. The keys come from
+ * a file, because the page's hosts belong to the providers.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/guides/authentication.md')
 
-/** The blocks of a section, by its heading. */
+/** The code blocks of a section, by its heading. */
 function section(heading: string): { readonly toml: readonly string[]; readonly sql: readonly string[] } {
   const start = PAGE.indexOf(`\n## ${heading}\n`)
   expect(start, heading).toBeGreaterThan(0)
@@ -27,18 +27,18 @@ function section(heading: string): { readonly toml: readonly string[]; readonly 
 }
 
 interface Shape {
-  /** As the provider signs. */
+  /** The signing algorithm of the provider. */
   readonly alg: PublicAlgorithm
   readonly header?: object
-  /** Of ann, who may see `sees` of tenant A. */
+  /** Claims of ann, who can see `sees` of tenant A. */
   readonly claims: object
   readonly tenant: string
   readonly user: string
-  /** The totals of the rows that she sees, out of 1 (hers), 2 (of the tenant) and 4 (of another). */
+  /** The totals of the rows visible to ann: 1 (her own), 2 (of her tenant), 4 (of another tenant). */
   readonly sees: readonly number[]
-  /** Signed by the provider, and not for this API; or without the right. */
+  /** Claims that must be rejected: for another API, or without the required right. */
   readonly refused: readonly object[]
-  /** Accepted, and sees nothing. */
+  /** Claims that are accepted and see no rows. */
   readonly blind: readonly object[]
 }
 
@@ -155,7 +155,7 @@ const SUPABASE_SECRET = 'the legacy secret of a project, of 32 bytes'
 
 const folder = folderFixture()
 
-/** The page's table and one policy, with rows of ann, of her tenant, and of another. */
+/** The page's table and one policy, with rows of ann, of her tenant, and of another tenant. */
 async function databaseOf({ sql }: ReturnType<typeof section>, { tenant, user }: Shape): Promise<TestDatabase> {
   const database = await testDatabase()
   for (const text of [...section('The example').sql, ...sql]) await execute(database.adminUrl, text)
@@ -167,7 +167,7 @@ async function databaseOf({ sql }: ReturnType<typeof section>, { tenant, user }:
   return database
 }
 
-/** The lines below `[gateway]`, with the keys from a file where the page has the provider's host. */
+/** The lines below `[gateway]`. Keys are read from a file instead of the provider's host. */
 function here(toml: string, file: string): string {
   return toml
     .replace('[gateway]\n', '')
@@ -197,13 +197,13 @@ describe.each(Object.entries(SHAPES))('%s', (name, shape) => {
   const tokenOf = (more: object = {}): string =>
     signToken(key, { claims: withTimes(shape.claims, more), header: { ...shape.header } })
 
-  test('a token of the provider’s shape shows the rows that the policy says', async () => {
+  test('a token of the provider’s form returns the rows that the policy allows', async () => {
     const reply = await totals(gateway, tokenOf())
     expect([reply.status, reply.text]).toEqual([200, expect.any(String)])
     expect(reply.json.data.map(({ total }: { total: number }) => Number(total))).toEqual(shape.sees)
   })
 
-  test.each(shape.refused.map(more => [JSON.stringify(more), more]))('refused: %s', async (_, more) => {
+  test.each(shape.refused.map(more => [JSON.stringify(more), more]))('is rejected with %s', async (_, more) => {
     expect((await totals(gateway, tokenOf(more as object))).status).toBe(401)
   })
 
@@ -224,7 +224,7 @@ describe('Supabase with the legacy secret', () => {
     environment: { SUPABASE_JWT_SECRET: SUPABASE_SECRET },
   })
 
-  test('a token signed with it shows the rows, and one signed with another secret is refused', async () => {
+  test('a token signed with it returns the rows, and a token signed with another secret is rejected', async () => {
     const reply = await totals(gateway, signHmac(SUPABASE_SECRET, { claims: withTimes(shape.claims) }))
     expect(reply.json.data.map(({ total }: { total: number }) => Number(total))).toEqual(shape.sees)
     const forged = signHmac('another secret of 32 bytes, or of more', { claims: withTimes(shape.claims) })
@@ -232,7 +232,7 @@ describe('Supabase with the legacy secret', () => {
   })
 })
 
-test('every configuration of the page is one, as it stands there', async () => {
+test('every configuration on the page is valid', async () => {
   const blocks = blocksOf(PAGE).filter(({ language }) => language === 'toml')
   expect(blocks.length).toBeGreaterThan(10)
   const environment = {

@@ -1,4 +1,4 @@
-/** `/demo/orders`: open orders as they are now, whoever changes them, and never somebody else's. */
+/** `/demo/orders` shows the current open orders, whoever changes them, and never those of another shop. */
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
@@ -63,7 +63,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.close())
 
-test('its files are served with the policy of /docs, to the demo alone', async () => {
+test('its files are served with the content security policy of /docs, and only in the demo', async () => {
   const page = await gateway.get('/demo/orders', { as: null })
   expect(page.text).toBe(read('src/demo/board/page.html'))
   const docs = await gateway.get('/docs', { as: null })
@@ -76,7 +76,7 @@ test('its files are served with the policy of /docs, to the demo alone', async (
   await other.close()
 })
 
-test('a page that is handed in takes no path of the gateway’s own', async () => {
+test('a page passed to the gateway cannot replace one of the gateway’s paths', async () => {
   const page = async () => ({ status: 200, headers: {}, body: Buffer.from('a page') })
   const paths = ['/metrics', '/docs', '/health', '/elsewhere']
   const other = await testGateway(database.url, { pages: new Map(paths.map(path => [path, page])) })
@@ -88,7 +88,7 @@ test('a page that is handed in takes no path of the gateway’s own', async () =
 // biome-ignore lint/suspicious/noExplicitAny: rows of a table that the test names
 type Rows = ReadonlyMap<string, any>
 
-/** The example's client, in this process: what it does when connections end and tokens expire. */
+/** The example client in this process: its behaviour when connections break and tokens expire. */
 describe('follow.js', { timeout: 120_000 }, () => {
   const sockets: WebSocket[] = []
   const asked: (string | null)[] = []
@@ -110,7 +110,7 @@ describe('follow.js', { timeout: 120_000 }, () => {
     })
   }
 
-  /** Resolves when it shows what a SELECT does. */
+  /** Resolves when it shows the result of a SELECT. */
   const isRight = () =>
     vi.waitFor(async () => {
       expect([...rows.values()].sort((a, b) => a.id - b.id)).toEqual(await openOrders())
@@ -122,7 +122,7 @@ describe('follow.js', { timeout: 120_000 }, () => {
         super(url)
         sockets.push(this)
         this.on('message', data => told.push(String(data)))
-        // While nobody listens there; to a page it is a connection that ended.
+        // Without a listener on the port, a page sees a closed connection.
         this.on('error', () => {})
       }
     }
@@ -138,9 +138,9 @@ describe('follow.js', { timeout: 120_000 }, () => {
     vi.unstubAllGlobals()
   })
 
-  test('ends at what a SELECT says, whatever happens on the way', async () => {
+  test('ends with the result of a SELECT, whatever happens in between', async () => {
     await begin(() => gateway.token(claimsOf(0)))
-    // The first changes come while the rows are still read.
+    // The first changes arrive while the rows are still being read.
     for (const [index, { id }] of (await openOrders()).slice(0, 40).entries()) {
       if (index % 4 === 0) await ask('PATCH', `/api/orders/${id}`, { status: 'shipped' })
       else if (index % 4 === 1) await ask('PATCH', `/api/orders/${id}`, { total: index })
@@ -154,13 +154,13 @@ describe('follow.js', { timeout: 120_000 }, () => {
     expect(asked.every(why => why === null)).toBe(true)
   })
 
-  test('lays what it is told while it reads over what it has read', async () => {
+  test('applies events received during the read to the rows that it read', async () => {
     const { fetch } = globalThis
     let created = 0
     vi.stubGlobal('fetch', async (...given: Parameters<typeof fetch>) => {
       const response = await fetch(...given)
       if (!(given[0] instanceof URL) || created > 0) return response
-      // The client's own read is answered; what happens now, it cannot show.
+      // The client's own read has been answered, so it cannot contain later changes.
       created = await create()
       await vi.waitFor(() => expect(told.map(text => JSON.parse(text).key?.id)).toContain(created), PATIENT)
       return response
@@ -170,7 +170,7 @@ describe('follow.js', { timeout: 120_000 }, () => {
     expect([...rows.values()].map(row => row.id)).toContain(created)
   })
 
-  test('is told what it missed while a connection was broken, and does not read everything again', async () => {
+  test('receives the events missed while the connection was broken, without reading all rows again', async () => {
     await begin(() => gateway.token(claimsOf(0)))
     await isRight()
     const { fetch } = globalThis
@@ -186,7 +186,7 @@ describe('follow.js', { timeout: 120_000 }, () => {
     expect([sockets.length, reads]).toEqual([2, 0])
   })
 
-  test('takes a connection for dead that does not even answer a ping', async () => {
+  test('treats a connection as broken if a ping is not answered', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     await begin(() => gateway.token(claimsOf(0)))
     await isRight()
@@ -197,7 +197,7 @@ describe('follow.js', { timeout: 120_000 }, () => {
     expect(sockets).toHaveLength(2)
   })
 
-  test('goes on with another token before the one it has expires', async () => {
+  test('continues with a new token before the current one expires', async () => {
     await begin(why => gateway.token({ ...claimsOf(0), expiresInSeconds: why === null ? 20 : 600 }))
     await isRight()
     expect(asked).toEqual([null, 'expires'])
@@ -206,7 +206,7 @@ describe('follow.js', { timeout: 120_000 }, () => {
     expect(sockets).toHaveLength(1)
   })
 
-  test('forgets what it knew, and asks for another token, when the one it has is refused', async () => {
+  test('discards its rows and requests a new token when the current one is rejected', async () => {
     let good = 'not.a.token'
     await begin(async why => (why === 'refused' ? await gateway.token(claimsOf(1)) : good))
     await vi.waitFor(() => expect(asked).toEqual([null, 'refused']), PATIENT)
@@ -224,7 +224,7 @@ describe('follow.js', { timeout: 120_000 }, () => {
 
 if (BROWSER_MISSING !== null) process.stderr.write(`board.pg.test.ts: the page is not opened: ${BROWSER_MISSING}\n`)
 
-// Without a browser there is nothing to open it in; the message above says so.
+// Without a browser these tests are skipped; the message above says so.
 describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
   let page: Page
   const isLive = () => page.until(`document.body.dataset.state === 'live'`)
@@ -242,7 +242,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
   }, 120_000)
   afterAll(() => page?.close())
 
-  test('shows the orders of the token in the address, which is not left there', async () => {
+  test('shows the orders of the token in the address, and removes the token from it', async () => {
     expect(await page.evaluate('window.location.hash')).toBe('')
     expect(await shown()).toEqual(await expected())
     expect(await page.evaluate(`document.querySelector('#pending h2').textContent`)).toBe(
@@ -250,7 +250,9 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     )
   })
 
-  test('an order appears, moves and goes, as others create, change and delete it', { timeout: 60_000 }, async () => {
+  test('an order appears, moves and disappears as other users create, change and delete it', {
+    timeout: 60_000,
+  }, async () => {
     const id = await create()
     await page.until(`${card(id, 'pending')} !== null`)
     await ask('PATCH', `/api/orders/${id}`, { status: 'paid', total: 4321.5 })
@@ -262,26 +264,26 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     expect(await shown()).toEqual(await expected())
   })
 
-  test('what somebody writes is text', { timeout: 60_000 }, async () => {
+  test('text written by users is displayed as text', { timeout: 60_000 }, async () => {
     const id = await create()
     await ask('PATCH', `/api/orders/${id}`, { number: '<img src=x onerror="document.title=1">' })
     await page.until(`${card(id, 'pending')}?.textContent.includes('onerror') === true`)
     expect(await page.evaluate(`document.querySelector('article img')`)).toBeNull()
   })
 
-  test('comes back after the gateway was away, and is right again', { timeout: 120_000 }, async () => {
+  test('reconnects after the gateway was stopped, and shows the current state', { timeout: 120_000 }, async () => {
     await restart()
     const id = await create()
     await page.until(`${card(id, 'pending')} !== null`)
     await isLive()
     expect(await shown()).toEqual(await expected())
-    // While it was away, nobody answered; the browser tells of each try.
+    // The browser logs an error for each attempt while the gateway is stopped.
     expect(
       page.complaints.splice(0).filter(text => !text.includes('WebSocket') && !text.includes('Failed to')),
     ).toEqual([])
   })
 
-  test('never hears of another shop', { timeout: 60_000 }, async () => {
+  test('never receives orders of another shop', { timeout: 60_000 }, async () => {
     const theirs = await create(1)
     await ask('PATCH', `/api/orders/${theirs}`, { status: 'paid' }, 1)
     await ask('DELETE', `/api/orders/${theirs}`, undefined, 1)
@@ -298,7 +300,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     expect(page.complaints).toEqual([])
   })
 
-  test('with the token of the other shop it is the other shop’s', { timeout: 60_000 }, async () => {
+  test('shows the other shop’s orders with that shop’s token', { timeout: 60_000 }, async () => {
     const token = await gateway.token(claimsOf(1))
     const id = await create(1)
     await page.evaluate(`document.getElementById('token').value = ${JSON.stringify(token)}`)

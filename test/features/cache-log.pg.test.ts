@@ -1,6 +1,7 @@
 /**
- * With `svc install`, every gateway invalidates cached answers from captured tables as soon as it has read the change log, for every writer: another gateway,
- * `psql`, a cascade, TRUNCATE. A gateway that cannot read the log serves nothing from its cache.
+ * After `svc install`, every gateway invalidates cached results from captured tables as soon as it has read
+ * the change log, whoever wrote: another gateway, `psql`, a cascade, TRUNCATE. A gateway that cannot read the
+ * log serves nothing from its cache.
  */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -17,7 +18,8 @@ const server = databaseFixture(
    create table parts_low partition of parts for values from (0) to (100);
    create table plain (id int primary key, note text);
    create table members (name text primary key);
-   create view named with (security_invoker) as select o.id, c.name from orders o join customers c on c.id = o.customer_id;
+   create view named with (security_invoker) as select o.id, c.name from orders o join customers c
+     on c.id = o.customer_id;
    create function is_member() returns boolean stable language sql as $$ select exists (select from members) $$;
    create table guarded (id int primary key);
    alter table guarded enable row level security; create policy own on guarded using (is_member());
@@ -42,19 +44,20 @@ async function read(of: number, path: string) {
   return { status: reply?.status, text: reply?.text ?? '', cache: reply?.headers.get('x-cache') }
 }
 
-/** Asks until it is so: every answer in between has passed through the cache as any other. */
+/** Repeats the request until the condition holds. Each response has passed through the cache. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise(resolve => setTimeout(resolve, 5))
 }
 
-/** The read is kept by the gateway. */
+/** Reads until the gateway answers from its cache. */
 const keep = (of: number, path: string) => until(async () => (await read(of, path)).cache === 'HIT')
 
 const admin = (sql: string) => execute(server.adminUrl, sql)
 
 beforeEach(async () => {
   await admin(`truncate customers, orders, parts, plain, members, guarded;
-    insert into customers values (1, 'Ann'); insert into orders values (1, 1, 'first'); insert into parts values (1, 'first');
+    insert into customers values (1, 'Ann'); insert into orders values (1, 1, 'first');
+      insert into parts values (1, 'first');
     insert into members values ('t1'); insert into guarded values (1)`)
 })
 
@@ -73,8 +76,8 @@ test.each([
   ['an embedded table', '/api/orders?expand=customers', `update customers set name = 'Eve'`, 'Eve'],
   ['a partition', '/api/parts', `update parts_low set note = 'second'`, 'second'],
   ['a table that a policy’s function reads', '/api/guarded', 'delete from members', '"data":[]'],
-])('%s is seen by every gateway', async (_, path, change, seen) => {
-  // Answers cached by the previous test can outlive it for a moment.
+])('%s invalidates results in every gateway', async (_, path, change, seen) => {
+  // Results cached by the previous test can remain for a moment.
   const isKept = async (of: number) => {
     const { cache, text } = await read(of, path)
     return cache === 'HIT' && !text.includes(seen)
@@ -86,7 +89,7 @@ test.each([
   expect((await read(0, path)).text).toContain(seen)
 })
 
-test('a write through one gateway is seen by the other, and a table that is not captured is as old as it may be', async () => {
+test('a write through one gateway reaches the other, and an uncaptured table stays cached up to max_age', async () => {
   for (const path of ['/api/customers', '/api/plain']) await keep(1, path)
   const body = (of: unknown) => ({
     ...{ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(of) },
@@ -97,7 +100,7 @@ test('a write through one gateway is seen by the other, and a table that is not 
   expect(await read(1, '/api/plain')).toMatchObject({ cache: 'HIT', text: expect.not.stringContaining('not seen') })
 })
 
-test('a change is known within the bound, which a metric measures', async () => {
+test('a change is visible within the bound, which a metric measures', async () => {
   await keep(0, '/api/customers')
   const delays: number[] = []
   for (let n = 0; n < 20; n++) {
@@ -114,7 +117,7 @@ test('a change is known within the bound, which a metric measures', async () => 
   expect(metrics).toMatch(/^svc_cache_log_age_seconds [0-9.e-]+$/m)
 })
 
-test('nothing is served from the cache while the log cannot be read, and it is again once it can', async () => {
+test('the cache is not used while the log cannot be read, and is used again afterwards', async () => {
   await keep(0, '/api/customers')
   await admin('revoke select on svc.change from app_feed')
   await until(async () => (await read(0, '/api/customers')).cache === 'MISS')
@@ -125,14 +128,14 @@ test('nothing is served from the cache while the log cannot be read, and it is a
   expect((await read(0, '/api/customers')).text).toContain('unheard')
 })
 
-test('changes that were made while the database was away from the feed are not missed', async () => {
+test('changes made while the feed has no database connection are not missed', async () => {
   await keep(0, '/api/customers')
   await admin(`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app_feed';
     update customers set name = 'meanwhile'`)
   await until(async () => (await read(0, '/api/customers')).text.includes('meanwhile'))
 })
 
-test('one connection of the feed role is enough (feed_max_connections), and a metric counts it', async () => {
+test('one connection of the feed role is sufficient (feed_max_connections), and a metric counts it', async () => {
   const own = await testGateway(server.url, { toml: 'feed_max_connections = 1\ncache.enabled = true' })
   try {
     const headers = { Authorization: `Bearer ${await own.token({ tenantId: 't1' })}` }

@@ -1,4 +1,7 @@
-/** docs/guides/caching.md: what is answered without the database, and that the header `X-Cache` is the only difference. */
+/**
+ * docs/guides/caching.md: which results are returned without querying the database. The header `X-Cache` is
+ * the only difference.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -13,9 +16,11 @@ const SCHEMA = `
   create table customers (id int primary key, tenant_id text not null default 't1', name text not null);
   create table orders (
     id int primary key, tenant_id text not null default 't1', customer_id int references customers on delete cascade,
-    status text not null default 'open', total numeric not null default 0, placed timestamptz not null default '2024-01-01'
+    status text not null default 'open', total numeric not null default 0, placed timestamptz not null default
+      '2024-01-01'
   );
-  create table lines (id int primary key, tenant_id text not null default 't1', order_id int references orders on delete set null);
+  create table lines (id int primary key, tenant_id text not null default 't1', order_id int references orders
+    on delete set null);
   create table watched (id int primary key, tenant_id text not null default 't1');
   create table noted (id int primary key, tenant_id text not null default 't1');
   create table members (tenant_id text primary key, active boolean not null);
@@ -27,16 +32,19 @@ const SCHEMA = `
   do $$ declare t text; begin
     foreach t in array array['customers', 'orders', 'lines', 'watched', 'noted'] loop
       execute format('alter table %I enable row level security; alter table %I force row level security', t, t);
-      execute format($p$create policy own on %I using (tenant_id = (select current_setting('app.current_tenant_id', true)))$p$, t);
+      execute format($p$create policy own on %I using (tenant_id = (select
+        current_setting('app.current_tenant_id', true)))$p$, t);
     end loop;
   end $$;
   alter table guarded enable row level security;
   create policy own on guarded using (tenant_id in (select tenant_id from members where active));
-  create function is_trusted() returns boolean stable language sql as 'select exists (select from members where active)';
+  create function is_trusted() returns boolean stable
+    language sql as 'select exists (select from members where active)';
   alter table trusted enable row level security;
   create policy own on trusted using (is_trusted());
 
-  create function note() returns trigger language plpgsql as $$ begin insert into noted (id) values (new.id); return new; end $$;
+  create function note() returns trigger language plpgsql as $$ begin insert into noted (id) values (new.id);
+    return new; end $$;
   create trigger note before insert on watched for each row execute function note();
   create function close_all() returns void volatile language sql as $$update orders set status = 'closed'$$;
   create function count_orders() returns bigint stable language sql as 'select count(*) from orders';
@@ -60,11 +68,14 @@ beforeEach(async () => {
      insert into guarded (id) values (1);
      insert into trusted (id) values (1)`,
   )
-  // What was changed behind the gateway's back it cannot know.
+  // The gateway cannot know about changes made directly in the database.
   await gateway.gateway.reload()
 })
 
-/** A gateway that each caller asks with the same token all the time: a new one says when it was made, which the database is told as well. */
+/**
+ * A gateway whose callers keep their tokens: a new token would contain a different time, which is passed to
+ * the database as well.
+ */
 async function asking(options: GatewayOptions): Promise<TestGateway> {
   const asked = await testGateway(database.url, options)
   const tokens = new Map<string, Promise<string>>()
@@ -94,7 +105,7 @@ const send = (method: string, path: string, body: unknown, headers: Record<strin
 const query = (text: string, options: AskOptions = {}) =>
   gateway.get('/api/_query', { ...options, method: 'POST', body: text, headers: { 'Content-Type': 'text/plain' } })
 
-/** Two of the same: the second from the cache, and the same to the byte. */
+/** Sends the request twice: the second response comes from the cache and has the same bytes. */
 async function expectKept(ask: () => Promise<Reply>): Promise<Reply> {
   const first = await ask()
   expect(first.status, first.text).toBe(200)
@@ -104,7 +115,7 @@ async function expectKept(ask: () => Promise<Reply>): Promise<Reply> {
   return second
 }
 
-/** The second is executed like the first. */
+/** Sends the request twice: both are executed. */
 async function expectNotKept(ask: () => Promise<Reply>): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const reply = await ask()
@@ -112,7 +123,7 @@ async function expectNotKept(ask: () => Promise<Reply>): Promise<void> {
   }
 }
 
-describe('what is kept', () => {
+describe('a result is cached', () => {
   test.each([
     '/api/orders',
     '/api/orders/1',
@@ -130,7 +141,7 @@ describe('what is kept', () => {
     await expectKept(() => gateway.get(path))
   })
 
-  test('pages by cursor, exact counts, and HEAD', async () => {
+  test('for pages by cursor, exact counts, and HEAD', async () => {
     const page = await expectKept(() => gateway.get('/api/orders?limit=1&sort=id'))
     await expectKept(() => gateway.get(`/api/orders?limit=1&sort=id&cursor=${page.json.next_cursor}`))
     const counted = () => gateway.get('/api/orders?limit=1&sort=id', { headers: { Prefer: 'count=exact' } })
@@ -138,7 +149,7 @@ describe('what is kept', () => {
     expect(cacheOf(await gateway.get('/api/orders?limit=1&sort=id', { method: 'HEAD' }))).toBe('HIT')
   })
 
-  test('that a row is not there', async () => {
+  test('if the row does not exist', async () => {
     const ask = () => gateway.get('/api/orders/424242')
     expect([await ask(), await ask()].map(reply => [reply.status, cacheOf(reply)])).toEqual([
       [404, 'MISS'],
@@ -146,12 +157,12 @@ describe('what is kept', () => {
     ])
   })
 
-  test('reads of the query language', async () => {
+  test('for reads of the query language', async () => {
     await expectKept(() => query("get orders where status = 'open' order by id"))
     await expectKept(() => query('with o as (get orders) get o fields count(*) as n'))
   })
 
-  test('rows that are not there: found when somebody creates them', async () => {
+  test('if no rows exist, until a write creates them', async () => {
     for (const [times, hits] of [
       [1, 0],
       [2, 1],
@@ -165,7 +176,7 @@ describe('what is kept', () => {
   })
 })
 
-describe('what is not', () => {
+describe('a result is not cached', () => {
   test.each([
     ['/api/orders?stream=true'],
     ['/api/orders/_explain'],
@@ -177,21 +188,21 @@ describe('what is not', () => {
     await expectNotKept(() => gateway.get(path))
   })
 
-  test('reads of the query language that look at the clock or throw dice', async () => {
+  test('for query texts that use the clock or random values', async () => {
     await expectNotKept(() => query('get orders where placed < now()'))
     await expectNotKept(() => query('get orders fields id order by random()'))
     await expectNotKept(() => query("get orders where placed < 'today'"))
   })
 
-  test('a refusal: it is judged anew', async () => {
+  test('if it is a rejection, which is evaluated again', async () => {
     const before = await hitsSoFar()
     for (let i = 0; i < 2; i++) expect((await gateway.get('/api/orders?total=gt.x')).status).toBe(400)
     expect(await hitsSoFar()).toBe(before)
   })
 })
 
-describe('whose it is', () => {
-  test('nobody gets what another was answered', async () => {
+describe('the caller of a result', () => {
+  test('gets no result of another caller', async () => {
     const path = '/api/orders?select=id'
     const claims: readonly NonNullable<AskOptions['as']>[] = [
       { tenantId: 't1' },
@@ -208,7 +219,7 @@ describe('whose it is', () => {
     }
   })
 
-  test('a token that was refused gets nothing, whatever is kept', async () => {
+  test('gets nothing from the cache with a rejected token', async () => {
     await expectKept(() => gateway.get('/api/orders'))
     const refused = await gateway.get('/api/orders', { as: null, headers: { Authorization: 'Bearer x.y.z' } })
     expect(refused.status).toBe(401)
@@ -216,7 +227,7 @@ describe('whose it is', () => {
   })
 })
 
-describe('under a policy', () => {
+describe('with an access policy', () => {
   let file: string
 
   beforeAll(async () => {
@@ -228,7 +239,7 @@ describe('under a policy', () => {
 
   afterAll(() => rm(dirname(file), { recursive: true, force: true }))
 
-  /** The clerk sees every order, the viewer the open ones' numbers. */
+  /** The clerk can see every order; the viewer can see the ids of open orders. */
   function printPolicies(roles: readonly string[]): string {
     const policies = {
       clerk: '{name: clerks, table: orders, role: clerk, operations: [read], allowed_columns: [id, status]}',
@@ -240,7 +251,7 @@ describe('under a policy', () => {
 
   const ask = (role: string) => guarded.get('/api/orders?sort=id', { as: { tenantId: 't1', role } })
 
-  test('each gets what it allows them, from the cache as well, and nothing when it allows them nothing any more', async () => {
+  test('each role gets the results that the policy allows, and none after the policy was tightened', async () => {
     await execute(database.adminUrl, "update orders set status = 'closed' where id = 3")
     const clerk = (await expectKept(() => ask('clerk'))).json
     const viewer = (await expectKept(() => ask('viewer'))).json
@@ -256,7 +267,7 @@ describe('under a policy', () => {
   })
 })
 
-describe('a write is seen by the next read', () => {
+describe('a write is visible to the next read', () => {
   const orders = () => gateway.get('/api/orders?sort=id')
 
   test.each([
@@ -289,7 +300,7 @@ describe('a write is seen by the next read', () => {
     expect((await orders()).text).not.toBe(before.text)
   })
 
-  test('of what is embedded, asked in a subquery, looked at through a view, or by a policy', async () => {
+  test('through embedded rows, subqueries, views and policies', async () => {
     const reads: readonly (readonly [() => Promise<Reply>, string])[] = [
       [() => gateway.get('/api/orders?expand=customer'), '/api/customers/1'],
       [() => query("get orders where customer_id in (get customers fields id where name = 'Ann')"), '/api/customers/1'],
@@ -309,13 +320,13 @@ describe('a write is seen by the next read', () => {
     for (const path of ['/api/guarded', '/api/trusted']) expect((await gateway.get(path)).json.count, path).toBe(0)
   })
 
-  test('through a view', async () => {
+  test('if it goes through a view', async () => {
     await expectKept(orders)
     expect((await send('PATCH', '/api/recent?id=eq.1', { status: 'z' })).status).toBe(200)
     expect((await orders()).text).toContain('"z"')
   })
 
-  test('carried on by foreign keys, through two tables', async () => {
+  test('if foreign keys cascade it through two tables', async () => {
     const lines = () => gateway.get('/api/lines')
     expect((await expectKept(lines)).json.data[0].order_id).toBe(1)
     await expectKept(orders)
@@ -324,21 +335,21 @@ describe('a write is seen by the next read', () => {
     expect((await lines()).json.data[0].order_id).toBe(null)
   })
 
-  test('by a trigger, in a table that nobody named', async () => {
+  test('if a trigger writes to another table', async () => {
     const noted = () => gateway.get('/api/noted')
     expect((await expectKept(noted)).json.count).toBe(0)
     expect((await send('POST', '/api/watched', { id: 5 })).status).toBe(201)
     expect((await noted()).json.count).toBe(1)
   })
 
-  test('and leaves alone what it does not touch', async () => {
+  test('and leaves unrelated results cached', async () => {
     const customers = () => gateway.get('/api/customers')
     await expectKept(customers)
     await send('PATCH', '/api/orders/1', { status: 'x' })
     expect(cacheOf(await customers())).toBe('HIT')
   })
 
-  test('also when it is refused, nothing is lost', async () => {
+  test('even if it is rejected', async () => {
     await expectKept(orders)
     expect((await send('POST', '/api/orders', { id: 1 })).status).toBe(400)
     await expectKept(orders)
@@ -349,8 +360,8 @@ async function expectKeptNow(ask: () => Promise<Reply>): Promise<void> {
   expect(cacheOf(await ask())).toBe('HIT')
 }
 
-describe('what it does not see, and how it is told', () => {
-  test('a change behind its back, until all is forgotten by SIGHUP', async () => {
+describe('changes that the gateway cannot see', () => {
+  test('made directly in the database are visible after SIGHUP', async () => {
     const orders = () => gateway.get('/api/orders')
     const before = await expectKept(orders)
     await execute(database.adminUrl, "update orders set status = 'elsewhere'")
@@ -359,7 +370,7 @@ describe('what it does not see, and how it is told', () => {
     expect((await orders()).text).toContain('elsewhere')
   })
 
-  test('a changed policy is a changed schema', async () => {
+  test('to policies count as schema changes', async () => {
     const members = () => gateway.get('/api/guarded')
     expect((await expectKept(members)).json.count).toBe(1)
     await execute(database.adminUrl, 'alter policy own on guarded using (false)')
@@ -374,7 +385,7 @@ describe('what it does not see, and how it is told', () => {
   })
 })
 
-test('entries grow old', async () => {
+test('are visible when the entry expires', async () => {
   const brief = await asking({ toml: 'cache.enabled = true\ncache.ttl_secs = 1' })
   try {
     await brief.get('/api/orders')
@@ -385,7 +396,7 @@ test('entries grow old', async () => {
   }
 })
 
-test('no more entries than max_entries, told by /health/internal and /metrics', async () => {
+test('do not affect max_entries, whose use /health/internal and /metrics report', async () => {
   const small = await asking({ toml: 'cache.enabled = true\ncache.max_entries = 3' })
   try {
     for (let id = 1; id <= 5; id++) await small.get(`/api/orders?id=eq.${id}`)
@@ -407,7 +418,7 @@ test('no more entries than max_entries, told by /health/internal and /metrics', 
   }
 })
 
-test('a tenant at its limit is refused, whatever is kept', async () => {
+test('a tenant at its limit is rejected even if the result is cached', async () => {
   const gated = await asking({ toml: 'cache.enabled = true\ntenant_max_concurrent = 1' })
   try {
     await gated.get('/api/customers')
@@ -429,7 +440,7 @@ test('a tenant at its limit is refused, whatever is kept', async () => {
   }
 })
 
-test('switched off, which it is by default, every read is a MISS', async () => {
+test('when disabled, which is the default, every read is a MISS', async () => {
   const plain = await asking({})
   try {
     for (let i = 0; i < 2; i++) expect(cacheOf(await plain.get('/api/orders'))).toBe('MISS')
@@ -444,7 +455,7 @@ async function hitsSoFar(): Promise<number> {
   return (await gateway.get('/health/internal')).json.cache.hits
 }
 
-/** A transaction that keeps everybody from reading the orders. */
+/** A transaction that locks the orders for all readers. */
 async function holdOrders() {
   const client = new pg.Client({ connectionString: database.adminUrl })
   client.on('error', () => {})

@@ -1,4 +1,7 @@
-/** docs/reference/writing.md#change and docs/reference/writing.md#many-rows-at-once: `PATCH` and `DELETE` of one row and of filtered rows; 405 for other methods. */
+/**
+ * docs/reference/writing.md#change and docs/reference/writing.md#many-rows-at-once: `PATCH` and `DELETE` of
+ * one row and of filtered rows; 405 for other methods.
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { executeOn } from '../support/execute.ts'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -6,13 +9,14 @@ import { sender } from '../support/send.ts'
 
 const patch = sender(() => gateway, 'PATCH')
 const remove = sender(() => gateway, 'DELETE')
-/** The rows of the last statement. */
+/** The rows after the last statement. */
 const sql = (text: string) => executeOn(admin, text)
 
 const TABLES = `
 create type size as enum ('s', 'm', 'l');
 create table items (
-  id int primary key, tenant_id text not null, name text not null unique, stock int not null default 0 check (stock >= 0), price numeric(12, 2),
+  id int primary key, tenant_id text not null, name text not null unique, stock int not null default 0
+    check (stock >= 0), price numeric(12, 2),
   size size, tags text[], meta jsonb, doubled int generated always as (stock * 2) stored
 );
 create table lines (item_id int references items on delete restrict, part text, n int, primary key (item_id, part));
@@ -41,7 +45,8 @@ grant select (id), update (secret) on seen to app;
 `
 
 const ROWS = `
-delete from lines; delete from items; delete from numbered; delete from journal; delete from seen; delete from other.things;
+delete from lines; delete from items; delete from numbered; delete from journal; delete from seen;
+  delete from other.things;
 delete from "Odd ""Table"""; truncate quiet; delete from parts;
 insert into items (id, tenant_id, name, stock, price, size, tags, meta) values
   (1, 't1', 'cup', 5, 7.50, 's', '{a,b}', '{"k": [1, 2]}'), (2, 't1', 'pan', 3, 20, 'm', '{}', null), (3, 't1', 'pot', 0, 8, 'l', null, '{}'),
@@ -69,7 +74,7 @@ const names = async () => (await sql('select name from items order by id')).map(
 const ALL = 'cup,pan,pot,lid,foreign'
 
 describe('PATCH of one row', () => {
-  test('changes the given columns and answers the row', async () => {
+  test('changes the given columns and returns the row', async () => {
     const reply = await patch('/api/items/1', { name: 'mug', stock: 6 })
     expect(reply.status).toBe(200)
     expect(reply.text).toBe(
@@ -98,13 +103,13 @@ describe('PATCH of one row', () => {
     const reply = await patch(`/api/items/1${query}`, { name: 'mug' })
     expect([reply.status, reply.text]).toEqual([status, text])
   })
-  test('Prefer: return=minimal → 204; returning beats it', async () => {
+  test('Prefer: return=minimal → 204; returning takes precedence', async () => {
     const reply = await patch('/api/items/1', { name: 'mug' }, minimal)
     expect([reply.status, reply.text, reply.headers.get('preference-applied')]).toEqual([204, '', 'return=minimal'])
     expect(await names()).toBe('mug,pan,pot,lid,foreign')
     expect((await patch('/api/items/1?returning=id', { name: 'jug' }, minimal)).json).toEqual({ data: { id: 1 } })
   })
-  test('may change the key', async () => {
+  test('can change the key', async () => {
     const reply = await patch('/api/items/4?returning=id', { id: 40 })
     expect([reply.status, reply.text]).toEqual([200, '{"data":{"id":40}}'])
     expect((await gateway.get('/api/items/4')).status).toBe(404)
@@ -115,7 +120,7 @@ describe('PATCH of one row', () => {
     })
     expect((await patch('/api/parts/1,a', { region: 'b' })).json.data).toEqual({ id: 1, region: 'b', n: 1 })
   })
-  test('in a second schema, with odd names, through a view', async () => {
+  test('works in a second schema, with unusual names, and through a view', async () => {
     expect((await patch('/api/other.things/1', { name: 'b' })).json.data.name).toBe('b')
     expect((await patch('/api/Odd%20%22Table%22/1', '{"__proto__":"q","größe":4}')).text).toBe(
       '{"data":{"a.b":1,"__proto__":"q","größe":4}}',
@@ -129,7 +134,7 @@ describe('PATCH of one row', () => {
     ['of a table without a key', '/api/journal/1'],
     ['of a view', '/api/cheap/1'],
     ['of no table', '/api/nope/1'],
-  ])('404: %s', async (_, path) => {
+  ])('a missing row or table → 404: %s', async (_, path) => {
     for (const options of [{}, minimal]) {
       const reply = await patch(path, path.includes('quiet') ? { n: 2 } : { name: 'x' }, options)
       expect(reply.status, reply.text).toBe(404)
@@ -160,7 +165,7 @@ describe('PATCH of one row', () => {
     expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
     expect(await names()).toBe(ALL)
   })
-  test('of an identity column that is always numbered → 400', async () => {
+  test('of an identity column that is always generated → 400', async () => {
     const reply = await patch('/api/numbered/1', { id: 5 })
     expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining('identity') })
   })
@@ -175,12 +180,12 @@ describe('PATCH of one row', () => {
     expect(reply.status).toBe(400)
     expect(reply.json.error).toMatchObject({ code: 'QUERY_ERROR', details: { sqlstate, constraint } })
   })
-  test('into another tenant → 403', async () => {
+  test('of the tenant to another tenant → 403', async () => {
     const reply = await patch('/api/items/1', { tenant_id: 't2' })
     expect(reply.status).toBe(403)
     expect(reply.json.error).toMatchObject({ code: 'FORBIDDEN', details: { sqlstate: '42501' } })
   })
-  test('who may not read what was written asks for less', async () => {
+  test('by a role without SELECT privilege needs return=minimal', async () => {
     expect((await patch('/api/seen/1', { secret: 'y' })).status).toBe(403)
     expect((await patch('/api/seen/1?returning=id', { secret: 'y' })).json).toEqual({ data: { id: 1 } })
     expect((await patch('/api/seen/1', { secret: 'z' }, minimal)).status).toBe(204)
@@ -206,7 +211,7 @@ describe('PATCH of one row', () => {
 })
 
 describe('DELETE of one row', () => {
-  test('204 without a body', async () => {
+  test('returns 204 without a body', async () => {
     const reply = await remove('/api/items/2')
     expect([reply.status, reply.text, reply.headers.get('preference-applied')]).toEqual([204, '', null])
     expect(await names()).toBe('cup,pot,lid,foreign')
@@ -216,24 +221,24 @@ describe('DELETE of one row', () => {
     ['?returning=name', '{"data":{"name":"pan"}}'],
     ['?returning=stock,id', '{"data":{"stock":3,"id":2}}'],
     ['?returning=*', '{"data":{"id":2,"tenant_id":"t1","name":"pan",'],
-  ])('%s → 200 with the row that was', async (query, text) => {
+  ])('%s → 200 with the deleted row', async (query, text) => {
     const reply = await remove(`/api/items/2${query}`)
     expect(reply.status).toBe(200)
     expect(reply.text).toContain(text)
     expect(await names()).toBe('cup,pot,lid,foreign')
   })
-  test('Prefer', async () => {
+  test('honours Prefer', async () => {
     expect((await remove('/api/items/2', undefined, minimal)).headers.get('preference-applied')).toBe('return=minimal')
     const whole = await remove('/api/items/3', undefined, { headers: { Prefer: 'return=representation' } })
     expect(whole.json.data).toMatchObject({ id: 3, name: 'pot' })
     expect(whole.headers.get('preference-applied')).toBe('return=representation')
     expect((await remove('/api/items/4?returning=id', undefined, minimal)).json).toEqual({ data: { id: 4 } })
   })
-  test('a composite key', async () => {
+  test('supports a composite key', async () => {
     expect((await remove('/api/lines/1,y%252Cz?returning=n')).json).toEqual({ data: { n: 2 } })
     expect(await sql('select part from lines')).toEqual([{ part: 'x' }])
   })
-  test('what others point at → 400', async () => {
+  test('of a referenced row → 400', async () => {
     expect((await remove('/api/items/1')).json.error).toMatchObject({
       code: 'QUERY_ERROR',
       details: { sqlstate: expect.stringMatching(/^23(001|503)$/), constraint: 'lines_item_id_fkey' },
@@ -252,13 +257,13 @@ describe('DELETE of one row', () => {
     expect((await remove(path)).status).toBe(status)
     expect(await names()).toBe(ALL)
   })
-  test('a body means nothing', async () => {
+  test('ignores a body', async () => {
     expect((await remove('/api/items/2', '{"no json')).status).toBe(204)
   })
 })
 
-describe('filtered', () => {
-  test('PATCH changes what the filters match and answers the rows', async () => {
+describe('a filtered request', () => {
+  test('PATCH changes the matching rows and returns them', async () => {
     const reply = await patch('/api/items?stock.gte=3&returning=id,price', { price: 1 })
     expect(reply.status).toBe(200)
     expect(reply.json).toEqual({
@@ -287,7 +292,7 @@ describe('filtered', () => {
     expect(reply.json.data.map((row: { id: number }) => row.id).sort()).toEqual(ids)
     expect(reply.json.count).toBe(ids.length)
   })
-  test('DELETE: 204, or 200 with returning', async () => {
+  test('DELETE returns 204, or 200 with returning', async () => {
     const reply = await remove('/api/items?stock.lt=4')
     expect([reply.status, reply.text]).toEqual([204, ''])
     expect(await names()).toBe('cup,lid,foreign')
@@ -298,11 +303,11 @@ describe('filtered', () => {
     expect((await remove('/api/items?id=77&returning=id')).json).toEqual({ data: [], count: 0 })
     expect((await remove('/api/items?id=77')).status).toBe(204)
   })
-  test('with what is filtered by and what is set in one column', async () => {
+  test('can filter by and set the same column', async () => {
     expect((await patch('/api/items?stock=5&returning=id', { stock: 8 })).json.count).toBe(1)
     expect((await patch('/api/items?stock=5&returning=id', { stock: 8 })).json.count).toBe(0)
   })
-  test('a table without a key, columns named as the statement’s own parts', async () => {
+  test('works on a table without a key, and on columns with the statement’s internal names', async () => {
     expect((await patch('/api/journal?at=1&returning=x,t', { x: 7, t: 8 })).json).toEqual({
       data: [
         { x: 7, t: 8 },
@@ -317,14 +322,14 @@ describe('filtered', () => {
     expect((await remove('/api/journal?select.eq=z')).status).toBe(204)
     expect(await sql('select from journal')).toHaveLength(2)
   })
-  test('a minimal answer has no rows', async () => {
+  test('returns no rows with return=minimal', async () => {
     const reply = await patch('/api/items?stock.gte=0', { price: 1 }, minimal)
     expect([reply.status, reply.text]).toEqual([204, ''])
     expect((await remove('/api/items?id=2', undefined, minimal)).headers.get('preference-applied')).toBe(
       'return=minimal',
     )
   })
-  test('all rows need a filter that says so', async () => {
+  test('needs an explicit filter to match all rows', async () => {
     for (const reply of [
       await patch('/api/items', { stock: 1 }),
       await remove('/api/items'),
@@ -335,7 +340,7 @@ describe('filtered', () => {
     }
     expect(await names()).toBe(ALL)
   })
-  test('another tenant’s rows are not there', async () => {
+  test('does not see rows of another tenant', async () => {
     expect((await remove('/api/items?id.gte=0&returning=id', undefined, { as: { tenantId: 't2' } })).json).toEqual({
       data: [{ id: 9 }],
       count: 1,
@@ -348,7 +353,7 @@ describe('filtered', () => {
     test.each([
       ['PATCH', patch],
       ['DELETE', remove],
-    ])('%s of more → 400, and nothing is changed', async (method, send) => {
+    ])('%s of more rows → 400, and nothing is changed', async (method, send) => {
       await sql('truncate lines')
       const body = method === 'PATCH' ? { stock: 99 } : undefined
       for (const query of ['?id.gte=0', '?id.gte=0&returning=id']) {
@@ -365,7 +370,7 @@ describe('filtered', () => {
       expect(await names()).toBe(ALL)
       expect((await send('/api/items?id.gte=0', body, limit('4'))).status).toBeLessThan(300)
     })
-    test('0 is kept where nothing matches', async () => {
+    test('of 0 succeeds if no row matches', async () => {
       expect((await remove('/api/items?id=77', undefined, limit('0'))).status).toBe(204)
     })
     test.each(['', '-1', 'x', '1.5', '1e3', ' ', '99999999999999999999', '1,2'])('%j → 400', async value => {
@@ -376,7 +381,8 @@ describe('filtered', () => {
         message: expect.stringContaining('X-Max-Affected'),
       })
     })
-    // Words with which the limit was once told from other errors of the database: in a value they are a value.
+    // Texts with which the limit was once distinguished from other database errors. In a value they have no
+    // effect.
     test.each(['svc_max_affected 3', 'svc_max_affected:3', '00000000-0000-0000-0000-000000000000 3'])(
       'a value %j is no limit',
       async value => {
@@ -400,7 +406,7 @@ describe('filtered', () => {
         expect(await names()).toBe('pan,pot,lid,foreign')
       },
     )
-    test('is 1000 unless told', async () => {
+    test('is 1000 by default', async () => {
       await sql(`insert into journal select 5, i from generate_series(1, 1001) i`)
       expect((await patch('/api/journal?at=5', { x: 1 })).status).toBe(400)
       expect((await patch('/api/journal?at=5&limit.lte=1000', { x: 1 }, minimal)).status).toBe(204)
@@ -419,7 +425,7 @@ describe('filtered', () => {
     'stream=true',
     'search=x',
     'search_columns=name',
-  ])('%s has no place beside filters → 400', async parameter => {
+  ])('%s cannot be combined with filters → 400', async parameter => {
     for (const reply of [
       await patch(`/api/items?id=1&${parameter}`, { stock: 1 }),
       await remove(`/api/items?id=1&${parameter}`),
@@ -439,7 +445,7 @@ describe('filtered', () => {
     expect(reply.status).toBe(400)
     expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
   })
-  test('a value of the body is named, not one of the filters', async () => {
+  test('an error names the value of the body, not one of the filters', async () => {
     const reply = await patch('/api/items?name=x', { stock: 'x' })
     expect([200, 400]).toContain(reply.status)
     expect((await patch('/api/items?name=cup', { stock: 'cup' })).json.error.message).toContain(
@@ -448,8 +454,8 @@ describe('filtered', () => {
   })
 })
 
-describe('requests of one form share a statement and nothing else', () => {
-  test('values, filters and columns stay apart', async () => {
+describe('requests of the same shape share only the statement', () => {
+  test('and keep their own values, filters and columns', async () => {
     expect((await patch('/api/items/1?returning=name,stock', { name: 'a', stock: 1 })).json.data).toEqual({
       name: 'a',
       stock: 1,

@@ -42,15 +42,16 @@ test('closed, open, half-open, open: each is a line, and while it is open nobody
     )
     await svc.says(/"level":30,[^\n]*"from":"open","to":"half-open","msg":"the Kerberos circuit is half-open"/)
     await svc.says(/"level":40,[^\n]*"from":"half-open","to":"open","error":"[^"]*nobody answers"/)
-    // While it was open nothing was tried, and whoever was blocked did not ask again before the end of the cooldown.
+    // While the circuit was open no attempt was made, and blocked requests did not ask again before the end
+    // of the cooldown.
     const lines = svc.said.out.split('\n')
     const opened = lines.findIndex(line => line.includes('"from":"closed","to":"open"'))
     const halfOpen = lines.findIndex(line => line.includes('"to":"half-open"'))
     const between = lines.slice(opened + 1, halfOpen)
     expect(between.filter(line => !line.includes('connect-failed'))).toEqual([])
-    // Beside whoever is blocked, the attempt that opened it may be told of after that.
+    // The event of the attempt that opened the circuit can arrive after a blocked request.
     expect(between.filter(line => line.includes('are blocked for another')).length).toBeGreaterThan(0)
-    // As many as the threshold, and the one that was let through.
+    // The attempts up to the threshold, and the trial attempt.
     expect(server.count).toBeGreaterThanOrEqual(5)
   } finally {
     killSvc()

@@ -1,6 +1,7 @@
 /**
- * docs/guides/coming-from-*.md: what is said there beside requests, which documents.pg.test.ts makes. Settings exist, statements do what they are for,
- * messages are understood, and what is not understood is refused as the pages say.
+ * docs/guides/coming-from-*.md: the statements of the pages apart from requests, which documents.pg.test.ts
+ * executes. Settings exist, SQL has the described effect, and supported and unsupported syntax is as the
+ * pages say.
  */
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
@@ -28,7 +29,7 @@ const database = databaseFixture(sampleDatabase)
 const admin = fixture(() => openSession(database.adminUrl))
 const gateway = gatewayFixture(database)
 
-/** Runs the statements of the page, with roles that are this test's own: they belong to the whole server. */
+/** Runs the page's statements with roles of this test, because roles belong to the whole server. */
 async function runStatements(page: string, roles: Readonly<Record<string, string>>): Promise<void> {
   for (const { text } of blocksOf(page).filter(({ language }) => language === 'sql')) {
     await admin.run(
@@ -40,12 +41,12 @@ async function runStatements(page: string, roles: Readonly<Record<string, string
   }
 }
 
-test.each(PAGES)('%s has requests of ours for most of theirs', (_, page) => {
+test.each(PAGES)('%s shows an equivalent for most requests of the other gateway', (_, page) => {
   const requests = [...page.matchAll(/`(?:GET|POST|PATCH|DELETE) \/api\//g)]
   expect(requests.length).toBeGreaterThan(15)
 })
 
-test('settings of ours exist', () => {
+test('the settings mentioned exist', () => {
   const known = SETTINGS.flatMap(({ key, environment }) => [key?.split('.').at(-1), environment])
   const [, ...named] = rowsBelow(POSTGREST, '## Configuration').map(([, ours = '']) => ours)
   const words = named.flatMap(cell => [...cell.matchAll(/`([a-z]+_[a-z_]+|[A-Z]+_[A-Z_]+)`/g)].map(([, word]) => word))
@@ -67,7 +68,7 @@ describe('PostgREST', () => {
     expect(names.filter(name => operatorNamed(name) !== undefined)).toEqual([])
   })
 
-  test('what is no operator is a value, and what is no parameter is a column', async () => {
+  test('an unknown operator is part of the value, and an unknown parameter is a column', async () => {
     const ask = async (path: string) => (await gateway.get(path, { as: CLERK })).status
     expect((await gateway.get('/api/orders?notes=is.null', { as: CLERK })).json.count).toBe(0)
     const { status, json } = await gateway.get('/api/orders?approved_by=is.null', { as: CLERK })
@@ -77,12 +78,13 @@ describe('PostgREST', () => {
     expect((await gateway.get('/api/orders/5', { as: CLERK, method: 'PUT' })).status).toBe(405)
   })
 
-  test('policies for a role hold for its members, and others ask for the role of the token', async () => {
+  test('policies for a role apply to its members, and others compare the role of the token', async () => {
     const role = uniqueName('web_user')
     await admin.run(`create role ${role}`)
     await runStatements(POSTGREST, { web_user: role, gateway: 'app' })
     try {
-      await admin.run(`create table notices (id int primary key); insert into notices values (1); grant select on notices to ${role};
+      await admin.run(`create table notices (id int primary key); insert into notices values (1);
+        grant select on notices to ${role};
         alter table notices enable row level security; create policy open on notices to ${role} using (true)`)
       await gateway.gateway.reload()
       expect((await gateway.get('/api/notices', { as: CLERK })).json.data).toEqual([{ id: 1 }])
@@ -104,8 +106,8 @@ describe('PostgREST', () => {
   })
 })
 
-test('Hasura: permissions as policies hold', async () => {
-  // What the first of them makes is there already.
+test('Hasura: permissions work as access policies', async () => {
+  // The first policy creates a role that already exists.
   await admin.run('drop policy own_tenant on tags')
   await runStatements(HASURA, {})
   const tags = await gateway.get('/api/tags?select=tenant_id', { as: CLERK })
@@ -132,7 +134,7 @@ test('Hasura: permissions as policies hold', async () => {
 })
 
 describe('Supabase', () => {
-  test('its tokens are taken, and policies with auth.uid() hold', async () => {
+  test('its tokens are accepted, and policies with auth.uid() apply', async () => {
     const role = uniqueName('authenticated')
     try {
       await runStatements(SUPABASE, { authenticated: role, gateway: 'app' })

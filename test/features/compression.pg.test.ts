@@ -1,4 +1,7 @@
-/** docs/reference/rest-api.md#compression: answers above a threshold, and streams, are compressed for clients that accept it. */
+/**
+ * docs/reference/rest-api.md#compression: responses above a threshold, and streams, are compressed for
+ * clients that accept it.
+ */
 import { once } from 'node:events'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib'
@@ -40,7 +43,7 @@ interface Found {
   readonly body: Buffer
 }
 
-/** The body as it was sent; `fetch` would decode it. */
+/** The body as sent, because `fetch` would decompress it. */
 async function ask(
   path: string,
   headers: Readonly<Record<string, string>> = {},
@@ -71,7 +74,7 @@ describe('a body above the threshold', () => {
     ['br', LIST, brotliDecompressSync],
     ['gzip', LARGE, gunzipSync],
     ['br', LARGE, brotliDecompressSync],
-  ] as const)('comes in %s, and is the same: %s', async (coding, path, decode) => {
+  ] as const)('is compressed with %s and otherwise identical: %s', async (coding, path, decode) => {
     const plain = await ask(path)
     const coded = await ask(path, { 'Accept-Encoding': coding })
     expect(coded.headers['content-encoding']).toBe(coding)
@@ -87,27 +90,27 @@ describe('a body above the threshold', () => {
     expect(plain.headers['content-length']).toBe(String(plain.body.length))
   })
 
-  test('comes in no coding that is refused', async () => {
+  test('is not compressed with an encoding that the client rejects', async () => {
     for (const accepted of ['identity', 'gzip;q=0, br;q=0', 'deflate']) {
       expect((await ask(LIST, { 'Accept-Encoding': accepted })).headers['content-encoding']).toBeUndefined()
     }
   })
 
-  test('is not transformed where the request says so', async () => {
+  test('is not transformed if the request says so', async () => {
     const { headers } = await ask(LIST, { ...GZIP, 'Cache-Control': 'no-transform' })
     expect([headers['content-encoding'], headers.vary]).toEqual([undefined, 'Accept-Encoding'])
     const page = await ask('/docs', { ...GZIP, 'Cache-Control': 'no-transform' })
     expect(page.headers['content-encoding']).toBeUndefined()
   })
 
-  test('varies by origin as well where pages of some may call', async () => {
+  test('varies by origin as well if CORS is configured', async () => {
     await withGateway('cors_allowed_origins = ["https://app.example"]', async () => {
       const { headers } = await ask(LIST, { ...GZIP, Origin: 'https://app.example' })
       expect(headers.vary?.split(/,\s*/).toSorted()).toEqual(['Accept-Encoding', 'Origin'])
     })
   })
 
-  test('may be that of a write, a query, a document or an error', async () => {
+  test('can belong to a write, a query, a document or an error', async () => {
     const text = JSON.stringify({ query: 'get notes limit 100' })
     const query = await ask('/api/_query', GZIP, 'POST', text)
     const rows = JSON.stringify(Array.from({ length: 50 }, (_, n) => ({ id: -1 - n, body: 'x'.repeat(50) })))
@@ -133,24 +136,24 @@ describe('a body above the threshold', () => {
   })
 })
 
-/** Without what is another in each answer. */
+/** The headers without those that differ in every response. */
 function varying(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { date, 'x-request-id': id, 'x-response-time': time, ...rest } = headers
   return rest
 }
 
-describe('what is not compressed', () => {
-  test.each(['/api/notes/1', '/health', '/api/notes/0'])('a small body: %s', async path => {
+describe('a response is not compressed', () => {
+  test.each(['/api/notes/1', '/health', '/api/notes/0'])('if it is small: %s', async path => {
     const { headers } = await ask(path, GZIP)
     expect([headers['content-encoding'], headers.vary]).toEqual([undefined, undefined])
   })
 
-  test('an answer without a body', async () => {
+  test('without a body', async () => {
     const { status, headers, body } = await ask('/api/notes/2000', GZIP, 'DELETE')
     expect([status, headers['content-encoding'], body.length]).toEqual([204, undefined, 0])
   })
 
-  test('anything, where it is switched off, and less where the threshold is higher', async () => {
+  test('if compression is disabled, or the threshold is higher', async () => {
     await withGateway('compress_min_bytes = 0', async () => {
       expect((await ask(LARGE, GZIP)).headers['content-encoding']).toBeUndefined()
     })
@@ -161,11 +164,11 @@ describe('what is not compressed', () => {
   })
 })
 
-describe('a stream', () => {
+describe('a compressed stream', () => {
   test.each([
     ['gzip', gunzipSync],
     ['br', brotliDecompressSync],
-  ] as const)('comes in %s, and is the same', async (coding, decode) => {
+  ] as const)('is compressed with %s and otherwise identical', async (coding, decode) => {
     const plain = await ask(`${LARGE}&stream=true`)
     const coded = await ask(`${LARGE}&stream=true`, { 'Accept-Encoding': coding })
     expect([coded.headers['content-encoding'], coded.headers.vary]).toEqual([coding, 'Accept-Encoding'])
@@ -174,7 +177,7 @@ describe('a stream', () => {
     expect(coded.body.length).toBeLessThan(plain.body.length / 3)
   })
 
-  test('can be read as far as it has come', async () => {
+  test('can be decompressed as far as it has arrived', async () => {
     const agent = new Agent()
     const asking = request(`${gateway.url}/api/gates?stream=true`, {
       agent,
@@ -183,7 +186,7 @@ describe('a stream', () => {
     asking.end()
     const [response] = (await once(asking, 'response')) as [import('node:http').IncomingMessage]
     let text = ''
-    // The rest of the rows come in five hours.
+    // The remaining rows would take five hours.
     for await (const chunk of response.pipe(createGunzip())) {
       text += chunk
       if (text.includes('"id":1,')) break

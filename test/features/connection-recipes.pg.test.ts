@@ -1,4 +1,7 @@
-/** Every recipe of docs/guides/database-connections.md starts a gateway as it stands; only places are other ones. */
+/**
+ * Every recipe of docs/guides/database-connections.md starts a gateway as written; only the placeholders are
+ * replaced.
+ */
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -21,7 +24,7 @@ import { read } from '../tidy/tree.ts'
 const GUIDE = read('docs/guides/database-connections.md')
 const PASSWORD = 'p@ss/word'
 
-// Each starts programs, and the machine may have other work.
+// Each test starts programs, and the machine may be busy.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let server: TestServer
@@ -50,7 +53,7 @@ beforeAll(async () => {
 afterEach(killSvc)
 afterAll(() => server?.close())
 
-/** Lines of pg_hba.conf in front of those that let the superuser in. */
+/** Lines of pg_hba.conf before those for the superuser. */
 async function admit(...lines: readonly string[]): Promise<void> {
   await writeFile(
     join(server.dataDirectory, 'pg_hba.conf'),
@@ -59,7 +62,7 @@ async function admit(...lines: readonly string[]): Promise<void> {
   await execute(server.adminUrl, 'select pg_reload_conf()')
 }
 
-/** The block of this language below the heading; `which` counts from 0. */
+/** The code block of this language below the heading; `which` counts from 0. */
 function block(heading: string, language: string, which = 0): string {
   const section = GUIDE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
   const found = [...section.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, 'gm'))][which]?.[1]
@@ -67,7 +70,7 @@ function block(heading: string, language: string, which = 0): string {
   return found
 }
 
-/** The recipe, with its places replaced by ours; a place it does not name is an error of the test. */
+/** The recipe with its placeholders replaced. Throws if a placeholder does not occur in it. */
 function at(recipe: string, places: Readonly<Record<string, string>>): string {
   return Object.entries(places).reduce((text, [place, ours]) => {
     if (!text.includes(place)) throw new Error(`the recipe does not name ${place}`)
@@ -75,7 +78,7 @@ function at(recipe: string, places: Readonly<Record<string, string>>): string {
   }, recipe)
 }
 
-/** Starts a gateway on the recipe, and has it ask the database. */
+/** Starts a gateway with the recipe and sends a query through it. */
 async function health(toml: string, environment: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const file = join(folder, 'svc.toml')
   await writeFile(file, toml)
@@ -95,7 +98,7 @@ test('the recipe for a local database over loopback works', async () => {
   expect(await health(at(block('Local', 'toml'), { '127.0.0.1:5432': `127.0.0.1:${server.port}` }))).toBe(200)
 })
 
-test('local: a Unix socket', async context => {
+test('the recipe for a Unix socket works', async context => {
   if (server.socketDirectory === null) return context.skip('this system has no Unix sockets')
   const recipe = at(block('Local', 'toml', 1), {
     '/var/run/postgresql': `${server.socketDirectory}&port=${server.port}`,
@@ -103,7 +106,7 @@ test('local: a Unix socket', async context => {
   expect(await health(recipe)).toBe(200)
 })
 
-test('managed service: a bundle, and SCRAM bound to TLS', async () => {
+test('the recipe for a managed service works with a certificate bundle and channel binding', async () => {
   await admit('hostssl shop gateway 127.0.0.1/32 scram-sha-256')
   const recipe = at(block('Managed service', 'toml'), { 'db.example.com:5432': `localhost:${server.port}` })
   expect(await health(recipe)).toBe(200)
@@ -121,7 +124,7 @@ test('the recipe for Kerberos works', async context => {
   const realm: Realm = await createRealm()
   try {
     await execute(realm.adminUrl, 'create role app login')
-    // The role that the ticket is for.
+    // The role that the ticket is valid for.
     const recipe = at(block('Kerberos', 'toml'), {
       'db.example.com:5432/shop': `localhost:${realm.port}/postgres`,
       'gateway@': 'app@',
@@ -136,7 +139,7 @@ test('the recipe for Kerberos works', async context => {
   }
 })
 
-test('tokens from your own code: a daemon, first busy, then asked turn by turn', async () => {
+test('tokens from your own code work: with a daemon that is busy at first, then several exchanges', async () => {
   const questions: unknown[] = []
   let isBusy = true
   const daemon = createServer(async (request, response) => {
@@ -173,7 +176,7 @@ test('tokens from your own code: a daemon, first busy, then asked turn by turn',
   })
   try {
     const recipe = at(block('Tokens from your own code', 'toml'), { 'db.example.com:5432': `127.0.0.1:${server.port}` })
-    // Which the server lets in, and then says no more.
+    // The server accepts this and sends nothing more.
     await writeFile(join(folder, 'svc.toml'), recipe)
     const svc = startSvc(['serve', '--config', join(folder, 'svc.toml')], {
       TOKEN_DAEMON: daemonUrl,
@@ -198,7 +201,7 @@ test('tokens from your own code: a daemon, first busy, then asked turn by turn',
   }
 })
 
-test('a pooler, and a direct connection to listen', async context => {
+test('the recipe for a pooler with a direct connection for LISTEN works', async context => {
   const program = findProgram('pgbouncer')
   if (program === null) return context.skip(missingPrograms({ pgbouncer: 'pgbouncer' }) ?? '')
   await admit('host shop gateway 127.0.0.1/32 scram-sha-256')
@@ -237,7 +240,7 @@ pool_mode = transaction
   }
 })
 
-test('the guide has every parameter, and none that does not exist', () => {
+test('the guide lists exactly the existing parameters', () => {
   const table = GUIDE.split('\n## Every parameter\n')[1] ?? ''
   const named = [...table.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, names = '']) =>
     [...names.matchAll(/`([a-z_0-9]+)`/g)].map(([, name]) => name),

@@ -1,6 +1,7 @@
 /**
- * The default limits of the cost guard against a database that nobody here wrote: with the policies of docs/guides/row-level-security.md, ordinary
- * requests on tables of 16 000 rows are answered, and those that multiply rows are refused. The figures are in the decision record on the defaults.
+ * The default limits of the cost guard on a database from another project, with the policies of
+ * docs/guides/row-level-security.md: ordinary requests on tables of 16 000 rows are answered, and requests
+ * that multiply rows are rejected. The decision record on the defaults has the figures.
  */
 import { describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -16,9 +17,11 @@ alter table customer add tenant_id uuid;
 update customer set tenant_id = ('00000000-0000-4000-8000-00000000000' || store_id)::uuid;
 create index on customer (tenant_id, customer_id);
 alter table customer enable row level security, force row level security;
-create policy own_tenant on customer using (tenant_id = (select nullif(current_setting('app.current_tenant_id', true), '')::uuid));
+create policy own_tenant on customer using (tenant_id = (select nullif(current_setting('app.current_tenant_id',
+  true), '')::uuid));
 alter table rental enable row level security, force row level security;
-create policy of_a_visible_customer on rental using (exists (select from customer where customer.customer_id = rental.customer_id));
+create policy of_a_visible_customer on rental using (exists (select from customer where customer.customer_id =
+  rental.customer_id));
 alter table payment enable row level security, force row level security;
 `
 
@@ -59,7 +62,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each([
     const text = 'get payment p inner join customer c on c.customer_id = p.customer_id fields sum(p.amount) as total'
     expect((await query(text)).status).toBe(200)
   })
-  test('what multiplies rows is refused', async () => {
+  test('a query that multiplies rows is rejected', async () => {
     const reply = await query('get payment p cross join film fields count(*) as n')
     expect([reply.status, reply.json.code]).toEqual([422, 'QUERY_TOO_EXPENSIVE'])
   })

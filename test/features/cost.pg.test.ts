@@ -1,6 +1,7 @@
 /**
- * docs/reference/reading.md#cost-guard: a read that PostgreSQL estimates above `explain_max_cost` or `explain_max_rows` is refused with
- * 422 and advice, and never runs. Estimates are kept by statement and role; near a limit the request's own values are estimated.
+ * docs/reference/reading.md#cost-guard: a read that PostgreSQL estimates above `explain_max_cost` or
+ * `explain_max_rows` is answered 422 with advice, and never executed. Estimates are cached by statement and
+ * role; near a limit the request's own values are estimated.
  */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { watchActivity } from '../support/activity.ts'
@@ -8,11 +9,15 @@ import { clientFixture, databaseFixture, fixture, gatewayFixture } from '../supp
 import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
 
-/** What is planned says so while it is planned, what runs while it runs; both name the statement's first word. */
+/**
+ * Functions that report when they are planned and when they are executed, with the first word of the
+ * statement.
+ */
 const TABLES = `
 create table shops (id int primary key, tenant_id text not null, name text not null);
 create table sales (
-  id int primary key, tenant_id text not null, shop_id int not null references shops, k int not null, note text not null, "Odd name" int not null
+  id int primary key, tenant_id text not null, shop_id int not null references shops, k int not null,
+    note text not null, "Odd name" int not null
 );
 insert into shops select n, 't1', 'shop ' || n from generate_series(1, 3) n;
 insert into sales select n, 't1', 1, n % 100, 'note ' || n, n from generate_series(1, 20123) n;
@@ -32,15 +37,18 @@ create table closed (id int primary key);
 
 create function told(what text) returns void language plpgsql volatile as $$
 begin perform pg_notify('seen', what || ' ' || split_part(current_query(), ' ', 1) || ' ' || clock_timestamp()); end $$;
-create function planned() returns boolean language plpgsql immutable as $$ begin perform told('planned'); return true; end $$;
+create function planned() returns boolean language plpgsql immutable as $$ begin perform told('planned');
+  return true; end $$;
 create function ran() returns int language plpgsql volatile as $$ begin perform told('ran'); return 1; end $$;
 create view watched with (security_invoker = true) as select id, shop_id, k, ran() as ran from sales where planned();
 
 create function waited() returns boolean language plpgsql immutable as $$
 begin perform told('planned'); perform pg_advisory_xact_lock_shared(7); return true; end $$;
-create view awaited with (security_invoker = true) as select id, k, note, shop_id, ran() as ran from sales where waited();
+create view awaited with (security_invoker = true) as select id, k, note, shop_id, ran() as ran from sales
+  where waited();
 
-create function dawdled() returns boolean language plpgsql immutable as $$ begin perform pg_sleep(1.2); return true; end $$;
+create function dawdled() returns boolean language plpgsql immutable as $$ begin perform pg_sleep(1.2);
+  return true; end $$;
 create view dawdling with (security_invoker = true) as select id from shops where dawdled();
 
 create function everything() returns bigint language sql stable as 'select count(*) from sales';
@@ -80,9 +88,11 @@ beforeAll(async () => {
 
 beforeEach(async () => void (await told()))
 
-/** What was planned and what ran since the last time: `planned EXPLAIN`, `planned SELECT`, `ran SELECT`. */
+/**
+ * The statements planned and executed since the last call: `planned EXPLAIN`, `planned SELECT`, `ran SELECT`.
+ */
 async function told(): Promise<readonly string[]> {
-  // In the order of commits: when this one is here, so are all before it.
+  // Notifications arrive in commit order, so after this one all earlier ones have arrived.
   await admin.query("notify seen, 'now'")
   while (heard.at(-1) !== 'now') await admin.query('select 1')
   const words = heard.slice(0, -1).map(payload => payload.split(' ').slice(0, 2).join(' '))
@@ -110,11 +120,11 @@ function expectRefused(
 }
 
 describe('a read above a limit', () => {
-  test('by its rows: what the database would have to produce, not what the page shows', async () => {
+  test('is rejected by its rows: those that the database has to produce, not those of the page', async () => {
     expectRefused(await gateway.get('/api/sales?limit=5'))
     expect((await gateway.get('/api/sales?k=3&limit=5')).json.count).toBe(5)
   })
-  test('by its cost', async () => {
+  test('is rejected by its cost', async () => {
     const { estimated_cost: cost = 0, ...others } = expectRefused(
       await gateway.get('/api/sales?note=note%201', as('thrifty', ['svc:explain'])),
     )
@@ -122,7 +132,7 @@ describe('a read above a limit', () => {
     expect(others).toMatchObject({ cost_limit: 100, row_limit: 0 })
     expect((await gateway.get('/api/sales/5', as('thrifty'))).status).toBe(200)
   })
-  test('is answered flat and in the usual form, with details that are JSON in a string', async () => {
+  test('is answered in the usual envelope, with details that are valid JSON in a string', async () => {
     const reply = await gateway.get('/api/sales?limit=5')
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
     const { code, message, details, error, ...others } = reply.json
@@ -147,25 +157,25 @@ describe('a read above a limit', () => {
       'suggestions',
     ])
   })
-  test('tells figures and which limit it is to those with the scope svc:explain', async () => {
+  test('reveals the figures and the exceeded limit to callers with the scope svc:explain', async () => {
     const reply = await gateway.get('/api/sales', as('', ['orders:read', 'svc:explain']))
     expect(expectRefused(reply).estimated_rows).toBe(20_123)
     expect(reply.json.message).toContain('about 20123 rows would have to be read, more than 5000 (explain_max_rows)')
   })
-  test('tells everybody else the same, whichever limit it is above and by how much', async () => {
+  test('gets the same response for other callers, whichever limit is exceeded and by how much', async () => {
     const told = (reply: Reply) => {
       const { suggestions: _, ...figures } = expectRefused(reply)
       return { figures, message: reply.json.message }
     }
     const byRows = told(await gateway.get('/api/sales?limit=5'))
-    // 20 000 rows 20 000 times: above both.
+    // 20 000 rows 20 000 times exceed both limits.
     const byBoth = told(await query('get sales cross join sales other fields count(*) as n'))
     expect(byBoth).toEqual(byRows)
     const byCost = told(await gateway.get('/api/sales?note=note%201', as('thrifty')))
     expect(byCost.figures).toEqual({ estimated_cost: 1_000, cost_limit: 100, estimated_rows: 0, row_limit: 0 })
     expect(byCost.message).toBe(byRows.message)
   })
-  test('advises an aggregate of nothing that an aggregate cannot have', async () => {
+  test('that is an aggregate gets no advice that does not apply to aggregates', async () => {
     for (const path of ['/api/sales/aggregate?fn=count', '/api/sales/aggregate?fn=sum&column=k&group_by=shop_id']) {
       const { suggestions } = expectRefused(await gateway.get(path))
       expect(suggestions).toEqual([
@@ -174,7 +184,7 @@ describe('a read above a limit', () => {
       ])
     }
   })
-  test('comes with advice that names what is there and what is missing, and nothing of the policies', async () => {
+  test('gets advice that names existing and missing indexes, and nothing from policies', async () => {
     const { suggestions } = expectRefused(await gateway.get('/api/sales?k=gte.1&note=gte.a&sort=-Odd%20name'))
     expect(suggestions).toEqual([
       'narrow the filters, or add one, so that fewer rows have to be read',
@@ -183,7 +193,7 @@ describe('a read above a limit', () => {
       'an index on sales("Odd name") would help to sort by this column',
     ])
   })
-  test('does not run', async () => {
+  test('is not executed', async () => {
     expectRefused(await gateway.get('/api/watched?id=gte.0'))
     expectRefused(await gateway.get('/api/watched?id=gte.0&stream=true'))
     expectRefused(await query('get watched where id >= 1'))
@@ -193,7 +203,7 @@ describe('a read above a limit', () => {
   })
 })
 
-describe('every read is judged', () => {
+describe('every read is estimated', () => {
   test.each([
     ['a list', '/api/sales?limit=1'],
     ['a stream', '/api/sales?stream=true&limit=1'],
@@ -202,12 +212,12 @@ describe('every read is judged', () => {
     ['a stream of children', '/api/shops/1/sales?stream=true'],
     ['rows that are embedded', '/api/shops?expand=nested:sales'],
     ['what is explained by running it', '/api/sales/_explain'],
-  ])('%s', async (_, path) => {
+  ])('in the form %s', async (_, path) => {
     expectRefused(await gateway.get(path))
     const free = await gateway.get(path, as('free'))
     expect(free.status, free.text).toBe(200)
   })
-  test('the total of a page, and the parent of children', async () => {
+  test('including the total of a page, and the parent of children', async () => {
     const total = { Prefer: 'count=exact' }
     expect((await gateway.get('/api/sales?id=lt.10&limit=1', { headers: total })).json.total).toBe(9)
     expectRefused(await gateway.get('/api/shops?id=1', as('nothing')))
@@ -221,10 +231,10 @@ describe('every read is judged', () => {
     const free = await query(text, 'free')
     expect(free.status, free.text).toBe(200)
   })
-  test('but not a plan, which runs nothing', async () => {
+  test('except a plan, which is not executed', async () => {
     expect((await query('explain get sales', 'nothing')).status).toBe(200)
   })
-  test('nor writes and calls', async () => {
+  test('and writes and calls are not', async () => {
     const writing = { ...as('nothing'), headers: JSON_TYPE }
     const created = await gateway.get('/api/shops', {
       ...writing,
@@ -252,18 +262,18 @@ describe('every read is judged', () => {
   })
 })
 
-describe('limits of a role', () => {
-  test('are its own where it has some, and else the general ones', async () => {
+describe('limits for a role', () => {
+  test('replace the general limits where they are set', async () => {
     expect((await gateway.get('/api/sales?limit=1', as('rich'))).status).toBe(200)
     expectRefused(await gateway.get('/api/sales?limit=1', as('clerk')))
     expect((await gateway.get('/api/shops', as('clerk'))).status).toBe(200)
   })
-  test('are those of a name, whatever the name', async () => {
+  test('apply to the exact role name, whatever it contains', async () => {
     expectRefused(await gateway.get('/api/shops', as('__proto__')))
     expect((await gateway.get('/api/shops', as('constructor'))).status).toBe(200)
     expectRefused(await gateway.get('/api/sales', as('constructor')))
   })
-  test('of 0 are none: nothing is estimated', async () => {
+  test('of 0 disable the estimate', async () => {
     expect((await gateway.get('/api/watched?id=gte.20100', as('free'))).status).toBe(200)
     expect(await estimates()).toBe(0)
     const off = await testGateway(database.url, { toml: 'explain_max_cost = 0\nexplain_max_rows = 0' })
@@ -277,7 +287,7 @@ describe('limits of a role', () => {
 })
 
 describe('an estimate', () => {
-  test('far below the limits is kept, for all values of the query', async () => {
+  test('far below the limits is cached for all values of the query', async () => {
     const ask = async (value: string, role: string) =>
       expect((await gateway.get(`/api/watched?id=${value}&select=id`, as(role))).status).toBe(200)
     await ask('5', 'clerk')
@@ -287,7 +297,7 @@ describe('an estimate', () => {
     await ask('5', 'owner')
     expect(await estimates()).toBe(1)
   })
-  test('near a limit is made again, with the values of the request', async () => {
+  test('near a limit is repeated with the values of the request', async () => {
     const ask = (below: number) => gateway.get(`/api/watched?k=lt.${below}&limit=2&select=id`, as('clerk'))
     expect((await ask(10)).status).toBe(200)
     expect(await estimates()).toBe(1)
@@ -299,12 +309,12 @@ describe('an estimate', () => {
     expectRefused(await ask(90))
     expect(await estimates()).toBe(4)
   })
-  test('of the query language is kept too, whatever its literals', async () => {
+  test('of a query text is cached as well, whatever its literals', async () => {
     expect((await query('get watched fields id where id = 5')).status).toBe(200)
     expect((await query('get watched fields id where id = 6')).status).toBe(200)
     expect(await estimates()).toBe(1)
   })
-  test('is made each time where a value feeds a function that returns a set', async () => {
+  test('is repeated for each value that is passed to a set-returning function', async () => {
     const series = (stop: number, how = 'get shops fields generate_series(1, :n) as n where id = 1') =>
       gateway.get('/api/_query', {
         ...as('clerk'),
@@ -315,15 +325,15 @@ describe('an estimate', () => {
     expect((await series(5)).json.count).toBe(5)
     expectRefused(await series(900_000))
     expect((await series(5)).json.count).toBe(5)
-    // The column of a subquery stands for the parameter.
+    // The column of a subquery is replaced by the parameter.
     const through = 'get (get shops fields :n as n where id = 1) d fields generate_series(1, n) as n'
     expect((await series(5, through)).json.count).toBe(5)
     expectRefused(await series(900_000, through))
-    // A literal is a parameter of the same statement.
+    // A literal is also a parameter of the statement.
     expect((await query('get shops fields generate_series(1, 5) as n where id = 1', 'clerk')).json.count).toBe(5)
     expectRefused(await query('get shops fields generate_series(1, 900000) as n where id = 1', 'clerk'))
   })
-  test('that cannot be made is told as the read would tell it', async () => {
+  test('that fails is reported like the error of the read', async () => {
     for (const path of [
       'sales?k=x',
       'sales/x',
@@ -344,10 +354,10 @@ describe('an estimate', () => {
   })
 })
 
-test('an estimate and the read that follows share one statement timeout', async () => {
+test('shares one statement timeout with the read that follows', async () => {
   const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 2000' })
   try {
-    // Planned in 1.2 s, once for the estimate and once to run.
+    // Planning takes 1.2 s, once for the estimate and once for the execution.
     const first = await hasty.get('/api/dawdling')
     expect([first.status, first.json.error?.code]).toEqual([408, 'TIMEOUT'])
     expect(first.json.error.message).toContain('statement_timeout_ms')
@@ -356,7 +366,7 @@ test('an estimate and the read that follows share one statement timeout', async 
   }
 })
 
-describe('while it is estimated', () => {
+describe('during an estimate', () => {
   beforeEach(async () => void (await admin.query('select pg_advisory_lock(7)')))
   const release = () => admin.query('select pg_advisory_unlock(7)')
   const RUNNING =
@@ -365,18 +375,18 @@ describe('while it is estimated', () => {
     "select query_start from pg_stat_activity where datname = current_database() and query like 'EXPLAIN%' and state = 'active'"
   const token = () => gateway.token({ tenantId: 't1' })
 
-  test('others who ask the same wait for it', async () => {
+  test('other requests of the same shape wait for it', async () => {
     const first = gateway.get('/api/awaited?id=1&select=id')
     await activity.until(RUNNING, value => value === 1)
     const others = Array.from({ length: 12 }, (_, n) => gateway.get(`/api/awaited?id=${n + 2}&select=id`))
-    // One that is let through only after the others: they have arrived.
+    // This request is estimated after the others, so they have arrived.
     await gateway.get('/api/shops')
     await gateway.get('/api/shops')
     await release()
     for (const reply of await Promise.all([first, ...others])) expect(reply.json.count, reply.text).toBe(1)
     expect(await estimates()).toBe(1)
   })
-  test('a value that is refused is the affair of the one who sent it', async () => {
+  test('a rejected value concerns only its own request', async () => {
     const [bad, good] = await Promise.all([
       gateway.get('/api/sales?shop_id=x&id=1&select=k'),
       gateway.get('/api/sales?shop_id=1&id=1&select=k'),
@@ -384,7 +394,7 @@ describe('while it is estimated', () => {
     await release()
     expect([bad.status, good.status]).toEqual([400, 200])
   })
-  test('a client that goes away ends it', async () => {
+  test('a client that disconnects ends it', async () => {
     const headers = { Authorization: `Bearer ${await token()}` }
     for (const path of ['/api/awaited?id=1&select=k', '/api/awaited?id=1&select=note&stream=true']) {
       const leaving = new AbortController()
@@ -397,7 +407,7 @@ describe('while it is estimated', () => {
     await release()
     expect(await told()).not.toContain('ran SELECT')
   })
-  test('unless somebody else waits for it', async () => {
+  test('a client that disconnects does not end it if another request waits for it', async () => {
     const leaving = new AbortController()
     const headers = { Authorization: `Bearer ${await token()}` }
     const path = '/api/awaited?id=1&select=id,k'
@@ -408,7 +418,7 @@ describe('while it is estimated', () => {
     const began = await activity.value(BEGAN)
     leaving.abort()
     expect(await first).toBe('gone')
-    // One more that goes away, and whose statement is gone: what was to be cancelled before it is gone as well.
+    // Another client disconnects and its statement ends, so earlier cancellations have been processed.
     const another = new AbortController()
     const third = fetch(`${gateway.url}/api/awaited?id=1&select=k,id`, { headers, signal: another.signal }).catch(
       () => 'gone',
@@ -421,7 +431,7 @@ describe('while it is estimated', () => {
     await release()
     expect((await second).json.data).toEqual([{ id: 1, k: 1 }])
   })
-  test('the statement timeout counts', async () => {
+  test('the statement timeout applies', async () => {
     const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 100' })
     try {
       expect((await hasty.get('/api/awaited?id=1')).json.error).toMatchObject({ code: 'TIMEOUT', status: 408 })

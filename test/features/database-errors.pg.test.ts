@@ -1,6 +1,7 @@
 /**
- * docs/reference/errors.md: an error of the database keeps its own words, with `details` {sqlstate, table, column, constraint} and nothing of
- * rows that the caller cannot see; one that the request did not cause is `UNAVAILABLE` with `Retry-After`, and never tried again by the gateway.
+ * docs/reference/errors.md: a database error keeps its message, with `details` {sqlstate, table, column,
+ * constraint} and no data of rows that the caller cannot see. An error that the request did not cause is
+ * `UNAVAILABLE` with `Retry-After`, and the gateway never repeats the request.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -21,7 +22,7 @@ import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
 import { catalogOf } from '../support/model.ts'
 import { execute, testDatabase } from '../support/postgres.ts'
 
-/** The key of the advisory lock that holds triggers back. */
+/** The key of the advisory lock that suspends triggers. */
 const GATE = 4712
 
 const SCHEMA = `
@@ -38,12 +39,16 @@ create table things (
 );
 create index on things (big);
 insert into owners values (1, 't1', 'ann@own.example'), (9, 't2', 'zoe@hidden.example');
-insert into things (id, tenant_id, owner_id, during, position) values (1, 't1', 1, '[1,5)', 1), (9, 't2', 9, '[1,5)', 9);
+insert into things (id, tenant_id, owner_id, during, position) values (1, 't1', 1, '[1,5)', 1), (9, 't2', 9,
+  '[1,5)', 9);
 insert into things (id, tenant_id, owner_id) values (8, 't2', 1);
-create function add_owner(id int) returns void volatile language sql as $$ insert into owners values (id, 't1', null) $$;
+create function add_owner(id int) returns void volatile language sql as $$ insert into owners values (id, 't1',
+  null) $$;
 create table seals (code text primary key, how text);
-create view cheap with (security_invoker = true) as select id, tenant_id, price from things where price < 10 with check option;
-create view joined with (security_invoker = true) as select t.id, o.email from things t join owners o on o.id = t.owner_id;
+create view cheap with (security_invoker = true) as select id, tenant_id, price from things
+  where price < 10 with check option;
+create view joined with (security_invoker = true) as select t.id, o.email from things t join owners o
+  on o.id = t.owner_id;
 
 -- Fails with whatever it is told to.
 create table raises (id int primary key, code text not null, note text);
@@ -57,22 +62,26 @@ create trigger raise_it before insert on raises for each row execute function ra
 create table pairs (id int primary key, other int not null, n int not null default 0);
 insert into pairs values (1, 2), (2, 1), (3, 3);
 create sequence tries;
-create function count_tries() returns trigger language plpgsql as $$ begin perform nextval('tries'); return null; end $$;
+create function count_tries() returns trigger language plpgsql as $$ begin perform nextval('tries'); return null;
+  end $$;
 create function hold() returns trigger language plpgsql as $$ begin
   perform pg_advisory_xact_lock_shared(${GATE});
   if new.other <> new.id then update pairs set n = n + 10 where id = new.other; end if;
   return null;
 end $$;
-create trigger count_tries before update on pairs for each statement when (pg_trigger_depth() = 0) execute function count_tries();
+create trigger count_tries before update on pairs for each statement when (pg_trigger_depth() = 0)
+  execute function count_tries();
 create trigger hold after update on pairs for each row when (pg_trigger_depth() = 0) execute function hold();
 
 create table deep (id int primary key);
-create function dig() returns trigger language plpgsql as $$ begin insert into deep values (new.id + 1); return new; end $$;
+create function dig() returns trigger language plpgsql as $$ begin insert into deep values (new.id + 1);
+  return new; end $$;
 create trigger dig before insert on deep for each row execute function dig();
 create table recursive (id int primary key);
 alter table recursive enable row level security;
 create policy itself on recursive using (exists (select from recursive));
-create view slow_rows with (security_invoker = true) as select n as id from generate_series(1, 1) n where pg_sleep(0.3) is not null;
+create view slow_rows with (security_invoker = true) as select n as id from generate_series(1, 1) n
+  where pg_sleep(0.3) is not null;
 create table naps (id int primary key);
 create function nap() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return new; end $$;
 create trigger nap before insert on naps for each row execute function nap();
@@ -121,7 +130,7 @@ interface Details {
   readonly columns?: readonly string[]
 }
 
-/** The whole body of an error, so that nothing else can be in it. */
+/** The complete body of an error, so that nothing else can be in it. */
 function envelope(
   reply: Reply,
   code: string,
@@ -142,7 +151,7 @@ function envelope(
   }
 }
 
-describe('a constraint is named, and the row that it is about is not', () => {
+describe('the constraint is named, and no other row is revealed', () => {
   test.each<[string, string, string, unknown, string, string, Details]>([
     [
       ...([
@@ -252,7 +261,8 @@ describe('a constraint is named, and the row that it is about is not', () => {
 test('a violation in a partition names the partitioned table and its columns, whatever the partition calls them', async () => {
   await execute(
     database.adminUrl,
-    `create table visits (place int not null, at int, id int, note text, primary key (id, place)) partition by list (place);
+    `create table visits (place int not null, at int, id int, note text, primary key (id, place)) partition by
+      list (place);
      alter table visits add constraint late check (at > 0), add unique (note, place);
      create table visits_north (id int not null, note text, at int check (at < 100), place int not null);
      create schema elsewhere;
@@ -293,7 +303,7 @@ test('a violation in a partition names the partitioned table and its columns, wh
   expect(await details({ ...row, place: 9 })).toMatchObject([400, { ...visits, kind: 'check', columns: [] }])
 })
 
-test('the columns of a violated constraint are those that the caller may read', async () => {
+test('only readable columns of a violated constraint are named', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-violations-'))
   const path = join(folder, 'policy.json')
   const entry = { operations: ['read', 'create'], read_columns: { only: ['id', 'tenant_id'] } }
@@ -335,7 +345,7 @@ describe('row-level security and privileges', () => {
     const message = 'new row violates row-level security policy for table "things"'
     expect(reply.json).toEqual(envelope(reply, 'FORBIDDEN', '42501', message))
   })
-  test('an upsert onto another tenant’s row is FORBIDDEN and changes nothing', async () => {
+  test('an upsert of another tenant’s row is FORBIDDEN and changes nothing', async () => {
     const reply = await send(
       'POST',
       '/api/owners',
@@ -348,7 +358,7 @@ describe('row-level security and privileges', () => {
     const rows = await execute(database.adminUrl, 'select tenant_id, email from owners where id = 9')
     expect(rows).toEqual([{ tenant_id: 't2', email: 'zoe@hidden.example' }])
   })
-  test('an upsert that leaves rows alone leaves a hidden one alone, and says no more of it than of one’s own', async () => {
+  test('an upsert that ignores existing rows also ignores a hidden row, and does not reveal it', async () => {
     const ignore = (id: number) =>
       send('POST', '/api/owners', { id, tenant_id: 't1', email: 'x' }, { headers: { 'x-upsert': 'ignore' } })
     const [own, hidden] = [await ignore(1), await ignore(9)]
@@ -358,12 +368,12 @@ describe('row-level security and privileges', () => {
   test.each([
     ['PATCH', '/api/things/9', { name: 'y' }],
     ['DELETE', '/api/things/9', undefined],
-  ])('%s %s: a hidden row is not there', async (method, path, body) => {
+  ])('%s %s: a hidden row is reported as missing', async (method, path, body) => {
     const [hidden, missing] = [await send(method, path, body), await send(method, path.replace('9', '7'), body)]
     expect([hidden.status, missing.status]).toEqual([404, 404])
     expect(hidden.json.error.message).toBe(missing.json.error.message.replace('7', '9'))
   })
-  test('a table that may not be written is FORBIDDEN', async () => {
+  test('a table without write privilege is FORBIDDEN', async () => {
     const reply = await send('POST', '/api/seals', { code: 'x' })
     expect(reply.status).toBe(403)
     expect(reply.json).toEqual(envelope(reply, 'FORBIDDEN', '42501', 'permission denied for table seals'))
@@ -377,7 +387,7 @@ describe('values that a type cannot hold', () => {
     ['amount', 2_000_000_000, '22003', 'integer out of range'],
     ['code', 'four', '22001', 'value too long for type character varying(3)'],
     ['during', '[5,1)', '22000', 'range lower bound must be less than or equal to range upper bound'],
-  ])('%s: %j is refused in the database’s words', async (column, value, sqlstate, message) => {
+  ])('%s: %j is rejected with the database’s message', async (column, value, sqlstate, message) => {
     const reply = await send('POST', '/api/things', { id: 2, tenant_id: 't1', [column]: value })
     expect(reply.status).toBe(400)
     expect(reply.json.error).toMatchObject({ code: 'QUERY_ERROR', message, details: { sqlstate } })
@@ -390,18 +400,21 @@ describe('values that a type cannot hold', () => {
     ['mood', 'furious', '22P02', 'invalid input value for enum mood: "furious"'],
     ['day', '2026-02-30', '22008', 'date/time field value out of range: "2026-02-30"'],
     ['day', 'soon', '22007', 'invalid input syntax for type date: "soon"'],
-  ])('%s: %j, which the database quotes, is refused with its column too', async (column, value, sqlstate, message) => {
-    const reply = await send('POST', '/api/things', { id: 2, tenant_id: 't1', [column]: value })
-    expect(reply.status).toBe(400)
-    expect(reply.json.error).toMatchObject({
-      code: 'PARSE_ERROR',
-      message: expect.stringContaining(message),
-      details: { sqlstate },
-    })
-    expect(reply.json.error.message).toMatch(new RegExp(`^column "${column}" is .* and cannot hold "`))
-  })
-  test('a value too long for an index', async () => {
-    // Compressed it would fit.
+  ])(
+    '%s: %j, which the database quotes, is rejected with its column as well',
+    async (column, value, sqlstate, message) => {
+      const reply = await send('POST', '/api/things', { id: 2, tenant_id: 't1', [column]: value })
+      expect(reply.status).toBe(400)
+      expect(reply.json.error).toMatchObject({
+        code: 'PARSE_ERROR',
+        message: expect.stringContaining(message),
+        details: { sqlstate },
+      })
+      expect(reply.json.error.message).toMatch(new RegExp(`^column "${column}" is .* and cannot hold "`))
+    },
+  )
+  test('a value too long for an index is rejected', async () => {
+    // Compression would make it fit.
     const big = randomBytes(10_000).toString('hex')
     const reply = await send('POST', '/api/things', { id: 2, tenant_id: 't1', big })
     expect(reply.status).toBe(400)
@@ -411,18 +424,18 @@ describe('values that a type cannot hold', () => {
       details: { sqlstate: '54000' },
     })
   })
-  test('a generated column is refused before the database is asked', async () => {
+  test('a generated column is rejected before the database is queried', async () => {
     expect((await send('PATCH', '/api/things/1', { double: 4 })).json.error).toMatchObject({
       code: 'PARSE_ERROR',
       status: 400,
     })
   })
-  test('a view that takes no writes is 405, whatever the database would say', async () => {
+  test('a read-only view is 405, whatever the database would report', async () => {
     expect((await send('POST', '/api/joined', { id: 5 })).status).toBe(405)
   })
 })
 
-describe('what a function of the database raises', () => {
+describe('an exception raised in the database', () => {
   const told = { table: 'the_table', column: 'the_column', constraint: 'the_constraint' }
   const raise = (code: string) => send('POST', '/api/raises', { id: 1, code })
 
@@ -433,7 +446,7 @@ describe('what a function of the database raises', () => {
     ['02000', 400, 'QUERY_ERROR'],
     ['42501', 403, 'FORBIDDEN'],
     ['28000', 403, 'FORBIDDEN'],
-  ])('%s arrives in its words: %i', async (code, status, as) => {
+  ])('%s keeps its message: %i', async (code, status, as) => {
     const reply = await raise(code)
     expect(reply.status).toBe(status)
     expect(reply.json).toEqual(envelope(reply, as, code, 'the message', told, 'the hint'))
@@ -449,7 +462,7 @@ describe('what a function of the database raises', () => {
     },
   )
 
-  test.each(['40001', '40P01', '55P03', '55006'])('%s is a conflict: UNAVAILABLE, in its words', async code => {
+  test.each(['40001', '40P01', '55P03', '55006'])('%s is a conflict: UNAVAILABLE with its message', async code => {
     const reply = await raise(code)
     expect(reply.status).toBe(503)
     expect(reply.headers.get('retry-after')).toBe('1')
@@ -457,13 +470,13 @@ describe('what a function of the database raises', () => {
     expect(reply.json).toEqual(envelope(reply, 'UNAVAILABLE', code, message, told, 'the hint'))
   })
 
-  test.each(['08007', '40003'])('%s claims neither success nor failure', async code => {
+  test.each(['08007', '40003'])('%s reports an unknown outcome', async code => {
     const reply = await raise(code)
     expect(reply.status).toBe(503)
     expect(reply.json.error.hint).toMatch(/may or may not have been made/)
   })
 
-  test.each(['XX000', 'XX001', 'P0004', '39P01'])('%s is INTERNAL, and its words are for the log', async code => {
+  test.each(['XX000', 'XX001', 'P0004', '39P01'])('%s is INTERNAL, and its message is only logged', async code => {
     const reply = await raise(code)
     expect(reply.status).toBe(500)
     expect(reply.json.error).toEqual({
@@ -472,14 +485,14 @@ describe('what a function of the database raises', () => {
     })
   })
 
-  test('57014, however it comes about, is TIMEOUT', async () => {
+  test('57014 is TIMEOUT, whatever raised it', async () => {
     const reply = await raise('57014')
     expect([reply.status, reply.json.error.code]).toEqual([408, 'TIMEOUT'])
   })
 })
 
 describe('limits of the server', () => {
-  test('a trigger without end is a statement too complex: 400', async () => {
+  test('a trigger that recurses endlessly makes the statement too complex: 400', async () => {
     const reply = await send('POST', '/api/deep', { id: 1 })
     expect(reply.status).toBe(400)
     expect(reply.json.error).toMatchObject({
@@ -490,12 +503,12 @@ describe('limits of the server', () => {
     // PL/pgSQL lists every level in the context.
     expect(reply.text.length).toBeLessThan(1_000)
   })
-  test('a policy that asks itself is the database’s defect: 500 without its words', async () => {
+  test('a policy that refers to itself is a defect of the database: 500 without its message', async () => {
     const reply = await send('PATCH', '/api/recursive/1', { id: 2 })
     expect(reply.json.error).toMatchObject({ code: 'INTERNAL', message: expect.stringContaining('42P17') })
     expect(reply.text).not.toContain('recursion')
   })
-  test('a full disk is UNAVAILABLE, and says nothing of the machine', async () => {
+  test('a full disk is UNAVAILABLE, without details about the machine', async () => {
     let units = 0
     const server = await fakePostgres(async session => {
       if (!(await session.welcome())) return
@@ -534,7 +547,7 @@ describe('limits of the server', () => {
       await server.close()
     }
   })
-  test('rows changed that are too many bytes to answer: changed, and not called a failure', async () => {
+  test('a change whose result is too large to return is made, and not reported as a failure', async () => {
     const rows = Array.from({ length: 700 }, (_, id) => ({ id }))
     const reply = await send('POST', '/api/giants', rows)
     expect(reply.status).toBe(503)
@@ -549,8 +562,8 @@ describe('limits of the server', () => {
   })
 })
 
-describe('time', () => {
-  test('a write beyond statement_timeout_ms is 408, and undone', async () => {
+describe('timeouts in the database', () => {
+  test('a write beyond statement_timeout_ms is answered 408 and rolled back', async () => {
     const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 100' })
     try {
       const reply = await send('POST', '/api/naps', { id: 1 }, {}, hasty)
@@ -562,7 +575,7 @@ describe('time', () => {
       await hasty.close()
     }
   })
-  test('the statements of one request share the time: a list and its total', async () => {
+  test('the statements of one request share the timeout: a list and its total', async () => {
     const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 500' })
     try {
       expect((await send('GET', '/api/slow_rows', undefined, {}, hasty)).status).toBe(200)
@@ -572,23 +585,25 @@ describe('time', () => {
       await hasty.close()
     }
   })
-  test('one that an administrator cancels is 408 as well', async () => {
+  test('a statement that an administrator cancels is answered 408 as well', async () => {
     const asking = send('POST', '/api/naps', { id: 1 })
     await activity.started(/\bnaps\b/)
     await activity.value(
-      `select pg_cancel_backend(pid) from pg_stat_activity where query ~ '\\mnaps\\M' and usename = 'app' and datname = current_database()`,
+      `select pg_cancel_backend(pid) from pg_stat_activity where query ~ '\\mnaps\\M' and usename = 'app'
+        and datname = current_database()`,
     )
     const reply = await asking
     expect([reply.status, reply.json.error.code, reply.json.error.details.sqlstate]).toEqual([408, 'TIMEOUT', '57014'])
   })
 })
 
-describe('others in the way', () => {
-  /** The statements of the gateway that wait for a lock. */
-  const WAITING = `select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+describe('conflicts with other transactions', () => {
+  /** The gateway's statements that wait for a lock. */
+  const WAITING = `select count(*)::int from pg_stat_activity where datname = current_database()
+    and wait_event_type = 'Lock'`
   const waiting = (many: number) => activity.until(WAITING, count => count === many)
 
-  /** Holds the triggers of `pairs` back until the work has arranged everything. */
+  /** Suspends the triggers of `pairs` until the callback has finished. */
   async function behindGate<T>(work: () => Promise<T>): Promise<T> {
     const client = new pg.Client({ connectionString: database.adminUrl })
     await client.connect()
@@ -602,7 +617,7 @@ describe('others in the way', () => {
   const tries = () =>
     activity.value(`select case when is_called then last_value else 0 end::int from tries`) as Promise<number>
 
-  test('a deadlock: one of two is told to try again, the other one is not disturbed', async () => {
+  test('in a deadlock, one of two requests is told to try again, and the other succeeds', async () => {
     const before = await tries()
     const asked = await behindGate(async () => {
       const first = send('PATCH', '/api/pairs/1', { n: 1 })
@@ -623,7 +638,7 @@ describe('others in the way', () => {
     expect(await tries()).toBe(before + 2)
   })
 
-  test('a serialization failure is told to try again, and was tried once', async () => {
+  test('a serialization failure is answered with the advice to try again, and the gateway did not repeat it', async () => {
     const before = await tries()
     const [first, second] = await behindGate(async () => {
       const one = send('PATCH', '/api/pairs/3', { n: 1 })
@@ -642,7 +657,7 @@ describe('others in the way', () => {
     expect((await send('GET', '/api/pairs/3')).json.data.n).toBe(1)
   })
 
-  test('a lock that is not to be had in time: UNAVAILABLE', async () => {
+  test('a lock that is not available in time is UNAVAILABLE', async () => {
     const url = `${database.url}?options=-c%20lock_timeout%3D50ms`
     const impatient = await testGateway(url)
     const client = new pg.Client({ connectionString: database.adminUrl })
@@ -660,7 +675,7 @@ describe('others in the way', () => {
   })
 })
 
-test('a server that takes no writes, as a hot standby: reads go on, writes are UNAVAILABLE, a fault of nobody who asks', async () => {
+test('on a read-only server, such as a hot standby, reads succeed and writes are UNAVAILABLE', async () => {
   const standby = await testGateway(`${database.url}?options=-c%20default_transaction_read_only%3Don`)
   try {
     expect((await send('GET', '/api/owners', undefined, {}, standby)).status).toBe(200)
@@ -675,8 +690,8 @@ test('a server that takes no writes, as a hot standby: reads go on, writes are U
   }
 })
 
-test('no connection left for the role: UNAVAILABLE, without the role’s name', async () => {
-  // Limits on roles hold for the whole server; this one is on the database.
+test('a missing connection slot for the role is UNAVAILABLE, without the role’s name', async () => {
+  // Limits on roles apply to the whole server, so this one is on the database.
   const crowded = await testDatabase()
   await execute(crowded.adminUrl, 'create table t (id int primary key); grant select, insert on t to app')
   const other = await testGateway(crowded.url, { toml: 'acquire_timeout_ms = 200' })
@@ -687,7 +702,7 @@ test('no connection left for the role: UNAVAILABLE, without the role’s name', 
        select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and usename = 'app'`,
     )
     let reply = await send('POST', '/api/t', { id: 1 }, {}, other)
-    // The first may still have been sent to a backend that was about to end.
+    // The first request can be sent to a backend that is about to end.
     if (reply.json.error.hint !== undefined) reply = await send('POST', '/api/t', { id: 1 }, {}, other)
     expect(reply.json.error).toMatchObject({ code: 'UNAVAILABLE', status: 503 })
     expect(reply.headers.get('retry-after')).toBe('1')

@@ -1,6 +1,7 @@
 /**
- * docs/guides/deploying.md: each command that it shows is run as it stands – here with the folders of the machine below one of the test's own, in a machine with a systemd of
- * its own, with podman in namespaces of its own, against an API of Kubernetes that keeps what it is told. Where something for it is missing it is skipped, and says what.
+ * docs/guides/deploying.md: each command on the page is executed as written. Folders of the machine are below
+ * a folder of the test; systemd and podman run in separate namespaces, and the Kubernetes API is a fake that
+ * stores objects. Tests of missing programs are skipped with a message.
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -27,7 +28,7 @@ import { unixRelay } from '../support/unix-relay.ts'
 import { ROOT, read } from '../tidy/tree.ts'
 
 const GUIDE = read('docs/guides/deploying.md')
-/** Not yet run; each test takes its own. */
+/** Commands that have not been executed yet; each test removes those it executes. */
 const COMMANDS = new Set(
   blocksOf(GUIDE)
     .filter(({ language }) => language === 'console')
@@ -38,7 +39,7 @@ const COMMANDS = new Set(
 vi.setConfig({ testTimeout: 600_000 })
 
 const folder = folderFixture()
-/** What is at / of the machine that the page is about. */
+/** The root folder of the machine that the page describes. */
 const machine = join(folder, 'machine')
 const database = databaseFixture()
 
@@ -51,7 +52,7 @@ afterAll(async () => {
   await closeNamespaces()
 })
 
-/** The command of the page that begins like this. */
+/** The command on the page that begins with this text. */
 function command(beginning: string): string {
   const found = [...COMMANDS].find(line => line.startsWith(beginning))
   if (found === undefined) throw new Error(`the page has no command "${beginning}…"`)
@@ -59,7 +60,7 @@ function command(beginning: string): string {
   return found
 }
 
-/** The command that the text of the page shows. */
+/** The command that the page mentions in its text. */
 function inText(beginning: string): string {
   const [, found] = new RegExp(`\`(${beginning}[^\`]*)\``).exec(GUIDE) ?? []
   if (found === undefined) throw new Error(`the text of the page has no command "${beginning}…"`)
@@ -71,7 +72,7 @@ interface Ended {
   readonly said: string
 }
 
-/** With the folders of the machine. */
+/** The command with the folders of the test's machine. */
 async function shell(line: string, cwd: string, environment: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const env = { PATH: process.env.PATH ?? '', HOME: folder, ...environment }
   const here = line.replaceAll(/(?<=^| )\/(?=etc\/|opt\/)/g, `${machine}/`)
@@ -95,7 +96,7 @@ const INSTALL = command('npm install --prefix /opt/svc')
 const VERSION = command('/opt/svc/node_modules/.bin/svc --version')
 let installed: Promise<string | null> | undefined
 
-/** Once; why it cannot be done here, or null. */
+/** Runs once. Returns the reason if it is not possible here, or null. */
 function install(): Promise<string | null> {
   installed ??= (async () => {
     const packing = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
@@ -109,8 +110,8 @@ function install(): Promise<string | null> {
   return installed
 }
 
-test('the package is installed without the PostgreSQL of the demo, and is what the unit starts', async ({ skip }) => {
-  // docs/tutorial.md begins with it, and its test runs it.
+test('the package is installed without the embedded PostgreSQL, and is what the unit starts', async ({ skip }) => {
+  // docs/tutorial.md begins with it, and its test executes it.
   expect(read('docs/tutorial.md')).toContain(`${PACK}\n`)
   const offline = await install()
   if (offline !== null) return skip(offline)
@@ -134,7 +135,7 @@ test('the package is installed without the PostgreSQL of the demo, and is what t
   expect(await svc.exited).toEqual([0, null])
 })
 
-test('svc check finds nothing wrong with the settings of the page', async () => {
+test('svc check accepts the settings of the page', async () => {
   await installSvc(machine)
   const PATH = `${join(machine, 'node_modules/.bin')}:${process.env.PATH}`
   const { said } = await shell(command('svc check '), machine, { ...settings(), PATH })
@@ -142,7 +143,7 @@ test('svc check finds nothing wrong with the settings of the page', async () => 
   expect(said).toContain(`${join(machine, 'etc/svc/svc.toml')}: 0 errors`)
 })
 
-test('systemd starts the gateway, has it read again, keeps its log, and stops it', async ({ skip }) => {
+test('systemd starts, reloads and stops the gateway, and keeps its log', async ({ skip }) => {
   const [protect, enable, reload] = ['chmod 600 ', 'systemctl enable --now ', 'systemctl reload '].map(command)
   const missing = missingMachine() ?? (await install())
   if (missing !== null) return skip(missing)
@@ -158,7 +159,7 @@ test('systemd starts the gateway, has it read again, keeps its log, and stops it
   expect(await run(protect ?? '')).toEqual({ status: 0, said: '' })
   expect((await stat(join(machine, 'etc/svc/environment'))).mode & 0o777).toBe(0o600)
   expect(await run(enable ?? '')).toMatchObject({ status: 0 })
-  // It follows the log until a line says so, or the process has ended.
+  // Follows the log until a line matches or the process has ended.
   const log = `${inText('journalctl -u svc ')} --lines=all --follow`
   const logged = (pattern: string) => run(`sed '/${pattern}\\|Main process exited/q' < <(${log})`)
   expect((await logged('"msg":"listening"')).said).toContain(`"url":"http://127.0.0.1:${port}"`)
@@ -166,7 +167,7 @@ test('systemd starts the gateway, has it read again, keeps its log, and stops it
   const status = await run(
     'grep -E "^(Uid|CapEff|NoNewPrivs):" /proc/$(systemctl show --property MainPID --value svc)/status',
   )
-  // A user of those that systemd gives away, without capabilities and without a way to any.
+  // A dynamic user of systemd, without capabilities and without a way to gain any.
   expect(status.said).toMatch(/^Uid:\t6[1-5]\d{3}\t.*\nCapEff:\t0{16}\nNoNewPrivs:\t1\n$/)
 
   const token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 600 }, Date.now())
@@ -184,7 +185,7 @@ test('systemd starts the gateway, has it read again, keeps its log, and stops it
   })
 })
 
-test('the image is built, takes the settings of the page, answers at its port, and gets signals', async ({
+test('the image is built, takes the settings of the page, answers on its port, and receives signals', async ({
   skip,
   onTestFinished,
 }) => {
@@ -224,7 +225,7 @@ test('the image is built, takes the settings of the page, answers at its port, a
   expect(await stopProgram(terminal)).toMatchObject({ status: 0 })
 })
 
-test('kubectl makes the Secret and the objects, which have what they ask for, and restarts the gateways', async ({
+test('kubectl creates the Secret and the objects with consistent references, and restarts the gateways', async ({
   skip,
   onTestFinished,
 }) => {
@@ -247,7 +248,7 @@ test('kubectl makes the Secret and the objects, which have what they ask for, an
   expect(await run(apply)).toEqual({ status: 0, said: names.map(name => `${name} created\n`).join('') })
   const manifests = parseAllDocuments(read('docs/operations/kubernetes.yaml')).map(document => document.toJS())
   for (const manifest of manifests) expect(api.objects.get(`${manifest.kind}/svc`)).toMatchObject(manifest)
-  // As often as wanted.
+  // The number of replicas requested.
   const made = new Map(api.objects)
   expect(await run(apply)).toMatchObject({ status: 0 })
   expect(api.objects).toEqual(made)
@@ -259,13 +260,13 @@ test('kubectl makes the Secret and the objects, which have what they ask for, an
   expect(asked.map(({ name }) => name)).toEqual(asked.map(() => 'svc'))
   expect(asked.map(({ key }) => key).sort()).toEqual(Object.keys(data).sort())
 
-  // A template that is different makes new pods.
+  // A changed template creates new pods.
   const before = deployment()
   expect(await run(inText('kubectl rollout restart '))).toMatchObject({ status: 0 })
   expect(deployment().metadata.annotations).toHaveProperty(['kubectl.kubernetes.io/restartedAt'])
   expect(deployment().spec).toEqual(before.spec)
 })
 
-test('no command of the page is left', () => {
+test('every command of the page has been executed', () => {
   expect([...COMMANDS]).toEqual([])
 })

@@ -1,4 +1,7 @@
-/** docs/guides/deploying.md and the files of docs/operations: what they say of ports, paths, times and names is what the program does. */
+/**
+ * docs/guides/deploying.md and the files of docs/operations: their ports, paths, times and names match the
+ * program.
+ */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -21,10 +24,13 @@ const GUIDE = read('docs/guides/deploying.md')
 const VARIABLES = SETTINGS.flatMap(({ environment }) => environment ?? [])
 const LISTENING = /"url":"(http:\/\/127\.0\.0\.1:\d+)","msg":"listening"/
 
-/** What a stop takes beside `drain_timeout_ms`: sockets, webhooks, the database; and as much again for a busy machine. */
+/**
+ * Time that a stop takes in addition to `drain_timeout_ms`, for sockets, webhooks and the database; doubled
+ * for a busy machine.
+ */
 const GOODBYE_SECONDS = 8
 
-// Some build, pack and start; and the machine may have other work.
+// Some tests build, pack and start the program, and the machine may be busy.
 vi.setConfig({ testTimeout: 120_000 })
 
 const folder = folderFixture()
@@ -35,7 +41,7 @@ afterAll(async () => {
   killSvc()
 })
 
-/** As a gateway on a server would read it, with every secret that the page names. */
+/** The configuration as a gateway on a server would read it, with every secret that the page mentions. */
 async function configOf(toml: string, environment: Readonly<Record<string, string>> = {}) {
   const file = join(await mkdtemp(join(folder, 'config-')), 'svc.toml')
   await writeFile(file, toml)
@@ -44,7 +50,7 @@ async function configOf(toml: string, environment: Readonly<Record<string, strin
 }
 
 describe('the page', () => {
-  test('has a svc.toml that is understood, and secrets that are settings', async () => {
+  test('has a valid svc.toml, and secrets that are settings', async () => {
     const { gateway: settings } = await configOf(fileNamed(GUIDE, 'svc.toml'))
     expect(settings).toMatchObject({ trustedProxies: ['127.0.0.1'], requireExp: true, drainTimeoutMs: 10_000 })
     const [environment] = blocksOf(GUIDE).filter(({ language }) => language === 'env')
@@ -67,7 +73,7 @@ describe('the page', () => {
     },
   )
 
-  test('starts svc with options that it has', () => {
+  test('starts svc with existing options', () => {
     const pages = [GUIDE, read('docs/guides/hardening.md')].map(page =>
       blocksOf(page).filter(({ language }) => language === 'console'),
     )
@@ -89,12 +95,12 @@ describe('svc.service', () => {
   const UNIT = read('docs/operations/svc.service')
   const settingOf = (key: string): string => new RegExp(`^${key}=(.*)$`, 'm').exec(UNIT)?.[1] ?? ''
 
-  test('is what systemd understands', async context => {
+  test('is accepted by systemd', async context => {
     const program = findProgram('systemd-analyze')
     if (program === null) return context.skip('systemd-analyze missing (Debian: apt-get install systemd)')
     const [svc = ''] = settingOf('ExecStart').split(' ')
     const file = join(folder, 'svc.service')
-    // It wants to see the program, and the page that it is about.
+    // systemd-analyze checks that the program and the documentation page exist.
     await writeFile(file, withOthers(UNIT, [[svc, process.execPath]]))
     const { status, stderr } = spawnSync(program, ['verify', '--man=no', file], { encoding: 'utf8' })
     expect(stderr.split('\n').filter(line => line.includes('svc.service'))).toEqual([])
@@ -127,7 +133,7 @@ describe('svc.service', () => {
     await rm(dirname(file), { recursive: true })
   })
 
-  test('waits long enough before it kills', async () => {
+  test('waits long enough before it kills the process', async () => {
     const { gateway: settings } = await configOf(fileNamed(GUIDE, 'svc.toml'))
     const seconds = Number(/^(\d+)s$/.exec(settingOf('TimeoutStopSec'))?.[1])
     expect(seconds).toBeGreaterThanOrEqual(settings.drainTimeoutMs / 1000 + GOODBYE_SECONDS)
@@ -138,7 +144,7 @@ describe('Containerfile', () => {
   const stages = stagesOf(read('docs/operations/Containerfile'))
   const [build, image] = stages as readonly [Stage, Stage]
 
-  test('copies what the build needs, and what the program needs, and no more', async () => {
+  test('copies exactly the files that the build and the program need', async () => {
     expect(stages).toHaveLength(2)
     const built = join(folder, 'build')
     await copyInto(built, build, {})
@@ -167,7 +173,7 @@ describe('Containerfile', () => {
     ).toContain('Start the gateway')
   })
 
-  test('runs on a Node that will do, as nobody in particular, on the port that it names', async () => {
+  test('uses a supported version of Node, an unprivileged user, and the documented port', async () => {
     for (const from of [...build('FROM'), ...image('FROM')]) expect(from).toMatch(/\/node:24-/)
     expect(image('USER')).toEqual(['node'])
     const environment = Object.fromEntries(image('ENV').map(value => value.split('=') as [string, string]))
@@ -177,7 +183,7 @@ describe('Containerfile', () => {
   })
 })
 
-/** What the compiler says of a module; empty when nothing is wrong. */
+/** The compiler's messages about a module; empty if it compiles. */
 async function compile(source: string): Promise<string> {
   const place = await mkdtemp(join(folder, 'module-'))
   await symlink(join(ROOT, 'node_modules'), join(place, 'node_modules'))
@@ -189,7 +195,7 @@ async function compile(source: string): Promise<string> {
 }
 
 describe('kubernetes.yaml', () => {
-  // biome-ignore lint/suspicious/noExplicitAny: manifests, each of its own form
+  // biome-ignore lint/suspicious/noExplicitAny: manifests of many shapes
   const manifests: Readonly<Record<string, any>> = Object.fromEntries(
     parseAllDocuments(read('docs/operations/kubernetes.yaml')).map(document => {
       if (document.errors.length > 0) throw document.errors[0]
@@ -205,7 +211,7 @@ describe('kubernetes.yaml', () => {
     valueFrom?: { secretKeyRef: { name: string; key: string } }
   }[] = container.env
 
-  test('is a ConfigMap, a Deployment, a Service and a PodDisruptionBudget that find each other', () => {
+  test('is a ConfigMap, a Deployment, a Service and a PodDisruptionBudget that refer to each other', () => {
     expect(Object.keys(manifests)).toEqual(['ConfigMap', 'Deployment', 'Service', 'PodDisruptionBudget'])
     const { spec } = manifests.Deployment
     const { labels } = spec.template.metadata
@@ -220,7 +226,7 @@ describe('kubernetes.yaml', () => {
     expect(container.volumeMounts[0].name).toBe(pod.volumes[0].name)
   })
 
-  test('has the fields that Kubernetes has, with values of their types', async () => {
+  test('has only fields that Kubernetes defines, with values of their types', async () => {
     const objects = Object.values(manifests).map(({ kind, apiVersion }) => {
       const module = apiVersion === 'v1' ? 'core/v1' : apiVersion
       const type = `import('kubernetes-types/${module}.js').${kind}`
@@ -239,7 +245,7 @@ describe('kubernetes.yaml', () => {
     }
   })
 
-  test('configures what there is to configure', async () => {
+  test('configures only existing settings', async () => {
     expect(variables.filter(({ name }) => !VARIABLES.includes(name))).toEqual([])
     const given = Object.fromEntries(
       variables.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]])),
@@ -251,7 +257,7 @@ describe('kubernetes.yaml', () => {
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(worst)
   })
 
-  test('asks for secrets that the page makes', () => {
+  test('uses the secrets that the page creates', () => {
     const [command = ''] = /^\$ kubectl create secret generic .*$/m.exec(GUIDE) ?? []
     const [, secret] = /generic (\S+)/.exec(command) ?? []
     const made = [...command.matchAll(/--from-literal=([\w-]+)="\$(\w+)"/g)].map(([, key, name]) => ({
@@ -273,7 +279,7 @@ describe('kubernetes.yaml', () => {
   )
 })
 
-test('liveness does not depend on the database, and readiness does', async () => {
+test('has a liveness probe without the database, and a readiness probe with it', async () => {
   const own = await testDatabase()
   const alone = await testGateway(own.url, { toml: 'acquire_timeout_ms = 100' })
   try {

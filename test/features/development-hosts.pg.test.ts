@@ -1,4 +1,7 @@
-/** Development mode believes headers about who calls, so a page of another site must not reach it, also not under a name of its own (DNS rebinding). */
+/**
+ * In development mode headers identify the caller, so pages of other sites must not reach the gateway, not
+ * even under another host name (DNS rebinding).
+ */
 import { describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
@@ -52,11 +55,11 @@ describe('Host', () => {
     },
   )
 
-  test('is needed, also in HTTP/1.0', async () => {
+  test('is required, also in HTTP/1.0', async () => {
     expect(statusOf(await get(development, null))).toBe(403)
   })
 
-  test('may be any outside of development mode', async () => {
+  test('can be anything outside development mode', async () => {
     expect(statusOf(await get(production, 'evil.example'))).toBe(401)
     expect(statusOf(await get(production, null))).toBe(401)
   })
@@ -80,12 +83,12 @@ describe('Origin', () => {
     },
   )
 
-  test('opens a WebSocket where it may call', async () => {
+  test('can open a WebSocket if it is allowed', async () => {
     const socket = await upgrade(development, { Origin: 'https://app.example' })
     await socket.close()
   })
 
-  test('may be any where all may call', async () => {
+  test('can be anything if all origins are allowed', async () => {
     const open = await testGateway(database.url, {
       toml: 'cors_allowed_origins = ["*"]',
       environment: { SVC_DEV_MODE: 'true' },

@@ -1,11 +1,17 @@
-/** A client that goes away cancels its query in the database (docs/reference/reading.md#headers): its own, and nobody else's. */
+/**
+ * A client that disconnects cancels its own query in the database (docs/reference/reading.md#headers), and no
+ * other.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { watchActivity } from '../support/activity.ts'
 import { clientFixture, databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import { execute } from '../support/postgres.ts'
 import { openRaw } from '../support/raw-http.ts'
 
-/** A cancel request is sent within milliseconds; a busy machine may need longer. Left alone the statements run for a minute. */
+/**
+ * A cancel request is sent within milliseconds; a busy machine may need longer. Without it the statements run
+ * for a minute.
+ */
 const AT_ONCE_MS = 10_000
 
 const database = databaseFixture()
@@ -39,7 +45,7 @@ beforeAll(async () => {
 })
 const activity = fixture(() => watchActivity(database.adminUrl))
 const gateway = gatewayFixture(database, { toml: 'statement_timeout_ms = 60000' })
-/** Has one connection to the database. */
+/** A gateway with one connection to the database. */
 const single = gatewayFixture(database, { toml: 'max_connections = 1\nacquire_timeout_ms = 20000' })
 
 beforeAll(async () => {
@@ -48,13 +54,13 @@ beforeAll(async () => {
 
 /** Notifications of the view `traces` since the last call. */
 async function traces(): Promise<readonly string[]> {
-  // Notifications arrive in the order of commits, so all that were sent before this one are here when it is.
+  // Notifications arrive in commit order, so after this one all earlier ones have arrived.
   await listener.query("notify traces, 'now'")
   while (heard.at(-1) !== 'now') await listener.query('select 1')
   return heard.splice(0).slice(0, -1)
 }
 
-describe('its query is gone at once', () => {
+describe('a client that disconnects ends its query at once', () => {
   test.each([
     ['a list', '/api/swamps'],
     ['a list that embeds', '/api/notes?expand=nested:swamps&limit=1'],
@@ -69,7 +75,7 @@ describe('its query is gone at once', () => {
     expect(await activity.gone(/\bswamps\b/)).toBeLessThan(AT_ONCE_MS)
   })
 
-  test('also when it said good-bye in order', async () => {
+  test('also if it closes the connection properly', async () => {
     const connection = await openRaw(gateway.url)
     connection.send('/api/swamps', token)
     await activity.started(/\bswamps\b/)
@@ -77,18 +83,18 @@ describe('its query is gone at once', () => {
     expect(await activity.gone(/\bswamps\b/)).toBeLessThan(AT_ONCE_MS)
   })
 
-  test('and those of all requests that it had sent without waiting', async () => {
+  test('and the queries of all requests that it had pipelined', async () => {
     const connection = await openRaw(gateway.url)
     for (let i = 0; i < 12; i++) connection.send(`/api/swamps?limit=${i + 1}`, token)
     await activity.started(/\bswamps\b/)
     connection.socket.destroy()
     expect(await activity.gone(/\bswamps\b/)).toBeLessThan(AT_ONCE_MS)
     expect((await gateway.get('/api/notes/1')).status).toBe(200)
-    // One may have been overtaken by the request to cancel it, which is repeated.
+    // A cancel request can arrive too early, so it is repeated.
     expect(await activity.gone(/\bswamps\b/)).toBeLessThan(AT_ONCE_MS)
   })
 
-  test('and it is not run at all if it was waiting for a connection', async () => {
+  test('and does not start a query that is waiting for a connection', async () => {
     const slow = await openRaw(single.url)
     slow.send('/api/swamps', token)
     await activity.started(/\bswamps\b/)
@@ -101,14 +107,14 @@ describe('its query is gone at once', () => {
     await activity.gone(/\bswamps\b/)
     expect((await single.get('/api/notes/1')).status).toBe(200)
     expect(await traces()).toEqual([])
-    // The check can fail: when the query runs, it leaves a trace.
+    // A query that runs leaves a trace, so this check can fail.
     expect((await single.get('/api/traces?limit=1')).status).toBe(200)
     expect(await traces()).toEqual(['run'])
   })
 })
 
-describe('others', () => {
-  test('who wait for the same connection are answered as soon as it is gone', async () => {
+describe('other clients', () => {
+  test('that wait for the same connection are served as soon as it is free', async () => {
     const slow = await openRaw(single.url)
     slow.send('/api/swamps', token)
     await activity.started(/\bswamps\b/)
@@ -123,7 +129,7 @@ describe('others', () => {
     expect(performance.now() - began).toBeLessThan(AT_ONCE_MS)
   })
 
-  test('on the same connection get their own answers, whoever goes away before, between and behind them', async () => {
+  test('on the same connection get their own responses, whichever client disconnects around them', async () => {
     let abandoned = 0
     async function abandon(): Promise<void> {
       const connection = await openRaw(single.url)
@@ -145,7 +151,7 @@ describe('others', () => {
     await Promise.all([abandonAll(), ...Array.from({ length: 8 }, (_, worker) => read(worker))])
   })
 
-  test('are not disturbed by a client that leaves once it has its answer', async () => {
+  test('are not affected by a client that disconnects after its response', async () => {
     const slow = single.get('/api/naps?limit=10')
     for (let i = 0; i < 5; i++) {
       const connection = await openRaw(gateway.url)

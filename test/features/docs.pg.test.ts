@@ -1,4 +1,4 @@
-/** `/docs`: the reference in the browser, with the caller's own token and nothing from elsewhere. */
+/** `/docs`: the API reference in the browser, with the caller's own token and no external resources. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDocs } from '../../src/http/docs.ts'
 import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
@@ -16,8 +16,8 @@ beforeAll(async () => {
   token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
 })
 
-describe('its files', () => {
-  test('need no token, forbid everything from elsewhere, and come plain or compressed', async () => {
+describe('the files of /docs', () => {
+  test('need no token, forbid external resources, and are served plain or compressed', async () => {
     const page = await gateway.get('/docs', { as: null })
     expect(page.status).toBe(200)
     expect(page.text).toBe(read('src/http/docs/page.html'))
@@ -31,7 +31,7 @@ describe('its files', () => {
     expect(plain.text).toBe(page.text)
   })
 
-  test('are all there, each with its type', async () => {
+  test('are all present with their content types', async () => {
     const types = { '.js': 'text/javascript', '.css': 'text/css' }
     const names = [...read('src/http/docs/page.html').matchAll(/(?:src|href)="(docs\/[^"]+?(\.\w+))"/g)]
     expect(names).toHaveLength(4)
@@ -46,7 +46,7 @@ describe('its files', () => {
     expect((await gateway.get('/docs', { as: null, method: 'POST', body: '' })).status).toBe(405)
   })
 
-  test('that were not built are said to be missing', async () => {
+  test('are reported as missing if they were not built', async () => {
     const answer = createDocs({ tokens: null, folder: new URL('file:///nowhere/') }).get('/docs')
     await expect(answer?.({})).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -108,7 +108,7 @@ describe('the explanation of a token', () => {
 
 if (BROWSER_MISSING !== null) process.stderr.write(`docs.pg.test.ts: the page is not opened: ${BROWSER_MISSING}\n`)
 
-// Without a browser there is nothing to open it in; the message above says so.
+// Without a browser these tests are skipped; the message above says so.
 describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
   let page: Page
   beforeAll(async () => {
@@ -116,10 +116,10 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
   }, 120_000)
   afterAll(() => page?.close())
 
-  test('shows the document of the token that is entered, and asks with it', { timeout: 180_000 }, async () => {
+  test('shows the document for the token entered, and sends requests with it', { timeout: 180_000 }, async () => {
     await page.open(`${gateway.url}/docs`)
     await page.until(`document.getElementById('message').textContent.startsWith('Paste a token')`)
-    // Without a token the document is refused, and the browser says so.
+    // Without a token the document request is rejected, and the browser logs that.
     expect(page.complaints.splice(0)).toEqual([expect.stringContaining('401')])
 
     await page.evaluate(`document.getElementById('token').value = ${JSON.stringify(token)}`)

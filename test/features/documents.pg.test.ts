@@ -1,4 +1,7 @@
-/** Every request in the README and below docs/ works as it stands, on the demo's data, and answers what the page shows. */
+/**
+ * Every request in the README and in docs/ works as written on the demo's data, and returns the response
+ * shown.
+ */
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -11,11 +14,11 @@ import { filesBelow, read } from '../tidy/tree.ts'
 interface Example {
   readonly page: string
   readonly command: string
-  /** The JSON block after the command's block, if it is that block's only command. */
+  /** The JSON block after the command's block, if the block has only one command. */
   readonly answer: unknown
 }
 
-/** Its commands change the database, one after the other: installation-guide.pg.test.ts. */
+/** A page whose commands change the database in sequence: tested in installation-guide.pg.test.ts. */
 const OF_ITS_OWN = 'docs/guides/installation.md'
 const PAGES = [
   'README.md',
@@ -23,14 +26,14 @@ const PAGES = [
     path => /^docs\/(guides|reference|internals)\/.*\.md$/.test(path) && path !== OF_ITS_OWN,
   ),
 ]
-/** A block of a list is indented. */
+/** A code block in a list is indented. */
 const BLOCKS = /^ *```sh\n([\s\S]*?)^ *```\n(?: *```json\n([\s\S]*?)^ *```)?/gm
 
-/** Requests in the line, where whole tables are made of them: a method, a path that leaves nothing open, and a body. */
+/** Requests in running text, of pages with whole tables of them: a method, a complete path, and a body. */
 const IN_TABLES = PAGES.filter(page => page.includes('/coming-from-'))
 const REQUESTS = /`(GET|POST|PATCH|DELETE) (\/(?:api|health)\/[^`\s{}…]+)(?: ([[{][^`]*))?`/g
 
-/** In the order of the page: what one makes the next may need. */
+/** In the order of the page: later requests can depend on earlier ones. */
 const examples = PAGES.flatMap(page => {
   const text = read(page)
   const blocks = [...text.matchAll(BLOCKS)].flatMap(({ index, 1: commands = '', 2: json }) =>
@@ -47,22 +50,22 @@ const examples = PAGES.flatMap(page => {
   return [...blocks, ...others].sort((a, b) => a.index - b.index) satisfies readonly Example[]
 })
 
-/** Whose SQL makes the tables of its requests. */
+/** Pages whose SQL creates the tables for their requests. */
 const RECIPES = read('docs/guides/recipes.md')
 
-/** As the reader is asked to define them. */
+/** The shell functions that the page asks the reader to define. */
 const QUICK_START = read('docs/guides/quick-start.md')
 const FUNCTIONS = [...QUICK_START.matchAll(/^\$ (\w+\(\) .*)$/gm)].map(([, definition]) => definition).join('\n')
 
 const hasShell = ['bash', 'curl'].every(program => spawnSync(program, ['--version']).status === 0)
 if (!hasShell) process.stderr.write('documents.pg.test.ts: skipped, for want of bash or curl\n')
 
-test('there are examples', () => {
+test('examples were found', () => {
   expect(examples.length).toBeGreaterThan(20)
   expect(new Set(examples.map(example => example.page)).size).toBeGreaterThan(1)
 })
 
-describe.runIf(hasShell)('pasted into a shell', () => {
+describe.runIf(hasShell)('an example pasted into a shell', () => {
   let environment: NodeJS.ProcessEnv
   const database = databaseFixture(async () => {
     const sample = await sampleDatabase()
@@ -92,7 +95,7 @@ describe.runIf(hasShell)('pasted into a shell', () => {
     else {
       const answered = JSON.parse(output)
       expect(answered).not.toHaveProperty('error')
-      // An example that finds nothing shows nothing.
+      // An example that should return rows does.
       expect(answered.data ?? answered.tables).not.toEqual([])
     }
   })
@@ -102,7 +105,7 @@ async function shell(script: string, env: NodeJS.ProcessEnv): Promise<string> {
   try {
     return (await promisify(execFile)('bash', ['-c', script], { env, maxBuffer: 16 * 1024 * 1024 })).stdout
   } catch (error) {
-    // `head` closes the pipe early, which curl reports and the reader wants.
+    // `head` closes the pipe early, which curl reports as an error.
     if (script.includes('| head') && error instanceof Error && 'stdout' in error) return String(error.stdout)
     throw error
   }

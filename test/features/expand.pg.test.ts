@@ -1,4 +1,4 @@
-/** docs/reference/reading.md#related-rows: related rows inline, in one statement, whatever the depth. */
+/** docs/reference/reading.md#related-rows: related rows embedded in one statement, at any depth. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { execute } from '../support/postgres.ts'
@@ -13,8 +13,8 @@ async function rows(path: string, asked = gateway): Promise<unknown> {
   return reply.json.data
 }
 
-describe('forward', () => {
-  test('an object, or null where the key is NULL', async () => {
+describe('a forward relation', () => {
+  test('is an object, or null if the key is NULL', async () => {
     expect(await rows('/api/orders?select=id&expand=customers,approver:users!approved_by&id=lt.3')).toEqual([
       {
         id: 1,
@@ -24,12 +24,12 @@ describe('forward', () => {
       { id: 2, customers: expect.objectContaining({ id: 1, name: 'Acme' }), approver: null },
     ])
   })
-  test('by the column’s name without _id', async () => {
+  test('is named like the column without _id', async () => {
     expect(await rows('/api/orders?select=id&expand=customer&id=3')).toEqual([
       { id: 3, customer: expect.objectContaining({ name: 'Bolt' }) },
     ])
   })
-  test('by the column’s name, which has no _id: beside the column under another name', async () => {
+  test('is named like the column itself if it has no _id, next to the column under another name', async () => {
     expect(await rows('/api/orders?select=id,approved_by&expand=approver:approved_by&id=1')).toEqual([
       { id: 1, approved_by: 2, approver: expect.objectContaining({ name: 'Bob' }) },
     ])
@@ -37,7 +37,7 @@ describe('forward', () => {
     const both = await gateway.get('/api/orders?expand=approved_by')
     expect([both.status, both.json.error.message]).toEqual([400, expect.stringContaining('alias:approved_by')])
   })
-  test('to the table itself', async () => {
+  test('can lead to the same table', async () => {
     expect(await rows('/api/users?select=name&expand=boss')).toEqual([
       { name: 'Ann', boss: null },
       { name: 'Bob', boss: { id: 1, tenant_id: 't1', name: 'Ann', boss_id: null } },
@@ -46,7 +46,7 @@ describe('forward', () => {
   })
 })
 
-describe('a table of another schema', () => {
+describe('a relation to a table of another schema', () => {
   beforeAll(() =>
     execute(
       database.adminUrl,
@@ -69,10 +69,10 @@ describe('a table of another schema', () => {
     ['nested:"sales.bills"', 'sales.bills'],
     ['nested:sales.bills!order_id', 'sales.bills'],
     ['due:nested:sales.bills', 'due'],
-  ])('by its name alone, or as its resource is called: %s', async (expand, key) => {
+  ])('is named like the table or the resource: %s', async (expand, key) => {
     expect(await rows(`/api/orders/1?select=id&expand=${expand}`, several)).toEqual({ id: 1, [key]: BILLS })
   })
-  test('with what lies beyond it, and beside others', async () => {
+  test('can be combined with further relations', async () => {
     const path = '/api/orders/1?select=id&expand=customer,nested:sales.bills.nested:sales.reminders.sales.bills'
     expect(await rows(path, several)).toEqual({
       id: 1,
@@ -94,8 +94,8 @@ describe('a table of another schema', () => {
   })
 })
 
-describe('nested', () => {
-  test('an array, empty where there is none, in the order of the key', async () => {
+describe('a nested relation', () => {
+  test('is an array, empty without rows, in key order', async () => {
     expect(await rows('/api/orders?select=id&expand=nested:order_items&id=in.(1,4)')).toEqual([
       {
         id: 1,
@@ -107,12 +107,12 @@ describe('nested', () => {
       { id: 4, order_items: [] },
     ])
   })
-  test('on the table itself', async () => {
+  test('can lead to the same table', async () => {
     expect(await rows('/api/users?select=name&expand=nested:users&id=1')).toEqual([
       { name: 'Ann', users: [expect.objectContaining({ name: 'Bob' }), expect.objectContaining({ name: 'Cyd' })] },
     ])
   })
-  test('through a junction, both ways', async () => {
+  test('can use a junction table in both directions', async () => {
     expect(await rows('/api/products?select=id&expand=nested:labels&id=in.(2,3)')).toEqual([
       {
         id: 2,
@@ -129,8 +129,8 @@ describe('nested', () => {
   })
 })
 
-describe('depth', () => {
-  test('from an array’s rows forward', async () => {
+describe('a path of relations', () => {
+  test('can continue forward from the rows of an array', async () => {
     expect(await rows('/api/orders?select=id&expand=nested:order_items.products&id=3')).toEqual([
       {
         id: 3,
@@ -138,12 +138,12 @@ describe('depth', () => {
       },
     ])
   })
-  test('twice down', async () => {
+  test('can be nested twice', async () => {
     expect(await rows('/api/users?select=id&expand=nested:orders!created_by.nested:order_items&id=2')).toEqual([
       { id: 2, orders: [expect.objectContaining({ id: 2, order_items: [expect.objectContaining({ quantity: 5 })] })] },
     ])
   })
-  test('there and back again', async () => {
+  test('can lead back to the first table', async () => {
     expect(await rows('/api/orders?select=id&expand=customers.recent:nested:orders.customer&id=3')).toEqual([
       {
         id: 3,
@@ -156,7 +156,7 @@ describe('depth', () => {
       },
     ])
   })
-  test('beyond max_expand_depth is refused', async () => {
+  test('beyond max_expand_depth is rejected', async () => {
     expect((await gateway.get('/api/users?expand=boss.boss.boss.boss')).status).toBe(200)
     const reply = await gateway.get('/api/users?expand=boss.boss.boss.boss.boss')
     expect(reply.status).toBe(400)
@@ -164,13 +164,13 @@ describe('depth', () => {
   })
 })
 
-test('row-level security holds in what is embedded', async () => {
-  // Product 9 carries label 9 and both belong to t2; nothing of it shows for t1.
+test('applies row-level security to embedded rows', async () => {
+  // Product 9 has label 9, and both belong to t2; t1 sees neither.
   expect(await rows('/api/products?select=id&expand=nested:labels&id=9')).toEqual([])
   expect(JSON.stringify(await rows('/api/labels?expand=nested:products'))).not.toContain('t2')
 })
 
-test('goes with a cursor whose keys are not selected', async () => {
+test('works with a cursor whose keys are not selected', async () => {
   const first = await gateway.get('/api/orders?limit=1&sort=-placed_at&select=status&expand=customer')
   expect(first.json.data).toEqual([{ status: 'draft', customer: expect.objectContaining({ name: 'Acme' }) }])
   const second = await gateway.get(

@@ -10,7 +10,8 @@ const ADMIN = 'the-admin-token-of-the-tests'
 const database = databaseFixture(
   shopDatabase,
   `create table marks (id serial primary key);
-   create function mark() returns int language plpgsql security definer as $$ begin insert into marks default values; return 1; end $$;
+   create function mark() returns int language plpgsql security definer as $$ begin insert into marks default
+     values; return 1; end $$;
    create view marking with (security_invoker = true) as select id, mark() as marked from users;
    grant select on marking to app`,
 )
@@ -24,14 +25,14 @@ interface Plan {
   readonly Plans?: readonly Plan[]
 }
 
-/** A plan and all below it. */
+/** A plan node and all nodes below it. */
 const nodes = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)]
 
-/** The scope that opens figures. */
+/** The scope that reveals the figures. */
 const SEEING = { as: { tenantId: 't1', scopes: ['svc:explain'] } }
 
-describe('the answer', () => {
-  test('is {query, parameters, plan}, the plan as PostgreSQL writes it, run', async () => {
+describe('the response', () => {
+  test('is {query, parameters, plan} with the plan as PostgreSQL prints it after execution', async () => {
     const reply = await gateway.get('/api/orders/_explain?status=paid&total.gt=50&limit=7', SEEING)
     expect(reply.status, reply.text).toBe(200)
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -48,7 +49,7 @@ describe('the answer', () => {
     ])
     expect(nodes(plan[0].Plan).map(node => node['Relation Name'])).toContain('orders')
   })
-  test('the query can be run with its parameters', async () => {
+  test('has a query that can be executed with its parameters', async () => {
     const { query, parameters } = (await gateway.get('/api/users/_explain?id.lte=2&sort=-id')).json
     const literal = parameters.reduce(
       (text: string, value: string, index: number) => text.replace(`$${index + 1}`, `'${value}'`),
@@ -68,12 +69,12 @@ describe('the answer', () => {
     const found = nodes(reply.json.plan[0].Plan).flatMap(node => node['Relation Name'] ?? [])
     expect([...new Set(found)].sort()).toEqual([...tables].sort())
   })
-  test('values of parameters are text, whatever is in them', async () => {
+  test('has parameter values as text, whatever they contain', async () => {
     const value = `"\\\u0007é😀`
     const reply = await gateway.get(`/api/orders/_explain?note.eq=${encodeURIComponent(value)}&id.in=1,2`)
     expect(reply.json.parameters).toEqual([value, '{"1","2"}'])
   })
-  test('the rows are the caller’s own', async () => {
+  test('uses only the caller’s own rows', async () => {
     const { query, plan } = (
       await gateway.get('/api/users/_explain', { as: { tenantId: 't2', scopes: ['svc:explain'] } })
     ).json
@@ -83,14 +84,14 @@ describe('the answer', () => {
 })
 
 describe('without the scope svc:explain', () => {
-  /** Every number in the answer, wherever it stands. */
+  /** Every number in the response, at any depth. */
   const numbers = (value: unknown): readonly number[] =>
     typeof value === 'number'
       ? [value]
       : typeof value === 'object' && value !== null
         ? Object.values(value).flatMap(numbers)
         : []
-  test('a plan has its nodes and conditions, and no figure', async () => {
+  test('has a plan with nodes and conditions, and without figures', async () => {
     const { plan } = (await gateway.get('/api/orders/_explain?status=paid&sort=-total&expand=customer')).json
     const found = nodes(plan[0].Plan)
     expect(found.flatMap(node => node['Relation Name'] ?? []).sort()).toEqual(['customers', 'orders'])
@@ -98,7 +99,7 @@ describe('without the scope svc:explain', () => {
     expect(numbers(plan)).toEqual([])
     expect(JSON.stringify(plan)).not.toMatch(/Actual|Removed|Cost|Time|Buffers|Memory|Rows|Loops|Heap|Width|Space/)
   })
-  test('so has that of a query text, whatever is explained', async () => {
+  test('is the same for a query text of any kind', async () => {
     const explain = (text: string, scopes: readonly string[]) =>
       gateway.get('/api/_query', {
         method: 'POST',
@@ -113,7 +114,7 @@ describe('without the scope svc:explain', () => {
       expect(numbers((await explain(text, ['svc:explain'])).json.data).length).toBeGreaterThan(0)
     }
   })
-  test('the plan says the same of a value that only another tenant has', async () => {
+  test('has the same plan for a value that only another tenant has', async () => {
     const planOf = async (note: string) => (await gateway.get(`/api/orders/_explain?note.eq=${note}`)).json.plan
     expect(JSON.stringify(await planOf('secret')).replaceAll('secret', 'X')).toBe(
       JSON.stringify(await planOf('nobody')).replaceAll('nobody', 'X'),
@@ -121,7 +122,7 @@ describe('without the scope svc:explain', () => {
   })
 })
 
-test('nothing can be written by it', async () => {
+test('cannot be used to write', async () => {
   const reply = await gateway.get('/api/marking/_explain')
   expect(reply.status).toBe(400)
   expect(reply.json.error).toMatchObject({ code: 'QUERY_ERROR', details: { sqlstate: '25006' } })
@@ -157,29 +158,29 @@ describe('explain_endpoint', () => {
   }
   const bearer = (token: string) => ({ as: null, headers: { Authorization: `Bearer ${token}` } })
 
-  test('on: whoever may read the table', async () => {
+  test('on: every caller who can read the table', async () => {
     await withGateway('explain_endpoint = "on"', async other => {
       expect((await other.get('/api/users/_explain')).status).toBe(200)
       expect((await other.get('/api/users/_explain', { as: null })).status).toBe(401)
     })
   })
-  test('off: 404 for everybody, with any method', async () => {
+  test('off: 404 for every caller and method', async () => {
     await withGateway('explain_endpoint = "off"', async other => {
       for (const method of ['GET', 'POST']) {
         const reply = await other.get('/api/users/_explain', { method })
         expect([reply.status, reply.json.error.code]).toEqual([404, 'NOT_FOUND'])
       }
-      // Where the admin token means nothing it is a token like others, and a bad one.
+      // Where the admin token is not accepted, it is an ordinary invalid token.
       expect((await other.get('/api/users/_explain', bearer(ADMIN))).status).toBe(401)
       expect((await other.get('/api/users/1')).status).toBe(200)
     })
   })
-  test('admin: the admin token, and nothing else', async () => {
+  test('admin: only the admin token', async () => {
     await withGateway('explain_endpoint = "admin"', async other => {
       const reply = await other.get('/api/users/_explain?id=1', bearer(ADMIN))
       expect(reply.status, reply.text).toBe(200)
       expect(reply.json.parameters).toEqual(['1'])
-      // It explains as nobody: no tenant, no rows.
+      // The plan is made without a caller: no tenant, no rows.
       expect(reply.json.plan[0].Plan['Actual Rows']).toBe(0)
       for (const options of [{}, { as: null }, bearer(`${ADMIN}x`), bearer('')]) {
         const refused = await other.get('/api/users/_explain', options)
@@ -189,7 +190,7 @@ describe('explain_endpoint', () => {
       }
     })
   })
-  test('admin: the token opens nothing else', async () => {
+  test('admin: the token gives no access to anything else', async () => {
     await withGateway('explain_endpoint = "admin"', async other => {
       for (const [path, status, code] of [
         ['/api/users', 401, 'UNAUTHORIZED'],

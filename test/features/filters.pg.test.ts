@@ -100,12 +100,12 @@ describe('customers', () => {
   ])('customers are filtered by %s', async (query, expected) => {
     expect(await ids(`/api/customers?${query}`)).toEqual(expected)
   })
-  test('a tsvector column is searched as it is', async () => {
+  test('a tsvector column is searched directly', async () => {
     expect(await ids('/api/products?words=fts.bicycles')).toEqual([1])
   })
 })
 
-describe('a value that the type cannot hold is 400 PARSE_ERROR and names column, type and value', () => {
+describe('a value that does not fit the type is 400 PARSE_ERROR and names column, type and value', () => {
   test.each([
     ['orders?id=abc', ['"id"', 'bigint', '"abc"']],
     ['orders?id=99999999999999999999', ['"id"', 'bigint', '"99999999999999999999"']],

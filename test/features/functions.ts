@@ -1,4 +1,4 @@
-/** Functions of every sort for black-box tests, each so small that a reader knows what it answers. Two tenants, one table. */
+/** Small functions of every kind for black-box tests. Two tenants, one table. */
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 export async function functionsDatabase(): Promise<TestDatabase> {
@@ -13,7 +13,8 @@ export async function functionsDatabase(): Promise<TestDatabase> {
 
 const TABLES = `
 create schema sales;
-create table notes (id int primary key, tenant_id text not null, body text, price numeric(30, 2), tags text[] not null default '{}', doc jsonb);
+create table notes (id int primary key, tenant_id text not null, body text, price numeric(30, 2),
+  tags text[] not null default '{}', doc jsonb);
 insert into notes values
   (1, 't1', 'one', 1.50, '{a,b}', '{"k": 1}'), (2, 't1', 'two', 12345678901234567890123456.78, '{}', '{"k": {"d": 2}}'),
   (3, 't1', null, null, '{b}', null), (9, 't2', 'secret', 9.00, '{}', null);
@@ -41,7 +42,8 @@ create function a_text() returns text immutable language sql return E'quote " ba
 create function a_bool() returns bool immutable language sql return true;
 create function a_null() returns int immutable language sql return null::int;
 create function a_json() returns json immutable language sql return '{"b": 1.0, "b": 2,  "a": [ ]}'::json;
-create function a_jsonb() returns jsonb immutable language sql return '{"n": 100000000000000000000.10, "a": null}'::jsonb;
+create function a_jsonb() returns jsonb immutable language sql
+  return '{"n": 100000000000000000000.10, "a": null}'::jsonb;
 create function a_json_null() returns jsonb immutable language sql return 'null'::jsonb;
 create function a_bytea() returns bytea immutable language sql return '\\x00ff'::bytea;
 create function a_date() returns date immutable language sql return date '2026-01-31';
@@ -62,16 +64,20 @@ const ROWS = `
 create function a_pair() returns pair immutable language sql return row(1, 'x')::pair;
 create function no_pair() returns pair immutable language sql return null::pair;
 create function empty_pair() returns pair immutable language sql return row(null, null)::pair;
-create function a_note(id int) returns notes stable language sql begin atomic select * from notes n where n.id = a_note.id; end;
-create function outs(x int, out double int, out text, inout y int default 5) immutable language sql as 'select x * 2, null::text, y + 1';
+create function a_note(id int) returns notes stable language sql begin atomic select * from notes n
+  where n.id = a_note.id; end;
+create function outs(x int, out double int, out text, inout y int default 5) immutable
+  language sql as 'select x * 2, null::text, y + 1';
 create function null_outs(out a int, out b int) immutable language sql as 'select null::int, null::int';
 create function pairs() returns setof pair immutable language sql as $$values (1, 'x'), (2, null), (null, null)$$;
 create function all_notes(cheapest numeric default null) returns setof notes stable language sql
   begin atomic select * from notes where cheapest is null or price >= cheapest order by id; end;
 create function list(upto int) returns setof int stable language sql as 'select n from generate_series(1, upto) n';
 create function named_list(out n bigint) returns setof bigint stable language sql as 'values (1::bigint), (null), (3)';
-create function words() returns table (word text, size int) stable language sql as $$values ('a', 1), ('bcd', 3), ('ef', 2)$$;
-create function documents() returns setof jsonb stable language sql as $$values ('{"k": 1}'::jsonb), ('[2]'), ('null')$$;
+create function words() returns table (word text, size int) stable language sql as $$values ('a', 1), ('bcd', 3),
+  ('ef', 2)$$;
+create function documents() returns setof jsonb stable language sql as $$values ('{"k": 1}'::jsonb), ('[2]'),
+  ('null')$$;
 create function changing_list() returns setof int volatile language sql as 'values (1), (2)';
 create function whatever() returns record language sql as 'select 1, 2';
 create function whatevers() returns setof record language sql as 'values (1, 2)';
@@ -101,22 +107,27 @@ create function echo_zips(x zip[]) returns zip[] immutable language sql return x
 create function echo_pair(x pair) returns pair immutable language sql return x;
 create function echo_nested(x nested) returns nested immutable language sql return x;
 create function echo_char(x "char") returns "char" immutable language sql return x;
-create function null_is(x int) returns text immutable language sql return case when x is null then 'null' else 'value' end;
+create function null_is(x int) returns text immutable language sql return case when x is null then 'null'
+  else 'value' end;
 create function strict_value(x int) returns int immutable strict language sql return x;
 create function strict_rows(x int) returns setof int immutable strict language sql as 'select x';
 create function strict_pair(x int) returns pair immutable strict language sql return row(x, 'x')::pair;
-create function middle(a int default 1, b int default 2, c int default 3) returns text immutable language sql return concat_ws(',', a, b, c);
+create function middle(a int default 1, b int default 2, c int default 3) returns text immutable language sql
+  return concat_ws(',', a, b, c);
 create function unnamed(int, int default 7) returns text immutable language sql return concat_ws(',', $1, $2);
 create function half_named(int, b int default 2) returns text immutable language sql return concat_ws(',', $1, b);
-create function sum_of(variadic numbers numeric[]) returns numeric immutable language sql as 'select sum(n) from unnest(numbers) n';
-create function tagged(tag text, variadic ids int[] default '{}') returns text immutable language sql return tag || ids::text;
+create function sum_of(variadic numbers numeric[]) returns numeric immutable
+  language sql as 'select sum(n) from unnest(numbers) n';
+create function tagged(tag text, variadic ids int[] default '{}') returns text immutable language sql
+  return tag || ids::text;
 create function documents_of(variadic docs jsonb[]) returns jsonb immutable language sql as 'select to_jsonb(docs)';
 create function anything(variadic "any") returns text immutable language internal as 'text_concat_ws';
 create function type_of(x anyelement) returns text immutable language sql as 'select pg_typeof(x)::text';
 create function same(x anyelement, y anyelement) returns anyelement immutable language sql as 'select coalesce(x, y)';
 create function first_of(x anyarray) returns anyelement immutable language sql as 'select x[1]';
 create function rows_of(x anyarray) returns setof anyelement stable language sql as 'select unnest(x)';
-create function common(x anycompatible, y anycompatible) returns text immutable language sql as 'select pg_typeof(x)::text';
+create function common(x anycompatible, y anycompatible) returns text immutable
+  language sql as 'select pg_typeof(x)::text';
 create function over(a int) returns text immutable language sql return 'int';
 create function over(a text) returns text immutable language sql return 'text';
 create function over(a numeric) returns text immutable language sql return 'numeric';
@@ -128,15 +139,18 @@ create function tie(a int, b int default 1) returns text immutable language sql 
 create function tie(a int, c text default 'x') returns text immutable language sql return 'text';
 create function mixed(a int) returns text stable language sql return 'reads';
 create function mixed(a int, b int) returns text volatile language sql return 'writes';
-create function "Größe!"("select" int, "a b" text, "ünï" int) returns text immutable language sql return concat_ws(',', "select", "a b", "ünï");
+create function "Größe!"("select" int, "a b" text, "ünï" int) returns text immutable language sql
+  return concat_ws(',', "select", "a b", "ünï");
 create function "a/b?c#d%"() returns int immutable language sql return 1;
-create function "select"("limit" int, "order" int default 0) returns int immutable language sql return "limit" + "order";
+create function "select"("limit" int, "order" int default 0) returns int immutable language sql
+  return "limit" + "order";
 create function "__proto__"("__proto__" int, "constructor" int, "toString" int) returns int immutable language sql
   return "__proto__" + "constructor" + "toString";
 create function notes(x int) returns text immutable language sql return 'a function called like a table';
 create function sales.report(x int) returns text immutable language sql return 'sales ' || x;
 create function sales.an_int() returns int immutable language sql return 43;
-create function hundred(${Array.from({ length: 100 }, (_, n) => `a${n} int`).join(', ')}) returns int immutable language sql
+create function hundred(${Array.from({ length: 100 }, (_, n) => `a${n} int`).join(', ')}) returns int immutable
+  language sql
   return ${Array.from({ length: 100 }, (_, n) => `a${n}`).join(' + ')};
 `
 
@@ -146,7 +160,8 @@ create function note_down(what text) returns int language sql as 'insert into jo
 create function lies() returns int stable language sql as $$select note_down('lies')$$;
 create function caller(out tenant text, out who text, out read_only text) stable language sql as
   $$select current_setting('app.current_tenant_id'), current_user::text, current_setting('transaction_read_only')$$;
-create function as_owner() returns text stable security definer set search_path = pg_catalog language sql return current_user::text;
+create function as_owner() returns text stable security definer set search_path = pg_catalog language sql
+  return current_user::text;
 create function own_notes() returns bigint stable language sql as 'select count(*) from notes';
 create function become(tenant text) returns text volatile language plpgsql as $$
   begin
@@ -161,7 +176,8 @@ create function become_and_fail(tenant text) returns text volatile language plpg
     perform set_config('app.current_tenant_id', tenant, false);
     raise exception 'done';
   end $$;
-create function fail(code text default 'P0001', hint text default 'try less') returns int volatile language plpgsql as $$
+create function fail(code text default 'P0001', hint text default 'try less') returns int volatile
+  language plpgsql as $$
   begin raise exception 'it is not possible' using errcode = code, hint = hint, detail = 'because'; end $$;
 create function divide(a int, b int) returns int immutable language sql return a / b;
 create function sleep(seconds float8) returns void volatile language sql as 'select pg_sleep(seconds)';

@@ -1,4 +1,7 @@
-/** docs/guides/hardening.md: the names in it are there, its files are understood, and a gateway with them answers as its last table says. */
+/**
+ * docs/guides/hardening.md: the names on the page exist, its files are valid, and a gateway with these files
+ * answers as its last table says.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
@@ -24,16 +27,16 @@ const PAGE = read('docs/guides/hardening.md')
 const SECTIONS = ['## The database', '## Who calls', '## What may be asked', '## How much', '## Around it']
 const ADMIN = 'of the operator'
 
-describe('names', () => {
+describe('names on the page', () => {
   const rows = SECTIONS.flatMap(section => rowsBelow(PAGE, section))
   const wordsIn = (text: string): readonly string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
 
-  test('each line says three things', () => {
+  test('each line states three things', () => {
     expect(rows.length).toBeGreaterThan(30)
     expect(rows.filter(cells => cells.length !== 3 || cells.includes(''))).toEqual([])
   })
 
-  test('checks are checks, and every error that svc check knows is in the list', () => {
+  test('checks exist, and every error that svc check reports is in the list', () => {
     const shown = rows.flatMap(([, , seen = '']) =>
       wordsIn(seen).filter(word => /^[a-z]+(-[a-z]+)+$/.test(word) && word !== 'systemd-analyze'),
     )
@@ -107,7 +110,7 @@ describe('a gateway with these files', () => {
   }
 
   const rows = rowsBelow(PAGE, '## All of it, in files')
-  test('the table is read', () => expect(rows.length).toBeGreaterThan(15))
+  test('has a table of expected responses', () => expect(rows.length).toBeGreaterThan(15))
 
   test.each(rows)('%s with %s: %s', async (request = '', who = '', status = '') => {
     const [, method = '', path = '', body] = /^`(\w+) (\S+)(?: (\{.*\}))?`$/.exec(request) ?? []
@@ -118,7 +121,7 @@ describe('a gateway with these files', () => {
     expect(response.headers.get('x-frame-options')).toBe('DENY')
   })
 
-  test('pages of others are not let in', async () => {
+  test('rejects pages of other origins', async () => {
     const ask = async (origin: string) =>
       (await fetch(`${gateway.url}/health`, { headers: { Origin: origin } })).headers.get('access-control-allow-origin')
     expect(await ask('https://app.example.com')).toBe('https://app.example.com')
@@ -131,7 +134,7 @@ describe('a gateway with these files', () => {
     await socket.close()
   })
 
-  test('limits and warnings are where the page says, and a function that is not listed is not in the contracts', async () => {
+  test('has limits and warnings as on the page, and hides an unlisted function from the contracts', async () => {
     const headers = await bearer('the admin token')
     const internal = (await (await fetch(`${gateway.url}/health/internal`, { headers })).json()) as Record<
       string,
@@ -148,18 +151,20 @@ describe('a gateway with these files', () => {
   })
 })
 
-test('the statements limit what they say', async () => {
+test('limits what the statements limit', async () => {
   const [block] = blocksOf(PAGE).filter(({ language }) => language === 'sql')
   const [role, owner] = [uniqueName('hardened'), uniqueName('owner')]
   const admin = await openSession(database.adminUrl)
   try {
     await admin.run(
-      `create role ${role} login; create role ${owner}; grant create, usage on schema public to ${owner}; grant truncate on tags to ${role}`,
+      `create role ${role} login; create role ${owner}; grant create, usage on schema public to ${owner};
+        grant truncate on tags to ${role}`,
     )
     await admin.run((block?.text ?? '').replaceAll('gateway', role).replaceAll('shop_owner', owner))
     await admin.run(`set role ${owner}; create function later() returns int language sql stable return 1; reset role`)
     const [answer] = await admin.query(
-      `select rolconnlimit, has_table_privilege(oid, 'tags', 'truncate'), has_function_privilege(oid, 'later()', 'execute'), has_schema_privilege(oid, 'public', 'create')
+      `select rolconnlimit, has_table_privilege(oid, 'tags', 'truncate'), has_function_privilege(oid, 'later()',
+        'execute'), has_schema_privilege(oid, 'public', 'create')
        from pg_roles where rolname = $1`,
       [role],
     )

@@ -1,4 +1,4 @@
-/** Where newcomers stumble, the answer says what to write instead; status and code stay what they are. */
+/** At common mistakes, the error has a hint with the correct form; status and code are unchanged. */
 import { afterAll, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { killSvc, startSvc } from '../support/process.ts'
@@ -66,7 +66,7 @@ test('a browser without a token is 401, in the envelope, with a hint on how to s
   expect(json.error.hint).toContain('Authorization: Bearer $TOKEN')
 })
 
-test('a start in development mode that finds no database says what it tried, once', async () => {
+test('a start in development mode without a database logs what was tried, once', async () => {
   const svc = startSvc(['serve'], {
     DATABASE_URL: 'postgres://app:hidden@127.0.0.1:1/shop',
     JWT_SECRET: 'a secret of 32 bytes, or of more',
@@ -74,7 +74,7 @@ test('a start in development mode that finds no database says what it tried, onc
     SVC_BIND: '127.0.0.1:0',
   })
   await svc.says(/cannot reach (PostgreSQL) at 127\.0\.0\.1:1/)
-  // The next line is about the time, and comes only after many more attempts.
+  // The next log line is about the time and appears only after many attempts.
   await svc.says(/still (waiting) for PostgreSQL at 127\.0\.0\.1:1 after \d+ s/)
   expect(svc.said.out.match(/cannot reach/g)).toHaveLength(1)
   expect(svc.said.out).toContain('as user \\"app\\" with database \\"shop\\"')

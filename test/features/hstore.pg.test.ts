@@ -1,4 +1,7 @@
-/** docs/reference/writing.md#bodies: an `hstore` is answered as a JSON object, which can be written again; what it cannot hold is 400. */
+/**
+ * docs/reference/writing.md#bodies: an `hstore` is returned as a JSON object that can be written back; values
+ * it cannot store are answered 400.
+ */
 import { expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { execute } from '../support/postgres.ts'
@@ -14,7 +17,7 @@ const patch = sender(() => gateway, 'PATCH')
 
 const gateway = gatewayFixture(database)
 
-test('what GET answers can be written again, by every way of writing', async () => {
+test('the result of a GET can be written back in every kind of write', async () => {
   const { id: _, ...columns } = (await gateway.get('/api/things/1')).json.data
   expect(columns).toEqual({ attributes: { a: '1', b: null }, history: [{ x: '1' }, null] })
   await written(columns)
@@ -40,12 +43,12 @@ async function written(columns: Readonly<Record<'attributes' | 'history', unknow
   expect((await post('/api/rpc/size_of', { h: columns.attributes })).json.data).toBe(keys.length)
 }
 
-test('values that are no texts become texts, as hstore has no others', async () => {
+test('values other than strings become strings, because hstore has no other type', async () => {
   const { json } = await patch('/api/things/1', { attributes: { n: 1.5, t: true, o: { deep: ['x'] }, line: 'a\nb' } })
   expect(json.data.attributes).toEqual({ n: '1.5', t: 'true', o: '{"deep":["x"]}', line: 'a\nb' })
 })
 
-test('inside of a composite value it is written in its text form; an object there is 400', async () => {
+test('in a composite value it is written in its text form; an object is answered 400', async () => {
   await execute(
     database.adminUrl,
     `create type label as (at int, pairs hstore);
@@ -59,7 +62,7 @@ test('inside of a composite value it is written in its text form; an object ther
   expect([refused.status, refused.json.error.code]).toEqual([400, 'QUERY_ERROR'])
 })
 
-test.each([['a'], ['a=>'], [5]])('%j is 400', async value => {
+test.each([['a'], ['a=>'], [5]])('a value %j is answered 400', async value => {
   expect((await patch('/api/things/1', { attributes: value })).status).toBe(400)
   expect((await post('/api/things', { id: 9, attributes: value })).status).toBe(400)
   const set = await post('/api/_query', {

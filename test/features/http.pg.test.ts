@@ -37,7 +37,7 @@ describe('headers', () => {
       expect(headers.get('x-frame-options')).toBe('DENY')
     },
   )
-  test('request ids differ', async () => {
+  test('request ids are unique', async () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => gateway.get('/health')))
     expect(new Set(replies.map(reply => reply.headers.get('x-request-id'))).size).toBe(20)
   })
@@ -88,29 +88,29 @@ describe('errors', () => {
       expect((await gateway.get(path)).status).toBe(404)
     },
   )
-  test('HEAD answers the headers of GET', async () => {
+  test('HEAD has the headers of GET', async () => {
     const get = await gateway.get('/api/users')
     const head = await gateway.get('/api/users', { method: 'HEAD' })
     expect([head.status, head.text, head.headers.get('content-length')]).toEqual([200, '', String(get.text.length)])
   })
 })
 
-describe('limits on bytes', () => {
-  test('a body of 2 MiB passes, one byte more is 413', async () => {
+describe('limits on sizes', () => {
+  test('a body of 2 MiB is accepted, one byte more is 413', async () => {
     const fits = await gateway.get('/health', { method: 'POST', body: 'x'.repeat(2 * 1024 * 1024) })
     expect(fits.status).toBe(405)
     const tooLarge = await gateway.get('/health', { method: 'POST', body: 'x'.repeat(2 * 1024 * 1024 + 1) })
     expect(tooLarge.status).toBe(413)
     expect(tooLarge.json.error).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', status: 413 })
   })
-  test('so is a chunked one', async () => {
+  test('apply to a chunked body', async () => {
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
     const answer = await raw(
       `POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${chunk.repeat(33)}0\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1.1 413 /)
   })
-  test('it is answered when it has come whole, to be heard by who goes on sending, and one that is much too large before', async () => {
+  test('a body slightly above the limit is read to its end before the response, a much larger one is not', async () => {
     const post = async (announced: number, sent: number) => {
       const connection = await openRaw(gateway.url)
       connection.socket.write(
@@ -127,13 +127,13 @@ describe('limits on bytes', () => {
     await large.until(/^HTTP\/1\.1 413 [\s\S]*PAYLOAD_TOO_LARGE/)
     await Promise.all([large.closed, huge.closed])
   })
-  test('and the body of a GET', async () => {
+  test('apply to the body of a GET', async () => {
     const answer = await raw(
       `GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 2097153\r\nConnection: close\r\n\r\n${'x'.repeat(100)}`,
     )
     expect(answer).toMatch(/^HTTP\/1.1 413 /)
   })
-  test('a giant URL is answered, not the process killed', async () => {
+  test('a giant URL is answered, and the process survives', async () => {
     const answer = await raw(`GET /api/users?${'a'.repeat(70_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
     expect(answer).toMatch(/^HTTP\/1.1 431 Request Header Fields Too Large\r\n/)
     expect(answer).toMatch(/\r\nX-Request-Id: [\w-]+\r\n/)
@@ -148,7 +148,7 @@ describe('limits on bytes', () => {
     'GET\r\n\r\n',
     'GET / HTTP/9.9\r\n\r\n',
     'GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n',
-  ])('bytes that are no HTTP → 400', async bytes => {
+  ])('bytes that are not HTTP → 400', async bytes => {
     const answer = await raw(bytes)
     expect(answer).toMatch(/^HTTP\/1.1 400 /)
     expect(JSON.parse(answer.slice(answer.indexOf('{'))).error).toMatchObject({ code: 'PARSE_ERROR', status: 400 })
@@ -156,7 +156,7 @@ describe('limits on bytes', () => {
 })
 
 describe('RFC 9112', () => {
-  test('3.2: a request of HTTP/1.1 without a host is refused, and one of HTTP/1.0 is not', async () => {
+  test('3.2: a request of HTTP/1.1 without a host is rejected, and one of HTTP/1.0 is accepted', async () => {
     const without = await raw('GET /health HTTP/1.1\r\nConnection: close\r\n\r\n')
     expect(without).toMatch(/^HTTP\/1.1 400 /)
     expect(without).toMatch(/\r\nX-Request-Id: [\w-]+\r\n/)
@@ -167,9 +167,12 @@ describe('RFC 9112', () => {
     expect(await raw('GET /health HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200 /)
   })
 
-  test.each(['http://x/health', 'HTTPS://x:8080/health?a=b'])('3.2.2: the absolute form, %s', async target => {
-    expect(await raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /)
-  })
+  test.each(['http://x/health', 'HTTPS://x:8080/health?a=b'])(
+    '3.2.2: the absolute form is accepted, %s',
+    async target => {
+      expect(await raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /)
+    },
+  )
 
   test.each([
     ['http://x', '/'],
@@ -181,22 +184,22 @@ describe('RFC 9112', () => {
   })
 })
 
-test('the time that an answer took is a number of milliseconds', async () => {
+test('the duration of a response is a number of milliseconds', async () => {
   expect((await gateway.get('/health')).headers.get('x-response-time')).toMatch(/^\d+ms$/)
 })
 
-test('a method with a body but no type is refused, not a defect', async () => {
+test('a method with a body and no type is rejected and is not a defect', async () => {
   const answer = await raw('QUERY /api/users HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}')
   expect(answer).toMatch(/^HTTP\/1.1 4\d\d /)
 })
 
 describe('CORS', () => {
-  test('an allowed origin', async () => {
+  test('an allowed origin can read the response', async () => {
     const reply = await gateway.get('/api/users', { headers: { Origin: 'https://app.example' } })
     expect(reply.headers.get('access-control-allow-origin')).toBe('https://app.example')
     expect(reply.headers.get('access-control-expose-headers')).toContain('X-Request-Id')
   })
-  test('a foreign origin gets no permission', async () => {
+  test('another origin gets no permission', async () => {
     const reply = await gateway.get('/api/users', { headers: { Origin: 'https://evil.example' } })
     expect(reply.headers.get('access-control-allow-origin')).not.toBe('https://evil.example')
     expect(reply.headers.get('access-control-allow-origin')).not.toBe('*')
@@ -219,12 +222,12 @@ describe('CORS', () => {
     expect(reply.headers.get('x-frame-options')).toBe('DENY')
     expect(reply.headers.get('x-content-type-options')).toBe('nosniff')
   })
-  test('a question for the methods that is no preflight is answered as one', async () => {
+  test('an OPTIONS request that is not a preflight gets the same response', async () => {
     const reply = await gateway.get('/api/users', { as: null, method: 'OPTIONS' })
     expect(reply.status).toBe(204)
     expect(reply.headers.get('access-control-allow-methods')).toContain('PATCH')
   })
-  test('what is too large has every header once', async () => {
+  test('a response to an oversized body has every header once', async () => {
     const answer = await raw(
       `POST /health HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2097153\r\nConnection: close\r\n\r\n${'x'.repeat(2_097_153)}`,
     )
@@ -233,7 +236,7 @@ describe('CORS', () => {
   })
 })
 
-test('every answer is told of once, also where a client speaks no HTTP or a browser asks first', async () => {
+test('every response is logged once, even without valid HTTP or for a preflight', async () => {
   events.length = 0
   await raw('GET / HTTP/1.1\r\nHost: x\r\nBad Header\r\n\r\n')
   await raw(`GET / HTTP/1.1\r\nHost: x\r\nLong: ${'a'.repeat(70_000)}\r\n\r\n`)
@@ -259,7 +262,7 @@ test('/health needs no token', async () => {
 })
 
 describe('/api/_schema', () => {
-  test('tables, columns, keys and relations', async () => {
+  test('contains tables, columns, keys and relations', async () => {
     const { tables } = (await gateway.get('/api/_schema')).json
     expect(tables.order_items).toMatchObject({
       schema: 'public',
@@ -287,7 +290,7 @@ describe('/api/_schema', () => {
       'shipped',
     ])
   })
-  test('views only where they run with the caller’s rights', async () => {
+  test('contains only views that run with the caller’s rights', async () => {
     const { tables } = (await gateway.get('/api/_schema')).json
     expect(tables).toHaveProperty('safe_view')
     expect(tables).not.toHaveProperty('plain_view')

@@ -1,11 +1,15 @@
-/** docs/reference/rest-api.md#authentication: who calls, which settings the database receives, and how a bad token is answered. */
+/**
+ * docs/reference/rest-api.md#authentication: who calls, which session settings the database receives, and the
+ * response to an invalid token.
+ */
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
 
 const database = databaseFixture(`
-  create view settings with (security_invoker = true) as select name, current_setting(name, true) as value from unnest(array[
+  create view settings with (security_invoker = true) as select name, current_setting(name, true) as value
+    from unnest(array[
     'app.current_tenant_id', 'app.current_user_id', 'app.current_agent_id', 'app.is_super_admin', 'app.current_role',
     'app.current_scopes', 'request.jwt.claims', 'transaction_read_only', 'statement_timeout']) as name;
   grant select on settings to app
@@ -41,13 +45,13 @@ function sign(
 
 const now = () => Math.floor(Date.now() / 1000)
 
-describe('a token', () => {
+describe('a valid token', () => {
   // Without estimates, which take their time from the timeout.
   const gateway = gatewayFixture(database, {
     toml: 'statement_timeout_ms = 1234\nexplain_max_cost = 0\nexplain_max_rows = 0',
   })
 
-  test('becomes session settings, all of them, in a transaction that can only read and not for ever', async () => {
+  test('becomes session settings in a read-only transaction with a timeout', async () => {
     const claims = {
       tenant_id: 't1',
       user_id: 'u1',
@@ -66,12 +70,12 @@ describe('a token', () => {
       'app.current_scopes': 'orders:read orders:write x:y',
       'request.jwt.claims': expect.any(String),
       transaction_read_only: 'on',
-      // Of 1,234 ms, the time that the request has used is gone already.
+      // A part of the 1,234 ms has already passed.
       statement_timeout: expect.stringMatching(/^1[12]\d\dms$/),
     })
     expect(JSON.parse(settings['request.jwt.claims'] ?? '')).toEqual(claims)
   })
-  test('sub stands in for user_id, an agent without tenant is none, operator_id is never a tenant', async () => {
+  test('has sub as the default for user_id; an agent without a tenant stays an agent, and operator_id is never a tenant', async () => {
     expect(await told(gateway, { sub: 's1', agent_id: 'a1', operator_id: 'o1' })).toMatchObject({
       'app.current_tenant_id': '',
       'app.current_user_id': 's1',
@@ -79,13 +83,13 @@ describe('a token', () => {
       'app.current_role': '',
     })
   })
-  test('numbers keep their digits, is_super_admin is not believed', async () => {
+  test('with numbers keeps their digits, and its is_super_admin claim is ignored', async () => {
     const token = '{"tenant_id": 12345678901234567890, "is_super_admin": true, "app.is_super_admin": "true"}'
     const reply = await bearer(gateway, sign(token))
     expect(reply.text).toContain('{"name":"app.current_tenant_id","value":"12345678901234567890"}')
     expect(reply.text).toContain('{"name":"app.is_super_admin","value":"false"}')
   })
-  test('an injected claim is a value and nothing else', async () => {
+  test('with SQL in a claim passes it as a value', async () => {
     const tenant = `t1', false), set_config('app.is_super_admin', 'true`
     expect(await told(gateway, { tenant_id: tenant })).toMatchObject({
       'app.current_tenant_id': tenant,
@@ -107,14 +111,14 @@ describe('a token', () => {
     ['two dots', () => '..'],
     ['cut', () => sign({ tenant_id: 't1' }).slice(0, -1)],
     ['giant', () => sign({ tenant_id: 'x'.repeat(9000) })],
-  ])('%s → 401, never downgraded', async (_, make) => {
+  ])('with a defect is 401, never anonymous: %s', async (_, make) => {
     const reply = await bearer(gateway, make())
     expect(reply.status).toBe(401)
     expect(reply.json.error.code).toBe('UNAUTHORIZED')
     expect(reply.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
     expect(reply.text).not.toContain(SECRET)
   })
-  test('within 30 s of leeway it counts', async () => {
+  test('that expired less than 30 s ago is accepted', async () => {
     await told(gateway, { tenant_id: 't1', exp: now() - 20, nbf: now() + 20 })
   })
   test.each([{}, { Authorization: 'Basic dTpw' }, { 'x-tenant-id': 't1' }])(
@@ -125,7 +129,7 @@ describe('a token', () => {
       expect(reply.headers.get('www-authenticate')).toContain('Bearer')
     },
   )
-  test('nothing of one caller is left for the next on the same connection', async () => {
+  test('leaves nothing for the next caller on the same connection', async () => {
     await told(gateway, { tenant_id: 't1', user_id: 'u1', role: 'clerk', agent_id: 'a1', scope: 'x:y' })
     expect(await told(gateway, {})).toMatchObject({
       'app.current_tenant_id': '',
@@ -141,17 +145,17 @@ describe('a token', () => {
 describe('require_auth = false', () => {
   const gateway = gatewayFixture(database, { toml: 'require_auth = false' })
 
-  test('no token is anonymous', async () => {
+  test('a request without a token is anonymous', async () => {
     expect(await told(gateway, null)).toMatchObject({
       'app.current_role': 'anonymous',
       'app.current_tenant_id': '',
       'app.is_super_admin': 'false',
     })
   })
-  test('a bad token is still refused', async () => {
+  test('an invalid token is still rejected', async () => {
     expect((await bearer(gateway, sign({}, { secret: 'y'.repeat(40) }))).status).toBe(401)
   })
-  test('development headers mean nothing without development mode', async () => {
+  test('development headers are ignored outside development mode', async () => {
     expect(await told(gateway, null, { 'x-tenant-id': 't1', 'x-user-role': 'admin' })).toMatchObject({
       'app.current_tenant_id': '',
       'app.current_role': 'anonymous',
@@ -162,7 +166,7 @@ describe('require_auth = false', () => {
 describe('development mode', () => {
   const gateway = gatewayFixture(database, { environment: { SVC_DEV_MODE: 'true' } })
 
-  test('headers stand for a token', async () => {
+  test('headers replace a token', async () => {
     expect(await told(gateway, null, { 'x-tenant-id': 't1', 'x-user-id': 'u1', 'x-user-role': 'clerk' })).toMatchObject(
       {
         'app.current_tenant_id': 't1',
@@ -171,7 +175,7 @@ describe('development mode', () => {
       },
     )
   })
-  test('a token beats them, a bad one is not downgraded to them', async () => {
+  test('a token takes precedence, and an invalid token is not replaced by the headers', async () => {
     expect(await told(gateway, { tenant_id: 't2' }, { 'x-tenant-id': 't1' })).toMatchObject({
       'app.current_tenant_id': 't2',
     })

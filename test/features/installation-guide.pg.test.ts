@@ -1,4 +1,4 @@
-/** docs/guides/installation.md: its commands, pasted one after the other, do what it says. */
+/** docs/guides/installation.md: its commands, pasted in order, have the described results. */
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,10 @@ import {
 } from '../support/terminal.ts'
 import { read } from '../tidy/tree.ts'
 
-/** Commands with what the page shows of them: a block of them, or what stands behind `$` of a block that shows both. */
+/**
+ * Commands with the output shown on the page: a block of commands, or the lines after `$` in a block that
+ * shows both.
+ */
 const COMMANDS = blocksOf(read('docs/guides/installation.md')).flatMap(({ language, text, output }) => {
   if (language === 'sh') return [{ command: text.trim(), shown: output?.text ?? '' }]
   const [, command, shown = ''] = /^\$ (.*)\n([\s\S]*)$/.exec(text) ?? []
@@ -28,7 +31,7 @@ const missing = ['bash', 'curl', 'jq'].filter(program => spawnSync(program, ['--
 if (missing.length > 0)
   process.stderr.write(`installation-guide.pg.test.ts: skipped, for want of ${missing.join(', ')}\n`)
 
-// Without these programs there is nothing to paste into.
+// Without these programs the commands cannot be pasted.
 describe.runIf(missing.length === 0)('pasted into a shell', () => {
   let database: SampleDatabase
   let folder: string
@@ -60,12 +63,12 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('there are all kinds of commands', () => expect(COMMANDS).toHaveLength(6))
+  test('every kind of command was found', () => expect(COMMANDS).toHaveLength(6))
 
   test.each(COMMANDS)('$command', ({ command, shown }) => {
     const { said, status } = pasted.get(command) ?? { said: '', status: -1 }
     expect([status, said]).toEqual([0, expect.anything()])
-    // The page's database has other tables than ours.
+    // The page's database has other tables than this test's.
     if (shown.startsWith('{')) expect(Object.keys(JSON.parse(said))).toEqual(Object.keys(JSON.parse(shown)))
     else expect(said.replace(/\d+ tables/, 'n tables')).toContain(shown.replace(/\d+ tables/, 'n tables').trim())
   })

@@ -1,4 +1,6 @@
-/** docs/guides/installation.md: what `svc install` made is found by a gateway that starts, and by one that runs. */
+/**
+ * docs/guides/installation.md: a gateway detects the objects of `svc install` at start-up and while it runs.
+ */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
@@ -24,7 +26,7 @@ const gateway = gatewayFixture(database, () => ({
 
 const internal = async () => (await gateway.get('/health/internal', { as: null })).json
 
-/** Resolves when `/health/internal` says so; asked again with every event. */
+/** Resolves when `/health/internal` matches. It is requested again after every event. */
 function until(found: (installation: Record<string, unknown>) => boolean): Promise<unknown> {
   return new Promise(resolve => {
     const look = async () => {
@@ -38,11 +40,11 @@ function until(found: (installation: Record<string, unknown>) => boolean): Promi
   })
 }
 
-test('without it /health/internal says so', async () => {
+test('without an installation /health/internal says so', async () => {
   expect((await internal()).installation).toEqual({ installed: false })
 })
 
-test('a gateway that runs notices it, and what it wrote is in the log', async () => {
+test('a running gateway detects it, and its writes are in the change log', async () => {
   await installed(database)
   await gateway.gateway.reload()
   expect((await internal()).installation).toEqual({ installed: true, captured_tables: 2, broken_tables: [] })
@@ -57,12 +59,12 @@ test('a gateway that runs notices it, and what it wrote is in the log', async ()
   ])
 })
 
-test('a change of the schema is heard, and what it makes is captured', async () => {
+test('a schema change is noticed, and new tables are captured', async () => {
   await execute(database.adminUrl, 'create table later (id int primary key); grant all on later to app')
   await until(installation => installation.captured_tables === 3)
 })
 
-test('what cannot be captured is a warning, once', async () => {
+test('tables that cannot be captured cause one warning', async () => {
   await execute(
     database.adminUrl,
     'revoke execute on function svc.mend() from app_feed; drop trigger svc_capture_delete on notes; drop trigger svc_capture_delete on logs',
@@ -82,7 +84,7 @@ test('what cannot be captured is a warning, once', async () => {
   ])
 })
 
-test('while its feed role cannot log in, a gateway warns and works as if nothing were installed', async () => {
+test('if its feed role cannot log in, a gateway warns and works as without an installation', async () => {
   const role = uniqueName('gateway')
   await execute(database.adminUrl, `create role ${role} login password '${PASSWORD}'; grant select on notes to ${role}`)
   const script = installScript({ role, selected: [{ schema: 'public', table: 'notes' }], superuser: true })
@@ -106,11 +108,12 @@ test('while its feed role cannot log in, a gateway warns and works as if nothing
   await execute(database.adminUrl, `drop owned by ${role}, ${role}_feed; drop role ${role}, ${role}_feed`)
 })
 
-test('the guide shows what is there', async () => {
+test('the guide shows the objects that exist', async () => {
   const guide = readFileSync(new URL('../../docs/guides/installation.md', import.meta.url), 'utf8')
   const tables = await execute(
     database.adminUrl,
-    `select relname::text as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r', 'p') and not relispartition`,
+    `select relname::text as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r',
+      'p') and not relispartition`,
   )
   expect(tables).toHaveLength(9)
   for (const { name } of tables) expect(guide).toContain(`\`svc.${name}\``)

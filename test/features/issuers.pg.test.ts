@@ -1,6 +1,6 @@
 /**
- * docs/guides/authentication.md: tokens of identity providers, over HTTP and `/ws`, with a provider that rotates its
- * keys and goes away.
+ * docs/guides/authentication.md: tokens of identity providers over HTTP and `/ws`, with a provider that
+ * rotates its keys and becomes unreachable.
  */
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -19,7 +19,8 @@ import { openSocket } from '../support/socket.ts'
 const [first, second] = [testKey('RS256', 'first'), testKey('ES256', 'second')]
 
 const database = databaseFixture(`
-  create view settings with (security_invoker = true) as select name, current_setting(name, true) as value from unnest(array[
+  create view settings with (security_invoker = true) as select name, current_setting(name, true) as value
+    from unnest(array[
     'app.current_tenant_id', 'app.current_user_id', 'app.current_agent_id', 'app.current_role', 'app.current_scopes']) as name;
   grant select on settings to app
 `)
@@ -53,7 +54,7 @@ async function gatewayWith(toml: string, environment: Readonly<Record<string, st
   return gateway
 }
 
-/** Resolves once so many things were heard of the keys. */
+/** Resolves once this number of key events have been received. */
 const heard = (event: string, count = 1): Promise<void> =>
   condition.waitUntil(() => events.filter(one => one.kind === 'identity' && one.event === event).length >= count)
 
@@ -66,7 +67,7 @@ const ask = (gateway: TestGateway, bearer: string): Promise<Reply> =>
 const issuer = (lines: string): string => `[[gateway.issuers]]\nissuer = "${provider.url}"\n${lines}`
 const discovered = (): string => issuer('discovery = true')
 
-test('a token becomes session settings by the mapping of its issuer', async () => {
+test('a token becomes session settings according to its issuer’s mapping', async () => {
   const gateway = await gatewayWith(
     issuer(`discovery = true
       audience = "svc"
@@ -98,7 +99,7 @@ test('a token becomes session settings by the mapping of its issuer', async () =
   expect(foreign.headers.get('www-authenticate')).toContain('error="invalid_token"')
 })
 
-test('the gateway’s own secrets go on working beside issuers, and in turn', async () => {
+test('the gateway’s own secrets remain valid next to issuers', async () => {
   const environment = {
     JWT_SECRET_PREVIOUS: 'the secret before, of 32 bytes or so',
     K1: 'the secret called k1, of 32 bytes',
@@ -114,7 +115,7 @@ test('the gateway’s own secrets go on working beside issuers, and in turn', as
 })
 
 describe('rotation', () => {
-  test('a new key is fetched when the first token names it, and tokens of one that left are refused', async () => {
+  test('a new key is fetched when the first token refers to it, and tokens of a removed key are rejected', async () => {
     const gateway = await gatewayWith(discovered())
     await heard('keys fetched')
     const old = token(first)
@@ -123,7 +124,7 @@ describe('rotation', () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => ask(gateway, token(second))))
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
     expect(provider.fetches()).toBe(2)
-    // Within the cool-down nobody is asked about another name.
+    // During the cool-down the provider is not asked about other keys.
     expect((await ask(gateway, token(testKey('ES256', 'third')))).status).toBe(401)
     expect(provider.fetches()).toBe(2)
     expect((await ask(gateway, old)).status).toBe(200)
@@ -134,14 +135,14 @@ describe('rotation', () => {
     expect((await ask(gateway, token(second))).status).toBe(200)
   })
 
-  test('a set without a usable key is 401, not 503', async () => {
+  test('a key set without a usable key is 401, not 503', async () => {
     provider.answer(response => response.end('{"keys":[]}'))
     const gateway = await gatewayWith(issuer(`jwks_url = "${provider.jwksUrl}"`))
     await heard('keys fetched')
     expect((await ask(gateway, token(first))).status).toBe(401)
   })
 
-  test('keys in a file are read again on SIGHUP, and a file that cannot be used changes nothing', async () => {
+  test('keys in a file are read again on SIGHUP, and an invalid file changes nothing', async () => {
     const file = join(folder, 'keys.pem')
     await writeFile(file, first.pem)
     const gateway = await gatewayWith(issuer(`public_key_path = "${file}"`))
@@ -162,7 +163,7 @@ describe('rotation', () => {
     expect(await statuses()).toEqual([401, 200])
   })
 
-  test('a file without a key keeps the gateway from starting', async () => {
+  test('a file without a key prevents the start', async () => {
     const file = join(folder, 'keys.pem')
     await writeFile(file, 'nothing')
     await expect(gatewayWith(issuer(`public_key_path = "${file}"`))).rejects.toThrow(
@@ -171,8 +172,8 @@ describe('rotation', () => {
   })
 })
 
-describe('an outage', () => {
-  test('at the start: its tokens get 503 with Retry-After, everyone else is served, until the provider answers', async () => {
+describe('an outage of the provider', () => {
+  test('at start-up: its tokens get 503 with Retry-After, and all others are served, until the provider answers', async () => {
     provider.answer(response => response.writeHead(500).end())
     const gateway = await gatewayWith(discovered())
     await heard('keys could not be fetched')
@@ -207,7 +208,7 @@ describe('an outage', () => {
     expect((await socket.closed)[0]).toBe(1013)
   })
 
-  test('keys that were fetched before serve, and the metrics say so', async () => {
+  test('keys fetched before remain in use, and the metrics show the outage', async () => {
     const gateway = await gatewayWith(issuer(`jwks_url = "${provider.jwksUrl}"`))
     await heard('keys fetched')
     provider.answer(response => response.destroy())
@@ -229,13 +230,13 @@ describe('an outage', () => {
 describe('metadata for OAuth clients (RFC 9728)', () => {
   const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
-  test('without an issuer there is none, and refusals name none', async () => {
+  test('without an issuer it is absent, and rejections do not refer to it', async () => {
     const gateway = await gatewayWith('')
     expect((await gateway.get(WELL_KNOWN, { as: null })).status).toBe(404)
     expect((await ask(gateway, 'a.b.c')).headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
   })
 
-  test('names the providers and the address that the gateway listens on, whatever Host says', async () => {
+  test('lists the providers and the gateway’s listening address, whatever the Host header says', async () => {
     const gateway = await gatewayWith(discovered())
     const reply = await gateway.get(WELL_KNOWN, { as: null, headers: { 'X-Forwarded-Host': 'evil.example' } })
     expect([reply.status, reply.json]).toEqual([
@@ -248,7 +249,7 @@ describe('metadata for OAuth clients (RFC 9728)', () => {
     expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, `Bearer ${named}`])
   })
 
-  test('public_url is the resource, and a trusted proxy says which without it', async () => {
+  test('has public_url as the resource, or without it the address that a trusted proxy reports', async () => {
     const named = await gatewayWith(`public_url = "https://shop.example/data"\n${discovered()}`)
     for (const path of [WELL_KNOWN, `${WELL_KNOWN}/data`]) {
       expect((await named.get(path, { as: null })).json.resource).toBe('https://shop.example/data')

@@ -1,6 +1,6 @@
 /**
- * docs/guides/database-connections.md#kerberos: the program against a real KDC and a PostgreSQL that takes tickets and nothing
- * else. Where Debian's packages or the optional package are missing, all of it is skipped.
+ * docs/guides/database-connections.md#kerberos: the program with a real KDC and a PostgreSQL that accepts
+ * only tickets. Skipped if Debian's packages or the optional package are missing.
  */
 import { writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, expect, type TestContext, test, vi } from 'vitest'
@@ -8,7 +8,7 @@ import { createRealm, type Realm, ROLE, whyNoRealm } from '../support/kerberos.t
 import { execute } from '../support/postgres.ts'
 import { killSvc, type Svc, startSvc } from '../support/process.ts'
 
-// Each starts programs, and the machine may have other work.
+// Each test starts programs, and the machine may be busy.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let missing: string | null = null
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterEach(killSvc)
 afterAll(() => realm?.close())
 
-/** Skips the test where there is no realm. */
+/** Skips the test if no realm can be started. */
 function needed(context: TestContext): Realm {
   if (realm === undefined) return context.skip(missing ?? 'there is no realm')
   return realm
@@ -56,7 +56,7 @@ async function listening(of: Svc): Promise<string> {
   return of.says(/"url":"([^"]+)","msg":"listening"/)
 }
 
-test('the gateway serves over a connection that a ticket opened, and hears NOTIFY over another', async context => {
+test('the gateway serves over a connection authenticated by a ticket, and receives NOTIFY over another', async context => {
   const of = needed(context)
   const gateway = svc(of, 'serve')
   const url = await listening(gateway)
@@ -64,18 +64,19 @@ test('the gateway serves over a connection that a ticket opened, and hears NOTIF
   await gateway.says(/"msg":"database: listener connected"/)
   const sessions = await execute(
     of.adminUrl,
-    `select distinct principal from pg_stat_gssapi join pg_stat_activity using (pid) where usename = '${ROLE}' and gss_authenticated`,
+    `select distinct principal from pg_stat_gssapi join pg_stat_activity using (pid) where usename = '${ROLE}'
+      and gss_authenticated`,
   )
   expect(sessions).toEqual([{ principal: `${ROLE}@SVC.TEST` }])
 })
 
-test('the target from service and host; the default service is PostgreSQL’s own', async context => {
+test('the target consists of service and host, and the default service is postgres', async context => {
   const of = needed(context)
   const gateway = svc(of, 'serve', 'host=localhost&gss_service=postgres')
   await listening(gateway)
 })
 
-test('a keytab in place of a ticket', async context => {
+test('a keytab can replace a ticket', async context => {
   const of = needed(context)
   const gateway = svc(of, 'serve', TARGET, {
     KRB5CCNAME: `FILE:${of.file('filled by the library')}`,
@@ -84,13 +85,13 @@ test('a keytab in place of a ticket', async context => {
   await listening(gateway)
 })
 
-/** Exit code and standard error. */
+/** The exit code and standard error. */
 async function failure(of: Svc): Promise<readonly [number | null, string]> {
   const [code] = await of.exited
   return [code, of.said.error]
 }
 
-test('no credentials: refused before anything is tried, with what to do', async context => {
+test('missing credentials are rejected before any attempt, with advice', async context => {
   const of = needed(context)
   const gateway = svc(of, 'serve', TARGET, { KRB5CCNAME: `FILE:${of.file('no cache')}` })
   const [code, error] = await failure(gateway)
@@ -98,21 +99,21 @@ test('no credentials: refused before anything is tried, with what to do', async 
   expect(error).toMatch(/There are no Kerberos credentials: .*no cache does not exist\.\n {2}Get a ticket with kinit/)
 })
 
-test('a service that the KDC does not know is refused for good, by name', async context => {
+test('a service that the KDC does not know is rejected permanently, by name', async context => {
   const of = needed(context)
   const [code, error] = await failure(svc(of, 'serve', 'gss_target=nobody@localhost'))
   expect(code).toBe(1)
   expect(error).toMatch(/GSSAPI authentication for nobody@localhost failed at step 1: .*not found in Kerberos database/)
 })
 
-test('a role that the ticket is not for is refused by the server', async context => {
+test('a role that the ticket is not valid for is rejected by the server', async context => {
   const of = needed(context)
   const [code, error] = await failure(svc(of, 'serve', `${TARGET}&user=postgres2`))
   expect(code).toBe(1)
   expect(error).toMatch(/GSSAPI authentication failed for user "postgres2"/)
 })
 
-test('check says what is in force, and that it works', async context => {
+test('svc check prints the effective settings, and that they work', async context => {
   const of = needed(context)
   const checked = svc(of, 'check', `${TARGET}&gss_circuit_threshold=3`)
   await checked.exited
@@ -123,7 +124,7 @@ test('check says what is in force, and that it works', async context => {
   expect(checked.said.out).not.toMatch(/cannot be (checked|reached)/)
 })
 
-test('a KDC that is away: tried again, then the circuit opens; when it is back, the circuit closes and boot goes on', async context => {
+test('an unreachable KDC is tried again, then the circuit opens; once it is reachable, the start continues', async context => {
   const of = needed(context)
   const cache = await of.ticket('for the service there is none yet')
   await of.stopKdc()
@@ -133,7 +134,7 @@ test('a KDC that is away: tried again, then the circuit opens; when it is back, 
     /"from":"closed","to":"open","error":"[^"]*Cannot contact any KDC[^"]*","msg":"the Kerberos circuit is open"/,
   )
   await gateway.says(/attempts to connect with Kerberos to postgres@localhost are blocked/)
-  // It is let through once for each cooldown, and fails, until somebody is there.
+  // One trial attempt is allowed per cooldown, and fails until the KDC is reachable.
   await gateway.says(/"from":"half-open","to":"open"/)
   await of.startKdc()
   await gateway.says(/"from":"half-open","to":"closed","msg":"the Kerberos circuit is closed"/)

@@ -1,4 +1,7 @@
-/** docs/reference/limits.md: requests per address, concurrent requests of a tenant, and what is refused under too much load. */
+/**
+ * docs/reference/limits.md: requests per address, concurrent requests of a tenant, and rejections under high
+ * load.
+ */
 import { request } from 'node:http'
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -20,11 +23,11 @@ const database = databaseFixture(`
 `)
 const activity = fixture(() => watchActivity(database.adminUrl))
 
-describe('requests per address', () => {
+describe('the rate limit of an address', () => {
   const BURST = 3
 
   const gateway = gatewayFixture(database, {
-    // A token in a quarter of an hour: the clock decides nothing here.
+    // One token per quarter of an hour, so the clock does not affect the test.
     toml: `rate_limit_rate = 0.001\nrate_limit_burst = ${BURST}\ntrusted_proxies = ["127.0.0.0/8"]
              cors_allowed_origins = ["https://app.example"]`,
   })
@@ -38,7 +41,7 @@ describe('requests per address', () => {
     return found
   }
 
-  test('who has used up the burst is answered 429 in the usual form, and nobody else', async () => {
+  test('answers 429 in the usual envelope once the burst is used up, and only for this address', async () => {
     expect(await statuses(BURST, () => from('192.0.2.1'))).toEqual([200, 200, 200])
     const refused = await from('192.0.2.1')
     expect(refused.status).toBe(429)
@@ -57,12 +60,12 @@ describe('requests per address', () => {
     expect((await from('192.0.2.2')).status).toBe(200)
   })
 
-  test('it comes before authentication, and requests that are refused count', async () => {
+  test('applies before authentication, and counts rejected requests', async () => {
     const ask = () => from('192.0.2.3', '/api/notes', { as: null })
     expect(await statuses(BURST + 1, ask)).toEqual([401, 401, 401, 429])
   })
 
-  test('every sort of request counts', async () => {
+  test('counts every kind of request', async () => {
     const sorts: (readonly [string, AskOptions])[] = [
       ['/health', {}],
       ['/nowhere', {}],
@@ -83,7 +86,7 @@ describe('requests per address', () => {
     }
   })
 
-  test('a page of an allowed origin may read why', async () => {
+  test('sends CORS headers, so a page of an allowed origin can read the error', async () => {
     const ask = () => from('192.0.2.4', '/api/notes/1', { headers: { Origin: 'https://app.example' } })
     expect(await statuses(BURST, ask)).toEqual([200, 200, 200])
     const refused = await ask()
@@ -92,7 +95,7 @@ describe('requests per address', () => {
     expect(refused.headers.get('retry-after')).toBe('1')
   })
 
-  test('the body of a refused request is not waited for', async () => {
+  test('answers without waiting for the body', async () => {
     await statuses(BURST, () => from('192.0.2.5'))
     const { hostname, port } = new URL(gateway.url)
     const headers = { 'X-Forwarded-For': '192.0.2.5', 'Content-Length': '1000', 'Content-Type': 'application/json' }
@@ -106,20 +109,20 @@ describe('requests per address', () => {
     expect(status).toBe(429)
   })
 
-  test('a client that forges the header is still the same', async () => {
+  test('counts a client that forges the header as the same client', async () => {
     let forged = 0
     const ask = () => from(`198.51.100.${forged++}, 192.0.2.6`)
     expect(await statuses(BURST + 1, ask)).toEqual([200, 200, 200, 429])
   })
 
-  test('addresses of one IPv6 network are one client', async () => {
+  test('counts the addresses of one IPv6 network as one client', async () => {
     let host = 1
     const ask = () => from(`[2001:db8:1:2::${host++}]:4711`)
     expect(await statuses(BURST + 1, ask)).toEqual([200, 200, 200, 429])
     expect((await from('2001:db8:1:3::1')).status).toBe(200)
   })
 
-  test('without trusted proxies the header says nothing', async () => {
+  test('ignores the header without trusted proxies', async () => {
     const direct = await testGateway(database.url, { toml: 'rate_limit_rate = 0.001\nrate_limit_burst = 2' })
     try {
       const ask = (n: number) => direct.get('/health', { headers: { 'X-Forwarded-For': `192.0.2.${n}` } })
@@ -129,11 +132,11 @@ describe('requests per address', () => {
     }
   })
 
-  test('tokens come back', async () => {
+  test('refills its tokens', async () => {
     const single = await testGateway(database.url, { toml: 'rate_limit_rate = 1\nrate_limit_burst = 1' })
     const status = async () => (await single.get('/health')).status
     try {
-      // Of two at once one is refused, unless a whole second passes between them.
+      // One of two simultaneous requests is rejected, unless a whole second passes between them.
       await expect.poll(() => Promise.all([status(), status()]), { timeout: 20_000 }).toContain(429)
       await expect.poll(status, { timeout: 20_000 }).toBe(200)
     } finally {
@@ -142,7 +145,7 @@ describe('requests per address', () => {
   })
 })
 
-describe('requests of a tenant at a time', () => {
+describe('the limit on concurrent requests of a tenant', () => {
   const PERMITS = 2
 
   let token: string
@@ -157,7 +160,7 @@ describe('requests of a tenant at a time', () => {
   const note = (as: NonNullable<AskOptions['as']> | null = { tenantId: 't1' }): Promise<Reply> =>
     gateway.get('/api/notes/1', { as })
 
-  /** While as many requests as may run wait for a lock; then they are let go, and have to end well. */
+  /** Runs while the maximum number of requests wait for a lock. Then they are released and must succeed. */
   async function whileBusy(as: NonNullable<AskOptions['as']> | null, check: () => Promise<void>): Promise<void> {
     const holder = new pg.Client({ connectionString: database.adminUrl })
     // A failed test may drop the database first.
@@ -177,7 +180,7 @@ describe('requests of a tenant at a time', () => {
     expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200])
   }
 
-  /** All permits are there: as many as there are can be held at once, and after that none is missing. */
+  /** All permits are available: the maximum can be held at once, and again afterwards. */
   async function expectFree(): Promise<void> {
     await whileBusy({ tenantId: 't1' }, async () => {
       expect((await note()).status).toBe(429)
@@ -185,7 +188,7 @@ describe('requests of a tenant at a time', () => {
     expect((await note()).status).toBe(200)
   }
 
-  test('one more is refused at once, in the usual form, and other tenants notice nothing', async () => {
+  test('rejects one more at once, in the usual envelope, and does not affect other tenants', async () => {
     await whileBusy({ tenantId: 't1' }, async () => {
       const refused = await note({ tenantId: 't1', userId: 'somebody else' })
       expect(refused.status).toBe(429)
@@ -202,7 +205,7 @@ describe('requests of a tenant at a time', () => {
     await expectFree()
   })
 
-  test('so is every kind of request that needs the database', async () => {
+  test('applies to every kind of request that needs the database', async () => {
     const kinds: (readonly [string, AskOptions])[] = [
       ['/api/notes', {}],
       ['/api/notes?stream=true', {}],
@@ -223,7 +226,7 @@ describe('requests of a tenant at a time', () => {
     expect((await gateway.get('/api/notes?id=eq.-1')).json.count).toBe(0)
   })
 
-  test('what needs no database takes no permit and needs none', async () => {
+  test('does not apply to requests without the database', async () => {
     await whileBusy({ tenantId: 't1' }, async () => {
       expect((await gateway.get('/health')).status).toBe(200)
       expect((await gateway.get('/api/_schema')).status).toBe(200)
@@ -232,7 +235,7 @@ describe('requests of a tenant at a time', () => {
     })
   })
 
-  test('users without a tenant have each their own, and those without a name share one', async () => {
+  test('counts users without a tenant separately, and those without an id together', async () => {
     await whileBusy({ userId: 'ann' }, async () => {
       expect((await note({ userId: 'ann', role: 'other' })).status).toBe(429)
       expect((await note({ userId: 'bob' })).status).toBe(200)
@@ -245,28 +248,31 @@ describe('requests of a tenant at a time', () => {
     })
   })
 
-  test('an error gives the permit back', async () => {
+  test('returns the permit after an error', async () => {
     for (let i = 0; i < 5 * PERMITS; i++) expect((await gateway.get('/api/faults')).status).toBe(400)
     for (let i = 0; i < 5 * PERMITS; i++) expect((await gateway.get('/api/faults?stream=true')).status).toBe(400)
     await expectFree()
   })
 
-  test.each(['/api/naps', '/api/naps?stream=true'])('so does a client that goes away from %s', async path => {
-    const connections = await Promise.all(Array.from({ length: PERMITS }, () => openRaw(gateway.url)))
-    for (const connection of connections) connection.send(path, token)
-    await activity.until(
-      `select count(*)::int from pg_stat_activity
+  test.each(['/api/naps', '/api/naps?stream=true'])(
+    'returns the permit when the client of %s disconnects',
+    async path => {
+      const connections = await Promise.all(Array.from({ length: PERMITS }, () => openRaw(gateway.url)))
+      for (const connection of connections) connection.send(path, token)
+      await activity.until(
+        `select count(*)::int from pg_stat_activity
        where datname = current_database() and state = 'active' and query like '%naps%' and pid <> pg_backend_pid()`,
-      count => count === PERMITS,
-    )
-    expect((await note()).status).toBe(429)
-    for (const { socket } of connections) socket.destroy()
-    while ((await note()).status !== 200);
-    await activity.gone(/\bnaps\b/)
-    await expectFree()
-  })
+        count => count === PERMITS,
+      )
+      expect((await note()).status).toBe(429)
+      for (const { socket } of connections) socket.destroy()
+      while ((await note()).status !== 200);
+      await activity.gone(/\bnaps\b/)
+      await expectFree()
+    },
+  )
 
-  test('a stream holds its permit until its end', async () => {
+  test('keeps the permit of a stream until its end', async () => {
     const connections = await Promise.all(Array.from({ length: PERMITS }, () => openRaw(gateway.url)))
     for (const connection of connections) {
       connection.send('/api/notes?stream=true&limit=10000', token)
@@ -280,7 +286,7 @@ describe('requests of a tenant at a time', () => {
     for (const { socket } of connections) socket.destroy()
   })
 
-  test('or until the client has gone in the middle of it, and HEAD takes none for long', async () => {
+  test('returns the permit of a stream when its client disconnects, and of HEAD at once', async () => {
     for (let i = 0; i < 2 * PERMITS; i++) {
       const connection = await openRaw(gateway.url)
       connection.send('/api/notes?stream=true&limit=10000', token)
@@ -293,12 +299,12 @@ describe('requests of a tenant at a time', () => {
   })
 })
 
-test('a process that is late for long refuses what it can, and says so; health is always answered', async () => {
+test('a process whose event loop is delayed rejects what it can, and logs it; health is always answered', async () => {
   const gateway = await testGateway(database.url)
   try {
     const token = await gateway.token({ tenantId: 't1' })
     const [api, health] = [await openRaw(gateway.url), await openRaw(gateway.url)]
-    // One more: the first may end where no timer is looked at before the second.
+    // A second request, because the first can end before the timers are checked.
     for (let pauses = 0; pauses <= LATE_PROBES; pauses++) {
       await new Promise(setImmediate)
       const until = performance.now() + DELAY_MS_MAX + 200

@@ -23,13 +23,13 @@ test('numbers keep every digit', async () => {
   expect((await gateway.get('/api/orders?id=9007199254740993')).text).toContain('"id":9007199254740993,')
 })
 
-test('a caller reads the rows of its own tenant', async () => {
+test('a caller reads only the rows of its own tenant', async () => {
   expect(ids(await gateway.get('/api/users', { as: { tenantId: 't2' } }))).toEqual([9])
   expect(ids(await gateway.get('/api/users?id=9'))).toEqual([])
   expect(ids(await gateway.get('/api/users', { as: { userId: 'u' } }))).toEqual([])
 })
 
-describe('limit and offset', () => {
+describe('a page by limit and offset', () => {
   test.each([
     ['', { count: 3, limit: 3, offset: 0 }],
     ['?limit=2', { count: 2, limit: 2, offset: 0 }],
@@ -49,11 +49,11 @@ describe('limit and offset', () => {
       expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', status: 400 })
     },
   )
-  test('the last page has no next_cursor, the one before has', async () => {
+  test('only the last page has no next_cursor', async () => {
     expect((await gateway.get('/api/orders?limit=4')).json.next_cursor).toEqual(expect.any(String))
     expect((await gateway.get('/api/orders?limit=4&offset=1')).json.next_cursor).toBeNull()
   })
-  test('Prefer: count=exact adds the total, of all pages', async () => {
+  test('Prefer: count=exact adds the total over all pages', async () => {
     const headers = { Prefer: 'return=minimal, count=exact' }
     const counted = await gateway.get('/api/orders?limit=2', { headers })
     expect([counted.json.total, counted.headers.get('preference-applied')]).toEqual([5, 'count=exact'])
@@ -63,7 +63,7 @@ describe('limit and offset', () => {
   })
 })
 
-describe('sort', () => {
+describe('the parameter sort', () => {
   test.each([
     ['sort=total', [4, 3, 9007199254740992, 1]],
     ['sort=-total', [2, 1, 9007199254740992, 3]],
@@ -77,12 +77,12 @@ describe('sort', () => {
   ])('rows come in the order of %s', async (query, expected) => {
     expect(ids(await gateway.get(`/api/orders?limit=4&${query}`))).toEqual(expected)
   })
-  test('by a path into JSON', async () => {
+  test('rows can be sorted by a path into JSON', async () => {
     expect(ids(await gateway.get('/api/customers?sort=-meta->>theme:nullslast'))).toEqual([2, 1, 3])
   })
 })
 
-describe('cursor', () => {
+describe('following the cursors', () => {
   async function walk(query: string, path = '/api/orders'): Promise<unknown[]> {
     const seen: unknown[] = []
     for (let cursor = ''; ; ) {
@@ -106,17 +106,17 @@ describe('cursor', () => {
     'limit=1&sort=-id',
     'limit=1&sort=open',
     'limit=2&sort=-placed_at,-id&select=note',
-  ])('%s visits every row once, in the order of one page', async query => {
+  ])('of %s returns every row once, in order', async query => {
     const whole = await gateway.get(`/api/orders?${query}&limit=4`.replace(/limit=\d&/, ''))
     const walked = await walk(query)
     expect(walked).toHaveLength(5)
     expect(walked.slice(0, 4)).toEqual(whole.json.data)
     expect(new Set(walked.map(row => JSON.stringify(row))).size).toBe(query.includes('select') ? 4 : 5)
   })
-  test('a table without a primary key is walked as well', async () => {
+  test('works on a table without a primary key', async () => {
     expect(await walk('limit=1&sort=at', '/api/journal')).toHaveLength(3)
   })
-  test('distinct values are walked', async () => {
+  test('works with distinct values', async () => {
     expect(await walk('limit=1&distinct=note')).toEqual([
       { note: '100%' },
       { note: 'first' },
@@ -124,7 +124,7 @@ describe('cursor', () => {
       { note: null },
     ])
   })
-  test('a cursor of another sort or table, an altered one and no cursor at all are refused', async () => {
+  test('with a cursor of another sort or table, a modified one, or an invalid one is rejected', async () => {
     const cursor: string = (await gateway.get('/api/orders?limit=1&sort=total')).json.next_cursor
     const [digest, ...values] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     const forged = Buffer.from(JSON.stringify([digest, '5', ...values.slice(1)])).toString('base64url')
@@ -144,7 +144,7 @@ describe('cursor', () => {
       expect(reply.json.error.code).toBe('PARSE_ERROR')
     }
   })
-  test('a filter goes with it', async () => {
+  test('can be combined with a filter', async () => {
     expect(await walk('limit=1&status=paid&select=id')).toEqual([{ id: 1 }, { id: 2 }])
   })
 })
@@ -160,7 +160,7 @@ describe('select', () => {
   ])('rows have the columns of %s', async (query, row) => {
     expect((await gateway.get(`/api/customers?id=1&${query}`)).text).toContain(`{"data":[${row}`)
   })
-  test('an unknown column is named with the nearest one', async () => {
+  test('an error about an unknown column suggests the nearest name', async () => {
     const reply = await gateway.get('/api/customers?select=id,nmae')
     expect(reply.status).toBe(400)
     expect(reply.json.error.message).toBe('table "customers" has no column "nmae"; did you mean "name"?')
@@ -168,7 +168,7 @@ describe('select', () => {
 })
 
 describe('distinct', () => {
-  test('values of the column, sorted by it', async () => {
+  test('returns the values of the column, sorted', async () => {
     expect((await gateway.get('/api/orders?distinct=status')).json).toMatchObject({
       data: [{ status: 'draft' }, { status: 'paid' }, { status: 'shipped' }],
       count: 3,
@@ -178,7 +178,7 @@ describe('distinct', () => {
       { status: 'shipped' },
     ])
   })
-  test('counted with NULL', async () => {
+  test('counts NULL as a value', async () => {
     const headers = { Prefer: 'count=exact' }
     expect((await gateway.get('/api/orders?distinct=note&limit=1', { headers })).json.total).toBe(4)
     expect((await gateway.get('/api/orders?distinct=status&limit=1', { headers })).json.total).toBe(3)

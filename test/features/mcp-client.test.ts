@@ -1,6 +1,7 @@
 /**
- * docs/guides/agents.md#connecting: the tool server over Streamable HTTP and over standard input and output. The program as users get it, and the
- * official client, which checks every structured answer against the schema of its tool.
+ * docs/guides/agents.md#connecting: the tool server over Streamable HTTP and over standard input and output.
+ * The installed program with the official client, which validates every structured result against the schema
+ * of its tool.
  */
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
@@ -40,7 +41,7 @@ describe.each<readonly [string, () => Transport]>([
   beforeAll(() => client.connect(connect()))
   afterAll(() => client.close())
 
-  test('they name the server and agree on its capabilities', () => {
+  test('client and server agree on the server’s name and capabilities', () => {
     expect(client.getServerVersion()?.name).toBe('svc')
     expect(client.getInstructions()).toContain('svc_syntax')
     expect(client.getServerCapabilities()).toEqual({ tools: {}, resources: {}, prompts: {}, completions: {} })
@@ -69,7 +70,7 @@ describe.each<readonly [string, () => Transport]>([
     ['svc_search', { query: 'join', kind: 'grammar', limit: 1 }],
     ['svc_doc', { path: 'docs/reference/limits.md' }],
     ['svc_doc', { id: 'docs/reference/limits.md#behind-proxies' }],
-  ])('%s %j', async (name, given) => {
+  ])('the tool %s accepts %j', async (name, given) => {
     await client.listTools()
     const { content, structuredContent, isError } = await client.callTool({ name, arguments: given })
     expect(isError).toBeUndefined()
@@ -82,14 +83,14 @@ describe.each<readonly [string, () => Transport]>([
     ['svc_explain_query', { query: '' }],
     ['svc_format_query', { query: 'get (' }],
     ['svc_schema_summary', { schema: 'tabel users {}' }],
-  ])('%s %j is an error that fits its schema too', async (name, given) => {
+  ])('%s %j returns an error that matches the schema', async (name, given) => {
     await client.listTools()
     const { structuredContent, isError } = await client.callTool({ name, arguments: given })
     expect(isError).toBe(true)
     expect(structuredContent).toMatchObject({ ok: false, error: { example: expect.any(String) } })
   })
 
-  test('resources, templates, prompts, completions, ping', async () => {
+  test('resources, templates, prompts, completions and ping work', async () => {
     expect((await client.listResources()).resources).toHaveLength(7)
     expect((await client.listResourceTemplates()).resourceTemplates).toHaveLength(1)
     const { contents } = await client.readResource({ uri: 'svc://guide/agents' })
@@ -102,7 +103,7 @@ describe.each<readonly [string, () => Transport]>([
     expect(await client.ping()).toEqual({})
   })
 
-  test('errors of the protocol', async () => {
+  test('errors of the protocol are reported', async () => {
     await expect(client.readResource({ uri: 'svc://nothing' })).rejects.toMatchObject({ code: -32_002 })
     await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toMatchObject({ code: -32_602 })
     await expect(client.getPrompt({ name: 'nothing' })).rejects.toMatchObject({ code: -32_602 })
@@ -118,7 +119,7 @@ describe('on the command line', () => {
     ['transpile', ['--parameterized'], 'svc_transpile_query', { query: QUERY }],
     ['transpile', [], 'svc_transpile_query', { query: QUERY, parameterized: false }],
     ['format', [], 'svc_format_query', { query: QUERY }],
-  ])('svc %s --json %j is what %s answers', async (command, options, tool, given) => {
+  ])('svc %s --json %j prints the result of %s', async (command, options, tool, given) => {
     const file = join(folder, 'query.svc')
     await writeFile(file, QUERY)
     const own = startBuiltSvc([command, '--json', ...options, file])
@@ -127,12 +128,12 @@ describe('on the command line', () => {
   })
 })
 
-describe('the program', () => {
+describe('the installed program', () => {
   afterEach(() => {
     expect(svc.said.error).toBe('')
   })
 
-  test('listens where it is told: --bind, else SVC_MCP_BIND, else the file', async () => {
+  test('listens on the address of --bind, else SVC_MCP_BIND, else the configuration file', async () => {
     const file = join(folder, 'svc.toml')
     await writeFile(file, '[mcp]\nbind = "127.0.0.3:0"\nallowed_hosts = ["tools.example.com"]\n')
     const hostOf = async (argv: readonly string[], environment: Record<string, string>): Promise<string> => {
@@ -147,7 +148,7 @@ describe('the program', () => {
     expect(await hostOf(['--config', file, '--bind', '127.0.0.1:0'], { SVC_MCP_BIND: '127.0.0.2:0' })).toBe('127.0.0.1')
   })
 
-  test('what cannot be: exit codes', async () => {
+  test('exits with an error code for invalid arguments', async () => {
     const end = async (argv: readonly string[]): Promise<readonly [number | null, string]> => {
       const own = startBuiltSvc(['mcp', ...argv])
       const [code] = await own.exited
@@ -167,7 +168,7 @@ describe('the program', () => {
     taken.close()
   })
 
-  test('the rate holds, and SIGTERM ends it with what is idle', async () => {
+  test('applies the rate limit, and SIGTERM ends it with idle connections', async () => {
     const own = startBuiltSvc(['mcp', '--bind', '127.0.0.1:0'])
     const at = await own.says(LISTENING)
     const statuses = new Set<number>()

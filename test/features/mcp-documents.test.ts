@@ -1,4 +1,4 @@
-/** What docs/guides/agents.md and docs/guides/schema-document.md show is what happens. */
+/** docs/guides/agents.md and docs/guides/schema-document.md show the actual behaviour. */
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
@@ -41,7 +41,7 @@ describe.runIf(hasCurl)('agents.md, pasted into a shell', () => {
     expect((await run(command)).structuredContent).toBeTypeOf('object')
   })
 
-  test('the mistake is answered as it says', async () => {
+  test('the mistake gets the response shown', async () => {
     expect(commands.length).toBe(3)
     const { structuredContent } = await run(commands[2] ?? '')
     const shown = JSON.parse(blocks(AGENTS, 'json').at(-1) ?? '')
@@ -67,7 +67,7 @@ describe('agents.md', () => {
       expect(row, uri).toContain(link)
     }
   })
-  test('its configuration is one', () => {
+  test('has valid configurations', () => {
     for (const text of blocks(AGENTS, 'toml')) expect(parseToml(text)).toBeTypeOf('object')
     const [toml = ''] = blocks(AGENTS, 'toml')
     expect(toml).toContain('allowed_hosts')
@@ -82,14 +82,14 @@ describe('schema-document.md', () => {
   test.each(blocks(SCHEMA_GUIDE, 'schema'))('the example is a schema: %s', text => {
     expect(() => parseSchema(text)).not.toThrow()
   })
-  test('warns where it says so, and nowhere else about names', () => {
+  test('has exactly the warnings about names that the page states', () => {
     const warnings = blocks(SCHEMA_GUIDE, 'schema').map(text =>
       summarize(parseSchema(text)).warnings.map(({ code }) => code as string),
     )
     expect(warnings.flat().filter(code => /^(missing|unknown|duplicate|wrong)/.test(code))).toEqual([])
     expect(warnings.filter(codes => codes.includes('tenant_unprotected'))).toHaveLength(1)
   })
-  test('the mistake', async () => {
+  test('has a mistake that gets the response shown', async () => {
     const command = `echo 'table users { id int8 primry_key }' | '${process.execPath}' '${BUILT_MAIN}' schema summary -`
     expect(SCHEMA_GUIDE).toContain("echo 'table users { id int8 primry_key }' | svc schema summary -")
     await expect(promisify(execFile)('bash', ['-c', command])).rejects.toMatchObject({

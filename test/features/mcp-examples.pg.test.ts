@@ -1,4 +1,7 @@
-/** Every example that the tools show is parsed, printed, and prepared on a real PostgreSQL (docs/guides/agents.md#tools). */
+/**
+ * Every example that the tools show is parsed, printed, and prepared on a real PostgreSQL
+ * (docs/guides/agents.md#tools).
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { printSql } from '../../src/language/sql/print.ts'
 import { parse } from '../../src/language/syntax/parse.ts'
@@ -14,7 +17,7 @@ const client = clientFixture(() => database.adminUrl)
 
 beforeAll(() => client.query(CORPUS.schema))
 
-/** What `PREPARE` takes; of the others the corpus' own tests run each. */
+/** Statements that `PREPARE` accepts. The corpus tests execute the others. */
 const PREPARABLE: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>(['get', 'add', 'set', 'del', 'merge'])
 
 async function assertRight({ query, sql }: { readonly query: string; readonly sql: string }): Promise<void> {
@@ -45,17 +48,17 @@ test.each([...Object.keys(CORPUS.constructs), 'where', 'order by', 'upsert', 'ct
 describe('svc_builder_cookbook', () => {
   const { recipes } = repositoryLibrary()
 
-  test('every recipe is compiled and run, and makes the query and the SQL that are shown', async () => {
+  test('every recipe compiles, runs, and produces the query and the SQL shown', async () => {
     expect(recipes.length).toBeGreaterThan(15)
     const built = await buildRecipes(recipes.map(({ code }) => code))
     expect(built).toEqual(recipes.map(({ query, sql }) => ({ query, sql })))
   }, 60_000)
 
-  test.each(recipes)('$title: PostgreSQL takes it', async ({ sql }) => {
+  test.each(recipes)('PostgreSQL accepts the recipe $title', async ({ sql }) => {
     await prepare(sql)
   })
 
-  test('each is shown under its topic', async () => {
+  test('each recipe is shown under its topic', async () => {
     const topics = [...new Set(recipes.map(({ topic }) => topic))]
     const shown = await Promise.all(
       topics.map(async topic => (await call(server.url, 'svc_builder_cookbook', { topic })).structuredContent.recipes),
@@ -64,7 +67,7 @@ describe('svc_builder_cookbook', () => {
   })
 })
 
-test.each(CORPUS.invalid)('the example beside the error of $query', async ({ query }) => {
+test.each(CORPUS.invalid)('the example next to the error of $query is valid', async ({ query }) => {
   const { structuredContent } = await call(server.url, 'svc_parse_query', { query })
   expect(structuredContent.ok).toBe(false)
   const { example } = structuredContent.error

@@ -1,4 +1,7 @@
-/** The tool server needs no credentials, so anybody can send anything. Nothing ends the process, and everything has an answer. */
+/**
+ * The tool server needs no credentials, so anyone can send anything. No input ends the process, and every
+ * request is answered.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
@@ -33,7 +36,7 @@ describe('queries', () => {
     ['back-ticks', `get ${'`'.repeat(50_000)}`],
     ['nothing', ''],
     ['blanks', ' \n'.repeat(30_000)],
-  ])('a hostile query has an answer: %s', async (_what, query) => {
+  ])('a hostile query is answered: %s', async (_what, query) => {
     for (const tool of QUERY_TOOLS) {
       const { structuredContent, isError } = await call(server.url, tool, { query })
       expect([tool, structuredContent.ok, isError === true]).toEqual([
@@ -41,7 +44,7 @@ describe('queries', () => {
         expect.any(Boolean),
         structuredContent.ok === false,
       ])
-      // What is answered about a text is never more than a few times the text.
+      // The response about a text is at most a few times as large as the text.
       expect(JSON.stringify(structuredContent).length).toBeLessThan(3_000_000)
     }
     expect((await post(server.url, request('prompts/get', { name: 'fix_query', arguments: { query } }))).status).toBe(
@@ -49,7 +52,7 @@ describe('queries', () => {
     )
   })
 
-  test('names that every object has', async () => {
+  test('names of properties that every JavaScript object has are answered', async () => {
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
       const query = `get ${name} fields ${name}.${name}, ${name} as ${name} where ${name} = :${name}`
       const { structuredContent } = await call(server.url, 'svc_parse_query', { query })
@@ -71,12 +74,12 @@ describe('schema documents', () => {
     ['columns of one name', `table t { ${'a int8, '.repeat(12_000)} }`],
     ['a text without an end', `comment on t '${'x'.repeat(100_000)}`],
     ['dollar quotes', `view v ${'$a$ $b$'.repeat(15_000)}`],
-  ])('%s', async (_what, schema) => {
+  ])('a hostile schema document is answered: %s', async (_what, schema) => {
     const { structuredContent } = await call(server.url, 'svc_schema_summary', { schema })
     expect(structuredContent.ok).toEqual(expect.any(Boolean))
   })
 
-  test('columns and labels that multiply', async () => {
+  test('columns and labels that multiply are answered', async () => {
     const document = (labels: number, columns: number): string =>
       `enum e { ${numbered('l', labels)} } table t { ${numbered('c', columns, ' e')} }`
     const numbered = (name: string, count: number, behind = ''): string =>
@@ -105,14 +108,14 @@ describe('messages', () => {
     ['a deep id', `{"jsonrpc":"2.0","id":${'['.repeat(50_000)}${']'.repeat(50_000)},"method":"ping"}`],
     ['a long method', `{"jsonrpc":"2.0","id":1,"method":"${'x'.repeat(120_000)}"}`],
     ['a number without end', `{"jsonrpc":"2.0","id":${'9'.repeat(100_000)},"method":"ping"}`],
-  ])('a hostile message has an answer: %s', async (_what, message) => {
+  ])('a hostile message is answered: %s', async (_what, message) => {
     const { status, body } = await post(server.url, message)
     expect([200, 400]).toContain(status)
     expect(body.error.code).toBeLessThan(-32_000)
     expect(JSON.stringify(body).length).toBeLessThan(2_000)
   })
 
-  test('searches that match everything, and nothing', async () => {
+  test('searches that match everything, and nothing, are answered', async () => {
     for (const query of [
       '',
       ' ',
@@ -130,7 +133,7 @@ describe('messages', () => {
     }
   })
 
-  test('anything: bytes, JSON, and calls with any arguments', async () => {
+  test('random bytes, JSON values, and calls with random arguments are answered', async () => {
     const anyValue = fc.jsonValue({ maxDepth: 4 })
     const anyCall = fc
       .tuple(
@@ -166,7 +169,7 @@ describe('messages', () => {
 describe('connections', () => {
   const HEAD = 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
 
-  test('a request that does not come whole loses its connection, before and within the body', async () => {
+  test('an incomplete request loses its connection, both in the head and in the body', async () => {
     const impatient = await testToolServer({ requestMsMax: 300 })
     for (const begun of ['POST /mcp HT', HEAD, `${HEAD}Content-Length: 100\r\n\r\n{"jsonrpc"`]) {
       const connection = await openRaw(impatient.url)
@@ -177,7 +180,7 @@ describe('connections', () => {
     await impatient.close()
   })
 
-  test('a client that takes nothing of its answers loses its connection', async () => {
+  test('a client that reads no responses loses its connection', async () => {
     const inner = createAnswerer({ library: repositoryLibrary(), report: () => {} })
     let answered = 0
     const answerer: Answerer = {
@@ -186,12 +189,12 @@ describe('connections', () => {
         return inner.answer(bytes)
       },
     }
-    // With room for one: the next is let in when this one has gone.
+    // The limit is one connection: the next client is accepted when this one has gone.
     const impatient = await testToolServer({ answerer, idleMsMax: 300, connectionsMax: 1 })
     const connection = await openRaw(impatient.url)
     connection.socket.pause()
     const body = JSON.stringify(request('resources/read', { uri: 'svc://reference/configuration' }))
-    // More than sockets hold: 60 MB of answers.
+    // 60 MB of responses, more than sockets can hold.
     for (let at = 0; at < 4_000; at++) {
       connection.socket.write(`${HEAD}Content-Length: ${body.length}\r\n\r\n${body}`)
     }
@@ -206,13 +209,13 @@ describe('connections', () => {
       return isIn
     }
     while (!(await isLetIn()));
-    // The others were not even read: what was answered is what the sockets of both sides hold.
+    // The remaining requests were not even read: only responses that fit into the socket buffers were sent.
     expect(answered).toBeLessThan(2_000)
     connection.socket.destroy()
     await impatient.close()
   })
 
-  test('connections beyond the limit are closed as they come', async () => {
+  test('connections beyond the limit are closed on arrival', async () => {
     const small = await testToolServer({ connectionsMax: 2 })
     const { hostname, port } = new URL(small.url)
     const open = (): Socket => connect(Number(port), hostname).on('error', () => {})
@@ -229,7 +232,7 @@ describe('connections', () => {
     await small.close()
   })
 
-  test('clients that go away before their answer', async () => {
+  test('clients that disconnect before their response do not affect the server', async () => {
     const body = JSON.stringify(request('resources/read', { uri: 'svc://guide/language' }))
     for (let at = 0; at < 50; at++) {
       const connection = await openRaw(server.url)
@@ -239,7 +242,7 @@ describe('connections', () => {
     }
   })
 
-  test('requests sent without waiting are answered in order', async () => {
+  test('pipelined requests are answered in order', async () => {
     const connection = await openRaw(server.url)
     const bodies = Array.from({ length: 100 }, (_, id) => JSON.stringify(request('ping', {}, id)))
     connection.socket.write(bodies.map(body => `${HEAD}Content-Length: ${body.length}\r\n\r\n${body}`).join(''))
@@ -249,27 +252,27 @@ describe('connections', () => {
     connection.socket.destroy()
   })
 
-  test('bytes that are no HTTP', async () => {
+  test('bytes that are not HTTP are rejected', async () => {
     const connection = await openRaw(server.url)
     connection.socket.write('\0\x01\x02 hello\r\n\r\n')
     await connection.until(/^HTTP\/1\.1 400 /)
     await connection.closed
   })
 
-  test('headers that are too large', async () => {
+  test('oversized headers are rejected', async () => {
     const connection = await openRaw(server.url)
     connection.socket.write(`${HEAD}X-Filler: ${'x'.repeat(20_000)}\r\n\r\n`)
     await connection.until(/^HTTP\/1\.1 431 /)
     await connection.closed
   })
 
-  test('closing ends what is idle at once, and answers what is under way', async () => {
+  test('closing ends idle connections at once, and answers requests in progress', async () => {
     const closing = await testToolServer()
     const idle = await openRaw(closing.url)
     const busy = await openRaw(closing.url)
     const body = JSON.stringify(request('ping', {}, 'late'))
     busy.socket.write(`${HEAD}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`)
-    // What was sent is there once another request on a later connection has been answered.
+    // A request on a later connection has been answered, so this one has arrived.
     await post(closing.url, request('ping'))
     const closed = closing.close()
     await idle.closed

@@ -1,5 +1,6 @@
 /**
- * docs/guides/agents.md#rules-and-limits: a plain JSON-RPC 2.0 endpoint that needs no client library; the methods, codes and limits of `POST /mcp`.
+ * docs/guides/agents.md#rules-and-limits: a plain JSON-RPC 2.0 endpoint that needs no client library, with
+ * the methods, codes and limits of `POST /mcp`.
  */
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
@@ -16,7 +17,7 @@ const server = fixture(testToolServer, async opened => {
 
 const PARSE = request('tools/call', { name: 'svc_parse_query', arguments: { query: 'get users where id = 1' } })
 
-/** A request in which nothing is added or corrected. */
+/** Sends a request without adding or correcting headers. */
 async function raw(options: {
   readonly method?: string
   readonly path?: string
@@ -37,7 +38,7 @@ async function raw(options: {
 }
 
 describe('a call', () => {
-  test('needs nothing but Content-Type, and no initialize', async () => {
+  test('needs only Content-Type, and no initialize', async () => {
     const { status, headers, body } = await post(server.url, PARSE)
     expect(status).toBe(200)
     expect(headers.get('content-type')).toBe('application/json')
@@ -81,11 +82,14 @@ describe('a call', () => {
     },
   )
 
-  test.each([['a text'], [7], [0], [-1], [''], [Number.MAX_SAFE_INTEGER]])('id %j comes back', async id => {
-    expect((await post(server.url, request('ping', {}, id))).body).toEqual({ jsonrpc: '2.0', id, result: {} })
-  })
+  test.each([['a text'], [7], [0], [-1], [''], [Number.MAX_SAFE_INTEGER]])(
+    'with id %j is answered with that id',
+    async id => {
+      expect((await post(server.url, request('ping', {}, id))).body).toEqual({ jsonrpc: '2.0', id, result: {} })
+    },
+  )
 
-  test('a notification is 202 without a body, and so is an answer of the client', async () => {
+  test('that is a notification is answered 202 without a body, and so is a response from the client', async () => {
     for (const message of [
       { jsonrpc: '2.0', method: 'notifications/initialized' },
       { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
@@ -99,7 +103,7 @@ describe('a call', () => {
   })
 })
 
-describe('what is no message', () => {
+describe('an invalid message', () => {
   test.each([
     ['nothing', '', 400, -32_700],
     ['half a message', '{"jsonrpc": "2.0", "id": 1', 400, -32_700],
@@ -124,7 +128,7 @@ describe('what is no message', () => {
     expect(answer.body.error.message).not.toBe('')
   })
 
-  test.each([[null], [1.5], [{}], [[1]], [true], [1e300]])('id %j is refused', async id => {
+  test.each([[null], [1.5], [{}], [[1]], [true], [1e300]])('with id %j is rejected', async id => {
     expect(await post(server.url, request('ping', {}, id))).toMatchObject({
       status: 400,
       body: {
@@ -134,7 +138,7 @@ describe('what is no message', () => {
     })
   })
 
-  test('the id comes back where it could be read', async () => {
+  test('is answered with its id if that could be read', async () => {
     expect((await post(server.url, { id: 'x', method: 'ping' })).body).toMatchObject({
       id: 'x',
       error: { code: -32_600 },
@@ -150,11 +154,11 @@ describe('HTTP', () => {
   test.each(['/', '/mcp/', '/mcpx', '/api/mcp'])('%s is 404', async path => {
     expect((await raw({ path })).status).toBe(404)
   })
-  test('a query string changes nothing', async () => {
+  test('a query string is ignored', async () => {
     expect((await raw({ path: '/mcp?a=b' })).status).toBe(200)
   })
 
-  test.each(['2025-06-18', '2025-03-26'])('MCP-Protocol-Version %s is taken', async version => {
+  test.each(['2025-06-18', '2025-03-26'])('MCP-Protocol-Version %s is accepted', async version => {
     expect((await post(server.url, PARSE, { 'MCP-Protocol-Version': version })).status).toBe(200)
   })
   test.each(['2024-11-05', '2025-11-25', '1', ''])('MCP-Protocol-Version "%s" is 400', async version => {
@@ -164,7 +168,7 @@ describe('HTTP', () => {
     })
   })
 
-  test('a body of 128 KiB is taken, one byte more is 413, announced or not', async () => {
+  test('a body of 128 KiB is accepted, one byte more is 413, with or without Content-Length', async () => {
     const pad = (bytes: number): string => `${JSON.stringify(request('ping'))}`.padEnd(bytes)
     expect((await post(server.url, pad(131_072))).status).toBe(200)
     expect((await post(server.url, pad(131_073))).status).toBe(413)
@@ -172,7 +176,7 @@ describe('HTTP', () => {
     expect((await raw({ body: pad(131_072), headers: { 'Transfer-Encoding': 'chunked' } })).status).toBe(200)
   })
 
-  test('the connection serves on after a body that was too large', async () => {
+  test('the connection can be used after a body that was too large', async () => {
     const connection = await openRaw(server.url)
     const { host } = new URL(server.url)
     const send = (body: string): boolean =>
@@ -206,11 +210,11 @@ describe('Host and Origin', () => {
     [{ Host: 'localhost', Origin: 'null' }, 403],
     [{ Host: 'localhost', Origin: 'file://' }, 403],
     [{ Host: 'localhost', Origin: '' }, 403],
-  ])('%j', async (headers, status) => {
+  ])('are checked: %j', async (headers, status) => {
     expect((await raw({ headers: headers as Record<string, string> })).status).toBe(status)
   })
 
-  test('a name that is allowed', async () => {
+  test('are checked against an allowed host name', async () => {
     const named = await testToolServer({ allowedHosts: ['tools.example.com'] })
     const ask = (Host: string, Origin: string) => raw({ url: named.url, headers: { Host, Origin } })
     expect((await ask('tools.example.com', 'https://tools.example.com')).status).toBe(200)
@@ -220,8 +224,8 @@ describe('Host and Origin', () => {
   })
 })
 
-describe('the rate', () => {
-  test('120 at once, then 2 a second, per address', async () => {
+describe('the rate limit', () => {
+  test('allows 120 requests at once, then 2 per second and address', async () => {
     let now = 0
     const limited = await testToolServer({
       rateLimit: { burst: 120, rate: 2 },
@@ -245,7 +249,7 @@ describe('the rate', () => {
     await limited.close()
   })
 
-  test('a request under a foreign name takes nothing from the bucket', async () => {
+  test('does not count a request with a wrong host name', async () => {
     const limited = await testToolServer({ rateLimit: { burst: 1, rate: 0.001 } })
     for (let at = 0; at < 3; at++) {
       expect((await raw({ url: limited.url, headers: { Host: 'evil.example' } })).status).toBe(403)
@@ -262,7 +266,7 @@ describe('methods', () => {
     ['2025-03-26', '2025-03-26'],
     ['2025-11-25', '2025-06-18'],
     ['1999-01-01', '2025-06-18'],
-  ])('initialize: asked for %s it offers %s', async (asked, offered) => {
+  ])('initialize for version %s offers %s', async (asked, offered) => {
     const params = { protocolVersion: asked, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
     expect(await ask(server.url, 'initialize', params)).toEqual({
       protocolVersion: offered,
@@ -271,14 +275,14 @@ describe('methods', () => {
       instructions: expect.stringContaining('svc_parse_query'),
     })
   })
-  test('initialize without a version', async () => {
+  test('initialize works without a version', async () => {
     expect(await ask(server.url, 'initialize', {})).toMatchObject({
       code: -32_602,
       data: { argument: 'protocolVersion' },
     })
   })
 
-  test('tools/list: eleven, each with both schemas and annotations', async () => {
+  test('tools/list returns eleven tools, each with both schemas and annotations', async () => {
     const { tools } = await ask(server.url, 'tools/list')
     expect(tools.map(({ name }: { name: string }) => name)).toEqual([
       ...['svc_parse_query', 'svc_transpile_query', 'svc_explain_query', 'svc_format_query', 'svc_schema_summary'],
@@ -307,7 +311,7 @@ describe('methods', () => {
     },
   )
 
-  test('resources: seven, in Markdown, each can be read', async () => {
+  test('resources/list returns seven resources in Markdown, each of which can be read', async () => {
     const { resources } = await ask(server.url, 'resources/list')
     expect(resources.map(({ uri }: { uri: string }) => uri)).toEqual([
       ...['svc://guide/language', 'svc://guide/schema-document', 'svc://guide/builder', 'svc://guide/agents'],
@@ -319,7 +323,7 @@ describe('methods', () => {
       expect(contents).toEqual([{ uri, mimeType, text: expect.stringMatching(/^# .+\n/) }])
     }
   })
-  test('a resource of the template', async () => {
+  test('a resource of the template can be read', async () => {
     const { resourceTemplates } = await ask(server.url, 'resources/templates/list')
     expect(resourceTemplates).toMatchObject([{ uriTemplate: 'svc://syntax/{construct}' }])
     const { contents } = await ask(server.url, 'resources/read', { uri: 'svc://syntax/nest' })
@@ -337,7 +341,7 @@ describe('methods', () => {
   ])('an unknown resource is −32002: %s', async uri => {
     expect(await ask(server.url, 'resources/read', { uri })).toMatchObject({ code: -32_002, data: { uri } })
   })
-  test('the nearest resource', async () => {
+  test('an error about an unknown resource suggests the nearest one', async () => {
     const { message } = await ask(server.url, 'resources/read', { uri: 'svc://guide/langauge' })
     expect(message).toContain('did you mean svc://guide/language?')
   })
@@ -371,7 +375,7 @@ describe('methods', () => {
     expect(await ask(server.url, 'prompts/get', params)).toMatchObject({ code: -32_602, data: { argument } })
   })
 
-  test('completion of constructs', async () => {
+  test('constructs can be completed', async () => {
     const complete = (ref: object, value: string, name = 'construct') =>
       ask(server.url, 'completion/complete', { ref, argument: { name, value } })
     const prompt = { type: 'ref/prompt', name: 'write_query' }
@@ -392,7 +396,7 @@ describe('methods', () => {
     [{ ref: { type: 'ref/resource', uri: 'svc://nothing' }, argument: { name: 'query', value: '' } }, -32_002],
     [{ ref: 1 }, -32_602],
     [{}, -32_602],
-  ])('completion/complete %j', async (params, code) => {
+  ])('completion/complete is answered: %j', async (params, code) => {
     expect(await ask(server.url, 'completion/complete', params)).toMatchObject({ code })
   })
 })
@@ -436,7 +440,7 @@ describe('tools/call', () => {
       data: { argument },
     })
   })
-  test('__proto__ as an argument', async () => {
+  test('__proto__ as an argument is rejected', async () => {
     const message =
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"svc_map","arguments":{"__proto__":{"area":"x"}}}}'
     expect((await post(server.url, message)).body.error).toMatchObject({
@@ -445,7 +449,7 @@ describe('tools/call', () => {
     })
     expect(({} as { area?: string }).area).toBeUndefined()
   })
-  test('a slip is answered with what was meant', async () => {
+  test('a typo is answered with a suggestion', async () => {
     const { message } = await ask(server.url, 'tools/call', { name: 'svc_parse_qeury' })
     expect(message).toMatch(/^tool: there is no "svc_parse_qeury"; did you mean "svc_parse_query"\?/)
   })
@@ -453,7 +457,7 @@ describe('tools/call', () => {
     expect(await ask(server.url, 'tools/call', { name: 'svc_map' })).not.toHaveProperty('code')
   })
 
-  test('a query that does not parse is a result, with isError', async () => {
+  test('an invalid query is a result with isError', async () => {
     const result = await call(server.url, 'svc_explain_query', { query: 'get users\nwhere id == 1' })
     expect(result.isError).toBe(true)
     expect(result.structuredContent).toEqual({

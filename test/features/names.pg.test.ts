@@ -1,4 +1,7 @@
-/** docs/reference/reading.md#names: names are matched exactly, whatever they are made of – as tables, columns, relations and aliases. */
+/**
+ * docs/reference/reading.md#names: names of tables, columns, relations and aliases are matched exactly,
+ * whatever characters they contain.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { execute } from '../support/postgres.ts'
@@ -46,7 +49,7 @@ const NAMES = [
 ]
 
 const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`
-/** A name inside the small notations. */
+/** A name as written in the notations of parameters. */
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 const url = encodeURIComponent
 
@@ -54,7 +57,8 @@ const database = databaseFixture()
 beforeAll(async () => {
   const tables = NAMES.map(name => {
     const own = sqlName(name)
-    return `create table ${own} (${own} int primary key, up int references ${own}, meta jsonb); insert into ${own} values (1, null, '{"k": 1}'), (2, 1, '{}')`
+    return `create table ${own} (${own} int primary key, up int references ${own}, meta jsonb);
+      insert into ${own} values (1, null, '{"k": 1}'), (2, 1, '{}')`
   })
   await execute(database.adminUrl, `${tables.join(';')}; grant select on all tables in schema public to app`)
 })
@@ -64,7 +68,7 @@ test.each(NAMES)('a name is matched exactly: %j', async name => {
   const ok = async (path: string) => {
     const reply = await gateway.get(path)
     expect(reply.status, `${path}: ${reply.text}`).toBe(200)
-    // JSON.parse makes an own property of __proto__, and a Map of entries keeps it.
+    // JSON.parse creates an own property for __proto__, and a Map of entries keeps it.
     return reply.json.data
   }
   const value = (row: object) => Object.entries(row).find(([key]) => key === name)?.[1]
@@ -89,7 +93,7 @@ test.each(NAMES)('a name is matched exactly: %j', async name => {
   expect(await ok(`${path}?select=${url(`meta->${quoted(name)}`)}&limit=1`)).toHaveLength(1)
 })
 
-test('all of them are in the schema document, as keys of their own', async () => {
+test('all names are in the schema document as separate keys', async () => {
   const { tables } = (await gateway.get('/api/_schema')).json
   expect(Object.keys(tables).sort()).toEqual([...NAMES].sort())
 })

@@ -1,6 +1,6 @@
 /**
- * docs/guides/authentication.md with a certified OpenID provider, `oidc-provider`: discovery, its access tokens in each
- * algorithm, rotation while requests run, and an outage.
+ * docs/guides/authentication.md with a certified OpenID provider, `oidc-provider`: discovery, its access
+ * tokens in each algorithm, key rotation during requests, and an outage.
  */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -29,10 +29,10 @@ afterAll(() => database.drop())
 
 interface Authority {
   readonly issuer: string
-  /** Signs with the first, publishes all. */
+  /** Signs with the first key and publishes all. */
   use(...keys: readonly TestKey[]): Promise<void>
   goDown(): void
-  /** An access token of the client. */
+  /** Requests an access token as the client. */
   token(): Promise<string>
   close(): Promise<void>
 }
@@ -71,7 +71,7 @@ async function authority(...keys: readonly TestKey[]): Promise<Authority> {
 }
 
 async function providerOf(issuer: string, keys: readonly TestKey[]): Promise<RequestListener> {
-  // @ts-expect-error: it comes without types
+  // @ts-expect-error: the package has no types
   const { Provider } = await import('oidc-provider')
   const jwks = keys.map(({ privateKey, kid, alg }) => ({
     ...privateKey.export({ format: 'jwk' }),
@@ -167,7 +167,7 @@ describe('rotation and outage', () => {
     isRotating = false
     await Promise.all(asking)
     expect(statuses).toEqual(new Set([200]))
-    // The old key leaves: at the next refresh its tokens are refused.
+    // The old key is removed: after the next refresh, its tokens are rejected.
     await provider.use(second)
     await gateway.gateway.reload()
     await heard('keys fetched', 3)
@@ -175,7 +175,7 @@ describe('rotation and outage', () => {
     expect(await ask(gateway, await provider.token())).toEqual([200, [1]])
   })
 
-  test('tokens go on being accepted while the provider is away', async () => {
+  test('tokens are still accepted while the provider is unreachable', async () => {
     const { provider, gateway } = await world(testKey('ES256', 'k1'))
     await heard('keys fetched')
     const [one, other] = [await provider.token(), await provider.token()]

@@ -1,4 +1,7 @@
-/** The PostgreSQL of Debian 12, three years older than the embedded one: what `svc install` makes, and what comes back from a dump of it. */
+/**
+ * The PostgreSQL of Debian 12, three years older than the embedded one: the objects of `svc install`, and a
+ * restore of their dump.
+ */
 import { execFile, execFileSync } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +28,8 @@ describe.skipIf(MISSING !== null)(TITLE, () => {
   const log = (database: string) =>
     execute(
       url(database, FEED_ROLE),
-      `select concat_ws(' ', operation, "table", key, was, old) as entry from svc.change where operation <> 'B' order by seq`,
+      `select concat_ws(' ', operation, "table", key, was, old) as entry from svc.change where operation <> 'B'
+        order by seq`,
     )
 
   beforeAll(async () => {
@@ -57,7 +61,7 @@ describe.skipIf(MISSING !== null)(TITLE, () => {
       headers: { 'Content-Type': 'application/json', ...headers },
     })
 
-  test('what the gateway writes is in the log: inserts, upserts, changed keys, deletions', async () => {
+  test('the gateway’s writes are in the log: inserts, upserts, changed keys, deletions', async () => {
     expect((await send('POST', '/api/items', [{ id: 1, Name: 'a' }, { id: 2 }])).status).toBe(201)
     const upsert = await send('POST', '/api/items', [{ id: 1, Name: 'b' }, { id: 3 }], { 'X-Upsert': 'true' })
     expect(upsert.status).toBe(201)
@@ -76,11 +80,12 @@ describe.skipIf(MISSING !== null)(TITLE, () => {
     ])
   })
 
-  test('without triggers too, a subscriber hears of a row that comes and goes by an update', async () => {
+  test('also without triggers, a subscriber receives events for a row that an update brings into or out of view', async () => {
     await execute(url('postgres', 'postgres'), 'create database bare')
     await execute(
       url('bare', 'postgres'),
-      `create table items (id int primary key, stock int); insert into items values (1, 0), (2, 9); grant all on items to app`,
+      `create table items (id int primary key, stock int); insert into items values (1, 0), (2, 9);
+        grant all on items to app`,
     )
     const there = await testGateway(url('bare', 'app'))
     const socket = await openSocket(there.url, { token: await there.token({}) })
@@ -110,7 +115,9 @@ describe.skipIf(MISSING !== null)(TITLE, () => {
     }
   })
 
-  test('a dump brings triggers and log tables back, and the log begins anew', { timeout: 60_000 }, async () => {
+  test('a dump restores triggers and log tables, and the log starts from the beginning', {
+    timeout: 60_000,
+  }, async () => {
     const { stdout } = await promisify(execFile)(programPath('pg_dump'), [url('shop', 'postgres')], { maxBuffer: 1e8 })
     await execute(url('postgres', 'postgres'), 'create database restored')
     execFileSync(programPath('psql'), ['-q', '-v', 'ON_ERROR_STOP=1', url('restored', 'postgres')], {

@@ -7,12 +7,12 @@ const database = databaseFixture(shopDatabase)
 const gateway = gatewayFixture(database)
 
 describe('one row', () => {
-  test('is {data: row}', async () => {
+  test('is returned as {data: row}', async () => {
     const reply = await gateway.get('/api/users/2')
     expect(reply.status).toBe(200)
     expect(reply.text).toBe('{"data":{"id":2,"tenant_id":"t1","name":"Bob","boss_id":1}}')
   })
-  test('takes select and expand', async () => {
+  test('supports select and expand', async () => {
     expect(
       (await gateway.get('/api/orders/1?select=id,sum:total&expand=customer,nested:order_items.product')).json.data,
     ).toEqual({
@@ -30,12 +30,12 @@ describe('one row', () => {
     ['/api/codes/x,y%2Fz', 'slash'],
     ['/api/codes/50%25,q', 'percent'],
     ['/api/order_items/1,2', undefined],
-  ])('a composite key: %s', async (path, title) => {
+  ])('can have a composite key: %s', async (path, title) => {
     const reply = await gateway.get(path)
     expect(reply.status, reply.text).toBe(200)
     expect(reply.json.data.title).toBe(title)
   })
-  test('a key of more than 53 bits', async () => {
+  test('can have a key of more than 53 bits', async () => {
     expect((await gateway.get('/api/orders/9007199254740993')).text).toContain('{"data":{"id":9007199254740993,')
   })
   test.each([
@@ -57,7 +57,7 @@ describe('one row', () => {
     expect(reply.status, reply.text).toBe(status)
     expect(reply.json.error).toMatchObject({ code, status })
   })
-  test('a row that was looked for was a read, which was executed', async () => {
+  test('that does not exist was still read from the database', async () => {
     for (const path of ['/api/users/7', '/api/orders/99/order_items', '/api/orders/99/order_items?stream=true']) {
       expect((await gateway.get(path)).headers.get('x-cache'), path).toBe('MISS')
     }
@@ -65,15 +65,15 @@ describe('one row', () => {
       expect((await gateway.get(path)).headers.get('x-cache'), path).toBeNull()
     }
   })
-  test('a table without a primary key has no id routes, and says why', async () => {
+  test('of a table without a primary key has no route, and the error says why', async () => {
     const reply = await gateway.get('/api/journal/1')
     expect(reply.status).toBe(404)
     expect(reply.json.error.message).toContain('has no primary key')
   })
 })
 
-describe('children', () => {
-  test('the list envelope, with the list’s parameters', async () => {
+describe('the children of a row', () => {
+  test('have the list envelope and the list’s parameters', async () => {
     expect((await gateway.get('/api/orders/1/order_items?select=line,quantity&sort=-line&limit=1')).json).toEqual({
       data: [{ line: 2, quantity: 1 }],
       count: 1,
@@ -88,22 +88,22 @@ describe('children', () => {
       total: 2,
     })
   })
-  test('none: an empty list', async () => {
+  test('are an empty list if there are none', async () => {
     expect((await gateway.get('/api/orders/4/order_items')).json.data).toEqual([])
   })
-  test('through a junction', async () => {
+  test('can be found through a junction', async () => {
     expect((await gateway.get('/api/products/2/labels?select=name&sort=name')).json.data).toEqual([
       { name: 'home' },
       { name: 'sport' },
     ])
   })
-  test('one of two keys, by its hint', async () => {
+  test('are those of one of two keys, chosen by its hint', async () => {
     expect((await gateway.get('/api/users/1/orders!approved_by?select=id')).json.data).toEqual([{ id: 3 }])
     const reply = await gateway.get('/api/users/1/orders')
     expect(reply.status).toBe(400)
     expect(reply.json.error.message).toContain('write one of: orders!approved_by, orders!created_by')
   })
-  test('as NDJSON', async () => {
+  test('can be streamed as NDJSON', async () => {
     expect((await gateway.get('/api/orders/1/order_items?select=line&stream=true')).text).toBe(
       '{"line":1}\n{"line":2}\n',
     )

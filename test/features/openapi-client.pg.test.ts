@@ -1,4 +1,7 @@
-/** A client that is generated from the document compiles strictly, refuses what the API would refuse, and works: the one of docs/guides/openapi.md. */
+/**
+ * The generated client of docs/guides/openapi.md compiles with strict types, rejects what the API would
+ * reject, and works.
+ */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +17,7 @@ const WAIT_MS = 180_000
 
 const database = databaseFixture(sampleDatabase)
 const gateway = gatewayFixture(database)
-/** Below the root, where packages are found. */
+/** A folder below the root, where packages are found. */
 const folder = folderFixture(join(ROOT, '.cache'))
 let token: string
 
@@ -37,7 +40,7 @@ const COMPILER_OPTIONS = {
   rewriteRelativeImportExtensions: true,
 }
 
-/** What the compiler says; empty when nothing is wrong. */
+/** The compiler's messages; empty if the code compiles. */
 async function compile(name: string, source: string): Promise<string> {
   await writeFile(join(folder, `${name}.ts`), source)
   const config = { compilerOptions: COMPILER_OPTIONS, files: [`${name}.ts`] }
@@ -50,7 +53,7 @@ async function compile(name: string, source: string): Promise<string> {
   }
 }
 
-test('compiles strictly and does what it says', { timeout: WAIT_MS }, async () => {
+test('compiles with strict types and works as described', { timeout: WAIT_MS }, async () => {
   expect(CLIENT).toContain('createClient')
   expect(await compile('client', CLIENT)).toBe('')
   const env = { ...process.env, URL: gateway.url, TOKEN: token }
@@ -61,7 +64,7 @@ test('compiles strictly and does what it says', { timeout: WAIT_MS }, async () =
   expect(lines.slice(5)).toEqual(['from the client, changed', '204', '3 number'])
 })
 
-test('does not compile with names and values that the API would refuse', { timeout: WAIT_MS }, async () => {
+test('does not compile with names and values that the API would reject', { timeout: WAIT_MS }, async () => {
   const slips = [
     ["sort: ['-placed_at']", "sort: ['-placed']"],
     ["'nested:order_items']", "'order_items']"],

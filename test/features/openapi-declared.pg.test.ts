@@ -1,4 +1,7 @@
-/** Examples that a database declares in its comments: those of the demo are rows of it, and calls that are answered. */
+/**
+ * Examples that a database declares in its comments: those of the demo are existing rows and calls that
+ * succeed.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { execute } from '../support/execute.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -12,13 +15,13 @@ import { read } from '../tidy/tree.ts'
 // biome-ignore lint/suspicious/noExplicitAny: somebody's JSON
 type Json = any
 
-describe('of the demo', () => {
+describe("of the demo's database", () => {
   let as: NonNullable<AskOptions['as']>
   let document: Json
   let tables: readonly string[]
   const database = databaseFixture(
     sampleDatabase,
-    // Timestamps are printed in the time zone of the server, which is that of the machine.
+    // Timestamps are printed in the server's time zone, which is that of the machine.
     `do $$ begin execute format('alter database %I set timezone = %L', current_database(), 'UTC'); end $$`,
   )
   const gateway = gatewayFixture(database)
@@ -35,8 +38,8 @@ describe('of the demo', () => {
     return Object.fromEntries(properties.map(([name, { example }]) => [name, example]))
   }
 
-  describe('the row that the columns of a table show', () => {
-    test('is one that the caller finds by what it shows', async () => {
+  describe('the example row of a table', () => {
+    test('can be found by the values it shows', async () => {
       expect(tables.length).toBeGreaterThan(13)
       for (const table of tables) {
         const row = exampleRow(table)
@@ -47,7 +50,7 @@ describe('of the demo', () => {
       }
     })
 
-    test('is answered for the key that the path shows', async () => {
+    test('is returned for the key in the example path', async () => {
       const keys = Object.entries<Json>(document.components.parameters).filter(([key]) => key.startsWith('id-'))
       expect(keys.length).toBeGreaterThan(12)
       const found = tables.filter(table => document.paths[`/api/${table}/{id}`] !== undefined)
@@ -59,7 +62,7 @@ describe('of the demo', () => {
       }
     })
 
-    test('is what answers show', () => {
+    test('is shown in the responses', () => {
       const { responses } = document.components
       for (const table of tables) {
         const row = exampleRow(table)
@@ -81,7 +84,7 @@ describe('of the demo', () => {
       }
     })
 
-    test('is part of what bodies show', () => {
+    test('is part of the example bodies', () => {
       const { 'create-orders': created, 'update-orders': changed } = document.components.schemas
       expect(exampleRow('orders')).toMatchObject(created.example)
       expect(Object.keys(created.example)).toEqual(created.required)
@@ -89,7 +92,7 @@ describe('of the demo', () => {
     })
   })
 
-  test('the calls that functions show are answered, by name, by position and as a read', async () => {
+  test('the example calls of functions are answered, by name, by position and as a read', async () => {
     const calls = operationsOf(document).filter(({ path }) => path.startsWith('/api/rpc/'))
     const answers: Record<string, unknown[]> = {}
     for (const walked of calls) {
@@ -112,27 +115,27 @@ describe('of the demo', () => {
     const approved = expect.objectContaining({ id: 12_610, status: 'paid', notes: 'Agreed by telephone.' })
     const summary = { number: 'SO-000060', status: 'delivered', total: 1910.61, items: 3 }
     expect(answers).toEqual({
-      // The second time the order is not pending any more.
+      // At the second call the order is not pending any more.
       'post approve_order': [approved, 'QUERY_ERROR'],
       'get customer_value': [18_100.98],
       'post customer_value': [18_100.98, 18_100.98],
       'get order_summary': [summary],
       'post order_summary': [summary, summary],
       'post restock': [250, 274],
-      // Rows: of two overloads, the second up to a price.
+      // A set of rows; of the two overloads, the one with a price.
       'get search_products': [19],
       'post search_products': [19, 19, 10, 10],
       'get slugify': ['blue-market-co'],
       'post slugify': ['blue-market-co', 'blue-market-co'],
       'post tag_products': [2, 0],
-      // A read shows what is needed alone, and no argument is.
+      // A read shows only required arguments, and this function has none.
       'get top_products': [10],
       'post top_products': [3, 3],
     })
   })
 })
 
-describe("of a database of one's own", () => {
+describe('of another database', () => {
   const [sql = ''] = blocksOf(read('docs/guides/openapi.md')).flatMap(({ language, text }) =>
     language === 'sql' ? [text] : [],
   )
@@ -140,7 +143,7 @@ describe("of a database of one's own", () => {
   const database = databaseFixture(`${sql} grant all on deals to app`)
   const gateway = gatewayFixture(database)
 
-  test('the comments of the guide are shown as it says', async () => {
+  test('the comments of the guide have the described effect', async () => {
     const { components, paths } = (await gateway.get('/api/_openapi')).json
     expect(components.responses['get-deals'].content['application/json'].example).toEqual({
       data: {
@@ -164,7 +167,7 @@ describe("of a database of one's own", () => {
     ])
   })
 
-  test('what is shown can be asked', async () => {
+  test('the examples can be requested', async () => {
     const headers = { 'Content-Type': 'application/json' }
     const { components } = (await gateway.get('/api/_openapi')).json
     const { id: _, ...row } = components.responses['get-deals'].content['application/json'].example.data
@@ -173,7 +176,7 @@ describe("of a database of one's own", () => {
     expect((await gateway.get('/api/rpc/deals_above?minimum=10000')).json.data).toEqual([created.json.data])
   })
 
-  test('the line is in no description', async () => {
+  test('the example line is not part of any description', async () => {
     for (const path of ['/api/_openapi', '/api/_schema', '/api/_rpc/contracts']) {
       const { status, text } = await gateway.get(path)
       expect([path, status, text.includes('@example')]).toEqual([path, 200, false])
@@ -192,7 +195,7 @@ describe("of a database of one's own", () => {
     ])
   })
 
-  test('those that do not fit are passed over, and the document stays valid', async () => {
+  test('unsuitable examples are ignored, and the document stays valid', async () => {
     const odd = await testDatabase()
     await execute(
       odd.adminUrl,
@@ -220,7 +223,7 @@ describe("of a database of one's own", () => {
         expect([at, problemsOf(document, example, of, false)]).toEqual([at, []])
       }
 
-      // The key that is shown leads to the row that has it.
+      // The example key leads to the row that has it.
       await execute(odd.adminUrl, `insert into t values (1, '1,%2C')`)
       const reply = await here.get(`/api/t/${encodeURIComponent(document.components.parameters['id-t'].example)}`)
       expect([reply.status, reply.json.data.b]).toEqual([200, '1,%2C'])

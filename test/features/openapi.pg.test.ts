@@ -1,4 +1,7 @@
-/** docs/guides/openapi.md#contents: `GET /api/_openapi` is an OpenAPI 3.0 document of what the caller can ask of the live schema; and it is true. */
+/**
+ * docs/guides/openapi.md#contents: `GET /api/_openapi` is a correct OpenAPI 3.0 document of the operations
+ * that the caller can use.
+ */
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -23,7 +26,7 @@ beforeAll(async () => {
   document = (await gateway.get('/api/_openapi', { as: clerk })).json
 })
 
-/** Three readers of the standard, of three authors; each may change what it is given. */
+/** Three validators by different authors. Each gets a copy, because it may modify the document. */
 async function assertValid(text: string): Promise<void> {
   await SwaggerParser.validate(JSON.parse(text))
   const problems = await lintFromString({ source: text, config: await createConfig({ extends: ['spec'] }) })
@@ -32,7 +35,7 @@ async function assertValid(text: string): Promise<void> {
   expect([valid, errors]).toEqual([true, undefined])
 }
 
-/** Every key and every id is one that the standard takes, and there once. */
+/** Every key and every id is valid in the standard and unique. */
 // biome-ignore lint/suspicious/noExplicitAny: as above
 function assertNames(described: any): void {
   const ids = operationsOf(described).map(({ operation }) => operation.operationId)
@@ -43,12 +46,12 @@ function assertNames(described: any): void {
 }
 
 describe('the document of the demo', () => {
-  test('is valid by three readers', async () => {
+  test('is accepted by three validators', async () => {
     await assertValid(JSON.stringify(document))
     assertNames(document)
   })
 
-  test('has every route of a table, with its id', () => {
+  test('has every route of a table with its id', () => {
     const own = operationsOf(document).filter(({ operation }) => operation.tags[0] === 'orders')
     expect(own.map(({ method, path, operation }) => [method, path, operation.operationId])).toEqual(
       expect.arrayContaining([
@@ -68,7 +71,7 @@ describe('the document of the demo', () => {
     )
   })
 
-  test('tells types, NULL, constants, comments, and who fills in what', () => {
+  test('describes types, NULL, constants, comments, and generated columns', () => {
     const { orders, products, 'create-orders': created, 'update-orders': updated } = document.components.schemas
     expect(orders.required).toHaveLength(Object.keys(orders.properties).length)
     expect(orders.properties).toMatchObject({
@@ -92,18 +95,18 @@ describe('the document of the demo', () => {
     expect(document.components.schemas['create-products'].properties).not.toHaveProperty('search_vector')
   })
 
-  test('names the relations that a request can name, two keys to one table by their hints', () => {
+  test('lists the relations of a request, with hints for two keys to one table', () => {
     expect(document.components.parameters['expand-orders'].schema.items.enum).toEqual(
       expect.arrayContaining(['customer', 'users!created_by', 'users!approved_by', 'nested:order_items']),
     )
   })
 
-  test('has no body for a view that takes none', () => {
+  test('has no request body for a read-only view', () => {
     expect(Object.keys(document.paths['/api/monthly_sales'])).toEqual(['get'])
     expect(document.paths['/api/monthly_sales/{id}']).toBeUndefined()
   })
 
-  test('tells how functions are called, by name and by position, and which are read', () => {
+  test('describes calls by name and by position, and the functions that can be read', () => {
     const { get, post } = document.paths['/api/rpc/top_products']
     expect(get.operationId).toBe('read-top_products')
     expect(post.requestBody.required).toBe(false)
@@ -118,7 +121,7 @@ describe('the document of the demo', () => {
 describe('every GET of the document answers as documented', () => {
   const REQUESTS_EACH = 4
 
-  test('whatever is left out or given', async () => {
+  test('with any choice of optional parameters', async () => {
     const next = random(20_251_122)
     const wrong: unknown[] = []
     let succeeded = 0
@@ -141,12 +144,12 @@ describe('every GET of the document answers as documented', () => {
       }
     }
     expect(wrong).toEqual([])
-    // Most of what is asked is possible.
+    // Most of these requests succeed.
     expect(succeeded).toBeGreaterThan(150)
   }, 300_000)
 })
 
-describe('names as nobody should give them', () => {
+describe('unusual names', () => {
   const ODD = [
     '__proto__',
     'constructor',
@@ -160,7 +163,7 @@ describe('names as nobody should give them', () => {
     'a,b!c',
   ]
 
-  test('are right in every place', async () => {
+  test('are correct everywhere', async () => {
     const odd = await testDatabase()
     const inQuotes = (name: string) => `"${name.replaceAll('"', '""')}"`
     await execute(
@@ -189,7 +192,7 @@ describe('names as nobody should give them', () => {
       expect(Object.keys(json.paths).filter(path => path.startsWith('/api/..'))).toEqual([])
       expect(json.paths['/api/_schema'].get.operationId).toBe('schema')
 
-      // Each column can be chosen, sorted and filtered by under the name that the document gives it.
+      // Each column can be selected, sorted and filtered by under the name in the document.
       const wrong: unknown[] = []
       for (const walked of operationsOf(json).filter(
         ({ path, operation }) => /^(list|get)-/.test(operation.operationId) && path !== '/health',
@@ -214,8 +217,8 @@ describe('names as nobody should give them', () => {
   }, 120_000)
 })
 
-// The files are beside the project, and not in every clone.
-describe.skipIf(REAL_DATA_MISSING !== null)('of databases that nobody here wrote', () => {
+// The files are next to the repository and not in every clone.
+describe.skipIf(REAL_DATA_MISSING !== null)('the document of a database from another project', () => {
   test.each(REAL_DATABASES)(
     '%s',
     async name => {

@@ -1,4 +1,4 @@
-/** docs/guides/monitoring.md: what `/metrics` and `/health/internal` tell operators, and who may ask. */
+/** docs/guides/monitoring.md: the contents of `/metrics` and `/health/internal`, and who can read them. */
 import { describe, expect, test, vi } from 'vitest'
 import { parseExposition } from '../support/exposition.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -18,14 +18,14 @@ async function metricsOf(asked: TestGateway) {
   return parseExposition((await asked.get('/metrics', { as: null })).text)
 }
 
-/** The value of the sample with these labels; undefined when there is none. */
+/** The value of the sample with these labels; undefined if it does not exist. */
 async function valueIn(asked: TestGateway, name: string, labels: Readonly<Record<string, string>> = {}) {
   const samples = (await metricsOf(asked)).get(name)?.samples ?? []
   return samples.find(sample => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))?.value
 }
 
 describe('/metrics', () => {
-  test('is what Prometheus reads', async () => {
+  test('is valid for Prometheus', async () => {
     const reply = await gateway.get('/metrics', { as: null })
     expect(reply.status, reply.text).toBe(200)
     expect(reply.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
@@ -48,7 +48,7 @@ describe('/metrics', () => {
     const p50 = await valueIn(gateway, 'svc_http_request_latency_seconds', { ...requests, quantile: '0.5' })
     expect(p50).toBeGreaterThan(0)
   })
-  test('nothing of a request but its pattern is in it', async () => {
+  test('contains only the pattern of a request’s path', async () => {
     const marks = ['secretpath', 'secrettable', 'secretrequest', 'secrettenant']
     await gateway.get(`/${marks[0]}/x`, { as: null })
     await gateway.get(`/api/${marks[1]}`, {
@@ -59,12 +59,12 @@ describe('/metrics', () => {
     for (const mark of [...marks, 't1', SECRET, 'orders']) expect(text).not.toContain(mark)
     expect(await valueIn(gateway, 'svc_http_requests_total', { route: 'none' })).toBeGreaterThan(0)
   })
-  test('the event loop is watched', async () => {
+  test('measures the event loop', async () => {
     const probes = () => valueIn(gateway, 'svc_nodejs_eventloop_lag_seconds', { le: '+Inf' })
     const before = (await probes()) ?? 0
     await vi.waitFor(async () => expect(await probes()).toBeGreaterThan(before), { timeout: 10_000 })
   })
-  test('methods that callers invent are one label', async () => {
+  test('has one label for all unknown methods', async () => {
     for (const method of ['PROPFIND', 'MKCOL', 'REPORT']) {
       expect((await gateway.get('/health', { as: null, method })).status).toBe(405)
     }
@@ -76,7 +76,7 @@ describe('/metrics', () => {
 })
 
 describe('/health/internal', () => {
-  test('says what runs, how, on what, with which limits', async () => {
+  test('reports the version, its parts, the database and the limits', async () => {
     const reply = await gateway.get('/health/internal', { as: null })
     expect(reply.status, reply.text).toBe(200)
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -110,7 +110,7 @@ describe('/health/internal', () => {
     })
     expect(reply.json.schema.tables).toBe(Object.keys((await gateway.get('/api/_schema')).json.tables).length)
   })
-  test('a changed schema is another version of it', async () => {
+  test('has a new schema version after a schema change', async () => {
     const before = (await gateway.get('/health/internal', { as: null })).json.schema
     await execute(database.adminUrl, 'create table newcomers (id int primary key)')
     await gateway.gateway.reload()
@@ -122,7 +122,7 @@ describe('/health/internal', () => {
     expect(await valueIn(gateway, 'svc_schema_tables')).toBe(after.tables)
     expect(await valueIn(gateway, 'svc_schema_reloads_total', { outcome: 'changed' })).toBe(after.reloads.changed)
   })
-  test('what boot warned of is there with what mends it; no secret is', async () => {
+  test('has the start-up warnings with their fixes, and no secret', async () => {
     const url = new URL(database.url)
     const secret = 'short-secret-of-the-tests'
     const other = await testGateway(database.url, { environment: { JWT_SECRET: secret, SVC_ADMIN_TOKEN: ADMIN } })
@@ -142,13 +142,13 @@ describe('/health/internal', () => {
   })
 })
 
-describe.each(PATHS)('who may ask for %s', path => {
-  test('without an admin token: everybody', async () => {
+describe.each(PATHS)('access to %s', path => {
+  test('without an admin token is open to everyone', async () => {
     for (const options of [{ as: null }, {}, bearer('anything')]) {
       expect((await gateway.get(path, options)).status).toBe(200)
     }
   })
-  test('with one: who has it', async () => {
+  test('with an admin token requires that token', async () => {
     const other = await testGateway(database.url, { environment: { SVC_ADMIN_TOKEN: ADMIN } })
     try {
       expect((await other.get(path, bearer(ADMIN))).status).toBe(200)
@@ -166,14 +166,14 @@ describe.each(PATHS)('who may ask for %s', path => {
           if (method === 'GET') expect(reply.json.error.code).toBe('UNAUTHORIZED')
         }
       }
-      // It is no caller's.
+      // The token does not belong to a caller.
       expect((await other.get('/api/users', bearer(ADMIN))).status).toBe(401)
       expect((await other.get('/health', { as: null })).status).toBe(200)
     } finally {
       await other.close()
     }
   })
-  test('HEAD is GET without the body', async () => {
+  test('with HEAD is GET without the body', async () => {
     const reply = await gateway.get(path, { as: null, method: 'HEAD' })
     expect([reply.status, reply.text]).toEqual([200, ''])
     expect(Number(reply.headers.get('content-length'))).toBeGreaterThan(100)
@@ -182,18 +182,18 @@ describe.each(PATHS)('who may ask for %s', path => {
     const reply = await gateway.get(path, { as: null, method })
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   })
-  test('names that only look like it are nothing', async () => {
+  test('does not apply to similar paths, which are 404', async () => {
     for (const other of [`${path}/`, `/api${path}/x/y/z`, path.toUpperCase(), '/__proto__']) {
       expect((await gateway.get(other)).status).toBe(404)
     }
   })
 })
 
-describe('while the database is away', () => {
+describe('while the database is unreachable', () => {
   const server = databaseFixture(privateServer)
   const cutOff = gatewayFixture(server, { toml: 'acquire_timeout_ms = 200' })
 
-  test('both answer, and say what is the matter', async () => {
+  test('both respond, and report the problem', async () => {
     await server.kill()
     while ((await cutOff.get('/health', { as: null })).status === 200);
     for (const path of PATHS) expect((await cutOff.get(path, { as: null })).status).toBe(200)
@@ -207,19 +207,19 @@ describe('while the database is away', () => {
 })
 
 describe('Server-Timing', () => {
-  /** By name, in order. */
+  /** The entries by name, in order. */
   const partsOf = (headers: Headers) =>
     (headers.get('server-timing') ?? '').split(', ').map(part => {
       const match = /^(\w+);dur=(\d+(?:\.\d+)?)$/.exec(part)
       return [match?.[1], Number(match?.[2])] as const
     })
 
-  test('is not there outside of development mode', async () => {
+  test('is absent outside development mode', async () => {
     for (const path of ['/api/users', '/health', '/nowhere']) {
       expect((await gateway.get(path)).headers.get('server-timing')).toBeNull()
     }
   })
-  test('is on every answer in development mode, with the parts that the request came to', async () => {
+  test('is on every response in development mode, with the steps that the request reached', async () => {
     const toml = 'cors_allowed_origins = ["https://app.example.com"]'
     const developing = await testGateway(database.url, { toml, environment: { SVC_DEV_MODE: 'true' } })
     try {
@@ -252,7 +252,7 @@ describe('Server-Timing', () => {
 
 describe('the dashboard', () => {
   const files = filesBelow('docs/operations').filter(path => path.endsWith('.json'))
-  /** Every text below a key that holds PromQL. */
+  /** Every text below a key that contains PromQL. */
   function queriesOf(value: unknown): readonly string[] {
     if (value === null || typeof value !== 'object') return []
     return Object.entries(value).flatMap(([key, below]) =>
@@ -260,7 +260,7 @@ describe('the dashboard', () => {
     )
   }
 
-  test.each(files)('%s names only metrics and labels that are told', async file => {
+  test.each(files)('%s uses only existing metrics and labels', async file => {
     const told = await metricsOf(gateway)
     const queries = queriesOf(JSON.parse(read(file))).filter(query => query.includes('svc_'))
     expect(queries.length).toBeGreaterThan(20)
@@ -276,7 +276,7 @@ describe('the dashboard', () => {
       const used = [...query.matchAll(/\bby \(([^)]*)\)|(\w+)(?=!?=~?")/g)].flatMap(match =>
         (match[1] ?? match[2] ?? '').split(', '),
       )
-      // Prometheus adds these.
+      // Prometheus adds these labels.
       for (const label of used) expect(['job', 'instance', ...labels], query).toContain(label)
     }
     expect(named.size).toBeGreaterThan(25)

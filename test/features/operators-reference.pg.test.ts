@@ -1,4 +1,6 @@
-/** Each operator of docs/reference/reading.md#filters finds rows of the demo, and the same ones in both styles. */
+/**
+ * Each operator of docs/reference/reading.md#filters finds rows of the demo, the same rows in both styles.
+ */
 import { expect, test } from 'vitest'
 import { OPERATOR_EXAMPLES } from '../../src/rest/parameters/operators-reference.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'

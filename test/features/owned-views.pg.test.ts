@@ -1,4 +1,7 @@
-/** docs/reference/compatibility.md: a view that belongs to the gateway's role shows each tenant its own rows, also where there is no security_invoker. */
+/**
+ * docs/reference/compatibility.md: a view owned by the gateway's role shows each tenant only its own rows,
+ * also where PostgreSQL has no security_invoker.
+ */
 import { expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 
@@ -13,11 +16,11 @@ const database = databaseFixture(`create table notes (id int primary key, tenant
 
 const gateway = gatewayFixture(database, { toml: 'exposed_views = ["owned", "foreign_owned"]' })
 
-test.each(['t1', 't2'])('%s sees its rows', async tenantId => {
+test.each(['t1', 't2'])('tenant %s sees its own rows', async tenantId => {
   const { json } = await gateway.get('/api/owned', { as: { tenantId } })
   expect(json.data.map((row: { tenant_id: string }) => row.tenant_id)).toEqual([tenantId])
 })
 
-test('the view of another owner shows everything, which is why svc check reports it', async () => {
+test('the view of another owner shows all rows, which is why svc check reports it', async () => {
   expect((await gateway.get('/api/foreign_owned')).json.count).toBe(2)
 })

@@ -1,4 +1,7 @@
-/** docs/reference/limits.md#plans: what was worked out for a request serves the next one, and never outlives what it was worked out from. */
+/**
+ * docs/reference/limits.md#plans: the plan of one request serves the next one, and is never used after the
+ * schema it was made from has changed.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -31,7 +34,7 @@ function ask(query: string, parameters: unknown = [], tenant = 't1'): Promise<Re
   })
 }
 
-/** Texts that found a plan, and those that did not. */
+/** The number of texts whose plan was cached, and of those whose plan was not. */
 async function counts(): Promise<readonly [hits: number, misses: number]> {
   const metrics = parseExposition((await gateway.get('/metrics')).text)
   const of = (name: string) =>
@@ -39,7 +42,7 @@ async function counts(): Promise<readonly [hits: number, misses: number]> {
   return [of('hits'), of('misses')]
 }
 
-test('a text with other values is known, whoever asked it first', async () => {
+test('a text with other values reuses the plan, whoever sent it first', async () => {
   const [hits, misses] = await counts()
   expect((await ask('get notes fields body where id = $1', [1])).json.data).toEqual([{ body: 'one' }])
   expect((await ask('get notes fields body where id = $1', [2])).json.data).toEqual([{ body: 'two' }])
@@ -47,7 +50,7 @@ test('a text with other values is known, whoever asked it first', async () => {
   expect(await counts()).toEqual([hits + 2, misses + 1])
 })
 
-test('writes are known as well, and a value that is refused does not harm the next', async () => {
+test('writes reuse plans as well, and a rejected value does not affect the next request', async () => {
   const [hits] = await counts()
   const text = 'add notes fields id, body values $1, $2'
   expect((await ask(text, [3, 'three'])).status).toBe(200)
@@ -58,7 +61,7 @@ test('writes are known as well, and a value that is refused does not harm the ne
   expect((await counts())[0]).toBe(hits + 1)
 })
 
-test('a function that is taken off the list is not called any more, nor is a column read that is gone', async () => {
+test('a function removed from the list is not called any more, nor is a dropped column read', async () => {
   for (let times = 0; times < 2; times++) {
     expect((await ask('get notes fields twice(id) as n where id = 1')).json.data).toEqual([{ n: 2 }])
   }

@@ -1,4 +1,4 @@
-/** docs/guides/access-policies.md: its policies load, and answer what its tables say. */
+/** docs/guides/access-policies.md: its policies load, and give the responses in its tables. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -17,7 +17,7 @@ interface Row {
   readonly status: number
 }
 
-/** Of the table that follows `heading`. */
+/** The rows of the table that follows `heading`. */
 function rowsAfter(heading: string): readonly Row[] {
   const part = PAGE.slice(PAGE.indexOf(heading))
   const table = part.slice(part.indexOf('| As |'))
@@ -47,7 +47,7 @@ describe.each([
   beforeAll(() => writeFile(file, fileNamed(PAGE, name)))
   const gateway = gatewayFixture(database, { toml: toml(file) })
 
-  test('the table is read', () => expect(rows).toHaveLength(count))
+  test('the table has the expected number of rows', () => expect(rows).toHaveLength(count))
 
   test.each(rows)('$role: $method $path → $status', async ({ role, scopes, method, path, status }) => {
     const [tenant] = database.tenants

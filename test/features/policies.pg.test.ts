@@ -1,4 +1,7 @@
-/** docs/guides/access-policies.md: what a role may do with tables, columns and rows, wherever it mentions them. */
+/**
+ * docs/guides/access-policies.md: what a role can do with tables, columns and rows, wherever a request
+ * mentions them.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
@@ -62,7 +65,7 @@ operations = ["read"]
 read_columns = { except = ["constructor"] }
 `
 
-describe('the native policy', () => {
+describe('the native access policy', () => {
   const gateway = gatewayFixture(database, async () => ({
     toml: `[access]\nenabled = true\npath = ${JSON.stringify(await fileWith('native.toml', NATIVE))}`,
   }))
@@ -81,7 +84,7 @@ describe('the native policy', () => {
   const query = (text: string, as: AskOptions['as'] = clerk): Promise<Reply> =>
     gateway.get('/api/_query', { as, method: 'POST', body: text, headers: { 'Content-Type': 'text/plain' } })
 
-  test('a refusal has the usual envelope and says what is refused', async () => {
+  test('rejects with the usual envelope, and names what is rejected', async () => {
     const reply = await get('/api/users?select=id,tenant_id')
     expect(reply.status).toBe(403)
     expect(reply.json).toEqual({
@@ -106,13 +109,13 @@ describe('the native policy', () => {
     ['GET', '/api/products', 'the access policy requires another role'],
     ['POST', '/api/products', 'the access policy requires another role'],
     ['GET', '/api/labels', 'the access policy requires scope labels:read, labels:all'],
-  ])('%s %s is refused before the request is looked at: %s', async (method, path, reason) => {
+  ])('%s %s is rejected before the request is parsed: %s', async (method, path, reason) => {
     const reply = await send(method, path, method === 'GET' ? undefined : 'no row at all')
     expect([reply.status, reply.json.error.code]).toEqual([403, 'FORBIDDEN'])
     expect(reply.json.error.message).toContain(reason)
   })
 
-  test('roles and scopes open', async () => {
+  test('grants rights by role and scope', async () => {
     expect((await get('/api/products', manager)).status).toBe(200)
     expect((await get('/api/products', { tenantId: 't1', role: '__proto__' })).status).toBe(200)
     const some = { tenantId: 't1', role: 'clerk', scopes: ['labels:read'] }
@@ -120,7 +123,7 @@ describe('the native policy', () => {
     expect((await get('/api/labels', { ...some, scopes: ['x', 'labels:all', 'labels:read'] })).status).toBe(200)
   })
 
-  test('* is all that may be read', async () => {
+  test('* returns all readable columns', async () => {
     const names = ['id', 'name']
     expect(Object.keys((await get('/api/users')).json.data[0])).toEqual(names)
     expect(Object.keys((await get('/api/users?select=*')).json.data[0])).toEqual(names)
@@ -158,7 +161,7 @@ describe('the native policy', () => {
     '/api/customers?select=meta->a',
     '/api/customers?sort=meta->>theme',
     '/api/__proto__?constructor=x',
-  ])('a mention of a hidden column is refused: %s', async path => {
+  ])('rejects any mention of a hidden column: %s', async path => {
     const reply = await get(path)
     expect([reply.status, reply.text]).toEqual([403, expect.stringMatching(/permission denied: cannot read column/)])
   })
@@ -178,12 +181,12 @@ describe('the native policy', () => {
     'export users where boss_id = 1',
     'set customers values name = meta::text where id = 1 returning name',
     "set customers values name = 'x' where meta is not null",
-  ])('and so in a query: %s', async text => {
+  ])('rejects it in a query text as well: %s', async text => {
     const reply = await query(text)
     expect([reply.status, reply.text]).toEqual([403, expect.stringMatching(/permission denied: cannot read column/)])
   })
 
-  test('a name that is not there is no refusal, and no hidden name is offered', async () => {
+  test('reports a nonexistent name as missing, and never suggests a hidden name', async () => {
     const reply = await get('/api/users?select=bos_id')
     expect([reply.status, reply.json.error.message]).toEqual([400, 'table "users" has no column "bos_id"'])
     expect((await get('/api/users?bos_id=1')).json.error.message).not.toContain('boss_id')
@@ -193,7 +196,7 @@ describe('the native policy', () => {
     expect((await get('/api/orders?expand=nested:order_item')).json.error.message).not.toContain('order_items')
   })
 
-  test('expanded rows have the columns that may be read of them', async () => {
+  test('limits expanded rows to their readable columns', async () => {
     const { data } = (await get('/api/orders/1?select=id&expand=customers,creator:users!created_by')).json
     expect(data.creator).toEqual({ id: 1, name: 'Ann' })
     expect(Object.keys(data.customers)).toEqual(['id', 'tenant_id', 'name', 'zip', 'tags', 'born', 'vip'])
@@ -201,18 +204,18 @@ describe('the native policy', () => {
     expect((await get('/api/orders/1/order_items')).status).toBe(403)
   })
 
-  test('a plan names no column that may not be read', async () => {
+  test('keeps unreadable columns out of execution plans', async () => {
     const reply = await get('/api/customers/_explain?name=Acme')
     expect(reply.status).toBe(200)
     expect(reply.text).not.toMatch(/mail|meta/)
   })
 
-  test('search looks into the text that may be read', async () => {
+  test('limits search to the readable text', async () => {
     expect((await get('/api/users?search=t1')).json.data).toEqual([])
     expect((await get('/api/users?search=ann')).json.data).toEqual([{ id: 1, name: 'Ann' }])
   })
 
-  test('pages go on without a word of a hidden key', async () => {
+  test('does not reveal a hidden key in cursors', async () => {
     const first = await get('/api/codes?limit=2')
     expect(first.json.data).toHaveLength(2)
     const cursor: string = first.json.next_cursor
@@ -223,10 +226,10 @@ describe('the native policy', () => {
     expect((await get('/api/codes/x,y%2Fz')).json.data).toEqual({ title: 'slash' })
   })
 
-  test('what may be written, and what of it is answered', async () => {
+  test('limits the columns that can be written and returned', async () => {
     const created = await send('POST', '/api/customers', { id: 70, tenant_id: 't1', name: 'New', mail: 'n@n.io' })
     expect([created.status, created.headers.get('location')]).toEqual([201, '/api/customers/70'])
-    // Those that may be read and those that were written, but nothing else.
+    // The columns that can be read and those that were written, and no others.
     expect(Object.keys(created.json.data)).toEqual(['id', 'tenant_id', 'name', 'mail', 'zip', 'tags', 'born', 'vip'])
     const changed = await send('PATCH', '/api/customers/70', { name: 'Newer' })
     expect(Object.keys(changed.json.data)).toEqual(['id', 'tenant_id', 'name', 'zip', 'tags', 'born', 'vip'])
@@ -250,7 +253,7 @@ describe('the native policy', () => {
     expect([batch.status, (await get('/api/customers/71')).status]).toEqual([403, 404])
   })
 
-  test('returning_columns are all that a write answers', async () => {
+  test('limits the response to a write to returning_columns', async () => {
     const body = { id: 70, tenant_id: 't1', name: 'Ball' }
     expect((await send('POST', '/api/products', body, { as: manager })).json).toEqual({ data: { id: 70 } })
     expect((await send('PATCH', '/api/products/70', { name: 'Balls' }, { as: manager })).json).toEqual({
@@ -265,7 +268,7 @@ describe('the native policy', () => {
     ).toBe(403)
   })
 
-  test('an upsert answers what was there only as far as it may be read', async () => {
+  test('limits what an upsert returns of an existing row to its readable columns', async () => {
     const text =
       "add customers fields id, tenant_id, name, mail values 1, 't1', 'x', 'm@m' conflict (id) update name = 'Acme' returning *"
     const { data } = (await query(text)).json
@@ -274,14 +277,14 @@ describe('the native policy', () => {
     expect((await query(taking)).json.data[0].mail).toBe('m@m')
   })
 
-  test('who may only create is answered what was created', async () => {
+  test('returns the created row to a role that can only create', async () => {
     const reply = await send('POST', '/api/journal', { tenant_id: 't1', at: 5, what: 'five' })
     expect([reply.status, reply.json]).toEqual([201, { data: { tenant_id: 't1', at: 5, what: 'five' } }])
     const codes = await send('POST', '/api/codes', { part: 'new', sub: 's', tenant_id: 't1', title: 'T' })
     expect([codes.status, codes.headers.get('location')]).toEqual([201, '/api/codes/new,s'])
   })
 
-  test('an upsert needs create and update, and a target that may be known', async () => {
+  test('requires create and update for an upsert, and a readable conflict target', async () => {
     const upsert = { headers: { 'X-Upsert': 'true' } }
     const row = { part: 'x', sub: 'y/z', tenant_id: 't1', title: 'slash' }
     const refused = await send('POST', '/api/codes', row, upsert)
@@ -298,12 +301,12 @@ describe('the native policy', () => {
     expect([misled.status, misled.json.error.message]).toEqual([400, expect.stringContaining('expected id')])
   })
 
-  test('_schema and contracts show what the caller may use', async () => {
+  test('limits _schema and contracts to what the caller can use', async () => {
     const { tables } = (await get('/api/_schema')).json
     expect(Object.keys(tables).sort()).toEqual(['__proto__', 'codes', 'customers', 'journal', 'orders', 'users'])
     const columns = (table: string) => tables[table].columns.map(({ name }: { name: string }) => name)
     expect(columns('users')).toEqual(['id', 'name'])
-    // Readable or writable.
+    // Readable or writable columns.
     expect(columns('customers')).toEqual(['id', 'tenant_id', 'name', 'mail', 'zip', 'tags', 'born', 'vip'])
     expect(JSON.stringify(tables)).not.toMatch(/boss_id|order_items/)
     expect(Object.keys((await get('/api/_schema', manager)).json.tables)).toContain('products')
@@ -311,7 +314,7 @@ describe('the native policy', () => {
     expect(functions.map(({ name }: { name: string }) => name)).toContain('all_users')
   })
 
-  test('the files are read again, and a broken one leaves the old one in force', async () => {
+  test('is read again on reload, and an invalid file leaves the old policy in force', async () => {
     const file = await fileWith('reload.json', '{"default_decision": "allow"}')
     const open = await testGateway(database.url, { toml: `[access]\nenabled = true\npath = ${JSON.stringify(file)}` })
     try {
@@ -389,7 +392,7 @@ policies:
     gateway.get('/api/_query', { as: clerk, method: 'POST', body: text, headers: { 'Content-Type': 'text/plain' } })
   const ids = (reply: Reply): unknown => [...reply.text.matchAll(/"id":(\d+)/g)].map(([, id]) => id)
 
-  test('no match is a refusal', async () => {
+  test('rejects a request without a matching policy', async () => {
     const reply = await get('/api/labels')
     expect([reply.status, reply.json.error.message]).toEqual([
       403,
@@ -399,7 +402,7 @@ policies:
     expect((await get('/api/users', { tenantId: 't1', role: 'other' })).status).toBe(200)
   })
 
-  test('columns and rows of the policy that matches', async () => {
+  test('applies the columns and rows of the matching policy', async () => {
     expect((await get('/api/customers')).json.data).toEqual([
       { id: 2, name: 'Bolt' },
       { id: 3, name: 'Cord' },
@@ -410,7 +413,7 @@ policies:
     expect((await get('/api/customers', { role: 'clerk' })).json.data).toEqual([])
   })
 
-  test('a claim within a claim, of whatever it is', async () => {
+  test('compares nested claims of any type', async () => {
     const courier = (app: unknown) =>
       new SignJWT({ tenant_id: 't1', role: 'courier', app })
         .setProtectedHeader({ alg: 'HS256' })
@@ -424,13 +427,13 @@ policies:
     }
   })
 
-  test('several that match add up, and a later one wins over an earlier that has nothing', async () => {
+  test('combines matching policies, and a later one decides if an earlier one grants nothing', async () => {
     expect(ids(await get('/api/orders'))).toEqual(['2', '4', '9007199254740993'])
     const noted = { ...clerk, userId: '0', issuer: 'first' }
     expect(ids(await get('/api/orders', noted))).toEqual(['1', '4', '9007199254740993'])
   })
 
-  test('rows are left out of every place that reads', async () => {
+  test('filters rows everywhere they are read', async () => {
     const reply = await get('/api/orders?select=id&expand=customers,nested:order_items.product')
     const found = reply.json.data
     expect(found.find(({ id }: { id: number }) => id === 2).customers).toBeNull()
@@ -446,7 +449,7 @@ policies:
       { id: 4, name: 'Bolt' },
     ])
     expect((await query('get customers[id > 0] fields id')).json.data).toEqual([{ id: 2 }, { id: 3 }])
-    // It would say how many rows the filter leaves out.
+    // The condition would reveal how many rows the filter removes.
     expect((await get('/api/customers/_explain?id=1')).status).toBe(403)
     const joined =
       'set orders o inner join customers c on c.id = o.customer_id values note = c.name where o.id = 4 returning o.note'
@@ -454,8 +457,8 @@ policies:
     expect((await query(joined.replace('= 4', '= 9007199254740993'))).json.data).toEqual([])
   })
 
-  test('an expression that fails tells nothing of rows that are left out', async () => {
-    // Only customer 1, which is left out, makes it fail.
+  test('does not reveal filtered rows through an expression that fails', async () => {
+    // The expression fails only for customer 1, who is filtered.
     const reply = await query('get customers fields id where 1 / (id - 1) >= 0')
     expect([reply.status, ids(reply)]).toEqual([200, ['2', '3']])
     const failing = '1 / (c.id - 1) >= 0'
@@ -467,7 +470,7 @@ policies:
     ]) {
       expect([text, (await query(text)).status]).toEqual([text, 200])
     }
-    // Order 1 is not theirs to change.
+    // Order 1 cannot be changed by this caller.
     for (const text of [
       "set orders values note = 'n' where 1 / (id - 1) >= 0",
       "set orders o inner join users u on 1 / (o.id - 1) >= 0 values note = 'n' where o.id = 4 and u.id = 1",
@@ -477,7 +480,7 @@ policies:
     }
   })
 
-  test('writes stay within the rows, before and after', async () => {
+  test('limits writes to its rows, before and after the change', async () => {
     expect((await send('PATCH', '/api/orders/1', { note: 'x' })).status).toBe(404)
     expect((await send('PATCH', '/api/orders/4', { note: 'x' })).status).toBe(200)
     const out = await send('PATCH', '/api/orders/4', { status: 'paid' })
@@ -534,7 +537,7 @@ policies:
   }))
   const as = { tenantId: 't1', role: 'clerk' }
 
-  test('are hidden behind functions too, and a condition may name its table', async () => {
+  test('are hidden behind functions as well, and a condition can mention its own table', async () => {
     for (const path of ['/api/users', '/api/rpc/all_users']) {
       const { data } = (await gateway.get(path, { as })).json
       expect([path, data.map(({ name }: { name: string }) => name)]).toEqual([path, ['Ann', 'Cyd']])
@@ -554,21 +557,21 @@ policies:
     expect((await upsert(3)).status).toBe(200)
   })
 
-  test('are not told of by a pattern that fails', async () => {
+  test('are not revealed by a pattern that fails', async () => {
     const reply = await gateway.get('/api/users?name=like.Bob%5C', { as })
     expect([reply.status, reply.json.error.message]).toEqual([
       400,
       expect.stringContaining('ends with an incomplete escape'),
     ])
     expect((await gateway.get('/api/users?name=like.Bob%5C%5C', { as })).status).toBe(200)
-    // Whether somebody who is hidden has the id makes no difference.
+    // The response is the same whether a hidden row has the id or not.
     const answers = await Promise.all([2, 77].map(id => gateway.get(`/api/users?id=${id}&name=match.(`, { as })))
     expect(answers[0]?.status).toBe(answers[1]?.status)
   })
 })
 
-describe('a schema that changes under a policy', () => {
-  test('closes what the policy cannot judge any more', async () => {
+describe('a schema change under a policy', () => {
+  test('denies access to what the policy no longer covers', async () => {
     const own = await shopDatabase()
     const file = await fileWith(
       'outdated.yaml',
@@ -591,7 +594,7 @@ describe('a schema that changes under a policy', () => {
 })
 
 describe('both policies', () => {
-  test('each has to allow, and the native one is asked first', async () => {
+  test('must both allow a request, and the native policy is applied first', async () => {
     const native = await fileWith(
       'both.json',
       JSON.stringify({
@@ -621,10 +624,10 @@ describe('both policies', () => {
   })
 })
 
-describe('a policy that cannot be used', () => {
+describe('an invalid policy', () => {
   const start = (toml: string): Promise<TestGateway> => testGateway(database.url, { toml })
 
-  test('all problems at once, with file, line and the nearest name', async () => {
+  test('has all its problems reported at once, with file, line and the nearest name', async () => {
     const native = await fileWith(
       'wrong.toml',
       `default_decision = "deny"
@@ -681,7 +684,7 @@ read_columns = "any"
     ['syntax.toml', '[tables', 'cannot be read'],
     ['syntax.json', '{"tables": {"users": {}, "users": {}}}', 'cannot be read'],
     ['list.json', '[]', 'expected a table of keys and values'],
-  ])('%s', async (name, text, message) => {
+  ])('is rejected with the reason: %s', async (name, text, message) => {
     const file = await fileWith(name, text)
     await expect(start(`[access]\nenabled = true\npath = ${JSON.stringify(file)}`)).rejects.toThrow(message)
   })
@@ -700,7 +703,7 @@ read_columns = "any"
       '"$tenant" is not a property of the caller',
     ],
     ['missing.yaml', 'policies: [{name: a, table: users}]', 'expected a text for role'],
-  ])('%s', async (name, text, message) => {
+  ])('is rejected at the line: %s', async (name, text, message) => {
     const file = await fileWith(name, text)
     await expect(start(`policy = ${JSON.stringify(file)}`)).rejects.toThrow(message)
   })

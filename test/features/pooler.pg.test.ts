@@ -1,6 +1,7 @@
 /**
- * `prepared_statements = false` (docs/guides/database-connections.md#pooler): through PgBouncer in transaction mode, where every transaction may run in
- * another session and every session serves every tenant. Two sessions, five tenants, reads, writes, streams and failures at once.
+ * `prepared_statements = false` (docs/guides/database-connections.md#pooler) with PgBouncer in transaction
+ * mode, where every transaction can run in another session and every session serves every tenant. Two
+ * sessions, five tenants, concurrent reads, writes, streams and failures.
  */
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,7 +21,7 @@ const ROWS_EACH = 20
 const REQUESTS = 600
 const missing = missingPrograms({ pgbouncer: 'pgbouncer' })
 
-// Each starts programs, and the machine may have other work.
+// Each test starts programs, and the machine may be busy.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let pooler: Running | undefined
@@ -59,7 +60,7 @@ default_pool_size = 2
 ignore_startup_parameters = options
 `,
   )
-  // It runs as root no more than PostgreSQL does.
+  // Like PostgreSQL, it does not run as root.
   await chmod(folder, 0o755)
   pooler = await startProgram(program, {
     args: [join(folder, 'pgbouncer.ini')],
@@ -82,7 +83,7 @@ interface Row {
   readonly body: string
 }
 
-/** What a tenant is answered must be theirs, whatever the others do at the same time. */
+/** Responses to a tenant must contain only its own rows, whatever the others do at the same time. */
 async function ask(of: TestGateway, number: number): Promise<string> {
   const tenantId = TENANTS[number % TENANTS.length] as string
   const as = { tenantId }
@@ -136,7 +137,7 @@ const JSON_BODY = { 'Content-Type': 'application/json' }
 const WORKERS = 32
 
 describe('PgBouncer in transaction mode', () => {
-  test('tenants that take turns on two sessions see nothing of each other, and no error', async context => {
+  test('tenants that share two sessions see only their own rows, and no errors', async context => {
     if (missing !== null || gateway === undefined) return context.skip(missing ?? 'no gateway')
     const of = gateway
     const outcomes = new Map<string, number>()
@@ -149,14 +150,14 @@ describe('PgBouncer in transaction mode', () => {
     }
     await Promise.all(Array.from({ length: WORKERS }, work))
     expect(Object.fromEntries(outcomes)).toEqual({ 'as it should be': REQUESTS })
-    // No request of theirs went astray either.
+    // Every cancel request reached the right session.
     const rows = await execute(database.adminUrl, "select count(*)::int as n from notes where body = 'smuggled'")
     expect(rows).toEqual([{ n: 0 }])
     const written = await execute(database.adminUrl, "select count(*)::int as n from notes where body like 'by %'")
     expect(written).toEqual([{ n: REQUESTS / 8 }])
   })
 
-  test('whoever forgets the key is told, and gets no session', async context => {
+  test('a missing key is reported, and no session is opened', async context => {
     if (missing !== null) return context.skip(missing)
     const refused = testGateway(poolerUrl)
     await expect(refused).rejects.toMatchObject({ name: 'ConnectError', permanent: true })
@@ -165,7 +166,7 @@ describe('PgBouncer in transaction mode', () => {
     )
   })
 
-  test('nothing is left in the sessions that the pooler keeps', async context => {
+  test('the pooler’s sessions keep no settings of a request', async context => {
     if (missing !== null || gateway === undefined) return context.skip(missing ?? 'no gateway')
     const answer = await gateway.get('/api/rpc/who', { as: { userId: 'without a tenant' }, method: 'POST' })
     expect(answer.json.data).toBe('')
@@ -173,11 +174,11 @@ describe('PgBouncer in transaction mode', () => {
       database.adminUrl,
       `select count(*)::int as n from pg_stat_activity where datname = '${database.database}' and usename = 'app'`,
     )
-    // The five tenants really shared them.
+    // The five tenants did share them.
     expect(sessions[0]?.n).toBeLessThanOrEqual(2)
   })
 
-  test('tables that triggers capture can be subscribed to, though nobody can listen', async context => {
+  test('captured tables can be subscribed to, although LISTEN does not work', async context => {
     if (missing !== null || gateway === undefined) return context.skip(missing ?? 'no gateway')
     await installed(database)
     await gateway.gateway.reload()
@@ -189,7 +190,7 @@ describe('PgBouncer in transaction mode', () => {
     await insert()
     let message = await socket.next()
     if (message.type === 'resync') {
-      // The gateway reads the schema again after an installation; what happens after the resync is delivered.
+      // The gateway reads the schema again after an installation; changes after the resync are delivered.
       expect(message.reason).toBe('schema changed')
       await insert()
       message = await socket.next()

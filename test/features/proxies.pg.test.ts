@@ -1,4 +1,7 @@
-/** docs/guides/deploying.md, behind nginx and behind Caddy: with the files of docs/operations, what a gateway does is what its clients get. */
+/**
+ * docs/guides/deploying.md with nginx and with Caddy, configured by the files of docs/operations: clients
+ * receive what the gateway sends.
+ */
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { Agent, type RequestOptions, request } from 'node:https'
@@ -12,15 +15,16 @@ import { PROXIES, type RunningProxy } from '../support/proxies.ts'
 import { openSocket } from '../support/socket.ts'
 import { shopDatabase } from './shop.ts'
 
-// Each starts programs, and the machine may have other work.
+// Each test starts programs, and the machine may be busy.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const BURST = 40
 
 /** Thousands of rows in a stream of 480 MB. */
 const ENDLESS_MARKS = 240
-const MARKS = `select count(*)::int from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`
-/** Looks at the database that find nothing new: it waits for its reader. */
+const MARKS = `select count(*)::int from pg_locks where locktype = 'advisory' and database = (select oid
+  from pg_database where datname = current_database())`
+/** Polls of the database without a change: the stream waits for its reader. */
 const STILL_LOOKS = 200
 
 const database = databaseFixture(
@@ -31,7 +35,8 @@ const database = databaseFixture(
        case when n % 1000 = 0 then pg_advisory_xact_lock_shared(n / 1000) end::text as mark
      from (select generate_series(1, ${ENDLESS_MARKS}000) as n) s;
    create view broken with (security_invoker) as
-     select n as id, repeat('x', 2000) as filler, 1 / (5001 - n) as share from (select generate_series(1, 20000) as n) s;
+     select n as id, repeat('x', 2000) as filler, 1 / (5001 - n) as share from (select generate_series(1,
+       20000) as n) s;
    create view naps with (security_invoker) as select 1 as id, pg_sleep(60)::text as slept;
    grant select on endless, broken, naps to app`,
 )
@@ -44,7 +49,7 @@ interface Answer {
 }
 
 describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
-  // Where the program is missing its tests are skipped, and say which package has it.
+  // Tests of a missing program are skipped, with the name of its package.
   let gateway: TestGateway
   let proxy: RunningProxy
   let token: string
@@ -63,7 +68,7 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
 
   let machines = 1
 
-  /** A client on a machine of its own, as far as addresses go. */
+  /** A client on a separate machine, as far as addresses are concerned. */
   function machine(): Agent {
     machines++
     return new Agent({ ca: proxy.ca, localAddress: `127.0.0.${machines}` })
@@ -81,7 +86,7 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     return { status: response.statusCode, headers: response.headers, text: await text(response) }
   }
 
-  test('rows and headers come as the gateway sends them', async context => {
+  test('rows and headers arrive as the gateway sends them', async context => {
     if (missing !== null) return context.skip(missing)
     const agent = machine()
     const { status, headers, text } = await ask('/api/customers?select=id,name&sort=id&limit=2', agent, {
@@ -106,7 +111,7 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     expect((await ask('/docs', agent)).status).toBe(200)
   })
 
-  test('the client is who the proxy saw, whatever it says of itself', async context => {
+  test('the client address is the one that the proxy saw, whatever the client claims', async context => {
     if (missing !== null) return context.skip(missing)
     const [greedy, other] = [machine(), machine()]
     const statuses: (number | undefined)[] = []
@@ -119,11 +124,11 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     expect((await ask('/api/labels?select=id', other)).status).toBe(200)
   })
 
-  test('what is too large is refused with the error of the gateway, and nothing that is not', async context => {
+  test('only a body that is too large is rejected, with the gateway’s error', async context => {
     if (missing !== null) return context.skip(missing)
     const agent = machine()
     const headers = { 'Content-Type': 'application/json' }
-    // An answer that came before the body has gone would be heard only with luck.
+    // The client may not read a response that arrives while it is still sending.
     for (let n = 0; n < 10; n++) {
       const long = await ask('/api/labels', agent, { method: 'POST', headers, body: `"${'x'.repeat(2.5 * 2 ** 20)}"` })
       expect([long.status, JSON.parse(long.text).error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
@@ -134,7 +139,7 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     expect([wide.status, wide.text]).toEqual([200, expect.stringContaining('"data":[]')])
   })
 
-  test('a socket is opened, and told of what others change', async context => {
+  test('a WebSocket can be opened, and receives changes of others', async context => {
     if (missing !== null) return context.skip(missing)
     const agent = machine()
     const socket = await openSocket(proxy.url, { ca: proxy.ca, protocols: ['svc', `svc.bearer.${token}`] })
@@ -153,7 +158,7 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     await expect(openSocket(proxy.url, { ca: proxy.ca, token: 'nobody' })).rejects.toThrow('401')
   })
 
-  test('a stream comes as it is produced, no faster than it is read, and ends in the database when its reader has gone', async context => {
+  test('a stream arrives as it is produced, no faster than it is read, and ends when its reader disconnects', async context => {
     if (missing !== null) return context.skip(missing)
     const asking = open('/api/endless?stream=true', machine())
     asking.end()
@@ -167,14 +172,15 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
       if (now !== marks) still = 0
       marks = now
     }
-    // What has been produced and not read fits into the buffers of three sockets, which the system lets grow to some 40 MB each.
+    // Rows produced and not read fit into the buffers of three sockets, which the system lets grow to about
+    // 40 MB each.
     expect(marks).toBeLessThan(ENDLESS_MARKS / 2)
     expect((await activity.statements()).some(({ query }) => /\bendless\b/.test(query))).toBe(true)
     asking.destroy()
     await activity.gone(/\bendless\b/)
   })
 
-  test('a stream that failed is seen to be incomplete', async context => {
+  test('a client can detect that a failed stream is incomplete', async context => {
     if (missing !== null) return context.skip(missing)
     const asking = open('/api/broken?stream=true', machine())
     asking.end()
@@ -185,12 +191,12 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     })
     response.on('error', () => {})
     await new Promise<void>(resolve => response.once('close', resolve))
-    // The last line says so in any case.
+    // In any case, the last line reports the error.
     expect(last).toContain('division by zero')
     if (passesOnBreaks()) expect(response.complete).toBe(false)
   })
 
-  test('a client that goes away is told to the gateway, by HTTP/2 as well', async context => {
+  test('the gateway notices that a client disconnects, over HTTP/2 as well', async context => {
     if (missing !== null) return context.skip(missing)
     const asking = open('/api/naps', machine())
     asking.on('error', () => {})
@@ -209,28 +215,28 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     session.close()
   })
 
-  test('operators are not answered from outside', async context => {
+  test('operator endpoints are not reachable from outside', async context => {
     if (missing !== null) return context.skip(missing)
     const agent = machine()
     for (const path of ['/metrics', '/health/internal', '/internal/webhooks']) {
       expect([path, (await ask(path, agent)).status]).toEqual([path, 404])
-      // The text is not the gateway's, which says more.
+      // The text is not the gateway's, which contains more.
       expect((await ask(path, agent)).text).not.toContain('"error"')
     }
     expect((await fetch(`${gateway.url}/metrics`)).status).toBe(200)
     expect((await ask('/health', agent)).status).toBe(200)
   })
 
-  test('connections that nobody uses are closed by the proxy, not by the gateway', async context => {
+  test('idle connections are closed by the proxy, not by the gateway', async context => {
     if (missing !== null) return context.skip(missing)
     const { headers } = await fetch(`${gateway.url}/health`)
     const gatewaySeconds = Number(/timeout=(\d+)/.exec(headers.get('keep-alive') ?? '')?.[1])
     expect(gatewaySeconds).toBeGreaterThan(60)
   })
 
-  test('nginx asks another gateway when one does not answer, but not about a change', async context => {
+  test('nginx tries another gateway if one fails, except for writes', async context => {
     if (missing !== null || name !== 'nginx') return context.skip(missing ?? 'the page says it of nginx')
-    // Takes a request, and ends the connection instead of answering.
+    // Accepts a request, and closes the connection instead of answering.
     const asked: string[] = []
     const broken = createServer(socket =>
       socket.once('data', data => {
@@ -247,7 +253,7 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
       ['PATCH', '/api/labels/1', '{"name": "changed"}', 503],
       ['DELETE', '/api/labels/79', '', 404],
     ] as const) {
-      // A new one: who has failed is not asked again for a while.
+      // A new nginx: a failed gateway is not tried again for a while.
       const several = await start(...ports)
       const headers = {
         Authorization: `Bearer ${token}`,
@@ -264,8 +270,8 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     broken.close()
   })
 
-  // The last: nobody answers any more.
-  test('while the gateway is away, the answer has the form of every other error', async context => {
+  // Last, because afterwards no gateway is running.
+  test('while the gateway is stopped, the response is an error in the usual envelope', async context => {
     if (missing !== null) return context.skip(missing)
     await gateway.close()
     const { status, headers, text } = await ask('/api/labels', machine())

@@ -1,6 +1,6 @@
 /**
- * docs/reference/reading.md on databases that nobody here wrote: every table, every row, every relation, every column. What is right is
- * asked of PostgreSQL directly.
+ * docs/reference/reading.md on databases from other projects: every table, row, relation and column. The
+ * expected results come directly from PostgreSQL.
  */
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ if (REAL_DATA_MISSING !== null) console.info(`skipped: ${REAL_DATA_MISSING}`)
 
 type Json = Record<string, unknown>
 
-/** Requests in flight. */
+/** Number of concurrent requests. */
 const WORKERS = 4
 
 // skipped: where the files are not beside the project, see above
@@ -29,7 +29,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     const views = await values(
       `select relname from pg_class where relkind in ('v', 'm') and relnamespace = 'public'::regnamespace`,
     )
-    // A view of pagila and some joins of all its tables cost what the guard is there to refuse.
+    // A view of pagila, and some joins of all its tables, exceed the cost guard's limits.
     return {
       toml: `max_result_rows = 0\nexplain_max_cost = 0\nexposed_views = [${views.map(view => `"${view}"`).join(', ')}]`,
     }
@@ -40,7 +40,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     tables = Object.entries(schema.tables)
   })
 
-  /** The only column of a statement's rows, as `JSON.parse` makes them. */
+  /** The only column of a statement's rows, parsed like JSON. */
   async function values(sql: string, parameters: readonly unknown[] = []): Promise<unknown[]> {
     const result = await admin.query<{ all: unknown[] | null }>(`select json_agg(v) as all from (${sql}) t(v)`, [
       ...parameters,
@@ -52,7 +52,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     return Number((await values(`select count(*) from ${quote(table)}`))[0])
   }
 
-  /** The body of an answer that must be good. */
+  /** The body of a response that must succeed. */
   async function get(path: string): Promise<Json & { readonly data: Json[] }> {
     const reply = await gateway.get(path)
     expect([path, reply.status, reply.status === 200 ? '' : reply.text]).toEqual([path, 200, ''])
@@ -61,13 +61,13 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
 
   const api = (table: string, query = ''): string => `/api/${encodeURIComponent(table)}${query}`
 
-  test('has rows', async () => {
+  test('the database has rows', async () => {
     expect(tables.length).toBeGreaterThanOrEqual(11)
     const counts = await Promise.all(tables.map(([table]) => count(table)))
     expect(counts.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(3_000)
   })
 
-  test('every table, from the first page to the last: no row is missing and none comes twice', async () => {
+  test('every table has each row exactly once, from the first page to the last', async () => {
     await forEach(tables, async ([table, { primary_key }]) => {
       const first = await get(api(table))
       expect(first).toMatchObject({ limit: 50, offset: 0, count: first.data.length })
@@ -86,14 +86,14 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     })
   })
 
-  test('every table as a stream: as many lines as rows', async () => {
+  test('every table as a stream has as many lines as rows', async () => {
     await forEach(tables, async ([table]) => {
       const { status, text } = await gateway.get(api(table, '?stream=true'))
       expect([table, status, text.split('\n').length - 1]).toEqual([table, 200, await count(table)])
     })
   })
 
-  test('every row has an address: the first and the last of every table with a primary key', async () => {
+  test('the first and last row of every table with a primary key can be read by id', async () => {
     await forEach(tables, async ([table, { primary_key }]) => {
       if (primary_key.length === 0) {
         expect((await gateway.get(api(table, '/1'))).status).toBe(404)
@@ -104,14 +104,14 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
         const { data } = await get(api(table, query))
         const [row] = data
         if (row === undefined) continue
-        // As PostgreSQL writes the value, also where it is no string in JSON.
+        // The value as PostgreSQL prints it, also if it is not a JSON string.
         const id = printId(primary_key.map(column => String(row[column])))
         expect((await get(api(table, `/${id}`))).data).toEqual(row)
       }
     })
   })
 
-  test('every column sorts, both ways, as PostgreSQL sorts it', async () => {
+  test('every column sorts as in PostgreSQL, in both directions', async () => {
     await forEach(columns(), async ([table, column, type]) => {
       for (const direction of ['asc', 'desc']) {
         const reply = await gateway.get(api(table, `?sort=${encodeURIComponent(column)}:${direction}&limit=60`))
@@ -123,7 +123,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     })
   })
 
-  test('every column has distinct values, each once', async () => {
+  test('every column returns each distinct value once', async () => {
     await forEach(columns(), async ([table, column, type]) => {
       const where = `${table}.${column} (${type})`
       const { data } = await get(api(table, `?distinct=${encodeURIComponent(column)}&limit=100`))
@@ -132,7 +132,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     })
   })
 
-  test('every table with text can be searched', async () => {
+  test('every table with text columns can be searched', async () => {
     let hits = 0
     const isText = (type: string): boolean => /^(?:text|character|bpchar|citext)/.test(type)
     await forEach(
@@ -144,11 +144,13 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
         else expect([table, reply.status]).toEqual([table, 200])
         for (const column of text) {
           const [word] = await values(
-            `select (regexp_match(${quote(column)}, '[[:alpha:]]{5,}'))[1] from ${quote(table)} where ${quote(column)} ~ '[[:alpha:]]{5}' limit 1`,
+            `select (regexp_match(${quote(column)}, '[[:alpha:]]{5,}'))[1] from ${quote(table)}
+              where ${quote(column)} ~ '[[:alpha:]]{5}' limit 1`,
           )
           if (word === undefined) continue
           const [expected] = await values(
-            `select count(*) from ${quote(table)} where to_tsvector('english', ${quote(column)}) @@ websearch_to_tsquery('english', $1)`,
+            `select count(*) from ${quote(table)} where to_tsvector('english', ${quote(column)}) @@
+              websearch_to_tsquery('english', $1)`,
             [word],
           )
           const search = `search=${encodeURIComponent(String(word))}&search_columns=${encodeURIComponent(column)}`
@@ -161,7 +163,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     expect(hits).toBeGreaterThan(50)
   })
 
-  test('every relation, forward: the row that the key names, or null', async () => {
+  test('every forward relation returns the referenced row, or null', async () => {
     let joined = 0
     await forEach(relations('one'), async ([table, relation, document]) => {
       const key = document.foreign_keys.find(foreign => foreign.name === relation.via)
@@ -179,7 +181,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     expect(joined).toBeGreaterThan(100)
   })
 
-  test('every relation, backward: all the rows that name this one', async () => {
+  test('every reverse relation returns all referencing rows', async () => {
     let joined = 0
     await forEach(relations('many'), async ([table, relation, document]) => {
       const { data } = await get(api(table, `?expand=nested:${way(relation)}&limit=5`))
@@ -192,7 +194,8 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
             expect(key.columns.map(column => child[column])).toEqual(key.references.map(column => row[column]))
           }
           const [total] = await values(
-            `select count(*) from ${quote(key.table)} where ${key.columns.map((column, i) => `${quote(column)}::text = $${i + 1}`).join(' and ')}`,
+            `select count(*) from ${quote(key.table)}
+              where ${key.columns.map((column, i) => `${quote(column)}::text = $${i + 1}`).join(' and ')}`,
             key.references.map(column => String(row[column])),
           )
           expect([table, relation.name, embedded.length]).toEqual([table, relation.name, Number(total)])
@@ -212,7 +215,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     expect(joined).toBeGreaterThan(100)
   })
 
-  test('every relation of every relation, two deep', async () => {
+  test('every relation of every relation can be expanded', async () => {
     const two = relations().flatMap(([table, first]) =>
       relations()
         .filter(([from]) => from === first.table)
@@ -224,7 +227,7 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
     })
   })
 
-  /** Every column of every table; of views, which are made anew for each question, two. */
+  /** Every column of every table. Views are computed for every query, so only two of them. */
   function columns(): (readonly [table: string, column: string, type: string])[] {
     return tables.flatMap(([table, document]) =>
       document.columns
@@ -259,7 +262,7 @@ function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** All of them, a few at a time. */
+/** Runs all tasks, a few at a time. */
 async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   expect(items.length).toBeGreaterThan(0)
   const rest = [...items]

@@ -1,6 +1,7 @@
 /**
- * `statement_timeout_ms` is one deadline for each request (docs/reference/limits.md): all transactions of a request, the estimate of its cost and its deferred triggers share `statement_timeout_ms`.
- * Statements write down, or answer, the timeout that they run under: a transaction that had all of it is the first of its request.
+ * `statement_timeout_ms` is one deadline for each request (docs/reference/limits.md). All its transactions,
+ * the cost estimate and deferred triggers share it. Statements record or return the timeout under which they
+ * run; the full value means that the transaction was the first of its request.
  */
 import pg from 'pg'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -8,7 +9,7 @@ import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
 
-/** Longer than anything here takes. */
+/** Longer than any statement in this test. */
 const TIMEOUT_MS = 60_000
 
 const TABLES = `
@@ -46,8 +47,10 @@ begin
   end if;
   return null;
 end $$;
-create constraint trigger seen after insert on entries deferrable initially deferred for each row execute function entry_seen();
-create function add_entry(id int) returns int language sql volatile as $$ insert into entries values (id, 'call') returning id $$;
+create constraint trigger seen after insert on entries deferrable initially deferred for each row
+  execute function entry_seen();
+create function add_entry(id int) returns int language sql volatile as $$ insert into entries values (id,
+  'call') returning id $$;
 
 create view lefts with (security_invoker = true) as select n as id, left_ms() as left_ms from generate_series(1, 2) n;
 create sequence commits;
@@ -71,7 +74,7 @@ const lefts = async (place: string): Promise<unknown[]> => {
   return rows.map(row => row.left_ms)
 }
 
-/** Some of the time had been used up by earlier transactions of the request. */
+/** Earlier transactions of the request have used some of the time. */
 function expectLess(left: unknown): void {
   expect(left).toBeGreaterThan(0)
   expect(left).toBeLessThan(TIMEOUT_MS)
@@ -91,23 +94,23 @@ async function withTimeout(milliseconds: number, use: (own: TestGateway) => Prom
   }
 }
 
-test('a request of one transaction has all of the time', async () => {
+test('a request with one transaction has the whole time', async () => {
   expect((await post('/api/notes', { id: 1 })).status).toBe(201)
   expect(await lefts('before')).toEqual([TIMEOUT_MS])
 })
 
-describe('a read has what its estimate leaves, however little that took', () => {
+describe('a read has the time that its estimate leaves, even if that took little', () => {
   test.each(['/api/lefts?sort=id', '/api/lefts?sort=-id&stream=true'])('%s', async path => {
     const leftsOf = ({ text }: Reply) => [...text.matchAll(/"left_ms":\s?(\d+)/g)].map(([, left]) => Number(left))
     const first = leftsOf(await gateway.get(path))
     expect(first).toHaveLength(2)
     for (const left of first) expectLess(left)
-    // The estimate is known by now.
+    // The estimate is cached by now.
     expect(leftsOf(await gateway.get(path))).toEqual([TIMEOUT_MS, TIMEOUT_MS])
   })
 })
 
-test('a stream of children has what the look for their parent leaves', async () => {
+test('a stream of children has the time that the query for the parent leaves', async () => {
   const read = (query: string) => gateway.get(`/api/parents/1/children${query}`)
   await read('')
   await read('?stream=true')
@@ -115,8 +118,8 @@ test('a stream of children has what the look for their parent leaves', async () 
   expect((await read('?stream=true')).text).toBe('{"id":1,"parent_id":1}\n')
 })
 
-describe('writes that read first', () => {
-  test('the keys of an upsert with several sets of columns', async () => {
+describe('a write that reads first has less time', () => {
+  test('for the keys of an upsert with several column sets', async () => {
     const rows = [
       { id: 1, body: 'a' },
       { id: 1, author: 'b' },
@@ -126,7 +129,7 @@ describe('writes that read first', () => {
     expect(others).toEqual([])
     expectLess(left)
   })
-  test('repeated keys of an upsert', async () => {
+  test('for repeated keys of an upsert', async () => {
     const rows = [
       { id: 1, body: 'a' },
       { id: 2, author: 'b' },
@@ -138,15 +141,15 @@ describe('writes that read first', () => {
   })
 })
 
-describe('a row whose key may not be read is created again without its address', () => {
+describe('a row whose key is not readable is inserted again without a Location', () => {
   const MINIMAL = { Prefer: 'return=minimal' }
-  test('in the time that the first try leaves', async () => {
+  test('in the time that the first attempt leaves', async () => {
     expect((await post('/api/shy', { body: 'hidden' }, MINIMAL)).status).toBe(201)
     const [left, ...others] = await lefts('before')
     expect(others).toEqual([])
     expectLess(left)
   })
-  test('and not after it', () =>
+  test('and not after the deadline', () =>
     withTimeout(2_000, async own => {
       const reply = await post('/api/shy', { body: 'hidden slow' }, MINIMAL, own)
       expect([reply.status, reply.json.error?.code]).toEqual([408, 'TIMEOUT'])
@@ -165,7 +168,7 @@ describe('deferred triggers', () => {
     const [left] = await lefts('deferred')
     expectLess(left)
   })
-  test('that PostgreSQL runs at COMMIT, where it counts no timeout, are cancelled by the gateway', () =>
+  test('that PostgreSQL runs at COMMIT, where its timeout does not apply, are cancelled by the gateway', () =>
     withTimeout(2_000, async own => {
       const client = new pg.Client({ connectionString: database.adminUrl })
       await client.connect()

@@ -1,6 +1,6 @@
 /**
- * docs/guides/authentication.md#revoke-tokens and docs/guides/authentication.md#check-a-token: tokens that are revoked while sockets are
- * open, and what `svc token verify` and `svc check` say of tokens and providers.
+ * docs/guides/authentication.md#revoke-tokens and docs/guides/authentication.md#check-a-token: tokens revoked
+ * while sockets are open, and the output of `svc token verify` and `svc check` about tokens and providers.
  */
 import { EventEmitter } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -68,7 +68,7 @@ const status = async (token: string): Promise<number> =>
   (await gateway?.get('/api/notes', { as: null, headers: { Authorization: `Bearer ${token}` } }))?.status ?? 0
 
 describe('a revoked token', () => {
-  test('closes its sockets and is refused; other tokens are served', async () => {
+  test('closes its sockets and is rejected, and other tokens are still accepted', async () => {
     gateway = await testGateway(database.url, { toml: SETTING })
     const token = (jti: string, sub: string, iat: number) =>
       signHmac(SECRET, { claims: { tenant_id: 't1', jti, sub, iat, exp: now() + 600 } })
@@ -101,7 +101,7 @@ describe('a revoked token', () => {
     await sockets[2]?.close()
   })
 
-  test('is refused by a gateway that starts later', async () => {
+  test('is rejected by a gateway that starts later', async () => {
     await revoke('--sub', "o'brien")
     gateway = await testGateway(database.url, { toml: SETTING })
     expect(await status(signHmac(SECRET, { claims: { sub: "o'brien", iat: now() - 60 } }))).toBe(401)
@@ -110,8 +110,8 @@ describe('a revoked token', () => {
   })
 })
 
-describe('the table', () => {
-  test.each(['revoked_tokens', 'public.revoked_tokens'])('%s is no resource', async name => {
+describe('the table of revoked tokens', () => {
+  test.each(['revoked_tokens', 'public.revoked_tokens'])('%s is not a resource', async name => {
     gateway = await testGateway(database.url, { toml: `jwt_denylist_table = "${name}"` })
     expect((await gateway.get('/api/revoked_tokens')).status).toBe(404)
     expect((await gateway.get('/api/notes')).status).toBe(200)
@@ -129,7 +129,7 @@ describe('the table', () => {
     ['revoke select on revoked_tokens from app', 'permission denied'],
     ['alter table revoked_tokens drop column jti', 'jti'],
     ['alter table revoked_tokens enable row level security', 'row-level security hides rows'],
-  ])('keeps the gateway from starting after: %s', async (sql, reason) => {
+  ])('prevents the start after: %s', async (sql, reason) => {
     await execute(database.adminUrl, sql)
     await expect(testGateway(database.url, { toml: SETTING })).rejects.toThrow(reason)
   })
@@ -142,7 +142,7 @@ describe('svc token revoke', () => {
     [['--jti', 'a', '--before', '2026-01-31T12:00:00Z'], '--before goes with --sub'],
     [['--sub', 'a', '--before', 'yesterday'], 'Expected a time with its zone'],
     [['--sub', 'a', '--before', '2026-01-31'], 'Expected a time with its zone'],
-  ])('%j is no command', async (argv, reason) => {
+  ])('rejects the arguments %j', async (argv, reason) => {
     const said = await revoke(...argv)
     expect([said.code, said.error]).toEqual([2, expect.stringContaining(reason)])
   })
@@ -167,7 +167,7 @@ describe('svc token verify and svc check', () => {
       claims: { iss: provider.url, aud: 'svc', exp: now() + 60, tenant_id: 't1', role: 'staff', ...more },
     })
 
-  test('a token that is accepted: each check, and the session settings', async () => {
+  test('an accepted token: each check, and the session settings', async () => {
     const { code, out } = await svc(['token', 'verify', token()], toml())
     expect(code).toBe(0)
     expect(out.split('\n')).toEqual([
@@ -224,7 +224,7 @@ describe('svc token verify and svc check', () => {
     expect(out).not.toMatch(/[\u0080-\u009f\u001b\u202e]/)
   })
 
-  test('a token that is refused: the checks before, and the reason', async () => {
+  test('a rejected token: the checks before, and the reason', async () => {
     const { code, out } = await svc(['token', 'verify', token({ aud: 'other' })], toml())
     expect(code).toBe(1)
     expect(out).toMatch(
@@ -234,7 +234,7 @@ describe('svc token verify and svc check', () => {
     expect((await svc(['token', 'verify', signHmac(SECRET, { claims: {} })], toml())).code).toBe(0)
   })
 
-  test('a provider that cannot be reached is exit code 2, and a warning of svc check', async () => {
+  test('an unreachable provider is exit code 2, and a warning of svc check', async () => {
     provider.answer(response => response.writeHead(500).end())
     const said = await svc(['token', 'verify', token()], toml())
     expect([said.code, said.error]).toEqual([2, expect.stringContaining('it answers 500; expected 200')])
@@ -245,7 +245,7 @@ describe('svc token verify and svc check', () => {
     expect([after.out.includes('cannot be fetched'), after.code]).toEqual([false, code])
   })
 
-  test('svc check finds a provider without keys, and a file without one', async () => {
+  test('svc check reports a provider without keys, and a file without a key', async () => {
     provider.publish([])
     expect((await svc(['check'], toml())).out).toMatch(/warning: issuer .* publishes no key that can be used/)
     await writeFile(join(folder, 'keys.pem'), 'nothing')

@@ -1,4 +1,7 @@
-/** docs/guides/row-level-security.md: its schema does what the page says, `svc check` has nothing against it, and finds each of the mistakes. */
+/**
+ * docs/guides/row-level-security.md: its schema has the described effect, `svc check` accepts it, and reports
+ * each of the mistakes.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lintDatabase } from '../../src/lint/lint-database.ts'
 import { openSession } from '../support/catalog.ts'
@@ -32,7 +35,8 @@ function here(sql: string): string {
 const statements = blocksOf(PAGE).filter(({ language }) => language === 'sql')
 const schema = statements.filter(({ text }) => !/^(begin|set row_security)/.test(text))
 
-// Declared above the database, so it runs after the database with the roles' privileges is gone.
+// Declared before the database, so it runs after the database that holds the roles' privileges has been
+// dropped.
 afterAll(async () => {
   for (const [, role] of ROLES) await dropRole(role)
 })
@@ -48,7 +52,10 @@ const create = sender(() => gateway, 'POST')
 const change = sender(() => gateway, 'PATCH')
 const remove = sender(() => gateway, 'DELETE')
 
-/** The schema of the page. What takes the place of security_invoker on PostgreSQL 14 is in docs/reference/compatibility.md. */
+/**
+ * The schema of the page. docs/reference/compatibility.md shows the replacement for security_invoker on
+ * PostgreSQL 14.
+ */
 async function make(edited: (text: string) => string): Promise<void> {
   for (const { text } of schema) await admin.run(here(edited(text)))
   await execute(database.adminUrl, sqlSince(15, '', `alter view open_projects owner to ${GATEWAY}`))
@@ -60,7 +67,7 @@ async function dropRole(role: string): Promise<void> {
   await other.drop()
 }
 
-/** Up to PostgreSQL 14 everybody may create in schema public. */
+/** Up to PostgreSQL 14, every role can create objects in schema public. */
 const OF_THE_VERSION = ['version-reads-past-rls', ...(POSTGRES_MAJOR < 15 ? ['schema-create-granted'] : [])]
 
 async function found(): Promise<readonly (string | undefined)[]> {
@@ -69,12 +76,12 @@ async function found(): Promise<readonly (string | undefined)[]> {
   return findings.map(({ check }) => check).filter(check => !OF_THE_VERSION.includes(check ?? ''))
 }
 
-test('svc check has nothing against the schema', async () => {
+test('svc check accepts the schema', async () => {
   expect(statements.length).toBeGreaterThan(10)
   expect(await found()).toEqual([])
 })
 
-describe('through the gateway', () => {
+describe('a request through the gateway', () => {
   const north = { tenantId: NORTH, userId: ANN, role: 'clerk' }
   const manager = { ...north, role: 'manager' }
   const south = { tenantId: SOUTH, role: 'clerk' }
@@ -89,7 +96,7 @@ describe('through the gateway', () => {
     await create('/api/comments', { task_id: task, body: 'Which ones?' }, { as: north })
   })
 
-  test('a row is the tenant’s, and a tenant cannot be chosen', async () => {
+  test('only sees rows of its tenant, and cannot choose another', async () => {
     expect((await gateway.get(`/api/projects/${project}`, { as: north })).json.data.tenant_id).toBe(NORTH)
     expect((await create('/api/projects', { name: 'x', tenant_id: SOUTH }, { as: north })).status).toBe(403)
     expect((await change(`/api/projects/${project}`, { tenant_id: SOUTH }, { as: north })).status).toBe(403)
@@ -104,13 +111,13 @@ describe('through the gateway', () => {
     },
   )
 
-  test('nor points to it', async () => {
+  test('cannot refer to rows of another tenant', async () => {
     const smuggled = await create('/api/tasks', { project_id: project, title: 'x' }, { as: south })
     expect([smuggled.status, smuggled.json.error.details.sqlstate]).toEqual([400, '23503'])
     expect((await create('/api/comments', { task_id: task, body: 'x' }, { as: south })).status).toBe(403)
   })
 
-  test('what is private is its assignee’s, and what it carries with it', async () => {
+  test('sees private rows and their children only as the assignee', async () => {
     const other = { ...north, userId: 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb' }
     expect((await gateway.get(`/api/tasks/${secret}`, { as: north })).status).toBe(200)
     expect((await gateway.get(`/api/tasks/${secret}`, { as: other })).status).toBe(404)
@@ -120,18 +127,18 @@ describe('through the gateway', () => {
     expect((await gateway.get('/api/rpc/task_titles', { as: south })).json.data).toEqual([])
   })
 
-  test('what is the same for everybody is read by everybody and written by nobody', async () => {
+  test('reads shared rows and cannot write them', async () => {
     await admin.run(`insert into countries values ('NO', 'Norway')`)
     for (const as of [north, south]) expect((await gateway.get('/api/countries', { as })).json.count).toBe(1)
     expect((await create('/api/countries', { code: 'XX', name: 'x' }, { as: north })).status).toBe(403)
   })
 
-  test('the plan asks for the setting once', async () => {
+  test('has a plan that reads the setting once', async () => {
     const { plan } = (await gateway.get('/api/tasks/_explain', { as: north })).json
     expect(JSON.stringify(plan)).toContain('InitPlan')
   })
 
-  test('only managers delete', async () => {
+  test('deletes only as a manager', async () => {
     expect((await remove(`/api/tasks/${task}`, undefined, { as: north })).status).toBe(404)
     expect((await remove(`/api/tasks/${task}`, undefined, { as: manager })).status).toBe(204)
   })
@@ -149,14 +156,14 @@ testSince(15, 'security_invoker')('a materialized view is seen through a view th
     expect((await gateway.get('/api/sizes', { as: { tenantId: NORTH } })).status).toBe(404)
     expect((await gateway.get('/api/own_sizes', { as: { tenantId: NORTH } })).json.count).toBe(1)
     expect((await gateway.get('/api/own_sizes', { as: { tenantId: SOUTH } })).json.count).toBe(0)
-    // A note: the materialised view itself stays unpublished, as it should.
+    // A note is expected: the materialised view remains unpublished.
     expect(await found()).toEqual(['view-unpublished'])
   } finally {
     await admin.run('drop view own_sizes; drop materialized view sizes')
   }
 })
 
-test('what can be tried in psql shows one tenant’s rows', async () => {
+test('the statements for psql show one tenant’s rows', async () => {
   const [trial] = statements.filter(({ text }) => text.startsWith('begin'))
   const asked = here(trial?.text ?? '')
     .split(';\n')
@@ -167,12 +174,13 @@ test('what can be tried in psql shows one tenant’s rows', async () => {
   expect(asked.at(-2)).toBe('rollback')
 })
 
-test('the owner is bound, without a complaint or with one', async () => {
+test('policies apply to the owner, with or without a warning', async () => {
   const [loud] = statements.filter(({ text }) => text.startsWith('set row_security'))
   const owner = here('shop_owner')
   await admin.run(`begin; set local role ${owner}; update tasks set title = 'lost'; commit`)
   expect(await admin.query(`select count(*) from tasks where title = 'lost'`, [])).toEqual([['0']])
-  const careful = `begin; set local role ${owner}; ${withOthers(loud?.text ?? '', [['set ', 'set local ']])} update tasks set title = 'lost'; commit`
+  const careful = `begin; set local role ${owner}; ${withOthers(loud?.text ?? '', [['set ', 'set local ']])}
+    update tasks set title = 'lost'; commit`
   await expect(admin.run(careful)).rejects.toThrow('query would be affected by row-level security')
   await admin.run('rollback')
   const everything = await openSession(urlOf(database.port, here('operations'), database.database))
@@ -181,10 +189,11 @@ test('the owner is bound, without a complaint or with one', async () => {
   await everything.close()
 })
 
-test('what is leakproof is what the page says', async () => {
+test('exactly the operators on the page are leakproof', async () => {
   const leakproof = async (operator: string) => {
     const [[answer]] = (await admin.query(
-      `select proleakproof from pg_operator o join pg_proc p on p.oid = o.oprcode where o.oid = '${operator}'::regoperator`,
+      `select proleakproof from pg_operator o join pg_proc p on p.oid = o.oprcode
+        where o.oid = '${operator}'::regoperator`,
       [],
     )) as [[string]]
     return answer
@@ -209,7 +218,7 @@ describe('svc check finds', () => {
 
   test('every mistake of the table', () => expect(mistakes.length).toBeGreaterThan(12))
 
-  test.each(mistakes)('%s', async (mistake = '', check = '') => {
+  test.each(mistakes)('the mistake: %s', async (mistake = '', check = '') => {
     await admin.run(here(mistake))
     try {
       expect(await found()).toContain(check)
@@ -219,7 +228,7 @@ describe('svc check finds', () => {
     expect(await found()).toEqual([])
   })
 
-  /** The lints run as another role, so a mistake is committed, and cannot be rolled back. */
+  /** The lints run as another role, so the mistake must be committed and cannot be rolled back. */
   async function remake(): Promise<void> {
     await admin.run(`drop owned by ${ROLES.map(([, role]) => role).join(', ')} cascade`)
     await make(text => text.replace(/^create role .*$/gm, ''))

@@ -1,4 +1,7 @@
-/** Each route of docs/reference/rest-api.md#routes answers what its row says, and refuses the methods that have no row. */
+/**
+ * Each route of docs/reference/rest-api.md#routes responds as its row says, and rejects methods without a
+ * row.
+ */
 import { describe, expect, test } from 'vitest'
 import { ROUTE_ROWS } from '../../src/http/routes-reference.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -7,7 +10,7 @@ import { sampleDatabase } from '../support/sample.ts'
 
 const ROWS = ROUTE_ROWS.filter(({ pattern }) => pattern.startsWith('/api/'))
 
-/** In the order of the rows, so that what one creates another may delete. */
+/** In the order of the rows: a later row can delete what an earlier one created. */
 const ASKED: Readonly<Record<string, readonly [path: string, body?: string]>> = {
   'GET /api/{table}': ['/api/tags?limit=2'],
   'POST /api/{table}': ['/api/tags', '{"name": "of the reference"}'],
@@ -51,7 +54,7 @@ test.each(ROWS)('$method $pattern answers $answer', async ({ method, pattern, an
   if (members.length > 0) expect(Object.keys(reply.json)).toEqual(expect.arrayContaining(members))
 })
 
-describe('other methods are refused, and told the ones that there are', () => {
+describe('other methods are rejected with the list of existing ones', () => {
   test.each([...new Set(ROWS.map(({ pattern }) => pattern))])('%s', async pattern => {
     const methods = ROWS.filter(row => row.pattern === pattern).map(({ method }) => method)
     const [path] = askedOf(methods[0] ?? '', pattern)

@@ -1,4 +1,7 @@
-/** docs/reference/functions.md#transactions-and-rights: under which rules functions are called, and that later requests notice nothing of them. */
+/**
+ * docs/reference/functions.md#transactions-and-rights: the rules under which functions run. Calls do not
+ * affect later requests.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -11,7 +14,7 @@ import { functionsDatabase } from './functions.ts'
 const database = databaseFixture(functionsDatabase)
 
 beforeAll(() => execute(database.adminUrl, LATER))
-/** Has one connection: whatever a function leaves behind, the next request meets. */
+/** A gateway with one connection, so the next request uses the same session. */
 const gateway = gatewayFixture(database, {
   toml: 'max_connections = 1\nstatement_timeout_ms = 2000\nschema_poll_secs = 3600',
 })
@@ -23,10 +26,12 @@ create table later (id int generated always as identity primary key);
 create function remember() returns trigger language plpgsql as $$
   begin
     insert into journal (what) values (
-      concat_ws(',', 'tenant', current_setting('app.current_tenant_id'), 'super', current_setting('app.is_super_admin')));
+      concat_ws(',', 'tenant', current_setting('app.current_tenant_id'), 'super',
+        current_setting('app.is_super_admin')));
     return null;
   end $$;
-create constraint trigger at_the_end after insert on later deferrable initially deferred for each row execute function remember();
+create constraint trigger at_the_end after insert on later deferrable initially deferred for each row
+  execute function remember();
 grant insert on later to app;
 create function become_later(tenant text) returns void volatile language plpgsql as $$
   begin
@@ -34,7 +39,8 @@ create function become_later(tenant text) returns void volatile language plpgsql
     perform set_config('app.current_tenant_id', tenant, false), set_config('app.is_super_admin', 'true', true);
   end $$;
 create function settings() returns json stable language sql as $$
-  select json_build_object('tenant', current_setting('app.current_tenant_id'), 'super', current_setting('app.is_super_admin'),
+  select json_build_object('tenant', current_setting('app.current_tenant_id'), 'super',
+    current_setting('app.is_super_admin'),
     'path', current_setting('search_path'), 'timeout', current_setting('statement_timeout'), 'user', current_user,
     'own', current_setting('my.own', true)) $$;
 create function set_all() returns void volatile language plpgsql as $$
@@ -56,32 +62,34 @@ function call(path: string, body: unknown = [], options: AskOptions = {}): Promi
 
 const as = (tenantId: string): AskOptions => ({ as: { tenantId } })
 
-describe('who calls', () => {
-  test('is who the settings say, under row-level security', async () => {
+describe('the caller of a function', () => {
+  test('is the caller in the session settings, under row-level security', async () => {
     expect((await call('caller')).json.data).toEqual({ tenant: 't1', who: 'app', read_only: 'on' })
     expect((await call('own_notes')).json.data).toBe(3)
     expect((await call('own_notes', [], as('t2'))).json.data).toBe(1)
     expect((await call('own_notes', [], as('nobody'))).json.data).toBe(0)
     expect((await gateway.get('/api/rpc/own_notes', { as: null })).status).toBe(401)
   })
-  test('a definer’s function runs as its owner, as PostgreSQL has it', async () => {
+  test('is the owner for a SECURITY DEFINER function, as in PostgreSQL', async () => {
     expect((await call('as_owner')).json.data).toBe('postgres')
   })
-  test('what may not be executed is 403', async () => {
+  test('needs the EXECUTE privilege, otherwise 403', async () => {
     const reply = await call('only_admin')
     expect(reply.json.error).toMatchObject({ code: 'FORBIDDEN', status: 403, details: { sqlstate: '42501' } })
   })
-  test('many tenants at once, each sees its own', async () => {
+  test('is kept apart from concurrent callers of other tenants', async () => {
     const tenants = Array.from({ length: 40 }, (_, n) => `tenant ${n}`)
     const replies = await Promise.all(tenants.map(tenant => call('caller', [], as(tenant))))
     expect(replies.map(reply => reply.json.data.tenant)).toEqual(tenants)
   })
 })
 
-describe('a function cannot change the settings for what comes after it', () => {
+describe('session settings changed by a function do not last', () => {
   const became = { tenant: 't1', super: 'false', user: 'app' }
 
-  /** What a function sees of its settings. Of its timeout, the time that the request has used is gone already. */
+  /**
+   * The settings that a function sees. The time already used by the request is subtracted from its timeout.
+   */
   async function settings() {
     const { timeout, ...others } = (await call('settings')).json.data
     const leftMs = Number.parseFloat(timeout) * (timeout.endsWith('ms') ? 1 : 1_000)
@@ -90,7 +98,7 @@ describe('a function cannot change the settings for what comes after it', () => 
     return others
   }
 
-  test('in the next request on its connection', async () => {
+  test('until the next request on the connection', async () => {
     const before = await settings()
     expect(before).toMatchObject(became)
     expect((await call('become', ['t2'])).json.data).toBe('secret')
@@ -101,16 +109,16 @@ describe('a function cannot change the settings for what comes after it', () => 
     expect((await settings()).own ?? '').toBe('')
     expect((await settings()).path).toBe(before.path)
   })
-  test('nor when it fails', async () => {
+  test('if the function fails', async () => {
     const before = await settings()
     expect((await call('become_and_fail', ['t2'])).status).toBe(400)
     expect(await settings()).toEqual(before)
   })
-  test('nor for what runs at the end of its own transaction', async () => {
+  test('until the end of its own transaction', async () => {
     expect((await call('become_later', ['t2'])).status).toBe(200)
     expect(await activity.value('select what from journal order by at desc limit 1')).toBe('tenant,t1,super,false')
   })
-  test('nor from one of many requests sent together', async () => {
+  test('in any of several pipelined requests', async () => {
     const replies = await Promise.all(
       Array.from({ length: 30 }, (_, n) => (n % 2 === 0 ? call('become', ['t2']) : call('own_notes'))),
     )
@@ -118,18 +126,18 @@ describe('a function cannot change the settings for what comes after it', () => 
   })
 })
 
-describe('what it may do', () => {
-  test('stable ones only read, also by POST; volatile ones write', async () => {
+describe('a function call', () => {
+  test('is read-only if declared stable, also by POST; volatile functions can write', async () => {
     expect((await call('lies')).json.error).toMatchObject({ code: 'QUERY_ERROR', details: { sqlstate: '25006' } })
     expect((await gateway.get('/api/rpc/lies')).json.error.details.sqlstate).toBe('25006')
     const { data } = (await call('note_down', ['one'])).json
     expect(await activity.value(`select what from journal where at = ${data}`)).toBe('one')
   })
-  test('runs once', async () => {
+  test('runs the function once', async () => {
     expect((await call('twice', [21])).json.data).toBe(42)
     expect(await activity.value("select count(*)::int from journal where what = 'twice 21'")).toBe(1)
   })
-  test('what fails changes nothing, and says what it said', async () => {
+  test('that fails changes nothing, and returns the function’s message', async () => {
     const reply = await call('fail')
     expect(reply.status).toBe(400)
     expect(reply.json.error).toMatchObject({
@@ -143,11 +151,11 @@ describe('what it may do', () => {
     })
     expect((await call('own_notes')).status).toBe(200)
   })
-  test('takes too long: 408', async () => {
+  test('that takes too long is 408', async () => {
     const reply = await call('sleep', [60])
     expect(reply.json.error).toMatchObject({ code: 'TIMEOUT', status: 408 })
   })
-  test('a client that goes away cancels it', async () => {
+  test('is cancelled when its client disconnects', async () => {
     const gone = new AbortController()
     const headers = {
       Authorization: `Bearer ${await gateway.token({ tenantId: 't1' })}`,
@@ -174,16 +182,16 @@ describe('unknown functions', () => {
       expect(reply.json.error).toMatchObject({ code: 'NOT_FOUND', status: 404 })
     },
   )
-  test('are told the nearest name', async () => {
+  test('get a suggestion in the error', async () => {
     expect((await call('an_itn')).json.error.message).toBe('there is no function "an_itn"; did you mean "an_int"?')
   })
-  test('trigger functions are none', async () => {
+  test('include trigger functions', async () => {
     expect((await call('remember')).status).toBe(404)
   })
 })
 
 describe('contracts', () => {
-  test('all functions, with what they take and give', async () => {
+  test('list all functions with their arguments and results', async () => {
     const { functions, count } = (await gateway.get('/api/_rpc/contracts')).json
     expect(functions).toHaveLength(count)
     expect(functions.filter((one: { name: string }) => one.name === 'note_down')).toEqual([
@@ -197,7 +205,7 @@ describe('contracts', () => {
     expect(functions.filter((one: { name: string }) => one.name === 'over')).toHaveLength(7)
     expect(functions.some((one: { name: string }) => one.name === 'remember')).toBe(false)
   })
-  test('but for those that nobody can call: their result has no columns, JSON has no value for them, or the role may not run them', async () => {
+  test('omit functions that cannot be called: results without columns, values without a JSON form, missing privileges', async () => {
     const { functions } = (await gateway.get('/api/_rpc/contracts')).json
     const names = functions.map((one: { name: string; identity_args: string }) => `${one.name}(${one.identity_args})`)
     expect(names).toContain('kept_from_some(x integer)')
@@ -210,21 +218,21 @@ describe('contracts', () => {
     expect(paths).toContain('/api/rpc/kept_from_some')
     expect(paths.filter(path => /kept_from_all|whatever|any_enum/.test(path))).toEqual([])
   })
-  test('a function that is granted is there after a reload', async () => {
+  test('include a newly granted function after a reload', async () => {
     await execute(database.adminUrl, 'grant execute on function kept_from_all to app')
     await gateway.gateway.reload()
     const { functions } = (await gateway.get('/api/_rpc/contracts')).json
     expect(functions.some((one: { name: string }) => one.name === 'kept_from_all')).toBe(true)
     expect((await gateway.get('/api/rpc/kept_from_all')).json.data).toBe(1)
   })
-  test('only to who may ask, and only by GET', async () => {
+  test('are only available to authorised callers, and only by GET', async () => {
     expect((await gateway.get('/api/_rpc/contracts', { as: null })).status).toBe(401)
     expect((await gateway.get('/api/_rpc/contracts', { method: 'POST' })).status).toBe(405)
   })
 })
 
-describe('a function that changed since the schema was read', () => {
-  test('is refused by PostgreSQL’s own parse before it runs, with the signature; after a reload it is as it is', async () => {
+describe('a function that changed after the schema was read', () => {
+  test('is rejected when PostgreSQL parses the call, with its signature, until a reload', async () => {
     await execute(
       database.adminUrl,
       'drop function gone; create function gone(x int) returns text language sql return $1',
@@ -252,7 +260,7 @@ describe('settings of the gateway', () => {
     }
   }
 
-  test('without any, the second schema is there', async () => {
+  test('without any, functions of the second schema are called by their plain name', async () => {
     await withGateway('', async one => {
       expect((await one.get('/api/rpc/sales.report?x=1')).json).toMatchObject({
         data: 'sales 1',
@@ -263,7 +271,7 @@ describe('settings of the gateway', () => {
     })
   })
 
-  test('rpc_allowlist_path: others are 403, there or not', async () => {
+  test('rpc_allowlist_path: unlisted functions are 403, whether they exist or not', async () => {
     await withGateway(`rpc_allowlist_path = "${join(folder, 'rpc.txt')}"`, async one => {
       const status = async (name: string) => (await one.get(`/api/rpc/${name}`)).status
       expect(await status('an_int')).toBe(200)
@@ -278,7 +286,7 @@ describe('settings of the gateway', () => {
     })
   })
 
-  test('rpc_allowlist_path: a file that is missing or broken ends the start', async () => {
+  test('rpc_allowlist_path: a missing or invalid file prevents the start', async () => {
     await expect(withGateway(`rpc_allowlist_path = "${join(folder, 'none.txt')}"`, async () => {})).rejects.toThrow(
       'none.txt',
     )
@@ -288,7 +296,7 @@ describe('settings of the gateway', () => {
     )
   })
 
-  test('rpc_require_schema_qualified: a bare name is 403', async () => {
+  test('rpc_require_schema_qualified: an unqualified name is 403', async () => {
     await withGateway('rpc_require_schema_qualified = true', async one => {
       expect((await one.get('/api/rpc/an_int')).json.error).toMatchObject({ code: 'FORBIDDEN', status: 403 })
       expect((await one.get('/api/rpc/no_such')).status).toBe(403)
@@ -299,7 +307,7 @@ describe('settings of the gateway', () => {
     })
   })
 
-  test('rpc_signature_check = false: PostgreSQL is not asked before', async () => {
+  test('rpc_signature_check = false: PostgreSQL does not parse the call in advance', async () => {
     await execute(database.adminUrl, 'create function short_lived() returns int language sql return 1')
     await withGateway('rpc_signature_check = false\nschema_poll_secs = 3600', async one => {
       await execute(database.adminUrl, 'drop function short_lived')
@@ -311,7 +319,7 @@ describe('settings of the gateway', () => {
     })
   })
 
-  test('without prepared statements', async () => {
+  test('functions can be called without prepared statements', async () => {
     await withGateway('prepared_statements = false', async one => {
       expect((await one.get('/api/rpc/an_int')).json.data).toBe(42)
       const headers = { 'x-svc-result-format': 'binary' }

@@ -1,4 +1,4 @@
-/** docs/reference/functions.md: calls of stored functions and what they answer. */
+/** docs/reference/functions.md: calls of stored functions and their responses. */
 import { describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
@@ -9,7 +9,7 @@ const gateway = gatewayFixture(database, { toml: 'schemas = ["public", "sales"]\
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
-/** POST with this body as it is; the function's name may bring a query string. */
+/** POST with this body unchanged. The function's name can include a query string. */
 function call(path: string, body?: string, options: AskOptions = {}): Promise<Reply> {
   const headers = { ...(body === undefined ? {} : JSON_TYPE), ...options.headers }
   return gateway.get(`/api/rpc/${path}`, {
@@ -20,7 +20,7 @@ function call(path: string, body?: string, options: AskOptions = {}): Promise<Re
   })
 }
 
-/** The text of `data` in an answer of one value. */
+/** The text of `data` in the response with a single value. */
 async function data(path: string, body?: string): Promise<string> {
   const reply = await call(path, body)
   expect(reply.status, reply.text).toBe(200)
@@ -37,7 +37,7 @@ async function refused(reply: Promise<Reply>, status: number, code: string, mess
   expect(found).toBe(status)
 }
 
-describe('the answer', () => {
+describe('the response', () => {
   test('has data, function and result_format', async () => {
     const reply = await call('an_int')
     expect(reply.status).toBe(200)
@@ -77,29 +77,29 @@ describe('the answer', () => {
     ['documents', '[{"k": 1},[2],null]'],
     ['words', '[{"word":"a","size":1},{"word":"bcd","size":3},{"word":"ef","size":2}]'],
     ['no_rows', '[]'],
-  ])('%s: %s', async (name, expected) => {
+  ])('contains the result of %s: %s', async (name, expected) => {
     expect(await data(name)).toBe(expected)
   })
-  test('a moment is told in the session’s time zone, and is that moment', async () => {
+  test('has a timestamp in the session’s time zone', async () => {
     expect(Date.parse(JSON.parse(await data('a_time')))).toBe(Date.UTC(2026, 0, 31, 10))
   })
-  test('a set has a count', async () => {
+  test('has a count for a set', async () => {
     expect((await call('list', '[2]')).text).toBe('{"data":[1,2],"function":"list","result_format":"text","count":2}')
     expect((await call('no_rows')).json).toMatchObject({ data: [], count: 0 })
     expect((await call('an_int')).json).not.toHaveProperty('count')
   })
-  test('outputs make an object, in their order; one without a name has its place for one', async () => {
+  test('has OUT arguments as an object in order; an argument without a name is called by its position', async () => {
     expect(await data('outs', '{"x": 2}')).toBe('{"double":4,"column2":null,"y":6}')
     expect(await data('outs', '[2, 1]')).toBe('{"double":4,"column2":null,"y":2}')
   })
-  test('a row of a table is the row, under row-level security', async () => {
+  test('has a row of a table under row-level security', async () => {
     expect(await data('a_note', '[1]')).toBe(
       '{"id":1,"tenant_id":"t1","body":"one","price":1.50,"tags":["a","b"],"doc":{"k": 1}}',
     )
     expect(await data('a_note', '[9]')).toBe('null')
     expect((await call('a_note', '[9]', { as: { tenantId: 't2' } })).json.data).toMatchObject({ body: 'secret' })
   })
-  test('three megabytes', async () => {
+  test('can have three megabytes', async () => {
     expect((await call('large')).json.data).toHaveLength(3_000_000)
   })
 })
@@ -124,10 +124,10 @@ describe('the body', () => {
     ['unnamed', '[1]', '"1,7"'],
     ['unnamed', '[1, 2]', '"1,2"'],
     ['unnamed', '1', '"1,7"'],
-  ])('%s with %j: %s', async (name, body, expected) => {
+  ])('of %s can be %j: %s', async (name, body, expected) => {
     expect(await data(name, body)).toBe(expected)
   })
-  test('must say that it is JSON, and be it', async () => {
+  test('must be valid JSON with the type application/json', async () => {
     await refused(
       call('middle', '[1]', { headers: { 'Content-Type': 'text/plain' } }),
       415,
@@ -179,11 +179,11 @@ describe('arguments', () => {
       '{"p":{"a":1,"b":null},"list":[{"a":null,"b":"x"},null],"at":"2026-01-01"}',
     ],
     ['echo_char', '"y"', '"y"'],
-  ])('%s of %s: %s', async (name, value, expected) => {
+  ])('are converted: %s of %s: %s', async (name, value, expected) => {
     expect(await data(name, `{"x": ${value}}`)).toBe(expected)
     expect(await data(name, `[${value}]`)).toBe(expected)
   })
-  test('a value that the type cannot hold is 400', async () => {
+  test('that do not fit their type are 400', async () => {
     for (const [name, value] of [
       ['echo_int', '"abc"'],
       ['echo_int', '3000000000'],
@@ -208,18 +208,21 @@ describe('arguments', () => {
     ['echo_date', '"2026-02-30"', 'argument "x" is date and cannot hold "2026-02-30"'],
     ['echo_mood', '"happy"', 'argument "x" is mood and cannot hold "happy": .*; expected one of sad, ok'],
     ['echo_ints', '[1, "b"]', 'argument "x" is integer\\[\\] and cannot hold "b"'],
-  ])('%s of %s: the argument, its type and the value are told, however it is passed', async (name, value, told) => {
-    await refused(call(name, `{"x": ${value}}`), 400, 'PARSE_ERROR', told)
-    await refused(call(name, `[${value}]`), 400, 'PARSE_ERROR', told)
-    if (!value.startsWith('"')) return
-    const text = encodeURIComponent(JSON.parse(value))
-    await refused(gateway.get(`/api/rpc/${name}?x=${text}`), 400, 'PARSE_ERROR', told)
-  })
-  test('a domain that takes it from a query string refuses it by its own name', async () => {
+  ])(
+    '%s of %s: the error names the argument, its type and the value, however it is passed',
+    async (name, value, told) => {
+      await refused(call(name, `{"x": ${value}}`), 400, 'PARSE_ERROR', told)
+      await refused(call(name, `[${value}]`), 400, 'PARSE_ERROR', told)
+      if (!value.startsWith('"')) return
+      const text = encodeURIComponent(JSON.parse(value))
+      await refused(gateway.get(`/api/rpc/${name}?x=${text}`), 400, 'PARSE_ERROR', told)
+    },
+  )
+  test('in a query string that a domain rejects are named in the error', async () => {
     const told = 'the value "0" is refused: value for domain quantity violates check constraint'
     await refused(gateway.get('/api/rpc/echo_quantity?x=0'), 400, 'PARSE_ERROR', told)
   })
-  test('what the function says of a value is its own', async () => {
+  test('that the function rejects get the function’s message', async () => {
     await refused(
       call('reads_as_int', '{"x": "2026-01-01"}'),
       400,
@@ -227,7 +230,7 @@ describe('arguments', () => {
       '^invalid input syntax for type integer',
     )
   })
-  test('a JSON type that cannot be meant is told with the signature', async () => {
+  test('with an unsuitable JSON type are rejected with the signature', async () => {
     await refused(
       call('echo_int', '{"x": true}'),
       400,
@@ -238,7 +241,7 @@ describe('arguments', () => {
     await refused(call('echo_ints', '{"x": {}}'), 400, 'PARSE_ERROR', 'cannot be a JSON object')
     await refused(call('echo_mood', '{"x": 1}'), 400, 'PARSE_ERROR', 'cannot be a JSON integer')
   })
-  test('too many, too few, unknown: the signature is told', async () => {
+  test('in the wrong number, or with unknown names, are rejected with the signature', async () => {
     await refused(
       call('middle', '[1,2,3,4]'),
       400,
@@ -251,18 +254,18 @@ describe('arguments', () => {
     await refused(call('unnamed', '{"x": 1}'), 400, 'PARSE_ERROR', 'no argument "x"')
     await refused(call('half_named', '{"b": 1}'), 400, 'PARSE_ERROR', 'argument 1 has no name and no default')
   })
-  test('a strict function is not run with a NULL', async () => {
+  test('that are NULL keep a strict function from running', async () => {
     expect(await data('strict_value', '[null]')).toBe('null')
     expect(await data('strict_rows', '[null]')).toBe('[]')
     expect(await data('strict_pair', '[null]')).toBe('null')
     expect(await data('strict_pair', '[1]')).toBe('{"a":1,"b":"x"}')
   })
-  test('a hundred', async () => {
+  test('can be a hundred', async () => {
     const numbers = Array.from({ length: 100 }, (_, n) => n)
     expect(await data('hundred', JSON.stringify(numbers))).toBe('4950')
     expect(await data('hundred', JSON.stringify(Object.fromEntries(numbers.map(n => [`a${n}`, n]))))).toBe('4950')
   })
-  test('names of all sorts', async () => {
+  test('can have any names', async () => {
     expect(await data(encodeURIComponent('Größe!'), '{"a b": "x", "select": 1, "ünï": 3}')).toBe('"1,x,3"')
     expect(await data(encodeURIComponent('a/b?c#d%'))).toBe('1')
     expect(await data('select', '{"limit": 1}')).toBe('1')
@@ -273,7 +276,7 @@ describe('arguments', () => {
   })
 })
 
-describe('variadic', () => {
+describe('a variadic call', () => {
   test.each([
     ['sum_of', '[1, 2, 3.5]', '6.5'],
     ['sum_of', '[[1, 2]]', '3'],
@@ -287,15 +290,15 @@ describe('variadic', () => {
     ['tagged', '{"ids": "{1}", "tag": "x"}', '"x{1}"'],
     ['documents_of', '[{"a": 1}, {"b": 2}]', '[{"a": 1}, {"b": 2}]'],
     ['documents_of', '[[1], {"b": 2}]', '[[1], {"b": 2}]'],
-  ])('%s%s: %s', async (name, body, expected) => {
+  ])('is answered: %s%s: %s', async (name, body, expected) => {
     expect(await data(name, body)).toBe(expected)
   })
-  test('more elements than PostgreSQL takes arguments', async () => {
+  test('can have more elements than PostgreSQL allows arguments', async () => {
     expect(await data('sum_of', `[${'1,'.repeat(9_999)}1]`)).toBe('10000')
     await refused(call('sum_of', `[${'1,'.repeat(10_000)}1]`), 413, 'PAYLOAD_TOO_LARGE', '10000')
     expect(await data('sum_of', `{"numbers": [${'1,'.repeat(99_999)}1]}`)).toBe('100000')
   })
-  test('"any" has no type that JSON could be', async () => {
+  test('of type "any" is rejected, because the type of a JSON value is unknown', async () => {
     await refused(
       call('anything', '[",", "a", "b"]'),
       400,
@@ -305,7 +308,7 @@ describe('variadic', () => {
   })
 })
 
-describe('polymorphic', () => {
+describe('a polymorphic function', () => {
   test.each([
     ['type_of', '[1]', '"integer"'],
     ['type_of', '[4000000000]', '"bigint"'],
@@ -321,19 +324,19 @@ describe('polymorphic', () => {
     ['first_of', '[["b", "a"]]', '"b"'],
     ['rows_of', '[[1, 2, 3]]', '[1,2,3]'],
     ['common', '[1, 2.5]', '"numeric"'],
-  ])('%s%s: %s', async (name, body, expected) => {
+  ])('is answered: %s%s: %s', async (name, body, expected) => {
     expect(await data(name, body)).toBe(expected)
   })
-  test('two types for one are refused', async () => {
+  test('rejects two types for one polymorphic type', async () => {
     await refused(call('same', '[1, "x"]'), 400, 'PARSE_ERROR', 'one type')
   })
-  test('rows of a type that is not known take no filters', async () => {
+  test('with an unknown result type does not support filters', async () => {
     expect(await data('rows_of?limit=1&offset=1', '[[1, 2, 3]]')).toBe('[2]')
     await refused(call('rows_of?rows_of=gt.1', '[[1, 2]]'), 400, 'PARSE_ERROR', 'is of type anyelement')
   })
 })
 
-describe('overloads', () => {
+describe('overloaded functions', () => {
   test.each([
     ['[1]', '"int"'],
     ['["x"]', '"text"'],
@@ -345,10 +348,10 @@ describe('overloads', () => {
     ['{"a": "x"}', '"text"'],
     ['{"a": 1, "b": 2}', '"two"'],
     ['{"c": "x", "a": 1}', '"a and c"'],
-  ])('over%s: %s', async (body, expected) => {
+  ])('are chosen by their arguments: over%s: %s', async (body, expected) => {
     expect(await data('over', body)).toBe(expected)
   })
-  test('none fits, several fit: 400 with the signatures', async () => {
+  test('are rejected with the signatures if none or several match', async () => {
     await refused(call('over', '{"z": 1}'), 400, 'PARSE_ERROR', 'no argument "z".*call over\\(a integer\\) or over\\(')
     await refused(call('over', '[null]'), 400, 'PARSE_ERROR', 'could mean over\\(')
     await refused(
@@ -361,7 +364,7 @@ describe('overloads', () => {
   })
 })
 
-describe('a set’s rows', () => {
+describe('the rows of a set', () => {
   const rows = async (path: string, body?: string) => JSON.parse(await data(path, body))
   test.each([
     ['words?size=gt.1', ['bcd', 'ef']],
@@ -371,10 +374,10 @@ describe('a set’s rows', () => {
     ['words?sort=word&limit=1&offset=1', ['bcd']],
     ['words?word=in.(a,ef)', ['a', 'ef']],
     ['words?limit=0', []],
-  ])('%s', async (path, expected) => {
+  ])('support parameters: %s', async (path, expected) => {
     expect((await rows(path)).map(({ word }: { word: string }) => word)).toEqual(expected)
   })
-  test('of a table, with everything its columns have', async () => {
+  test('of a table have all features of its columns', async () => {
     expect(await rows('all_notes?tags=contains.b&select=id,k:doc->k')).toEqual([
       { id: 1, k: 1 },
       { id: 3, k: null },
@@ -385,19 +388,19 @@ describe('a set’s rows', () => {
     )
     expect((await rows('all_notes?doc->>k=1')).map(({ id }: { id: number }) => id)).toEqual([1])
   })
-  test('of values have one column, called as PostgreSQL calls it', async () => {
+  test('of single values have one column with the name that PostgreSQL gives it', async () => {
     expect(await rows('list?list=gt.2', '[4]')).toEqual([3, 4])
     expect(await rows('named_list?n.is_null=true')).toEqual([null])
     expect(await rows('named_list?sort=-n&n=not.is_null')).toEqual([3, 1])
     expect(await rows('list?select=list&limit=1', '[4]')).toEqual([{ list: 1 }])
     expect(await rows('documents?documents->>k=1&select=v:documents->k')).toEqual([{ v: 1 }])
   })
-  test('are capped by max_result_rows, and without a limit by nothing else', async () => {
+  test('are limited only by max_result_rows if no limit is given', async () => {
     expect(await rows('list', '[9]')).toEqual([1, 2, 3, 4, 5])
     expect((await call('list?limit=100', '[9]')).json.count).toBe(5)
     expect((await call('list?limit=3', '[9]')).json.count).toBe(3)
   })
-  test('an unknown column, parameter or argument is told the nearest name', async () => {
+  test('cause an error with a suggestion for an unknown column, parameter or argument', async () => {
     await refused(
       call('words?sizee=1'),
       400,
@@ -410,20 +413,20 @@ describe('a set’s rows', () => {
     await refused(call('words?expand=notes'), 400, 'PARSE_ERROR', '"expand" is neither')
     await refused(call('words?size=gt.x'), 400, 'PARSE_ERROR', 'size')
   })
-  test('of other functions there are none to choose from', async () => {
+  test('cannot be filtered if the function returns no rows', async () => {
     await refused(call('an_int?limit=1'), 400, 'PARSE_ERROR', 'does not return a set, so it takes no parameter "limit"')
     await refused(call('a_pair?a=1'), 400, 'PARSE_ERROR', 'does not return a set')
     await refused(gateway.get('/api/rpc/echo_int?x=1&y=2'), 400, 'PARSE_ERROR', 'takes no parameter "y"')
     const misplaced = '"x" is an argument of echo_int\\(x integer\\); a POST passes all of them in its body'
     await refused(call('echo_int?x=1', '{"x": 1}'), 400, 'PARSE_ERROR', misplaced)
   })
-  test('records without columns are refused', async () => {
+  test('that are records without columns are rejected', async () => {
     await refused(call('whatever'), 400, 'PARSE_ERROR', 'RETURNS TABLE')
     await refused(call('whatevers'), 400, 'PARSE_ERROR', 'RETURNS TABLE')
   })
 })
 
-describe('GET', () => {
+describe('a call by GET', () => {
   const get = async (path: string) => {
     const reply = await gateway.get(`/api/rpc/${path}`)
     expect(reply.status, reply.text).toBe(200)
@@ -458,10 +461,10 @@ describe('GET', () => {
     ['list?upto=4&list=gt.2', '[3,4]'],
     ['list?upto=4&sort=-list&limit=2', '[4,3]'],
     ['all_notes?cheapest=2&select=id', '[{"id":2}]'],
-  ])('%s: %s', async (path, expected) => {
+  ])('is answered: %s: %s', async (path, expected) => {
     expect(await get(path)).toBe(expected)
   })
-  test('a value that the type cannot hold names the argument', async () => {
+  test('with a value that does not fit the type names the argument', async () => {
     await refused(gateway.get('/api/rpc/echo_int?x=abc'), 400, 'PARSE_ERROR', 'argument "x".*"abc"')
     await refused(
       gateway.get('/api/rpc/echo_zip?x=1'),
@@ -479,30 +482,33 @@ describe('GET', () => {
     ['same', 'x=a&y=b', '{"x":"a","y":"b"}', '"a"'],
     ['list', 'upto=2', '{"upto":2}', '[1,2]'],
     ['over', 'a=1&b=2', '{"a":1,"b":2}', '"two"'],
-  ])('%s and a body of the same do not meet, whichever comes first', async (name, query, body, expected) => {
-    // Each on a gateway that was asked nothing before.
-    for (const order of ['GET first', 'POST first']) {
-      const fresh = await testGateway(database.url, { toml: 'max_connections = 1' })
-      try {
-        const get = async () => dataOf(await fresh.get(`/api/rpc/${name}?${query}`))
-        const post = async () =>
-          dataOf(await fresh.get(`/api/rpc/${name}`, { method: 'POST', headers: JSON_TYPE, body }))
-        const calls = order === 'GET first' ? [get, post, get] : [post, get, post]
-        for (const one of calls) expect(await one(), order).toBe(expected)
-      } finally {
-        await fresh.close()
+  ])(
+    'with %s does not share its plan with a similar body, whichever comes first',
+    async (name, query, body, expected) => {
+      // Each on a gateway without earlier requests.
+      for (const order of ['GET first', 'POST first']) {
+        const fresh = await testGateway(database.url, { toml: 'max_connections = 1' })
+        try {
+          const get = async () => dataOf(await fresh.get(`/api/rpc/${name}?${query}`))
+          const post = async () =>
+            dataOf(await fresh.get(`/api/rpc/${name}`, { method: 'POST', headers: JSON_TYPE, body }))
+          const calls = order === 'GET first' ? [get, post, get] : [post, get, post]
+          for (const one of calls) expect(await one(), order).toBe(expected)
+        } finally {
+          await fresh.close()
+        }
       }
-    }
-  })
-  test('rows of a type that is not known take no empty sort, whatever was asked before', async () => {
+    },
+  )
+  test('with an unknown result type accepts no empty sort, whatever was requested before', async () => {
     expect(await get('rows_of?x=1')).toBe('["1"]')
     await refused(gateway.get('/api/rpc/rows_of?x=1&sort='), 400, 'PARSE_ERROR', 'not "sort"')
   })
-  test('HEAD is GET without a body', async () => {
+  test('with HEAD is GET without the body', async () => {
     const reply = await gateway.get('/api/rpc/an_int', { method: 'HEAD' })
     expect([reply.status, reply.text]).toEqual([200, ''])
   })
-  test('of a volatile function is 405, also where only an overload is', async () => {
+  test('of a volatile function is 405, even if only one overload is volatile', async () => {
     for (const path of ['note_down?what=x', 'changing_list', 'mixed?a=1&b=2']) {
       const reply = await gateway.get(`/api/rpc/${path}`)
       expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])
@@ -511,7 +517,7 @@ describe('GET', () => {
     expect(await data('mixed', '[1, 2]')).toBe('"writes"')
     expect((await gateway.get('/api/rpc/note_down?what=x', { method: 'HEAD' })).status).toBe(405)
   })
-  test('other methods are 405 with what is possible', async () => {
+  test('with another method is 405 with the allowed methods', async () => {
     const allowed = async (path: string, method: string) => {
       const reply = await gateway.get(`/api/rpc/${path}`, { method })
       return [reply.status, reply.headers.get('allow')]
@@ -521,10 +527,10 @@ describe('GET', () => {
   })
 })
 
-describe('binary', () => {
+describe('a binary result', () => {
   const binary = (path: string, body?: string) => call(path, body, { headers: { 'x-svc-result-format': 'binary' } })
   const base64 = (...bytes: readonly number[]) => Buffer.from(bytes).toString('base64')
-  test('cells are PostgreSQL’s binary format as base64, with columns', async () => {
+  test('has cells in PostgreSQL’s binary format as base64, with columns', async () => {
     expect((await binary('an_int')).text).toBe(
       '{"data":"AAAAKg==","function":"an_int","result_format":"binary","columns":[{"name":"an_int","type":"int4","oid":23}]}',
     )
@@ -534,7 +540,7 @@ describe('binary', () => {
     expect((await binary('a_text')).json.data).toBe(Buffer.from('quote " back \\ line \n é 😀').toString('base64'))
     expect((await binary('a_null')).json.data).toBeNull()
   })
-  test('rows have the structure of text', async () => {
+  test('of rows has the structure of the text format', async () => {
     expect((await binary('pairs')).json).toEqual({
       data: [
         { a: base64(0, 0, 0, 1), b: base64(0x78) },
@@ -559,13 +565,13 @@ describe('binary', () => {
     expect((await binary('same', '[1, 2]')).json.columns).toEqual([{ name: 'same', type: 'int4', oid: 23 }])
     expect((await binary('a_mood')).json.columns[0]).toMatchObject({ type: 'mood' })
   })
-  test('text and binary of one call do not meet', async () => {
+  test('does not share its plan with a text result of the same call', async () => {
     for (let n = 0; n < 3; n++) {
       expect((await binary('an_int')).json.data).toBe('AAAAKg==')
       expect(await data('an_int')).toBe('42')
     }
   })
-  test('another format is 400', async () => {
+  test('in another format is 400', async () => {
     const headers = { 'x-svc-result-format': 'csv' }
     await refused(call('an_int', undefined, { headers }), 400, 'PARSE_ERROR', 'x-svc-result-format "csv" is neither')
     expect((await call('an_int', undefined, { headers: { 'x-svc-result-format': 'text' } })).status).toBe(200)

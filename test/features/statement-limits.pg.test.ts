@@ -1,6 +1,7 @@
 /**
- * Limits on what one statement may have PostgreSQL plan and build (docs/reference/limits.md): joins, relations, merged expressions, built values,
- * patterns, products of long numbers and series. Neither planning nor building a value can be interrupted, so they are refused before.
+ * Limits on what PostgreSQL has to plan and build for one statement (docs/reference/limits.md): joins,
+ * relations, merged expressions, built values, patterns, products of long numbers, and series. Neither
+ * planning nor building a value can be interrupted, so statements above a limit are rejected in advance.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -14,12 +15,14 @@ const database = databaseFixture(shopDatabase)
 beforeAll(async () => {
   await execute(
     database.adminUrl,
-    `create table sizes (id int primary key, tenant_id text not null, times int, word text, at timestamptz not null default '2026-01-01');
+    `create table sizes (id int primary key, tenant_id text not null, times int, word text, at timestamptz not
+      null default '2026-01-01');
      insert into sizes values (1, 't1', 3, 'ab'), (2, 't1', 1000000000, 'ab'), (3, 't1', null, null);
      alter table sizes enable row level security, force row level security;
      create policy own on sizes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
      create view staffed with (security_invoker = true) as
-       select o.id, u.name, c.name as customer from orders o join users u on u.id = o.created_by join customers c on c.id = o.customer_id;
+       select o.id, u.name, c.name as customer from orders o join users u on u.id = o.created_by join customers c
+         on c.id = o.customer_id;
      create view selves with (security_invoker = true) as
        select t0.id from staffed t0 ${times(39, index => `join users t${index + 1} on t${index + 1}.id = t0.id`)};
      create view twice with (security_invoker = true) as select a.id from selves a join selves b using (id);
@@ -31,8 +34,10 @@ beforeAll(async () => {
      alter table guarded enable row level security, force row level security;
      create policy seen on guarded for select using (${times(20, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
      create policy made on guarded for insert with check (${times(70, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
-     create table amounts (id int primary key, n numeric, price numeric(20, 4), quantity int, rate float8, pattern text, note text);
-     insert into amounts values (1, 2.5, 10, 3, 0.5, '%b%', 'abc'), (2, null, null, null, null, repeat('a', 2000), 'abc');
+     create table amounts (id int primary key, n numeric, price numeric(20, 4), quantity int, rate float8,
+       pattern text, note text);
+     insert into amounts values (1, 2.5, 10, 3, 0.5, '%b%', 'abc'), (2, null, null, null, null, repeat('a',
+       2000), 'abc');
      create index on amounts (note text_pattern_ops);
      create function joined() returns setof int stable begin atomic
        select u0.id from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}; end;
@@ -44,7 +49,8 @@ beforeAll(async () => {
        select count(*)::int from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}; select id from users; end;
      create function written() returns setof int stable language sql as
        'select u0.id from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}';
-     create view over_function with (security_invoker = true) as select a.id from joined() a (id) join joined_twice() b (id) on a.id = b.id;
+     create view over_function with (security_invoker = true) as select a.id from joined() a (id)
+       join joined_twice() b (id) on a.id = b.id;
      create table asks (id int primary key);
      insert into asks values (1);
      alter table asks enable row level security, force row level security;
@@ -79,47 +85,47 @@ const times = (count: number, one: (index: number) => string, separator = ' ') =
   Array.from({ length: count }, (_, index) => one(index)).join(separator)
 const joins = (count: number) => times(count, index => `inner join users a${index} on a${index}.id = users.id`)
 
-describe('joins of one level', () => {
-  test('16 are answered and 17 refused, with the place', async () => {
+describe('the joins of one query level', () => {
+  test('are accepted up to 16, and 17 are rejected with the position', async () => {
     expect((await ask(`get users ${joins(16)} fields users.id`)).json.count).toBe(3)
     const reply = await ask(`get users ${joins(17)} fields users.id`)
     expect(reply.status).toBe(400)
     expect(reply.json.error.message).toContain('joins 17 tables at one level, more than the 16 of max_joins')
     expect(reply.json.error.details).toMatchObject({ line: 1 })
   })
-  test('of changes and of subqueries count as well', async () => {
+  test('include those of writes and of subqueries', async () => {
     await expectRefused(`set users ${joins(17)} values name = 'x' where users.id = 1`, 'max_joins')
     await expectRefused(`get orders where exists (get users ${joins(17)} fields users.id)`, 'max_joins')
   })
 })
 
-describe('relations of one statement', () => {
+describe('the relations of one statement', () => {
   const deriveds = (count: number, each: number) =>
     times(count, index => `inner join (get users ${joins(each)} fields users.id) d${index} on d${index}.id = users.id`)
-  test('are counted through subqueries: 225 with fewer than 16 joins a level are refused', async () => {
+  test('are counted through subqueries: 225 with fewer than 16 joins per level are rejected', async () => {
     await expectRefused(`get users ${deriveds(14, 15)} fields users.id`, 'max_relations')
     expect((await ask(`get users ${deriveds(5, 10)} fields users.id`)).json.count).toBe(3)
   })
-  test('common tables count, as often as they are read', async () => {
+  test('include common tables, each time they are read', async () => {
     const chain = (count: number) =>
       `with c0 as (get users fields id), ${times(count, index => `c${index + 1} as (get c${index})`, ', ')} get c${count}`
     expect((await ask(chain(60))).json.count).toBe(3)
     await expectRefused(chain(64), 'max_relations')
   })
-  test('expansions count, with the tables that policies of theirs ask', async () => {
+  test('include expansions and the tables in their policies', async () => {
     const tight = await testGateway(database.url, { toml: 'max_relations = 3' })
     try {
       const expanded = await tight.get('/api/products?expand=nested:labels')
       expect([expanded.status, expanded.json.error?.code]).toEqual([400, 'PARSE_ERROR'])
       expect(expanded.json.error.message).toContain('max_relations')
-      // products, labels, and product_labels, whose policy asks products.
+      // products, labels, and product_labels, whose policy reads products.
       expect((await tight.get('/api/order_items?expand=orders,products')).status).toBe(200)
       expect((await tight.get('/api/product_labels?expand=products')).status).toBe(200)
     } finally {
       await tight.close()
     }
   })
-  test('those of a view count', async () => {
+  test('include those of a view', async () => {
     const tight = await testGateway(database.url, { toml: 'max_relations = 3' })
     try {
       const reply = await tight.get('/api/staffed')
@@ -133,11 +139,11 @@ describe('relations of one statement', () => {
     most,
     own: gatewayFixture(database, { toml: `explain_max_cost = 0\nexplain_max_rows = 0\nmax_relations = ${most}` }),
   }))
-  /** The least of the limits under which the path is answered. */
+  /** The lowest limit under which the path is answered. */
   const countOf = async (path: string): Promise<number | undefined> => {
     for (const { most, own } of limited) if ((await own.get(path)).status === 200) return most
   }
-  test('a table that a view joins 40 times counts 40 times', async () => {
+  test('include a table that a view joins 40 times, 40 times', async () => {
     // The view, what it joins, and the four of the view among these: 44, and 89 for a view of two of them.
     expect((await gateway.get('/api/selves?limit=1')).status).toBe(200)
     const reply = await gateway.get('/api/twice?limit=1')
@@ -145,14 +151,14 @@ describe('relations of one statement', () => {
     expect(reply.json.error.message).toContain('more than 64 relations (max_relations)')
     await expectRefused(`get selves inner join selves b on b.id = selves.id fields selves.id`, 'max_relations')
   })
-  test('views of views count with all that is behind each mention', async () => {
+  test('include everything behind each mention in views of views', async () => {
     // 4, 9, 19 and 39 relations.
     expect(await countOf('/api/staffed')).toBe(4)
     expect(await countOf('/api/pairs')).toBe(16)
     expect(await countOf('/api/fours')).toBe(32)
     expect(await countOf('/api/eights')).toBe(64)
   })
-  test('each relation that a policy mentions counts; those of writing count for writes alone', async () => {
+  test('include each relation in a policy; those of write policies only for writes', async () => {
     expect(await countOf('/api/guarded')).toBe(32)
     const reply = await gateway.get('/api/guarded', {
       method: 'POST',
@@ -162,8 +168,9 @@ describe('relations of one statement', () => {
     expect([reply.status, reply.json.error?.code]).toEqual([400, 'PARSE_ERROR'])
     expect(reply.json.error.message).toContain('max_relations')
   })
-  test('those in the body of a function that PostgreSQL inlines count, in calls, views and policies', async () => {
-    // 11, 23, 35 and 12: a function counts besides what is in its body. The last three are not inlined, or their bodies not known.
+  test('include those in a function that PostgreSQL inlines, in calls, views and policies', async () => {
+    // 11, 23, 35 and 12: a function counts in addition to the relations in its body. The last three are not
+    // inlined, or their bodies are unknown.
     const paths = [
       ...['/api/rpc/joined', '/api/rpc/joined_twice', '/api/over_function', '/api/asks'],
       ...['/api/rpc/in_steps', '/api/rpc/written', '/api/rpc/changing'],
@@ -188,19 +195,19 @@ describe('relations of one statement', () => {
     expect(await statuses(14)).toEqual([200, 400, 400, 200, 200, 200, 200])
     expect(await statuses(9)).toEqual([400, 400, 400, 400, 200, 200, 200])
   })
-  test('of subqueries in a computed column count at each mention', async () => {
+  test('include subqueries in a computed column at each mention', async () => {
     const inner = 'get users fields id, (get orders fields count(*) as n) as n'
     const sum = (count: number) => `get (${inner}) d fields ${times(count, () => 'n', ' + ')} as total`
     expect((await ask(sum(50))).status).toBe(200)
     await expectRefused(sum(70), 'max_relations')
   })
-  test('refusals are counted by the key of the limit', async () => {
+  test('are counted in a metric by the key of the limit', async () => {
     await expectRefused(`get users ${joins(17)} fields users.id`, 'max_joins')
     const { text } = await gateway.get('/metrics', { as: null })
     expect(text).toMatch(/^svc_statements_refused_total\{limit="max_joins"\} [1-9]/m)
     expect(text).toMatch(/^svc_statements_refused_total\{limit="max_series_rows"\} \d+$/m)
   })
-  test('0 switches a limit off', async () => {
+  test('are unlimited if the limit is 0', async () => {
     const open = await testGateway(database.url, { toml: 'max_joins = 0\nmax_relations = 0' })
     try {
       const reply = await open.get('/api/_query', {
@@ -215,13 +222,13 @@ describe('relations of one statement', () => {
   })
 })
 
-describe('expressions that subqueries stand for', () => {
+describe('expressions merged from subqueries', () => {
   const doubled = (levels: number, one: string, twice: (name: string) => string) => {
     let query = `get users fields ${one} as a`
     for (let level = 0; level < levels; level++) query = `get (${query}) d fields ${twice('a')} as a`
     return query
   }
-  test('may be merged up to a limit, and are refused beyond', async () => {
+  test('are accepted up to a limit, and rejected above it', async () => {
     expect((await ask(doubled(8, 'id', name => `${name} + ${name}`))).json.data[0]).toEqual({ a: 256 })
     await expectRefused(
       doubled(20, 'id', name => `${name} + ${name}`),
@@ -240,7 +247,7 @@ describe('expressions that subqueries stand for', () => {
       'expressions',
     )
   })
-  test('the other parts of a compound count too', async () => {
+  test('include the other parts of a compound query', async () => {
     let query = 'get users fields id as a'
     for (let level = 0; level < 20; level++) {
       query = `get (get users fields 1 as a union all get (${query}) d fields a + a as a) e`
@@ -249,7 +256,7 @@ describe('expressions that subqueries stand for', () => {
   })
 })
 
-describe('a value that a function builds', () => {
+describe('a value built by a function', () => {
   test.each<[string, unknown[]?]>([
     ["get sizes fields repeat('x', 1000000000) as v"],
     ["get sizes fields length(repeat('x', 2000000)) as v"],
@@ -290,7 +297,7 @@ describe('a value that a function builds', () => {
     [
       "with recursive a as (get users fields 'x' as v where id = 1 union all get a fields v || v) get a fields length(v) as n",
     ],
-  ])('%s is refused', async (query, parameters = []) => {
+  ])('is rejected: %s', async (query, parameters = []) => {
     await expectRefused(query, 'max_built_value_bytes', parameters)
   })
   test.each<[string, unknown, unknown[]?]>([
@@ -326,12 +333,12 @@ describe('a value that a function builds', () => {
       'with recursive a as (get users fields 1 as n where id = 1 union all get a fields n + 1 where n < 4) get a fields sum(n) as n',
       [{ n: 10 }],
     ],
-  ])('%s is answered', async (query, rows, parameters = []) => {
+  ])('is accepted: %s', async (query, rows, parameters = []) => {
     await expectRows(query, rows, parameters)
   })
 })
 
-describe('what has to compare each character with each', () => {
+describe('a function that compares each character with each other', () => {
   const LONG = "repeat('x', 1000000)"
   test.each<[string, unknown[]?]>([
     [`get sizes fields strpos(${LONG}, 'y' || repeat('x', 300000)) as v`],
@@ -343,7 +350,7 @@ describe('what has to compare each character with each', () => {
     [`get sizes fields ltrim(${LONG}, repeat('y', 200000) || 'x') as v`],
     [`get sizes fields rtrim(${LONG}, repeat(word, 200000)) as v where id = 1`],
     [`get sizes fields trim(${LONG}, repeat('y', times * 30000) || 'x') as v where id = 1`],
-  ])('%s is refused', async (query, parameters = []) => {
+  ])('is rejected: %s', async (query, parameters = []) => {
     await expectRefused(query, 'max_built_value_bytes', parameters)
   })
   test.each<[string, unknown, unknown[]?]>([
@@ -362,18 +369,18 @@ describe('what has to compare each character with each', () => {
     ['get sizes fields exp($1) > 2.7 as v where id = 1', [{ v: true }], [1]],
     ['get sizes fields round(exp(times::numeric), 2) as v where id = 1', [{ v: 20.09 }]],
     ['get sizes fields exp(0) as v where id = 1', [{ v: 1 }]],
-  ])('%s is answered', async (query, rows, parameters = []) => {
+  ])('is accepted: %s', async (query, rows, parameters = []) => {
     await expectRows(query, rows, parameters)
   })
 })
 
-test('a width that a column decides', async () => {
+test('is limited if a column determines the width', async () => {
   const query = "get sizes fields format('%' || times || 's', word) as v where id ="
   await expectRows(`${query} 1`, [{ v: ' ab' }])
   await expectRefused(`${query} 2`, 'max_built_value_bytes')
 })
 
-test('a factorial ends with the timeout', async () => {
+test('such as a factorial ends with the timeout', async () => {
   const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 500\nexplain_max_cost = 0' })
   try {
     const reply = await hasty.get('/api/_query', {
@@ -381,14 +388,14 @@ test('a factorial ends with the timeout', async () => {
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ query: 'get sizes fields factorial(32000) as v where id = 1' }),
     })
-    // Of PostgreSQL's own timeout: the gateway had not to give up the connection.
+    // It was PostgreSQL's own timeout: the gateway did not have to close the connection.
     expect([reply.status, reply.json.error?.details?.sqlstate]).toEqual([408, '57014'])
   } finally {
     await hasty.close()
   }
 })
 
-describe('a power', () => {
+describe('a power of numbers', () => {
   test.each<[string, unknown[]?]>([
     ['get sizes fields power(9.99, 130000) as v'],
     ['get sizes fields power(9.99, times) as v'],
@@ -397,7 +404,7 @@ describe('a power', () => {
     ['get sizes fields exp(5999.999) as v'],
     ['get sizes fields exp($1) as v', [5_000]],
     ['get sizes fields exp(times::numeric) as v'],
-  ])('%s of more than 1 000 digits is refused', async (query, parameters = []) => {
+  ])('is rejected above 1 000 digits: %s', async (query, parameters = []) => {
     const reply = await ask(query, parameters)
     expect([query, reply.status]).toEqual([query, 400])
   })
@@ -409,14 +416,14 @@ describe('a power', () => {
     ['get sizes fields power(0.5, times) as v where id = 1', [{ v: 0.125 }]],
     ['get sizes fields power(0, 20) + power(1, 100000) as v where id = 1', [{ v: 1 }]],
     ['get sizes fields power(times, 2) as v where id = 3', [{ v: null }]],
-  ])('%s is answered', async (query, rows, parameters = []) => {
+  ])('is accepted: %s', async (query, rows, parameters = []) => {
     const reply = await ask(query, parameters)
     const data = reply.json.data?.map(({ v }: { v: unknown }) => ({ v: v === null ? null : Number(v) }))
     expect([query, reply.text, data]).toEqual([query, reply.text, rows])
   })
 })
 
-describe('patterns of like and ilike', () => {
+describe('the patterns of like and ilike', () => {
   const long = `%${'a'.repeat(2_049)}b%`
   const half = `%${'a'.repeat(1_100)}b%`
   test.each<[string, string, unknown[]?]>([
@@ -437,7 +444,7 @@ describe('patterns of like and ilike', () => {
     ['a merged literal', `get (get amounts fields id, note like '${half}' as found) d where found order by found`],
     ['a merged parameter', 'get (get amounts fields note like $1 as found) d where found order by found', [half]],
     ['17 columns', `get amounts where id = 1 and (${times(17, () => 'note like pattern', ' or ')})`],
-  ])('%s: refused beyond the limit', async (_, query, parameters = []) => {
+  ])('are rejected above the limit: %s', async (_, query, parameters = []) => {
     await expectRefused(query, 'max_pattern_bytes', parameters)
   })
   test.each<[string, string, unknown, unknown[]?]>([
@@ -457,10 +464,10 @@ describe('patterns of like and ilike', () => {
       [{ id: 1 }, { id: 2 }],
       ['%b%'],
     ],
-  ])('%s: answered', async (_, query, rows, parameters = []) => {
+  ])('are accepted: %s', async (_, query, rows, parameters = []) => {
     await expectRows(query, rows, parameters)
   })
-  test('are bounded in filters, all of a request together', async () => {
+  test('are limited in filters, for the whole request', async () => {
     const list = (filters: string) => gateway.get(`/api/amounts?select=id&${filters}`)
     expect((await list(`note=like.*${'a'.repeat(2_000)}*`)).status).toBe(200)
     expect((await list(`note=like.${'a'.repeat(8_000)}*`)).status).toBe(200)
@@ -476,11 +483,11 @@ describe('patterns of like and ilike', () => {
     const { text } = await gateway.get('/metrics', { as: null })
     expect(text).toMatch(/^svc_statements_refused_total\{limit="max_pattern_bytes"\} [1-9]/m)
   })
-  test('that are computed of constants are constants to the planner, so an index serves them', async () => {
+  test('computed from constants are constants for the planner, so they can use an index', async () => {
     const { text } = await ask("explain get amounts fields id where note like initcap($1) || '%'", ['ab'])
     expect(text).toContain("(note ~~ 'Ab%'::text)")
   })
-  test('are bounded by the configuration', async () => {
+  test('are limited by the configuration', async () => {
     const tight = await testGateway(database.url, { toml: 'max_pattern_bytes = 5' })
     try {
       expect((await tight.get('/api/amounts?note=like.*abcde*')).status).toBe(200)
@@ -497,8 +504,8 @@ describe('patterns of like and ilike', () => {
   })
 })
 
-describe('products of long numbers', () => {
-  /** Each of these is a field of its own, that PostgreSQL may compute. */
+describe('the products of long numbers', () => {
+  /** Each of these is a separate field that PostgreSQL may have to compute. */
   const many = (count: number, one: string) => `coalesce(${times(count, () => one, ', ')})`
   test.each<[string, string, unknown[]?]>([
     ['products of a column', `get amounts fields ${many(65, 'n * n')} as v`],
@@ -515,7 +522,7 @@ describe('products of long numbers', () => {
     ],
     ['products in conditions', `get amounts where ${times(65, () => 'n * n * n > 1', ' or ')}`],
     ['products of sums', `get amounts fields ${many(65, 'sum(n) * sum(n)')} as v`],
-  ])('%s are refused beyond the limit', async (_, query, parameters = []) => {
+  ])('are rejected above the limit: %s', async (_, query, parameters = []) => {
     await expectRefused(query, 'max_numeric_products', parameters)
   })
   test.each<[string, string, number, unknown[]?]>([
@@ -527,12 +534,12 @@ describe('products of long numbers', () => {
     ['a sum and a number of rows', `get amounts fields ${many(300, 'sum(n) / count(*)')} as v where id = 1`, 2.5],
     ['an integer parameter', `get amounts fields ${many(300, 'n * $1')} as v where id = 1`, 5, [2]],
     ['lengths', `get amounts fields ${many(300, 'length(note) * length(note)')} as v where id = 1`, 9],
-  ])('%s can be multiplied', async (_, query, value, parameters = []) => {
+  ])('are accepted: %s', async (_, query, value, parameters = []) => {
     const reply = await ask(query, parameters)
     expect(reply.text.slice(0, 1_000)).toContain('"data"')
     expect(Number(reply.json.data[0].v)).toBe(value)
   })
-  test('are counted by the key of the limit, which the configuration sets', async () => {
+  test('are counted in a metric by the key of the limit, which the configuration sets', async () => {
     await expectRefused(`get amounts fields ${many(65, 'n * n')} as v`, 'max_numeric_products')
     const { text } = await gateway.get('/metrics', { as: null })
     expect(text).toMatch(/^svc_statements_refused_total\{limit="max_numeric_products"\} [1-9]/m)
@@ -550,15 +557,15 @@ describe('products of long numbers', () => {
   })
 })
 
-describe('characters that the SQL repeats', () => {
+describe('the characters that the printed SQL repeats', () => {
   const query = `get users fields concat(${times(7_000, () => 'id', ', ')}) as x group by id having ${times(60, () => "x = 'a'", ' or ')}`
-  test('are refused above the limit, which is counted', async () => {
+  test('are rejected above the limit, which a metric counts', async () => {
     await expectRefused(query, 'more than 65536 characters')
     await expectRefused(query, 'max_repeated_characters')
     const { text } = await gateway.get('/metrics', { as: null })
     expect(text).toMatch(/^svc_statements_refused_total\{limit="max_repeated_characters"\} [1-9]/m)
   })
-  test('are bounded by the limit of the configuration', async () => {
+  test('are limited by the configuration', async () => {
     const short = `get users fields concat(id, id) as x group by id having ${times(4, () => "x = 'a'", ' or ')}`
     expect((await ask(short)).status).toBe(200)
     const strict = await testGateway(database.url, { toml: 'max_repeated_characters = 40' })
@@ -599,7 +606,7 @@ test('a result above max_result_bytes is refused and counted, and can be streame
   }
 })
 
-describe('rows of a series', () => {
+describe('the rows of a series', () => {
   test.each<[string, unknown[]?]>([
     ['get users fields generate_series(1, 2000000000) as n'],
     ['get users fields generate_series(1, $1) as n', [2_000_000_000]],
@@ -609,10 +616,10 @@ describe('rows of a series', () => {
     ['get sizes fields generate_series(at, at + 100000d, 1s) as n'],
     ['get sizes fields generate_series(at, $1, $2) as n', ['2126-01-01', '1 second']],
     ["get (get users fields generate_series(1, 100000000) as g) d fields string_agg(g::text, '') as v"],
-  ])('%s is refused', async (query, parameters = []) => {
+  ])('are rejected: %s', async (query, parameters = []) => {
     await expectRefused(query, 'max_series_rows', parameters)
   })
-  test('one without an end is refused; before PostgreSQL 17, by PostgreSQL, which has no infinite intervals to count with', async () => {
+  test('are rejected if the series is infinite; before PostgreSQL 17 by PostgreSQL, which has no infinite intervals', async () => {
     const reply = await ask("get sizes fields generate_series('2026-01-01'::date, 'infinity', 1d) as n")
     expect([reply.status, reply.json.error.code]).toEqual([400, POSTGRES_MAJOR < 17 ? 'QUERY_ERROR' : 'PARSE_ERROR'])
   })
@@ -630,7 +637,7 @@ describe('rows of a series', () => {
       [{ n: '2026-01-01' }, { n: '2026-01-02' }],
       ['1 day'],
     ],
-  ])('%s is answered', async (query, rows, parameters = []) => {
+  ])('are accepted: %s', async (query, rows, parameters = []) => {
     await expectRows(query, rows, parameters)
   })
 })

@@ -1,7 +1,8 @@
 /**
- * docs/reference/reading.md#streams: `stream=true` answers `application/x-ndjson`, one row per line as PostgreSQL produces it, memory bounded whatever
- * the size, back-pressure from the client to the database, `max_result_rows` applies. A failure after the first byte ends with a line `{"error": …}`
- * and an aborted connection.
+ * docs/reference/reading.md#streams: `stream=true` returns `application/x-ndjson`, one row per line as
+ * PostgreSQL produces it, with bounded memory for any size and backpressure from the client to the database.
+ * `max_result_rows` applies. A failure after the first byte ends with a line `{"error": …}` and a closed
+ * connection.
  */
 import { once } from 'node:events'
 import { Agent } from 'node:http'
@@ -15,7 +16,7 @@ import { shopDatabase } from './shop.ts'
 
 const CAP = 1_500
 const ENDLESS_ROW_BYTES = 2_000
-/** Of the endless view, one in so many rows leaves a mark that others can see. */
+/** In the endless view, one in this many rows sends a notification. */
 const MARK_EVERY = 1_000
 
 let token: string
@@ -27,7 +28,8 @@ const database = databaseFixture(
    create view slow with (security_invoker) as
      select n as id, pg_sleep(0.01)::text as slept from (select generate_series(1, 1000000) as n) s;
    create view stuck with (security_invoker) as
-     select n as id, case when n = 1001 then pg_sleep(60) end::text as slept from (select generate_series(1, 2000) as n) s;
+     select n as id, case when n = 1001 then pg_sleep(60) end::text as slept from (select generate_series(1,
+       2000) as n) s;
    create view broken with (security_invoker) as
      select n as id, 1 / (1001 - n) as share from (select generate_series(1, 2000) as n) s;
    create view broken_at_once with (security_invoker) as select 1 / (id - 1) as share from numbers;
@@ -49,8 +51,8 @@ function url(path: string): string {
   return `${gateway.url}/api/${path}`
 }
 
-describe('an answer', () => {
-  test('is NDJSON: a row a line, each with its end, in chunks', async () => {
+describe('a streamed response', () => {
+  test('is chunked NDJSON, one complete line per row', async () => {
     const reply = await gateway.get('/api/customers?stream=true&select=id,name&sort=-id')
     expect(reply.status).toBe(200)
     expect(reply.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
@@ -61,7 +63,7 @@ describe('an answer', () => {
     expect(reply.text).toBe('{"id":3,"name":"Cord"}\n{"id":2,"name":"Bolt"}\n{"id":1,"name":"Acme"}\n')
   })
 
-  test('obeys filters, sort, select and expand, and row-level security', async () => {
+  test('applies filters, sort, select and expand, and row-level security', async () => {
     const { text } = await gateway.get(
       '/api/orders?stream=true&status=paid&total.gt=50&sort=-total&select=id&expand=customers,nested:order_items.products',
     )
@@ -76,7 +78,7 @@ describe('an answer', () => {
     ])
   })
 
-  test('obeys search, distinct and offset', async () => {
+  test('applies search, distinct and offset', async () => {
     expect((await gateway.get('/api/products?stream=true&search=bicycle&select=id&sort=id')).text).toBe(
       '{"id":1}\n{"id":2}\n',
     )
@@ -86,7 +88,7 @@ describe('an answer', () => {
     expect((await gateway.get('/api/numbers?stream=true&offset=1998&sort=id')).text).toBe('{"id":1999}\n{"id":2000}\n')
   })
 
-  test('streams children of a parent that is there', async () => {
+  test('can contain the children of an existing parent', async () => {
     expect((await gateway.get('/api/orders/1/order_items?stream=true&select=line&sort=line')).text).toBe(
       '{"line":1}\n{"line":2}\n',
     )
@@ -95,19 +97,19 @@ describe('an answer', () => {
     expect(missing.headers.get('content-type')).toBe('application/json; charset=utf-8')
   })
 
-  test('stream=false is a list', async () => {
+  test('is a list with stream=false', async () => {
     expect((await gateway.get('/api/labels?stream=false&select=id')).json).toMatchObject({ count: 2, limit: 50 })
   })
 })
 
-describe('the number of rows', () => {
+describe('the number of streamed rows', () => {
   test.each([
     ['without a limit is max_result_rows', '', CAP],
     ['is the limit', '&limit=10', 10],
     ['is max_result_rows when the limit is higher', '&limit=1900', CAP],
     ['is none for limit=0', '&limit=0', 0],
     ['is that of the filter where it is lower', '&id.gt=1990', 10],
-  ])('%s', async (_, query, count) => {
+  ])('is limited: %s', async (_, query, count) => {
     const asked = await ask(url(`numbers?stream=true${query}`), token)
     expect(asked.response.statusCode).toBe(200)
     expect((await asked.lines()).length).toBe(count)
@@ -117,15 +119,15 @@ describe('the number of rows', () => {
 
 test('the first rows arrive while PostgreSQL produces the others', async () => {
   const asked = await ask(url('slow?stream=true'), token)
-  // With a hundredth of a second for each row, the others take many seconds.
+  // At a hundredth of a second per row, the others take many seconds.
   expect(await asked.line()).toBe('{"id":1,"slept":""}')
   expect((await activity.statements()).some(({ query }) => /\bslow\b/.test(query))).toBe(true)
   asked.abort()
   await activity.gone(/\bslow\b/)
 })
 
-describe('HEAD', () => {
-  test('says what GET would, without rows, and holds no connection', async () => {
+describe('a HEAD request for a stream', () => {
+  test('has the headers of GET without rows, and holds no connection', async () => {
     const single = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 2000' })
     const own = await single.token({ tenantId: 't1' })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -146,7 +148,7 @@ describe('HEAD', () => {
   })
 })
 
-describe('one connection', () => {
+describe('a stream on the only connection', () => {
   const withSingle = async (toml: string, work: (single: TestGateway, own: string) => Promise<void>) => {
     const single = await testGateway(database.url, { toml: `max_connections = 1\nmax_result_rows = 0\n${toml}` })
     try {
@@ -166,7 +168,7 @@ describe('one connection', () => {
       OTHERS.map(path => single.get(path, { as: { tenantId: path.startsWith('/api/customers') ? 't2' : 't1' } })),
     )
 
-  test('others wait until a stream ends, and then are answered, each its own', async () => {
+  test('makes other requests wait until it ends, and then each is answered', async () => {
     await withSingle('acquire_timeout_ms = 20000', async (single, own) => {
       const asked = await ask(`${single.url}/api/slow?stream=true&limit=30&select=id`, own)
       expect(await asked.line()).toBe('{"id":1}')
@@ -185,7 +187,7 @@ describe('one connection', () => {
     })
   })
 
-  test('a reader that takes nothing holds the others back until they are told so, and no longer than it is there', async () => {
+  test('whose reader stops makes others wait until their timeout, and not longer than its connection', async () => {
     await withSingle('acquire_timeout_ms = 300', async (single, own) => {
       const asked = await ask(`${single.url}/api/endless?stream=true`, own)
       expect(await asked.line()).toContain('"id":1,')
@@ -201,7 +203,7 @@ describe('one connection', () => {
     })
   })
 
-  test('many streams at once are one after the other, each whole', async () => {
+  test('is followed by other streams, each of them complete', async () => {
     await withSingle('acquire_timeout_ms = 20000', async single => {
       const streams = await Promise.all(
         Array.from({ length: 8 }, (_, n) => single.get(`/api/numbers?stream=true&sort=id&id.gt=${n}&limit=1500`)),
@@ -223,13 +225,13 @@ describe('the speed of the reader', () => {
       toml: `max_result_rows = 0\nstream_min_bytes_per_sec = ${bytesPerSec}\nstream_min_rate_window_secs = 1`,
     })
 
-  test('has a minimum: below it the stream ends with an error line, and its connection is free', async () => {
+  test('has a minimum, below which the stream ends with an error line and its connection is released', async () => {
     const limited = await impatient(10_000)
     try {
       const raw = await openRaw(limited.url)
       raw.send('/api/endless?stream=true', await limited.token({ tenantId: 't1' }))
       await raw.until(/"id":1,/)
-      // The buffers of both sockets fill, and then nothing moves.
+      // The buffers of both sockets fill up, and then no bytes are transferred.
       raw.socket.pause()
       await activity.gone(/\bendless\b/)
       raw.socket.resume()
@@ -244,7 +246,7 @@ describe('the speed of the reader', () => {
     }
   })
 
-  test('is not that of the database: a slow statement is waited for', async () => {
+  test('does not include waiting for a slow statement', async () => {
     const limited = await impatient(1_000_000)
     try {
       const { text } = await limited.get('/api/slow?stream=true&limit=250')
@@ -255,18 +257,18 @@ describe('the speed of the reader', () => {
   })
 })
 
-describe('an error', () => {
+describe('an error in a stream', () => {
   test.each([
     ['of the request', 'numbers?stream=true&select=nothing', 'PARSE_ERROR'],
     ['of the first row', 'broken_at_once?stream=true&limit=1', 'QUERY_ERROR'],
-  ])('%s is an ordinary answer', async (_, path, code) => {
+  ])('is an ordinary response: %s', async (_, path, code) => {
     const reply = await gateway.get(`/api/${path}`)
     expect(reply.status).toBe(400)
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(reply.json.error.code).toBe(code)
   })
 
-  test('in the middle is the last line, and the connection breaks off', async () => {
+  test('after the first row is the last line, and the connection is closed', async () => {
     const asked = await ask(url('broken?stream=true'), token)
     expect(asked.response.statusCode).toBe(200)
     const lines = await asked.lines()
@@ -286,7 +288,7 @@ describe('an error', () => {
     expect(asked.complete).toBe(false)
   })
 
-  test('of time in the middle is told in the same way', async () => {
+  test('by timeout after the first row is reported in the same way', async () => {
     const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 1000' })
     const asked = await ask(`${hasty.url}/api/stuck?stream=true`, token)
     const lines = await asked.lines()
@@ -296,7 +298,7 @@ describe('an error', () => {
     expect(asked.complete).toBe(false)
   })
 
-  test('breaks off only its own answer: others on the connection before it are whole', async () => {
+  test('cuts off only its own response: earlier pipelined responses are complete', async () => {
     const connection = await openRaw(gateway.url)
     connection.send('/api/labels/1', token)
     connection.send('/api/slow?limit=5&select=id', token)
@@ -310,29 +312,29 @@ describe('an error', () => {
   })
 })
 
-describe('a client that goes away', () => {
-  test('while rows come frees the connection, and its query is gone from the database', async () => {
+describe('a client that disconnects from a stream', () => {
+  test('after the first row frees the connection and ends the query', async () => {
     const single = await testGateway(database.url, { toml: 'max_connections = 1\nmax_result_rows = 0' })
     const own = await single.token({ tenantId: 't1' })
     const asked = await ask(`${single.url}/api/slow?stream=true`, own)
     await asked.line()
     asked.abort()
-    // All of its rows would take hours.
+    // All rows would take hours.
     await activity.gone(/\bslow\b/)
     expect((await single.get('/api/labels/1')).status).toBe(200)
     await single.close()
   })
 
-  test('before the first row does so too', async () => {
+  test('before the first row does the same', async () => {
     const connection = await openRaw(gateway.url)
     connection.send('/api/stuck?stream=true&id=1001', token)
     await activity.started(/\bstuck\b/)
     connection.socket.destroy()
-    // It would take a minute.
+    // The statement would take a minute.
     await activity.gone(/\bstuck\b/)
   })
 
-  test('and whose stream had not come to its turn on the connection, does so too', async () => {
+  test('before its turn on the connection does the same', async () => {
     const connection = await openRaw(gateway.url)
     connection.send('/api/slow?stream=true', token)
     connection.send('/api/endless?stream=true', token)
@@ -343,7 +345,7 @@ describe('a client that goes away', () => {
   })
 })
 
-test('a client that reads nothing for a minute loses its stream, and its connection', async () => {
+test('a client that reads nothing for a minute loses its stream and its connection', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const patient = await testGateway(database.url, { toml: 'max_result_rows = 0\nmax_connections = 1' })
@@ -355,7 +357,8 @@ test('a client that reads nothing for a minute loses its stream, and its connect
     const gone = activity.gone(/\bendless\b/).then(() => {
       isGone = true
     })
-    // On a busy machine a stream that stands still may only be slow, with no timer running: then another minute passes.
+    // On a busy machine, a stream without progress may only be slow, with no timer running: then another
+    // minute passes.
     while (!isGone) {
       await standsStill()
       vi.advanceTimersByTime(60_000)
@@ -371,7 +374,7 @@ test('a client that reads nothing for a minute loses its stream, and its connect
   }
 })
 
-test('with one connection, a stream makes others wait, and after acquire_timeout_ms they are told so', async () => {
+test('on the only connection, a stream makes others wait, and after acquire_timeout_ms they get an error', async () => {
   const single = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 200' })
   const own = await single.token({ tenantId: 't1' })
   const asked = await ask(`${single.url}/api/slow?stream=true`, own)
@@ -386,7 +389,7 @@ test('with one connection, a stream makes others wait, and after acquire_timeout
   await single.close()
 })
 
-test('a request that waits is served when the stream ends before acquire_timeout_ms is over', async () => {
+test('a waiting request is served if the stream ends before acquire_timeout_ms', async () => {
   const single = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 20000' })
   const asked = await ask(`${single.url}/api/slow?stream=true`, await single.token({ tenantId: 't1' }))
   await asked.line()
@@ -396,10 +399,10 @@ test('a request that waits is served when the stream ends before acquire_timeout
   await single.close()
 })
 
-describe('240 MB', () => {
+describe('a stream of 240 MB', () => {
   afterEach(killSvc)
 
-  test('go to a client that pauses: the database waits, and memory stays where it was', async () => {
+  test('to a client that pauses makes the database wait, and memory is stable', async () => {
     const svc = startSvc(['serve'], {
       DATABASE_URL: database.url,
       JWT_SECRET: SECRET,
@@ -408,7 +411,7 @@ describe('240 MB', () => {
     })
     const base = await svc.says(/"url":"(http:\/\/[^"]+)"/)
     const pid = svc.child.pid ?? 0
-    // The code that streams is loaded and compiled.
+    // The streaming code is loaded and compiled by now.
     await (await ask(`${base}/api/endless?stream=true&limit=5000`, token)).lines()
     const before = await residentBytes(pid)
     let most = before
@@ -424,7 +427,7 @@ describe('240 MB', () => {
       if (bytes > 100e6) continue
       const produced = await standsStill()
       expect(produced * ENDLESS_ROW_BYTES).toBeGreaterThanOrEqual(20e6 - MARK_EVERY * ENDLESS_ROW_BYTES)
-      // Between the two lie the buffers of four sockets, and at most two batches.
+      // The buffers of four sockets and at most two batches are in transit.
       expect(produced * ENDLESS_ROW_BYTES).toBeLessThan(60e6)
       most = Math.max(most, await residentBytes(pid))
     }
@@ -441,7 +444,9 @@ const MARKS = `
   select count(*) from pg_locks
   where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`
 
-/** Resolves with the number of rows that the endless view has produced, once it produces no more for half a second. */
+/**
+ * Resolves with the number of rows produced by the endless view, once it has produced none for half a second.
+ */
 async function standsStill(): Promise<number> {
   const produced = async () => Number(await activity.value(MARKS))
   let last = await produced()

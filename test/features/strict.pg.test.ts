@@ -1,4 +1,7 @@
-/** docs/guides/checking.md#at-boot: what boot only warns about, and what `svc check` finds besides, ends the start under `strict`. */
+/**
+ * docs/guides/checking.md#at-boot: with `strict`, the start fails on start-up warnings and on other findings
+ * of `svc check`.
+ */
 import { expect, test } from 'vitest'
 import { databaseFixture } from '../support/fixtures.ts'
 import { testGateway } from '../support/gateway.ts'
@@ -7,7 +10,7 @@ const database = databaseFixture(
   'create table a (tenant_id int primary key, b int references a); grant select on a to app',
 )
 
-/** Starts and stops; answers what was wrong, or null. */
+/** Starts and stops. Returns the problems, or null. */
 async function start(toml: string): Promise<string | null> {
   try {
     const gateway = await testGateway(database.url, { toml })
@@ -18,7 +21,7 @@ async function start(toml: string): Promise<string | null> {
   }
 }
 
-test('without it the gateway starts, and keeps the dangers of boot alone for the operator', async () => {
+test('without strict the gateway starts, and only start-up warnings are kept for the operator', async () => {
   const gateway = await testGateway(database.url)
   const { json } = await gateway.get('/health/internal')
   await gateway.close()
@@ -27,7 +30,7 @@ test('without it the gateway starts, and keeps the dangers of boot alone for the
   expect(told).not.toContain('a_b_fkey')
 })
 
-test('with it errors and warnings alike end the start, all told together', async () => {
+test('with strict, errors and warnings prevent the start, and all are reported together', async () => {
   const told = await start('strict = true')
   expect(told).toMatch(
     /error: .*without forced row-level security: a\..* \[tenant-table-unprotected\]\n {2}alter table public\.a /,
@@ -37,7 +40,7 @@ test('with it errors and warnings alike end the start, all told together', async
   )
 })
 
-test('what is accepted does not, except the dangers of boot', async () => {
+test('accepted findings do not prevent the start, except start-up warnings', async () => {
   const told = await start('strict = true\naccepted_findings = ["foreign-key-index", "tenant-table-unprotected"]')
   expect(told).not.toContain('[foreign-key-index]')
   expect(told).toContain('[tenant-table-unprotected]')

@@ -1,4 +1,6 @@
-/** docs/tutorial.md: pasted from top to bottom into one shell, it does and prints what it says. */
+/**
+ * docs/tutorial.md: pasted from top to bottom into one shell, its commands have the results and output shown.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,12 +24,12 @@ const BLOCKS = blocksOf(PAGE).map(block => ({ ...block, first: block.text.split(
 const missing = ['bash', 'curl', 'psql', 'openssl'].filter(program => spawnSync(program, ['--version']).error)
 if (missing.length > 0) process.stderr.write(`tutorial.pg.test.ts: skipped, for want of ${missing.join(', ')}\n`)
 
-// Without these programs there is nothing to paste into.
+// Without these programs the commands cannot be pasted.
 describe.runIf(missing.length === 0)('pasted into a shell', () => {
   let home: string
   let terminal: Terminal
   let here: (text: string) => string
-  /** Why nothing can be installed, once that is known. */
+  /** The reason why packages cannot be installed, once known. */
   let offline: string | null = null
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'svc-tutorial-'))
@@ -42,7 +44,7 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
     await rm(home, { recursive: true, force: true, maxRetries: 10 })
   })
 
-  // One after the other: each stands on those before it.
+  // In sequence: each block depends on the ones before it.
   test.for(BLOCKS)('$first', { timeout: 600_000 }, async ({ language, text, output }, { skip }) => {
     if (language !== 'sh') {
       const file = fileOf(text)
@@ -61,7 +63,10 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
     }
   })
 
-  /** Line by line, so that none hides the failure of another. Where nothing can be had, what is installed here stands in. */
+  /**
+   * Runs line by line, so that no failure is hidden. If no registry is reachable, the package installed here
+   * is used.
+   */
   async function install(text: string): Promise<void> {
     for (const line of text.trimEnd().split('\n')) {
       const { said, status } = await paste(terminal, offline === null ? line : line.replace(/(^| && )npm .*/, ''))
@@ -78,7 +83,7 @@ function withoutServerVersion({ said, status }: CommandResult): CommandResult {
   return { said: others === said ? said : others.replace(/, 1 note$/m, ''), status }
 }
 
-/** Each answer is a line; of several, the last is shown. */
+/** Each response is one line; if there are several, the page shows the last. */
 function lastJson(output: string): unknown {
   return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '')
 }

@@ -1,6 +1,6 @@
 /**
- * docs/reference/writing.md#bodies: a row is PostgreSQL's own JSON of it, and numbers keep every digit on the way in and out. What was read can be written again: for
- * every type that a column can have, the row that comes of it is the same.
+ * docs/reference/writing.md#bodies: a row is PostgreSQL's JSON form of it, and numbers keep every digit in
+ * both directions. A row that was read can be written back: for every column type the stored row is the same.
  */
 import fc from 'fast-check'
 import pg from 'pg'
@@ -10,12 +10,12 @@ import { execute } from '../support/postgres.ts'
 import { POSTGRES_MAJOR } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
 
-/** Values that PostgreSQL has since a major version. */
+/** Values that PostgreSQL supports since a major version. */
 function since(major: number, values: readonly string[]): readonly string[] {
   return POSTGRES_MAJOR < major ? [] : values
 }
 
-/** Values of PostgreSQL's own types, as literals: the ends of each, and what is odd about it. */
+/** Values of PostgreSQL's types, as literals: the limits of each type, and special values. */
 const SAMPLES: Readonly<Record<string, readonly string[]>> = {
   bool: ['t', 'f'],
   bytea: ['\\x', '\\x00', '\\xdeadbeef', '\\x5c225c'],
@@ -217,7 +217,7 @@ const SAMPLES: Readonly<Record<string, readonly string[]>> = {
   tstzmultirange: ['{(,"2026-01-01 00:00:00+00"),["2027-01-01 00:00:00+00",)}'],
 }
 
-/** What no table of an application has a column of, or PostgreSQL takes no value of. */
+/** Types that no application uses for columns, or that have no input function. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   int2vector: 'of system catalogues: an array that begins at 0, which JSON cannot say',
   oidvector: 'of system catalogues: an array that begins at 0, which JSON cannot say',
@@ -242,7 +242,8 @@ create domain amount as numeric(12, 2);
 create domain document as jsonb check (jsonb_typeof(value) = 'object');
 create domain documents as jsonb[];
 create type inner_pair as ("the key" text, "a.b" numeric, doc jsonb, moods mood[]);
-create type outer_pair as (id bigint, "inner" inner_pair, many inner_pair[], at timestamptz, level small, raw json, span int4range);
+create type outer_pair as (id bigint, "inner" inner_pair, many inner_pair[], at timestamptz, level small,
+  raw json, span int4range);
 create type holder as (many jsonb[]);
 create domain checked_pair as inner_pair check ((value)."the key" <> 'bad');
 create type spans as range (subtype = float8);
@@ -250,17 +251,20 @@ create type words as range (subtype = text, collation = "C");
 `
 
 const FUNCTIONS = `
-create function shown(docs jsonb[], lists ints[] default '{}') returns text immutable language sql return docs::text || ' ' || lists::text;
-create function shown_domain(docs documents, one ints default '{}') returns text immutable language sql return docs::text || ' ' || one::text;
+create function shown(docs jsonb[], lists ints[] default '{}') returns text immutable language sql
+  return docs::text || ' ' || lists::text;
+create function shown_domain(docs documents, one ints default '{}') returns text immutable language sql
+  return docs::text || ' ' || one::text;
 create function shown_all(variadic docs json[]) returns text immutable language sql return docs::text;
 create function shown_lists(variadic lists ints[]) returns text immutable language sql return lists::text;
-create function shown_any(docs anyarray) returns text immutable language sql as 'select pg_typeof(docs) || '' '' || docs::text';
+create function shown_any(docs anyarray) returns text immutable
+  language sql as 'select pg_typeof(docs) || '' '' || docs::text';
 `
 
 const INNER = `row('k "\\,()', 12345678901234567890.10, '{"a": [1, null]}', array['a,b', '"', null]::mood[])::inner_pair`
 const EMPTY_INNER = `row(null, null, null, null)::inner_pair`
 
-/** Types that a schema makes, and modifiers: SQL expressions. */
+/** User-defined types and type modifiers: SQL expressions. */
 const MADE: Readonly<Record<string, readonly string[]>> = {
   mood: [`'sad'`, `'"'`, `'\\'`, `''`, `'null'`, `'😀'`],
   'mood[]': [`array['so so', '"', '\\', '', 'null', 'a,b', '{x}', 'it''s', null]::mood[]`, `'{}'`],
@@ -333,7 +337,7 @@ const patch = sender(() => gateway, 'PATCH')
 interface Case {
   readonly type: string
   readonly table: string
-  /** SQL expressions. */
+  /** Values as SQL expressions. */
   readonly values: readonly string[]
 }
 
@@ -348,7 +352,7 @@ const arrays = own.map(({ type, values }) => {
     type: `${type}[]`,
     values: [
       `array[${[...values, 'null'].join(', ')}]::${type}[]`,
-      // Of documents one that is read as JSON has one dimension, see below.
+      // Arrays of documents are read with one dimension, see below.
       ...(/"jsonb?"/.test(type) ? [] : [`array[array[${one}, ${two}], array[null, ${one}]]::${type}[]`]),
       `'{}'`,
     ],
@@ -366,8 +370,10 @@ beforeAll(async () => {
   await execute(
     database.adminUrl,
     `${tables.join(';\n')};
-     create table mixed (id bigint generated by default as identity primary key, n numeric, i int8, f float8, t text, j jsonb, x json, a text[], at timestamptz, b bytea, docs jsonb[], raws json[], words words_of[]);
-     create table edges (id int primary key, j jsonb, x json, many jsonb[], a int[], lists ints[], pair inner_pair, holder holder, unique (many));
+     create table mixed (id bigint generated by default as identity primary key, n numeric, i int8, f float8,
+       t text, j jsonb, x json, a text[], at timestamptz, b bytea, docs jsonb[], raws json[], words words_of[]);
+     create table edges (id int primary key, j jsonb, x json, many jsonb[], a int[], lists ints[],
+       pair inner_pair, holder holder, unique (many));
      grant select, insert, update on all tables in schema public to app`,
   )
 })
@@ -379,15 +385,16 @@ const rowsOf = async (text: string): Promise<readonly (readonly (string | null)[
   return (await admin.query({ text, rowMode: 'array', types })).rows as (string | null)[][]
 }
 
-test('every type of pg_catalog is here, or is left out for a reason', async () => {
+test('every type of pg_catalog is tested, or is omitted for a reason', async () => {
   const found = await rowsOf(
-    `select typname from pg_type where typnamespace = 'pg_catalog'::regnamespace and typtype in ('b', 'r', 'm') and not (typcategory = 'A' and typname like '\\_%')`,
+    `select typname from pg_type where typnamespace = 'pg_catalog'::regnamespace and typtype in ('b', 'r', 'm')
+      and not (typcategory = 'A' and typname like '\\_%')`,
   )
   const known = [...Object.keys(SAMPLES), ...Object.keys(LEFT_OUT)]
   expect(found.map(([name]) => name).sort()).toEqual(known.sort())
 })
 
-/** The JSON of `v`, byte for byte as it was read. */
+/** The JSON of `v` with exactly the bytes that were read. */
 async function read(table: string, id: number): Promise<string> {
   const reply = await gateway.get(`/api/${table}/${id}`)
   const start = `{"data":{"id":${id},"v":`
@@ -398,7 +405,7 @@ async function read(table: string, id: number): Promise<string> {
 const ONE = 1_000
 const TWO = 2_000
 
-describe('what is read can be written, and is the same again', () => {
+describe('a value that was read can be written back unchanged', () => {
   test.each(CASES.map(one => [one.type, one] as const))('%s', async (type, { table, values }) => {
     const ids = [...values.keys(), values.length]
     const texts = await rowsOf(`select v::text, format('%s', v) from ${table} order by id`)
@@ -409,7 +416,7 @@ describe('what is read can be written, and is the same again', () => {
     )
     expect(again.status, again.text.slice(0, 500)).toBe(201)
     expect(again.text).toBe(`{"data":[${json.map(v => `{"v":${v}}`).join()}],"count":${ids.length}}`)
-    // A string of JSON is a string, for all other types their own text.
+    // For a JSON string the value is the string; for all other types it is their text form.
     const isJson = /^(pg_catalog."jsonb?"|document)$/.test(type)
     if (!isJson) {
       const rows = texts.map(([text, form], id) => ({ id: id + TWO, v: text === null ? null : form }))
@@ -417,9 +424,10 @@ describe('what is read can be written, and is the same again', () => {
       expect(written.status, written.text.slice(0, 500)).toBe(201)
       expect(written.text).toBe(again.text)
     }
-    // %L is the type's output without a cast to text, which would cut padding off.
+    // %L is the type's output without a cast to text, which would remove padding.
     const compared = await rowsOf(
-      `select a.id, format('%L', a.v), format('%L', b.v) from ${table} a join ${table} b on b.id in (a.id + ${ONE}, a.id + ${TWO}) where a.id < ${ONE} and
+      `select a.id, format('%L', a.v), format('%L', b.v) from ${table} a join ${table} b
+        on b.id in (a.id + ${ONE}, a.id + ${TWO}) where a.id < ${ONE} and
          format('%L', a.v) <> format('%L', b.v)`,
     )
     expect(compared).toEqual([])
@@ -427,7 +435,7 @@ describe('what is read can be written, and is the same again', () => {
   })
 })
 
-/** Of every kind, for columns that expect another. */
+/** JSON values of every kind, for columns that expect another kind. */
 const ANYTHING: readonly string[] = [
   ...[
     '0',
@@ -462,25 +470,28 @@ const ANYTHING: readonly string[] = [
   `${'['.repeat(60)}${']'.repeat(60)}`,
 ]
 
-test.each(CASES.map(one => [one.type, one] as const))('any JSON for %s is taken or refused', async (_, { table }) => {
-  const replies = await Promise.all(
-    ANYTHING.flatMap((json, index) => [
-      post(`/api/${table}`, `{"id":${10_000 + index},"v":${json}}`),
-      gateway.get(`/api/${table}/0`, {
-        method: 'PATCH',
-        headers: { 'Content-Type': 'application/json' },
-        body: `{"v":${json}}`,
-      }),
-    ]),
-  )
-  for (const [index, { status, text }] of replies.entries()) {
-    expect([200, 201, 400], `${ANYTHING[Math.floor(index / 2)]}: ${text.slice(0, 300)}`).toContain(status)
-    if (status === 400) expect(JSON.parse(text).error.code).toMatch(/^(PARSE|QUERY)_ERROR$/)
-  }
-})
+test.each(CASES.map(one => [one.type, one] as const))(
+  'any JSON for %s is accepted or rejected',
+  async (_, { table }) => {
+    const replies = await Promise.all(
+      ANYTHING.flatMap((json, index) => [
+        post(`/api/${table}`, `{"id":${10_000 + index},"v":${json}}`),
+        gateway.get(`/api/${table}/0`, {
+          method: 'PATCH',
+          headers: { 'Content-Type': 'application/json' },
+          body: `{"v":${json}}`,
+        }),
+      ]),
+    )
+    for (const [index, { status, text }] of replies.entries()) {
+      expect([200, 201, 400], `${ANYTHING[Math.floor(index / 2)]}: ${text.slice(0, 300)}`).toContain(status)
+      if (status === 400) expect(JSON.parse(text).error.code).toMatch(/^(PARSE|QUERY)_ERROR$/)
+    }
+  },
+)
 
-describe('what PostgreSQL’s JSON cannot say', () => {
-  /** Writes `row` and reads it by SQL. */
+describe('limits of PostgreSQL’s JSON form', () => {
+  /** Writes `row` and reads it with SQL. */
   async function written(row: string, expression: string): Promise<string | null | undefined> {
     await admin.query('truncate edges')
     const reply = await post('/api/edges', row)
@@ -488,26 +499,26 @@ describe('what PostgreSQL’s JSON cannot say', () => {
     return (await rowsOf(`select ${expression} from edges`))[0]?.[0]
   }
 
-  test('null of a jsonb column is null, and null is NULL', async () => {
+  test('null for a jsonb column is the JSON null only inside a document, otherwise NULL', async () => {
     await admin.query(`truncate edges; insert into edges (id, j, x) values (1, 'null', 'null')`)
     const { text } = await gateway.get('/api/edges/1?select=id,j,x')
     expect(text).toBe('{"data":{"id":1,"j":null,"x":null}}')
     expect(await written('{"id":1,"j":null,"x":null}', 'num_nulls(j, x)')).toBe('2')
   })
-  test('null within a document stays', async () => {
+  test('null inside a document is kept', async () => {
     expect(await written('{"id":1,"j":[null],"x":{"a":null}}', 'j::text || x::text')).toBe('[null]{"a":null}')
   })
-  test('the escapes of a json column that is one string are not kept, the string is', async () => {
+  test('a json column that is one string keeps the string, not its escapes', async () => {
     expect(await written('{"id":1,"x":"\\u00e9\\/"}', 'x::text')).toBe('"é/"')
     expect(await written('{"id":1,"x":["\\u00e9\\/"]}', 'x::text')).toBe('["\\u00e9\\/"]')
   })
-  test('where an array begins', async () => {
+  test('the lower bound of an array is not kept', async () => {
     await admin.query(`truncate edges; insert into edges (id, a) values (1, '[0:1]={1,2}')`)
     expect((await gateway.get('/api/edges/1?select=a')).json.data).toEqual({ a: [1, 2] })
     expect(await written('{"id":1,"a":[1,2]}', 'a::text')).toBe('{1,2}')
     expect(await written('{"id":1,"a":"[0:1]={1,2}"}', 'a::text')).toBe('[0:1]={1,2}')
   })
-  test('an array of documents or of a domain over arrays has one dimension; the text form has more', async () => {
+  test('an array of documents or of a domain over arrays has one dimension; the text form can have more', async () => {
     await admin.query(`truncate edges; insert into edges (id, many) values (1, '{{1,2},{3,4}}')`)
     expect((await gateway.get('/api/edges/1?select=many')).json.data).toEqual({
       many: [
@@ -520,22 +531,22 @@ describe('what PostgreSQL’s JSON cannot say', () => {
     expect(await written('{"id":1,"lists":[[[1,2]],[[3,4]]]}', 'lists::text')).toBe('{"{{1,2}}","{{3,4}}"}')
     expect(await written('{"id":1,"lists":"{{\\"{1,2}\\"},{\\"{3}\\"}}"}', 'lists::text')).toBe('{{"{1,2}"},{"{3}"}}')
   })
-  test('null in an array of documents is NULL; the text form says null', async () => {
+  test('null in an array of documents is NULL; the text form can contain the JSON null', async () => {
     expect(await written('{"id":1,"many":[null,[null],{"a":null}]}', 'many::text')).toBe(
       '{NULL,[null],"{\\"a\\": null}"}',
     )
     expect(await written('{"id":1,"many":"{null,\\"null\\"}"}', `array_position(many, 'null')`)).toBe('2')
   })
-  test('such an array within a composite value is written in its text form', async () => {
+  test('such an array in a composite value is written in its text form', async () => {
     const nested = await post('/api/edges', '{"id":1,"holder":{"many":[[1],2]}}')
     expect([nested.status, nested.json.error.code]).toEqual([400, 'QUERY_ERROR'])
     expect(await written('{"id":1,"holder":{"many":"{\\"[1]\\",\\"2\\"}"}}', '(holder).many::text')).toBe('{[1],2}')
   })
-  test('members of a composite that are missing are NULL, others are ignored', async () => {
+  test('missing members of a composite value are NULL, and unknown members are ignored', async () => {
     expect(await written('{"id":1,"pair":{"a.b":1.50,"zzz":1}}', 'pair::text')).toBe('(,1.50,,)')
     expect(await written('{"id":1,"pair":{}}', 'pair::text')).toBe('(,,,)')
   })
-  test('a document that no body can be: keys given twice, nested deeper than 64', async () => {
+  test('a document with duplicate keys or more than 64 levels cannot be written', async () => {
     await admin.query('truncate edges')
     await admin.query(
       `insert into edges (id, x) values (1, '{"a":1,"a":2}'), (2, (repeat('[', 70) || repeat(']', 70))::json)`,
@@ -549,10 +560,10 @@ describe('what PostgreSQL’s JSON cannot say', () => {
   })
 })
 
-describe('an array whose elements are arrays, in every write', () => {
+describe('an array whose elements are arrays', () => {
   const rows = () => rowsOf('select id, many::text, lists::text from edges order by id')
 
-  test('in a batch, whatever keys its rows have', async () => {
+  test('can be written in a batch with any keys', async () => {
     await admin.query('truncate edges')
     const reply = await post(
       '/api/edges?returning=many,lists',
@@ -569,7 +580,7 @@ describe('an array whose elements are arrays, in every write', () => {
       ['5', '{[1.50]}', null],
     ])
   })
-  test('in a change of one row and of many', async () => {
+  test('can be written by a change of one row and of many', async () => {
     await admin.query('truncate edges; insert into edges (id) values (1), (2)')
     const one = await patch('/api/edges/1?returning=many', '{"many":[[["x"]],[]]}')
     expect(one.text).toBe('{"data":{"many":[[["x"]],[]]}}')
@@ -580,7 +591,7 @@ describe('an array whose elements are arrays, in every write', () => {
       ['2', null, '{"{1}","{2,3}"}'],
     ])
   })
-  test('in an upsert, also where it is the key', async () => {
+  test('can be written by an upsert, also as its key', async () => {
     await admin.query('truncate edges')
     const headers = { 'X-Upsert': 'true', 'X-On-Conflict': 'many' }
     for (const id of [1, 2]) {
@@ -593,7 +604,7 @@ describe('an array whose elements are arrays, in every write', () => {
     expect([repeated.status, repeated.json.error.code]).toEqual([400, 'PARSE_ERROR'])
     expect(repeated.json.error.message).toContain('a key can appear only once in an upsert')
   })
-  test('what does not fit is named as it was sent', async () => {
+  test('is named in an error as it was sent', async () => {
     const message = async (body: string) => (await post('/api/edges', body)).json.error.message as string
     expect(await message('[{"id":7},{"id":8,"lists":[[1],["x"]]}]')).toMatch(
       /^item 2: column "lists" is ints\[\] and cannot hold "x": invalid input syntax for type integer/,
@@ -615,25 +626,25 @@ describe('an array whose elements are arrays, in every write', () => {
     ['shown_lists', '[[1,2],[3]]', '{"{1,2}","{3}"}'],
     ['shown_any', '[[[1],"a"]]', 'jsonb[] {[1],"\\"a\\""}'],
     ['shown_any', '[[[1,2],[3,4]]]', 'integer[] {{1,2},{3,4}}'],
-  ])('in a call: %s of %s', async (name, body, expected) => {
+  ])('can be an argument: %s of %s', async (name, body, expected) => {
     const reply = await post(`/api/rpc/${name}`, body)
     expect(reply.json.data, reply.text).toBe(expected)
   })
 })
 
-test('a row of a stream is one line, also where a document has several', async () => {
+test('a row of a stream is one line, even if a document has several lines', async () => {
   await admin.query(`truncate edges; insert into edges (id, x) values (1, E'{\\n"a":\\r\\n[1]\\n}'), (2, '"\\n"')`)
   const { text } = await gateway.get('/api/edges?select=x&sort=id&stream=true')
   expect(text).toBe('{"x":{ "a":  [1] }}\n{"x":"\\n"}\n')
 })
 
-/** Raw JSON of a value, and the literal that it must be equal to. */
+/** The raw JSON of a value, and the literal that it must equal. */
 interface Sample {
   readonly json: string
   readonly literal: string
 }
 
-/** Writes the values, writes again what was answered, and compares both with the literals. */
+/** Writes the values, writes back the response, and compares both with the literals. */
 async function assertSame(column: string, samples: readonly Sample[]): Promise<void> {
   await admin.query('truncate mixed restart identity')
   const first = await post(
@@ -646,7 +657,8 @@ async function assertSame(column: string, samples: readonly Sample[]): Promise<v
   expect(second.text).toBe(first.text)
   const literals = samples.map(sample => sample.literal)
   const { rows: wrong } = await admin.query(
-    `select id, format('%L', ${column}) as is, lit from mixed join unnest($1::text[]) with ordinality e(lit, place) on (mixed.id - 1) % ${samples.length} = place - 1
+    `select id, format('%L', ${column}) as is, lit from mixed join unnest($1::text[]) with ordinality e(lit,
+      place) on (mixed.id - 1) % ${samples.length} = place - 1
        where format('%L', ${column}) <> format('%L', lit::${TYPES[column]})`,
     [literals],
   )
@@ -670,7 +682,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 const asString = (literal: string): Sample => ({ json: JSON.stringify(literal), literal })
-/** Both ways to write it in JSON. */
+/** Both JSON forms of the value. */
 const either = (literal: string) =>
   fc.boolean().map((bare): Sample => (bare ? { json: literal, literal } : asString(literal)))
 const anyText = fc
@@ -684,7 +696,7 @@ const document = fc
   .jsonValue({ maxDepth: 5, stringUnit: 'binary' })
   .filter(value => value !== null && !JSON.stringify(value).includes('\\u0000'))
 
-/** An array literal of PostgreSQL, every element in quotes. */
+/** An array literal of PostgreSQL with every element in quotes. */
 const arrayLiteral = (value: unknown): string =>
   Array.isArray(value)
     ? `{${value.map(arrayLiteral).join()}}`
@@ -692,7 +704,7 @@ const arrayLiteral = (value: unknown): string =>
       ? 'NULL'
       : `"${String(value).replace(/["\\]/g, '\\$&')}"`
 
-/** Of one dimension or two. */
+/** Of one or two dimensions. */
 const textArray = fc
   .tuple(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 }))
   .chain(([height, width]) =>
@@ -725,7 +737,7 @@ const PROPERTIES: Readonly<Record<string, fc.Arbitrary<Sample>>> = {
     .chain(either),
   t: anyText.map(asString),
   j: document.map(value => ({ json: JSON.stringify(value), literal: JSON.stringify(value) })),
-  // A string alone loses its escapes, see above.
+  // A single string loses its escapes, see above.
   x: fc.tuple(document, fc.constantFrom('', ' ', '\n\t')).map(([value, indent]) => {
     const json = JSON.stringify([value], null, indent)
     return { json, literal: json }
@@ -766,11 +778,15 @@ const PROPERTIES: Readonly<Record<string, fc.Arbitrary<Sample>>> = {
   b: fc.uint8Array({ maxLength: 40 }).map(bytes => asString(`\\x${Buffer.from(bytes).toString('hex')}`)),
 }
 
-test.each(Object.keys(PROPERTIES))('any value is the same after two ways: %s', { timeout: 60_000 }, async column => {
-  const sample = PROPERTIES[column]
-  if (sample === undefined) throw new Error(column)
-  await fc.assert(
-    fc.asyncProperty(fc.array(sample, { minLength: 1, maxLength: 40 }), samples => assertSame(column, samples)),
-    { numRuns: 25 },
-  )
-})
+test.each(Object.keys(PROPERTIES))(
+  'any value is unchanged after being written and read: %s',
+  { timeout: 60_000 },
+  async column => {
+    const sample = PROPERTIES[column]
+    if (sample === undefined) throw new Error(column)
+    await fc.assert(
+      fc.asyncProperty(fc.array(sample, { minLength: 1, maxLength: 40 }), samples => assertSame(column, samples)),
+      { numRuns: 25 },
+    )
+  },
+)

@@ -1,4 +1,7 @@
-/** Views are resources only when they are `security_invoker` or listed (docs/reference/reading.md#names). The others are named with the reason (docs/reference/checks.md#view-unpublished). */
+/**
+ * Views are resources only if they are `security_invoker` or listed (docs/reference/reading.md#names). Others
+ * are reported with the reason (docs/reference/checks.md#view-unpublished).
+ */
 import { expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -24,7 +27,7 @@ test.each([
   expect([reply.status, reply.json.error.code, reply.json.error.message]).toEqual([404, 'NOT_FOUND', message])
 })
 
-test('a query text is refused with the same reason', async () => {
+test('a query text is rejected with the same reason', async () => {
   const reply = await gateway.get('/api/_query', {
     ...{ method: 'POST', body: JSON.stringify({ query: 'get plain' }) },
     headers: { 'Content-Type': 'application/json' },
@@ -32,12 +35,12 @@ test('a query text is refused with the same reason', async () => {
   expect([reply.status, reply.json.error.message]).toEqual([404, expect.stringContaining('"plain" is not published')])
 })
 
-test('published views are answered', async () => {
+test('published views can be read', async () => {
   expect((await gateway.get('/api/listed')).status).toBe(200)
   expect((await gateway.get('/api/invoker')).status).toBe(200)
 })
 
-test('the log names them when the gateway starts', () => {
+test('the log lists them at start-up', () => {
   expect(events).toContainEqual({
     kind: 'catalogue',
     event: 'views that are not published',

@@ -15,10 +15,10 @@ import { sender } from '../support/send.ts'
 import { testSince } from '../support/test-since.ts'
 
 const send = sender(() => gateway, 'POST')
-/** The rows of the last statement. */
+/** The rows after the last statement. */
 const sql = (text: string) => executeOn(admin, text)
 
-/** `conflict`: the columns of X-On-Conflict. */
+/** `conflict`: the columns for X-On-Conflict. */
 function upsert(path: string, body: unknown, conflict?: string, mode = 'true'): Promise<Reply> {
   const headers = { 'X-Upsert': mode, ...(conflict === undefined ? {} : { 'X-On-Conflict': conflict }) }
   return send(path, body, { headers })
@@ -26,7 +26,8 @@ function upsert(path: string, body: unknown, conflict?: string, mode = 'true'): 
 
 const TABLES = `
 create table users (
-  id int primary key, tenant_id text not null default 't1', mail text unique, name text default 'nobody', visits int default 0,
+  id int primary key, tenant_id text not null default 't1', mail text unique, name text default 'nobody',
+    visits int default 0,
   loud text generated always as (upper(name)) stored
 );
 create table pairs (a int, b text, n int default 7, primary key (a, b));
@@ -67,8 +68,8 @@ beforeEach(async () => {
   )
 })
 
-describe('one row', () => {
-  test('201 and an address for a new one, 200 and none for one that was there', async () => {
+describe('an upsert of one row', () => {
+  test('returns 201 and a Location for a new row, and 200 without one for an existing row', async () => {
     const created = await upsert('/api/users', { id: 1, name: 'a', mail: 'a@x' })
     expect([created.status, created.headers.get('location')]).toEqual([201, '/api/users/1'])
     expect(created.json.data).toEqual({
@@ -78,7 +79,7 @@ describe('one row', () => {
     expect([updated.status, updated.headers.get('location')]).toEqual([200, null])
     expect(updated.json.data).toEqual({ ...created.json.data, name: 'b', loud: 'B' })
   })
-  test('columns not given stay as they are, null is NULL', async () => {
+  test('leaves omitted columns unchanged, and stores null as NULL', async () => {
     await sql(`insert into users values (1, 't1', 'a@x', 'a', 5)`)
     expect((await upsert('/api/users?returning=mail,name,visits', { id: 1, visits: 6 })).json.data).toEqual({
       mail: 'a@x',
@@ -90,7 +91,7 @@ describe('one row', () => {
       name: null,
     })
   })
-  test('of a key alone answers the row', async () => {
+  test('of a key alone returns the row', async () => {
     expect((await upsert('/api/users?returning=id,name', { id: 1 })).status).toBe(201)
     await sql(`update users set name = 'a'`)
     const reply = await upsert('/api/users?returning=id,name', { id: 1 })
@@ -98,7 +99,7 @@ describe('one row', () => {
     expect((await upsert('/api/pairs', { a: 1, b: 'x' })).json.data).toEqual({ a: 1, b: 'x', n: 7 })
     expect((await upsert('/api/pairs', { a: 1, b: 'x' })).status).toBe(200)
   })
-  test('without its key takes the default', async () => {
+  test('without its key inserts the default', async () => {
     expect((await upsert('/api/serials', { n: 1 })).json.data).toEqual({ id: 1, n: 1 })
     expect((await upsert('/api/serials', {})).json.data).toEqual({ id: 2, n: null })
     expect((await upsert('/api/serials', { id: 2, n: 3 })).status).toBe(200)
@@ -107,7 +108,7 @@ describe('one row', () => {
       { id: 4, n: null },
     ])
   })
-  test('Prefer: return=minimal keeps the status and the address', async () => {
+  test('with Prefer: return=minimal keeps the status and the Location', async () => {
     const headers = { Prefer: 'return=minimal', 'X-Upsert': 'true' }
     const created = await send('/api/pairs', { a: 1, b: 'x' }, { headers })
     expect([created.status, created.text, created.headers.get('location')]).toEqual([201, '', '/api/pairs/1,x'])
@@ -116,24 +117,24 @@ describe('one row', () => {
     const ignored = await send('/api/pairs', { a: 1, b: 'x' }, { headers: { ...headers, 'X-Upsert': 'ignore' } })
     expect([ignored.status, ignored.text]).toEqual([200, ''])
   })
-  test.each(['True', ' true ', 'TRUE'])('X-Upsert: %j is true', async mode => {
+  test.each(['True', ' true ', 'TRUE'])('is requested by X-Upsert: %j', async mode => {
     expect((await upsert('/api/pairs', { a: 1, b: 'x' }, undefined, mode)).status).toBe(201)
     expect((await upsert('/api/pairs', { a: 1, b: 'x' }, undefined, mode)).status).toBe(200)
   })
-  test('X-Upsert: false is a plain creation', async () => {
+  test('is not requested by X-Upsert: false', async () => {
     await upsert('/api/pairs', { a: 1, b: 'x' }, undefined, 'false')
     const reply = await upsert('/api/pairs', { a: 1, b: 'x' }, undefined, 'false')
     expect(reply.json.error).toMatchObject({ code: 'QUERY_ERROR', details: { sqlstate: '23505' } })
   })
-  test.each(['yes', '1', '', 'true,true', 'merge'])('X-Upsert: %j → 400', async mode => {
+  test.each(['yes', '1', '', 'true,true', 'merge'])('is rejected with X-Upsert: %j → 400', async mode => {
     const reply = await upsert('/api/pairs', { a: 1, b: 'x' }, undefined, mode)
     expect(reply.status).toBe(400)
     expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining('X-Upsert') })
   })
 })
 
-describe('X-On-Conflict', () => {
-  test('a unique column', async () => {
+describe('the header X-On-Conflict', () => {
+  test('can refer to a unique column', async () => {
     await sql(`insert into users values (1, 't1', 'a@x', 'a', 5)`)
     const reply = await upsert('/api/users?returning=id,name', { id: 1, mail: 'a@x', name: 'b' }, 'mail')
     expect([reply.status, reply.text]).toEqual([200, '{"data":{"id":1,"name":"b"}}'])
@@ -141,12 +142,15 @@ describe('X-On-Conflict', () => {
     const again = await upsert('/api/numbered?returning=id,n', { code: 'x', n: 2 }, 'code')
     expect([again.status, again.json.data.n]).toEqual([200, 2])
   })
-  test.each(['day,room', 'room,day', ' room , day ', '"room","day"'])('a unique index: %s', async conflict => {
-    await upsert('/api/slots', { day: '2026-01-01', room: 'r', who: 'x' }, conflict)
-    const reply = await upsert('/api/slots?returning=who', { room: 'r', day: '2026-01-01', who: 'y' }, conflict)
-    expect([reply.status, reply.text]).toEqual([200, '{"data":{"who":"y"}}'])
-  })
-  test('a key with NULL is equal to none', async () => {
+  test.each(['day,room', 'room,day', ' room , day ', '"room","day"'])(
+    'can refer to a unique index: %s',
+    async conflict => {
+      await upsert('/api/slots', { day: '2026-01-01', room: 'r', who: 'x' }, conflict)
+      const reply = await upsert('/api/slots?returning=who', { room: 'r', day: '2026-01-01', who: 'y' }, conflict)
+      expect([reply.status, reply.text]).toEqual([200, '{"data":{"who":"y"}}'])
+    },
+  )
+  test('treats a key with NULL as unique', async () => {
     expect((await upsert('/api/slots', { day: null, room: 'r' }, 'day,room')).status).toBe(201)
     expect((await upsert('/api/slots', { day: null, room: 'r' }, 'day,room')).status).toBe(201)
     expect(await sql('select from slots')).toHaveLength(2)
@@ -157,7 +161,7 @@ describe('X-On-Conflict', () => {
     expect([reply.status, reply.text]).toEqual([200, '{"data":{"k":null,"n":2}}'])
     expect(await sql('select from loose')).toHaveLength(1)
   })
-  test('odd names', async () => {
+  test('can contain unusual names', async () => {
     const row = '{"a,b":1,"größe":2,"n":3}'
     expect((await upsert('/api/Odd%20Keys', row, Buffer.from('größe,"a,b"').toString('latin1'))).status).toBe(201)
     expect((await upsert('/api/Odd%20Keys', row, Buffer.from('"a,b","größe"').toString('latin1'))).status).toBe(200)
@@ -193,20 +197,20 @@ describe('X-On-Conflict', () => {
     expect(reply.status).toBe(400)
     expect(reply.json.error.message).toContain('X-Upsert')
   })
-  test('another unique key that is violated → 400', async () => {
+  test('with another unique key violated → 400', async () => {
     await sql(`insert into users (id, mail) values (1, 'a@x'), (2, 'b@x')`)
     const reply = await upsert('/api/users', { id: 1, mail: 'b@x' })
     expect(reply.json.error).toMatchObject({ code: 'QUERY_ERROR', details: { constraint: 'users_mail_key' } })
   })
-  test('through a view', async () => {
+  test('works through a view', async () => {
     expect((await upsert('/api/view_of_pairs', { a: 1, b: 'x', n: 1 }, 'a,b')).status).toBe(201)
     const reply = await upsert('/api/view_of_pairs', { a: 1, b: 'x', n: 2 }, 'b,a')
     expect([reply.status, reply.text]).toEqual([200, '{"data":{"a":1,"b":"x","n":2}}'])
   })
 })
 
-describe('partitioned', () => {
-  test('201 and 200', async () => {
+describe('an upsert to a partitioned table', () => {
+  test('returns 201 and 200', async () => {
     expect((await upsert('/api/parts', { id: 1, region: 'a', n: 1 })).headers.get('location')).toBe('/api/parts/1,a')
     expect((await upsert('/api/parts', { id: 1, region: 'a', n: 2 })).status).toBe(200)
     expect((await upsert('/api/parts', { id: 1, region: 'b', n: 3 }, 'region,id')).status).toBe(201)
@@ -215,7 +219,7 @@ describe('partitioned', () => {
       { id: 1, region: 'b', n: 3 },
     ])
   })
-  test('a batch', async () => {
+  test('can be a batch', async () => {
     await sql(`insert into parts values (1, 'a', 1)`)
     const reply = await upsert('/api/parts', [
       { id: 2, region: 'b', n: 2 },
@@ -226,14 +230,14 @@ describe('partitioned', () => {
   })
 })
 
-describe('ignore', () => {
-  test('leaves an existing row alone and answers null with 200', async () => {
+describe('an upsert with X-Upsert: ignore', () => {
+  test('leaves an existing row unchanged and returns null with 200', async () => {
     expect((await upsert('/api/pairs', { a: 1, b: 'x', n: 1 }, undefined, 'ignore')).status).toBe(201)
     const reply = await upsert('/api/pairs', { a: 1, b: 'x', n: 2 }, undefined, 'Ignore')
     expect([reply.status, reply.text, reply.headers.get('location')]).toEqual([200, '{"data":null}', null])
     expect(await sql('select n from pairs')).toEqual([{ n: 1 }])
   })
-  test('a batch answers the rows that were created', async () => {
+  test('of a batch returns the rows that were created', async () => {
     await sql(`insert into pairs values (1, 'x', 1)`)
     const reply = await upsert(
       '/api/pairs',
@@ -257,15 +261,15 @@ describe('ignore', () => {
     const none = await upsert('/api/pairs', [{ a: 1, b: 'x' }], undefined, 'ignore')
     expect([none.status, none.text]).toEqual([200, '{"data":[],"count":0}'])
   })
-  test('other keys are still violated', async () => {
+  test('can still violate other keys', async () => {
     await sql(`insert into users (id, mail) values (1, 'a@x')`)
     const reply = await upsert('/api/users', { id: 2, mail: 'a@x' }, 'id', 'ignore')
     expect(reply.json.error).toMatchObject({ code: 'QUERY_ERROR', details: { sqlstate: '23505' } })
   })
 })
 
-describe('a batch', () => {
-  test('in the order given; 201 if any row was created, else 200', async () => {
+describe('an upsert of a batch', () => {
+  test('keeps the given order; 201 if any row was created, otherwise 200', async () => {
     const rows = [3, 1, 2].map(a => ({ a, b: 'x', n: a * 10 }))
     const created = await upsert('/api/pairs', rows)
     expect([created.status, created.json]).toEqual([201, { data: rows, count: 3 }])
@@ -279,7 +283,7 @@ describe('a batch', () => {
     expect((await upsert('/api/pairs', [])).status).toBe(201)
     expect((await upsert('/api/pairs', [], 'nothing')).json.error.message).toContain('no column "nothing"')
   })
-  test('with differing keys: columns not given stay as they are, and are defaults in new rows', async () => {
+  test('with differing keys leaves omitted columns unchanged, and uses defaults in new rows', async () => {
     await sql(`insert into users values (1, 't1', 'a@x', 'a', 5), (2, 't1', 'b@x', 'b', 6)`)
     const reply = await upsert('/api/users?returning=id,mail,name,visits', [
       { id: 1, name: 'A' },
@@ -295,7 +299,7 @@ describe('a batch', () => {
       { id: 4, mail: 'd@x', name: null, visits: 0 },
     ])
   })
-  test('that ignores rows answers the created ones in the order given, also with differing keys', async () => {
+  test('that ignores rows returns the created ones in the given order, also with differing keys', async () => {
     await sql(`insert into users values (2, 't1', 'b@x', 'b', 6), (5, 't1', 'e@x', 'e', 6), (6, 't1', 'f@x', 'f', 6)`)
     const rows = [
       { id: '01', name: 'A' },
@@ -313,7 +317,8 @@ describe('a batch', () => {
     expect(reply.status, reply.text).toBe(201)
     expect(reply.json.data.map((row: { id: number }) => row.id)).toEqual([1, 3, 4, 7, 8, 9])
   })
-  // Of rows with the same columns PostgreSQL notices; others are several statements, so that we have to.
+  // PostgreSQL detects this for rows with the same columns. Others are separate statements, so the gateway
+  // has to.
   const REPEATED = { code: 'PARSE_ERROR', message: expect.stringContaining('several rows with {"id":1}') }
   test.each<[string, unknown]>([
     [
@@ -334,13 +339,13 @@ describe('a batch', () => {
     ['in one key set, apart', [{ id: 1, name: 'x' }, { id: 2 }, { id: 1, name: 'y' }]],
     ['written differently', [{ id: 1 }, { name: 'x', id: '01' }]],
     ['with an escape', '[{"id":1},{"\\u0069d":1,"name":"x"}]'],
-  ])('the same key twice → 400, and nothing is written: %s', async (_, rows) => {
+  ])('with a duplicate key → 400, and nothing is written: %s', async (_, rows) => {
     const reply = await upsert('/api/users', rows)
     expect(reply.status, reply.text).toBe(400)
     expect(reply.json.error).toMatchObject(REPEATED)
     expect(await sql('select from users')).toHaveLength(0)
   })
-  test('the same key twice by X-On-Conflict → 400', async () => {
+  test('with a duplicate key in X-On-Conflict → 400', async () => {
     const rows = [
       { id: 1, mail: 'a' },
       { id: 2, mail: 'a', name: 'x' },
@@ -359,7 +364,7 @@ describe('a batch', () => {
       message: expect.stringContaining('"day":"2026-01-01"'),
     })
   })
-  test('keys with NULL are not the same', async () => {
+  test('can have several keys with NULL', async () => {
     const slots = [
       { day: null, room: 'r' },
       { day: null, room: 'r', who: 'x' },
@@ -368,7 +373,7 @@ describe('a batch', () => {
     const reply = await upsert('/api/slots', slots, 'room,day')
     expect([reply.status, reply.json.count]).toEqual([201, 3])
   })
-  test('of a key that only some rows give whole, nobody can tell which are the same', async () => {
+  test('with a partial key in some rows is rejected, because duplicates cannot be detected', async () => {
     const slots = [
       { day: '2026-01-01', room: 'r' },
       { room: 'r', who: 'x' },
@@ -378,7 +383,7 @@ describe('a batch', () => {
     expect(reply.json.error.message).toContain('give the same key columns in every row')
     expect(await sql('select from slots')).toHaveLength(0)
   })
-  test('what all rows leave to a default is the same in all of them', async () => {
+  test('has the same default in all rows that omit a column', async () => {
     const pairs = [
       { name: 'b', mail: 'm@x' },
       { name: 'b', mail: 'm@x', visits: 1 },
@@ -389,21 +394,21 @@ describe('a batch', () => {
     expect((await upsert('/api/loose', serials, 'id')).status).toBe(201)
     expect(await sql('select from loose')).toHaveLength(2)
   })
-  test('a wrong value is named with its item', async () => {
+  test('has an error that gives the index of the row', async () => {
     const reply = await upsert('/api/users', [{ id: 1 }, { id: 'x', name: 'y' }])
     expect(reply.json.error).toMatchObject({
       code: 'PARSE_ERROR',
       message: expect.stringContaining('item 2: column "id" is integer and cannot hold "x"'),
     })
   })
-  test('of generated columns → 400', async () => {
+  test('with generated columns → 400', async () => {
     expect((await upsert('/api/users', { id: 1, loud: 'X' })).status).toBe(400)
     expect((await upsert('/api/numbered', { id: 1, code: 'x' })).status).toBe(400)
   })
 })
 
-describe('rights', () => {
-  test('another tenant’s row cannot be touched, by any key, in any mode', async () => {
+describe('rights for an upsert', () => {
+  test('never include another tenant’s row, by any key and in any mode', async () => {
     await sql(`insert into users values (9, 't2', 'z@x', 'Zoe', 1)`)
     const before = await sql('select * from users')
     for (const mode of ['true', 'ignore']) {
@@ -427,7 +432,7 @@ describe('rights', () => {
     }
     expect(await sql(`select * from users where tenant_id = 't2'`)).toEqual(before)
   })
-  test('an upsert needs update as well, also for a row that is new', async () => {
+  test('include update even for a new row', async () => {
     expect((await upsert('/api/insert_only', { id: 1, n: 1 })).status).toBe(403)
     expect((await send('/api/insert_only', { id: 1, n: 1 })).status).toBe(201)
     expect((await upsert('/api/insert_only', { id: 1, n: 2 })).status).toBe(403)
@@ -435,9 +440,10 @@ describe('rights', () => {
   })
 })
 
-describe('at the same time', () => {
-  // Before PostgreSQL 18 nothing tells a row of a partition that another request has just created from a new one.
-  test('20 clients and one key: one row, one creation, no failure', async () => {
+describe('concurrent upserts', () => {
+  // Before PostgreSQL 18, a new row of a partition cannot be distinguished from one that another request has
+  // just created.
+  test('of 20 clients and one key create one row, without a failure', async () => {
     for (const [path, body] of [
       ['/api/pairs', (n: number) => ({ a: 1, b: 'x', n })],
       ['/api/parts', (n: number) => ({ id: 1, region: 'a', n })],
@@ -452,7 +458,7 @@ describe('at the same time', () => {
     expect(await sql('select from pairs')).toHaveLength(1)
     expect(await sql('select from parts')).toHaveLength(1)
   })
-  test('batches over the same keys in different orders: every one is answered, none with 500', async () => {
+  test('of the same keys in different orders are all answered, none with 500', async () => {
     const keys = Array.from({ length: 20 }, (_, index) => index)
     const replies = await Promise.all(
       Array.from({ length: 20 }, (_, n) => {
@@ -463,7 +469,7 @@ describe('at the same time', () => {
         )
       }),
     )
-    // Two that lock in different orders may meet; PostgreSQL ends one, which can be sent again.
+    // Two upserts that lock in different orders can deadlock; PostgreSQL ends one, which can be sent again.
     for (const { status, json } of replies) {
       expect([200, 201, 503]).toContain(status)
       if (status === 503) expect(json.error.code).toBe('UNAVAILABLE')
@@ -473,7 +479,7 @@ describe('at the same time', () => {
   })
 })
 
-describe('telling created from updated on every server version', () => {
+describe('created and updated rows are distinguished on every server version', () => {
   let catalog: Catalog
   const session = fixture(() => openSession(database.url))
 
@@ -536,7 +542,7 @@ describe('telling created from updated on every server version', () => {
       by: { 170000: 'xmax', 180000: 'xmax' },
     },
   ]
-  // What is printed for an older version runs on a newer one as well.
+  // Statements printed for an older version also run on a newer one.
   const VERSIONS = [150000, 170000, 180000].filter(version => version < 180000 || POSTGRES_MAJOR >= 18)
   test.each(CASES.flatMap(one => VERSIONS.map(version => [one.table, version, one] as const)))(
     '%s on %i',
@@ -553,7 +559,7 @@ describe('telling created from updated on every server version', () => {
       expect(await created(update, one.rows(3))).toEqual([false, false])
       expect(await created(update, one.rows(4))).toEqual([false, false])
       await client.query('rollback')
-      // A row that somebody locks or changed and undid is not new either.
+      // A row that another transaction locks, or changed and rolled back, is not new either.
       await client.query('begin')
       await client.query(`select from ${one.table} for update`)
       await client.query('commit')

@@ -1,4 +1,7 @@
-/** docs/guides/webhooks.md: its trigger fires, its payload is what comes, and its code verifies what was signed – and nothing else. */
+/**
+ * docs/guides/webhooks.md: its trigger fires, its payload is as shown, and its code accepts exactly the
+ * signed payloads.
+ */
 import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -38,7 +41,7 @@ beforeAll(async () => {
   received = first
 })
 
-test('the payload has the form that the page shows', () => {
+test('the payload has the form shown on the page', () => {
   const shown = JSON.parse(/^```json\n([\s\S]*?)^```/m.exec(PAGE)?.[1] ?? '')
   const form = (value: unknown): unknown =>
     typeof value === 'object' && value !== null
@@ -54,7 +57,7 @@ test('the payload has the form that the page shows', () => {
 
 type Verify = (headers: Readonly<Record<string, unknown>>, body: Buffer, secret: string) => boolean | Promise<boolean>
 
-/** Each reads what it is asked from standard input and answers `true` or `false`. */
+/** Programs that read a request from standard input and print `true` or `false`. */
 const PYTHON = `
 import base64, json, sys
 from verify import verify
@@ -152,10 +155,10 @@ const RUNTIMES: readonly (readonly [string, boolean, (code: string) => Promise<V
 ]
 
 describe.each(RUNTIMES)('%s', (name, canRun, load) => {
-  // Without the runtime there is nothing to run the code.
+  // Without the runtime the code cannot be executed.
   test.runIf(canRun)(
     'takes what was signed, and refuses what was changed, is old, or comes from somebody else',
-    // Somebody compiles.
+    // Some runtimes compile first.
     { timeout: 60_000 },
     async () => {
       const verify = await load(fileNamed(PAGE, name))
@@ -175,8 +178,8 @@ describe.each(RUNTIMES)('%s', (name, canRun, load) => {
     },
   )
 
-  // Without the runtime there is nothing to run the code.
-  test.runIf(canRun)('refuses what was signed long ago', { timeout: 60_000 }, async () => {
+  // Without the runtime the code cannot be executed.
+  test.runIf(canRun)('rejects an outdated signature', { timeout: 60_000 }, async () => {
     const { signatureHeaders } = await import('../../src/webhooks/signature.ts')
     const verify = await load(fileNamed(PAGE, name))
     const body = Buffer.from('{}')

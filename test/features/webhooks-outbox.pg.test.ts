@@ -1,4 +1,7 @@
-/** docs/guides/webhooks.md#delivery-guarantees, with `svc install`: deliveries wait in the database, and writes of every client are delivered. */
+/**
+ * docs/guides/webhooks.md#delivery-guarantees, after `svc install`: deliveries wait in the database, and
+ * writes of every client are delivered.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -86,15 +89,15 @@ async function count(table: string): Promise<number> {
   return rows[0].n
 }
 
-/** Waits for what the gateway writes down after the receiver has answered. */
+/** Waits for what the gateway records after the receiver has responded. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise(resolve => setTimeout(resolve, 10))
 }
 
 const told = ({ json }: Received) => [json.operation, json.data.old?.id ?? null, json.data.new?.id ?? null]
 
-describe('what is told', () => {
-  test('is what the gateway tells from memory too: the same body, and nothing is left behind but the try', async () => {
+describe('a delivery from the outbox', () => {
+  test('has the same body as from memory, and leaves only its attempt behind', async () => {
     const gateway = await open([trigger({ columns: ['id', 'body'] })])
     expect((await send(gateway, 'POST', '/api/notes', { id: 1, body: 'one' })).status).toBe(201)
     const [first] = await hook.until(1)
@@ -117,7 +120,7 @@ describe('what is told', () => {
     ])
   })
 
-  test('what a write brings about is told as well, and what another within `with` writes', async () => {
+  test('is also made for changes caused by a write, and by another statement within `with`', async () => {
     await admin.query(`insert into notes values (1), (2); insert into replies values (10, 1)`)
     const gateway = await open([trigger(), trigger({ name: 'replies', table: 'replies' })])
     await send(gateway, 'DELETE', '/api/notes/1')
@@ -132,7 +135,7 @@ describe('what is told', () => {
     expect(told((await hook.until(3))[2] as Received)).toEqual(['DELETE', 2, null])
   })
 
-  test('writes made elsewhere, where the trigger wants them, and only there', async () => {
+  test('is made for writes of other clients only if the trigger wants them', async () => {
     await open([trigger({ source: 'database' }), trigger({ name: 'gateway only' })])
     await admin.query(`insert into notes values (1, 'by psql')`)
     const [{ json } = never()] = await hook.until(1)
@@ -145,7 +148,7 @@ describe('what is told', () => {
     expect(hook.received).toHaveLength(1)
   })
 
-  test('nothing of what is rolled back or refused', async () => {
+  test('is not made for changes that were rolled back or rejected', async () => {
     const gateway = await open([trigger()])
     expect((await send(gateway, 'POST', '/api/notes', [{ id: 1 }, { id: 1 }])).status).toBe(400)
     await send(gateway, 'POST', '/api/notes', { id: 2 })
@@ -154,8 +157,8 @@ describe('what is told', () => {
   })
 })
 
-describe('where deliveries wait', () => {
-  test('those of a table that is not captured, or of a view, are in the outbox too', async () => {
+describe('the outbox', () => {
+  test('also holds deliveries of uncaptured tables and of views', async () => {
     const gateway = await open([
       trigger(),
       trigger({ name: 'apart', table: 'apart' }),
@@ -170,13 +173,13 @@ describe('where deliveries wait', () => {
     await send(gateway, 'POST', '/api/apart', { id: 1 })
     await send(gateway, 'POST', '/api/notes', { id: 1 })
     await send(gateway, 'PATCH', '/api/note_bodies?id=1', { body: 'x' })
-    // The view's and its table's.
+    // One delivery for the view, and one for its table.
     await hook.until(4)
     expect(hook.received.map(({ json }) => json.trigger).sort()).toEqual(['apart', 'hook', 'hook', 'view'])
     await until(async () => (await count('webhook_attempt')) === 4)
   })
 
-  test('what needs the installation is refused without it, with what to do', async () => {
+  test('is required by some triggers, which are rejected without it, with advice', async () => {
     await expect(
       open([
         trigger({ name: 'a', table: 'apart', source: 'database' }),
@@ -187,7 +190,7 @@ describe('where deliveries wait', () => {
     )
   })
 
-  test('triggers that are read again are registered anew; a broken file changes nothing', async () => {
+  test('registers triggers again after a reload; an invalid file changes nothing', async () => {
     const gateway = await open([trigger(), trigger({ name: 'other' })])
     const names = async () =>
       (await admin.query('select name from svc.webhook_trigger order by name')).rows.map(row => row.name)
@@ -200,7 +203,7 @@ describe('where deliveries wait', () => {
     expect(await names()).toEqual(['new'])
   })
 
-  test('gateways with different files: the one that read its own last says what is written down', async () => {
+  test('is used by gateways with different files: the last one read decides what is recorded', async () => {
     const one = await open([trigger({ name: 'of one' })])
     await open([trigger({ name: 'of other' })])
     expect((await admin.query('select name from svc.webhook_trigger')).rows).toEqual([{ name: 'of other' }])
@@ -213,7 +216,7 @@ describe('where deliveries wait', () => {
     expect((await hook.until(1))[0]?.json.trigger).toBe('of other')
   })
 
-  test('an installation that comes while the gateway runs is used once it is told to look', async () => {
+  test('is used after a reload if it was installed while the gateway runs', async () => {
     const gateway = await open([trigger({ table: 'late' })])
     const storage = async () => (await ask(gateway, '/health/internal')).json.webhooks.storage
     await send(gateway, 'POST', '/api/late', { id: 1 })
@@ -230,7 +233,7 @@ describe('where deliveries wait', () => {
     expect(hook.received).toHaveLength(2)
   })
 
-  test('a database that only reads is no place for them, and no reason not to start', async () => {
+  test('is not used on a read-only database, which does not prevent the start', async () => {
     for (const role of ['app', FEED_ROLE])
       await admin.query(`alter role ${role} in database ${database.database} set default_transaction_read_only = on`)
     const gateway = await open([trigger()])
@@ -242,8 +245,8 @@ describe('where deliveries wait', () => {
 
 const RETRIES = { retry_count: 1, timeout_ms: 300 }
 
-describe('what fails', () => {
-  test('is tried again with the same id, then dead; any gateway shows it, sends it again, throws it away', async () => {
+describe('a delivery that fails', () => {
+  test('is tried again with the same id, then becomes a dead letter; any gateway can list, redeliver and purge it', async () => {
     const [one, other] = [await open([trigger(RETRIES)]), await open([trigger(RETRIES)])]
     hook.respond((response, _, count) => response.writeHead(count === 1 ? 500 : 503).end(`no ${count}`))
     await send(one, 'POST', '/api/notes', [
@@ -284,7 +287,7 @@ describe('what fails', () => {
     expect(await count('webhook_dead')).toBe(0)
   })
 
-  test('with 410 the trigger is disabled, and the database writes nothing down for it', async () => {
+  test('with 410 disables the trigger, and the database records no further deliveries', async () => {
     const gateway = await open([trigger()])
     hook.respond(response => response.writeHead(410).end())
     await send(gateway, 'POST', '/api/notes', { id: 1 })
@@ -296,7 +299,7 @@ describe('what fails', () => {
     expect(await count('webhook_trigger')).toBe(1)
   })
 
-  test('because it is too large is not sent, and can be sent again once the trigger names columns', async () => {
+  test('because it is too large is not sent, and can be redelivered once the trigger selects columns', async () => {
     const gateway = await open([trigger()])
     await send(gateway, 'POST', '/api/notes', { id: 1, body: 'x'.repeat(1_100_000) })
     await until(async () => (await count('webhook_dead')) === 1)
@@ -309,7 +312,7 @@ describe('what fails', () => {
     expect((await hook.until(1))[0]?.json.data).toEqual({ new: { id: 1 }, old: null })
   })
 
-  test('does not keep another tenant or another endpoint waiting', async () => {
+  test('does not delay another tenant or another endpoint', async () => {
     const slow = await receiver(() => {})
     const gateway = await open([trigger({ name: 'slow', webhook_url: slow.url }), trigger({ name: 'fast' })], {
       toml: 'drain_timeout_ms = 100',
@@ -326,7 +329,7 @@ describe('what fails', () => {
     expect(text).toMatch(/^svc_webhooks_queue\{storage="outbox",state="in_flight"\} \d+$/m)
     await gateway.close()
     gateways = []
-    // What was cut off and what waited its turn is for others, at once.
+    // Interrupted and waiting deliveries can be claimed by others at once.
     const { rows: left } = await admin.query(
       'select count(*)::int as n, count(leased_by)::int as leased from svc.webhook',
     )

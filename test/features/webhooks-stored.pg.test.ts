@@ -1,6 +1,7 @@
 /**
- * docs/guides/webhooks.md#delivery-guarantees, with `svc install` and tables that it does not capture: the statement that makes a change stores
- * its webhooks, in its own transaction, and answers as it would without.
+ * docs/guides/webhooks.md#delivery-guarantees, after `svc install` and with tables that it does not capture:
+ * the statement of a write stores its deliveries in its own transaction, and has the same response as without
+ * webhooks.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +15,8 @@ import { type Received, type Receiver, receiver } from '../support/receiver.ts'
 import { openSocket } from '../support/socket.ts'
 
 const database = databaseFixture(`
-  create table notes (id int primary key, body text, tenant_id text, note int references notes deferrable initially deferred);
+  create table notes (id int primary key, body text, tenant_id text, note int references notes
+    deferrable initially deferred);
   create table pairs ("a'b" int, "C" text, n int, primary key ("a'b", "C"));
   create table blind (id int primary key, body text);
   create view note_bodies with (security_invoker = true) as select id, body from notes;
@@ -74,7 +76,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 
 const told = ({ json }: Received) => [json.operation, json.data.old, json.data.new]
 
-/** Every kind of write, on `notes`. */
+/** Every kind of write on `notes`. */
 const WRITES: readonly (readonly [string, string, unknown?, Headers?])[] = [
   ['POST', '/api/notes', { id: 1, body: 'one' }],
   ['POST', '/api/notes?returning=body', { id: 2 }],
@@ -96,7 +98,7 @@ const WRITES: readonly (readonly [string, string, unknown?, Headers?])[] = [
   ['POST', '/api/notes', { id: 9, note: 404 }],
 ]
 
-test('every kind of write is told, exactly, and answers what it answers without webhooks', async () => {
+test('every kind of write is delivered exactly, and has the same response as without webhooks', async () => {
   const plain = await open([])
   const run = async (gateway: TestGateway) => {
     const replies: unknown[] = []
@@ -140,7 +142,7 @@ test('every kind of write is told, exactly, and answers what it answers without 
   expect(hook.received).toHaveLength(happened.length)
 })
 
-test('it is there when the write is answered, with whose turn it takes and the key that its order goes by', async () => {
+test('a delivery exists when the write is answered, with its tenant and its ordering key', async () => {
   hook.respond(() => {})
   const gateway = await open([
     trigger({ name: "it's", order: 'key' }),
@@ -167,7 +169,7 @@ test('it is there when the write is answered, with whose turn it takes and the k
   ])
 })
 
-test('the changes of one row are told in their order', async () => {
+test('the changes of one row are delivered in order', async () => {
   const gateway = await open([trigger({ order: 'key' })])
   hook.respond((response, _, count) => response.writeHead(count === 1 ? 500 : 204).end())
   await send(gateway, 'POST', '/api/notes', { id: 1, body: '0' })
@@ -176,7 +178,7 @@ test('the changes of one row are told in their order', async () => {
   expect(received.map(({ json }) => json.data.new.body)).toEqual(['0', '0', '1', '2', '3', '4'])
 })
 
-test('another gateway delivers what one leaves behind', async () => {
+test('another gateway delivers what a stopped gateway leaves', async () => {
   hook.respond(() => {})
   const one = await open([trigger({ timeout_ms: 1_000 })])
   await send(one, 'POST', '/api/notes', { id: 1 })
@@ -188,7 +190,7 @@ test('another gateway delivers what one leaves behind', async () => {
   await until(async () => (await rowsOf('select from svc.webhook')).length === 0)
 })
 
-test('subscribers hear of the same writes', async () => {
+test('subscribers receive the same writes', async () => {
   const gateway = await open([trigger()])
   const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
   socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
@@ -205,32 +207,32 @@ test('subscribers hear of the same writes', async () => {
   await socket.close()
 })
 
-test('a view is told of as itself', async () => {
+test('a view is reported under its own name', async () => {
   await admin.query(`insert into notes values (1, 'one')`)
   const gateway = await open([trigger({ table: 'note_bodies' })])
   await send(gateway, 'PATCH', '/api/note_bodies?id=1', { body: 'x' })
   const [first] = await hook.until(1)
-  // A view has no key by which older versions could find the row as it was.
+  // A view has no key by which older versions could find the old row.
   const old = POSTGRES_MAJOR < 18 ? null : { id: 1, body: 'one' }
   expect(first?.json).toMatchObject({ table: 'note_bodies', data: { old, new: { body: 'x' } } })
   await until(async () => (await rowsOf('select from svc.webhook_attempt')).length === 1)
 })
 
-test('rows that the gateway may write and not see are written, and said to be untold', async () => {
+test('rows that the gateway can write and not read are written, and counted as undelivered', async () => {
   const gateway = await open([trigger({ table: 'blind' })])
   const { status } = await send(gateway, 'POST', '/api/blind', { id: 1 }, { Prefer: 'return=minimal' })
   expect([status, await rowsOf('select id from blind')]).toEqual([201, [{ id: 1 }]])
   expect(events).toContainEqual(expect.objectContaining({ kind: 'webhooks', event: 'changes not delivered' }))
 })
 
-test('what another statement within `with` would write is refused', async () => {
+test('a write of another statement within `with` is rejected', async () => {
   const gateway = await open([trigger()])
   const query = 'with gone as (del notes where id = 2 returning id) get gone'
   const { status, text } = await send(gateway, 'POST', '/api/_query', { query })
   expect([status, text]).toEqual([403, expect.stringContaining('but changes within \\"with\\" cannot be captured')])
 })
 
-test('without the outbox, from one moment to the next, it is told from memory', async () => {
+test('if the outbox disappears, deliveries are made from memory', async () => {
   const gateway = await open([trigger()])
   await admin.query('drop schema svc cascade')
   expect((await send(gateway, 'POST', '/api/notes', { id: 1 })).status).toBe(201)

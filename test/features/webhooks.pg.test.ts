@@ -1,5 +1,8 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is expanded
-/** docs/guides/webhooks.md: writes are delivered to the triggers that watch the table, and no request waits for a delivery. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the configuration expands these placeholders
+/**
+ * docs/guides/webhooks.md: writes are delivered to the triggers of the table, and no request waits for a
+ * delivery.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
@@ -21,7 +24,8 @@ const folder = folderFixture()
 beforeAll(() =>
   execute(
     database.adminUrl,
-    `create table notes (id bigint primary key, body text, amount numeric, "odd ""name" text, at timestamptz default '2026-01-01T00:00:00Z');
+    `create table notes (id bigint primary key, body text, amount numeric, "odd ""name" text,
+      at timestamptz default '2026-01-01T00:00:00Z');
      create table log (what text);
      create table old (id int primary key, old text);
      create table sealed (id int primary key, tenant_id text not null);
@@ -50,7 +54,7 @@ interface Definition {
   readonly [key: string]: unknown
 }
 
-/** JSON is YAML. */
+/** JSON is valid YAML. */
 async function triggersFile(definitions: readonly Definition[]): Promise<string> {
   const file = join(folder, 'triggers.yaml')
   await writeFile(file, JSON.stringify(definitions))
@@ -93,8 +97,8 @@ async function ask(path: string, method = 'GET'): Promise<Reply> {
 
 const told = ({ json }: Received) => [json.operation, json.data.old?.id ?? null, json.data.new?.id ?? null]
 
-describe('what is told', () => {
-  test('a creation: trigger, table, operation, data and timestamp, and nothing else', async () => {
+describe('a delivery', () => {
+  test('of a creation has trigger, table, operation, data and timestamp, and nothing else', async () => {
     await open([trigger()])
     const before = Date.now()
     await send('POST', '/api/notes', '{"id": 9007199254740993, "amount": 1.10, "odd \\"name": "ü"}')
@@ -111,7 +115,7 @@ describe('what is told', () => {
     expect(headers['webhook-signature']).toBeUndefined()
   })
 
-  test('an update has both rows, whole, whatever of them was answered', async () => {
+  test('of an update has both complete rows, whatever the response contained', async () => {
     await open([trigger()])
     await execute(database.adminUrl, `insert into notes values (1, 'one', 5)`)
     const reply = await send('PATCH', '/api/notes/1?returning=id', { body: 'two' })
@@ -123,7 +127,7 @@ describe('what is told', () => {
     })
   })
 
-  test('a deletion has the old row; answers are as without a trigger', async () => {
+  test('of a deletion has the old row, and the response is as without a trigger', async () => {
     await open([trigger()])
     await execute(database.adminUrl, `insert into notes values (1, 'one'), (2, 'two')`)
     expect(await send('DELETE', '/api/notes/1')).toMatchObject({ status: 204, text: '' })
@@ -136,7 +140,7 @@ describe('what is told', () => {
     expect(one.json.data).toMatchObject({ new: null, old: { body: 'one' } })
   })
 
-  test('a batch fires once for each row, in whatever forms its rows are', async () => {
+  test('is made once for each row of a batch in any form', async () => {
     await open([trigger()])
     const reply = await send('POST', '/api/notes', [{ id: 1 }, { id: 2, body: 'x' }, { id: 3 }], {
       Prefer: 'return=minimal',
@@ -147,7 +151,7 @@ describe('what is told', () => {
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(3)
   })
 
-  test('an upsert says what it really did, for one row and for many; rows that are left alone say nothing', async () => {
+  test('of an upsert reports the actual operation for each row, and none for ignored rows', async () => {
     await open([trigger()])
     await execute(database.adminUrl, `insert into notes values (1, 'one')`)
     const upsert = { 'X-Upsert': 'true' }
@@ -180,7 +184,7 @@ describe('what is told', () => {
     expect(byBody.get('four')).toMatchObject({ operation: 'INSERT', data: { old: null } })
   })
 
-  test('filtered changes of many rows', async () => {
+  test('is made for each row of a filtered change', async () => {
     await open([trigger()])
     await execute(database.adminUrl, `insert into notes values (1, 'a'), (2, 'a'), (3, 'b')`)
     const reply = await send('PATCH', '/api/notes?body=a&returning=id', { body: 'c' })
@@ -196,7 +200,7 @@ describe('what is told', () => {
     ])
   })
 
-  test('writes of the query language, with literals of their own', async () => {
+  test('is made for writes of the query language', async () => {
     await open([trigger()])
     await query(`add notes fields id, body values (1, 'x'), (2, 'y')`)
     await query(`add notes fields id, body values 2, 'z' conflict (id) update body = 'again'`)
@@ -212,7 +216,7 @@ describe('what is told', () => {
     ])
   })
 
-  test('what "with" would write is refused where somebody is to be told of it, and only there', async () => {
+  test('of a write inside "with" is not possible, so the write is rejected if a trigger would fire', async () => {
     await open([trigger({ operations: ['delete'] })])
     const refused = await query(`with gone as (del notes where id = 1 returning id) get gone`)
     expect(refused).toMatchObject({ status: 403, json: { error: { message: expect.stringContaining('"notes"') } } })
@@ -220,7 +224,7 @@ describe('what is told', () => {
     expect(added.json.data).toEqual([{ id: 7 }])
   })
 
-  test('a write that fails or is rolled back tells nothing', async () => {
+  test('is not made for a write that fails or is rolled back', async () => {
     await open([trigger()])
     expect((await send('POST', '/api/notes', [{ id: 1 }, { id: 1 }])).status).toBe(400)
     expect((await send('PATCH', '/api/notes/5', { body: 'x' })).status).toBe(404)
@@ -228,7 +232,7 @@ describe('what is told', () => {
     expect((await hook.until(1)).map(told)).toEqual([['INSERT', null, 2]])
   })
 
-  test('tables without a key, writable views, and a table called old', async () => {
+  test('is made for tables without a key, writable views, and a table called old', async () => {
     await open([
       trigger({ name: 'log', table: 'log' }),
       trigger({ name: 'view', table: 'note_bodies' }),
@@ -247,7 +251,7 @@ describe('what is told', () => {
     ])
   })
 
-  test('a subscriber hears of the same writes, and neither gets in the way of the other', async () => {
+  test('and the event of a subscriber do not affect each other', async () => {
     const { url, token } = await open([trigger()])
     const socket = await openSocket(url, { token: await token({ tenantId: 't1' }) })
     socket.say({ type: 'subscribe', channel: 'svc_table_notes', id: 'mine' })
@@ -269,7 +273,7 @@ describe('what is told', () => {
     )
   })
 
-  test('rows that the role may write and not see are written, and counted as untold', async () => {
+  test('is not possible for rows that the role can write and not read, which are counted as undelivered', async () => {
     await open([trigger({ table: 'sealed' })])
     const reply = await send('POST', '/api/sealed', { id: 1, tenant_id: 't1' }, { Prefer: 'return=minimal' })
     expect(reply.status).toBe(201)
@@ -278,8 +282,8 @@ describe('what is told', () => {
   })
 })
 
-describe('who is told', () => {
-  test('each trigger of the table for its operations, with its columns and headers; a disabled one is not', async () => {
+describe('a trigger', () => {
+  test('fires for the operations of its table, with its columns and headers, unless disabled', async () => {
     await open(
       [
         trigger({ name: 'created', operations: ['create'], columns: ['id', 'odd "name'] }),
@@ -299,7 +303,7 @@ describe('who is told', () => {
     expect(hook.received).toHaveLength(2)
   })
 
-  test('signatures fit each of the secrets', async () => {
+  test('signs with each of its secrets', async () => {
     await open([trigger({ secret: [SECRET_1, '${NEXT}'] })], { environment: { NEXT: SECRET_2 } })
     await send('POST', '/api/notes', { id: 1 })
     const [{ text, headers } = never()] = await hook.until(1)
@@ -310,7 +314,7 @@ describe('who is told', () => {
     expect(() => foreign.verify(text, headers as Record<string, string>)).toThrow()
   })
 
-  test('the file is read again; a broken one changes nothing and says why', async () => {
+  test('is read again on reload; an invalid file changes nothing and logs the reason', async () => {
     const events: Event[] = []
     await open([trigger({ name: 'before' })], { emit: event => events.push(event) })
     await triggersFile([trigger({ tabel: 'x' })])
@@ -331,8 +335,8 @@ describe('who is told', () => {
   })
 })
 
-describe('what comes of it', () => {
-  test('a failure is tried again with the same id; the answer to the caller waits for nothing', async () => {
+describe('the result of an attempt', () => {
+  test('is a retry with the same id after a failure, and the caller does not wait', async () => {
     await open([trigger()])
     let release = (): void => {}
     hook.respond((response, _, count) => {
@@ -364,7 +368,7 @@ describe('what comes of it', () => {
     ])
   })
 
-  test('a redirect is not followed: it is a failure, and dead after the last try', async () => {
+  test('is a failure after a redirect, which is not followed, and a dead letter after the last attempt', async () => {
     const elsewhere = await receiver()
     await open([trigger({ retry_count: 0 })])
     hook.respond(response => response.writeHead(302, { Location: elsewhere.url }).end('over there'))
@@ -385,7 +389,7 @@ describe('what comes of it', () => {
     expect((await ask('/internal/webhooks')).json.dead_letter_count).toBe(0)
   })
 
-  test('who hangs, closes, or breaks off is a failure; who answers 200 and breaks off then is none', async () => {
+  test('is a failure if the receiver hangs or disconnects, but not after a complete 200', async () => {
     const dead = (of: string) =>
       trigger({ name: of, retry_count: 0, timeout_ms: 300, webhook_url: `${hook.url}/${of}` })
     await open(['hangs', 'closes', 'breaks', 'accepts'].map(dead))
@@ -412,7 +416,7 @@ describe('what comes of it', () => {
     expect(text).toContain('svc_webhooks_dead_letters{storage="memory"} 3\n')
   })
 
-  test('an endpoint that hangs does not keep others waiting, and connections are used again', async () => {
+  test('of a hanging endpoint does not delay others, and connections are reused', async () => {
     const slow = await receiver(() => {})
     await open([trigger({ name: 'slow', webhook_url: slow.url }), trigger({ name: 'fast' })], {
       toml: 'drain_timeout_ms = 100',
@@ -426,7 +430,7 @@ describe('what comes of it', () => {
     await slow.close()
   })
 
-  test('thirty deliveries that time out leave no connection to the receiver open', async () => {
+  test('of thirty timeouts leaves no connection to the receiver open', async () => {
     await open([trigger({ retry_count: 0, timeout_ms: 100 })])
     hook.respond(() => {})
     await send(
@@ -436,14 +440,14 @@ describe('what comes of it', () => {
     )
     await overview(({ dead_letter_count }) => dead_letter_count === 30)
     await hook.waitUntil(() => hook.open() === 0)
-    // Whatever would still connect has had its turn after one more delivery.
+    // Any further connection would have been opened before this delivery.
     hook.respond(OK)
     await send('POST', '/api/notes', { id: 99 })
     await hook.waitUntil(() => hook.received.some(({ json }) => json.data.new.id === 99))
     expect([hook.open(), hook.connections()]).toEqual([1, 31])
   })
 
-  test('a gateway that stops delivers what waits for its first turn, and says what it loses', async () => {
+  test('at shutdown is an attempt for every waiting first delivery, and the losses are logged', async () => {
     const events: Event[] = []
     await open([trigger()], { emit: event => events.push(event) })
     hook.respond((response, { json }, count) => {
@@ -468,7 +472,7 @@ describe('what comes of it', () => {
   })
 })
 
-describe('what is not reached', () => {
+describe('an address that is not allowed', () => {
   const unlisted = async (webhook_url: string, environment: Record<string, string> = {}) => {
     const file = await triggersFile([trigger({ webhook_url, retry_count: 0 })])
     gateway = await testGateway(database.url, {
@@ -478,7 +482,7 @@ describe('what is not reached', () => {
     await send('POST', '/api/notes', { id: 1 })
   }
 
-  test.each(['127.0.0.1', 'LOCALHOST'])('the machine itself, unless it is listed: %s', async host => {
+  test.each(['127.0.0.1', 'LOCALHOST'])('is a loopback address, unless listed: %s', async host => {
     await unlisted(hook.url.replace('127.0.0.1', host))
     const { dead_letters } = await overview(({ dead_letter_count }) => dead_letter_count === 1)
     expect(dead_letters[0].reason).toContain('is a loopback address')
@@ -489,7 +493,7 @@ describe('what is not reached', () => {
     })
   })
 
-  test('it is in development', async () => {
+  test('is not a loopback address in development mode', async () => {
     await unlisted(hook.url, { SVC_DEV_MODE: 'true' })
     await hook.until(1)
     expect(JSON.stringify((await ask('/health/internal')).json.warnings)).not.toContain('cannot be delivered')
@@ -497,7 +501,7 @@ describe('what is not reached', () => {
 })
 
 describe('the operator', () => {
-  test('tests a trigger, purges, and needs the admin token', async () => {
+  test('can test a trigger and purge, with the admin token', async () => {
     await open([trigger({ retry_count: 0 })])
     const tested = (await ask('/internal/webhooks/test?trigger=hook', 'POST')).json
     expect(tested).toMatchObject({ outcome: 'delivered', answer: { status: 200, body: 'thanks' } })
@@ -512,7 +516,7 @@ describe('the operator', () => {
     expect((await (gateway as TestGateway).get('/internal/webhooks', { as: null })).status).toBe(401)
   })
 
-  test('boot and /health/internal say that deliveries are in memory', async () => {
+  test('sees at start-up and in /health/internal that deliveries are in memory', async () => {
     await open([trigger()])
     const { webhooks, warnings } = (await ask('/health/internal')).json
     expect(webhooks).toMatchObject({ enabled: true, storage: 'memory', queue: { ready: 0, waiting: 0, in_flight: 0 } })
@@ -522,14 +526,14 @@ describe('the operator', () => {
     })
   })
 
-  test('without triggers there is nothing to tell', async () => {
+  test('can use none of this without triggers', async () => {
     gateway = await testGateway(database.url, { environment: { SVC_ADMIN_TOKEN: ADMIN } })
     expect((await ask('/health/internal')).json.webhooks).toEqual({ enabled: false })
     expect((await ask('/internal/webhooks')).status).toBe(404)
   })
 })
 
-/** Asks until it is so. */
+/** Repeats the request until the condition holds. */
 // biome-ignore lint/suspicious/noExplicitAny: as the answer's JSON
 async function overview(isSo: (answer: any) => boolean): Promise<any> {
   for (;;) {

@@ -9,14 +9,17 @@ const REQUESTS = 800
 
 const database = databaseFixture(`
   create table owners (id int primary key, name text not null);
-  create table notes (id int primary key, tenant_id text not null, owner_id int not null references owners, body text, n numeric);
+  create table notes (id int primary key, tenant_id text not null, owner_id int not null references owners,
+    body text, n numeric);
   insert into owners values (1, 'Ann'), (2, 'Bob');
-  insert into notes select i, 't' || i % 2 + 1, i % 2 + 1, case when i % 3 > 0 then 'note ' || i end, i / 2.0 from generate_series(1, 12) i;
+  insert into notes select i, 't' || i % 2 + 1, i % 2 + 1, case when i % 3 > 0 then 'note ' || i end, i / 2.0
+    from generate_series(1, 12) i;
   alter table notes enable row level security;
   create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
   -- Says everything that the database is told of a caller.
   create view told with (security_invoker) as
-    select id, current_setting('app.current_tenant_id', true) as tenant, current_setting('app.current_user_id', true) as "user",
+    select id, current_setting('app.current_tenant_id', true) as tenant, current_setting('app.current_user_id',
+      true) as "user",
       current_setting('app.current_agent_id', true) as agent, current_setting('app.current_role', true) as role,
       current_setting('app.current_scopes', true) as scopes, current_setting('request.jwt.claims', true) as claims
     from owners;

@@ -67,7 +67,8 @@ test('who begins to listen waits for writes that did not tell', async () => {
   try {
     // What every write does, and goes on with something that takes its time. No gateway listens: the one above may still linger.
     await gateway.close()
-    const take = `select bool_and(pg_try_advisory_xact_lock(${0x73766372}, slot)) as free from generate_series(0, 63) as slot`
+    const take = `select bool_and(pg_try_advisory_xact_lock(${0x73766372}, slot)) as free from generate_series(0,
+      63) as slot`
     // Its sessions end a little after it.
     await vi.waitFor(async () => expect((await writer.query(take)).rows).toEqual([{ free: true }]), { timeout: 10_000 })
     await writer.query('begin')

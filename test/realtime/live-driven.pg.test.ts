@@ -13,7 +13,8 @@ const database = databaseFixture(`
   create table loose (id int primary key);
   alter table items enable row level security;
   alter table items force row level security;
-  create policy own on items using (team in (select team from members where who = current_setting('app.current_tenant_id', true)));
+  create policy own on items using (team in (select team from members
+    where who = current_setting('app.current_tenant_id', true)));
   create view listed with (security_invoker) as select id, team from items where team > 0;
   create view timed with (security_invoker) as select id, now() as at from items;
   insert into members values ('t1', 1);

@@ -15,13 +15,15 @@ const database = databaseFixture(`
   create table items (id int primary key, tenant text not null, name text);
   create table teams (id int primary key, who text);
   create table shared (id int primary key, team int);
-  create table keys (a timestamptz, b float8, c bytea, d numeric, e text, f uuid, n int, primary key (a, b, c, d, e, f));
+  create table keys (a timestamptz, b float8, c bytea, d numeric, e text, f uuid, n int, primary key (a, b, c, d,
+    e, f));
   do $$ declare t text; begin foreach t in array array['items', 'shared'] loop
     execute format('alter table %I enable row level security; alter table %I force row level security', t, t);
   end loop; end $$;
   create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
   create view team_list with (security_invoker) as select * from teams;
-  create policy team on shared using (team in (select id from team_list where who = current_setting('app.current_tenant_id', true)));
+  create policy team on shared using (team in (select id from team_list
+    where who = current_setting('app.current_tenant_id', true)));
   grant select, insert, update, delete on all tables in schema public to app
 `)
 const admin = fixture(connect, client => client.end())
@@ -112,7 +114,8 @@ describe('whoever writes', () => {
     await admin.query(`insert into items values (1, 't1', 'a'), (2, 't1', 'b')`)
     const socket = await listening()
     await admin.query(
-      `begin; update items set id = id + 10 where id < 1000; update items set id = id - 9, tenant = 't2' where id in (11, 12); commit`,
+      `begin; update items set id = id + 10 where id < 1000; update items set id = id - 9, tenant = 't2'
+        where id in (11, 12); commit`,
     )
     expect((await until(socket, await mark())).map(short).slice(0, -1).sort()).toEqual(['DELETE 1 -', 'DELETE 2 -'])
     await socket.close()
@@ -163,7 +166,8 @@ describe('whoever writes', () => {
     await admin.query(`alter policy own on items using (true); insert into items values (1, 'nobody', 'a')`)
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'schema changed' })
     await admin.query(
-      `alter policy own on items using (tenant = current_setting('app.current_tenant_id', true)); update items set name = 'b'`,
+      `alter policy own on items using (tenant = current_setting('app.current_tenant_id', true));
+        update items set name = 'b'`,
     )
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'schema changed' })
     await socket.close()
@@ -182,7 +186,8 @@ describe('keys', () => {
     const tokyo = await testGateway(`${database.url}?options=${encodeURIComponent(TOKYO)}`)
     const socket = await subscribed({ channel: 'svc_table_keys' }, 't1', tokyo)
     await admin.query(
-      `insert into keys values ('2026-01-02T03:04:05.678901Z', 0.1::float8 + 0.2, '\\x00ff5c', 12345678901234567890.50, $$it's "ä\\" $$, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', 1)`,
+      `insert into keys values ('2026-01-02T03:04:05.678901Z', 0.1::float8 + 0.2, '\\x00ff5c',
+        12345678901234567890.50, $$it's "ä\\" $$, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', 1)`,
     )
     const created = await socket.next()
     const { json } = await tokyo.get('/api/keys')

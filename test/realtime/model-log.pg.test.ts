@@ -141,9 +141,11 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
       case 0:
       case 1:
       case 2:
-        return `insert into things values (${own(id, tenant)}, '${tenant}', '${one(WORDS)}', ${n}) on conflict do nothing`
+        return `insert into things values (${own(id, tenant)}, '${tenant}', '${one(WORDS)}', ${n})
+          on conflict do nothing`
       case 3:
-        return `insert into things select n, '${tenant}', '${one(WORDS)}', ${n} from unnest(array[${[0, 1, 2].map(() => own(random(ROWS), tenant))}]) n
+        return `insert into things select n, '${tenant}', '${one(WORDS)}', ${n}
+          from unnest(array[${[0, 1, 2].map(() => own(random(ROWS), tenant))}]) n
           on conflict (id) do update set word = excluded.word, tenant = excluded.tenant`
       case 4:
       case 5:
@@ -166,7 +168,8 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
       case 12:
         return random(3) > 0
           ? `delete from things where id >= ${MANY}`
-          : `insert into things select ${MANY} + n, '${tenant}', 'd', 999 from generate_series(1, 1001) n on conflict do nothing`
+          : `insert into things select ${MANY} + n, '${tenant}', 'd', 999 from generate_series(1, 1001) n
+            on conflict do nothing`
       default:
         // It locks out everybody who reads, for as long as its transaction is open.
         return random(6) > 0 || inTransaction.has(writer) ? `select 1` : `truncate things`

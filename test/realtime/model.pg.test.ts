@@ -19,7 +19,8 @@ const ROWS = 60
 
 const database = databaseFixture(`
   ${THINGS}
-  create policy own on things using (tenant = current_setting('app.current_tenant_id', true) or current_setting('app.current_role', true) = 'mover');
+  create policy own on things using (tenant = current_setting('app.current_tenant_id', true)
+    or current_setting('app.current_role', true) = 'mover');
   grant select, insert, update, delete on things to app;
 `)
 const gateways = [gatewayFixture(database), gatewayFixture(database)]
@@ -133,5 +134,6 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_
 })
 
 /** Those who hold the locks that tell writers of them. */
-const KILL_LISTENERS = `select pg_terminate_backend(pid) from (select distinct pid from pg_locks where locktype = 'advisory' and classid = ${0x73766372}
+const KILL_LISTENERS = `select pg_terminate_backend(pid) from (select distinct pid from pg_locks
+  where locktype = 'advisory' and classid = ${0x73766372}
   and mode = 'ShareLock' and database = (select oid from pg_database where datname = current_database())) as listening`

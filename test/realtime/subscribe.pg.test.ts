@@ -259,7 +259,8 @@ describe('tables that depend on others', () => {
   test('a change that a foreign key cascades is a resync', async () => {
     await execute(
       database.adminUrl,
-      `create table parents (id int primary key); create table kids (id int primary key, parent_id int references parents on delete cascade);
+      `create table parents (id int primary key); create table kids (id int primary key, parent_id int
+        references parents on delete cascade);
        grant select, insert, update, delete on parents, kids to app;`,
     )
     await gateway.gateway.reload()
@@ -276,7 +277,8 @@ describe('tables that depend on others', () => {
   test('a table that is dropped ends its subscriptions, and a policy that changes counts at once', async () => {
     await execute(
       database.adminUrl,
-      `create table fleeting (id int primary key, who text); alter table fleeting enable row level security; alter table fleeting force row level security;
+      `create table fleeting (id int primary key, who text); alter table fleeting enable row level security;
+        alter table fleeting force row level security;
        create policy own on fleeting using (who = current_setting('app.current_tenant_id', true)) with check (true);
        grant select, insert, update, delete on fleeting to app;`,
     )
@@ -294,7 +296,8 @@ describe('tables that depend on others', () => {
     // Nobody tells the gateway.
     await execute(
       database.adminUrl,
-      `drop policy own on fleeting; create policy own on fleeting using (who = current_setting('app.current_user_id', true)) with check (true)`,
+      `drop policy own on fleeting; create policy own on fleeting
+        using (who = current_setting('app.current_user_id', true)) with check (true)`,
     )
     const create = (id: number) =>
       gateway.get('/api/fleeting', {
