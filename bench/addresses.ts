@@ -1,8 +1,9 @@
 /**
- * What a million distinct client addresses cost the rate limit, in resident memory of this process and in time.
- *
- * Run with `npx tsx --expose-gc bench/addresses.ts`. They come as an attacker has them, from the socket's text to the answer:
- * half IPv4 in a row, half networks of IPv6 in a row, each three times.
+ * The cost of a million distinct client addresses for the rate limit, in resident memory of this process and
+ * in time.
+ * Run with `npx tsx --expose-gc bench/addresses.ts`. The addresses are processed like those of an attacker,
+ * from the socket's text to the decision: half of them consecutive IPv4 addresses, half consecutive IPv6
+ * networks, each three times.
  */
 import { createClientAddress } from '../src/limits/client-address.ts'
 import { createRateLimit } from '../src/limits/rate.ts'
@@ -23,8 +24,8 @@ for (let turn = 0; turn < TURNS; turn++) {
 }
 const microseconds = ((performance.now() - startedAt) * 1_000) / (ADDRESSES * TURNS)
 const megabytes = resident() - before
-// Nobody has had more than its burst, so a table that confuses addresses would refuse; and now everybody has had it. What is
-// weighed must be alive until then.
+// No address has exceeded its burst, so a table that confuses addresses would reject some; after this, every
+// burst is used up. The table must stay alive until its memory has been measured.
 if (rate?.take(clientAddress(textOf(0), undefined)) !== false) throw new Error('a bucket was forgotten')
 if (refused > 0) throw new Error(`${refused} requests were refused`)
 

@@ -1,4 +1,4 @@
-/** How many rows a filter leaves. */
+/** Counts the rows that match a filter. */
 import type { Benchmark } from './harness/benchmark.ts'
 import { TENANT } from './harness/database.ts'
 import { GATEWAY, httpLane, PGBENCH, pgbenchLanes, throughput } from './harness/lanes.ts'

@@ -1,4 +1,4 @@
-/** A thousand rows created by one request and answered, which PostgreSQL does in one statement; and where it needs ten of them. */
+/** A thousand rows created by one request and returned: in one PostgreSQL statement, and in ten. */
 import type { Benchmark } from './harness/benchmark.ts'
 import { GATEWAY, httpLane, PGBENCH, pgbenchLanes, throughput } from './harness/lanes.ts'
 import { type Sending, sending } from './harness/sending.ts'
@@ -6,7 +6,10 @@ import { fetchOk } from './harness/world.ts'
 import { assertReadings, emptyReadings, READINGS } from './harness/write-tables.ts'
 
 const ROWS = 1_000
-/** A request takes so long that more would only wait, and those that are under way at the end do not count. */
+/**
+ * A request takes so long that more concurrency would only add waiting. Requests in progress at the end do
+ * not count.
+ */
 const CONNECTIONS = 4
 const MIXED = 'gateway, 10 sets of keys in turn'
 
@@ -57,10 +60,10 @@ function reading(n: number) {
   }
 }
 
-/** Of the values of all rows: 1000.000 to 1000.999. */
+/** The sum over the values of all rows: 1000.000 to 1000.999. */
 const SUM = '1000499.500'
 
-/** What is undefined is left out of the JSON: no two of these leave the same keys. */
+/** Undefined members are omitted from the JSON, so every row has different keys. */
 const KEY_SETS: readonly object[] = [
   {},
   { note: undefined },

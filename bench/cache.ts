@@ -1,4 +1,4 @@
-/** Reads that are answered from the result cache: a token, a plan and a look into a map, and no database. */
+/** Reads answered from the result cache: a token, a plan and a map lookup, without the database. */
 import type { Benchmark, Lane } from './harness/benchmark.ts'
 import { GATEWAY, httpLane, throughput } from './harness/lanes.ts'
 import { orderIds } from './harness/orders.ts'
@@ -8,9 +8,9 @@ const HELLO = 'Fastify, hello of the same size'
 const LIST = 'gateway, a list of 25'
 const HELLO_LIST = 'Fastify, hello of the size of the list'
 
-/** So many rows that each is found, whichever is asked for. */
+/** Enough rows that every requested one exists. */
 const ROWS = 500
-/** Nothing grows old in the midst of a measurement. */
+/** No entry expires during a measurement. */
 const CACHE_ON: readonly string[] = ['cache.enabled = true', 'cache.ttl_secs = 86400']
 const LIST_PATH = '/api/orders?sort=-placed_at&limit=25'
 
@@ -36,7 +36,7 @@ export const cache: Benchmark = {
   },
 }
 
-/** A lane that fails when its answers were not hits. */
+/** A lane that fails if its responses did not come from the cache. */
 async function hits(
   world: World,
   name: string,

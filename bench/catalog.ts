@@ -1,7 +1,7 @@
 /**
- * How long the gateway takes to read a large schema, and what it costs to keep: 5 000 tables, 60 000 columns.
- *
- * Run with `npx tsx --expose-gc bench/catalog.ts`. Starts a PostgreSQL of its own and removes it. Targets: under 3 s, under 150 MB.
+ * The time to read a large schema, and the memory to keep it: 5 000 tables, 60 000 columns.
+ * Run with `npx tsx --expose-gc bench/catalog.ts`. Starts a private PostgreSQL and removes it. Targets: under
+ * 3 s, under 150 MB.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ const collect = globalThis.gc
 if (collect === undefined) throw new Error('run with --expose-gc: npx tsx --expose-gc bench/catalog.ts')
 
 const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
-// PostgreSQL may run as another user than we do.
+// PostgreSQL may run as another user than this process.
 await chmod(folder, 0o755)
 try {
   const template = join(folder, 'template')
@@ -42,7 +42,10 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Twelve columns a table, of many types; each table but every hundredth refers to the one before; three comments each. */
+/**
+ * Twelve columns per table of many types. Each table, except every hundredth, refers to the previous one.
+ * Three comments per table.
+ */
 async function makeSchema(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -103,7 +106,7 @@ async function measure(url: string): Promise<void> {
     'rss growth, MB': round(after.rssMb - before.rssMb),
     'rss peak of the process, MB': round(peakMb),
   })
-  // What is kept must be alive while it is weighed.
+  // The catalog must stay alive until its memory has been measured.
   if (catalog.tables.size !== TABLES) throw new Error(`read ${catalog.tables.size} tables, not ${TABLES}`)
   verdict('load', Math.max(firstMs, loadMs), LOAD_MS_MAX, 'ms')
   verdict('memory', memoryMb, MEMORY_MB_MAX, 'MB')

@@ -1,6 +1,7 @@
 /**
- * From which size on an answer is worth compressing: the time that it takes on the gateway's core, against the time that the bytes saved would take on a link
- * of 100 Mbit/s. `cost` is the one divided by the other, so below 1 the client has its answer sooner.
+ * The size from which compressing a response pays off: the CPU time on the gateway's core, compared with the
+ * time that the saved bytes would take on a link of 100 Mbit/s. `cost` is the ratio, so below 1 the client
+ * has its response sooner.
  */
 import { type Coding, compress } from '../src/http/compression.ts'
 import type { Benchmark, Figures, Lane } from './harness/benchmark.ts'

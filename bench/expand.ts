@@ -1,4 +1,4 @@
-/** A page of 25 rows, each with a row it points to. */
+/** A page of 25 rows, each with the row that it refers to. */
 import type { Benchmark } from './harness/benchmark.ts'
 import { pageBenchmark } from './harness/lanes.ts'
 

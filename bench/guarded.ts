@@ -1,4 +1,7 @@
-/** What it costs to have everything on that stands between a caller and the rows: policy with column rules, rate limit, tenant gate, cost guard. */
+/**
+ * The cost of all protection between a caller and the rows: policy with column rules, rate limit, tenant
+ * limit, cost guard.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Benchmark } from './harness/benchmark.ts'
@@ -8,7 +11,7 @@ import { fetchOk } from './harness/world.ts'
 
 const GUARDED = 'gateway, everything on'
 
-/** So many that nothing is refused, and everything is counted. */
+/** High enough that no request is rejected, while everything is counted. */
 const LIMITS = ['rate_limit_rate = 1000000', 'rate_limit_burst = 1000000', 'tenant_max_concurrent = 64']
 
 const POLICY = `

@@ -1,4 +1,4 @@
-/** One row created per request, answered as PostgreSQL has it then: with its key and its defaults. */
+/** One row created per request and returned with its key and its defaults. */
 import type { Benchmark } from './harness/benchmark.ts'
 import { GATEWAY, httpLane, PGBENCH, pgbenchLanes, throughput } from './harness/lanes.ts'
 import { sending } from './harness/sending.ts'

@@ -1,11 +1,14 @@
-/** The query language on one core: text to SQL, and text to canonical text, beside what reading the tree's own JSON takes. */
+/**
+ * The query language on one core: text to SQL, and text to canonical text, compared with parsing the tree's
+ * JSON.
+ */
 import { fileURLToPath } from 'node:url'
 import type { Benchmark, Check, Figures, Lane } from './harness/benchmark.ts'
 import { runProgram } from './harness/processes.ts'
 
 interface Text {
   readonly name: string
-  /** `#` stands for a number. */
+  /** `#` is replaced by a number. */
   readonly text: string
 }
 
@@ -27,7 +30,7 @@ interface Contestant {
   readonly lane: string
   readonly work: 'print' | 'lift' | 'format'
   readonly text: Text
-  /** Texts a second that one core is to do; null: only to know. */
+  /** Required texts per second on one core; null for information only. */
   readonly atLeast: number | null
 }
 
@@ -56,7 +59,7 @@ function checksOf({ lane, text, atLeast }: Contestant): readonly Check[] {
   const ratio: Check = {
     ...{ kind: 'ratio', unit: '/s', lane, references: [yardstick(text)], better: 'higher', target: null },
   }
-  // A rate of at least so many is a time of at most so much.
+  // A minimum rate is a maximum time.
   return atLeast === null
     ? [ratio]
     : [{ kind: 'limit', unit: 'µs', lane, atMost: Math.round(1e8 / atLeast) / 100 }, ratio]
@@ -69,7 +72,7 @@ function yardstick({ name }: Text): string {
 const SECONDS = 2
 const SCRIPT = fileURLToPath(new URL('references/language.js', import.meta.url))
 
-/** Each measurement is a process of its own: no lane inherits what another has made of the heap. */
+/** Each measurement is a separate process, so that no lane is affected by another one's heap. */
 function laneOf(name: string, work: Contestant['work'] | 'yardstick', text: Text): Lane {
   const texts = JSON.stringify(TEXTS.map(one => one.text))
   const args = [SCRIPT, String(SECONDS), work, String(TEXTS.indexOf(text)), texts]

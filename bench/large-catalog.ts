@@ -1,4 +1,4 @@
-/** The catalogue of a very large schema: how long it takes to load, and how much memory it keeps. */
+/** The catalog of a very large schema: the time to load it, and the memory to keep it. */
 import { fileURLToPath } from 'node:url'
 import type { Benchmark, Figures } from './harness/benchmark.ts'
 import { runProgram } from './harness/processes.ts'
@@ -19,7 +19,7 @@ export const largeCatalog: Benchmark = {
   },
 }
 
-/** In a process of its own, which weighs itself, and repeats by itself what needs repeating. */
+/** Runs in a separate process, which measures its own memory and repeats the measurement itself. */
 async function measure(): Promise<Figures> {
   const script = fileURLToPath(new URL('catalog.ts', import.meta.url))
   const { stdout, stderr } = await runProgram(process.execPath, ['--expose-gc', '--import', 'tsx', script], {}, [0, 1])

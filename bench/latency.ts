@@ -1,10 +1,16 @@
-/** One client that asks, waits, and asks again: what the gateway adds to each answer. */
+/**
+ * One client that sends a request, waits for the response, and repeats: the time that the gateway adds to
+ * each response.
+ */
 import type { Benchmark } from './harness/benchmark.ts'
 import { GATEWAY, httpLane, pgbenchLanes } from './harness/lanes.ts'
 import { orderIds } from './harness/orders.ts'
 
 const ALONE = 'pgbench -c 1'
-/** What an HTTP answer takes without any database: nothing with HTTP before it can do better than this and pgbench together. */
+/**
+ * The time of an HTTP response without a database: no HTTP gateway can be faster than this and pgbench
+ * together.
+ */
 const HELLO = 'Fastify, hello world'
 
 export const latency: Benchmark = {

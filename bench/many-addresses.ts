@@ -1,4 +1,4 @@
-/** A million client addresses at the rate limit: what they cost in memory, and what each request does. */
+/** A million client addresses for the rate limit: their memory, and the time of each request. */
 import { fileURLToPath } from 'node:url'
 import type { Benchmark, Figures } from './harness/benchmark.ts'
 import { runProgram } from './harness/processes.ts'
@@ -19,7 +19,7 @@ export const manyAddresses: Benchmark = {
   },
 }
 
-/** In a process of its own, which weighs itself. */
+/** Runs in a separate process, which measures its own memory. */
 async function measure(): Promise<Figures> {
   const script = fileURLToPath(new URL('addresses.ts', import.meta.url))
   const { stdout, stderr } = await runProgram(process.execPath, ['--expose-gc', '--import', 'tsx', script], {}, [0])

@@ -1,4 +1,7 @@
-/** Calls of the tool server, by one process on one core: a query is parsed, printed, formatted, and told with its tree. */
+/**
+ * Calls of the tool server in one process on one core: a query is parsed, printed, formatted, and returned
+ * with its tree.
+ */
 import type { Benchmark, Lane } from './harness/benchmark.ts'
 import { httpLane, throughput } from './harness/lanes.ts'
 import { type Sending, sending } from './harness/sending.ts'
@@ -47,7 +50,7 @@ function call(name: string, given: object): Sending {
   return sending('POST', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } })
 }
 
-/** Time of the process for each call; that to answer also counts the waiting behind others. */
+/** CPU time of the process per call; the response time also includes waiting for other calls. */
 function withMicros(lane: Lane): Lane {
   return {
     ...lane,

@@ -1,4 +1,4 @@
-/** A million rows, one per line, as PostgreSQL produces them; and what the gateway keeps of them in memory. */
+/** A million rows as NDJSON while PostgreSQL produces them, and the memory that the gateway uses. */
 import type { Benchmark, Figures } from './harness/benchmark.ts'
 import { STREAM_ROWS, STREAM_TABLE } from './harness/database.ts'
 import { watchMemory } from './harness/memory.ts'
@@ -38,7 +38,7 @@ export const ndjson: Benchmark = {
   },
 }
 
-/** A new process every time: one that has streamed before has its memory already. */
+/** A new process for each measurement, because one that has streamed before already has its memory. */
 async function stream(world: World, bytesExpected: number): Promise<Figures> {
   const gateway = await world.startGateway({ settings: ['max_result_rows = 0', ...COST_GUARD_OFF] })
   const memory = watchMemory(gateway.pid)

@@ -1,4 +1,4 @@
-/** One tenant beside another that floods the gateway: by how much its slowest answers become later. */
+/** One tenant next to another that floods the gateway: the increase of its slowest response times. */
 import { setMaxListeners } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,12 +12,12 @@ const ALONE = 'a tenant alone'
 const BESIDE_WAITING = 'beside 40 calls that wait and 3 streams that are not read'
 const BESIDE_WORKING = 'beside 40 calls that use all of a core each'
 
-/** Requests that the tenant who floods has under way, and how long each call takes. */
+/** Concurrent requests of the flooding tenant, and the duration of each call. */
 const CALLS = 40
 const CALL_SECONDS = 2
 const STREAMS = 3
 
-/** Of the tenant who is measured, each of which asks again as soon as it is answered. */
+/** Clients of the measured tenant, each of which sends the next request after a response. */
 const CONNECTIONS = 4
 const WARM_UP_SECONDS = 2
 
@@ -42,7 +42,7 @@ export const neighbours: Benchmark = {
     if (quiet === undefined) throw new Error('the sample has a single tenant')
     const ids = await database.admin(`select id from orders where tenant_id = '${quiet.id}' order by id limit 500`)
     const paths = ids.flatMap(({ id }) => [`/api/orders/${id}`, '/api/orders?status=paid&sort=-placed_at&limit=25'])
-    // The limits are the defaults, but a stream may be long enough to wait for its reader.
+    // Default limits, except that a stream may wait longer for its reader.
     const settings = [...COST_GUARD_OFF, 'tenant_max_concurrent = 32', 'max_result_rows = 0']
     const { url } = await world.startGateway({ settings })
     const [asQuiet, asNoisy] = [await headersOf(quiet), await headersOf(TENANT)]
@@ -89,7 +89,7 @@ function ask(url: string, { body, ...options }: Asking): Promise<IncomingMessage
 
 async function statusOf(url: string, asking: Asking): Promise<number> {
   const response = await ask(url, asking)
-  // The answer is over when it has been read.
+  // The measurement ends when the response has been read.
   for await (const _ of response);
   return response.statusCode ?? 0
 }
@@ -127,12 +127,12 @@ async function readAsFastAsPossible(
 }
 
 interface Flood {
-  /** Everything that it has under way has been sent, and its streams have begun. */
+  /** All its requests have been sent, and its streams have begun. */
   readonly begun: Promise<unknown>
   stop(): Promise<void>
 }
 
-/** Whoever is refused asks again after a second, as `Retry-After` says. */
+/** A rejected client sends the request again after a second, as `Retry-After` says. */
 function startFlood(url: string, headers: Headers, name: string, streams: number): Flood {
   const agent = new Agent({ keepAlive: true, maxSockets: CALLS + streams })
   const ending = new AbortController()
@@ -150,7 +150,7 @@ function startFlood(url: string, headers: Headers, name: string, streams: number
   }
   const opened = Array.from({ length: streams }, async () => {
     const response = await ask(`${url}/api/${STREAM_TABLE}?stream=true`, { agent, signal, headers })
-    // Read by nobody from here on.
+    // From here on, no client reads the stream.
     response.on('error', () => {})
     if (response.statusCode !== 200) throw new Error(`a stream was answered ${response.statusCode}`)
   })
@@ -162,7 +162,7 @@ function startFlood(url: string, headers: Headers, name: string, streams: number
       ending.abort()
       agent.destroy()
       await calls
-      // What runs is cancelled.
+      // Statements in progress are cancelled.
       await sleep(CALL_SECONDS * 250)
     },
   }

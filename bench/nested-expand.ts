@@ -1,4 +1,4 @@
-/** A page of 25 rows, each with the rows that point to it. */
+/** A page of 25 rows, each with the rows that refer to it. */
 import type { Benchmark } from './harness/benchmark.ts'
 import { pageBenchmark } from './harness/lanes.ts'
 

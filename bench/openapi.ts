@@ -1,4 +1,4 @@
-/** The OpenAPI document of a large schema: how long it takes to make, and how large it is. */
+/** The OpenAPI document of a large schema: the time to create it, and its size. */
 import { fileURLToPath } from 'node:url'
 import type { Benchmark, Figures } from './harness/benchmark.ts'
 import { runProgram } from './harness/processes.ts'
@@ -17,7 +17,7 @@ export const openapi: Benchmark = {
   },
 }
 
-/** In a process of its own: the first request of a gateway meets no warm code. */
+/** Runs in a separate process, because the first request of a gateway runs cold code. */
 async function measure(): Promise<Figures> {
   const { stdout } = await runProgram(process.execPath, [SCRIPT, String(TABLES)], {}, [0])
   const [ms = Number.NaN, megabytes = Number.NaN] = stdout.split(' ').map(Number)

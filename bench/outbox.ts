@@ -1,6 +1,6 @@
 /**
- * Webhooks that are in the database while they wait: what that costs a write, how many one gateway delivers, and what a dead endpoint costs the others. Receivers,
- * database and gateway share the machine.
+ * Webhooks that wait in the database: their cost for a write, the rate of one gateway's deliveries, and the
+ * effect of a dead endpoint on others. Receivers, database and gateway share the machine.
  */
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -31,10 +31,10 @@ const ROW = sending('POST', {
 
 const SECRET = Buffer.alloc(32, 1).toString('base64')
 
-/** To each receiver. */
+/** The number of webhooks to each receiver. */
 const DELIVERIES = 5_000
 
-/** As those of `harness/lanes.ts`. */
+/** The same as in `harness/lanes.ts`. */
 const CONNECTIONS = 32
 const WARM_UP_SECONDS = 2
 
@@ -55,7 +55,7 @@ export const outbox: Benchmark = {
     const database = await world.database()
     await install(database, [])
     return [
-      // With the same gateway and triggers, so that the table is all that differs.
+      // With the same gateway and triggers, so that only the table differs.
       { name: PLAIN, measure: () => write(world, database, READINGS, 'hangs') },
       { name: STORED, measure: () => write(world, database, HOOKED, 'hangs') },
       { name: DELIVERED, measure: () => write(world, database, HOOKED, 'answers') },
@@ -80,7 +80,7 @@ async function install(database: Database, chosen: readonly TableSelection[]): P
   await database.admin(['begin', ...installScript({ role, selected: chosen, superuser: true }), 'commit'].join(';\n'))
 }
 
-/** Of a receiver that hangs the webhooks are written, and hardly any is delivered. */
+/** The webhooks of a hanging receiver are written, and hardly any is delivered. */
 async function write(world: World, database: Database, table: string, manner: Manner): Promise<Figures> {
   const receiver = await listen(manner, () => {})
   await database.admin('truncate svc.change, svc.webhook, svc.webhook_attempt')
@@ -103,7 +103,7 @@ async function write(world: World, database: Database, table: string, manner: Ma
   }
 }
 
-/** What waits already, to `counted` receivers, from the first that comes to the last. */
+/** Deliveries already waiting for `counted` receivers, timed from the first to arrive to the last. */
 async function deliver(world: World, database: Database, counted: number, beside: Manner | null): Promise<Figures> {
   let left = counted * DELIVERIES
   let beganMs = 0

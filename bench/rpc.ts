@@ -1,11 +1,11 @@
-/** A function that does next to nothing, called with named arguments: what a call costs besides. */
+/** A function that does almost nothing, called with named arguments: the overhead of a call. */
 import type { Benchmark } from './harness/benchmark.ts'
 import { GATEWAY, httpLane, PGBENCH, pgbenchLanes, throughput } from './harness/lanes.ts'
 import { sending } from './harness/sending.ts'
 import { fetchOk } from './harness/world.ts'
 import { ADD, ADD_VOLATILE } from './harness/write-tables.ts'
 
-/** May write, so more has to be undone behind it. */
+/** A volatile function can write, so more has to be reset after it. */
 const VOLATILE = 'gateway, a volatile function'
 const ARGUMENTS = sending('POST', { a: 19, b: 23 })
 

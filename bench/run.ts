@@ -1,4 +1,7 @@
-/** `npm run bench`: measures what claims to be fast against a reference in the same run. README.md says how to read it. */
+/**
+ * `npm run bench`: compares performance claims with a reference measured in the same run. README.md explains
+ * the results.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -113,11 +116,11 @@ async function run(request: Request): Promise<void> {
     await world.close()
     await rm(folder, { recursive: true, force: true })
   }
-  // Written when the gateway has ended.
+  // Written when the gateway has exited.
   if (request.profileFolder !== null) print(`\n${printSelfTimes(request.profileFolder)}`)
 }
 
-/** What is measured is what the sources say. */
+/** Builds the current sources, which are then measured. */
 function build(): void {
   const { status } = spawnSync(process.execPath, [BUILD], { stdio: 'inherit' })
   if (status !== 0) throw new Error('the build failed')

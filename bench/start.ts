@@ -1,4 +1,4 @@
-/** From the start of the process, against a database that runs, to the first row that is answered. */
+/** The time from the start of the process, with a running database, to the first returned row. */
 import { performance } from 'node:perf_hooks'
 import type { Benchmark } from './harness/benchmark.ts'
 import { median } from './harness/median.ts'

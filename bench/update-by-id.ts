@@ -1,4 +1,4 @@
-/** Two columns of one row changed by its primary key, a random row each time. */
+/** Two columns of one row changed by primary key, a random row each time. */
 import type { Benchmark } from './harness/benchmark.ts'
 import { GATEWAY, httpLane, PGBENCH, pgbenchLanes, throughput } from './harness/lanes.ts'
 import { sending } from './harness/sending.ts'

@@ -1,4 +1,7 @@
-/** Webhooks delivered to receivers on this machine, which share its cores: to one, to ten, and to ten of which one is dead. */
+/**
+ * Webhooks delivered to receivers on this machine, which share its cores: one receiver, ten, and ten of which
+ * one is dead.
+ */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Table } from '../src/catalog/model.ts'
@@ -12,9 +15,9 @@ const ONE = 'one receiver'
 const TEN = 'nine of ten receivers'
 const DEAD = 'nine receivers beside a dead one'
 
-/** To each receiver that is counted. */
+/** The number of webhooks to each measured receiver. */
 const DELIVERIES = 5_000
-/** Before anything is measured: code becomes fast while it runs. */
+/** Before the measurement, because code becomes fast while it runs. */
 const WARM_UP = 2_000
 
 const TABLE = { schema: 'public', name: 'orders', resource: 'orders' } as Table

@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL for an example, from the package that the demo uses: `node ../postgres.js shop.sql` starts an empty one and runs the file in it. Ctrl-C
- * stops and removes it. With a PostgreSQL of your own, `psql -f shop.sql` does the same.
+ * Starts PostgreSQL for an example, from the package that the demo uses: `node ../postgres.js shop.sql`
+ * creates an empty database and runs the file in it. Ctrl-C stops and removes it. With your own PostgreSQL,
+ * run `psql -f shop.sql` instead.
  */
 import { once } from 'node:events'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -22,7 +23,7 @@ if (file === undefined) {
 }
 const sql = await readFile(file, 'utf8')
 const folder = await mkdtemp(join(tmpdir(), 'svc-example-'))
-// PostgreSQL refuses to run as root; whoever it runs as has to get to its data.
+// PostgreSQL refuses to run as root, and its user needs access to the data folder.
 await chmod(folder, 0o755)
 const dataDirectory = join(folder, 'data')
 const binaries = await locateBinaries(await cacheFolder(process.env))

@@ -1,6 +1,6 @@
 /**
- * `npm audit` for what users install. A known hole of level high or worse fails; a registry that has no audit endpoint
- * (mirrors, closed networks) is no finding, and is said.
+ * Runs `npm audit` for the packages that users install. A known vulnerability of level high or above fails. A
+ * registry without an audit endpoint (mirrors, closed networks) causes a message and not a failure.
  */
 import { spawnSync } from 'node:child_process'
 import { root } from './tree.js'

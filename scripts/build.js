@@ -1,4 +1,4 @@
-/** `npm run build`: dist/ from src/, whether it is stale or not. */
+/** `npm run build`: builds dist/ from src/, whether it is stale or not. */
 import { build, ensureInstalled, main } from './tree.js'
 
 await main(() => {

@@ -1,8 +1,8 @@
 /**
- * Bundles the program `svc` and what the package exports: Node takes half a millisecond for each of six hundred files, and most of the time to the first
- * answer. The three share their code. What a command loads when it is called stays in files of its own, and packages stay packages. The modules of the
- * build stay beside the bundle, for benchmarks; the package leaves them out.
- *
+ * Bundles the program `svc` and the modules that the package exports. Without a bundle, loading six hundred
+ * files takes Node most of the time to the first response. The three bundles share their code. Modules that a
+ * command loads on demand stay in separate files, and packages are not bundled. The unbundled modules remain
+ * for benchmarks and are not published.
  * `node scripts/bundle.js <build>`, run by tree.js.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ const program = join(dist, 'cli')
 /** Modules that the package exports, by their names in the bundle. */
 const EXPORTED = { index: 'index.js', 'query-language': 'language/index.js' }
 
-/** A module finds its files by where it is, which is another place in the bundle. */
+/** Modules find their data files by their own location, which is different in the bundle. */
 const places = {
   name: 'places',
   setup({ onLoad }) {
@@ -32,7 +32,7 @@ const places = {
 }
 
 const { metafile } = await build({
-  // The names of chunks come from what is in them, and that has no path of the machine.
+  // The names of chunks are hashes of their content, which must not contain a path of this machine.
   absWorkingDir: dist,
   entryPoints: Object.fromEntries([
     ['main', join(program, 'main.js')],
@@ -57,7 +57,7 @@ for (const name of readdirSync(program, { recursive: true, encoding: 'utf8' })) 
   if (name.endsWith('.js') && !made.has(path)) rmSync(path)
 }
 
-// Only now, since the bundle is made of these modules.
+// At the end, because the bundle is made from these modules.
 for (const [name, path] of Object.entries(EXPORTED)) {
   const place = relative(dirname(join(dist, path)), join(program, name))
     .split(sep)

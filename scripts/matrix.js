@@ -3,7 +3,7 @@ import { endWithParent, ensureBuilt, ensureInstalled, main } from './tree.js'
 
 await main(async () => {
   ensureInstalled()
-  // Some tests run the program as users get it.
+  // Some tests run the built program.
   ensureBuilt()
   endWithParent()
   const { register } = await import('tsx/esm/api')

@@ -1,11 +1,11 @@
-/** `npm test`: all tests, from a fresh clone or any later state of it. Arguments go to vitest. */
+/** `npm test`: runs all tests from a fresh clone or any later state. Arguments are passed to vitest. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { endWithParent, ensureBuilt, ensureInstalled, main, root } from './tree.js'
 
 await main(() => {
   ensureInstalled()
-  // Some tests run the program as users get it.
+  // Some tests run the built program.
   ensureBuilt()
   endWithParent()
   const vitest = join(root, 'node_modules/vitest/vitest.mjs')

@@ -1,7 +1,7 @@
 /**
- * Brings a clone into a state to run from: installs what package-lock.json names and compiles what has changed. Written in plain
- * JavaScript without packages, since it runs before there are any. Two at once wait for each other; nothing to do takes
- * milliseconds and needs neither network nor the right to write.
+ * Makes a clone ready to run: installs the packages in package-lock.json and compiles changed sources. Plain
+ * JavaScript without packages, because it runs before any are installed. Concurrent runs wait for each other.
+ * If there is nothing to do, it takes milliseconds and needs neither network nor write access.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -27,7 +27,7 @@ const dist = join(root, 'dist')
 const stamp = join(cache, 'built')
 const WAIT_MS = 200
 const PARENT_POLL_MS = 250
-/** A lock file is empty only between its creation and the line that writes it. */
+/** A lock file is empty only between its creation and the write of its line. */
 const EMPTY_LOCK_MS = 5_000
 
 export function ensureInstalled() {
@@ -37,7 +37,10 @@ export function ensureInstalled() {
   })
 }
 
-/** Installs aside and swaps: what fails half-way (no network) spoils nothing, and who still runs from the old tree may go on. */
+/**
+ * Installs into a temporary folder and swaps it in, so a failure (no network) has no effect, and processes
+ * can continue to use the old packages.
+ */
 function install() {
   console.log('Installing packages (npm ci) …')
   const modules = join(root, 'node_modules')
@@ -48,9 +51,9 @@ function install() {
     for (const file of ['package.json', 'package-lock.json', '.npmrc']) {
       if (existsSync(join(root, file))) copyFileSync(join(root, file), join(aside, file))
     }
-    // A production environment would leave out what builds and tests.
+    // A production environment would omit the packages for building and testing.
     npm(['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'], aside)
-    // A link to somebody else's node_modules is replaced, and what it leads to is left alone.
+    // A link to a shared node_modules is replaced, and its target is left unchanged.
     if (lstatSync(modules, { throwIfNoEntry: false }) !== undefined) renameSync(modules, old)
     renameSync(join(aside, 'node_modules'), modules)
   } finally {
@@ -63,7 +66,7 @@ export function ensureBuilt() {
   if (isBuilt()) return
   locked(() => {
     if (isBuilt()) return
-    // A quarter of a minute on a slow machine, and the compiler is silent.
+    // Fifteen seconds on a slow machine, during which the compiler prints nothing.
     console.log('Compiling …')
     compile()
   })
@@ -73,7 +76,10 @@ export function build() {
   locked(compile)
 }
 
-/** Compiles aside and swaps, so that stale files go and nobody meets half a build. */
+/**
+ * Compiles into a temporary folder and swaps it in, so stale files disappear and no process sees half a
+ * build.
+ */
 function compile() {
   const version = sourceVersion()
   const aside = join(root, `dist-${process.pid}`)
@@ -100,12 +106,12 @@ const PAGES = {
   'demo/board': ['page.html', 'page.css', 'board.js'],
 }
 
-/** What applications run themselves: it is in the package as it is, and the demo's page loads it. */
+/** Code for applications: published unchanged, and loaded by the demo's page. */
 const CLIENT = 'client/follow.js'
 
 /**
- * The files of the pages as they are sent; those of Swagger UI belong to `/docs`. In the package they are half a megabyte, where the library itself would
- * bring twelve into every installation.
+ * The compressed files of the pages; those of Swagger UI belong to `/docs`. They add half a megabyte to the
+ * package, whereas the library itself would add twelve to every installation.
  */
 function compressPages(dist) {
   for (const [folder, names] of Object.entries(PAGES)) {
@@ -128,7 +134,7 @@ function compress(file, folder) {
   writeFileSync(join(folder, `${basename(file)}.gz`), bytes)
 }
 
-/** True if node_modules holds what the lock file names; packages for other systems may be absent. */
+/** True if node_modules contains the packages of the lock file; packages for other systems may be absent. */
 function isInstalled() {
   const wanted = readJson(join(root, 'package-lock.json'))?.packages ?? {}
   const present = readJson(join(root, 'node_modules/.package-lock.json'))?.packages
@@ -153,13 +159,16 @@ function isBuilt() {
   }
 }
 
-/** Of the root, what the build reads. */
+/** Files in the root that the build reads. */
 const BUILT_FROM = [
   ...['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json', 'scripts/bundle.js'],
   ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md'],
 ]
 
-/** A hash of everything the build reads, sources and documents; times of files mean nothing after `git checkout`. */
+/**
+ * A hash of everything that the build reads, sources and documents, because file times mean nothing after
+ * `git checkout`.
+ */
 function sourceVersion() {
   const hash = createHash('sha256')
   const files = ['src', 'docs', 'corpus']
@@ -207,7 +216,7 @@ function locked(work) {
   }
 }
 
-/** Null when the lock has gone meanwhile, 0 while nothing is written in it yet. */
+/** Null if the lock has been removed in the meantime, 0 while it is still empty. */
 function readOwner(lock) {
   try {
     return Number(readFileSync(lock, 'utf8'))
@@ -245,7 +254,7 @@ function readJson(path) {
   }
 }
 
-/** A program that has already said what is wrong. */
+/** A program that failed after printing its error. */
 class Failed extends Error {
   constructor(status) {
     super('failed')
@@ -254,8 +263,9 @@ class Failed extends Error {
 }
 
 /**
- * npm runs scripts through a shell that does not pass signals on: `kill` of npm would leave us running. So when npm started us
- * and our parent has gone, we do as if the signal had come here. (Without npm a lost parent means nothing: nohup, setsid.)
+ * npm runs scripts in a shell that does not forward signals, so killing npm would leave this process running.
+ * If npm started this process and the parent has exited, it behaves as if it had received the signal.
+ * (Without npm, a missing parent means nothing: nohup, setsid.)
  */
 export function endWithParent() {
   if (process.env.npm_lifecycle_event === undefined || process.platform === 'win32') return
@@ -268,7 +278,7 @@ export function endWithParent() {
   timer.unref()
 }
 
-/** Runs a script's work and ends with the status of what failed. */
+/** Runs a script's work, and exits with the status of the program that failed. */
 export async function main(work) {
   try {
     await work()

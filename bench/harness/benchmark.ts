@@ -1,52 +1,52 @@
-/** What a benchmark is: lanes that are measured in turn, and what their figures are held to. */
+/** The definition of a benchmark: lanes that are measured in turn, and targets for their figures. */
 import type { Tool } from './tools.ts'
 import type { World } from './world.ts'
 
 export interface Benchmark {
-  /** What `npm run bench -- <name>` calls it. */
+  /** The name for `npm run bench -- <name>`. */
   readonly name: string
-  /** What is measured, for people. */
+  /** A description for people. */
   readonly title: string
   /** Programs that must be installed. */
   readonly tools: readonly Tool[]
   readonly checks: readonly Check[]
-  /** For lanes that repeat by themselves. */
+  /** The number of rounds for lanes that repeat their work themselves. */
   readonly roundsMax?: number
-  /** Makes and warms up what the lanes need; the world closes it. */
+  /** Creates and warms up the lanes. The environment closes them. */
   prepare(world: World): Promise<readonly Lane[]>
 }
 
-/** One contestant. Lanes of a benchmark are measured one after the other, round by round. */
+/** One contestant. The lanes of a benchmark are measured one after the other, round by round. */
 export interface Lane {
   readonly name: string
-  /** One measurement, of some seconds. Throws if anything failed: a fast error is no result. */
+  /** One measurement of some seconds. Throws if any request failed, because a fast error is not a result. */
   measure(): Promise<Figures>
 }
 
-/** Numbers by unit, e.g. `{'/s': 31200, ms: 1.02}`. */
+/** Figures by unit, such as `{'/s': 31200, ms: 1.02}`. */
 export type Figures = Readonly<Record<string, number>>
 
-/** What a load generator has done. */
+/** The results of a load generator. */
 export interface Loaded {
   readonly figures: Figures
-  /** How many requests were answered. */
+  /** The number of successful requests. */
   readonly requests: number
 }
 
 export type Check = Ratio | Limit
 
-/** A figure of one lane against the best of others, measured in the same round. */
+/** A figure of one lane compared with the best of other lanes, measured in the same round. */
 export interface Ratio {
   readonly kind: 'ratio'
   readonly unit: string
   readonly lane: string
   readonly references: readonly string[]
   readonly better: 'higher' | 'lower'
-  /** At least this where higher is better, at most this where lower is; null: only to know. */
+  /** The minimum if higher is better, the maximum if lower is better; null for information only. */
   readonly target: number | null
 }
 
-/** A figure that must not be exceeded, whatever the machine. */
+/** A figure that must not be exceeded on any machine. */
 export interface Limit {
   readonly kind: 'limit'
   readonly unit: string

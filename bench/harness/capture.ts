@@ -1,4 +1,7 @@
-/** What the gateway really sends for a request, as PostgreSQL logs it: the reference runs the same statements, not similar ones. */
+/**
+ * The statements that the gateway sends for a request, taken from PostgreSQL's log, so that the reference
+ * runs exactly the same statements.
+ */
 import { stat } from 'node:fs/promises'
 import { type Database, readLog } from './database.ts'
 
@@ -7,7 +10,10 @@ export interface Sent {
   readonly parameters: readonly (string | null)[]
 }
 
-/** Sessions that start while `start` runs log every statement; `request` then makes one request and the statements are returned. */
+/**
+ * Sessions that begin while `start` runs log every statement. Then `request` sends one request, and its
+ * statements are returned.
+ */
 export async function capture(database: Database, start: () => Promise<Capturing>): Promise<readonly Sent[]> {
   const role = new URL(database.url).username
   await database.admin(`alter role ${role} set log_statement = 'all'`)
@@ -31,20 +37,24 @@ export interface Capturing {
 }
 
 interface Logged extends Sent {
-  /** PostgreSQL's virtual transaction id: what stands before one Sync is one transaction. */
+  /** PostgreSQL's virtual transaction id: everything before one Sync is one transaction. */
   readonly transaction: string
 }
 
 /**
- * The gateway talks to PostgreSQL by itself too (LISTEN, the catalogue); a request's transaction begins with its settings. The last is the
- * request's own: what a first request of its kind asks PostgreSQL besides – whether a call would fit, say – comes before.
+ * The gateway also sends its own statements (LISTEN, introspection). A request's transaction begins with its
+ * session settings. The last one belongs to the request: additional statements for a first request of its
+ * kind, such as checking a call, come before it.
  */
 function requestIn(logged: readonly Logged[]): readonly Sent[] {
   const settings = logged.findLast(({ text }) => text.includes('set_config('))
   return logged.filter(({ transaction }) => transaction === settings?.transaction)
 }
 
-/** `… 3/17 LOG:  execute s1: SELECT …`, further lines indented by a tab, then `… 3/17 DETAIL:  Parameters: $1 = 'a', $2 = NULL`. Statements without parameters have no detail. */
+/**
+ * `… 3/17 LOG:  execute s1: SELECT …`, with further lines indented by a tab, then `… 3/17 DETAIL:
+ * Parameters: $1 = 'a', $2 = NULL`. Statements without parameters have no detail.
+ */
 function parseLog(log: string): readonly Logged[] {
   const logged: { transaction: string; text: string; parameters: (string | null)[] }[] = []
   for (const entry of log.split(/\n(?!\t)/)) {
@@ -54,7 +64,8 @@ function parseLog(log: string): readonly Logged[] {
     if (text !== undefined) logged.push({ transaction, text, parameters: [] })
     if (kind !== 'DETAIL' || !/^parameters: /i.test(said)) continue
     const parameters = logged.findLast(earlier => earlier.transaction === transaction)?.parameters
-    // A body is a parameter too, of a hundred thousand characters and more: no step back for each of them.
+    // A body is a parameter of a hundred thousand characters or more, so the expression must not backtrack
+    // over it.
     for (const [, value = ''] of said.matchAll(/\$\d+ = ('[^']*(?:''[^']*)*'|NULL)/g)) {
       parameters?.push(value === 'NULL' ? null : value.slice(1, -1).replaceAll("''", "'"))
     }

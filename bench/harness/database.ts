@@ -1,4 +1,7 @@
-/** The benchmarks' own PostgreSQL: the demo's cluster with the demo's data and a large table, which answers a commit before it is on the disk. */
+/**
+ * The benchmarks' private PostgreSQL: the demo's cluster with the demo's data and a large table. It
+ * acknowledges commits before they are on disk.
+ */
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -7,9 +10,9 @@ import { cacheFolder } from '../../src/demo/folders.ts'
 import { OWNER_ROLE, SAMPLE_TENANTS } from '../../src/demo/sample.ts'
 
 export interface Database {
-  /** As the gateway's role. */
+  /** Connects as the gateway's role. */
   readonly url: string
-  /** As superuser. */
+  /** Connects as superuser. */
   readonly adminUrl: string
   readonly logFile: string
   readonly version: string
@@ -21,7 +24,7 @@ export interface Database {
 export const STREAM_TABLE = 'bench_measurements'
 export const STREAM_ROWS = 1_000_000
 
-/** The largest shop of the sample; everything is measured as one of its clerks. */
+/** The largest shop of the sample. Everything is measured as one of its clerks. */
 export const TENANT: (typeof SAMPLE_TENANTS)[number] = largest()
 
 export async function startDatabase(print: (line: string) => void): Promise<Database> {
@@ -31,9 +34,9 @@ export async function startDatabase(print: (line: string) => void): Promise<Data
   const client = new pg.Client({ connectionString: embedded.adminUrl })
   await client.connect()
   const admin = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows
-  // The transaction of each logged statement: `capture` goes by it.
+  // The transaction of each logged statement, which `capture` uses.
   await admin("alter system set log_line_prefix = '%m [%p] %v '")
-  // With it on, whoever writes one row at a time mostly waits for the disk, and all would be equally slow.
+  // If it were on, lanes that write single rows would mostly wait for the disk and be equally slow.
   await admin('alter system set synchronous_commit = off')
   await admin('select pg_reload_conf()')
   const [version] = await admin('show server_version')
@@ -50,7 +53,7 @@ export async function startDatabase(print: (line: string) => void): Promise<Data
   }
 }
 
-/** Figures of a database that does not check who may see what would be worth nothing. */
+/** Figures of a database without row-level security would be worthless. */
 export async function assertIsolated(database: Database): Promise<void> {
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
@@ -66,7 +69,10 @@ export async function assertIsolated(database: Database): Promise<void> {
   }
 }
 
-/** Rows of modest width, with the same row-level security as the sample's tables. Made once, in some seconds, wholly or not at all. */
+/**
+ * Rows of moderate width with the same row-level security as the sample's tables. Created once, within
+ * seconds, completely or not at all.
+ */
 export async function ensureStreamTable(database: Database, print: (line: string) => void): Promise<void> {
   const [found] = await database.admin(`select to_regclass('${STREAM_TABLE}') is not null as complete`)
   if (found?.complete === true) return
@@ -100,7 +106,7 @@ function streamTable(role: string): readonly string[] {
   ]
 }
 
-/** What PostgreSQL has logged from `offset` on. */
+/** PostgreSQL's log from `offset` on. */
 export async function readLog(database: Database, offset: number): Promise<string> {
   return (await readFile(database.logFile)).subarray(offset).toString()
 }

@@ -1,4 +1,4 @@
-/** Holds what was measured to its targets. */
+/** Compares the measured figures with their targets. */
 import type { Check, Figures, Limit, Ratio } from './benchmark.ts'
 import { median } from './median.ts'
 import type { Measured } from './rounds.ts'
@@ -10,12 +10,12 @@ export interface Verdict {
   /** Medians over the rounds. */
   readonly figure: number
   readonly reference: { readonly lane: string; readonly figure: number } | null
-  /** The median of the ratios of each round, and the least and greatest of them. */
+  /** The median of the ratios of each round, and the lowest and highest of them. */
   readonly ratio: { readonly median: number; readonly least: number; readonly greatest: number } | null
   readonly target: string | null
   /** Null without a target. */
   readonly met: boolean | null
-  /** By how much a target was missed, as a part of it; 0 when it was met. */
+  /** How far a target was missed, as a fraction of it; 0 if it was met. */
   readonly missedBy: number
 }
 
@@ -65,7 +65,7 @@ interface Contestant {
   readonly values: readonly number[]
 }
 
-/** By the median over all rounds: the best of a single round would be the luckiest. */
+/** By the median over all rounds: the best of a single round would be luck. */
 function best(contestants: readonly Contestant[], better: Ratio['better']): Contestant {
   const [first, ...rest] = contestants
   if (first === undefined) throw new Error('a ratio needs a reference')

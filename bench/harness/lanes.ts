@@ -1,15 +1,20 @@
-/** The lanes of benchmarks over HTTP: the gateway under wrk, and pgbench with the statements of the same request. */
+/**
+ * The lanes of HTTP benchmarks: the gateway with wrk, and pgbench with the statements of the same request.
+ */
 import type { Benchmark, Lane, Ratio } from './benchmark.ts'
 import { pgbench, type Random, writeScript } from './pgbench.ts'
 import type { Sending } from './sending.ts'
 import { fetchOk, type World } from './world.ts'
 import { type Load, wrk } from './wrk.ts'
 
-/** The load of every figure that is a number of requests per second. */
+/** The load for every figure in requests per second. */
 const CONNECTIONS = 32
-/** The best of them is the limit: with 1 nothing waits, with more the server's processes share the cores. */
+/**
+ * The best of these is the limit: with 1 client nothing waits; with more, the server's processes share the
+ * cores.
+ */
 const PGBENCH_CLIENTS = [1, 4, 16] as const
-/** The code of a server becomes fast while it runs. */
+/** Server code becomes fast while it runs. */
 const WARM_UP_SECONDS = 2
 
 export const GATEWAY = 'gateway'
@@ -18,13 +23,13 @@ export const PGBENCH: readonly string[] = PGBENCH_CLIENTS.map(pgbenchName)
 export interface Page {
   readonly name: string
   readonly title: string
-  /** With rows that the caller may see. */
+  /** A request for rows that the caller can see. */
   readonly path: string
-  /** What the answer must contain: a benchmark of an empty list measures nothing. */
+  /** A text that the response must contain, because a benchmark of an empty list measures nothing. */
   readonly contains: string
 }
 
-/** A list as benchmark: at least 0.6 of what PostgreSQL alone can do with the same statements. */
+/** A benchmark of a list: at least 0.6 of PostgreSQL's rate with the same statements. */
 export function pageBenchmark({ name, title, path, contains }: Page): Benchmark {
   return {
     name,
@@ -44,15 +49,15 @@ export function throughput(lane: string, references: readonly string[], target: 
   return { kind: 'ratio', unit: '/s', lane, references, better: 'higher', target }
 }
 
-/** Of lanes that write; the clock runs in neither. */
+/** For lanes that write; neither is included in the measured time. */
 export interface Around {
-  /** Tidies up what the lane before has left. */
+  /** Removes what the previous lane has left. */
   before?(): Promise<void>
-  /** Throws if the lane has not done what its figure says. */
+  /** Throws if the lane's results do not match its figure. */
   after?(requests: number): Promise<void>
 }
 
-/** A lane under wrk, warmed up. */
+/** A lane with wrk, warmed up. */
 export async function httpLane(
   world: World,
   name: string,
@@ -76,7 +81,7 @@ export async function httpLane(
   }
 }
 
-/** `random`: which value of the request becomes a random one. */
+/** `random`: the value of the request that is replaced by random values. */
 export async function pgbenchLanes(
   world: World,
   name: string,

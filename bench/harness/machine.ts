@@ -1,4 +1,4 @@
-/** Where and with what figures were measured; without it they mean nothing. */
+/** The machine and settings of a measurement, without which its figures mean nothing. */
 import { cpus, loadavg, release, totalmem, type } from 'node:os'
 import { runProgram } from './processes.ts'
 import { findTool, type Tool } from './tools.ts'
@@ -7,7 +7,7 @@ export interface Machine {
   readonly [property: string]: string
 }
 
-/** `postgres`: the version of the server, null when none was needed. */
+/** `postgres`: the version of the server; null if none was needed. */
 export async function describeMachine(postgres: string | null, tools: readonly Tool[]): Promise<Machine> {
   const processors = cpus()
   const versions = await Promise.all([...new Set(tools)].map(versionOf))
@@ -28,7 +28,7 @@ export async function describeMachine(postgres: string | null, tools: readonly T
 async function versionOf(tool: Tool): Promise<string> {
   const program = findTool(tool)
   if (program === null) return `${tool} (absent)`
-  // wrk has no option that succeeds and says its version.
+  // wrk has no option that prints its version and exits with status 0.
   const { stdout, stderr } = await runProgram(program, [tool === 'wrk' ? '-v' : '--version'], {}, [0, 1])
   return `${tool} ${/(\d+\.[\w.+-]+)/.exec(stdout + stderr)?.[1] ?? ''}`
 }

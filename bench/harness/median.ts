@@ -1,4 +1,4 @@
-/** The middle of the sorted values; of an even number, the mean of the two in the middle. */
+/** The middle of the sorted values; for an even number, the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const half = sorted.length / 2

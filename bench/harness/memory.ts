@@ -1,4 +1,4 @@
-/** How much a process's memory grows while something happens. */
+/** The growth of a process's memory during an operation. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
@@ -6,7 +6,7 @@ const SAMPLE_MS = 20
 const PAGE_BYTES = 4096
 
 export interface MemoryWatch {
-  /** Bytes: the most that was resident at any sample, less what was at the beginning. Ends the watch. */
+  /** The maximum resident bytes of all samples, minus those at the beginning. Ends the sampling. */
   stop(): number
 }
 
@@ -24,7 +24,7 @@ export function watchMemory(pid: number): MemoryWatch {
   }
 }
 
-/** Linux tells in a file; elsewhere `ps` knows. */
+/** Linux has a file for this; on other systems `ps` prints it. */
 export function residentBytes(pid: number): number {
   if (process.platform === 'linux') return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024

@@ -1,4 +1,4 @@
-/** Orders of the caller, to be asked for one by one. */
+/** The caller's orders, for requests by id. */
 import { TENANT } from './database.ts'
 import type { World } from './world.ts'
 
@@ -7,7 +7,7 @@ export interface Ids {
   readonly last: number
 }
 
-/** Fails if there are gaps: a random id must always be a row. */
+/** Throws if there are gaps, because every random id must exist. */
 export async function orderIds(world: World): Promise<Ids> {
   const database = await world.database()
   const [row] = await database.admin(

@@ -1,4 +1,4 @@
-/** The limit that a gateway is measured against: pgbench, sending the same prepared statements in one packet per transaction. */
+/** The limit for a gateway: pgbench, sending the same prepared statements in one packet per transaction. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Loaded } from './benchmark.ts'
@@ -8,11 +8,11 @@ import { requireTool } from './tools.ts'
 
 export interface Script {
   readonly file: string
-  /** `-D name=value`: texts cannot be written in a script. */
+  /** `-D name=value`, because pgbench scripts cannot contain strings. */
   readonly variables: Readonly<Record<string, string>>
 }
 
-/** `random`: the parameter with this value becomes a random number of the range. */
+/** `random`: the parameter with this value becomes a random number in the range. */
 export interface Random {
   readonly value: string
   readonly first: number
@@ -20,8 +20,8 @@ export interface Random {
 }
 
 /**
- * Each statement word for word as the gateway sent it, each of its parameters as a variable: in prepared mode pgbench
- * makes parameters of them again.
+ * Each statement exactly as the gateway sent it, with each of its parameters as a variable, which pgbench
+ * turns into a parameter again in prepared mode.
  */
 export async function writeScript(
   folder: string,
@@ -33,9 +33,9 @@ export async function writeScript(
   const statements = sent.map(({ text, parameters }, index) =>
     withoutVariables(text).replace(/\$(\d+)/g, (_, number: string) => {
       const value = parameters[Number(number) - 1]
-      // An empty value cannot be given by -D, NULL not at all.
+      // -D cannot pass an empty value, and NULL not at all.
       if (value === undefined || value === null || value === '') throw new Error(`$${number} of ${text} has no value`)
-      // The settings come first, and a call is followed by what undoes its settings.
+      // The session settings come first, and a call is followed by the statement that resets them.
       if (random !== null && index > 0 && value === random.value) return ':id'
       const variable = `s${index}p${number}`
       variables[variable] = value
@@ -45,7 +45,7 @@ export async function writeScript(
   const lines = [
     ...(random === null ? [] : [`\\set id random(${random.first}, ${random.last})`]),
     '\\startpipeline',
-    // A line break within a statement is allowed; a semicolon ends it.
+    // A statement can contain line breaks; a semicolon ends it.
     ...statements.map(statement => `${statement};`),
     '\\endpipeline',
     '',
@@ -57,12 +57,12 @@ export async function writeScript(
   return { file, variables }
 }
 
-/** What reads like a variable of pgbench within a literal, as `"before":true` does, is cut in two. */
+/** Splits literals at places that look like a pgbench variable, such as `"before":true`. */
 function withoutVariables(text: string): string {
   return text.replace(/'(?:[^']|'')*'/g, literal => literal.replace(/:(?=\w)/g, ":' || '"))
 }
 
-/** Transactions per second and the mean time of one. */
+/** Transactions per second, and the mean duration of one. */
 export async function pgbench(databaseUrl: string, script: Script, clients: number, seconds: number): Promise<Loaded> {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl)
   const variables = Object.entries(script.variables).flatMap(([name, value]) => ['-D', `${name}=${value}`])

@@ -1,4 +1,4 @@
-/** Child processes of a run: started, watched until they answer, and ended with it. */
+/** Child processes of a run: started, polled until they respond, and ended with the run. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 export interface Service {
   readonly url: string
   readonly pid: number
-  /** SIGTERM, and waits for the end. */
+  /** Sends SIGTERM, and waits until the process has exited. */
   stop(): Promise<void>
 }
 
@@ -19,21 +19,21 @@ export interface ServiceOptions {
   readonly args: readonly string[]
   readonly environment: Readonly<Record<string, string>>
   readonly port: number
-  /** Asked until it answers `status`. */
+  /** Polled until it returns `status`. */
   readonly path: string
-  /** 200 unless it is said. */
+  /** 200 by default. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Where standard output and error go. */
+  /** The file for standard output and error. */
   readonly logFile: string
 }
 
 const START_TIMEOUT_MS = 20_000
 const STOP_TIMEOUT_MS = 15_000
-/** Often enough to time a start with, seldom enough not to slow it down. */
+/** Often enough to measure a start, and rarely enough not to slow it down. */
 const POLL_MS = 4
 const LOG_QUOTED_MAX = 2_000
-/** Among its arguments may be a body. */
+/** The arguments can include a request body. */
 const COMMAND_QUOTED_MAX = 500
 
 const running = new Set<ChildProcess>()
@@ -41,7 +41,7 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** Nothing of our own environment reaches the process but where to find programs: NODE_OPTIONS and PG* would change what is measured. */
+/** The process gets only PATH from this environment: NODE_OPTIONS and PG* would change the measurement. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const log = openSync(options.logFile, 'a')
   const child = spawn(process.execPath, options.args, {
@@ -97,7 +97,7 @@ export interface Output {
   readonly stderr: string
 }
 
-/** Runs a program to its end; its failure, an exit code that is not `expected`, is thrown with what it said. */
+/** Runs a program to its end. If the exit code is not `expected`, throws an error with its output. */
 export async function runProgram(
   program: string,
   args: readonly string[],

@@ -1,9 +1,12 @@
-/** `COPY … TO STDOUT` through psql, thrown away: as fast as rows come out of PostgreSQL. */
+/** `COPY … TO STDOUT` with psql, discarding the output: as fast as PostgreSQL can produce rows. */
 import type { Sent } from './capture.ts'
 import { runProgram } from './processes.ts'
 import { requireTool } from './tools.ts'
 
-/** Seconds of the copy alone, under the settings of a request: starting psql and connecting are not counted. */
+/**
+ * Seconds for the copy alone, under the session settings of a request. Starting psql and connecting are not
+ * included.
+ */
 export async function copyRows(databaseUrl: string, settings: Sent, query: string): Promise<number> {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl)
   const { stdout } = await runProgram(

@@ -1,4 +1,4 @@
-/** The outcome as a table: for the terminal, and as `bench/RESULTS.md`. */
+/** The results as a table: for the terminal, and as `bench/RESULTS.md`. */
 import type { Verdict } from './judge.ts'
 import type { Machine } from './machine.ts'
 import { median } from './median.ts'
@@ -82,7 +82,7 @@ function markdownTable(headings: readonly string[], rows: readonly (readonly str
   return [line(headings), `|${headings.map(() => '---').join('|')}|`, ...rows.map(line)]
 }
 
-/** Three digits that count; thousands apart by a thin blank. */
+/** Three significant digits, with a thin space between thousands. */
 function number(value: number): string {
   if (Math.abs(value) >= 1000) return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ' ')
   return String(Number(value.toPrecision(3)))

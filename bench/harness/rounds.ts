@@ -1,10 +1,10 @@
-/** Measures lanes in interleaved rounds, so that what else the machine does meets all of them. */
+/** Measures lanes in interleaved rounds, so that other load on the machine affects all of them. */
 import type { Benchmark, Figures, Lane } from './benchmark.ts'
 import type { World } from './world.ts'
 
 export interface Measured {
   readonly benchmark: Benchmark
-  /** Of each lane, one entry per round; entries of equal index belong to the same round. */
+  /** For each lane, one entry per round; entries with the same index belong to the same round. */
   readonly lanes: ReadonlyMap<string, readonly Figures[]>
 }
 
@@ -13,7 +13,7 @@ export interface RoundsOptions {
   print(line: string): void
 }
 
-/** Round by round through all benchmarks; every second round backwards, so that nobody always comes first. */
+/** Runs all benchmarks round by round. Every second round is backwards, so that no lane is always first. */
 export async function runRounds(
   benchmarks: readonly Benchmark[],
   world: World,

@@ -1,4 +1,4 @@
-/** Where a process spent its time, from what `node --cpu-prof` wrote. */
+/** The CPU time of a process by function, from the files of `node --cpu-prof`. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { SourceMap, type SourceMapping } from 'node:module'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ interface Frame {
 
 const LINES = 40
 
-/** The functions of each profile in the folder, by the time spent in them alone. */
+/** The functions of all profiles in the folder, by self time. */
 export function printSelfTimes(folder: string): string {
   const files = readdirSync(folder).filter(name => name.endsWith('.cpuprofile'))
   return files
@@ -44,11 +44,13 @@ function describe({ nodes, samples, timeDeltas }: Profile): string {
   return [`${(total / 1e6).toFixed(1)} s busy, ${(idle / 1e6).toFixed(1)} s idle`, ...lines].join('\n')
 }
 
-/** Functions of our own by their place below `src/`, of packages by theirs below `node_modules/`. */
+/**
+ * The gateway's functions by their path below `src/`, those of packages by their path below `node_modules/`.
+ */
 function nameOf({ functionName, url, lineNumber, columnNumber }: Frame): string {
   if (url === '') return functionName
   const map = url.includes('/node_modules/') ? null : mapOf(url)
-  // Empty where nothing of the source is meant.
+  // Empty if the position does not refer to a source.
   const entry = map?.findEntry(lineNumber, columnNumber) as Partial<SourceMapping> | undefined
   const place = entry?.originalSource?.replace(/^(\.\.\/)+/, '') ?? url.replace(/^.*\/(?=node_modules\/)/, '')
   return `${functionName || '(anonymous)'}  ${place}:${(entry?.originalLine ?? lineNumber) + 1}`

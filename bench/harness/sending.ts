@@ -1,14 +1,17 @@
-/** What makes a request more than a GET: the same for wrk, for a first look at the answer, and for what PostgreSQL is sent. */
+/**
+ * The parts of a request other than a GET: shared by wrk, the first check of the response, and the statements
+ * for PostgreSQL.
+ */
 
 export interface Sending {
   readonly method: 'POST' | 'PATCH'
   readonly body: string
 }
 
-/** Of every request with a body. */
+/** Sent with every request that has a body. */
 export const JSON_TYPE: Readonly<Record<string, string>> = { 'Content-Type': 'application/json' }
 
-/** wrk and pgbench are given the body as an argument, which on Linux must be shorter (MAX_ARG_STRLEN). */
+/** wrk and pgbench receive the body as an argument, which Linux limits (MAX_ARG_STRLEN). */
 const BODY_BYTES_MAX = 128 * 1024 - 64
 
 export function sending(method: Sending['method'], value: unknown): Sending {

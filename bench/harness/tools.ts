@@ -1,4 +1,7 @@
-/** Programs that the benchmarks drive: real clients, so that no clock and no loop of ours is in the way. */
+/**
+ * Programs used by the benchmarks: real clients, so the benchmark's own clock and loop do not affect the
+ * figures.
+ */
 import { accessSync, constants, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
@@ -11,10 +14,10 @@ const TOOLS = {
 
 export type Tool = keyof typeof TOOLS
 
-/** Debian keeps each version's programs here; what is in PATH is a Perl script that starts one of them. */
+/** Debian keeps each version's programs here; the one in PATH is a Perl wrapper. */
 const DEBIAN = '/usr/lib/postgresql'
 
-/** The program's path, or null. */
+/** The program's path; null if it is not installed. */
 export function findTool(tool: Tool): string | null {
   const folders = [...debianFolders(), ...(process.env.PATH ?? '').split(delimiter)]
   return folders.map(folder => join(folder, tool)).find(isExecutable) ?? null
@@ -26,7 +29,7 @@ export function requireTool(tool: Tool): string {
   return path
 }
 
-/** What to install, in words; empty when nothing is missing. */
+/** A message with the programs to install; empty if none is missing. */
 export function missing(tools: readonly Tool[]): string {
   const absent = [...new Set(tools)].filter(tool => findTool(tool) === null)
   if (absent.length === 0) return ''

@@ -1,4 +1,7 @@
-/** What benchmarks share: one database, one caller, gateways and other servers as processes of their own. */
+/**
+ * The shared environment of benchmarks: one database, one caller, gateways and other servers as separate
+ * processes.
+ */
 import { writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
@@ -12,24 +15,27 @@ import { JSON_TYPE, type Sending } from './sending.ts'
 import { makeWriteTables } from './write-tables.ts'
 
 export interface World {
-  /** How long one measurement under load takes. */
+  /** The duration of one measurement under load. */
   readonly seconds: number
-  /** For files of this run. */
+  /** The folder for files of this run. */
   readonly folder: string
   database(): Promise<Database>
-  /** Of every request: the caller's token. */
+  /** The caller's token, which every request has. */
   headers(): Promise<Readonly<Record<string, string>>>
-  /** One for all benchmarks that need nothing special, so that it is as warm and as mixed as a real one. */
+  /**
+   * One gateway for all benchmarks without special settings, so that it is as warm as a real one and has seen
+   * varied requests.
+   */
   gateway(): Promise<Service>
   startGateway(options?: GatewayOptions): Promise<Service>
   /** A server of `references/`. */
   startReference(name: string, ready?: Ready): Promise<Service>
-  /** The statements of one request, settings first. */
+  /** The statements of one request, session settings first. */
   sent(path: string, sending?: Sending): Promise<readonly Sent[]>
   close(): Promise<void>
 }
 
-/** What a server answers when it is up; `/health` with 200 unless it is said. */
+/** The path that a running server answers; `/health` with 200 by default. */
 export interface Ready {
   readonly path: string
   readonly status: number
@@ -39,26 +45,29 @@ export interface GatewayOptions {
   readonly logLevel?: 'warn' | 'info'
   /** Lines of `[gateway]` in `svc.toml`, and of tables after it. */
   readonly settings?: readonly string[]
-  /** Answers 200 as soon as the gateway is up. */
+  /** Answered 200 as soon as the gateway is ready. */
   readonly path?: string
-  /** Of another database than all use. */
+  /** The URL of another database than the shared one. */
   readonly databaseUrl?: string
-  /** Where `--cpu-prof` writes when the gateway ends. */
+  /** The folder for `--cpu-prof` files, which are written when the gateway ends. */
   readonly profileFolder?: string | undefined
 }
 
-/** For a gateway that reads the whole table of the streams: a million rows are what the guard is there to refuse. Others keep it. */
+/**
+ * For a gateway that reads the whole table of the streams, which the cost guard would reject. Others keep the
+ * guard.
+ */
 export const COST_GUARD_OFF: readonly string[] = ['explain_max_cost = 0', 'explain_max_rows = 0']
 
 export interface WorldOptions {
   readonly seconds: number
   readonly folder: string
-  /** Profiles of the shared gateway go here; null: none is made. */
+  /** The folder for profiles of the shared gateway; null for none. */
   readonly profileFolder: string | null
   print(line: string): void
 }
 
-/** Of the gateway and of every other server. */
+/** The log file of the gateway and of every other server. */
 export const CONNECTIONS_MAX = 10
 export const SECRET: string = 'only-for-benchmarks-on-this-machine'
 const TOKEN_SECONDS = 24 * 3600
@@ -160,7 +169,7 @@ export function createWorld(options: WorldOptions): World {
   }
 }
 
-/** The body of an answer, which must be a success. */
+/** The body of a response, which must be successful. */
 export function fetchOk(
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -187,7 +196,7 @@ export function fetchOk(
 
 const GET = { method: 'GET', body: null }
 
-/** Every claim has a value: pgbench cannot be given empty ones. */
+/** Every claim has a value, because pgbench cannot pass empty ones. */
 function token(): Promise<string> {
   const claims = {
     tenantId: TENANT.id,
@@ -199,7 +208,7 @@ function token(): Promise<string> {
   return mintToken(SECRET, { ...claims, expiresInSeconds: TOKEN_SECONDS }, Date.now())
 }
 
-/** Runs at the first call; every call gets that result. */
+/** Runs the function at the first call. Every call returns that result. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null
   return () => {

@@ -1,4 +1,4 @@
-/** HTTP load by wrk. */
+/** HTTP load with wrk. */
 import { fileURLToPath } from 'node:url'
 import type { Loaded } from './benchmark.ts'
 import { runProgram } from './processes.ts'
@@ -10,18 +10,21 @@ export interface Load {
   readonly headers: Readonly<Record<string, string>>
   readonly connections: number
   readonly seconds: number
-  /** Appended to the URL: a random number of this range, both ends included. */
+  /** Appended to the URL: a random number in this range, including both ends. */
   readonly ids?: { readonly first: number; readonly last: number } | undefined
-  /** Instead of a GET. */
+  /** Replaces the GET. */
   readonly sending?: Sending | undefined
 }
 
 const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url))
 
-/** One thread: with two cores, a second one takes more from the server than it adds. */
+/** One thread: with two cores, a second thread would take more from the server than it adds. */
 const THREADS = 1
 
-/** Requests per second, and the mean and 99th percentile of the time to answer. A failed request fails the measurement. */
+/**
+ * Requests per second, and the mean and 99th percentile of the response time. A failed request fails the
+ * measurement.
+ */
 export async function wrk(load: Load): Promise<Loaded> {
   const { ids, sending } = load
   const allHeaders = { ...load.headers, ...(sending === undefined ? {} : JSON_TYPE) }

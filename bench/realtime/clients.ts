@@ -1,16 +1,19 @@
-/** A crowd of subscribers as a process of its own: `node clients.ts URL SECRET SOCKETS TENANTS`. Tells its parent what it heard when it is asked. */
+/**
+ * Many subscribers in one separate process: `node clients.ts URL SECRET SOCKETS TENANTS`. Reports its results
+ * to the parent process on request.
+ */
 import { WebSocket } from 'ws'
 import { mintToken } from '../../src/identity/mint.ts'
 
-/** What the parent is told. */
+/** The results for the parent process. */
 export interface Heard {
-  /** Notifications, and how long each was on its way from its statement, in milliseconds. */
+  /** The number of notifications, and for each the milliseconds since its statement. */
   readonly delays: readonly number[]
-  /** Anything else than a notification. */
+  /** Messages other than notifications. */
   readonly others: number
 }
 
-/** Sockets that are opened at a time. */
+/** Number of sockets opened concurrently. */
 const AT_ONCE = 100
 const TOKEN_SECONDS = 3600
 
@@ -58,5 +61,5 @@ process.on('message', () => {
   delays = []
   others = 0
 })
-// Without a parent there is nobody to tell.
+// Without a parent process, no results are needed.
 process.on('disconnect', () => process.exit())

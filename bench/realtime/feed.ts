@@ -1,4 +1,7 @@
-/** Subscribers to one table, each of whom sees the rows of its tenant, while the rows are changed past the gateway. */
+/**
+ * Subscribers to one table, each of whom sees its tenant's rows, while another client changes the rows
+ * directly.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -55,7 +58,7 @@ export const realtime: Benchmark = {
 
 interface Crowd {
   readonly gateway: Service
-  /** Bytes of the gateway. */
+  /** Resident bytes of the gateway. */
   readonly perSocket: number
   heard(): Promise<Heard>
 }
@@ -112,7 +115,7 @@ async function changing({ gateway, perSocket, heard }: Crowd, prices: Prices, se
   }
 }
 
-/** Who is behind gets time: nothing may be lost. */
+/** Slow subscribers get time, because no event may be lost. */
 async function heardAll(heard: Crowd['heard'], expected: number): Promise<Heard> {
   let all: Heard = { delays: [], others: 0 }
   for (let waited = 0; waited < BEHIND_MS_MAX && all.delays.length < expected; waited += ASK_MS) {
@@ -123,7 +126,7 @@ async function heardAll(heard: Crowd['heard'], expected: number): Promise<Heard>
   return all
 }
 
-/** Each change is a statement and transaction of its own. */
+/** Each change is a separate statement and transaction. */
 async function changeFor(prices: Prices, seconds: number): Promise<number> {
   const ends = Date.now() + seconds * 1_000
   let changes = 0
@@ -138,7 +141,7 @@ async function changeFor(prices: Prices, seconds: number): Promise<number> {
   return changes
 }
 
-/** Of one process, in user and system mode (proc(5), fields 14 and 15, in hundredths of a second). */
+/** CPU time of one process in user and system mode (proc(5), fields 14 and 15, in hundredths of a second). */
 async function cpuSeconds(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

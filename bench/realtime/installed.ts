@@ -1,18 +1,18 @@
-/** Databases with schema `svc`, beside the one of the other benchmarks: those are measured without triggers. */
+/** Databases with schema `svc`, separate from the shared one, which is measured without triggers. */
 import pg from 'pg'
 import { installScript } from '../../src/install/script.ts'
 import type { Database } from '../harness/database.ts'
 
 export interface InstalledDatabase {
-  /** As the gateway's role. */
+  /** Connects as the gateway's role. */
   readonly url: string
-  /** As superuser. */
+  /** Connects as superuser. */
   readonly adminUrl: string
 }
 
 export interface InstalledParts {
   readonly name: string
-  /** What makes its tables; `$role` stands for the gateway's. */
+  /** SQL that creates its tables, with `$role` for the gateway's role. */
   readonly statements: readonly string[]
   /** Tables of `public`. */
   readonly captured: readonly string[]

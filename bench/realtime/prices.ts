@@ -1,4 +1,4 @@
-/** A table of prices whose changes triggers capture, and somebody who changes them. */
+/** A captured table of prices, and a client that changes them. */
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
 import type { Database } from '../harness/database.ts'
@@ -8,11 +8,11 @@ const ROWS_PER_TENANT = 50
 const CONNECTIONS = 4
 
 export interface Prices {
-  /** As the gateway's role. */
+  /** Connects as the gateway's role. */
   readonly url: string
-  /** Changes one row, of one tenant after the other. */
+  /** Changes one row of each tenant in turn. */
   change(n: number): Promise<unknown>
-  /** Of all processes of the server. */
+  /** CPU time of all processes of the server. */
   cpuSeconds(): Promise<number>
 }
 
@@ -62,7 +62,7 @@ async function parentOf(pid: number): Promise<number> {
   return Number((await statOf(String(pid)))?.[1])
 }
 
-/** What stands behind the name of a process (proc(5)), from its state on; null: it has ended. */
+/** The fields after the name of a process (proc(5)), beginning with its state; null if it has exited. */
 async function statOf(pid: string): Promise<readonly string[] | null> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
   return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ')

@@ -1,4 +1,4 @@
-/** What it costs a writer that triggers write down what it did: the same statements on two tables, of which one is captured. */
+/** The cost of capture triggers for a writer: the same statements on two tables, one of which is captured. */
 import pg from 'pg'
 import type { Benchmark, Lane } from '../harness/benchmark.ts'
 import { installedDatabase } from './installed.ts'

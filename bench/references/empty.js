@@ -1,4 +1,4 @@
-/** As little as a server in Node can be: what starting costs before a line of ours runs. */
+/** A minimal Node server: the time to start before any code of the gateway runs. */
 import { createServer } from 'node:http'
 
 createServer((_request, response) => response.end()).listen(Number(process.env.PORT), '127.0.0.1')

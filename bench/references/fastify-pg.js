@@ -1,4 +1,7 @@
-/** What one writes by hand: Fastify, `pg`, and the caller's settings in a transaction of four statements. */
+/**
+ * A hand-written server: Fastify, `pg`, and the caller's session settings in a transaction of four
+ * statements.
+ */
 import fastify from 'fastify'
 import pg from 'pg'
 import { identify } from './identify.js'

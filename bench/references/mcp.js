@@ -1,4 +1,4 @@
-/** The tool server as `svc mcp` starts it, but for its limit on requests: wrk is one address. */
+/** The tool server as `svc mcp` starts it, but without its rate limit, because wrk is one address. */
 import { createAnswerer } from '../../dist/mcp/answer.js'
 import { startToolServer } from '../../dist/mcp/http.js'
 import { loadLibrary } from '../../dist/mcp/library/load.js'

@@ -1,4 +1,6 @@
-/** The OpenAPI document of a large schema, made once in a process that has made none before; prints milliseconds and megabytes. */
+/**
+ * The OpenAPI document of a large schema, created once in a new process. Prints milliseconds and megabytes.
+ */
 import { EVERYTHING } from '../../dist/access/rights.js'
 import { openApiDocument } from '../../dist/openapi/document.js'
 
@@ -35,7 +37,7 @@ const way = (n, cardinality) => ({
   constraints: [`table_${n}_key`],
 })
 
-/** Twelve columns each, one of them of its own name; each table refers to the one before. */
+/** Twelve columns per table, one with a unique name; each table refers to the previous one. */
 function tableOf(n) {
   const columns = [...COLUMNS, [`code_${n}`, TEXT, 'text']].map(([name, type, typeText]) => ({
     ...{ name, type, typeText, nullable: name === 'parent_id', default: null, generated: null, identity: null },
@@ -63,7 +65,7 @@ const options = {
   ...{ adminGuard: true, defaultLimit: 50, maxResultRows: 10_000 },
 }
 
-// By the clock: for so long the event loop stands still.
+// Wall-clock time, because this is how long the event loop is blocked.
 const began = performance.now()
 const document = openApiDocument({ catalog, rights: EVERYTHING }, options)
 process.stdout.write(`${performance.now() - began} ${document.length / 2 ** 20}`)

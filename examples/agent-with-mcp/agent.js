@@ -1,11 +1,12 @@
 /**
- * An agent that answers a question about data: it looks at what there is, reads how the language says it, writes, has the text checked until it is right, and only
- * then asks the gateway, as whoever its token says. Where a language model would be, `write` is: what it is given is what a model needs.
+ * An agent that answers a question about data: it reads the schema and the language reference, writes a
+ * query, has it checked until it is valid, and only then sends it to the gateway with the user's token.
+ * `write` takes the place of a language model, with the input that a model would get.
  */
 const GATEWAY = 'http://127.0.0.1:8080'
 const TOOLS = 'http://127.0.0.1:8090/mcp'
 const TOKEN = process.env.TOKEN
-/** A model that has not understood by then will not. */
+/** After this many attempts a model has not understood the problem. */
 const DRAFTS_MAX = 4
 
 const task = {
@@ -14,7 +15,7 @@ const task = {
   parameters: { status: 'paid' },
 }
 
-/** Stands for a model: it knows SQL, and believes what it is told about a mistake. */
+/** A substitute for a model: it writes SQL, and follows the advice in an error. */
 function write({ mistake }) {
   return (
     mistake?.example ??
@@ -22,7 +23,7 @@ function write({ mistake }) {
   )
 }
 
-/** A tool of `svc mcp`: one POST, no handshake before it and no library needed. */
+/** A tool of `svc mcp`: one POST, without a handshake or a client library. */
 async function use(name, given) {
   const response = await fetch(TOOLS, {
     method: 'POST',
@@ -59,13 +60,13 @@ for (let draft = 1; draft <= DRAFTS_MAX; draft++) {
   const checked = await use('svc_parse_query', { query })
   if (checked.ok) {
     console.log(`It is right, and means: ${checked.sql}`)
-    // The values go apart from the text, so nothing in them can be taken for a part of it.
+    // Values are sent separately, so they cannot be interpreted as part of the query.
     const { data, error } = await ask('/api/_query', { query, parameters: task.parameters })
     if (error === undefined) {
       for (const { customer, paid } of data) console.log(`  ${customer}: ${paid.toFixed(2)}`)
       process.exit(0)
     }
-    // What only the database knows: a column that is not there, a row too many.
+    // Errors that only the database can detect: a missing column, too many rows.
     mistake = error
   } else mistake = checked.error
   console.log(`Not yet: ${mistake.message}`)

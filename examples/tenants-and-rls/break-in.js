@@ -1,6 +1,7 @@
 /**
- * Blue tries to see and to change what is red's, in every way that the API has, and with tokens that are no good. Each line is an attempt and what became of
- * it; the exit code is 1 if one succeeded. Needs RED, BLUE and NOBODY: tokens of the two companies, and of somebody who has none.
+ * Company blue tries to read and change the data of company red in every way that the API offers, and with
+ * invalid tokens. Each output line is an attempt and its result. The exit code is 1 if any attempt succeeded.
+ * Needs RED, BLUE and NOBODY: tokens of the two companies, and of a user without a company.
  */
 import { createHmac } from 'node:crypto'
 
@@ -17,7 +18,7 @@ async function ask(method, path, { token = BLUE, headers = {}, body } = {}) {
   return { status: response.status, data: text === '' ? null : JSON.parse(text).data }
 }
 
-/** Signed with a secret of one's own; `none` with none at all (RFC 7519, 6). */
+/** Signed with the attacker's own secret, or with `none` not at all (RFC 7519, 6). */
 function forge(algorithm) {
   const part = value => Buffer.from(JSON.stringify(value)).toString('base64url')
   const said = `${part({ alg: algorithm, typ: 'JWT' })}.${part({ tenant_id: 'red', role: 'admin' })}`
@@ -33,7 +34,7 @@ const task = (await ask('GET', '/api/tasks?limit=1', { token: RED })).data[0].id
 const mine = (await ask('GET', '/api/tasks?limit=1')).data[0]
 
 const is = status => answer => answer.status === status
-/** Whatever came is blue's own. */
+/** Every returned row belongs to blue. */
 const onlyOwn = ({ data }) => Array.isArray(data) && data.every(row => row.tenant_id === 'blue')
 const nothing = ({ status, data }) => status === 200 && data.length === 0
 const count =

@@ -1,21 +1,24 @@
 /**
- * What came, once each, on the disk: a file of lines, `{"id", "at", "event"}` for what came and `{"id", "done"}` for what was done. With a database, make it a
- * table whose key is the id, and let the work mark it done in its own transaction: here, work that a crash interrupts is done again.
+ * Stores every received event once on disk, in a file of lines: `{"id", "at", "event"}` for a received event
+ * and `{"id", "done"}` for a processed one. With a database, use a table with the id as its key, and mark an
+ * event as done in the transaction of its processing. With this file, processing interrupted by a crash is
+ * repeated.
  */
 import { open, readFile, rename, writeFile } from 'node:fs/promises'
 
-/** Longer than the gateway tries: 21 times, at most an hour apart, give or take a fifth. */
+/** Longer than the gateway retries: 21 attempts, at most an hour apart, plus or minus a fifth. */
 const REMEMBERED_MS = 3 * 24 * 3_600_000
 const WAITING_MAX = 10_000
 
 export async function openInbox(path, work) {
-  /** By id, in the order they came: when, and a promise of its being on the disk. */
+  /** By id in order of arrival: the time, and a promise that resolves when the event is on disk. */
   const seen = new Map()
   const waiting = []
   let working = false
   let written = Promise.resolve()
 
-  // What was there before: the old is forgotten, and with it the file grows shorter; the done is remembered, the rest is done now.
+  // Reads the stored events: expired ones are removed, which shortens the file; processed ones are
+  // remembered; all others are processed now.
   const before = await readInbox(path)
   const lines = [...before.values()].map(entry => `${JSON.stringify(entry)}\n`)
   await writeFile(`${path}.new`, lines.join(''), { flush: true })
@@ -27,7 +30,10 @@ export async function openInbox(path, work) {
   }
   workOff()
 
-  /** Resolves when the line is on the disk. One after the other, and on a line of its own, whatever became of the one before. */
+  /**
+   * Resolves when the line is on disk. Lines are written in sequence, each complete, even if the one before
+   * failed.
+   */
   function write(line) {
     written = written
       .catch(() => {})
@@ -53,11 +59,14 @@ export async function openInbox(path, work) {
   }
 
   return {
-    /** Resolves to true once it is kept, now or before; to false while there is too much to do. Rejects when it cannot be kept. */
+    /**
+     * Resolves to true once the event is stored, now or earlier; to false while too many events wait. Rejects
+     * if it cannot be stored.
+     */
     async keep(id, event) {
       const known = seen.get(id)
       if (known === undefined && waiting.length >= WAITING_MAX) return false
-      // One that comes again while the first is still being written waits for that.
+      // A repeated event that arrives while the first is being written waits for it.
       await (known ?? add(id, event)).kept
       return true
     },
@@ -76,7 +85,7 @@ export async function openInbox(path, work) {
         waiting.push({ id, event })
         workOff()
       },
-      // When it comes again, it is new.
+      // The next attempt counts as new.
       () => seen.delete(id),
     )
     return entry
@@ -97,7 +106,7 @@ async function readInbox(path) {
   return new Map([...entries].filter(([, { at }]) => at !== undefined))
 }
 
-/** Of a receiver that was killed, the last line may be half a line; it was not thanked for. */
+/** If the receiver was killed, the last line can be incomplete; that event was not acknowledged. */
 function parse(line) {
   try {
     return JSON.parse(line)

@@ -1,16 +1,17 @@
 /**
- * Receives webhooks: checks who sent them, keeps them, says thanks, and only then works. In this order nothing is lost and nothing is done twice: what could not
- * be kept is not thanked for, so it comes again; what came before is thanked for and left alone.
+ * Receives webhooks: verifies the signature, stores the event, acknowledges it, and only then processes it.
+ * In this order, no event is lost and none is processed twice: an event that could not be stored is not
+ * acknowledged and is sent again; a repeated event is acknowledged and ignored.
  */
 import { createServer } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 import { openInbox } from './inbox.js'
 
 const PORT = 9000
-/** The gateway sends no larger ones. */
+/** The gateway sends no larger bodies. */
 const BODY_BYTES_MAX = 1024 * 1024
 
-/** What this is all for. It may be slow and it may fail: the gateway does not wait for it. */
+/** The purpose of the program. It can be slow and it can fail, because the gateway does not wait for it. */
 async function work({ operation, data }) {
   const { id, customer, total, status } = data.new ?? data.old
   console.log(`${operation} order ${id}: ${customer}, ${total.toFixed(2)}, ${status}`)
@@ -34,7 +35,7 @@ createServer(async (request, response) => {
   }
 }).listen(PORT, '127.0.0.1', () => console.log(`The receiver listens on http://127.0.0.1:${PORT}/`))
 
-/** The bytes as they came: the signature is of them, and not of what they mean. Null: too many. */
+/** The unmodified bytes, which the signature covers. Null if there are too many. */
 async function bodyOf(request) {
   const chunks = []
   let length = 0
@@ -46,7 +47,7 @@ async function bodyOf(request) {
   return Buffer.concat(chunks)
 }
 
-/** The event; null if it was not signed with our secret, or longer than five minutes ago. */
+/** The event; null if it was not signed with this secret, or is older than five minutes. */
 function verified(body, headers) {
   try {
     return signatures.verify(body, headers)

@@ -1,4 +1,4 @@
-/** examples/quickstart, played as its README says. */
+/** Executes examples/quickstart as its README says. */
 import { afterAll, describe, test } from 'vitest'
 import { openStory, SHELL_MISSING, type Story } from './story.ts'
 
@@ -8,7 +8,7 @@ describe.skipIf(SHELL_MISSING !== null)('examples/quickstart', () => {
   let story: Story
   afterAll(() => story?.close())
 
-  test('is what its README says', { timeout: 180_000 }, async () => {
+  test('works as its README says', { timeout: 180_000 }, async () => {
     story = await openStory('quickstart')
     await story.play()
   })

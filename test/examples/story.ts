@@ -1,7 +1,8 @@
 /**
- * A README of examples/, played as it stands: each `console` block is pasted into a terminal of its own, and what it shows under a command is what the command
- * has to say, `…` standing for anything. A last command that does not end, a server, has said it by then and goes on; a `text` block is what one of those says
- * next. It plays in a copy of the clone where every port is a free one.
+ * Executes a README of examples/ as written. Each `console` block is pasted into a separate terminal, and the
+ * output shown below a command must match, with `…` for any text. If the last command of a block is a server,
+ * it keeps running, and a `text` block is its next output. Everything runs in a copy of the clone in which
+ * every port is a free one.
  */
 import { spawnSync } from 'node:child_process'
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -12,7 +13,7 @@ import { printedAs } from '../support/page.ts'
 import { closeTerminal, enter, openTerminal, resultOf, type Terminal, until } from '../support/terminal.ts'
 import { ROOT } from '../tidy/tree.ts'
 
-/** What plays needs a shell; null when it is there. */
+/** The reason why no shell is available; null if one is. */
 export const SHELL_MISSING: string | null = ['bash', 'curl'].every(
   program => spawnSync(program, ['--version']).status === 0,
 )
@@ -20,16 +21,16 @@ export const SHELL_MISSING: string | null = ['bash', 'curl'].every(
   : 'bash or curl is not installed'
 
 export interface Story {
-  /** The port that stands for one in the files. */
+  /** The port used instead of the one in the files. */
   port(shown: number): number
   play(): Promise<void>
   /** Pastes another block into another terminal. */
   paste(block: string): Promise<void>
-  /** Resolves when one of those that run has said it. */
+  /** Resolves when one of the running commands has printed this. */
   hear(shown: string): Promise<void>
-  /** Ctrl-C in the terminal where a command runs. */
+  /** Sends Ctrl-C to the terminal in which a command runs. */
   stop(command: string): Promise<void>
-  /** What a command says on both its outputs, and how it ends. */
+  /** The output of a command on both streams, and its exit status. */
   run(command: string): Promise<{ readonly status: number | null; readonly said: string }>
   close(): Promise<void>
 }
@@ -39,7 +40,7 @@ interface Step {
   readonly shown: string
 }
 
-/** All that occur in the examples. */
+/** All ports that occur in the examples. */
 const PORTS = [8080, 8090, 9000, 54_320]
 
 export async function openStory(name: string): Promise<Story> {
@@ -110,7 +111,7 @@ export async function openStory(name: string): Promise<Story> {
   }
 }
 
-/** `$ command` and the lines below it. A comment after two blanks or more is for the reader. */
+/** `$ command` and its output below. A comment after two or more blanks is for the reader. */
 function stepsOf(block: string): readonly Step[] {
   return [...block.matchAll(/^\$ (.*)\n((?:(?!\$ ).*\n)*)/gm)].map(([, command = '', shown = '']) => ({
     command: command.replace(/ {2,}# .*$/, ''),

@@ -1,4 +1,4 @@
-/** examples/tenants-and-rls, played as its README says; and its attempts succeed where nothing holds them. */
+/** Executes examples/tenants-and-rls as its README says. Without the policies, its attacks succeed. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { execute } from '../support/execute.ts'
 import { openStory, SHELL_MISSING, type Story } from './story.ts'
@@ -9,12 +9,12 @@ describe.skipIf(SHELL_MISSING !== null)('examples/tenants-and-rls', () => {
   let story: Story
   afterAll(() => story?.close())
 
-  test('is what its README says', { timeout: 180_000 }, async () => {
+  test('works as its README says', { timeout: 180_000 }, async () => {
     story = await openStory('tenants-and-rls')
     await story.play()
   })
 
-  test('without the policies it breaks in, and svc check says why', { timeout: 120_000 }, async () => {
+  test('can be attacked without the policies, and svc check reports the reason', { timeout: 120_000 }, async () => {
     const database = `postgres://postgres:example@127.0.0.1:${story.port(54_320)}/postgres`
     await execute(database, 'alter table tasks disable row level security')
     const tokens = 'RED=$(npx svc token -t red) BLUE=$(npx svc token -t blue) NOBODY=$(npx svc token -u nobody)'

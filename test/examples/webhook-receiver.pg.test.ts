@@ -1,4 +1,7 @@
-/** examples/webhook-receiver, played as its README says; and the receiver does what it promises when things go wrong. */
+/**
+ * Executes examples/webhook-receiver as its README says, and tests the receiver's guarantees in case of
+ * failures.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { signatureHeaders } from '../../src/webhooks/signature.ts'
 import { fixture } from '../support/fixtures.ts'
@@ -30,23 +33,23 @@ describe.skipIf(SHELL_MISSING !== null)('examples/webhook-receiver', () => {
     return (await fetch(hook, { method: 'POST', headers, body: new Uint8Array(body) })).status
   }
 
-  /** What it had done and not yet noted when it was stopped, it does again first. */
+  /** Work that was done and not recorded before the receiver was stopped is repeated first. */
   const startReceiver = () =>
     story.paste(`$ export HOOK_SECRET=${SECRET}\n$ node receiver.js\n…The receiver listens on ${hook}\n`)
 
-  test('is what its README says', { timeout: 180_000 }, () => story.play())
+  test('works as its README says', { timeout: 180_000 }, () => story.play())
 
-  test('what comes twice is done once', { timeout: 60_000 }, async () => {
+  test('processes a repeated delivery once', { timeout: 60_000 }, async () => {
     expect(await Promise.all([post('msg_a', bodyOf(101)), post('msg_a', bodyOf(101))])).toEqual([204, 204])
     expect(await post('msg_a', bodyOf(101))).toBe(204)
     expect(await post('msg_b', bodyOf(102))).toBe(204)
-    // Whatever was done twice would stand between.
+    // A repeated line would appear between these.
     await story.hear(
       'UPDATE order 1: Ada, 42.50, paid\nINSERT order 101: Bo, 1.00, paid\nINSERT order 102: Bo, 1.00, paid',
     )
   })
 
-  test('what is not signed, old, changed or too large is refused', { timeout: 60_000 }, async () => {
+  test('rejects webhooks that are unsigned, outdated, modified or too large', { timeout: 60_000 }, async () => {
     const other = `whsec_${Buffer.alloc(32, 6).toString('base64')}`
     expect(await post('msg_c', bodyOf(103), other)).toBe(401)
     expect(await post('msg_c', bodyOf(103), SECRET, Date.now() - 600_000)).toBe(401)
@@ -60,7 +63,7 @@ describe.skipIf(SHELL_MISSING !== null)('examples/webhook-receiver', () => {
     await story.hear('INSERT order 102: Bo, 1.00, paid\nINSERT order 105: Bo, 1.00, paid')
   })
 
-  test('what it missed comes when it is back, and what it had is remembered', { timeout: 120_000 }, async () => {
+  test('receives missed webhooks after a restart, and remembers the earlier ones', { timeout: 120_000 }, async () => {
     await story.stop('node receiver.js')
     const path = `http://127.0.0.1:${story.port(8080)}/api/orders/1`
     const body = JSON.stringify({ status: 'shipped' })

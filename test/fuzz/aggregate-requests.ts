@@ -1,4 +1,4 @@
-/** Random aggregates and plans (`aggregate`, `_explain`), as requests.ts has lists. */
+/** Random aggregates and plans (`aggregate`, `_explain`), like the lists in requests.ts. */
 import fc from 'fast-check'
 import { columnOf, filter, group, mostly, pick, request, sorting, withQuery } from './requests.ts'
 
@@ -11,7 +11,7 @@ const USUAL: Readonly<Record<string, readonly string[]>> = {
 }
 
 const aggregate: fc.Arbitrary<string> = pick(Object.keys(USUAL)).chain(table => {
-  // Few of them most of the time, so that shapes repeat.
+  // Usually few of them, so that shapes repeat.
   const column = mostly(3, pick(USUAL[table] ?? []), columnOf(table))
   const parameter = fc.oneof(
     pick(['limit=0', 'limit=1', 'limit=50', 'limit=101', 'limit=1000', 'limit=9999', 'offset=0', 'offset=5']),
@@ -20,7 +20,7 @@ const aggregate: fc.Arbitrary<string> = pick(Object.keys(USUAL)).chain(table => 
     fc.oneof(filter(table), group(table)),
   )
   const groups = fc.uniqueArray(column, { minLength: 1, maxLength: 2 }).map(list => {
-    // Sorted by what they are grouped by, or half of them could not be answered.
+    // Sorted by their groups; otherwise half of them would be rejected.
     return `group_by=${encodeURIComponent(list.join(','))}&sort=${encodeURIComponent(list.at(-1) ?? '')}`
   })
   return fc

@@ -1,4 +1,7 @@
-/** docs/guides/caching.md#cache-key: random requests, few enough to occur again, asked of a gateway that caches answers and of one that does not. */
+/**
+ * docs/guides/caching.md#cache-key: random requests, few enough to repeat, sent to a gateway with a result
+ * cache and to one without.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { TokenRequest } from '../../src/identity/mint.ts'
@@ -28,7 +31,7 @@ const database = databaseFixture(`
 const keeping = gatewayFixture(database, { toml: 'cache.enabled = true\ncache.ttl_secs = 86400' })
 const plain = gatewayFixture(database)
 
-/** Tokens are made once for each caller, as a new one says when it was made. */
+/** One token per caller, because a new one contains another time. */
 const tokens = new Map<string, Promise<string>>()
 function tokenOf(claims: Partial<TokenRequest>): Promise<string> {
   const name = JSON.stringify(claims)
@@ -128,11 +131,11 @@ async function expectSame(as: Partial<TokenRequest>, path: string, init: Request
   const executed = await say(plain, token, path, init)
   if (kept.cache === 'HIT') hits++
   expect(executed.cache).not.toBe('HIT')
-  // Cursors are sealed with the secret of the tokens, which both have.
+  // Cursors are signed with the secret of the tokens, which both gateways have.
   expect({ status: kept.status, text: kept.text }).toEqual({ status: executed.status, text: executed.text })
 }
 
-test('nobody can tell them apart by what they answer', { timeout: 120_000 }, async () => {
+test('a gateway with a cache gives the same responses as one without', { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(asked, ({ as, path, headers, method }) => expectSame(as, path, { method, headers })),
     { numRuns: REQUESTS },

@@ -1,4 +1,6 @@
-/** As plans.test.ts, for calls of functions: what was given, and how, decides the statement. */
+/**
+ * As plans.test.ts, for function calls: the statement depends on the arguments and on how they are passed.
+ */
 import { expect, test } from 'vitest'
 import { call } from './call-requests.ts'
 import { recordingCaller } from './reader.ts'
@@ -8,7 +10,7 @@ import type { Sent } from './world.ts'
 const get = (path: string): Sent => ({ method: 'GET', path: `/api/rpc/${path}` })
 const post = (path: string, body = ''): Sent => ({ method: 'POST', path: `/api/rpc/${path}`, body })
 
-/** The same function, or arguments that look the same, in every way that they can be given. */
+/** One function, or arguments that look the same, in every way of passing them. */
 const ALIKE: readonly (readonly Sent[])[] = [
   [get('middle'), post('middle'), post('middle', '{}'), post('middle', '[]')],
   [get('middle?a=1'), post('middle', '{"a":1}'), post('middle', '[1]'), post('middle', '1'), get('middle?a=2')],
@@ -71,13 +73,13 @@ const RESULTS = [
   ...['or=(id.eq.1,size.eq.1)', 'and=(id.eq.1,size.eq.1)', 'id=in.(1,2)', 'limit 1=x', 'as word=x', 'select="as word"'],
 ]
 
-test('however the arguments come, a call gets its own statement', { timeout: 60_000 }, async () => {
+test('a call gets its own statement, however the arguments are passed', { timeout: 60_000 }, async () => {
   const create = () => recordingCaller()
   let answered = 0
   for (const alike of ALIKE) {
     for (const format of ['text', 'binary']) {
       const sent = alike.map(one => ({ ...one, headers: { 'x-svc-result-format': format } }))
-      // Whoever is asked first makes the plan.
+      // The first request creates the plan.
       for (const order of [sent, sent.toReversed()]) answered += (await expectOwn(create, order)).answered
     }
   }
@@ -104,7 +106,7 @@ test.each([1_000, 0])(
   },
 )
 
-test('a call by query string and the same by a body, whichever comes first', async () => {
+test('a call by query string and the same call by a body get their own statements in either order', async () => {
   for (const sent of [
     [get('middle?a=1&b=2'), post('middle', '{"a":1,"b":2}')],
     [post('middle', '{"a":1,"b":2}'), get('middle?a=1&b=2')],

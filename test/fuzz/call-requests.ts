@@ -1,4 +1,7 @@
-/** Random calls of the functions of world.ts: by query string, by a body of any form, with what sets take besides. */
+/**
+ * Random calls of the functions of world.ts: by query string, by bodies of any form, with the parameters for
+ * sets.
+ */
 import fc from 'fast-check'
 import { joined, mostly, pick, sorting, withQuery } from './requests.ts'
 import { catalog, type Sent } from './world.ts'
@@ -51,7 +54,7 @@ const result: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
   { maxLength: 2, selector: text => text.slice(0, text.indexOf('=')) },
 )
 
-/** Of arguments of one of the functions of a name, now and then of another. */
+/** Arguments of one function with this name, and now and then of another. */
 function argumentNames(name: string): fc.Arbitrary<string> {
   const known = catalog.functions.get(name)?.flatMap(({ inputs }) => inputs.flatMap(input => input.name ?? [])) ?? []
   return mostly(20, pick(known.length > 0 ? known : ['a']), pick(['a', 'c', 'x']))

@@ -1,6 +1,7 @@
 /**
- * Any text at all as a request: a statement or an ordinary refusal, soon. Everything between the socket and the database is here – path, query
- * string, notations, tree, check, printer – so nothing of it may throw what is not an error for the caller, nor take longer than the text is long.
+ * Any text as a request gets a statement or an ordinary error quickly. Everything between the socket and the
+ * database is covered – path, query string, notations, tree, check, printer – so no part may throw an
+ * internal error, or need more time than is linear in the length of the text.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -11,7 +12,7 @@ import { recordingReader } from './reader.ts'
 
 const reader = recordingReader('nothing')
 
-/** Throws what is no refusal. */
+/** Rethrows every error that is not a rejection. */
 async function refusal(sent: string): Promise<GatewayError | null> {
   const { error } = await reader(sent)
   if (error === null) return null
@@ -83,7 +84,7 @@ const WORDS = [
   ],
 ]
 
-test('random words in every parameter', async () => {
+test('random words in every parameter are answered', async () => {
   const text = fc.array(fc.constantFrom(...WORDS), { maxLength: 12 }).map(words => words.join(''))
   const query = fc
     .array(fc.tuple(fc.constantFrom(...PARAMETERS, ...WORDS), text), { minLength: 1, maxLength: 3 })
@@ -98,8 +99,8 @@ test('random words in every parameter', async () => {
   expect(answered).toBeGreaterThan(30)
 })
 
-describe('as long as a request can be', () => {
-  /** The most that the HTTP server lets through (`HEADER_BYTES_MAX`). */
+describe('a request of the maximum length is answered quickly', () => {
+  /** The HTTP server's limit (`HEADER_BYTES_MAX`). */
   const LONGEST = 32 * 1024
   const fill = (unit: string, start = '', end = '') =>
     start + unit.repeat(Math.floor((LONGEST - start.length - end.length) / unit.length)) + end
@@ -146,17 +147,17 @@ describe('as long as a request can be', () => {
   ])('%s', async (_, query) => {
     const started = performance.now()
     await refusal(`/api/customers?${query}`)
-    // On an idle machine most take 1 to 20 ms and the slowest 100.
+    // On an idle machine most take 1 to 20 ms, and the slowest 100.
     expect(performance.now() - started).toBeLessThan(3_000)
   })
-  test('a path', async () => {
+  test('as a path', async () => {
     expect((await refusal(`/api/${fill('x')}`))?.status).toBe(404)
     expect((await refusal(`/api/customers/1/${fill('x')}`))?.status).toBe(404)
     expect(await refusal(`/api/customers/${fill('1')}`)).toMatchObject({ status: 404, message: /^.{0,200}$/ })
   })
 })
 
-test('paths: a route, none, or a refusal', () => {
+test('random paths have a route, no route, or are rejected', () => {
   const part = fc.constantFrom(
     '/',
     '/api',
@@ -185,7 +186,7 @@ test('paths: a route, none, or a refusal', () => {
   )
 })
 
-test('an id that is printed is read again, whatever the values of the key are', () => {
+test('a printed id is parsed to the same key values', () => {
   const value = fc.string({
     unit: fc.constantFrom(',', '%', '%2C', '%25', '/', 'a', ' ', 'ü', '+', '25', '2c'),
     minLength: 1,
@@ -215,7 +216,7 @@ describe('cursors', () => {
       return null
     }
   }
-  test('only the one that was made is accepted, only where it was made for', () => {
+  test('are accepted only unmodified, and only for the list they were made for', () => {
     fc.assert(
       fc.property(values, fc.nat(), fc.constantFrom(...'AZaz09-_.=+/ \n'), (position, at, letter) => {
         const cursor = codec.encode('orders\nid', position) ?? ''
@@ -242,10 +243,10 @@ describe('cursors', () => {
     '["a",{}]',
     '["a","\\u0000"]',
     '['.repeat(4_000),
-  ])('%s is none', json => {
+  ])('are rejected with the content %s', json => {
     expect(accepts(Buffer.from(json).toString('base64url'), 'orders\nid')).toBeNull()
   })
-  test('the same JSON written another way is another cursor', () => {
+  test('with the same JSON in another notation are different cursors', () => {
     const cursor = codec.encode('orders\nid', ['1']) ?? ''
     const spaced = Buffer.from(cursor, 'base64url').toString().replace(',', ', ')
     expect(accepts(Buffer.from(spaced).toString('base64url'), 'orders\nid')).toBeNull()

@@ -1,7 +1,7 @@
 /**
- * Statements are kept by the shape of a request (decision 0005). A shape that forgot something would run one
- * caller's statement for another's request; so whatever was asked before, a request gets the statement it would have got from a reader that was
- * never asked anything.
+ * Plans are cached by the shape of a request (decision 0005). A shape that omitted a detail would run one
+ * caller's statement for another's request. So whatever was requested before, a request must get the
+ * statement that a new reader would have made.
  */
 import { expect, test } from 'vitest'
 import { summary } from './aggregate-requests.ts'
@@ -9,7 +9,7 @@ import { recordingReader } from './reader.ts'
 import { request } from './requests.ts'
 import { expectOwn, expectOwnAtRandom, pairs, REUSED_MIN } from './sharing.ts'
 
-/** Each differs from its neighbours in one thing that a statement depends on. */
+/** Each request differs from its neighbours in one detail that affects the statement. */
 const PARTS = [
   ...['limit=0', 'limit=1', 'limit=50', 'limit=51', 'limit=150', 'limit=151', 'offset=0', 'offset=5'],
   ...['stream=true', 'stream=true&limit=51', 'stream=true&limit=151', 'distinct=name', 'distinct=zip'],
@@ -71,7 +71,7 @@ const PARTS = [
   ...['or=(name.eq.x,zip.eq.x)&id=1', 'or=(name.eq.x,zip.eq.x,id.eq.1)'],
 ]
 
-test('no two lists with different statements share one', { timeout: 60_000 }, async () => {
+test('two lists with different statements never share a plan', { timeout: 60_000 }, async () => {
   const seen = await expectOwn(
     recordingReader,
     pairs(PARTS, 6).map(sent => `/api/customers?${sent}`),
@@ -79,14 +79,14 @@ test('no two lists with different statements share one', { timeout: 60_000 }, as
   expect(seen.answered).toBeGreaterThan(500)
 })
 
-test('a request gets its own statement, whatever was asked before it', { timeout: 60_000 }, async () => {
+test('a request gets its own statement, whatever was requested before it', { timeout: 60_000 }, async () => {
   const seen = await expectOwnAtRandom(recordingReader, request, 500)
-  // The property says something only where statements were made, and where they were used again.
+  // The property is meaningful only if statements were made and reused.
   expect(seen.answered).toBeGreaterThan(200)
   expect(seen.reused).toBeGreaterThan(REUSED_MIN)
 })
 
-test('with a total, in any order with those without one', async () => {
+test('requests with and without a total get their own statements in any order', async () => {
   const seen = await expectOwn(
     recordingReader,
     PARTS.flatMap((part, at) =>
@@ -99,10 +99,10 @@ test('with a total, in any order with those without one', async () => {
   expect(seen.answered).toBeGreaterThan(150)
 })
 
-/** Names that the words of a key could be taken for. */
+/** Names that could be confused with the words of a plan key. */
 const CHILDREN = ['orders', 'orders!created_by', 'orders!approved_by', 'users', 'orders?limit=7', 'orders?select=id']
 
-test('no two lists of children share one', { timeout: 60_000 }, async () => {
+test('two lists of children with different statements never share a plan', { timeout: 60_000 }, async () => {
   const seen = await expectOwn(
     recordingReader,
     ['users/1/', 'users/2/', 'customers/1/', '', 'orders/1/', 'products/1/'].flatMap(parent =>
@@ -134,7 +134,7 @@ const AGGREGATES = [
   ],
 ]
 
-test('no two aggregates with different statements share one', { timeout: 60_000 }, async () => {
+test('two aggregates with different statements never share a plan', { timeout: 60_000 }, async () => {
   const seen = await expectOwn(
     recordingReader,
     ['fn=count', 'fn=count&group_by=name', 'fn=min&column=id&group_by=zip,name'].flatMap(start =>
@@ -144,13 +144,15 @@ test('no two aggregates with different statements share one', { timeout: 60_000 
   expect(seen.answered).toBeGreaterThan(600)
 })
 
-test('an aggregate or a plan gets its own statement, whatever was asked before it', { timeout: 60_000 }, async () => {
+test('an aggregate or a plan gets its own statement, whatever was requested before it', {
+  timeout: 60_000,
+}, async () => {
   const seen = await expectOwnAtRandom(recordingReader, summary, 1_000)
   expect(seen.answered).toBeGreaterThan(300)
   expect(seen.reused).toBeGreaterThan(REUSED_MIN)
 })
 
-test('a list and its explanation have one statement, in either order', async () => {
+test('a list and its explanation have the same statement, in either order', async () => {
   const reader = recordingReader()
   for (const [first, second] of [
     ['/api/orders?status=paid&sort=-total', '/api/orders/_explain?status=draft&sort=-total'],
@@ -162,7 +164,7 @@ test('a list and its explanation have one statement, in either order', async () 
   }
 })
 
-test('a stream and a page of one row less read as many rows, by different statements', async () => {
+test('a stream and a page of one row less read the same number of rows with different statements', async () => {
   const reader = recordingReader()
   await reader('/api/orders?stream=true&limit=51')
   expect(await reader('/api/orders?limit=50')).toMatchObject({

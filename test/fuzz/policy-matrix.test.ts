@@ -1,6 +1,7 @@
 /**
- * docs/guides/access-policies.md#every-mention-counts: every mention of a column needs the right. Policies are crossed with every place of a request and of
- * a query text that can mention a column; what is right is said by an oracle that knows only the rules, never the code that keeps them.
+ * docs/guides/access-policies.md#every-mention-counts: every mention of a column requires the right. Policies
+ * are combined with every part of a request and of a query text that can mention a column. The expected
+ * result comes from an oracle that implements only the documented rules.
  */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -85,7 +86,7 @@ interface Policy {
   readonly buyers: Entry
 }
 
-/** Operations and readable columns in full, the others in turn. */
+/** All operations and readable columns; the other rights alternate. */
 function* policies(): Generator<Policy> {
   let turn = 0
   for (const operations of OPERATIONS) {
@@ -342,14 +343,14 @@ const PLACES: readonly Place[] = [
   text('del orders where all returning %', (may, column) => may.may('orders', 'delete') && may.answers(column, [])),
 ]
 
-// ---- the doors ----
+// ---- the entry points ----
 
-/** For callers who see this. */
+/** The pipeline for callers with these rights. */
 function doorsFor(view: (identity: Identity) => View): Asked {
   return recording(runner => testPipeline({ view, runner, signatureCheck: false }))
 }
 
-test('each place allows what the rules allow, and nothing else', async () => {
+test('each part of a request is allowed exactly when the rules allow it', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'matrix-'))
   const wrong: string[] = []
   let allowed = 0
@@ -373,7 +374,7 @@ test('each place allows what the rules allow, and nothing else', async () => {
           else refused++
           if (isRefused === should || (error !== null && !isRefused) || (isRefused && ran.length > 0)) {
             wrong.push(
-              `${JSON.stringify([policy, filled])}: ${should ? 'allowed' : 'refused'}, but ${error?.message ?? 'it ran'}`,
+              `${JSON.stringify([policy, filled])}: ${should ? 'allowed' : 'denied'}, but ${error?.message ?? 'ran'}`,
             )
           }
         }
@@ -383,7 +384,7 @@ test('each place allows what the rules allow, and nothing else', async () => {
     await rm(folder, { recursive: true })
   }
   expect(wrong.slice(0, 5)).toEqual([])
-  // Both happen, and often: a matrix that is all of one kind tests nothing.
+  // Both results occur often; otherwise the matrix would test nothing.
   expect(Math.min(allowed, refused)).toBeGreaterThan(10_000)
 }, 300_000)
 

@@ -1,4 +1,7 @@
-/** Pipelines over the tables of the shop that run nothing: all of a request but the database. Each new one was never asked anything. */
+/**
+ * Pipelines over the shop's tables that execute nothing: everything in a request except the database. Each
+ * new one has an empty plan cache.
+ */
 import { everything, PIPELINE_LIMITS, testPipeline } from '../support/pipeline.ts'
 import { type Asked, catalog, type Finds, recording } from './world.ts'
 
@@ -8,7 +11,7 @@ export function recordingReader(finds: Finds = 'rows'): Asked {
 
 export const recordingWriter: () => Asked = () => recordingReader()
 
-/** `maxResultRows` 0: sets have no cap. */
+/** With `maxResultRows` 0, sets are unlimited. */
 export function recordingCaller(maxResultRows: number = PIPELINE_LIMITS.maxResultRows): Asked {
   const limits = { ...PIPELINE_LIMITS, maxResultRows }
   return recording(runner => testPipeline({ runner, view: everything(catalog), limits }))

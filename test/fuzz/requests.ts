@@ -1,4 +1,7 @@
-/** Random requests over the tables of the shop (`test/features/shop.ts`): mostly sensible, now and then not, from few words so that shapes repeat. */
+/**
+ * Random requests to the shop's tables (`test/features/shop.ts`): usually valid, made from few words so that
+ * shapes repeat.
+ */
 import fc from 'fast-check'
 import { TRICKY_COLUMNS } from './world.ts'
 
@@ -27,7 +30,7 @@ const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   journal: ['at', 'what'],
 }
 
-/** Of one more table, which the shop does not have. */
+/** Columns of one more table, which does not exist in the shop. */
 const ALL_COLUMNS: typeof COLUMNS = { ...COLUMNS, tricky: TRICKY_COLUMNS.map(name => `"${name}"`) }
 
 const RELATIONS: Readonly<Record<string, readonly string[]>> = {
@@ -93,7 +96,7 @@ const OPERATORS = [
 
 export const pick = <T>(items: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...items)
 
-/** Mostly the first, one time in `n` the second. */
+/** Usually the first value; one time in `n` the second. */
 export const mostly = <T>(n: number, usual: fc.Arbitrary<T>, odd: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   fc.oneof({ weight: n - 1, arbitrary: usual }, { weight: 1, arbitrary: odd })
 
@@ -119,7 +122,7 @@ function condition(table: string): fc.Arbitrary<readonly [column: string, operat
 
 export function group(table: string): fc.Arbitrary<string> {
   const one = condition(table).map(([column, operator, value]) => `${column}.${operator}.${groupValue(value)}`)
-  // The same few conditions again and again: what differs is then how they are grouped.
+  // The same few conditions repeat, so requests differ in how these are grouped.
   const [first = ''] = ALL_COLUMNS[table] ?? []
   const item = fc.oneof(one, pick([`${first}.is_null`, `${first}.eq.1`]))
   const inner = fc.tuple(pick(['and', 'or', 'not.or']), fc.array(item, { minLength: 1, maxLength: 2 }))
@@ -145,7 +148,7 @@ export function filter(table: string): fc.Arbitrary<string> {
   })
 }
 
-/** Columns, JSON paths, aliases, everything: as `select` and `returning` take them. */
+/** Columns, JSON paths, aliases or everything, as in `select` and `returning`. */
 export function selection(column: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const item = fc.oneof(
     { weight: 5, arbitrary: column },
@@ -163,7 +166,7 @@ export function sorting(column: fc.Arbitrary<string>): fc.Arbitrary<string> {
   )
 }
 
-/** As sent. */
+/** The query string as sent. */
 export function withQuery(path: string, parameters: readonly string[]): string {
   return parameters.length === 0 ? path : `${path}?${parameters.join('&')}`
 }
@@ -187,7 +190,7 @@ function listParameters(table: string): fc.Arbitrary<readonly string[]> {
     ]),
     pick(['cursor=x', 'cursor=WyJ4IiwiMSJd', 'cursor=WyJ4IixudWxsXQ', 'cursor=']),
   ]
-  // Rare enough that most requests can be answered.
+  // Rare enough that most requests are valid.
   const weights = [5, 5, 4, 5, 2, 3, 1, 1, 1]
   const parameter = fc.oneof(...named.map((arbitrary, index) => ({ weight: weights[index] ?? 1, arbitrary })))
   return fc
@@ -198,7 +201,7 @@ function listParameters(table: string): fc.Arbitrary<readonly string[]> {
     .map(([filters, others]) => [...filters, ...others])
 }
 
-/** Path and query, as sent. */
+/** Path and query string as sent. */
 export const request: fc.Arbitrary<string> = pick(Object.keys(COLUMNS)).chain(table => {
   const list = listParameters(table)
   const children = CHILDREN[table] ?? ['orders']

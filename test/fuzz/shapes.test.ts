@@ -1,6 +1,7 @@
 /**
- * What an allow-list approves (decision 0013): two requests with one line run one statement, but for the order of
- * what is joined by `and` or `or`, and for the page. A shape that forgot something would let the second do what only the first was approved for.
+ * The allow-list (decision 0013): two requests with the same line run the same statement, except for the
+ * order of operands of `and` and `or`, and for the page. A shape that omitted a detail would allow requests
+ * that were never approved.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -17,7 +18,10 @@ import { write } from './write-requests.ts'
 
 const REQUESTS = 2_000
 
-/** Requests by the line that would be recorded for them, with the words of what they ran; those of which nothing ran are left out. */
+/**
+ * Requests by the line recorded for them, with the words of their statements. Requests without a statement
+ * are omitted.
+ */
 async function runByLine(ask: Asked, requests: readonly Sent[]): Promise<Run> {
   const lines = new Map<string, Map<string, string>>()
   let answered = 0
@@ -40,7 +44,10 @@ interface Run {
   readonly lines: ReadonlyMap<string, ReadonlyMap<string, string>>
 }
 
-/** The words of the statements, whatever their order; numbers of parameters, pages and the sort keys that make cursors are left out. */
+/**
+ * The words of the statements in any order, without numbers of parameters, pages, and the sort keys of
+ * cursors.
+ */
 function wordsOf(texts: readonly string[]): string {
   const words = texts.flatMap(text =>
     text
@@ -51,7 +58,7 @@ function wordsOf(texts: readonly string[]): string {
   return words.sort().join(' ')
 }
 
-/** Answers how many requests had the line of one before them. */
+/** Returns the number of requests with the line of an earlier one. */
 async function expectOneEach(ask: Asked, arbitrary: fc.Arbitrary<Sent>): Promise<number> {
   const { answered, lines } = await runByLine(ask, fc.sample(arbitrary, REQUESTS))
   for (const [line, found] of lines) {
@@ -63,15 +70,15 @@ async function expectOneEach(ask: Asked, arbitrary: fc.Arbitrary<Sent>): Promise
 const reading = (path: fc.Arbitrary<string>): fc.Arbitrary<Sent> =>
   path.filter(text => !/stream=|cursor=|limit=|offset=/.test(text)).map(text => ({ method: 'GET', path: text }))
 
-test('reads of one key have one shape', { timeout: 60_000 }, async () => {
+test('reads with the same plan key have the same shape', { timeout: 60_000 }, async () => {
   expect(await expectOneEach(recordingReader(), reading(request))).toBeGreaterThan(100)
 })
 
-test('aggregates and plans', { timeout: 60_000 }, async () => {
+test('aggregates and plans with the same line have the same statement', { timeout: 60_000 }, async () => {
   expect(await expectOneEach(recordingReader(), reading(summary))).toBeGreaterThan(100)
 })
 
-test('writes, but for the columns of their bodies and for asking less than is approved', {
+test('writes have the same statement, except for the columns of their bodies and for fewer returned columns', {
   timeout: 60_000,
 }, async () => {
   const writing = write
@@ -82,7 +89,7 @@ test('writes, but for the columns of their bodies and for asking less than is ap
   expect(await expectOneEach(recordingWriter(), writing)).toBeGreaterThan(100)
 })
 
-test('calls by GET, but for the format of the result', { timeout: 60_000 }, async () => {
+test('calls by GET have the same statement, except for the result format', { timeout: 60_000 }, async () => {
   const calling = call.filter(
     ({ method, path, headers }) =>
       method === 'GET' && !/limit=|offset=/.test(path) && !JSON.stringify(headers).includes('binary'),

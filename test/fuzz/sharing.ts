@@ -1,24 +1,25 @@
 /**
- * The property that all tests of plans hold: whatever was asked before, a request gets the statements, values and answer that it would have got from
- * somebody who was never asked anything. Were two requests that need different statements to share a key, the second would get the first's.
+ * The property of all tests of plans: whatever was requested before, a request gets the statements, values
+ * and response that a new reader would give. If two requests with different statements shared a plan key, the
+ * second would get the first one's.
  */
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Asked, Recorded, Sent } from './world.ts'
 
-/** What happened over all requests: a property that met nothing but errors, or no statement twice, proves nothing. */
+/** Totals over all requests. A property over errors only, or without repeated statements, proves nothing. */
 export interface Seen {
-  /** Requests that came to run a statement. */
+  /** Requests that ran a statement. */
   answered: number
-  /** Answered requests whose statements had the text of an earlier one. */
+  /** Successful requests whose statements had the text of an earlier one. */
   reused: number
-  /** The texts, each once. */
+  /** The distinct texts. */
   readonly texts: Set<string>
 }
 
 const print = (sent: Sent | string, { ran, outcome }: Recorded) => ({ sent, ran, outcome })
 
-/** Over random requests: 40 to 60 are usual, with a standard deviation of 5 to 11. */
+/** For random requests, 40 to 60 are usual, with a standard deviation of 5 to 11. */
 export const REUSED_MIN = 10
 
 export async function expectOwn(
@@ -39,7 +40,7 @@ export async function expectOwn(
   return seen
 }
 
-/** As `expectOwn`, of random requests. */
+/** Like `expectOwn`, for random requests. */
 export async function expectOwnAtRandom(
   create: () => Asked,
   arbitrary: fc.Arbitrary<Sent | string>,
@@ -54,7 +55,7 @@ export async function expectOwnAtRandom(
   return seen
 }
 
-/** Each with each that stands shortly after it, in both orders of being asked first: neighbours differ in one thing. */
+/** Each request paired with those shortly after it, in both orders: neighbours differ in one detail. */
 export function pairs(parts: readonly string[], reach: number): readonly string[] {
   return parts.flatMap((part, at) => [
     part,

@@ -1,6 +1,6 @@
 /**
- * A plan of a text is never used where the check would have refused, or typed a parameter otherwise: whatever was asked before, a text is answered as by a
- * gateway that was never asked anything.
+ * A plan of a query text is never used if the check would have rejected the text or typed a parameter
+ * differently: whatever was sent before, the response is that of a new gateway.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -10,7 +10,10 @@ import { STATEMENT_LIMITS } from '../../src/statement-limits.ts'
 import { PIPELINE_LIMITS, testPipeline } from '../support/pipeline.ts'
 import { type Asked, catalog, recording } from './world.ts'
 
-/** Small, so that lengths of values decide: all values of a statement together may build 64 times as many bytes. */
+/**
+ * Small, so that the lengths of values decide: all values of a statement together may build 64 times as many
+ * bytes.
+ */
 const limits = { ...STATEMENT_LIMITS, maxBuiltValueBytes: 64 }
 
 const plans = createPlanCache()
@@ -55,7 +58,7 @@ const values = fc.oneof(
   fc.boolean(),
   fc.constant(null),
   fc.string({ maxLength: 5 }),
-  // Around the borders of the classes, and of what all may build.
+  // Lengths around the limits of the classes, and of what all values may build.
   fc
     .tuple(fc.constantFrom(900, 1_000, 1_020, 2_046, 4_090), fc.integer({ min: 0, max: 8 }))
     .map(([length, more]) => 'x'.repeat(length + more)),
@@ -73,7 +76,7 @@ const parameters = fc.oneof(
 const printed = (value: unknown) =>
   JSON.stringify(value, (_, of) => (typeof of === 'bigint' ? `#${of}#` : of)).replace(/"#(-?\d+)#"/g, '$1')
 
-test('a text is answered as by a gateway that was never asked anything', { timeout: 120_000 }, async () => {
+test('a text is answered as by a new gateway', { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(texts, parameters, async (query, given) => {
       const body = `{"query":${JSON.stringify(query)},"parameters":${printed(given)}}`
@@ -86,6 +89,6 @@ test('a text is answered as by a gateway that was never asked anything', { timeo
     }),
     { numRuns: 400 },
   )
-  // The property says something only where plans were used.
+  // The property is meaningful only if plans were reused.
   expect(plans.stats().hits.text).toBeGreaterThan(100)
 })

@@ -1,4 +1,7 @@
-/** What the fuzzed readers, writers and callers stand on: a catalogue written by hand, and a runner that runs nothing and remembers what it would have run. */
+/**
+ * The basis of the fuzz tests: a hand-written catalog, and a runner that records statements instead of
+ * executing them.
+ */
 
 import type { Catalog, Column, DatabaseFunction, ForeignKey, Table } from '../../src/catalog/model.ts'
 import { relate } from '../../src/catalog/relations.ts'
@@ -13,7 +16,7 @@ import { arrayOf, baseType, catalogOf, tableOf } from '../support/model.ts'
 const status = { ...baseType('status'), schema: 'public', kind: 'enum' as const, labels: ['draft', 'paid'] }
 const int4range = { ...baseType('int4range'), kind: 'range' as const, category: 'R', of: baseType('int4') }
 
-/** Names that read like the words that a plan's key is made of. */
+/** Names that look like the words of a plan key. */
 export const TRICKY_COLUMNS: readonly string[] = [
   ...['select', 'returning *', 'returning nothing', 'set 1', 'as a', 'a', '*', 'groups 1', 'search all', 'of a'],
   ...['one  ', 'offset', 'limit', 'limit 1', 'asc ', '->', 'x y', '1'],
@@ -126,7 +129,7 @@ export const catalog: Catalog = {
   functions: catalogWith(...FUNCTIONS).functions,
 }
 
-/** Path and query as sent, and what else a request has. */
+/** Path and query string as sent, and the other parts of a request. */
 export interface Sent {
   readonly method: string
   readonly path: string
@@ -135,19 +138,19 @@ export interface Sent {
 }
 
 export interface Recorded {
-  /** What was run, with the values of its parameters and how it was run. */
+  /** The statements run, with their parameter values and mode. */
   readonly ran: readonly { readonly text: string; readonly values: readonly string[]; readonly how: string }[]
-  /** What was answered, or the error's code and message. */
+  /** The response, or the error's code and message. */
   readonly outcome: string
   readonly error: GatewayError | null
 }
 
-/** Answers a request, of rows that any statement might have found. */
+/** Answers a request with rows that any statement might have returned. */
 export type Asked = (sent: Sent | string) => Promise<Recorded>
 
 export type Finds = 'rows' | 'nothing'
 
-/** Remembers what `answer` would have run; what answers was never asked anything before. */
+/** Records the statements that `answer` would run, with an empty plan cache. */
 export function recording(
   answer: (runner: Runner) => (incoming: Incoming, path: string) => Promise<Answer>,
   finds: Finds = 'rows',
@@ -161,7 +164,7 @@ export function recording(
       const outcome = await printAnswer(await ask(incoming, incoming.path))
       return { ran: [...ran], outcome, error: null }
     } catch (error) {
-      // A slip of ours is no answer to anything.
+      // An internal error is never a valid response.
       if (!(error instanceof GatewayError)) throw error
       return { ran: [...ran], outcome: `${error.code}: ${error.message}`, error }
     }
@@ -189,7 +192,7 @@ async function printAnswer({ status, headers, body }: Answer): Promise<string> {
 
 const ROW: Row = ['{"count":7}', 't', 'k1', 'k2'].map(text => Buffer.from(text))
 
-/** More than a page where there are pages. */
+/** More rows than a page, if the result is paged. */
 function rowsOf({ statement: { text } }: BoundStatement): readonly Row[] {
   if (text.includes(' HAVING ')) return []
   return Array.from({ length: text.includes(' LIMIT ') ? 60 : 1 }, () => ROW)

@@ -1,4 +1,7 @@
-/** As plans.test.ts, for writes: their statements are kept by shape too, and one that forgot a column would write another than was asked for. */
+/**
+ * As plans.test.ts, for writes: their plans are cached by shape too, and a shape that omitted a column would
+ * write other columns than requested.
+ */
 import { expect, test } from 'vitest'
 import { recordingWriter } from './reader.ts'
 import { expectOwn, expectOwnAtRandom, REUSED_MIN } from './sharing.ts'
@@ -60,7 +63,7 @@ const FILTERS = [
   ...['and=(name.eq.x,zip.eq.x)', 'or=(name.eq.x)&zip=x', 'not.or=(name.eq.x,zip.eq.x)', 'id.gt=1', 'id.gt=2'],
 ]
 
-test('no two creations with different statements share one', { timeout: 60_000 }, async () => {
+test('two creations with different statements never share a plan', { timeout: 60_000 }, async () => {
   const seen = await expectOwn(
     recordingWriter,
     [...BODIES, ...BATCHES].flatMap(body =>
@@ -80,7 +83,7 @@ test('no two creations with different statements share one', { timeout: 60_000 }
   expect(seen.texts.size).toBeGreaterThan(200)
 })
 
-test('no two changes with different statements share one', { timeout: 60_000 }, async () => {
+test('two changes with different statements never share a plan', { timeout: 60_000 }, async () => {
   const places = [...['1', '2'].map(id => `customers/${id}?`), ...FILTERS.map(filter => `customers?${filter}&`)]
   const seen = await expectOwn(
     recordingWriter,
@@ -96,7 +99,7 @@ test('no two changes with different statements share one', { timeout: 60_000 }, 
   expect(seen.answered).toBeGreaterThan(2_000)
 })
 
-test('columns and what is on conflict are told apart', async () => {
+test('written columns and conflict columns are distinguished', async () => {
   const upsert = (body: string, target: string): Sent => ({
     ...{ method: 'POST', path: '/api/tricky', body },
     headers: { 'x-upsert': 'true', 'x-on-conflict': target },
@@ -111,7 +114,7 @@ test('columns and what is on conflict are told apart', async () => {
   }
 })
 
-test('the most rows that a write may change are a value', async () => {
+test('the maximum number of affected rows is a value', async () => {
   const asked = ['0', '1', '1000'].map(
     (max): Sent => ({ method: 'DELETE', path: '/api/customers?name=x', headers: { 'x-max-affected': max } }),
   )

@@ -1,9 +1,12 @@
-/** Random writes: columns in any order, one row or many, upserts, filters, and what is to be answered; mostly sensible, from few words. */
+/**
+ * Random writes: columns in any order, one row or many, upserts, filters, and returned columns. Usually
+ * valid, made from few words.
+ */
 import fc from 'fast-check'
 import { columnOf, filter, group, IDS, mostly, pick, selection, withQuery } from './requests.ts'
 import { type Sent, TRICKY_COLUMNS } from './world.ts'
 
-/** Columns that are written, and what could be on conflict. */
+/** Columns to write, and columns that can conflict. */
 const WRITTEN: Readonly<Record<string, { readonly columns: readonly string[]; readonly targets: readonly string[] }>> =
   {
     customers: {
@@ -31,7 +34,7 @@ const PREFER = [
 
 type Headers = Readonly<Record<string, string>>
 
-/** A header or none. */
+/** One header or none. */
 function header(name: string, values: readonly string[], rarity: number): fc.Arbitrary<Headers> {
   return mostly(
     rarity,
@@ -68,7 +71,7 @@ export const write: fc.Arbitrary<Sent> = pick(Object.keys(WRITTEN)).chain(table 
       ),
     })
     .map(({ body, parameters, headers: [wanted, mode, target] }): Sent => {
-      // A target is for upserts; without one it is an error, and those are had easily.
+      // A target is only valid in upserts. Without one it is an error, and errors are frequent anyway.
       const conflict = 'x-upsert' in mode ? target : {}
       return {
         ...{ method: 'POST', path: withQuery(`/api/${table}`, parameters), body },

@@ -1,4 +1,4 @@
-/** The package of a lane: another PostgreSQL or Node, installed into a folder of the matrix. */
+/** Installs the package of a lane, another PostgreSQL or Node, into a folder of the matrix. */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
@@ -7,17 +7,17 @@ import { unreachable } from '../support/npm.ts'
 import { ROOT } from '../tidy/tree.ts'
 import type { Lane } from './lanes.ts'
 
-/** There is no network, or a registry that does not answer: nothing is wrong with the lane, but it cannot run. */
+/** The registry cannot be reached: the lane is not at fault, but cannot run. */
 export class RegistryUnreachable extends Error {}
 
-/** What a lane changes in the environment of its tests, and the Node that runs them. */
+/** The environment of a lane's tests, and the Node that runs them. */
 export interface Installed {
   readonly node: string
   readonly environment: Readonly<Record<string, string>>
 }
 
 export interface InstallOptions {
-  /** Where packages of lanes are kept. */
+  /** The folder for packages of lanes. */
   readonly cache: string
   readonly signal: AbortSignal
   print(line: string): void
@@ -31,7 +31,7 @@ export async function installLane(lane: Lane, options: InstallOptions): Promise<
   return { node: await linkNode(folder, lane), environment: { PATH: `${join(folder, 'bin')}:${process.env.PATH}` } }
 }
 
-/** Whether `npm ci` has installed the lane's PostgreSQL, or its Node runs this. */
+/** Whether `npm ci` has installed the lane's PostgreSQL, or this process runs on its Node. */
 function isPresent({ kind, packageName, version }: Lane): boolean {
   if (kind === 'node') return process.versions.node === version
   const manifest = join(ROOT, 'node_modules', packageName, 'package.json')
@@ -53,9 +53,9 @@ async function installPackage(
 }
 
 async function npmInstall(folder: string, specification: string, signal: AbortSignal): Promise<void> {
-  // Install scripts only download or link what is found without them.
+  // Install scripts only download or link files that are found without them.
   const args = ['install', '--prefix', folder, '--no-save', '--ignore-scripts', '--prefer-offline', '--no-audit']
-  // A registry that cannot be reached is given up within seconds.
+  // Gives up an unreachable registry within seconds.
   const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000']
   const child = spawn('npm', [...args, ...patience, '--no-fund', '--loglevel=error', specification], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -66,7 +66,7 @@ async function npmInstall(folder: string, specification: string, signal: AbortSi
   child.stderr.setEncoding('utf8').on('data', text => {
     said += text
   })
-  // A child that is aborted can report that more than once.
+  // An aborted child process can report this more than once.
   const status = await new Promise<number | null>((resolve, reject) => child.on('error', reject).once('close', resolve))
   if (status === 0) return
   const reason = unreachable(said)

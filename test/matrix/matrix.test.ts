@@ -1,4 +1,6 @@
-/** The matrix as its users run it: what it publishes, what it says without a network, and what it cleans up. */
+/**
+ * The matrix from the user's view: what it publishes, what it prints without a network, and what it removes.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -45,7 +47,7 @@ async function passed(name: string): Promise<string> {
   return cache
 }
 
-test('a run that is stopped while it installs a version ends with status 1, and not with a stack trace', async () => {
+test('a run interrupted during an installation ends with status 1, without a stack trace', async () => {
   const stop = new AbortController()
   const said: string[] = []
   const status = await runMatrix(['--only=postgresql-14', '--files=src/catalog/query.pg'], {
@@ -60,7 +62,7 @@ test('a run that is stopped while it installs a version ends with status 1, and 
 })
 
 describe('--publish', () => {
-  test('writes the results between the markers of the page; with --only those of these versions', async () => {
+  test('writes the results between the markers of the page; with --only, those of the chosen versions', async () => {
     const page = join(folder, 'page.md')
     await writeFile(page, '# Versions\n\n<!-- matrix -->\n<!-- /matrix -->\n\nThe end.\n')
     const cache = await passed('whole')
@@ -88,14 +90,14 @@ describe('--publish', () => {
     expect(days).toEqual([old, old, today, old, old, old, today, old])
   })
 
-  test.each(['--files install', '--slice'])('needs all test files of a version: not with %s', async more => {
+  test.each(['--files install', '--slice'])('needs all test files of a version, so it rejects %s', async more => {
     const { status, said } = await run(['--publish', ...more.split(' ')], join(folder, 'none'))
     expect(status).toBe(2)
     expect(said).toMatch(/leave out .*; see --help$/)
   })
 })
 
-test('the page of the documentation has the markers, and names the versions that are tested', () => {
+test('finds its markers in the documentation page, which lists the tested versions', () => {
   const page = read('docs/reference/compatibility.md')
   expect(() => withRows(page, '', new Map())).not.toThrow()
   const majors = (kind: string) =>
@@ -106,7 +108,7 @@ test('the page of the documentation has the markers, and names the versions that
   expect(page.replace(/ \(\S+ or later\)/, '')).toContain(`| Node | ${majors('node').join(', ')} |`)
 })
 
-test('a version that there is none of is refused', async () => {
+test('an unknown version is rejected', async () => {
   const { status, said } = await run(['--only', 'postgresql-9'], join(folder, 'none'))
   expect([status, said]).toEqual([
     2,
@@ -124,17 +126,17 @@ describe('without a network', () => {
   test.each([
     ['a slice is skipped, and says so', '--slice', 0],
     ['a version that was asked for fails', '--only=postgresql-14', 1],
-  ])('%s', { timeout: 60_000 }, async (_, option, expected) => {
+  ])('a run without cached packages ends with a message: %s', { timeout: 60_000 }, async (_, option, expected) => {
     const { status, said } = await run([option], join(folder, 'offline'))
     expect(said).toMatch(/PostgreSQL \S+: not tested: \S+ cannot be installed: .*ECONNREFUSED/)
     expect(status).toBe(expected)
   })
 })
 
-describe('the folder of a run', () => {
+describe('the temporary folder of a run', () => {
   const dead = spawnSync(process.execPath, ['--version']).pid
 
-  test('is removed with what still works in it', async () => {
+  test('is removed with the processes in it', async () => {
     const scratch = await openScratch(folder, 0)
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 60_000)', join(scratch.folder, 'data')])
     const ended = once(child, 'exit')
@@ -145,7 +147,7 @@ describe('the folder of a run', () => {
     expect(await readdir(folder)).not.toContain(basename(scratch.folder))
   })
 
-  test('is removed by the next run when its own was killed', async () => {
+  test('is removed by the next run if its own run was killed', async () => {
     const abandoned = join(folder, `svcm-${dead}`)
     await mkdir(abandoned)
     const scratch = await openScratch(folder)

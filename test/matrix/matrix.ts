@@ -1,6 +1,7 @@
 /**
- * The database tests against each supported major version of PostgreSQL, the other tests on each supported major version of Node. A run that was
- * stopped resumes with the files that have not passed yet, as long as sources and tests are the same.
+ * Runs the database tests on each supported major version of PostgreSQL, and the other tests on each
+ * supported major version of Node. An interrupted run resumes with the files that have not passed, as long as
+ * sources and tests are unchanged.
  */
 import { execFile } from 'node:child_process'
 import { mkdir, rm } from 'node:fs/promises'
@@ -29,19 +30,19 @@ Options:
 `
 
 const PROGRESS_FILES = 20
-/** Of one file. */
+/** The result of one file. */
 const FAILURES_SHOWN = 5
 const DAY_MS = 86_400_000
 
-/** Where a run works, and what it gets from outside. */
+/** The folders and inputs of a run. */
 export interface MatrixOptions {
-  /** Packages of lanes, results, output of tests. */
+  /** The folder for packages of lanes, results, and output of tests. */
   readonly cache: string
-  /** What `--publish` writes to. */
+  /** The page that `--publish` writes to. */
   readonly page: string
   /** Milliseconds since 1970. */
   readonly now: number
-  /** Ends the run; the next one resumes it. */
+  /** Interrupts the run; the next one resumes it. */
   readonly signal: AbortSignal
   print(line: string): void
 }
@@ -51,7 +52,7 @@ interface Plan {
   readonly files: readonly string[]
 }
 
-/** The command line is wrong. */
+/** An invalid command line. */
 class UsageError extends Error {}
 
 const FAILED = 1
@@ -94,7 +95,8 @@ async function runPlans(args: Arguments, options: MatrixOptions): Promise<number
   const total = sumOf(sums)
   print(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`)
   if (args.publish) await publish(sums, options)
-  // A machine without network can do nothing about its slice. Versions that somebody has asked for must be tested.
+  // A machine without network cannot run its slice, which is not an error. Versions requested explicitly must
+  // be tested.
   const isComplete = absent.length === 0 || args.slice
   return total.failed === 0 && isComplete ? 0 : FAILED
 }
@@ -186,7 +188,7 @@ async function runPlan({ lane, files }: Plan, results: string, options: MatrixOp
   if (signal.aborted) return sum
   for (const file of files.filter(name => !after.has(name))) print(`  ${title}: ${file} did not finish`)
   const missing = files.length - known.length
-  // Such as an error of the set-up for all files.
+  // For example, an error in the set-up of all files.
   const unexplained = status !== 0 && sum.failed + missing === 0 ? 1 : 0
   if (unexplained > 0) print(`  ${title}: vitest ended with status ${status}, although no test failed`)
   return { ...sum, failed: sum.failed + missing + unexplained }

@@ -1,12 +1,13 @@
-/** The table of the matrix in a page of the documentation. */
+/** The table of the matrix in a documentation page. */
 import { readFile, writeFile } from 'node:fs/promises'
 
 const BEGIN = '<!-- matrix -->'
 const END = '<!-- /matrix -->'
 
 /**
- * Puts rows into the table between the markers of a page. Versions that were not tested this time keep the rows that they have.
- * @param rows By product and major version, such as `PostgreSQL 14`, in order; undefined for what was not tested.
+ * Inserts rows into the table between the markers of a page. Versions that were not tested this time keep
+ * their rows.
+ * @param rows By product and major version, such as `PostgreSQL 14`, in order; undefined if not tested.
  */
 export function withRows(page: string, head: string, rows: ReadonlyMap<string, string | undefined>): string {
   const [before, inner, ...rest] = page.split(BEGIN)

@@ -1,4 +1,4 @@
-/** What the matrix hears of each test file, from a vitest with files of its own. */
+/** The reporter's results for each test file, with a vitest run on separate files. */
 import { spawn } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -10,7 +10,7 @@ import { ROOT } from '../tidy/tree.ts'
 import type { FileResult } from './results.ts'
 
 const FILES: Readonly<Record<string, string>> = {
-  // Else vitest would find that of the repository.
+  // Otherwise vitest would use the repository's configuration.
   'vitest.config.ts': 'export default {}',
   'mixed.test.ts': `import { describe, expect, test } from 'vitest'
     test('passes', () => {})
@@ -41,7 +41,7 @@ beforeAll(async () => {
   )
 })
 
-test('tests are counted, and those that were skipped say why', () => {
+test('tests are counted, and skipped tests have their reasons', () => {
   expect(results.get('mixed.test.ts')).toEqual({
     ...{ file: expect.stringMatching(/^\.cache\/svc_\w+\/mixed\.test\.ts$/), passed: 1, failed: 1, skipped: 3 },
     failures: ['fails'],
@@ -53,7 +53,7 @@ test('a file that cannot be loaded has failed', () => {
   expect(results.get('broken.test.ts')).toMatchObject({ passed: 0, failed: 1, failures: ['the file itself'] })
 })
 
-test('what fails outside of every test fails its file', () => {
+test('an error outside all tests fails its file', () => {
   expect(results.get('outside.test.ts')).toMatchObject({
     ...{ passed: 1, failed: 1 },
     failures: ['outside of every test: nobody waits'],

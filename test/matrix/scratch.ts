@@ -1,6 +1,6 @@
 /**
- * The folder for temporary files of a run, and what still works in it. Tests make their servers' folders there, so that whoever names the folder in its
- * command line belongs to the run, however the run has ended.
+ * The folder for temporary files of a run, and the processes in it. Tests create their servers' folders
+ * there, so a process with the folder in its command line belongs to the run, however the run has ended.
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
@@ -10,16 +10,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 const POLL_MS = 100
-/** The watcher of a test server that has lost its parent stops the server within 15 s. */
+/** A test server's watchdog that has lost its parent stops the server within 15 s. */
 const LEAVE_MS = 20_000
 
 export interface Scratch {
   readonly folder: string
-  /** Waits until the processes of the run have gone, ends those that stay, and removes the folder. */
+  /** Waits for the processes of the run, kills those that remain, and removes the folder. */
   close(): Promise<void>
 }
 
-/** The name is short: the path of a Unix socket below it has about 100 bytes. */
+/** The name is short, because the path of a Unix socket below it is limited to about 100 bytes. */
 const PREFIX = 'svcm-'
 
 /** @param leaveMs How long processes of the run may take to end by themselves. */
@@ -27,17 +27,17 @@ export async function openScratch(parent: string = tmpdir(), leaveMs: number = L
   await removeAbandoned(parent)
   const folder = join(parent, `${PREFIX}${process.pid}`)
   await mkdir(folder)
-  // PostgreSQL runs as another user where the tests run as root.
+  // PostgreSQL runs as another user if the tests run as root.
   await chmod(folder, 0o755)
   return { folder, close: () => clear(folder, leaveMs) }
 }
 
-/** What runs that were killed have left. */
+/** Removes folders left behind by killed runs. */
 async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const pid = Number(new RegExp(`^${PREFIX}(\\d+)$`).exec(name)?.[1] ?? 0)
     if (pid === 0 || (pid !== process.pid && isAlive(pid))) continue
-    // Another user's, perhaps: theirs to remove.
+    // The folder may belong to another user, who has to remove it.
     await clear(join(parent, name), LEAVE_MS).catch(() => {})
   }
 }
@@ -79,7 +79,7 @@ async function commandsByPs(): Promise<readonly Command[]> {
   return stdout.split('\n').map(line => [Number.parseInt(line, 10), line] as const)
 }
 
-/** Whether there is such a process, of whatever user. */
+/** Whether the process exists, whichever user runs it. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -93,6 +93,6 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It has gone by itself, or is another user's.
+    // The process has already exited, or belongs to another user.
   }
 }

@@ -1,4 +1,4 @@
-/** The tables of the matrix: what it prints at its end, and what it publishes. */
+/** The tables of the matrix: the one printed at the end, and the published one. */
 import type { Lane } from './lanes.ts'
 import type { Sum } from './results.ts'
 
@@ -18,10 +18,10 @@ function cellsOf({ lane, files, passed, failed, skipped }: LaneSum): readonly (s
   return [lane.title, files, passed, failed, skipped]
 }
 
-/** What is published has more columns: when and where the tests ran, and why some were skipped. */
+/** The published table has more columns: when and where the tests ran, and why some were skipped. */
 export const PUBLISHED_HEAD: string = printHead([...TITLES, 'Tested', 'Why skipped'])
 
-/** @param tested When, where and at which commit. */
+/** @param tested The date, machine and commit of the tests. */
 export function printPublishedRow(sum: LaneSum, tested: string): string {
   return printRow([...cellsOf(sum), tested, printReasons(sum.reasons)])
 }
@@ -34,7 +34,10 @@ function printRow(cells: readonly (string | number)[]): string {
   return `| ${cells.join(' | ')} |\n`
 }
 
-/** What PostgreSQL lacks, by the version that has it; whatever else tests say is about the machine. */
+/**
+ * Features that PostgreSQL lacks, by the version that introduced them. All other reasons are about the
+ * machine.
+ */
 export function printReasons(reasons: readonly string[]): string {
   const versions = new Map<string, string[]>()
   let others = 0

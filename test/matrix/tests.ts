@@ -1,4 +1,4 @@
-/** Runs test files in a vitest of their own, and leaves nothing of it behind. */
+/** Runs test files in a separate vitest process, and leaves none of its processes behind. */
 import { spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,17 +12,17 @@ export interface TestRun {
   readonly node: string
   readonly environment: Readonly<Record<string, string>>
   readonly files: readonly string[]
-  /** Where vitest's output goes; begun anew. */
+  /** The file for vitest's output, which is truncated first. */
   readonly log: string
   /** Ends the run; results so far are kept. */
   readonly signal: AbortSignal
   finished(result: FileResult): Promise<void>
 }
 
-/** Nobody waits for the matrix: a machine that is busy with other things as well must not fail it. */
+/** Long timeouts, because a busy machine must not fail the matrix. */
 const PATIENCE = ['--testTimeout=90000', '--hookTimeout=180000']
 
-/** Resolves with the exit status of vitest, null when it was stopped. */
+/** Resolves with the exit status of vitest; null if it was interrupted. */
 export async function runTests({ node, environment, files, log, signal, finished }: TestRun): Promise<number | null> {
   const scratch = await openScratch()
   const output = await open(log, 'w')
@@ -33,7 +33,7 @@ export async function runTests({ node, environment, files, log, signal, finished
       cwd: ROOT,
       env: { ...process.env, SVC_TEST_POSTGRESQL: undefined, TMPDIR: scratch.folder, ...environment },
       stdio: ['ignore', output.fd, output.fd, 'pipe'],
-      // A process group, so that its workers and what they have started can be ended with it.
+      // A process group, so that vitest ends together with its workers and their children.
       detached: process.platform !== 'win32',
     })
     const stop = (): boolean => child.kill('SIGTERM')
@@ -53,11 +53,11 @@ export async function runTests({ node, environment, files, log, signal, finished
   }
 }
 
-/** Workers of a vitest that was stopped may wait for something that never comes. */
+/** Workers of an interrupted vitest can wait for something that never happens. */
 function killGroup(leader: number | undefined): void {
   try {
     if (leader !== undefined) process.kill(-leader, 'SIGKILL')
   } catch {
-    // All have gone.
+    // All processes have exited.
   }
 }

@@ -1,4 +1,4 @@
-/** What package.json promises to users is there after a build, and what they need not have is not in the package. */
+/** A built package contains what package.json promises, and no unnecessary files. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
@@ -21,7 +21,7 @@ const manifest = JSON.parse(read('package.json')) as Manifest
 
 const BUILT = filesBelow('dist').filter(path => path.endsWith('.js'))
 
-/** Bundled (scripts/bundle.js). */
+/** Bundled by scripts/bundle.js. */
 function isOfProgram(path: string): boolean {
   return path.startsWith('dist/cli/')
 }
@@ -43,7 +43,7 @@ interface Packed {
   readonly paths: readonly string[]
 }
 
-/** What `npm publish` would send. */
+/** The files that `npm publish` would send. */
 function pack(): Packed {
   const listing = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: ROOT,
@@ -98,7 +98,7 @@ test('the build has no file without a source', () => {
   expect(built.filter(path => !sources.has(path.replace(/^dist\/(.*)\.js$/, '$1')))).toEqual([])
 })
 
-test('the program is whole: it imports no module of the build, and every file of it is one that it may load', () => {
+test('the program is complete: it imports no module of the unbundled build, and loads each of its files', () => {
   const files = BUILT.filter(isOfProgram)
   const targets = files.flatMap(path => importsOf(path).filter(target => target.startsWith('.')))
   const loaded = new Set(targets.map(target => posix.join('dist/cli', target)))
@@ -120,7 +120,7 @@ test('a gateway loads fewer than 80 files of the program when it starts', () => 
   expect(loaded.size).toBeLessThan(80)
 })
 
-test('what the build imports is installed with it', () => {
+test('the packages that the build imports are installed with it', () => {
   const packages = new Set(
     BUILT.flatMap(importsOf).flatMap(target => /^(?!\.|node:)(?:@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? []),
   )
@@ -130,7 +130,7 @@ test('what the build imports is installed with it', () => {
   expect(missing).toEqual(Object.keys(manifest.peerDependencies))
 })
 
-test('an optional peer is imported when it is asked for, and not before', () => {
+test('an optional peer dependency is imported only when it is used', () => {
   for (const name of Object.keys(manifest.peerDependencies)) {
     expect(manifest.peerDependenciesMeta[name]).toEqual({ optional: true })
     const importers = BUILT.filter(path => importsOf(path).includes(name))
@@ -139,7 +139,7 @@ test('an optional peer is imported when it is asked for, and not before', () => 
   }
 })
 
-test('publint has nothing to say about the package', async () => {
+test('publint reports no problem in the package', async () => {
   const { messages, pkg } = await publint({ pkgDir: ROOT, strict: true, pack: 'npm' })
   expect(messages.map(message => formatMessage(message, pkg, { color: false }))).toEqual([])
 })

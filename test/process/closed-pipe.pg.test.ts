@@ -1,4 +1,4 @@
-/** Every command ends quietly when nobody reads its output any more: `svc format | true`. */
+/** Every command ends quietly when its output is no longer read: `svc format | true`. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { BUILT_MAIN } from '../support/process.ts'
 const SECRET = 'a secret of 32 bytes, or of more'
 const QUERY = 'get users where id = 1'
 
-/** What each command is run with. A server runs until a signal, and is told to end when it has answered. */
+/** The arguments of each command. A server runs until a signal, which it gets after its first response. */
 const ARGUMENTS: Readonly<Record<string, readonly string[] | 'server'>> = {
   ...{ serve: 'server', demo: 'server', postgres: 'server', mcp: 'server' },
   ...{ token: [], 'token verify': ['not.a.token'], 'token revoke': ['--jti', '1'] },
@@ -45,7 +45,7 @@ function leaves(command: SvcCommand, path: readonly string[] = []): readonly str
   })
 }
 
-// `svc token` prints a token, and has commands below it.
+// `svc token` prints a token, and has subcommands.
 const COMMANDS = [...leaves(program), 'token']
 
 interface Ended {
@@ -71,11 +71,11 @@ async function run(argv: readonly string[], pipe: 'open' | 'closed'): Promise<En
   return { code, signal, error }
 }
 
-test('every command is here', () => {
+test('every command has test arguments', () => {
   expect(Object.keys(ARGUMENTS).sort()).toEqual([...COMMANDS].sort())
 })
 
-test.each(['', ...COMMANDS])('svc %s --help', { timeout: 60_000 }, async command => {
+test.each(['', ...COMMANDS])('svc %s --help ends quietly', { timeout: 60_000 }, async command => {
   const ended = await run([...command.split(' ').filter(word => word !== ''), '--help'], 'closed')
   expect(ended).toEqual({ code: 0, signal: null, error: '' })
 })
@@ -108,7 +108,7 @@ test('output that cannot be written for another reason is an error, without a st
   }
 })
 
-test('a server goes on without its reader, and ends as it is told', { timeout: 60_000 }, async () => {
+test('a server continues without a reader of its output, and ends on a signal', { timeout: 60_000 }, async () => {
   const child = spawn(process.execPath, [BUILT_MAIN, 'mcp', '--bind', '127.0.0.1:0'], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })

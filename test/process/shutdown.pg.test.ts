@@ -1,6 +1,7 @@
 /**
- * docs/guides/deploying.md#start-reload-stop: on SIGTERM or SIGINT the gateway stops accepting connections, waits for requests in flight, drains the
- * pool, and exits. Its start waits for the database, with longer and longer pauses, and says so.
+ * docs/guides/deploying.md#start-reload-stop: on SIGTERM or SIGINT the gateway stops accepting connections,
+ * waits for requests in progress, drains the pool, and exits. At start-up it waits for the database with
+ * increasing pauses, and logs that.
  */
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -44,7 +45,7 @@ async function environment(more: Readonly<Record<string, string>>): Promise<Reco
   return { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0', ...more }
 }
 
-/** What the log says, line by line, without the times. */
+/** The messages of the log, line by line, without times. */
 function messages(svc: Svc): string[] {
   return svc.said.out
     .trimEnd()
@@ -60,13 +61,13 @@ async function refused(url: string): Promise<boolean> {
   )
 }
 
-/** Reads no more than the head of the answer. */
+/** Reads only the head of the response. */
 async function readHead(connection: RawConnection): Promise<void> {
   await connection.until(/^HTTP\/1\.1 200 OK\r\n/)
   connection.socket.pause()
 }
 
-test.concurrent('SIGTERM: what is in flight is finished, however slowly it is read; what is idle is closed, and nothing new accepted', async () => {
+test.concurrent('SIGTERM: responses in progress are finished, idle connections are closed, and no new ones accepted', async () => {
   const svc = await serve('drain_timeout_ms = 20000\nmax_result_rows = 0')
   const untouched = await openRaw(svc.url)
   const idle = await openRaw(svc.url)
@@ -86,7 +87,7 @@ test.concurrent('SIGTERM: what is in flight is finished, however slowly it is re
   await Promise.all([untouched.closed, idle.closed])
   expect(await refused(svc.url)).toBe(true)
   expect(query.received()).toBe('')
-  // Connections that are in use can still ask.
+  // Connections in use can still send requests.
   stream.send('/health')
   query.send('/api/notes/1', token)
 
@@ -120,7 +121,7 @@ test.concurrent('SIGTERM: what is in flight is finished, however slowly it is re
   expect(end.at(-1)).toBe('closed')
 })
 
-test.concurrent('SIGHUP reads the schema again; SIGINT cuts off what takes longer than drain_timeout_ms, in the database too', async () => {
+test.concurrent('SIGHUP reads the schema again; SIGINT also cancels statements that exceed drain_timeout_ms', async () => {
   const svc = await serve('drain_timeout_ms = 300\nmax_result_rows = 0\nschema_poll_secs = 86400')
   const before = await openRaw(svc.url)
   before.send('/api/fresh', token)
@@ -152,8 +153,8 @@ test.concurrent('SIGHUP reads the schema again; SIGINT cuts off what takes longe
   expect(messages(svc)).toContain('closed')
 })
 
-describe.concurrent('at the start', () => {
-  test('a database that is away is waited for, as the log says, and then served', async () => {
+describe.concurrent('the start of a gateway', () => {
+  test('waits for an unreachable database, logs that, and then serves', async () => {
     const away = await freePort()
     const svc = startSvc(['serve'], await environment({ DATABASE_URL: database.url.replace(/:\d+\//, `:${away}/`) }))
     await svc.says(
@@ -169,7 +170,7 @@ describe.concurrent('at the start', () => {
     proxy.close()
   })
 
-  test('a signal ends the waiting', async () => {
+  test('can be interrupted by a signal while it waits', async () => {
     const svc = startSvc(['serve'], await environment({ DATABASE_URL: 'postgres://app:x@127.0.0.1:1/app' }))
     await svc.says(/connect-failed/)
     svc.child.kill('SIGTERM')
@@ -188,7 +189,7 @@ describe.concurrent('at the start', () => {
       (url: string) => `${url}?sslmode=require`,
       /TLS|SSL|encrypt/,
     ],
-  ])('%s is told, and not tried for ever', async (_, change, expected) => {
+  ])('fails with a message after %s', async (_, change, expected) => {
     const svc = startSvc(['serve'], await environment({ DATABASE_URL: change(database.url) }))
     expect(await svc.exited).toEqual([1, null])
     expect(svc.said.error).toMatch(expected)
@@ -197,7 +198,7 @@ describe.concurrent('at the start', () => {
   })
 })
 
-/** A port nobody listens on. */
+/** A port without a listener. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -207,7 +208,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** Passes everything on, both ways. */
+/** Forwards bytes in both directions. */
 async function forward(from: number, to: number): Promise<Server> {
   const server = createServer((near: Socket) => {
     const far = connect(to, '127.0.0.1')

@@ -1,4 +1,7 @@
-/** Without triggers (decision 0019): a write notifies in its own transaction when somebody listens, and otherwise not at all. */
+/**
+ * Tables without triggers (decision 0019): a write sends a notification in its own transaction if a client is
+ * subscribed, and otherwise not.
+ */
 import pg from 'pg'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { introspect } from '../../src/catalog/introspect.ts'
@@ -37,7 +40,7 @@ function create(id: number) {
 
 const ANSWER = "select pg_notify('svc_table_labels', 'end')"
 
-test('nobody who listens by LISTEN alone makes writes notify; a subscriber does, and its leaving ends it', async () => {
+test('only a subscriber makes writes notify, a plain LISTEN does not, and the end of the subscription ends it', async () => {
   expect((await create(1_000)).status).toBe(201)
   await watcher.query(ANSWER)
   await vi.waitFor(() => expect(heard).toEqual(['end']))
@@ -47,7 +50,7 @@ test('nobody who listens by LISTEN alone makes writes notify; a subscriber does,
   await socket.nextOf('subscribed')
   const written = await create(1_001)
   await vi.waitFor(() => expect(heard).toHaveLength(2))
-  // The key, and whom the row concerns as a hash; nothing else of the row.
+  // The key, and the tenant of the row as a hash; no other values of the row.
   expect(JSON.parse(heard[1] ?? '')).toEqual({
     ...{
       txid: written.headers.get('x-svc-txid'),
@@ -60,16 +63,17 @@ test('nobody who listens by LISTEN alone makes writes notify; a subscriber does,
   await socket.close()
 })
 
-test('who begins to listen waits for writes that did not tell', async () => {
+test('a new subscription waits for writes that did not notify', async () => {
   const other = await testGateway(database.url)
   const writer = new pg.Client({ connectionString: database.adminUrl })
   await writer.connect()
   try {
-    // What every write does, and goes on with something that takes its time. No gateway listens: the one above may still linger.
+    // The steps of every write, followed by a slow statement. No gateway listens: the one above may still be
+    // closing.
     await gateway.close()
     const take = `select bool_and(pg_try_advisory_xact_lock(${0x73766372}, slot)) as free from generate_series(0,
       63) as slot`
-    // Its sessions end a little after it.
+    // Its database sessions end shortly after it.
     await vi.waitFor(async () => expect((await writer.query(take)).rows).toEqual([{ free: true }]), { timeout: 10_000 })
     await writer.query('begin')
     expect((await writer.query(take)).rows).toEqual([{ free: true }])
@@ -88,7 +92,7 @@ test('who begins to listen waits for writes that did not tell', async () => {
   }
 })
 
-test('before PostgreSQL 18 writes tell the same: of an upsert which of the two it was, and of changes and deletions what the row was', async () => {
+test('before PostgreSQL 18, writes report the same: whether an upsert inserted or updated, and the old row of changes and deletions', async () => {
   const pool = createPool({ target: parseUrl(database.url) })
   const listener = new pg.Client({ connectionString: database.url })
   await listener.connect()

@@ -1,4 +1,7 @@
-/** docs/reference/realtime.md#connecting and docs/reference/realtime.md#close-codes: how a connection of `/ws` is made, who it is, how long it lasts, and how it ends. */
+/**
+ * docs/reference/realtime.md#connecting and docs/reference/realtime.md#close-codes: how a connection to `/ws`
+ * is opened and authenticated, how long it lasts, and how it ends.
+ */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
@@ -16,8 +19,8 @@ const gateway = gatewayFixture(database, {
 
 const SUBSCRIBE = { type: 'subscribe', channel: 'svc_table_labels', id: 's' }
 
-describe('who calls', () => {
-  test('in the header, the subprotocol, the query, or the first message', async () => {
+describe('the token of a connection', () => {
+  test('can be in a header, the subprotocol, the query string, or the first message', async () => {
     const token = await gateway.token({ tenantId: 't1' })
     const ways = [
       { token },
@@ -44,14 +47,14 @@ describe('who calls', () => {
     await socket.close()
   })
 
-  test('a bad token is refused before anything is opened', async () => {
+  test('is rejected before the upgrade if it is invalid', async () => {
     await expect(openSocket(gateway.url, { token: 'nonsense' })).rejects.toThrow('401')
     await expect(openSocket(gateway.url, { protocols: ['svc.bearer.nonsense'] })).rejects.toThrow('401')
     const expired = await gateway.token({ tenantId: 't1', expiresInSeconds: -600 })
     await expect(openSocket(gateway.url, { token: expired })).rejects.toThrow('401')
   })
 
-  test('a first message that says something else, or a bad token, ends it', async () => {
+  test('in an invalid first message, or an invalid token in it, ends the connection', async () => {
     for (const first of [SUBSCRIBE, { type: 'auth', token: 'nonsense', id: 's' }]) {
       const socket = await openSocket(gateway.url)
       socket.say(first)
@@ -60,13 +63,13 @@ describe('who calls', () => {
     }
   })
 
-  test('nobody says anything: it ends after five seconds', async () => {
+  test('must arrive within five seconds', async () => {
     const socket = await openSocket(gateway.url)
     expect(await socket.next()).toMatchObject({ type: 'error', code: 'UNAUTHORIZED' })
     expect((await socket.closed)[0]).toBe(4401)
   })
 
-  test('a token that expires is warned of and ends it; another of the same caller keeps it, one of somebody else does not', async () => {
+  test('causes a warning before it expires, and can be renewed by another token of the same caller only', async () => {
     const soon = Math.ceil(Date.now() / 1_000) + 2
     const token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 2 }, Date.now())
     const [kept, lost] = [await openSocket(gateway.url, { token }), await openSocket(gateway.url, { token })]
@@ -93,14 +96,14 @@ describe('who calls', () => {
     await kept.close()
   })
 
-  test('a page of another origin may not connect', async () => {
+  test('is not accepted from a page of another origin', async () => {
     const token = await gateway.token({ tenantId: 't1' })
     await expect(openSocket(gateway.url, { token, headers: { Origin: 'https://evil.example' } })).rejects.toThrow('403')
     const socket = await openSocket(gateway.url, { token, headers: { Origin: 'https://shop.example' } })
     await socket.close()
   })
 
-  test('without authentication everybody is anonymous, until they say who they are', async () => {
+  test('is optional without authentication, and can be sent later', async () => {
     const open = await testGateway(database.url, { toml: 'require_auth = false' })
     try {
       const socket = await openSocket(open.url)
@@ -115,7 +118,7 @@ describe('who calls', () => {
   })
 })
 
-describe('what is no message', () => {
+describe('an invalid message', () => {
   test.each([
     [
       'larger than 64 KiB',
@@ -123,20 +126,20 @@ describe('what is no message', () => {
       1009,
     ],
     ['no UTF-8', (send: (data: Buffer, text?: boolean) => void) => send(Buffer.from([0x7b, 0xff, 0x7d]), true), 1007],
-  ])('%s', async (_, act, code) => {
+  ])('is answered with an error: %s', async (_, act, code) => {
     const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
     act((data, text = false) => socket.socket.send(data, { binary: !text }))
     expect((await socket.closed)[0]).toBe(code)
   })
 
-  test('a binary frame, which is answered by its id', async () => {
+  test('can be a binary frame, whose id is in the error', async () => {
     const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
     socket.socket.send(JSON.stringify({ type: 'ping', id: 'b' }), { binary: true })
     expect(await socket.next()).toMatchObject({ type: 'error', id: 'b', code: 'PARSE_ERROR' })
     await socket.close()
   })
 
-  test('64 KiB exactly is read', async () => {
+  test('is one above 64 KiB; exactly 64 KiB are read', async () => {
     const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
     const message = JSON.stringify({ type: 'ping', id: 'x' })
     socket.socket.send(message + ' '.repeat(64 * 1024 - message.length))
@@ -146,7 +149,7 @@ describe('what is no message', () => {
 })
 
 describe('upgrades', () => {
-  test('another path is not found, another protocol is left aside', async () => {
+  test('to another path are 404, and unknown subprotocols are ignored', async () => {
     await expect(openSocket(gateway.url, { path: '/other' })).rejects.toThrow('404')
     const { hostname, port } = new URL(gateway.url)
     const headers = {
@@ -164,7 +167,7 @@ describe('upgrades', () => {
     expect(JSON.parse(body)).toMatchObject({ count: 1 })
   })
 
-  /** The answer's head and body, of a handshake with these lines besides. */
+  /** The head and body of the response to a handshake with these additional lines. */
   async function handshake(url: string, ...lines: readonly string[]): Promise<readonly [string, string]> {
     const raw = await openRaw(url)
     const all = ['GET /ws HTTP/1.1', 'Host: localhost', 'Connection: Upgrade', 'Upgrade: websocket', ...lines]
@@ -178,7 +181,7 @@ describe('upgrades', () => {
   const VERSION = 'Sec-WebSocket-Version: 13'
   const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
 
-  test('have the headers of every answer, whether they succeed or not', async () => {
+  test('have the headers of every response, whether they succeed or not', async () => {
     const dev = await testGateway(database.url, { environment: { SVC_DEV_MODE: 'true' } })
     const token = await gateway.token({ tenantId: 't1' })
     try {
@@ -203,7 +206,7 @@ describe('upgrades', () => {
     ['another version', ['Sec-WebSocket-Version: 12', KEY], 'Sec-WebSocket-Version'],
     ['no key', [VERSION], 'Sec-WebSocket-Key'],
     ['subprotocols that are none', [VERSION, KEY, 'Sec-WebSocket-Protocol: a,,b'], 'Sec-WebSocket-Protocol'],
-  ])('a handshake with %s is refused like any other request', async (_, lines, about) => {
+  ])('a handshake with %s is rejected like any other request', async (_, lines, about) => {
     const events: unknown[] = []
     const open = await testGateway(database.url, { toml: 'require_auth = false', emit: event => events.push(event) })
     try {
@@ -220,7 +223,7 @@ describe('upgrades', () => {
     }
   })
 
-  test('frames that break the protocol end the connection and nothing else', async () => {
+  test('with frames that violate the protocol end only their own connection', async () => {
     const raw = await openRaw(gateway.url)
     const token = await gateway.token({ tenantId: 't1' })
     raw.socket.write(
@@ -233,7 +236,7 @@ describe('upgrades', () => {
   })
 })
 
-test('a gateway that stops says goodbye with a hint when to come back', async () => {
+test('are closed when the gateway stops, with a hint when to reconnect', async () => {
   const stopping = await testGateway(database.url)
   const sockets = await Promise.all(
     [1, 2, 3].map(async () => openSocket(stopping.url, { token: await stopping.token({ tenantId: 't1' }) })),

@@ -1,6 +1,7 @@
 /**
- * `events` of a subscription, and docs/reference/realtime.md#where-a-subscription-begins: a change that was committed before `subscribe` was sent is never delivered, a change that is
- * committed after `subscribed` has arrived always is, however much is written at the same time.
+ * `events` of a subscription, and docs/reference/realtime.md#where-a-subscription-begins: a change committed
+ * before `subscribe` was sent is never delivered, and a change committed after `subscribed` has arrived
+ * always is, under any load.
  */
 import pg from 'pg'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
@@ -34,7 +35,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
 
   const create = (id: number) => write('POST', '/api/items', { id, tenant: 't1', name: 'new' })
 
-  /** With all that is told after `subscribed`. */
+  /** Subscribes and collects all messages after `subscribed`. */
   async function subscribed(more: object = {}) {
     const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
     const told: Message[] = []
@@ -51,7 +52,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
 
   const idsOf = (told: readonly Message[]) => told.map(({ key }) => key.id)
 
-  test('an update right after the insert reaches subscribers to updates, each time', async () => {
+  test('an update right after the insert reaches subscribers to updates every time', async () => {
     const [updates, inserts] = [await subscribed({ events: ['update'] }), await subscribed({ events: ['insert'] })]
     const ids = Array.from({ length: 20 }, (_, index) => 100 + index)
     for (const id of ids) {
@@ -72,7 +73,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await Promise.all([updates.close(), inserts.close()])
   })
 
-  test('a row that is gone at once reaches subscribers to deletes', async () => {
+  test('a row that is deleted immediately reaches subscribers to deletes', async () => {
     const { told, close } = await subscribed({ events: ['delete'] })
     const ids = Array.from({ length: 10 }, (_, index) => 200 + index)
     for (const id of ids) {
@@ -80,14 +81,14 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
       await write('PATCH', `/api/items/${id}`, { name: 'changed' })
       await write('DELETE', `/api/items/${id}`)
     }
-    // A look that is ahead of the change tells of it twice.
+    // A visibility query that runs ahead of the change would deliver it twice.
     await vi.waitFor(() => expect([...new Set(idsOf(told))]).toEqual(ids), { timeout: 15_000 })
     for (const message of told) expect(message).toMatchObject({ operation: 'DELETE', new: null })
     await close()
   })
 
-  test('a change that was committed before the subscription is not delivered as a later event', async () => {
-    // Somebody listens already: what is on its way is heard.
+  test('a change committed before the subscription is not delivered as a later event', async () => {
+    // The gateway is already listening, so pending notifications arrive.
     const first = await subscribed()
     for (let round = 0; round < 20; round++) {
       const id = 300 + 2 * round
@@ -101,7 +102,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await first.close()
   })
 
-  test('the boundary is exact under load', { timeout: 120_000 }, async () => {
+  test('the start of a subscription is exact under load', { timeout: 120_000 }, async () => {
     const first = await subscribed()
     const [started, acknowledged] = [new Set<number>(), new Set<number>()]
     let next = 10_000
@@ -120,7 +121,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
       const before = new Set(acknowledged)
       const { told, close } = await subscribed()
       const maybe = new Set(started)
-      // What was committed by then and is not told, the rows have.
+      // Changes committed by then and not delivered are in the rows.
       const read = await gateway.get('/api/items?id=gte.10000&limit=100000', { as: { tenantId: 't1' } })
       const rows = new Set<number>(read.json.data.map((row: { id: number }) => row.id))
       subscriptions.push({ told, close, before, maybe })
@@ -146,7 +147,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
   })
 
   if (capture === 'trigger') {
-    test('a transaction that is open at the boundary is delivered, and so is what comes after the token of "subscribed"', async () => {
+    test('a transaction that is open at the start is delivered, and so is everything after the token of "subscribed"', async () => {
       const admin = new pg.Client({ connectionString: database.adminUrl })
       await admin.connect()
       await admin.query(`begin; insert into items values (1, 't1', 'open')`)

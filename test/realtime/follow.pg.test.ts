@@ -1,4 +1,7 @@
-/** The client function that the guide shows (src/client/follow.js), where things go wrong. test/features/board.pg.test.ts has restarts, and Chromium. */
+/**
+ * The client function of the guide (src/client/follow.js) in case of errors. test/features/board.pg.test.ts
+ * covers restarts and Chromium.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -39,7 +42,7 @@ class Watched extends WebSocket {
   }
 }
 
-/** The WebSocket is handed over, as on versions of Node that have none. */
+/** The WebSocket class is passed in, as on versions of Node without one. */
 async function begin(options: object = {}): Promise<void> {
   vi.stubGlobal('WebSocket', undefined)
   const { follow } = await import(/* @vite-ignore */ pathToFileURL(`${ROOT}src/client/follow.js`).href)
@@ -55,7 +58,7 @@ async function begin(options: object = {}): Promise<void> {
   })
 }
 
-/** Resolves when it shows what a SELECT does. */
+/** Resolves when it shows the result of a SELECT. */
 const isRight = () =>
   vi.waitFor(async () => {
     const { json } = await gateway.get('/api/labels?select=id,name&sort=id&limit=10000')
@@ -64,7 +67,7 @@ const isRight = () =>
   }, PATIENT)
 
 let ids = 50_000
-/** More rows than a notification names: everybody is told to read again. */
+/** A write of more rows than a notification can contain, so every subscriber gets a resync. */
 async function writeMany(): Promise<void> {
   const many = Array.from({ length: 501 }, () => ({ id: ++ids, tenant_id: 't1', name: 'many' }))
   const { status } = await gateway.get('/api/labels', {
@@ -73,12 +76,12 @@ async function writeMany(): Promise<void> {
   expect(status).toBe(201)
 }
 
-/** Calls `answer` in place of reads; undefined lets them through. */
+/** Calls `answer` instead of reading; undefined lets the read through. */
 function onRead(answer: (count: number) => Promise<Response | undefined>) {
   const { fetch } = globalThis
   const reads = { count: 0 }
   vi.stubGlobal('fetch', async (...given: Parameters<typeof fetch>) => {
-    // The client's own reads; those of the test are texts.
+    // The client's reads; the test itself sends query texts.
     if (!(given[0] instanceof URL)) return fetch(...given)
     reads.count += 1
     return (await answer(reads.count)) ?? fetch(...given)
@@ -86,10 +89,10 @@ function onRead(answer: (count: number) => Promise<Response | undefined>) {
   return reads
 }
 
-test('resyncs that overlap are one more read, and no error', { timeout: 60_000 }, async () => {
+test('overlapping resyncs cause one more read, and no error', { timeout: 60_000 }, async () => {
   const resyncs = () => told.filter(type => type === 'resync').length
   const reads = onRead(async count => {
-    // The first read is not answered until two resyncs have come.
+    // The first read is not answered until two resyncs have arrived.
     if (count === 1) {
       await writeMany()
       await vi.waitFor(() => expect(resyncs()).toBe(1), PATIENT)
@@ -106,7 +109,7 @@ test('resyncs that overlap are one more read, and no error', { timeout: 60_000 }
   await isRight()
 })
 
-test('a read that fails is reported and made again; the rows that are shown stay', { timeout: 60_000 }, async () => {
+test('a failed read is reported and repeated, and the rows on display remain', { timeout: 60_000 }, async () => {
   await begin()
   await isRight()
   const shown = rows.size
@@ -130,7 +133,9 @@ test('a read that fails is reported and made again; the rows that are shown stay
   expect(states.at(-1)).toBe('live')
 })
 
-test('what the allow-list refuses is reported with its code, and can be given up', { timeout: 60_000 }, async () => {
+test('a rejection by the allow-list is reported with its code, and the client can be stopped', {
+  timeout: 60_000,
+}, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-follow-'))
   const file = join(folder, 'queries.txt')
   await writeFile(file, 'GET /api/labels?select=id\n')
@@ -146,7 +151,7 @@ test('what the allow-list refuses is reported with its code, and can be given up
     stop()
     const count = errors.length
     expect(states.at(-1)).toBe('waiting')
-    // Nothing is left that could try again.
+    // No timer is left that could try again.
     await vi.waitFor(() => expect(sockets.every(socket => socket.readyState === WebSocket.CLOSED)).toBe(true), PATIENT)
     expect(errors).toHaveLength(count)
   } finally {
@@ -155,7 +160,7 @@ test('what the allow-list refuses is reported with its code, and can be given up
   }
 })
 
-test('an error of the application is reported, and breaks nothing', { timeout: 60_000 }, async () => {
+test('an error of the application is reported and has no other effect', { timeout: 60_000 }, async () => {
   await begin({
     onChange(now: typeof rows) {
       rows = now
@@ -167,7 +172,7 @@ test('an error of the application is reported, and breaks nothing', { timeout: 6
   expect(states.at(-1)).toBe('live')
 })
 
-test('a token that a read refuses is asked for again', { timeout: 60_000 }, async () => {
+test('a token that a read rejects is requested again', { timeout: 60_000 }, async () => {
   const asked: (string | null)[] = []
   onRead(async count =>
     count === 1 ? Response.json({ error: { code: 'UNAUTHORIZED', message: 'expired' } }, { status: 401 }) : undefined,

@@ -1,4 +1,4 @@
-/** What docs/guides/realtime.md shows works as it stands. */
+/** The messages and code in docs/guides/realtime.md work as shown. */
 import { pathToFileURL } from 'node:url'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
@@ -20,11 +20,11 @@ beforeAll(async () => {
   token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
 })
 
-test('each message that a client sends is answered as the page says', async () => {
+test('each message of a client gets the response on the page', async () => {
   const sent = MESSAGES.filter(({ type }) => type !== 'notification')
   expect(sent).toHaveLength(2)
   const socket = await openSocket(gateway.url, { token })
-  // The live query last: its rows come at once.
+  // The live query is sent last, because its rows arrive at once.
   for (const message of sent.toReversed()) {
     socket.say(message)
     expect(await socket.nextOf('subscribed')).toMatchObject({ id: message.id })
@@ -36,7 +36,7 @@ test('each message that a client sends is answered as the page says', async () =
   await socket.close()
 })
 
-test('the client function follows a table as the page shows, and comes back', { timeout: 60_000 }, async () => {
+test('the client function follows a table as the page shows, and reconnects', { timeout: 60_000 }, async () => {
   const sockets: WebSocket[] = []
   class Watched extends WebSocket {
     constructor(...given: ConstructorParameters<typeof WebSocket>) {

@@ -1,6 +1,7 @@
 /**
- * What one tenant's subscriptions cost the others, and itself: a write of tenant B causes no statement for groups of tenant A, in either capture; and many filters
- * of one tenant are one statement for each change.
+ * The cost of one tenant's subscriptions for other tenants and for itself. A write of tenant B causes no
+ * statement for groups of tenant A with either capture source, and many filters of one tenant cause one
+ * statement per change.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -55,7 +56,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     return { socket, told }
   }
 
-  /** Looks at rows of a table by its key: scans of that index, of everybody. */
+  /** Visibility queries of rows of a table by key: the number of scans of that index by all sessions. */
   async function scans(table: string): Promise<number> {
     await admin.query('select pg_stat_clear_snapshot()')
     const { rows } = await admin.query('select idx_scan from pg_stat_user_indexes where indexrelname = $1', [
@@ -64,7 +65,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     return Number(rows[0].idx_scan)
   }
 
-  /** Backends report what they did at most once a second, and when they end or are idle for a while. */
+  /** Backends report statistics at most once a second, and when they end or are idle for a while. */
   async function settledScans(table: string): Promise<number> {
     let last = -1
     await vi.waitFor(
@@ -82,7 +83,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
   const close = (sockets: readonly { readonly socket: TestSocket }[]) =>
     Promise.all(sockets.map(({ socket }) => socket.close()))
 
-  test('writes of tenant B are not looked at for tenant A', { timeout: 120_000 }, async () => {
+  test('writes of tenant B cause no visibility queries for tenant A', { timeout: 120_000 }, async () => {
     const many = await Promise.all(
       Array.from({ length: SOCKETS }, (_, socket) =>
         subscribe(
@@ -95,7 +96,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
       ),
     )
     const own = await subscribe('b', 'items', [''])
-    // Which rows a group sees is known by then.
+    // The visible rows of each group are cached by then.
     const first = await write('a', 'items')
     await vi.waitFor(() => expect(many.every(({ told }) => told.length === SUBSCRIPTIONS)).toBe(true), {
       timeout: 30_000,
@@ -112,13 +113,13 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await vi.waitFor(() => expect(new Set(own.told.map(({ key }) => key.id))).toEqual(new Set(written)), {
       timeout: 30_000,
     })
-    // B's own group looked once for each write at most, and the updates themselves find their rows by the key.
+    // B's own group queried at most once per write, and the updates find their rows by the key as well.
     expect((await settledScans('items')) - before).toBeLessThanOrEqual(20 * 3 + 20 * 2)
     expect(many.flatMap(({ told }) => told)).toHaveLength(SOCKETS * SUBSCRIPTIONS)
     await close([...many, own])
   })
 
-  test('a bulk write of tenant B has nobody of tenant A read again', { timeout: 60_000 }, async () => {
+  test('a bulk write of tenant B causes no resync for tenant A', { timeout: 60_000 }, async () => {
     const [a, b, c] = [
       await subscribe('a', 'items', ['']),
       await subscribe('b', 'items', ['']),
@@ -126,7 +127,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     ]
     await write('a', 'items')
     await vi.waitFor(() => expect(a.told).toHaveLength(1), { timeout: 15_000 })
-    // More than the rows of one statement that are named.
+    // More rows than one notification can contain.
     const rows = Array.from({ length: 1_100 }, () => ({ id: ++ids, tenant: 'b', name: 'bulk' }))
     const headers = { 'Content-Type': 'application/json', 'X-Max-Affected': '2000' }
     const bulk = async (method: string, query: string, body?: unknown) => {
@@ -145,13 +146,13 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await vi.waitFor(() => expect(resyncs()).toBe(3), { timeout: 15_000 })
     let told = 1
     if (capture === 'trigger') {
-      // Another program, of two tenants, in one statement.
+      // Another client changes rows of two tenants in one statement.
       const values = "(select 1000000 + n, (array['b', 'c'])[n % 2 + 1], 'bulk' from generate_series(1, 2400) as n)"
       await admin.query(`insert into items (id, tenant, name) ${values}`)
       await vi.waitFor(() => expect([resyncs(), c.told.map(({ reason }) => reason)]).toEqual([4, ['bulk']]), {
         timeout: 15_000,
       })
-      // A row that goes from one tenant to another concerns both.
+      // A row that moves from one tenant to another concerns both.
       await admin.query("update items set tenant = 'a' where id > 1000000 and tenant = 'c'")
       await vi.waitFor(() => expect(a.told.filter(({ reason }) => reason === 'bulk')).toHaveLength(1), {
         timeout: 15_000,
@@ -170,12 +171,14 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await close([a, b, c])
   })
 
-  test('two hundred filters of one tenant are a few looks at the row', { timeout: 120_000 }, async () => {
+  test('two hundred filters of one tenant cause a few visibility queries of the row', {
+    timeout: 120_000,
+  }, async () => {
     const filters = Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? `name=eq.n${n}` : `name=neq.n${n}`))
     const sockets = [await subscribe('c', 'items', filters), await subscribe('c', 'items', filters)]
     const before = await settledScans('items')
     const id = await write('c', 'items', 'n4')
-    // Of each socket: the one that is equal, and the fifty that are not.
+    // On each socket, the one equal filter, and the fifty that compare otherwise.
     await vi.waitFor(() => expect(sockets.map(({ told }) => told.length)).toEqual([51, 51]), { timeout: 30_000 })
     // Statistics of earlier statements can arrive late.
     expect((await settledScans('items')) - before).toBeLessThanOrEqual(5)
@@ -190,7 +193,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
             .map(({ id: name, operation }) => `${operation} ${name}`)
             .sort(),
         )
-        // The filters that it left and entered, and the fifty that do not mind.
+        // The filters that the row left and entered, and the fifty that still match.
         expect(since.map(list => list.filter(text => !text.startsWith('UPDATE')))).toEqual([
           ['DELETE #5', 'INSERT #7'],
           ['DELETE #5', 'INSERT #7'],
@@ -202,7 +205,9 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await close(sockets)
   })
 
-  test('a hundred filters of different shapes are a few looks at the row', { timeout: 120_000 }, async () => {
+  test('a hundred filters of different shapes cause a few visibility queries of the row', {
+    timeout: 120_000,
+  }, async () => {
     const operators = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte']
     const isMet = (operator: string, order: number) =>
       ({ eq: order === 0, neq: order !== 0, gt: order > 0, gte: order >= 0, lt: order < 0, lte: order <= 0 })[operator]
@@ -233,17 +238,17 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     }
     const asked = await queries()
     const id = await write('e', 'items', 'n')
-    // The team is equal, and the name greater.
+    // The team is equal, and the name is greater.
     const expected = [some, others].map(
       list => list.filter(({ team, name }) => isMet(team, 0) && isMet(name, 1)).length,
     )
     await vi.waitFor(() => expect(sockets.map(({ told }) => told.length)).toEqual(expected), { timeout: 30_000 })
     for (const { told } of sockets)
       for (const message of told) expect(message).toMatchObject({ operation: 'INSERT', key: { id } })
-    // One transaction, with a statement for every sixteen of 108 shapes.
+    // One transaction, with one statement for every sixteen of 108 shapes.
     expect((await queries()) - asked).toBe(1)
     expect((await settledScans('items')) - before).toBeLessThanOrEqual(9)
-    // The name is another now: those that it left, and those that it entered.
+    // The name has changed: the filters that the row left, and those that it entered.
     await write('e', 'items', 'l', 'PATCH', `/${id}`)
     const met = ({ team, name }: { readonly team: string; readonly name: string }, order: number) =>
       isMet(team, 0) && isMet(name, order)
@@ -268,7 +273,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await close(sockets)
   })
 
-  test('a filter that fails on a row ends nobody else’s subscription', { timeout: 60_000 }, async () => {
+  test('a filter that fails on a row ends only its own subscription', { timeout: 60_000 }, async () => {
     const { socket, told } = await subscribe('d', 'labelled', [
       'label=(good)',
       'label=(bad)',
@@ -290,7 +295,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await socket.close()
   })
 
-  test('rows reach the right tenant where no policy says whom a change concerns', { timeout: 60_000 }, async () => {
+  test('rows reach the right tenant even if no policy maps a change to a tenant', { timeout: 60_000 }, async () => {
     const [a, b] = [
       await subscribe('a', 'opaque', ['name=eq.x', 'name=eq.y']),
       await subscribe('b', 'opaque', ['name=eq.x', 'name=eq.y']),
@@ -303,7 +308,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await close([a, b])
   })
 
-  test('rows of a table that everybody reads reach every tenant, each by its own filter', {
+  test('rows of a table that everyone can read reach every tenant according to its filters', {
     timeout: 60_000,
   }, async () => {
     const [a, b] = [

@@ -1,4 +1,4 @@
-/** docs/reference/limits.md: what one address and one tenant may hold of `/ws`. */
+/** docs/reference/limits.md: the limits of one address and one tenant on `/ws`. */
 import { request } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { CLOSE_TOO_MANY } from '../../src/realtime/session.ts'
@@ -22,7 +22,7 @@ async function open(tenantId: string, address: string, of: TestGateway = gateway
   })
 }
 
-/** The answer to a handshake that is refused. */
+/** The response to a rejected handshake. */
 async function refusal(tenantId: string, address: string, of: TestGateway = gateway) {
   const token = await of.token({ tenantId })
   const headers = {
@@ -56,7 +56,7 @@ async function refusals(limit: string, of: TestGateway = gateway, metric = 'svc_
   return Number(new RegExp(`^${metric}\\{limit="${limit}"\\} (\\d+)`, 'm').exec(text)?.[1])
 }
 
-test('sockets of one address: one more is 429 before the upgrade, other addresses are served', async () => {
+test('sockets of one address are limited: one more is 429 before the upgrade, and other addresses are served', async () => {
   const sockets = [await open('t1', '192.0.2.1'), await open('t1', '192.0.2.1'), await open('t2', '192.0.2.1')]
   expect(await refusal('t3', '192.0.2.1')).toEqual({
     ...{ status: 429, retryAfter: '5', code: 'CONCURRENCY_LIMIT' },
@@ -66,12 +66,12 @@ test('sockets of one address: one more is 429 before the upgrade, other addresse
   sockets.push(await open('t3', '192.0.2.2'))
   await sockets.pop()?.close()
   await sockets.pop()?.close()
-  // A place is free once the gateway has seen the connection end.
+  // A slot is free once the gateway has noticed the end of the connection.
   await vi.waitFor(async () => sockets.push(await open('t3', '192.0.2.1')), { timeout: 10_000 })
   await Promise.all(sockets.map(socket => socket.close()))
 })
 
-test('sockets of one tenant: one more is 429, or closed with 4429 where the first message must authenticate', async () => {
+test('sockets of one tenant are limited: one more is 429, or closed with 4429 if the first message authenticates', async () => {
   const sockets: TestSocket[] = []
   for (let n = 1; n <= 4; n++) await vi.waitFor(async () => sockets.push(await open('t4', `192.0.2.1${n}`)))
   expect(await refusal('t4', '192.0.2.20')).toMatchObject({
@@ -83,14 +83,14 @@ test('sockets of one tenant: one more is 429, or closed with 4429 where the firs
   expect(await late.next()).toMatchObject({ type: 'error', id: 'who', code: 'CONCURRENCY_LIMIT' })
   expect((await late.closed)[0]).toBe(CLOSE_TOO_MANY)
   expect(await refusals('tenant_max_sockets')).toBe(2)
-  // Refused, neither of them counts.
+  // Rejected sockets do not count.
   const other = await openSocket(gateway.url, { headers: { 'X-Forwarded-For': '192.0.2.21' } })
   other.say({ type: 'auth', token: await gateway.token({ tenantId: 't5' }) })
   expect(await other.next()).toMatchObject({ type: 'authenticated' })
   await Promise.all([...sockets, other].map(socket => socket.close()))
 })
 
-test('subscriptions and live queries of one tenant, over all of its sockets', async () => {
+test('subscriptions and live queries of one tenant are limited over all of its sockets', async () => {
   const [one, two, other] = [
     await open('t6', '192.0.2.31'),
     await open('t6', '192.0.2.32'),
@@ -118,7 +118,7 @@ test('subscriptions and live queries of one tenant, over all of its sockets', as
   await Promise.all([one, two, other].map(socket => socket.close()))
 })
 
-test('different subscriptions and live queries of one tenant: those that are alike count once', async () => {
+test('different subscriptions and live queries of one tenant are limited: equal ones count once', async () => {
   const [one, other] = [await open('t8', '192.0.2.41'), await open('t9', '192.0.2.42')]
   const subscribe = async (socket: TestSocket, filter: string) => {
     socket.say({ type: 'subscribe', channel: 'svc_table_labels', filter })
@@ -141,7 +141,7 @@ test('different subscriptions and live queries of one tenant: those that are ali
   await Promise.all([one, other].map(socket => socket.close()))
 })
 
-test('different live queries of one tenant and of the process, and of one socket', async () => {
+test('different live queries of one tenant, of the process, and of one socket are limited', async () => {
   const small = await testGateway(database.url, {
     toml: `trusted_proxies = ["127.0.0.1"]
       tenant_max_live_queries = 2
@@ -169,7 +169,7 @@ test('different live queries of one tenant and of the process, and of one socket
         'the tenant already has 2 different live queries, the limit (tenant_max_live_queries); close some, or try again later',
     })
     expect(await refusals('tenant_max_live_queries', small)).toBe(1)
-    // One that is alike shares the run; the socket's own limit counts it.
+    // An equal query shares the run, and counts towards the socket's own limit.
     expect(await start(one, 'd', 1)).toMatchObject({ type: 'subscribed', id: 'd' })
     expect(await start(one, 'e', 1)).toMatchObject({
       ...{ type: 'error', id: 'e', code: 'FORBIDDEN' },
@@ -184,7 +184,7 @@ test('different live queries of one tenant and of the process, and of one socket
     expect(await refusals('max_live_queries', small)).toBe(1)
     other.say({ type: 'stop_live_query', id: 'a' })
     await other.nextOf('unsubscribed')
-    // What was refused counts nowhere.
+    // Rejected queries do not count.
     expect(await start(third, 'a', 1)).toMatchObject({ type: 'subscribed' })
     third.say({ type: 'subscribe', channel: 'svc_table_labels' })
     await third.nextOf('subscribed')
@@ -197,7 +197,7 @@ test('different live queries of one tenant and of the process, and of one socket
   }
 })
 
-test('sockets of the process: one more is 503 before the upgrade', async () => {
+test('sockets of the process are limited: one more is 503 before the upgrade', async () => {
   const small = await testGateway(database.url, { toml: 'max_sockets = 1' })
   try {
     const socket = await open('t1', '192.0.2.1', small)
@@ -212,7 +212,7 @@ test('sockets of the process: one more is 503 before the upgrade', async () => {
   }
 })
 
-test('a live query or a subscription above a limit on statements is counted as a request is', async () => {
+test('a live query or subscription above a statement limit is counted like a request', async () => {
   const small = await testGateway(database.url, { toml: 'max_relations = 2' })
   try {
     const socket = await open('t1', '192.0.2.1', small)
@@ -226,7 +226,7 @@ test('a live query or a subscription above a limit on statements is counted as a
   }
 })
 
-test('by default one address may have 300 sockets', { timeout: 60_000 }, async () => {
+test('one address can have 300 sockets by default', { timeout: 60_000 }, async () => {
   const usual = await testGateway(database.url)
   const sockets: TestSocket[] = []
   try {

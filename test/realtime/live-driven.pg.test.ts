@@ -1,4 +1,7 @@
-/** Live queries over tables that triggers capture are run when something has changed, and the others every time (docs/guides/realtime.md#capture-sources). */
+/**
+ * Live queries on captured tables run after a change; all others run at every interval
+ * (docs/guides/realtime.md#capture-sources).
+ */
 import { beforeAll, expect, test, vi } from 'vitest'
 import { uninstallScript } from '../../src/install/script.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -43,7 +46,7 @@ async function stats(): Promise<{ readonly live_queries_driven: number; readonly
 
 const driven = (count: number) => vi.waitFor(async () => expect((await stats()).live_queries_driven).toBe(count))
 
-test('a query is run when a table has changed that it, a view in it or a policy reads, and not otherwise', async () => {
+test('a query runs only after a change to a table that it, a view in it or a policy reads', async () => {
   const socket = await live('get listed fields id order by id', 'listed')
   expect(await socket.nextOf('notification')).toMatchObject({ rows: [{ id: 1 }] })
   await driven(1)
@@ -58,7 +61,7 @@ test('a query is run when a table has changed that it, a view in it or a policy 
   await clock.nextOf('notification')
   const before = (await stats()).live_runs
   for (let n = 0; n < 10; n++) await clock.nextOf('notification')
-  // The clock's own, one of which may be on its way; and one at most of what happened before.
+  // The notifications of the clock itself, one of which may be in transit, and at most one earlier change.
   expect((await stats()).live_runs - before).toBeLessThanOrEqual(12)
   await Promise.all([socket.close(), clock.close()])
 })
@@ -67,7 +70,7 @@ test.each([
   ['the clock', 'get items fields id, now() as at', 'items'],
   ['a table without triggers', 'get loose', 'loose'],
   ['a value that means today', `get items where '2020-01-01'::date < 'today'::date`, 'items'],
-])('with %s it is run every time', async (_, svc, table) => {
+])('with %s a query runs at every interval', async (_, svc, table) => {
   const socket = await live(svc, table)
   await socket.nextOf('notification')
   const before = (await stats()).live_runs
@@ -76,8 +79,8 @@ test.each([
   await socket.close()
 })
 
-test('a gateway that runs already when svc install comes stops asking every time, and begins again when it goes', async () => {
-  // Nothing depends on anything here: the schema itself is as it was.
+test('a running gateway stops polling after svc install, and starts again after its removal', async () => {
+  // No query depends on the schema itself, which is unchanged.
   const later = await testDatabase()
   await execute(later.adminUrl, `create table items (id int primary key); grant select on items to app`)
   const running = await testGateway(later.url)

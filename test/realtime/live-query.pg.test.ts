@@ -1,4 +1,6 @@
-/** docs/guides/realtime.md#a-live-query: the rows of a query at once, and again whenever they have changed. */
+/**
+ * docs/guides/realtime.md#a-live-query: the rows of a query at once, and again whenever they have changed.
+ */
 import { describe, expect, test } from 'vitest'
 import { shopDatabase } from '../features/shop.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -13,7 +15,7 @@ async function socketOf(tenantId: string): Promise<TestSocket> {
   return openSocket(gateway.url, { token: await gateway.token({ tenantId }) })
 }
 
-test('the first answer comes at once, the next when the rows are others, whoever changed them', async () => {
+test('the first result arrives at once, and the next when the rows have changed, whoever changed them', async () => {
   const socket = await socketOf('t1')
   socket.say({
     type: 'live_query',
@@ -34,7 +36,7 @@ test('the first answer comes at once, the next when the rows are others, whoever
   )
   await execute(database.adminUrl, "insert into labels values (3, 't1', 'third')")
   expect(await socket.next()).toMatchObject({ rows: [...rows, { id: 3, name: 'third' }], count: 3, seq: 2 })
-  // The row cap.
+  // The limit on rows.
   await execute(
     database.adminUrl,
     "update labels set name = 'new' where id = 1; insert into labels values (4, 't1', 'fourth')",
@@ -46,7 +48,7 @@ test('the first answer comes at once, the next when the rows are others, whoever
   await socket.close()
 })
 
-test('counts, parameters, numbers of any length, no rows at all', async () => {
+test('a live query supports counts, parameters, numbers of any length, and empty results', async () => {
   const socket = await socketOf('t1')
   const ask = async (svc: string, table: string, parameters?: unknown) => {
     socket.say({ type: 'live_query', svc, table, ...(parameters === undefined ? {} : { parameters }) })
@@ -65,7 +67,7 @@ test('counts, parameters, numbers of any length, no rows at all', async () => {
   await socket.close()
 })
 
-describe('what is refused', () => {
+describe('a rejected live query', () => {
   test.each([
     ['get labels fields', 'labels', 'PARSE_ERROR', { line: 1 }],
     ['get labels fields nope', 'labels', 'PARSE_ERROR', { line: 1, column: 19 }],
@@ -75,7 +77,7 @@ describe('what is refused', () => {
     ['export labels', 'labels', 'FORBIDDEN', { line: 1 }],
     ['with labels as (get orders fields id) get labels', 'labels', 'PARSE_ERROR', undefined],
     ['get labels where id = $1', 'labels', 'PARSE_ERROR', { line: 1, column: 23 }],
-  ])('%s', async (svc, table, code, details) => {
+  ])('is answered with an error: %s', async (svc, table, code, details) => {
     const socket = await socketOf('t1')
     socket.say({ type: 'live_query', id: 'x', svc, table })
     const said = await socket.next()
@@ -84,7 +86,7 @@ describe('what is refused', () => {
     await socket.close()
   })
 
-  test('an interval that is none, and one query more than 50', async () => {
+  test('can have an invalid interval, or be one query more than 50', async () => {
     const socket = await socketOf('t1')
     for (const interval of [99, 3_600_001, '1000', 1.5]) {
       socket.say({ type: 'live_query', svc: 'get labels', table: 'labels', interval_ms: interval })
@@ -113,7 +115,7 @@ describe('what is refused', () => {
     await socket.close()
   })
 
-  test('what the database refuses later ends it, with the reason', async () => {
+  test('ends with the reason if the database rejects it later', async () => {
     const socket = await socketOf('t1')
     socket.say({ type: 'live_query', id: 'x', svc: 'get labels fields 1 / (id - id) as n', table: 'labels' })
     await socket.nextOf('subscribed')
@@ -124,7 +126,7 @@ describe('what is refused', () => {
   })
 })
 
-test('callers who ask the same share the run; tenants never do', async () => {
+test('callers with equal queries share the run, and tenants never do', async () => {
   const [one, again, other] = [await socketOf('t1'), await socketOf('t1'), await socketOf('t2')]
   const query = { type: 'live_query', svc: 'get labels fields name order by id', table: 'labels', interval_ms: 100 }
   for (const socket of [one, again, other]) socket.say(query)
@@ -134,7 +136,7 @@ test('callers who ask the same share the run; tenants never do', async () => {
   await Promise.all([one, again, other].map(socket => socket.close()))
 })
 
-test('a query that is too expensive is refused before it runs, and over', async () => {
+test('a query that is too expensive is rejected before it runs, and ended', async () => {
   const strict = await testGateway(database.url, { toml: 'explain_max_rows = 1' })
   try {
     const socket = await openSocket(strict.url, { token: await strict.token({ tenantId: 't1' }) })

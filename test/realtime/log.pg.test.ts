@@ -1,4 +1,4 @@
-/** Subscriptions to tables that triggers capture, whoever writes to them (decision 0022). */
+/** Subscriptions to captured tables, whoever writes to them (decision 0022). */
 import pg from 'pg'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { uninstallScript } from '../../src/install/script.ts'
@@ -29,7 +29,7 @@ const database = databaseFixture(`
 const admin = fixture(connect, client => client.end())
 
 beforeAll(() => installed(database))
-// Each test's own changes are told of, and none of the one before.
+// Each test receives its own changes, and none of the test before.
 const gateway = gatewayFixture(database, { toml: 'unrouted_resync_interval_ms = 0' })
 
 async function connect(): Promise<pg.Client> {
@@ -46,14 +46,17 @@ async function subscribed(more: object = {}, tenantId = 't1', at = gateway): Pro
   return Object.assign(socket, { token })
 }
 
-/** Subscribed, and told already of what was on its way. */
+/** Subscribes, and waits for pending messages. */
 async function listening(tenantId = 't1'): Promise<TestSocket & { token: string }> {
   const socket = await subscribed({}, tenantId)
   const { token } = await toldOf(socket, () => mark(tenantId))
   return Object.assign(socket, { token })
 }
 
-/** What is told of a change, made again where a resync stands for it: it came with more than can be named, or while the subscription was checked anew. */
+/**
+ * The events of a change. Repeats the change if it caused a resync: it coincided with a bulk change, or the
+ * subscription was being checked again.
+ */
 async function toldOf(socket: TestSocket, change: () => Promise<number>): Promise<Message> {
   for (;;) {
     const id = await change()
@@ -63,7 +66,7 @@ async function toldOf(socket: TestSocket, change: () => Promise<number>): Promis
   }
 }
 
-/** What is told from now on, until `last` is told of. */
+/** The messages received until the event about `last`. */
 async function until(socket: TestSocket, last: number): Promise<readonly Message[]> {
   const told: Message[] = []
   for (;;) {
@@ -76,7 +79,7 @@ async function until(socket: TestSocket, last: number): Promise<readonly Message
 const short = ({ type, operation, reason, key, new: row }: Message) =>
   type === 'notification' ? `${operation} ${key.id} ${row?.name ?? '-'}` : `${type} ${reason}`
 
-/** A change of every test's own, that is told after those before it. */
+/** A separate change in every test, which is delivered after those before it. */
 let ids = 1_000
 async function mark(tenant = 't1'): Promise<number> {
   const id = ids++
@@ -86,8 +89,8 @@ async function mark(tenant = 't1'): Promise<number> {
 
 beforeEach(() => admin.query('delete from items where id < 1000'))
 
-describe('whoever writes', () => {
-  test('is told of, as far as the subscriber sees it', async () => {
+describe('a change by any client', () => {
+  test('is delivered as far as the subscriber can see it', async () => {
     const [one, two] = [await listening(), await listening('t2')]
     const { rows } = await admin.query(
       `insert into items values (1, 't1', 'a'), (2, 't2', 'b') returning pg_current_xact_id()::text as txid`,
@@ -110,7 +113,7 @@ describe('whoever writes', () => {
     await Promise.all([one.close(), two.close()])
   })
 
-  test('keys that are passed on from row to row leave nothing behind', async () => {
+  test('that moves keys from row to row leaves no deleted row in copies', async () => {
     await admin.query(`insert into items values (1, 't1', 'a'), (2, 't1', 'b')`)
     const socket = await listening()
     await admin.query(
@@ -121,7 +124,7 @@ describe('whoever writes', () => {
     await socket.close()
   })
 
-  test('undone changes are not told, the others in the order of their commits', async () => {
+  test('is not delivered if rolled back, and the others arrive in commit order', async () => {
     const socket = await listening()
     const other = await connect()
     await admin.query(`begin; insert into items values (1, 't1', 'early')`)
@@ -138,7 +141,7 @@ describe('whoever writes', () => {
   test.each([
     ['TRUNCATE', 'truncate items'],
     ['a statement of many rows', `insert into items select -n, 't1' from generate_series(1, 1001) as n`],
-  ])('%s is a resync', async (_, statement) => {
+  ])('causes a resync: %s', async (_, statement) => {
     const socket = await listening()
     await admin.query(statement)
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'bulk' })
@@ -146,7 +149,7 @@ describe('whoever writes', () => {
     await admin.query('truncate items')
   })
 
-  test(`more than ${READ_ROWS_MAX} entries at once are a resync, and so is a row that is too large to be judged`, async () => {
+  test(`of many entries at once, or of a row that is too large to evaluate, causes a resync`, async () => {
     const socket = await listening()
     await admin.query(`do $$ begin for block in 0..${READ_ROWS_MAX / 1_000} loop
       insert into items select -n, 't1' from generate_series(block * 1000 + 1, block * 1000 + 1000) as n;
@@ -161,7 +164,7 @@ describe('whoever writes', () => {
     await socket.close()
   })
 
-  test('a policy that becomes another is noticed, though the change concerns nobody who subscribes', async () => {
+  test('to a policy is noticed, although the change concerns no subscriber', async () => {
     const socket = await listening()
     await admin.query(`alter policy own on items using (true); insert into items values (1, 'nobody', 'a')`)
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'schema changed' })
@@ -173,7 +176,7 @@ describe('whoever writes', () => {
     await socket.close()
   })
 
-  test('a policy that reads other tables, through a view, is asked again when those change', async () => {
+  test('to tables that a policy reads through a view makes the gateway evaluate the policy again', async () => {
     const socket = await subscribed({ channel: 'svc_table_shared' })
     await admin.query(`insert into teams values (1, 't1')`)
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'dependency' })
@@ -181,8 +184,8 @@ describe('whoever writes', () => {
   })
 })
 
-describe('keys', () => {
-  test('are found whatever they are made of, and are told as lists tell them', async () => {
+describe('primary keys', () => {
+  test('of any types are found, and delivered in the form that lists use', async () => {
     const tokyo = await testGateway(`${database.url}?options=${encodeURIComponent(TOKYO)}`)
     const socket = await subscribed({ channel: 'svc_table_keys' }, 't1', tokyo)
     await admin.query(
@@ -203,8 +206,8 @@ describe('keys', () => {
   })
 })
 
-describe('a client that comes back', () => {
-  test('goes on with its last token: here, at another gateway, at one that started later', async () => {
+describe('a client that reconnects', () => {
+  test('continues from its last token: here, at another gateway, or at one that started later', async () => {
     const first = await listening()
     await admin.query(`insert into items values (1, 't1', 'a')`)
     const { token } = await first.next()
@@ -220,7 +223,7 @@ describe('a client that comes back', () => {
     await other.close()
   })
 
-  test('goes on where it was told last, though transactions were open that began before', async () => {
+  test('continues from its last event, although earlier transactions were still open', async () => {
     const socket = await listening()
     const late = await connect()
     await late.query(`begin; insert into items values (1, 't1', 'late')`)
@@ -234,7 +237,7 @@ describe('a client that comes back', () => {
     await back.close()
   })
 
-  test('reads again when there is more than is told, when it is forgotten, and with a token of elsewhere', async () => {
+  test('gets a resync if there are too many changes, if they are no longer stored, or with a foreign token', async () => {
     const staying = await listening()
     const { token } = staying
     const back = async (since: string) => {
@@ -265,8 +268,8 @@ describe('a client that comes back', () => {
   })
 })
 
-describe('what breaks', () => {
-  test('a connection that is lost loses nothing, and nobody has to read again', async () => {
+describe('a failure', () => {
+  test('of a connection loses no change and causes no resync', async () => {
     const socket = await listening()
     await admin.query(
       `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and datname = current_database()`,
@@ -280,7 +283,7 @@ describe('what breaks', () => {
     await socket.close()
   })
 
-  test('a log that takes too long to read is passed over, and everybody reads again', async () => {
+  test('to read the log in time causes a resync for all subscribers', async () => {
     const socket = await listening()
     await admin.query('begin; lock table svc.change')
     await vi.waitFor(
@@ -293,7 +296,7 @@ describe('what breaks', () => {
     await socket.close()
   })
 
-  test('a log that begins anew has everybody read again', async () => {
+  test('of the log that makes it start from the beginning causes a resync for all subscribers', async () => {
     const socket = await listening()
     await admin.query(`update svc.installation set epoch = gen_random_uuid()`)
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'epoch' })
@@ -302,7 +305,7 @@ describe('what breaks', () => {
     await socket.close()
   })
 
-  test('behind a pooler alone, where nobody can listen, tables with triggers can be subscribed to', async () => {
+  test('to listen through a pooler does not prevent subscriptions to captured tables', async () => {
     const pooled = await testGateway(database.url, { toml: 'prepared_statements = false' })
     const socket = await subscribed({}, 't1', pooled)
     expect((await until(socket, await mark())).map(({ type }) => type)).toEqual(['notification'])
@@ -312,7 +315,7 @@ describe('what breaks', () => {
 })
 
 describe('the installation', () => {
-  test('is seen where it is', async () => {
+  test('is detected', async () => {
     const socket = await listening()
     const { json } = await gateway.get('/health/internal')
     expect(json.realtime.tables.items).toEqual({ capture: 'trigger', durable: true })
@@ -321,7 +324,7 @@ describe('the installation', () => {
     await socket.close()
   })
 
-  test('writes through the gateway do not notify besides', async () => {
+  test("replaces notifications by the gateway's writes", async () => {
     const listener = await connect()
     const heard: unknown[] = []
     listener.on('notification', ({ channel }) => heard.push(channel))
@@ -338,7 +341,7 @@ describe('the installation', () => {
     await socket.close()
   })
 
-  test('may go and come while somebody subscribes: who does is told to read again, and hears of what follows', async () => {
+  test('can be removed and repeated during a subscription, which gets a resync and then further events', async () => {
     const socket = await listening()
     const write = (id: number) =>
       gateway.get('/api/items', {
@@ -348,7 +351,7 @@ describe('the installation', () => {
     const pooled = await testGateway(database.url, { toml: 'prepared_statements = false' })
     const alone = await subscribed({}, 't1', pooled)
     await execute(database.adminUrl, ['BEGIN', ...uninstallScript({ superuser: true }), 'COMMIT'].join(';\n'))
-    // It cannot listen to the other gateway.
+    // This gateway cannot listen to the other one.
     expect(await alone.next()).toMatchObject({ type: 'error', id: '#1', code: 'UNAVAILABLE' })
     await alone.close()
     await pooled.close()
@@ -361,7 +364,7 @@ describe('the installation', () => {
     expect(short(written)).toBe(`INSERT ${own} own`)
     expect((await gateway.get('/health/internal')).json.realtime.tables.items.capture).toBe('gateway')
     await installed(database)
-    // Nothing tells a gateway of an installation but its own looking, or a change of the schema.
+    // A gateway notices an installation only by its own check or a schema change.
     await admin.query('create table another (id int)')
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'schema changed' })
     expect(short(await toldOf(socket, mark))).toMatch(/^INSERT \d+ mark$/)
@@ -369,7 +372,7 @@ describe('the installation', () => {
   })
 })
 
-test('a partition that is attached or detached has everybody read again', { timeout: 60_000 }, async () => {
+test('a partition that is attached or detached causes a resync for all subscribers', { timeout: 60_000 }, async () => {
   await admin.query(`create table years (id int, year int, primary key (id, year)) partition by range (year);
     create table year_1 (like years including all); insert into year_1 values (1, 1); grant select on years, year_1 to app`)
   await gateway.gateway.reload()
@@ -379,7 +382,7 @@ test('a partition that is attached or detached has everybody read again', { time
   expect(['bulk', 'schema changed', 'dependency']).toContain(reason)
   const told: string[] = []
   socket.onMessage = message => told.push(short(message))
-  // What is written while the subscription is checked anew is a resync as well.
+  // Changes written while the subscription is being checked again cause a resync as well.
   await vi.waitFor(
     async () => {
       await admin.query('update year_1 set id = id + 1')

@@ -1,6 +1,8 @@
 /**
- * docs/reference/realtime.md#delivered-changes, for tables that triggers capture: whatever is written past the gateways, whatever breaks and wherever a client comes back, in
- * the end every copy is what its own SELECT says; and no message had a row that its SELECT could not have shown. A printed seed repeats what is random in it.
+ * docs/reference/realtime.md#delivered-changes for captured tables. Whatever other clients write, whatever
+ * fails, and wherever a client reconnects, in the end every copy equals the result of its own SELECT, and no
+ * message contained a row that its SELECT could not have returned. A printed seed reproduces the random
+ * choices.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -41,7 +43,7 @@ afterAll(async () => {
   killSvc()
 })
 
-/** A gateway that can be killed as a process is. */
+/** A gateway that can be killed like a process. */
 function startOther(): Svc {
   return startSvc(['serve'], { DATABASE_URL: server.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
 }
@@ -51,10 +53,10 @@ async function otherGateway(): Promise<ReplicaOptions['gateway']> {
   return { url, token: gateway.token, get: gateway.get }
 }
 
-test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_000 }, async () => {
+test(`every copy equals the result of its own SELECT (SVC_SEED=${SEED})`, { timeout: 240_000 }, async () => {
   const random = randomOf(SEED)
   const one = <T>(list: readonly T[]): T => list[random(list.length)] as T
-  /** The tenants that a row was ever meant to belong to. */
+  /** The tenants that a row has ever belonged to. */
   const owners = new Map<number, Set<string>>()
   const leaks: string[] = []
   const counts = new Map<string, number>()
@@ -91,18 +93,18 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
   const replicas: Replica[] = []
   for (let n = 0; n < 12; n++) replicas.push(await openOne())
 
-  // ---- writers -----------------------------------------------------------------------------------------------
+  // ---- writers ----
 
   async function connect(): Promise<pg.Client> {
     const client = new pg.Client({ connectionString: server.adminUrl })
     client.on('error', () => {})
     await client.connect()
-    // Nobody waits for a transaction that stays open over several rounds.
+    // No step waits for a transaction that stays open over several rounds.
     await client.query(`set lock_timeout = '20ms'`)
     return client
   }
 
-  /** Each has a transaction of its own, that may stay open while others are committed. */
+  /** Each writer has its own transaction, which can stay open while others commit. */
   const writers = await Promise.all(Array.from({ length: WRITERS }, connect))
   const inTransaction = new Set<number>()
 
@@ -125,7 +127,7 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
       }
       count('written')
     } catch {
-      // A row that is locked or there already, or a server that is away: nothing is left of it.
+      // The row is locked or exists already, or the server is stopped: the transaction is rolled back.
       inTransaction.delete(index)
       await client.query('rollback').catch(async () => {
         await client.end().catch(() => {})
@@ -171,16 +173,16 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
           : `insert into things select ${MANY} + n, '${tenant}', 'd', 999 from generate_series(1, 1001) n
             on conflict do nothing`
       default:
-        // It locks out everybody who reads, for as long as its transaction is open.
+        // It blocks all readers as long as its transaction is open.
         return random(6) > 0 || inTransaction.has(writer) ? `select 1` : `truncate things`
     }
   }
 
-  // ---- what breaks -------------------------------------------------------------------------------------------
+  // ---- failures ----
 
   async function disturb(round: number): Promise<void> {
     if (round === 80 || round === 160) {
-      // All at once: its clients, the gateway, and with it whatever it had not told.
+      // All of it at once: its clients, the gateway, and the events that it had not delivered.
       other.child.kill('SIGKILL')
       other = startOther()
       for (const replica of replicas) await replica.move(await anywhere())
@@ -226,7 +228,7 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
   for (const client of writers) await client.end()
   await assertCopies(replicas)
   expect(leaks).toEqual([])
-  // It was about something.
+  // The test did exercise changes.
   for (const kind of ['INSERT', 'UPDATE', 'DELETE', 'resync', 'written', 'killed', 'restarted', 'expired'])
     expect([kind, counts.get(kind) ?? 0]).not.toEqual([kind, 0])
   for (const replica of replicas) await replica.close()

@@ -1,6 +1,7 @@
 /**
- * docs/reference/realtime.md#delivered-changes: whatever is written, through whichever gateway, and whatever breaks, in the end every subscriber's copy is what its own SELECT
- * says; and no message had a row that its SELECT could not have shown. A printed seed repeats what is random in it.
+ * docs/reference/realtime.md#delivered-changes. Whatever is written through any gateway, and whatever fails,
+ * in the end every subscriber's copy equals the result of its own SELECT, and no message contained a row that
+ * its SELECT could not have returned. A printed seed reproduces the random choices.
  */
 import { expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -13,7 +14,7 @@ import { assertCopies, openReplica, type Replica } from './replica.ts'
 const SEED = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const TENANTS = ['red', 'green', 'blue'] as const
 const ROUNDS = 150
-/** Rounds between two looks at all copies: what would be lost is not made good by a later resync. */
+/** Rounds between two comparisons of all copies, so that a later resync does not hide a lost event. */
 const LOOK_EVERY = 10
 const ROWS = 60
 
@@ -25,10 +26,10 @@ const database = databaseFixture(`
 `)
 const gateways = [gatewayFixture(database), gatewayFixture(database)]
 
-test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_000 }, async () => {
+test(`every copy equals the result of its own SELECT (SVC_SEED=${SEED})`, { timeout: 120_000 }, async () => {
   const random = randomOf(SEED)
   const one = <T>(list: readonly T[]): T => list[random(list.length)] as T
-  /** The tenants that a row was ever meant to belong to. */
+  /** The tenants that a row has ever belonged to. */
   const owners = new Map<number, Set<string>>()
   const leaks: string[] = []
   const counts = new Map<string, number>()
@@ -91,7 +92,7 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_
         await send('DELETE', `/api/things?n=lt.${random(12)}`)
         break
       case 9: {
-        // From whomever to whomever.
+        // From any tenant to any tenant.
         const id = random(ROWS)
         const to = one(TENANTS)
         owners.set(id, (owners.get(id) ?? new Set()).add(to))
@@ -105,7 +106,7 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_
         })
         break
       default:
-        // Undone whole by its last row.
+        // Its last row causes a rollback of the whole.
         await send('POST', '/api/things', [row(tenant), { ...row(tenant), n: 5_000 }])
     }
   }
@@ -127,13 +128,13 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_
 
   await assertCopies(replicas)
   expect(leaks).toEqual([])
-  // It was about something.
+  // The test did exercise changes.
   for (const kind of ['INSERT', 'UPDATE', 'DELETE', 'resync'])
     expect([kind, counts.get(kind) ?? 0]).not.toEqual([kind, 0])
   for (const replica of replicas) await replica.close()
 })
 
-/** Those who hold the locks that tell writers of them. */
+/** The sessions that hold the locks which announce subscribers to writers. */
 const KILL_LISTENERS = `select pg_terminate_backend(pid) from (select distinct pid from pg_locks
   where locktype = 'advisory' and classid = ${0x73766372}
   and mode = 'ShareLock' and database = (select oid from pg_database where datname = current_database())) as listening`

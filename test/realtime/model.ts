@@ -1,10 +1,10 @@
-/** What the models of realtime have in common: chance that can be repeated, and the lists that are subscribed to. */
+/** Shared parts of the realtime models: reproducible random numbers, and the lists to subscribe to. */
 
 export const WORDS = ['a', 'b', 'c', 'd'] as const
 export const FILTERS = ['', 'n=gt.50', 'word=in.(a,b)', 'or=(n.lt.10,word.eq.c)'] as const
 export type Filter = (typeof FILTERS)[number]
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32: small, and the same on every platform. */
 export function randomOf(seed: number): (below: number) => number {
   let state = seed
   return below => {
@@ -15,7 +15,7 @@ export function randomOf(seed: number): (below: number) => number {
   }
 }
 
-/** Whether a row is one of the list with this filter. */
+/** Whether the list with this filter contains the row. */
 export function meets({ n, word }: { readonly n: number; readonly word: string }, filter: Filter): boolean {
   switch (filter) {
     case 'n=gt.50':
@@ -33,7 +33,7 @@ export function sorted(rows: ReadonlyMap<string, unknown>): readonly unknown[] {
   return [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
 }
 
-/** The table of the rows; who sees which is each model's own policy. */
+/** The table of the rows. Each model has its own policy on it. */
 export const THINGS = `create table things (id int primary key, tenant text not null, word text not null, n int not null check (n < 1000));
   alter table things enable row level security;
   alter table things force row level security;`

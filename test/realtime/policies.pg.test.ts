@@ -1,4 +1,7 @@
-/** Access policies (docs/guides/access-policies.md) hold for subscriptions and live queries: columns, rows, and who may subscribe at all. */
+/**
+ * Access policies (docs/guides/access-policies.md) apply to subscriptions and live queries: columns, rows,
+ * and the right to subscribe.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -15,7 +18,7 @@ operations = ["read", "create", "update", "delete"]
 read_columns = { except = ["secret"] }
 `
 
-// Without row-level security: the filter is all that keeps tenants apart.
+// Without row-level security, so only the filter separates tenants.
 const LEGACY = `
 policies:
   - name: own
@@ -59,14 +62,14 @@ describe('a subscription', () => {
     [{ channel: 'svc_table_others' }, 'NOT_FOUND'],
     [{ channel: 'svc_table_docs', select: 'id,secret' }, 'FORBIDDEN'],
     [{ channel: 'svc_table_docs', filter: 'secret=x' }, 'FORBIDDEN'],
-  ])('%o is refused', async (message, code) => {
+  ])('%o is rejected', async (message, code) => {
     const socket = await socketOf('a')
     socket.say({ type: 'subscribe', ...message })
     expect((await socket.next()).code).toMatch(code === 'NOT_FOUND' ? /NOT_FOUND|FORBIDDEN/ : code)
     await socket.close()
   })
 
-  test('tells each caller of the rows that the filter leaves them, when they come, change and go', async () => {
+  test('delivers to each caller the rows that the filter allows, when they appear, change and disappear', async () => {
     const [a, b, boss] = [await socketOf('a'), await socketOf('b'), await socketOf('a', 'boss')]
     for (const socket of [a, b, boss]) {
       socket.say({ type: 'subscribe', channel: 'svc_table_docs' })
@@ -79,7 +82,8 @@ describe('a subscription', () => {
     expect((await send('POST', '/api/docs', created)).status).toBe(201)
     const row = { id: 1, owner: 'a', title: 't', hidden: false }
     for (const socket of [a, boss]) expect(await socket.next()).toMatchObject({ operation: 'INSERT', new: row })
-    // Each has looked at the first row before it changes: who looks later sees it as it is by then.
+    // Each subscriber has received the first row before it changes, because a later visibility query would
+    // return the changed row.
     for (const socket of [b, boss]) expect(await socket.next()).toMatchObject({ operation: 'INSERT', key: { id: 3 } })
     await send('PATCH', '/api/docs/1', { owner: 'b' })
     expect(await a.next()).toMatchObject({ operation: 'DELETE', key: { id: 1 }, new: null })
@@ -90,7 +94,7 @@ describe('a subscription', () => {
     await send('PATCH', '/api/docs/1', { hidden: true })
     expect(await b.next()).toMatchObject({ operation: 'DELETE' })
     expect(await boss.next()).toMatchObject({ operation: 'UPDATE' })
-    // Of what they never saw the others hear nothing, not even that it is gone.
+    // The others receive nothing about rows they never saw, not even deletions.
     expect((await gateway.get('/api/docs/1', { method: 'DELETE', as: { tenantId: 'any', role: 'boss' } })).status).toBe(
       204,
     )
@@ -103,7 +107,7 @@ describe('a subscription', () => {
   })
 })
 
-test('a live query sees what its caller may see', async () => {
+test('a live query returns only rows that its caller can see', async () => {
   const [a, b] = [await socketOf('a'), await socketOf('b')]
   for (const socket of [a, b]) {
     socket.say({ type: 'live_query', id: 'l', svc: 'get docs order by id', table: 'docs', interval_ms: 100 })
@@ -116,7 +120,7 @@ test('a live query sees what its caller may see', async () => {
   await Promise.all([a.close(), b.close()])
 })
 
-test('the allow-list holds for subscriptions and live queries, and the connection stays open', async () => {
+test('the allow-list applies to subscriptions and live queries, and the connection stays open', async () => {
   const file = join(folder, 'allowed.txt')
   await writeFile(
     file,
@@ -143,7 +147,7 @@ test('the allow-list holds for subscriptions and live queries, and the connectio
     expect(await answer({ ...live, svc: 'get docs fields id' })).toMatchObject(refused('get docs fields id'))
     expect(await answer({ ...subscribe, filter: 'owner=a', select: 'id' })).toMatchObject({ type: 'subscribed' })
     expect(await answer({ ...live, svc: 'get docs fields id where id = 7' })).toMatchObject({ type: 'subscribed' })
-    // What was subscribed to before the refusals is still delivered.
+    // Subscriptions from before the rejections still receive events.
     const created = await listed.get('/api/docs', {
       ...{ as: { tenantId: 'a' }, method: 'POST', headers: { 'Content-Type': 'application/json' } },
       body: JSON.stringify({ id: 801, owner: 'a', title: 'new', secret: 's' }),
@@ -163,8 +167,8 @@ test('the allow-list holds for subscriptions and live queries, and the connectio
   }
 })
 
-describe('a policy that changes', () => {
-  test('holds at once: who may no longer read is told so, and nothing of what is written then', async () => {
+describe('a changed access policy', () => {
+  test('applies at once: a caller who lost access gets an error, and no event of later writes', async () => {
     const file = join(folder, 'changing.json')
     const columns = (read_columns: unknown) => ({ operations: ['read', 'create'], read_columns })
     const policy = (operations: unknown) => JSON.stringify({ default_decision: 'deny', tables: { docs: operations } })
@@ -206,7 +210,7 @@ describe('a policy that changes', () => {
     }
   })
 
-  test('a filter that would fail for what it meets is refused before it meets anything', async () => {
+  test('with a filter that would fail for a column is rejected before it is used', async () => {
     const socket = await socketOf('a')
     socket.say({ type: 'subscribe', channel: 'svc_table_docs', filter: 'title=like.t%5C' })
     expect(await socket.next()).toMatchObject({ type: 'error', code: 'PARSE_ERROR' })

@@ -1,4 +1,7 @@
-/** A client as the guide tells to write one: it keeps a copy of the rows that it subscribes to, reads them when told to, and applies what it is told. */
+/**
+ * A client as recommended by the guide: it keeps a copy of the rows of its subscription, reads them on a
+ * resync, and applies events.
+ */
 import { expect, vi } from 'vitest'
 import { CLOSE_UNAUTHORIZED } from '../../src/realtime/session.ts'
 import type { TestGateway } from '../support/gateway.ts'
@@ -11,26 +14,32 @@ export interface ReplicaOptions {
   readonly table: string
   /** The query string of a list. */
   readonly filter: string
-  /** Sees every message. */
+  /** Called with every message. */
   readonly onMessage: (message: Message) => void
 }
 
 export interface Replica {
   readonly options: ReplicaOptions
-  /** By key. */
+  /** The rows by key. */
   readonly rows: ReadonlyMap<string, unknown>
-  /** What a SELECT of its own says now. */
+  /** The current result of its own SELECT. */
   select(): Promise<ReadonlyMap<string, unknown>>
-  /** Goes away and comes back with the last token. */
+  /** Disconnects and reconnects with the last token. */
   resume(): Promise<void>
-  /** Comes back with a token that is good for a second or two; what is done when it ends is the caller's choice. Resolves when it has ended or is renewed. */
+  /**
+   * Reconnects with a token that is valid for a second or two. The caller decides what happens when it
+   * expires. Resolves when the connection has ended or the token has been renewed.
+   */
   expire(then: 'renew' | 'come back'): Promise<void>
-  /** Is cut off, and comes back with the last token, possibly elsewhere: what was on its way is lost. */
+  /**
+   * Loses its connection, with the messages in transit, and reconnects with the last token, possibly to
+   * another gateway.
+   */
   move(gateway: ReplicaOptions['gateway']): Promise<void>
   close(): Promise<void>
 }
 
-/** A token that is this young has been good for a while. */
+/** A token this young has been valid for a while. */
 const SHORT_SECONDS = 2
 
 /** The socket ended before the subscription was answered. */
@@ -42,7 +51,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   let rows = new Map<string, unknown>()
   let token: string | undefined
   let socket: TestSocket
-  /** Changes that came while the rows were read, to be applied to them. */
+  /** Changes that arrived during a read, to be applied to its rows. */
   let held: Message[] | null = null
   let again = false
 
@@ -52,7 +61,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
         as: { tenantId },
       })
       if (status === 200) return new Map(json.data.map((row: { id: number }) => [JSON.stringify({ id: row.id }), row]))
-      // The database is away: it comes back.
+      // The database is stopped and will be started again.
       if (status !== 503) throw new Error(`the rows could not be read: ${status}`)
     }
   }
@@ -72,7 +81,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
       again = false
       held = []
       const fresh = await select()
-      // Cut off meanwhile: whoever came back reads for itself.
+      // The connection was lost during the read; whoever reconnected reads again.
       if (socket !== mine || held === null) return
       rows = fresh
       for (const message of held) apply(message)
@@ -92,7 +101,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
         options.onMessage(message)
         if (message.token !== undefined) token = message.token
         if (message.code === 'UNAVAILABLE') mine.say(subscribe)
-        // The token expires soon: whoever keeps it is cut off then.
+        // The token expires soon, and the connection is closed then.
         else if (message.code === 'UNAUTHORIZED') return
         else if (message.type === 'error') reject(new Error(JSON.stringify(message)))
         else if (message.type === 'subscribed') resolve()
@@ -103,13 +112,13 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
       }
     })
     mine.say(subscribe)
-    // A token of two seconds can be over before anything is answered, on a machine that is busy.
+    // On a busy machine, a token of two seconds can expire before the first response.
     await Promise.race([subscribed, mine.closed.then(() => Promise.reject(new ClosedBefore()))])
     if (since === undefined) await read()
   }
 
   async function comeBack(lifeSeconds?: number): Promise<void> {
-    // Who was reading has nothing yet that changes could be applied to.
+    // During a read there are no rows yet to which changes could be applied.
     const since = held === null ? token : undefined
     held = null
     await open(since, lifeSeconds)
@@ -132,7 +141,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
         await comeBack(SHORT_SECONDS)
       } catch (error) {
         if (!(error instanceof ClosedBefore)) throw error
-        // What it was to go on from is not known any more.
+        // The position to continue from is no longer known.
         held = null
         await open()
         return
@@ -147,12 +156,12 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
           }
         })
         mine.say({ type: 'auth', token: await gateway.token({ tenantId }) })
-        // It may have come too late.
+        // It may have arrived too late.
         if ((await Promise.race([renewed, mine.closed])) !== 'renewed' && socket === mine) await comeBack()
         return
       }
       const [code] = await mine.closed
-      // Cut off before: whoever did that has come back already.
+      // The connection was lost before, and has already been replaced.
       if (socket !== mine) return
       expect([1005, 1006, CLOSE_UNAUTHORIZED]).toContain(code)
       await comeBack()
@@ -167,7 +176,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   }
 }
 
-/** Waits until each copy is what a SELECT of its own says. */
+/** Waits until each copy equals the result of its own SELECT. */
 export async function assertCopies(replicas: readonly Replica[]): Promise<void> {
   for (const replica of replicas) {
     const { tenantId, filter } = replica.options

@@ -1,4 +1,7 @@
-/** docs/guides/realtime.md#a-subscription: subscriptions on `/ws` that the gateway's own writes notify. */
+/**
+ * docs/guides/realtime.md#a-subscription: subscriptions on `/ws` to tables whose changes the gateway's own
+ * writes publish.
+ */
 import { describe, expect, test, vi } from 'vitest'
 import { shopDatabase } from '../features/shop.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -24,7 +27,7 @@ function write(method: string, path: string, body?: unknown, tenantId = 't1') {
 let ids = 1_000
 
 describe('one subscriber', () => {
-  test('hears of what is created, changed and deleted, with the columns it may read', async () => {
+  test('receives creations, changes and deletions with the columns that it can read', async () => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: 'mine' })
     expect(await socket.next()).toEqual({
@@ -50,8 +53,8 @@ describe('one subscriber', () => {
   })
 })
 
-describe('who sees what', () => {
-  test('another tenant hears of nothing, not even that something was deleted', async () => {
+describe('the visible rows of a subscriber', () => {
+  test('exclude those of another tenant, including their deletions', async () => {
     const [one, two] = [await socketOf('t1'), await socketOf('t2')]
     for (const socket of [one, two]) {
       socket.say({ type: 'subscribe', channel: 'svc_table_labels' })
@@ -67,7 +70,7 @@ describe('who sees what', () => {
     await Promise.all([one.close(), two.close()])
   })
 
-  test('a row that leaves the filter is deleted for the subscriber, one that enters it is new', async () => {
+  test('are those of the filter: leaving it is a deletion, and entering it an insertion', async () => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', channel: 'svc_table_labels', filter: 'name=like.a*&id=gt.0' })
     await socket.nextOf('subscribed')
@@ -85,7 +88,7 @@ describe('who sees what', () => {
     await socket.close()
   })
 
-  test('select and events choose what is told', async () => {
+  test('are further limited by select and events', async () => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', channel: 'svc_table_labels', select: 'title:name', events: ['update'] })
     await socket.nextOf('subscribed')
@@ -93,7 +96,7 @@ describe('who sees what', () => {
     socket.onMessage = message => told.push(message)
     const id = ids++
     await write('POST', '/api/labels', { id, tenant_id: 't1', name: 'x' })
-    // Changes that come close to the creation are one with it.
+    // Changes shortly after the creation are merged with it.
     await vi.waitFor(
       async () => {
         await write('PATCH', `/api/labels/${id}`, { name: 'y' })
@@ -106,7 +109,7 @@ describe('who sees what', () => {
     await socket.close()
   })
 
-  test('composite keys, batches, upserts, filtered writes and query texts are told as well', async () => {
+  test('include those with composite keys, of batches, upserts, filtered writes and query texts', async () => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', channel: 'svc_table_codes' })
     await socket.nextOf('subscribed')
@@ -147,7 +150,7 @@ describe('who sees what', () => {
     await socket.close()
   })
 
-  test('more rows than can be told are a resync', async () => {
+  test('are announced by a resync if there are too many', async () => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: 'all' })
     await socket.nextOf('subscribed')
@@ -157,7 +160,7 @@ describe('who sees what', () => {
     await socket.close()
   })
 
-  test('what is undone is not told', async () => {
+  test('exclude changes that are rolled back', async () => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', channel: 'svc_table_labels' })
     await socket.nextOf('subscribed')
@@ -173,7 +176,7 @@ describe('who sees what', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('a rejected message', () => {
   test.each([
     [{ channel: 'svc_table_nothing' }, 'NOT_FOUND', 'there is no table "nothing"'],
     [{ channel: 'orders' }, 'PARSE_ERROR', 'svc_table_'],
@@ -186,17 +189,17 @@ describe('what is refused', () => {
     [{ channel: 'svc_table_labels', events: ['created'] }, 'PARSE_ERROR', '"insert"'],
     [{ channel: 'svc_table_labels', filters: 'id=1' }, 'PARSE_ERROR', 'did you mean "filter"'],
     [{}, 'PARSE_ERROR', 'requires "channel"'],
-  ])('subscribe %o', async (message, code, text) => {
+  ])('is %o', async (message, code, text) => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', id: 'x', ...message })
     expect(await socket.next()).toMatchObject({ type: 'error', id: 'x', code, message: expect.stringContaining(text) })
-    // And it goes on.
+    // The connection remains usable.
     socket.say({ type: 'ping', id: 'still' })
     expect(await socket.next()).toEqual({ type: 'pong', id: 'still' })
     await socket.close()
   })
 
-  test('the same id twice, an id that is not there, a type that is none, bytes that are no JSON', async () => {
+  test('has a duplicate id, an unknown id or type, or is not JSON', async () => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: 'a' })
     await socket.nextOf('subscribed')
@@ -223,7 +226,7 @@ describe('what is refused', () => {
     await socket.close()
   })
 
-  test('one subscription more than 100', async () => {
+  test('is one subscription more than 100', async () => {
     const socket = await socketOf('t1')
     for (let n = 0; n < 101; n++) socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: `s${n}` })
     for (let n = 0; n < 100; n++) expect(await socket.next()).toMatchObject({ type: 'subscribed', id: `s${n}` })
@@ -232,8 +235,8 @@ describe('what is refused', () => {
   })
 })
 
-describe('a token of a place', () => {
-  test('leads back to what was missed, and one that is not known to a resync', async () => {
+describe('a resume token', () => {
+  test('continues with missed changes, and an unknown token causes a resync', async () => {
     const first = await socketOf('t1')
     first.say({ type: 'subscribe', channel: 'svc_table_labels' })
     const { token } = await first.nextOf('subscribed')
@@ -249,14 +252,14 @@ describe('a token of a place', () => {
     expect(await again.next()).toMatchObject({ operation: 'INSERT', key: { id } })
     again.say({ type: 'subscribe', channel: 'svc_table_labels', since: 'nonsense', id: 'lost' })
     await again.nextOf('subscribed')
-    // What came and went may still be told of, where the two were not heard of together.
+    // Temporary rows can still be delivered if the two notifications did not arrive together.
     expect(await again.nextOf('resync')).toMatchObject({ id: 'lost', reason: 'token' })
     await again.close()
   })
 })
 
-describe('tables that depend on others', () => {
-  test('a change that a foreign key cascades is a resync', async () => {
+describe('dependencies between tables', () => {
+  test('cause a resync when a foreign key cascades a change', async () => {
     await execute(
       database.adminUrl,
       `create table parents (id int primary key); create table kids (id int primary key, parent_id int
@@ -274,7 +277,7 @@ describe('tables that depend on others', () => {
     await socket.close()
   })
 
-  test('a table that is dropped ends its subscriptions, and a policy that changes counts at once', async () => {
+  test('end subscriptions when a table is dropped, and a changed policy applies at once', async () => {
     await execute(
       database.adminUrl,
       `create table fleeting (id int primary key, who text); alter table fleeting enable row level security;
@@ -293,7 +296,7 @@ describe('tables that depend on others', () => {
       each.say({ type: 'subscribe', channel: 'svc_table_fleeting' })
       await each.nextOf('subscribed')
     }
-    // Nobody tells the gateway.
+    // The gateway is not notified of this change.
     await execute(
       database.adminUrl,
       `drop policy own on fleeting; create policy own on fleeting
@@ -307,7 +310,7 @@ describe('tables that depend on others', () => {
     await create(1)
     expect(await socket.next()).toMatchObject({ type: 'resync', reason: 'schema changed' })
     expect(await other.next()).toMatchObject({ type: 'resync', reason: 'schema changed' })
-    // Until everybody is grouped anew, changes are answered by a resync.
+    // Until the visibility groups have been rebuilt, changes cause a resync.
     const told: Message[] = []
     const toOther: Message[] = []
     socket.onMessage = message => told.push(message)
