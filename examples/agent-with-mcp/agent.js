@@ -1,6 +1,6 @@
 /**
- * An agent that answers a question about data: it reads the schema and the language reference, writes a
- * query, has it checked until it is valid, and only then sends it to the gateway with the user's token.
+ * An agent that answers a question about data: it reads the schema and a description of the language, writes
+ * a query, has it checked until it is valid, and only then sends it to the gateway with the user's token.
  * `write` takes the place of a language model, with the input that a model would get.
  */
 const GATEWAY = 'http://127.0.0.1:8080'

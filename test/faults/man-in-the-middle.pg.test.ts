@@ -101,13 +101,15 @@ protocol = pgsql
   })
 
   test.for(['disable', 'prefer', 'require'])(
-    'is treated by libpq with channel_binding=%s as by the gateway',
+    'has the same result with libpq and channel_binding=%s',
     async (mode, context) => {
       const psql = findProgram('psql')
       if (missing !== null || psql === null)
+        // The message names the missing program.
         return context.skip(missing ?? 'psql missing (Debian: postgresql-client-15)')
       const url = new URL(server.url)
-      const place = `host=localhost hostaddr=127.0.0.1 port=${port} user=${url.username} dbname=postgres sslmode=require`
+      const address = `host=localhost hostaddr=127.0.0.1 port=${port}`
+      const place = `${address} user=${url.username} dbname=postgres sslmode=require`
       const asked = promisify(execFile)(psql, [`${place} channel_binding=${mode}`, '-Atc', 'select 1'], {
         env: { PATH: process.env.PATH ?? '', PGPASSWORD: url.password },
       })

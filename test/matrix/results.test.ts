@@ -80,7 +80,7 @@ test.each([
   )
 })
 
-test('test files are found', () => {
+test('all test files are found', () => {
   expect(testFiles()).toContain('test/matrix/results.test.ts')
   expect(testFiles().length).toBeGreaterThan(200)
 })
