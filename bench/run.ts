@@ -3,7 +3,7 @@
  * the results.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,9 @@ import { guarded } from './guarded.ts'
 import type { Benchmark } from './harness/benchmark.ts'
 import { judge } from './harness/judge.ts'
 import { describeMachine } from './harness/machine.ts'
-import { printMarkdown, printTable } from './harness/report.ts'
+import { runProgram } from './harness/processes.ts'
+import { printTable, resultsOf } from './harness/report.ts'
+import { mergeResults, printResults, readResults } from './harness/results.ts'
 import { runRounds } from './harness/rounds.ts'
 import { printSelfTimes } from './harness/self-time.ts'
 import { missing } from './harness/tools.ts'
@@ -60,6 +62,10 @@ interface Request {
   readonly seconds: number
   readonly profileFolder: string | null
   readonly build: boolean
+  /** Whether the figures are written to `bench/RESULTS.md`. */
+  readonly record: boolean
+  /** The command line, for the record. */
+  readonly command: string
 }
 
 function parseRequest(argv: readonly string[]): Request {
@@ -71,6 +77,7 @@ function parseRequest(argv: readonly string[]): Request {
       seconds: { type: 'string', default: String(SECONDS) },
       profile: { type: 'string' },
       'no-build': { type: 'boolean', default: false },
+      record: { type: 'boolean', default: false },
     },
   })
   const unknown = positionals.filter(name => !BENCHMARKS.some(benchmark => benchmark.name === name))
@@ -83,6 +90,8 @@ function parseRequest(argv: readonly string[]): Request {
     seconds: wholeNumber('seconds', values.seconds),
     profileFolder: values.profile === undefined ? null : resolve(values.profile),
     build: !values['no-build'],
+    record: values.record || positionals.length === 0,
+    command: ['npm run bench', ...(argv.length === 0 ? [] : ['--', ...argv])].join(' '),
   }
 }
 
@@ -105,11 +114,14 @@ async function run(request: Request): Promise<void> {
     const measured = await runRounds(request.benchmarks, world, { rounds: request.rounds, print })
     const verdicts = measured.flatMap(judge)
     print(`\n${printTable(verdicts)}`)
-    if (request.benchmarks.length < BENCHMARKS.length) {
-      print('\nNot all benchmarks: bench/RESULTS.md stays as it is.')
+    if (!request.record) {
+      print('\nbench/RESULTS.md stays as it is; --record writes to it.')
     } else {
-      const command = `npm run bench -- --rounds ${request.rounds} --seconds ${request.seconds}`
-      await writeFile(RESULTS, printMarkdown({ command, machine, verdicts, measured }))
+      const id = new Date().toISOString().slice(0, 16)
+      const properties = [['Command', `\`${request.command}\``], ['Commit', await commit()], ...Object.entries(machine)]
+      const current = resultsOf({ run: { id, properties }, verdicts, measured })
+      const previous = readResults(await readFile(RESULTS, 'utf8'))
+      await writeFile(RESULTS, printResults(mergeResults(previous, current, BENCHMARKS)))
       print(`\nWritten to ${RESULTS}`)
     }
   } finally {
@@ -118,6 +130,12 @@ async function run(request: Request): Promise<void> {
   }
   // Written when the gateway has exited.
   if (request.profileFolder !== null) print(`\n${printSelfTimes(request.profileFolder)}`)
+}
+
+/** The commit that is measured, and whether files differ from it. */
+async function commit(): Promise<string> {
+  const { stdout } = await runProgram('git', ['describe', '--always', '--dirty', '--exclude', '*'], {})
+  return stdout.trim()
 }
 
 /** Builds the current sources, which are then measured. */

@@ -21,7 +21,6 @@ export async function describeMachine(postgres: string | null, tools: readonly T
       : { PostgreSQL: `${postgres}, default settings but max_wal_size = 96MB, synchronous_commit = off` }),
     ...(versions.length === 0 ? {} : { Clients: versions.join(', ') }),
     'Load before': `${loadavg()[0]?.toFixed(2)} (one-minute average of the system)`,
-    Date: new Date().toISOString().slice(0, 10),
   }
 }
 

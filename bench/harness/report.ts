@@ -1,7 +1,7 @@
-/** The results as a table: for the terminal, and as `bench/RESULTS.md`. */
+/** The outcome of a run: as a table for the terminal, and as rows of `bench/RESULTS.md`. */
 import type { Verdict } from './judge.ts'
-import type { Machine } from './machine.ts'
 import { median } from './median.ts'
+import type { Results, Run } from './results.ts'
 import type { Measured } from './rounds.ts'
 
 const HEADINGS = ['benchmark', 'lane', 'figure', 'reference', 'ratio (least – greatest)', 'target', ''] as const
@@ -19,32 +19,18 @@ export function printTable(verdicts: readonly Verdict[]): string {
     .join('\n')
 }
 
-export interface Run {
-  readonly command: string
-  readonly machine: Machine
+interface Measurement {
+  readonly run: Run
   readonly verdicts: readonly Verdict[]
   readonly measured: readonly Measured[]
 }
 
-export function printMarkdown({ command, machine, verdicts, measured }: Run): string {
-  return [
-    '# Results',
-    '',
-    `Written by \`${command}\`; [README.md](README.md) says how to read it.`,
-    '',
-    ...markdownTable(['', ''], Object.entries(machine)),
-    '',
-    '## Against the targets',
-    '',
-    ...markdownTable(HEADINGS, verdicts.map(cells)),
-    '',
-    '## Every lane',
-    '',
-    'Medians over the rounds, in brackets the least and the greatest.',
-    '',
-    ...markdownTable(['benchmark', 'lane', 'figures', 'rounds'], measured.flatMap(laneRows)),
-    '',
-  ].join('\n')
+export function resultsOf({ run, verdicts, measured }: Measurement): Results {
+  return {
+    targets: verdicts.map(verdict => [...cells(verdict), run.id]),
+    lanes: measured.flatMap(laneRows).map(row => [...row, run.id]),
+    runs: [run],
+  }
 }
 
 function cells(verdict: Verdict): readonly string[] {
@@ -75,11 +61,6 @@ function laneRows({ benchmark, lanes }: Measured): readonly (readonly string[])[
     })
     return [benchmark.name, lane, texts.join(', '), String(figures.length)]
   })
-}
-
-function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
-  const line = (row: readonly string[]) => `| ${row.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`
-  return [line(headings), `|${headings.map(() => '---').join('|')}|`, ...rows.map(line)]
 }
 
 /** Three significant digits, with a thin space between thousands. */

@@ -1,0 +1,90 @@
+/**
+ * `bench/RESULTS.md` as data. The rows of a benchmark are kept until it is recorded again. Each row names the
+ * run that measured it.
+ */
+import { markdownTable, readMarkdownTable } from './markdown-table.ts'
+
+/** The cells of a row; the last one names the run. */
+export type Row = readonly string[]
+
+export interface Run {
+  readonly id: string
+  /** The command, the machine, and its load. */
+  readonly properties: readonly Row[]
+}
+
+export interface Results {
+  /** By the title of the benchmark, in the first cell. */
+  readonly targets: readonly Row[]
+  /** By the name of the benchmark, in the first cell. */
+  readonly lanes: readonly Row[]
+  readonly runs: readonly Run[]
+}
+
+const TARGETS = ['benchmark', 'lane', 'figure', 'reference', 'ratio (least – greatest)', 'target', '', 'run']
+const LANES = ['benchmark', 'lane', 'figures', 'rounds', 'run']
+
+export function printResults({ targets, lanes, runs }: Results): string {
+  return [
+    '# Results',
+    '',
+    'Written by `npm run bench`; [README.md](README.md) explains how to read it.',
+    '',
+    '## Against the targets',
+    '',
+    ...markdownTable(TARGETS, targets),
+    '',
+    '## Every lane',
+    '',
+    'Medians over the rounds, with the least and the greatest in brackets.',
+    '',
+    ...markdownTable(LANES, lanes),
+    '',
+    '## Runs',
+    '',
+    ...runs.flatMap(({ id, properties }) => [`### ${id}`, '', ...markdownTable(['', ''], properties), '']),
+  ].join('\n')
+}
+
+/** Throws where `text` is not what `printResults` prints. */
+export function readResults(text: string): Results {
+  const parts = text.split(/^(?=##+ )/m)
+  const part = (heading: string) => {
+    const found = parts.find(each => each.startsWith(`${heading}\n`))
+    if (found === undefined) throw new Error(`RESULTS.md has no heading "${heading}"`)
+    return found
+  }
+  const results = {
+    targets: readMarkdownTable(part('## Against the targets')),
+    lanes: readMarkdownTable(part('## Every lane')),
+    runs: parts
+      .filter(each => each.startsWith('### '))
+      .map(each => ({ id: each.slice(4, each.indexOf('\n')), properties: readMarkdownTable(each) })),
+  }
+  if (printResults(results) !== text) throw new Error('RESULTS.md is not as npm run bench writes it')
+  return results
+}
+
+/** The known benchmarks, in the order in which they are printed. */
+type Benchmarks = readonly { readonly name: string; readonly title: string }[]
+
+/** Replaces the rows of the benchmarks in `current`, and drops unknown benchmarks and runs without rows. */
+export function mergeResults(previous: Results, current: Results, benchmarks: Benchmarks): Results {
+  const merge = (before: readonly Row[], now: readonly Row[], names: readonly string[]) => {
+    const measured = new Set(now.map(([name]) => name))
+    const rows = [...before.filter(([name]) => !measured.has(name)), ...now]
+    return names.flatMap(name => rows.filter(row => row[0] === name))
+  }
+  const targets = merge(
+    previous.targets,
+    current.targets,
+    benchmarks.map(({ title }) => title),
+  )
+  const lanes = merge(
+    previous.lanes,
+    current.lanes,
+    benchmarks.map(({ name }) => name),
+  )
+  const used = new Set([...targets, ...lanes].map(row => row.at(-1)))
+  return { targets, lanes, runs: [...previous.runs, ...current.runs].filter(({ id }) => used.has(id)) }
+}

@@ -1,0 +1,52 @@
+/** `bench/RESULTS.md` can be read back, so that recording some benchmarks keeps the figures of the others. */
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { mergeResults, printResults, type Results, readResults } from '../../bench/harness/results.ts'
+
+const BENCHMARKS = [
+  { name: 'get', title: 'Get by id' },
+  { name: 'list', title: 'List' },
+]
+const resultsOf = (run: string, names: readonly string[], figure: string): Results => ({
+  targets: BENCHMARKS.filter(({ name }) => names.includes(name)).map(({ title }) => [
+    title,
+    'gateway',
+    figure,
+    '',
+    'a | b',
+    '',
+    '',
+    run,
+  ]),
+  lanes: names.map(name => [name, 'gateway', figure, '7', run]),
+  runs: [{ id: run, properties: [['Command', 'npm run bench']] }],
+})
+
+test('the recorded file is what the benchmarks write', async () => {
+  const text = await readFile(new URL('../../bench/RESULTS.md', import.meta.url), 'utf8')
+  const results = readResults(text)
+  const named = new Set([...results.targets, ...results.lanes].map(row => row.at(-1)))
+  expect(results.runs.map(({ id }) => id).sort()).toEqual([...named].sort())
+})
+
+test('a file that was edited by hand is refused', () => {
+  const text = printResults(resultsOf('1', ['get'], '5 /s'))
+  expect(readResults(text)).toEqual(resultsOf('1', ['get'], '5 /s'))
+  expect(() => readResults(text.replace('Medians', 'Means'))).toThrow('RESULTS.md is not as npm run bench writes it')
+  expect(() => readResults('# Results')).toThrow('RESULTS.md has no heading "## Against the targets"')
+})
+
+test('a run replaces the rows of its benchmarks, and runs without rows are dropped', () => {
+  const before = resultsOf('1', ['get', 'list'], '5 /s')
+  const both = mergeResults(before, resultsOf('2', ['get'], '6 /s'), BENCHMARKS)
+  expect(both.lanes).toEqual([
+    ['get', 'gateway', '6 /s', '7', '2'],
+    ['list', 'gateway', '5 /s', '7', '1'],
+  ])
+  expect(both.targets.map(([title, , figure]) => [title, figure])).toEqual([
+    ['Get by id', '6 /s'],
+    ['List', '5 /s'],
+  ])
+  expect(both.runs.map(({ id }) => id)).toEqual(['1', '2'])
+  expect(mergeResults(both, resultsOf('3', ['list'], '7 /s'), BENCHMARKS).runs.map(({ id }) => id)).toEqual(['2', '3'])
+})
