@@ -36,7 +36,7 @@ export interface ArgumentDocument {
 }
 
 export interface ContractsOptions {
-  /** Whether the caller may see the function. */
+  /** True if the caller may see the function. */
   readonly canCall?: (of: DatabaseFunction) => boolean
   readonly nameOf?: (of: DatabaseFunction) => string
 }

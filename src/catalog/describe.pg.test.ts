@@ -18,14 +18,17 @@ beforeAll(async () => {
     create schema auth; create table auth.accounts (id int primary key);
     create type status as enum ('new', 'paid');
     create domain checked_status as status;
-    create table customers (id int primary key, name text not null, secret text unique, account_id int references auth.accounts);
+    create table customers (id int primary key, name text not null, secret text unique, account_id int
+    references auth.accounts);
     comment on table customers is 'Who buys';
     comment on column customers.name is 'As on the invoice';
     create table orders (
-      id bigint generated always as identity primary key, customer_id int not null references customers, status status default 'new',
+      id bigint generated always as identity primary key, customer_id int not null references customers,
+      status status default 'new',
       checked checked_status, total numeric(10,2), twice numeric generated always as (total * 2) stored, unique (customer_id, total));
     create table tags (id int primary key);
-    create table order_tags (order_id bigint references orders, tag_id int references tags, primary key (order_id, tag_id));
+    create table order_tags (order_id bigint references orders, tag_id int references tags, primary key (order_id,
+    tag_id));
     create table "__proto__" (id int primary key, "constructor" int references "__proto__")`)
   catalog = await introspect(admin.query, { schemas: ['public'], exposedViews: [] })
   await admin.close()

@@ -4,7 +4,7 @@
  */
 import type { Catalog, Column, DataType, ForeignKey, Relation, Table, TableKind } from './model.ts'
 
-/** Whether the caller may see a table (`column` null), or a column of a visible table. */
+/** True if the caller may see a table (`column` null), or a column of a visible table. */
 export type CanSee = (table: Table, column: Column | null) => boolean
 
 export interface SchemaDocument {

@@ -20,8 +20,10 @@ beforeAll(() =>
     create domain zip as text;
     create sequence numbers;
     create function one() returns int language sql as 'select 1';
-    create table customers (id int primary key, name text, mood mood, zip zip, n int default nextval('numbers'), o int default one());
-    create table orders (id int primary key, customer_id int constraint to_customer references customers, total numeric(10,2), note text default '');
+    create table customers (id int primary key, name text, mood mood, zip zip, n int default nextval('numbers'),
+    o int default one());
+    create table orders (id int primary key, customer_id int constraint to_customer references customers,
+    total numeric(10,2), note text default '');
     create table events (id int, at date) partition by range (at);
     create table events_2024 partition of events for values from ('2024-01-01') to ('2025-01-01');
     create table hidden.secret (id int primary key);

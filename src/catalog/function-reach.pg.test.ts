@@ -127,7 +127,8 @@ test.each<[what: string, ddl: string, tables: Reached]>([
 })
 
 test('a domain with a check is a type that runs a function, and so are its arrays and what is made of it', async () => {
-  const ddl = `create domain word as text check (is_fine(value)); create domain short as word; create type pair as (a word, b int);
+  const ddl = `create domain word as text check (is_fine(value)); create domain short as word;
+    create type pair as (a word, b int);
     create table t (a word); create table u (a short[]); create table v (a pair); create table w (a text)`
   expect(await after(ddl)).toEqual({
     ...{ everywhere: false, deferring: [], types: ['pair', 'short', 't', 'u', 'v', 'word'] },
@@ -140,7 +141,8 @@ test('of a cast or an operator, the type of the database runs the function', asy
     create function eq(mood, text) returns boolean language sql as 'select true';
     create operator = (leftarg = mood, rightarg = text, function = eq)`
   expect(await after(ddl)).toMatchObject({ everywhere: false, tables: { t: 'read' } })
-  const cast = `create type mood as (x int); create table t (m mood); create function j(mood) returns json language sql as 'select null::json';
+  const cast = `create type mood as (x int); create table t (m mood);
+    create function j(mood) returns json language sql as 'select null::json';
     create cast (mood as json) with function j(mood)`
   expect(await after(cast)).toMatchObject({ everywhere: false, tables: { t: 'read' } })
 })

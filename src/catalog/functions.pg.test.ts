@@ -134,7 +134,8 @@ describe('what is known of a function', () => {
     const catalog = await read(
       'inputs',
       `create domain zip as text;
-       create function f(int, out o bigint, name text default 'it''s', inout twice numeric default 1 + 1, at zip[] default null)
+       create function f(int, out o bigint, name text default 'it''s', inout twice numeric default 1 + 1,
+       at zip[] default null)
          language sql as 'select 1, 2';
        create function v(tag text, variadic numbers bigint[]) returns int language sql as 'select 1'`,
     )

@@ -160,7 +160,8 @@ describe('resources', () => {
       'flags',
       `create table plain (id int);
        create table enabled (id int); alter table enabled enable row level security;
-       create table forced (id int); alter table forced enable row level security; alter table forced force row level security;
+       create table forced (id int); alter table forced enable row level security;
+       alter table forced force row level security;
        comment on table plain is 'Nothing special: "quotes", 💥 and
        two lines';
        comment on column plain.id is 'which';
@@ -365,7 +366,8 @@ describe('keys', () => {
       const catalog = await read(
         'temporal',
         `create extension if not exists btree_gist with schema public;
-       create table price (id int, during daterange, extra int, primary key (id, during without overlaps), unique (extra, during without overlaps));
+       create table price (id int, during daterange, extra int, primary key (id, during without overlaps),
+       unique (extra, during without overlaps));
        create table booking (id int primary key, price_id int, during daterange,
          foreign key (price_id, period during) references price (id, period during))`,
       )
@@ -422,7 +424,8 @@ describe('foreign keys and relations', () => {
     const catalog = await read(
       'composite',
       `create table seats (hall int, row_no int, seat int, primary key (hall, row_no), unique (seat, hall));
-       create table tickets (id int primary key, h int, r int, s int, foreign key (r, h) references seats (row_no, hall), foreign key (h, s) references seats (hall, seat))`,
+       create table tickets (id int primary key, h int, r int, s int, foreign key (r, h) references seats (row_no,
+       hall), foreign key (h, s) references seats (hall, seat))`,
     )
     expect(table(catalog, 'tickets').foreignKeys).toEqual([
       { name: 'tickets_h_s_fkey', columns: ['h', 's'], table: 'seats', referencedColumns: ['hall', 'seat'] },
@@ -434,7 +437,8 @@ describe('foreign keys and relations', () => {
     await admin.run(`
       create schema inside; create schema outside;
       create table outside.users (a int, id int, tenant int, primary key (id, tenant));
-      create table inside.notes (id int primary key, tenant_id int, user_id int, foreign key (user_id, tenant_id) references outside.users);
+      create table inside.notes (id int primary key, tenant_id int, user_id int, foreign key (user_id, tenant_id)
+      references outside.users);
       create table inside."outside.users" (id int primary key)`)
     const catalog = await introspect(gateway.query, { schemas: ['inside'], exposedViews: [] })
     expect(table(catalog, 'notes').foreignKeys).toEqual([
@@ -469,7 +473,8 @@ describe('foreign keys and relations', () => {
       `create table accounts (id int, region text, primary key (id, region)) partition by list (region);
        create table accounts_eu partition of accounts for values in ('eu');
        create table accounts_us partition of accounts for values in ('us');
-       create table payments (id int, account_id int, region text, primary key (id, region), foreign key (account_id, region) references accounts) partition by list (region);
+       create table payments (id int, account_id int, region text, primary key (id, region),
+       foreign key (account_id, region) references accounts) partition by list (region);
        create table payments_eu partition of payments for values in ('eu');
        create table payments_us partition of payments for values in ('us')`,
     )

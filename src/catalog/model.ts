@@ -178,7 +178,7 @@ export interface DatabaseFunction {
   readonly returnsSet: boolean
   /** Not run at all, and NULL or no rows, when an argument is NULL. */
   readonly strict: boolean
-  /** Whether the gateway's role may execute it; PostgreSQL refuses the call otherwise. */
+  /** True if the gateway's role may execute it; PostgreSQL refuses the call otherwise. */
   readonly executable: boolean
   /** The last of the inputs takes any number of arguments. */
   readonly variadic: boolean

@@ -55,7 +55,7 @@ export interface PulledConstraint {
   readonly deferrable: boolean
   readonly deferred: boolean
   readonly nullsNotDistinct: boolean | null
-  /** Whether its index is an exclusion constraint's, which compares by more than equality. */
+  /** True if its index is an exclusion constraint's, which compares by more than equality. */
   readonly exclusion: boolean | null
   readonly method: string | null
   readonly target: { readonly schema: string; readonly name: string } | null

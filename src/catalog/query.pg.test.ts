@@ -23,7 +23,8 @@ afterAll(async () => {
 test('more rows than a batch, text of any script, and NULL', async () => {
   const admin = await openSession(database.adminUrl)
   await admin.run(`create table "تست" (id int primary key, "💥" text);
-    do $$ begin for n in 1..300 loop execute format('create table t%s (a int, b int, c int, d int)', n); end loop; end $$`)
+    do $$ begin for n in 1..300 loop execute format('create table t%s (a int, b int, c int, d int)', n); end loop;
+    end $$`)
   const catalog = await introspect(queryThrough(pool), OPTIONS)
   expect(catalog).toEqual(await introspect(admin.query, OPTIONS))
   expect(catalog.tables.size).toBe(301)

@@ -49,6 +49,8 @@ test('what stands in its way is told without a stack', async () => {
   expect(await second.exited).toEqual([1, null])
   expect(second.said).toEqual({
     out: '',
-    error: `PostgreSQL is running in ${data} already, where ${join(data, 'url')} says; stop it first, or name another folder with --data\n`,
+    error:
+      `PostgreSQL already runs in ${data} (its URL is in ${join(data, 'url')}); ` +
+      'stop it first, or name another folder with --data\n',
   })
 })

@@ -1,17 +1,21 @@
 /**
- * Keeps a copy of the rows of a table that matches what a SELECT of the same caller returns. It needs a browser, or Node 22 and later; on older versions of Node
- * pass a `WebSocket`, such as that of the package `ws`. It has no other dependency, so it can be copied.
+ * Keeps a copy of the rows of a table that matches what a SELECT of the same caller returns. It needs a
+ * browser, or Node 22 and later; on older versions of Node pass a `WebSocket`, such as that of the package
+ * `ws`. It has no other dependency, so it can be copied.
  *
- * - It subscribes first and reads the rows afterwards, so no change is missed. Changes that arrive while it reads are applied to what it has read.
- * - Changes are states, not steps: a row as it is now, or the key of a row that is gone. Receiving one twice does no harm.
+ * - It subscribes first and reads the rows afterwards, so no change is missed. Changes that arrive while it
+ *   reads are applied to what it has read.
+ * - Changes are states, not steps: a row as it is now, or the key of a row that is gone. Receiving one twice
+ *   does no harm.
  * - After `resync` it reads the rows again. A second `resync` while it reads makes it read once more afterwards.
- * - After the connection has ended it connects again with the last resume token (`since`) and receives what it missed, or `resync`.
+ * - After the connection has ended it connects again with the last resume token (`since`) and receives what it
+ *   missed, or `resync`.
  * - After a read that failed it keeps the rows that it has, and tries again with increasing pauses.
  */
 
 const PAGE_ROWS = 1_000
 const PAGE_MS_MAX = 20_000
-/** A page that needs more rows wants a query that counts, not a copy. */
+/** For more rows, a page should use a query with aggregates instead of a copy. */
 const ROWS_MAX = 50_000
 /** A connection that is silent for this long is pinged, and given up if it stays silent for as long again. */
 const SILENCE_MS = 20_000
@@ -21,7 +25,7 @@ const RETRY_MS_MAX = 15_000
 const CLOSE_UNAUTHORIZED = 4401
 const CLOSE_GOING_AWAY = 1001
 
-/** What the gateway refused, with the `code` of its error, such as `FORBIDDEN`; other failures have none. */
+/** A rejection by the gateway, with the `code` of its error, such as `FORBIDDEN`; null for other failures. */
 export class FollowError extends Error {
   constructor(message, code = null) {
     super(message)
@@ -37,13 +41,13 @@ export class FollowError extends Error {
  * @param {readonly string[]} [options.key]  The columns of its primary key.
  * @param {string} [options.filter]  The filters of a list, such as `status=in.(pending,paid)`.
  * @param {string} [options.select]  The columns to read, the key among them.
- * @param {(why: 'expires' | 'refused' | null) => string | Promise<string>} options.token  Returns a token. `'expires'`: the current one expires soon;
- *   `'refused'`: it was not accepted. It can take its time.
- * @param {(rows: Map<string, object>, key: string | null) => void} options.onChange  Receives all rows by key, and the key of the row that changed; null if
- *   any may have changed.
+ * @param {(why: 'expires' | 'refused' | null) => string | Promise<string>} options.token  Returns a token,
+ *   possibly after a while. `'expires'`: the current one expires soon; `'refused'`: it was not accepted.
+ * @param {(rows: Map<string, object>, key: string | null) => void} options.onChange  Receives all rows
+ *   by key, and the key of the row that changed; null if any may have changed.
  * @param {(state: 'connecting' | 'live' | 'waiting', why: string) => void} [options.onState]
- * @param {(error: Error) => void} [options.onError]  Receives whatever failed; `code` is that of the gateway's error. `follow` goes on trying. Call the
- *   returned function to end it, for example for `FORBIDDEN`.
+ * @param {(error: Error) => void} [options.onError]  Receives each failure; `code` is that of the
+ *   gateway's error. `follow` keeps trying. Call the returned function to end it, for example for `FORBIDDEN`.
  * @param {typeof WebSocket} [options.WebSocket]
  * @returns {() => void} Ends it.
  */
@@ -61,7 +65,7 @@ export function follow({
 }) {
   const keyOf = row => JSON.stringify(key.map(column => row[column]))
   let rows = new Map()
-  /** Whether `rows` are those at `place` in the changes of the table. */
+  /** True if `rows` are those at `place` in the changes of the table. */
   let whole = false
   let place
   let failures = 0
@@ -96,7 +100,7 @@ export function follow({
     }
   }
 
-  /** The next caller may be somebody else, who must not see the rows of the one before. */
+  /** The next caller may be another user, who must not see the rows of the previous one. */
   function forget() {
     whole = false
     rows = new Map()
@@ -230,7 +234,10 @@ export function follow({
       return all
     }
 
-    /** With another token of the same caller everything goes on; without one the connection ends when the current one expires. */
+    /**
+     * With a new token of the same caller the connection continues; without one it ends when the current token
+     * expires.
+     */
     async function renew() {
       try {
         const renewed = await token('expires')

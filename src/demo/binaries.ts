@@ -49,7 +49,8 @@ export async function locateBinaries(cache: string, from: string = import.meta.u
   if (major !== null) return { ...copied, major, runAs: user }
   throw new EmbeddedError(
     `${copied.postgres} does not start${user === null ? '' : ` as user ${user.name}`}; ` +
-      'the embedded PostgreSQL needs glibc on Linux (not Alpine). To use your own PostgreSQL: DATABASE_URL=… svc serve',
+      'the embedded PostgreSQL needs glibc on Linux (not Alpine). ' +
+      'To use your own PostgreSQL: DATABASE_URL=… svc serve',
   )
 }
 

@@ -14,7 +14,7 @@ export interface Place {
   readonly cwd: string
   /** The data folder, as the program finds it. */
   readonly path: string
-  /** Whether the path is valid for every process. */
+  /** True if the path is valid for every process. */
   readonly isReal: boolean
   /** A file beside the data folder, named like it with a suffix. */
   beside(suffix: string): string

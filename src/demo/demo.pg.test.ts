@@ -1,4 +1,4 @@
-/** What `svc demo` prints works as it stands, and nothing is left when it closes. */
+/** The output of `svc demo` works as printed, and nothing is left when it closes. */
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -28,13 +28,13 @@ afterAll(async () => {
   rmSync(cache, { recursive: true, force: true, maxRetries: 10 })
 })
 
-test('a port that is taken is named, and the next free one is used', () => {
+test('a port in use is reported, and the next free one is used', () => {
   expect(printed).toContainEqual(expect.stringMatching(`^Port ${port} is taken; using \\d+\\.$`))
   expect(Number(new URL(demo.url).port)).toBeGreaterThan(port)
   expect(printed).toContain(`The gateway listens on ${demo.url}`)
 })
 
-test('the curl lines that read answer', async () => {
+test('the printed read commands succeed', async () => {
   const lines = printed.filter(line => line.startsWith('curl ') && !line.includes(' -d '))
   expect(lines).toHaveLength(5)
   const [list, filtered, one, nested, stream] = await Promise.all(lines.map(pasted))
@@ -65,7 +65,7 @@ test('the curl lines that read answer', async () => {
   ])
 })
 
-test('the page that follows the orders is where it says, and the curl line that makes one makes one', async () => {
+test('the printed address shows the live orders, and the printed write command creates an order', async () => {
   const address = printed.find(line => line.includes('/demo/orders#token=')) ?? ''
   const [token] = printed.filter(line => line.startsWith('eyJ'))
   expect(address).toBe(`${demo.url}/demo/orders#token=${token}`)
@@ -82,13 +82,13 @@ test('the page that follows the orders is where it says, and the curl line that 
   expect(response.status).toBe(201)
 })
 
-test('the interactive reference is where it says', async () => {
+test('the printed address shows the interactive reference', async () => {
   const address = printed.find(line => line.endsWith('/docs')) ?? ''
   expect(address).toBe(`${demo.url}/docs`)
   expect(await (await fetch(address)).text()).toContain('<title>API reference</title>')
 })
 
-test('a tenant gets none of the other’s rows, and nobody gets anything without a token', async () => {
+test('a tenant gets no rows of the other, and requests without a token are rejected', async () => {
   const [bikes, coffee] = printed.filter(line => line.startsWith('eyJ'))
   const status = async (path: string, token?: string): Promise<number> =>
     (await fetch(demo.url + path, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } })).status
@@ -106,7 +106,7 @@ test('closing ends the server and frees the port', async () => {
   await expect(fetch(demo.url)).rejects.toThrow('fetch failed')
 })
 
-/** Does what the shell and curl would: the machine that runs the tests may lack curl. */
+/** Does what the shell and curl would do; the test machine may lack curl. */
 async function pasted(line: string): Promise<string> {
   const [, file, url] = /^curl -s -w '\\n' -H '@([^']+)' '([^']+)'(?: \| head -n 3)?$/.exec(line) ?? []
   const [name, value] = readFileSync(file ?? '', 'utf8')

@@ -20,7 +20,7 @@ import { SAMPLE_TENANTS, type SampleTenant } from './sample.ts'
 export interface DemoOptions {
   /** The first port to try; the next free one is taken. */
   readonly port?: number | undefined
-  /** Whether to create the sample data again. */
+  /** True if to create the sample data again. */
   readonly fresh?: boolean | undefined
   /** The environment of the process, for the user's cache folder and SVC_LOG_LEVEL. */
   readonly environment?: Environment | undefined

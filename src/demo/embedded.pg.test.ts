@@ -1,4 +1,4 @@
-/** The demo's PostgreSQL starts in seconds, is not shared by accident, and leaves nothing running. */
+/** The demo's PostgreSQL starts in seconds, is never shared by accident, and leaves no process behind. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { type Embedded, startEmbedded } from './embedded.ts'
 import { describeProcess } from './process.ts'
 
 const SLOW = 120_000
-/** With a space and letters beyond ASCII, as home folders have them. */
+/** A path with a space and non-ASCII characters, as home folders can have. */
 const cache = mkdtempSync(join(tmpdir(), 'svc démo ü '))
 chmodSync(cache, 0o755)
 afterAll(() => rmSync(cache, { recursive: true, force: true, maxRetries: 10 }))
@@ -20,7 +20,7 @@ const printed: string[] = []
 const start = (fresh = false): Promise<Embedded> => startEmbedded({ cache, fresh, print: line => printed.push(line) })
 const orders = 'select count(*)::int as n from orders'
 
-describe.sequential('one cache folder', () => {
+describe.sequential('several demos with one cache folder', () => {
   test(
     'the first start prepares, the next finds everything as it was left',
     async () => {
@@ -42,7 +42,7 @@ describe.sequential('one cache folder', () => {
     SLOW,
   )
 
-  test('nobody gets in without a password, and the gateway’s role is a plain one', async () => {
+  test('a password is required, and the gateway’s role has no special privileges', async () => {
     const embedded = await start()
     const without = embedded.url.replace(/:[^:@]*@/, ':@')
     await expect(execute(without, 'select 1')).rejects.toThrow(/password/)
@@ -112,7 +112,7 @@ describe.sequential('one cache folder', () => {
     SLOW,
   )
 
-  test('a lock file that names another program’s process is not believed', async () => {
+  test('a lock file with another program’s process id is ignored', async () => {
     const embedded = await start()
     await embedded.close()
     writeFileSync(join(embedded.folder, 'data', 'postmaster.pid'), `${process.pid}\n${embedded.folder}/data\n`)
@@ -144,7 +144,7 @@ async function watcherOf(postmaster: number): Promise<number> {
   return parent
 }
 
-/** The end of a process that is not our child cannot be awaited, only seen. */
+/** The end of a process that is not a child cannot be awaited, only observed. */
 async function goneOf(pid: number): Promise<void> {
   await expect.poll(() => describeProcess(pid), { timeout: 20_000, interval: 20 }).toBe(null)
 }

@@ -15,7 +15,7 @@ import { DataFolderInUse, type Server, startServer, urlOf } from './server.ts'
 import { createStaged, exists, removeAbandoned } from './staged-folder.ts'
 
 export interface EmbeddedOptions {
-  /** Whether to create the data again, discarding changes. */
+  /** True if to create the data again, discarding changes. */
   readonly fresh: boolean
   /** The folder of the data, and of copied binaries (see folders.ts). */
   readonly cache: string

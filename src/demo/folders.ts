@@ -33,7 +33,7 @@ function userCache(environment: Environment): string {
 }
 
 /**
- * Whether the folder exists afterwards, belongs to this user, and is not writable by others, because its
+ * True if the folder exists afterwards, belongs to this user, and is not writable by others, because its
  * contents will be executed.
  */
 async function makeOwn(folder: string): Promise<boolean> {

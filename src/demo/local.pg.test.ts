@@ -1,4 +1,7 @@
-/** An empty PostgreSQL in a folder of the user's: what is in it stays, nobody else gets in, and whatever is in the way is named. */
+/**
+ * An empty PostgreSQL in a folder of the user: data is kept, access needs the password, and obstacles are
+ * reported.
+ */
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -13,7 +16,10 @@ import { describeProcess } from './process.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-/** As mkdtemp makes it nobody else may enter it: where root runs this, PostgreSQL's user cannot get to the data by its path. */
+/**
+ * Others cannot enter a folder made by mkdtemp: if root runs this, PostgreSQL's user cannot reach the data
+ * by its path.
+ */
 const base = mkdtempSync(join(tmpdir(), 'svc-local ü '))
 const folder = join(base, 'pg data')
 let cache: string
@@ -36,7 +42,7 @@ afterAll(() => Promise.all(started.map(local => local.close())))
 const postmaster = () => Number.parseInt(readFileSync(join(folder, 'cluster/data/postmaster.pid'), 'utf8'), 10)
 
 describe.sequential('one folder', () => {
-  test('is empty at first, and the next start finds everything as it was left', async () => {
+  test('is empty at first, and the next start finds the data of the previous one', async () => {
     const first = await start()
     expect(printed).toEqual(['Preparing PostgreSQL (once, some seconds) …'])
     expect(new URL(first.url)).toMatchObject({ username: 'postgres', host: `127.0.0.1:${port}`, pathname: '/postgres' })
@@ -53,7 +59,7 @@ describe.sequential('one folder', () => {
     await second.close()
   })
 
-  test('says where it is while it runs, to its owner alone', async () => {
+  test('contains its URL while it runs, readable only by the owner', async () => {
     const local = await start()
     expect(readFileSync(join(folder, 'url'), 'utf8')).toBe(`${local.url}\n`)
     for (const name of ['url', 'cluster/password', 'cluster/server.log']) {
@@ -64,7 +70,7 @@ describe.sequential('one folder', () => {
     expect(readdirSync(folder)).toEqual(['cluster'])
   })
 
-  test('lets nobody in without the password, nor from elsewhere, and waits for the disk', async () => {
+  test('requires the password, listens on loopback only, and writes to disk before it commits', async () => {
     const local = await start()
     await expect(execute(local.url.replace(/:[^:@]*@/, ':secret@'), 'select 1')).rejects.toThrow('password')
     expect(await execute(local.url, 'show listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }])
@@ -72,15 +78,17 @@ describe.sequential('one folder', () => {
     await local.close()
   })
 
-  test('has one server at a time', async () => {
+  test('has at most one server', async () => {
     const local = await start()
-    const again = `PostgreSQL is running in ${folder} already, where ${join(folder, 'url')} says; stop it first, or name another folder with --data`
+    const again =
+      `PostgreSQL already runs in ${folder} (its URL is in ${join(folder, 'url')}); ` +
+      'stop it first, or name another folder with --data'
     await expect(start(folder, await freePort())).rejects.toThrow(again)
     expect(existsSync(join(folder, 'url'))).toBe(true)
     await local.close()
   })
 
-  test('and its server that lost its watcher is stopped by the next start', async () => {
+  test('has its orphaned server stopped by the next start', async () => {
     const local = await start()
     const orphan = postmaster()
     process.kill((await describeProcess(orphan))?.parent ?? 0, 'SIGKILL')
@@ -91,7 +99,7 @@ describe.sequential('one folder', () => {
     await next.close()
   })
 
-  test('a server that ends by itself is told of with its last messages', async () => {
+  test('a server that ends unexpectedly is reported with its last messages', async () => {
     const local = await start()
     process.kill(postmaster(), 'SIGINT')
     await expect(local.failed).rejects.toThrow(/PostgreSQL has ended\. Its last messages:\n.*shut down$/s)
@@ -99,7 +107,7 @@ describe.sequential('one folder', () => {
   })
 })
 
-test('of two that begin in a new folder at once, one has it and the other says so', async () => {
+test('of two concurrent starts in a new folder one succeeds and the other reports the conflict', async () => {
   const fresh = join(base, 'fresh')
   const outcomes = await Promise.allSettled([start(fresh, await freePort()), start(fresh, await freePort())])
   expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -110,7 +118,7 @@ test('of two that begin in a new folder at once, one has it and the other says s
   await winner?.close()
 })
 
-test('a port that is taken is named, and nothing is made', async () => {
+test('a port in use is reported, and nothing is created', async () => {
   const occupied = createServer().listen(0, '127.0.0.1')
   await once(occupied, 'listening')
   const { port: taken } = occupied.address() as AddressInfo
@@ -122,7 +130,7 @@ test('a port that is taken is named, and nothing is made', async () => {
   occupied.close()
 })
 
-test('what other people keep in a folder is left alone', async () => {
+test('a folder with other files is left unchanged', async () => {
   const theirs = join(base, 'theirs')
   mkdirSync(theirs)
   writeFileSync(join(theirs, 'PG_VERSION'), '18\n')
@@ -132,7 +140,7 @@ test('what other people keep in a folder is left alone', async () => {
   const file = join(theirs, 'PG_VERSION')
   for (const path of [file, join(file, 'below')]) {
     await expect(start(path, await freePort())).rejects.toThrow(
-      `${path} is no folder; name a folder to keep the data in with --data`,
+      `${path} is not a folder; name a folder to keep the data in with --data`,
     )
   }
 })

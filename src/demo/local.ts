@@ -1,11 +1,11 @@
 /**
- * `svc postgres`: the embedded PostgreSQL, empty, in a folder of the user's. It listens on 127.0.0.1 and lets nobody in without the password, which is made with
- * the data and kept beside it.
+ * `svc postgres`: the embedded PostgreSQL, empty, in a folder of the user. It listens on 127.0.0.1 and requires
+ * a password, which is generated with the data and stored next to it.
  *
- *   FOLDER/cluster/data         what PostgreSQL keeps
+ *   FOLDER/cluster/data         the data folder of PostgreSQL
  *   FOLDER/cluster/password     of the superuser `postgres`
  *   FOLDER/cluster/server.log   its messages since the last start
- *   FOLDER/url                  where it is, while it runs
+ *   FOLDER/url                  the URL of the running server
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -31,12 +31,12 @@ export interface Local {
   readonly url: string
   /** PostgreSQL's major version. */
   readonly major: number
-  /** Rejects when the server has ended and nobody closed it. */
+  /** Rejects if the server ends before `close` is called. */
   readonly failed: Promise<never>
   close(): Promise<void>
 }
 
-/** Of what the server said last, what an error quotes. */
+/** The part of the server's last messages that an error quotes. */
 const LOG_QUOTED_MAX = 1_000
 
 export async function startLocal(options: LocalOptions): Promise<Local> {
@@ -80,7 +80,7 @@ export async function startLocal(options: LocalOptions): Promise<Local> {
   }
 }
 
-/** An empty folder, or one that was claimed before; what other people keep in theirs is left alone. */
+/** Claims an empty folder, or one that was claimed before; a folder with other files is left unchanged. */
 async function claim(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -92,7 +92,7 @@ async function claim(folder: string): Promise<void> {
   } catch (cause) {
     if (cause instanceof EmbeddedError) throw cause
     const { code, message } = cause as NodeJS.ErrnoException
-    const what = code === 'EEXIST' || code === 'ENOTDIR' ? 'is no folder' : `cannot be used: ${message}`
+    const what = code === 'EEXIST' || code === 'ENOTDIR' ? 'is not a folder' : `cannot be used: ${message}`
     throw new EmbeddedError(`${folder} ${what}; name a folder to keep the data in with --data`, { cause })
   }
 }
@@ -128,7 +128,7 @@ async function launch(binaries: Binaries, { folder, cluster, port }: Where): Pro
 
 function alreadyRunning(folder: string): EmbeddedError {
   return new EmbeddedError(
-    `PostgreSQL is running in ${folder} already, where ${join(folder, 'url')} says; ` +
+    `PostgreSQL already runs in ${folder} (its URL is in ${join(folder, 'url')}); ` +
       'stop it first, or name another folder with --data',
   )
 }

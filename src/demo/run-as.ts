@@ -20,7 +20,7 @@ export function runAs(): RunAs | null {
     if (uid !== null && gid !== null && uid !== 0) return { name, uid, gid }
   }
   throw new EmbeddedError(
-    'PostgreSQL does not run as root, and there is none of the users ' +
+    'PostgreSQL does not run as root, and it found none of the users ' +
       `${CANDIDATES.join(', ')} to run it as; start this as an ordinary user`,
   )
 }

@@ -19,7 +19,7 @@ test('thirteen related tables hold more than 100 000 rows, the same at every loa
   expect(await execute(database.adminUrl, content)).toEqual([{ md5: '249de9518131864fd3cff308d276c617' }])
 })
 
-test('every foreign key holds, although the load did not check them', async () => {
+test('every foreign key holds, although the load does not check them', async () => {
   const keys = await execute(
     database.adminUrl,
     `select conrelid::regclass::text as table, quote_ident(conname) as name, pg_get_constraintdef(oid) as definition
@@ -34,7 +34,7 @@ test('every foreign key holds, although the load did not check them', async () =
   }
 })
 
-test('a key never leads from one tenant to another', async () => {
+test('no foreign key refers to a row of another tenant', async () => {
   const keys = await execute(
     database.adminUrl,
     `select k.conrelid::regclass::text as table, a.attname as column, k.confrelid::regclass::text as target
@@ -43,11 +43,14 @@ test('a key never leads from one tenant to another', async () => {
   )
   expect(keys.length).toBeGreaterThan(10)
   for (const { table, column, target } of keys) {
-    const strangers = `select count(*)::int as n from ${table} a join ${target} b on b.id = a.${column} where a.tenant_id <> b.tenant_id`
+    const strangers =
+      `select count(*)::int as n from ${table} a join ${target} b on b.id = a.${column} where a.tenant_id <> ` +
+      'b.tenant_id'
     expect(await execute(database.adminUrl, strangers), `${table}.${column}`).toEqual([{ n: 0 }])
   }
   const tags =
-    'select count(*)::int as n from product_tags join products p on p.id = product_id join tags t on t.id = tag_id where p.tenant_id <> t.tenant_id'
+    'select count(*)::int as n from product_tags join products p on p.id = product_id join tags t on t.id = ' +
+    'tag_id where p.tenant_id <> t.tenant_id'
   expect(await execute(database.adminUrl, tags)).toEqual([{ n: 0 }])
 })
 
@@ -55,13 +58,15 @@ test('the total of each order is the sum of its lines, and no invoice is paid be
   expect(
     await execute(
       database.adminUrl,
-      `select (select count(*)::int from orders o where total is distinct from (select sum(amount) from order_items where order_id = o.id)) as orders,
-              (select count(*)::int from invoices i where amount < (select sum(amount) from payments where invoice_id = i.id)) as invoices`,
+      `select (select count(*)::int from orders o where total is distinct from (select sum(amount) from order_items
+        where order_id = o.id)) as orders,
+              (select count(*)::int from invoices i where amount < (select sum(amount) from payments
+              where invoice_id = i.id)) as invoices`,
     ),
   ).toEqual([{ orders: 0, invoices: 0 }])
 })
 
-test('the role sees the rows of the tenant it names and none without', async () => {
+test('the role sees the rows of its tenant, and no rows without a tenant', async () => {
   const [first, second] = database.tenants
   const count = 'select count(*)::int as orders, (select count(*)::int from product_tags) as tags from orders'
   const as = (tenant: string): string => `set app.current_tenant_id = '${tenant}'; ${count}`
@@ -73,7 +78,9 @@ test('the role sees the rows of the tenant it names and none without', async () 
 
 test('the role cannot write rows of another tenant', async () => {
   const [first, second] = database.tenants
-  const insert = `set app.current_tenant_id = '${first?.id}'; insert into tags (tenant_id, name) values ('${second?.id}', 'mine')`
+  const insert =
+    `set app.current_tenant_id = '${first?.id}'; insert into tags (tenant_id, name) values ('${second?.id}', ` +
+    `'mine')`
   await expect(execute(database.url, insert)).rejects.toThrow('violates row-level security policy')
 })
 
@@ -91,7 +98,8 @@ test('functions answer within the tenant', async () => {
   ])
   expect(
     await as(
-      `select (a).status, (a).approved_by from (select approve_order(min(id)) as a from orders where status = 'pending') x`,
+      'select (a).status, (a).approved_by from (select approve_order(min(id)) as a from orders where status = ' +
+        `'pending') x`,
     ),
   ).toEqual([{ status: 'paid', approved_by: first?.userId }])
   await expect(as('select approve_order(1)')).rejects.toThrow('order 1 is not pending')

@@ -34,7 +34,9 @@ process.stdout.on('error', () => {})
 server.on('error', error => { console.error(String(error)); process.exit(1) })
 server.on('spawn', () => process.stdout.write('pid ' + server.pid + '\\n'))
 server.on('exit', code => {
-  if (orphaned && task.removeWhenOrphaned !== null) rmSync(task.removeWhenOrphaned, { recursive: true, force: true, maxRetries: 5 })
+  if (orphaned && task.removeWhenOrphaned !== null) {
+    rmSync(task.removeWhenOrphaned, { recursive: true, force: true, maxRetries: 5 })
+  }
   process.exit(code ?? 1)
 })
 function leave() {

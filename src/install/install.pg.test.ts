@@ -1,4 +1,7 @@
-/** What the SQL of `svc install` does in a real database: what it writes down, for whom, and what it survives. */
+/**
+ * The effects of the SQL of `svc install` in a real database: what it records, who can read it, and what it
+ * survives.
+ */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { databaseFixture } from '../../test/support/fixtures.ts'
@@ -14,7 +17,7 @@ import { INSTALLED_VERSION, uninstallScript } from './script.ts'
 const database = databaseFixture()
 let admin: pg.Client
 let app: pg.Client
-/** As the feed role. */
+/** Connects as the feed role. */
 let feed: pg.Client
 
 beforeAll(async () => {
@@ -47,16 +50,19 @@ async function connected(url: string): Promise<pg.Client> {
 const asker =
   (client: pg.Client): Query =>
   async (text, values) => {
-    // Everything as the text that PostgreSQL sends.
+    // All values as the text that PostgreSQL sends.
     const types = { getTypeParser: () => (value: unknown) => value }
     const { rows } = await client.query({ text, values: [...values], rowMode: 'array', types } as never)
     return rows as unknown as (string | null)[][]
   }
 
-/** By a gateway of role `app`. */
+/** The installation for a gateway with role `app`. */
 const found = () => readInstallation(asker(app), async () => asker(feed))
 
-/** What the log says of the transactions of `work`: `I items {"id": 1}`, with the key before and the row before where there are any. */
+/**
+ * The entries of the log for the transactions of `work`: `I items {"id": 1}`, with the key and the row
+ * before the change if they are recorded.
+ */
 async function logged(work: () => Promise<unknown>, client = admin): Promise<readonly string[]> {
   const { rows: before } = await client.query('select coalesce(max(seq), 0) as seq from svc.change')
   await work()
@@ -67,10 +73,10 @@ async function logged(work: () => Promise<unknown>, client = admin): Promise<rea
   return rows.map(({ entry }) => entry)
 }
 
-describe('the log', () => {
+describe('the change log', () => {
   beforeEach(() => admin.query('truncate items, pairs, keyless, parts'))
 
-  test('has what each statement did to each row, in its order, whoever wrote it', async () => {
+  test('records what each statement did to each row, in order, whoever executed it', async () => {
     expect(
       await logged(async () => {
         await app.query(`insert into items values (1, 'one', 1.50), (2, 'two', null)`)
@@ -86,7 +92,7 @@ describe('the log', () => {
     ])
   })
 
-  test('says what really happened in an upsert, and in a statement that does several things', async () => {
+  test('records the actual operation of an upsert, and of a statement that does several things', async () => {
     expect(
       await logged(async () => {
         await app.query(`insert into items values (1, 'a')`)
@@ -107,7 +113,7 @@ describe('the log', () => {
     ])
   })
 
-  test('names the key before where an update changes it, also when keys are passed on', async () => {
+  test('contains the key before an update that changes it, even if rows exchange keys', async () => {
     await app.query(`insert into items values (1, 'a'), (2, 'b')`)
     expect(await logged(() => app.query('update items set id = id + 10 where id = 1'))).toEqual([
       'U items {"id": 11} {"id": 1} {"id":1,"name":"a","amount":null}',
@@ -123,7 +129,7 @@ describe('the log', () => {
     await admin.query('drop table passed_on')
   })
 
-  test('has keys of several columns, and of a table without a key that something changed', async () => {
+  test('has keys of several columns, and for a table without a key only that it changed', async () => {
     expect(
       await logged(async () => {
         await app.query(`insert into pairs values (1, 'x"y', 1)`)
@@ -137,7 +143,7 @@ describe('the log', () => {
     ])
   })
 
-  test(`folds more than ${ROWS_MAX} rows of a statement, and TRUNCATE, into one entry`, async () => {
+  test(`records more than ${ROWS_MAX} rows of a statement, and TRUNCATE, as one entry`, async () => {
     expect(
       await logged(async () => {
         await app.query(`insert into items select n from generate_series(1, ${ROWS_MAX}) as n`)
@@ -150,7 +156,7 @@ describe('the log', () => {
     expect(await logged(() => app.query('delete from items'))).toEqual([])
   })
 
-  test('knows partitions by the table that they are of, however they are written to', async () => {
+  test('records changes of partitions under their parent table, however they are written to', async () => {
     await admin.query('grant all on parts_2 to app')
     expect(
       await logged(async () => {
@@ -165,31 +171,36 @@ describe('the log', () => {
     ])
   })
 
-  test('is written with the change and undone with it', async () => {
+  test('is written with the change and rolled back with it', async () => {
     expect(
       await logged(() =>
-        app.query(`begin; insert into items values (1); savepoint s; insert into items values (2); rollback to s; commit;
+        app.query(`begin; insert into items values (1); savepoint s; insert into items values (2); rollback to s;
+          commit;
                    begin; insert into items values (3); rollback`),
       ),
     ).toEqual(['I items {"id": 1}'])
   })
 
-  test('reads the same whatever the writer’s session prints', async () => {
-    await admin.query(`create table moments (at timestamptz primary key, lasts interval, share float8, data bytea, during tstzrange);
+  test('has the same format whatever the writer’s session settings are', async () => {
+    await admin.query(`create table moments (at timestamptz primary key, lasts interval, share float8, data bytea,
+      during tstzrange);
       grant all on moments to app`)
     const entries = await logged(async () => {
-      await app.query(`begin; set local timezone = 'Asia/Tokyo'; set local datestyle = 'German'; set local intervalstyle = 'sql_standard';
+      await app.query(`begin; set local timezone = 'Asia/Tokyo'; set local datestyle = 'German';
+        set local intervalstyle = 'sql_standard';
         set local bytea_output = 'escape'; set local extra_float_digits = -10;
-        insert into moments values ('2026-01-02T03:04:05.678901Z', '1 day 02:03', 0.1::float8 + 0.2, '\\x00ff', '[2026-01-02T00:00:00Z,)');
+        insert into moments values ('2026-01-02T03:04:05.678901Z', '1 day 02:03', 0.1::float8 + 0.2, '\\x00ff',
+        '[2026-01-02T00:00:00Z,)');
         delete from moments; commit`)
     })
     expect(entries).toEqual([
       'I moments {"at": "2026-01-02T03:04:05.678901+00:00"}',
-      'D moments {"at": "2026-01-02T03:04:05.678901+00:00"} {"at":"2026-01-02T03:04:05.678901+00:00","lasts":"1 day 02:03:00","share":0.30000000000000004,"data":"\\\\x00ff","during":"[\\"2026-01-02 00:00:00+00\\",)"}',
+      'D moments {"at": "2026-01-02T03:04:05.678901+00:00"} {"at":"2026-01-02T03:04:05.678901+00:00","lasts":"1 ' +
+        'day 02:03:00","share":0.30000000000000004,"data":"\\\\x00ff","during":"[\\"2026-01-02 00:00:00+00\\",)"}',
     ])
   })
 
-  test('follows names and keys as they change, new tables, and partitions that come and go', async () => {
+  test('follows renames, key changes, new tables, and partitions that are attached and detached', async () => {
     expect(
       await logged(async () => {
         await admin.query('create table late (id int primary key, v text)')
@@ -209,7 +220,7 @@ describe('the log', () => {
     ).toEqual([
       ...['B late', 'I late {"id": 1}', 'B late', 'B late', 'I late {"number": 2}', 'B late', 'B later'],
       ...['I later {"number": 3}', 'B later', 'B later', 'B later', 'I later {"v": "x"}'],
-      // A partition brings rows along, and takes them with it.
+      // Attaching a partition adds its rows, and detaching it removes them.
       ...['B parts_3', 'I parts_3 {"d": 25, "id": 7}', 'B parts_3', 'B parts', 'I parts {"d": 26, "id": 8}'],
       ...['B parts', 'B parts_3', 'I parts_3 {"d": 27, "id": 9}'],
     ])
@@ -217,13 +228,14 @@ describe('the log', () => {
   })
 })
 
-test('a table with a foreign table below it is left alone, also when that comes later: its writes would fail', async () => {
+test('a table with a foreign table as a partition is not captured, because its writes would fail', async () => {
   await admin.query(`create foreign data wrapper nowhere; create server nowhere foreign data wrapper nowhere;
     create table wide (id int not null) partition by range (id);
     create table wide_1 partition of wide for values from (0) to (10);
     create table above (id int)`)
   expect(await logged(() => admin.query('insert into wide values (1)'))).toEqual(['B wide'])
-  await admin.query(`create foreign table wide_2 (id int not null) server nowhere; alter table wide attach partition wide_2 for values from (10) to (20);
+  await admin.query(`create foreign table wide_2 (id int not null) server nowhere;
+    alter table wide attach partition wide_2 for values from (10) to (20);
     create foreign table below () inherits (above) server nowhere`)
   expect(await logged(() => admin.query('insert into wide values (2); insert into above values (1)'))).toEqual([])
   expect(await found()).toMatchObject({ broken: [] })
@@ -236,7 +248,7 @@ describe('the outbox', () => {
   const outbox = async (): Promise<readonly unknown[]> =>
     (await admin.query('select trigger, operation, new, old, key, tenant from svc.webhook order by seq')).rows
 
-  test('has a row for each change that is wanted, and each trigger that wants it', async () => {
+  test('has a row for each change and each webhook trigger that selects it', async () => {
     await admin.query(`insert into svc.webhook_trigger values
       ('all', 'public', 'items', '{INSERT,UPDATE,DELETE}', 'database', true, 'name'),
       ('gone', 'public', 'items', '{DELETE}', 'database', false, null),
@@ -244,7 +256,8 @@ describe('the outbox', () => {
       ('elsewhere', 'public', 'pairs', '{INSERT}', 'database', false, null)`)
     await app.query(`insert into items values (1, 'a', 0.10)`)
     await app.query(
-      `begin; set local svc.origin = 'gateway'; insert into items values (1, 'b') on conflict (id) do update set name = 'b'; insert into items values (2); commit`,
+      `begin; set local svc.origin = 'gateway'; insert into items values (1, 'b') on conflict (id) do update set ` +
+        `name = 'b'; insert into items values (2); commit`,
     )
     await app.query('delete from items where id = 1')
     expect(await outbox()).toEqual([
@@ -301,27 +314,31 @@ describe('the outbox', () => {
     ])
   })
 
-  test('leaves out nothing of a statement that the log folds', async () => {
+  test('has every row of a statement that the change log records as one entry', async () => {
     await admin.query(
       `insert into svc.webhook_trigger values ('all', 'public', 'items', '{INSERT,UPDATE}', 'database', true, null)`,
     )
     await app.query(`insert into items select n from generate_series(1, ${ROWS_MAX + 500}) as n`)
     await app.query(`update items set name = id`)
     const { rows } = await admin.query(
-      `select count(distinct ${idOf('webhook')})::int, count(*) filter (where operation = 'UPDATE' and (new ->> 'name') = (old ->> 'id'))::int as pairs from svc.webhook`,
+      `select count(distinct ${idOf('webhook')})::int, count(*) filter (where operation = 'UPDATE' and (new ->> ` +
+        `'name') = (old ->> 'id'))::int as pairs from svc.webhook`,
     )
     expect(rows).toEqual([{ count: 2 * (ROWS_MAX + 500), pairs: ROWS_MAX + 500 }])
   })
 })
 
 describe('an installation of version 1', () => {
-  test('is brought up to date, with what waits in it', async () => {
-    await admin.query(`truncate items, svc.webhook; alter table svc.webhook alter column id set not null; update svc.installation set version = 1;
-      insert into svc.webhook (id, trigger, "schema", "table", operation, created_at) values ('msg_1', 'all', 'public', 'items', 'INSERT', now())`)
+  test('is upgraded and keeps the waiting deliveries', async () => {
+    await admin.query(`truncate items, svc.webhook; alter table svc.webhook alter column id set not null;
+      update svc.installation set version = 1;
+      insert into svc.webhook (id, trigger, "schema", "table", operation, created_at) values ('msg_1', 'all',
+      'public', 'items', 'INSERT', now())`)
     expect(await found()).toMatchObject({ fix: 'Run svc install again.' })
     await installed(database)
     expect(await found()).toMatchObject({ broken: [] })
-    await admin.query(`delete from svc.webhook_trigger; insert into svc.webhook_trigger values ('all', 'public', 'items', '{INSERT}', 'database', false, null);
+    await admin.query(`delete from svc.webhook_trigger; insert into svc.webhook_trigger values ('all', 'public',
+      'items', '{INSERT}', 'database', false, null);
       insert into items values (600)`)
     const { rows } = await admin.query(`select ${idOf('w')} as id from svc.webhook as w order by w.seq`)
     expect(rows).toEqual([{ id: 'msg_1' }, { id: expect.stringMatching(/^msg_[0-9a-f]{32}$/) }])
@@ -329,12 +346,13 @@ describe('an installation of version 1', () => {
   })
 })
 
-describe('who may what', () => {
+describe('privileges', () => {
   beforeEach(() => admin.query('truncate items'))
 
-  test('the gateway’s role can neither read the log nor touch the outbox, whatever it sets', async () => {
+  test('the gateway’s role can neither read the change log nor access the outbox, whatever it sets', async () => {
     const { rows: relations } = await admin.query(
-      `select relname as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r', 'p', 'v') order by 1`,
+      `select relname as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r', 'p', ` +
+        `'v') order by 1`,
     )
     const open = new Set(['installation', 'served', 'chosen'])
     for (const setting of ['app.current_tenant_id', 'svc.origin', 'svc.mending', 'app.is_super_admin'])
@@ -355,7 +373,8 @@ describe('who may what', () => {
       'create table svc.mine ()',
       'set role app_feed',
       'set role svc_capture',
-      'create temp table mine (id int); create trigger mine after insert on mine referencing new table as svc_new execute function svc.capture_insert()',
+      'create temp table mine (id int); create trigger mine after insert on mine referencing new table as ' +
+        'svc_new execute function svc.capture_insert()',
     ]) {
       await expect(app.query(sql), sql).rejects.toThrow('permission denied')
       await app.query('rollback')
@@ -375,14 +394,16 @@ describe('who may what', () => {
       await expect(app.query(`select svc.${name}()`), name).rejects.toThrow(`permission denied for function ${name}`)
   })
 
-  test('a webhook is taken with the ticket of a gateway alone, while it is valid', async () => {
+  test('a webhook is stored only with a valid ticket of a gateway', async () => {
     const told = (ticket: string | null) =>
       app.query(
-        `insert into svc.told (trigger, "schema", "table", operation, new, created_at, ticket) values ('hook', 'public', 'items', 'INSERT', '{}', now(), $1)`,
+        `insert into svc.told (trigger, "schema", "table", operation, new, created_at, ticket) values ('hook', ` +
+          `'public', 'items', 'INSERT', '{}', now(), $1)`,
         [ticket],
       )
     await feed.query(
-      `insert into svc.ticket values (sha256('valid'), now() + interval '1 minute'), (sha256('expired'), now() - interval '1 minute')`,
+      `insert into svc.ticket values (sha256('valid'), now() + interval '1 minute'), (sha256('expired'), now() - ` +
+        `interval '1 minute')`,
     )
     for (const ticket of [null, '', 'expired', 'guessed', "' or true --"])
       await expect(told(ticket), String(ticket)).rejects.toMatchObject({ code: '42501' })
@@ -406,7 +427,7 @@ describe('who may what', () => {
       await expect(feed.query(sql), sql).rejects.toThrow('permission denied')
   })
 
-  test('a table that no gateway’s role can SELECT is not captured, and one that it can again is', async () => {
+  test('a table is captured only while a gateway’s role can SELECT from it', async () => {
     await admin.query(`create table secrets (id int primary key, word text); revoke all on secrets from app`)
     expect(await logged(() => admin.query(`insert into secrets values (1, 'hush')`))).toEqual([])
     await admin.query('grant select (id) on secrets to app')
@@ -414,11 +435,14 @@ describe('who may what', () => {
     await admin.query('drop table secrets')
   })
 
-  test('an installation of version 2 loses the rights that it gave, and keeps what waits', async () => {
-    await admin.query(`grant select on svc.change to app; grant select, insert, update, delete on svc.webhook, svc.webhook_dead to app;
-      grant select, insert on svc.webhook_attempt to app; grant usage on sequence svc.webhook_seq to app; grant execute on function svc.mend() to app;
+  test('upgrading an installation of version 2 revokes its grants and keeps the waiting deliveries', async () => {
+    await admin.query(`grant select on svc.change to app; grant select, insert, update, delete on svc.webhook,
+      svc.webhook_dead to app;
+      grant select, insert on svc.webhook_attempt to app; grant usage on sequence svc.webhook_seq to app;
+      grant execute on function svc.mend() to app;
       drop view svc.told; drop table svc.served, svc.ticket; update svc.installation set version = 2;
-      insert into svc.webhook (trigger, "schema", "table", operation, created_at) values ('waits', 'public', 'items', 'INSERT', now())`)
+      insert into svc.webhook (trigger, "schema", "table", operation, created_at) values ('waits', 'public',
+      'items', 'INSERT', now())`)
     expect(await found()).toMatchObject({ reason: expect.stringContaining('it has version 2') })
     await installed(database)
     expect(await found()).toMatchObject({ broken: [], feed: 'app_feed' })
@@ -432,7 +456,7 @@ describe('who may what', () => {
     expect((await feed.query('delete from svc.webhook returning trigger')).rows).toEqual([{ trigger: 'waits' }])
   })
 
-  test('any other role writes its rows without a right to schema svc, and cannot look into it', async () => {
+  test('any other role writes its rows without privileges on schema svc and cannot read it', async () => {
     const writer = uniqueName('writer')
     await admin.query(`create role ${writer}; grant all on items to ${writer}`)
     expect(await logged(() => admin.query(`set role ${writer}; insert into items values (77); reset role`))).toEqual([
@@ -444,11 +468,12 @@ describe('who may what', () => {
     await admin.query(`drop owned by ${writer}; drop role ${writer}`)
   })
 
-  test('what a column’s type brings along runs with no rights but those to the log', async () => {
+  test('code of a column’s type runs only with the privileges needed for the change log', async () => {
     await admin.query(`create table told (by text);
       create type trap as enum ('x');
       create function trap_json(trap) returns json language plpgsql as $$ begin
-        begin insert into public.told values (current_user); exception when insufficient_privilege then raise notice 'no'; end;
+        begin insert into public.told values (current_user);
+        exception when insufficient_privilege then raise notice 'no'; end;
         return to_json(current_user::text);
       end $$;
       create cast (trap as json) with function trap_json(trap);
@@ -462,8 +487,9 @@ describe('who may what', () => {
     await admin.query('drop table trapped, told; drop type trap cascade')
   })
 
-  test('names that somebody made in another schema are not taken for PostgreSQL’s', async () => {
-    await admin.query(`create schema trap; create function trap.jsonb_build_object(text, json) returns jsonb language sql as $$ select '"trapped"'::jsonb $$;
+  test('functions of another schema cannot replace PostgreSQL’s own', async () => {
+    await admin.query(`create schema trap; create function trap.jsonb_build_object(text,
+      json) returns jsonb language sql as $$ select '"trapped"'::jsonb $$;
       create function trap.row_to_json(items) returns json language sql as $$ select '"trapped"'::json $$`)
     expect(
       await logged(() =>
@@ -474,8 +500,8 @@ describe('who may what', () => {
   })
 })
 
-describe('what a gateway finds', () => {
-  test('nothing where nothing is installed; all that is captured where it is', async () => {
+describe('the self-check of the installation', () => {
+  test('finds no installation, or the installation and its captured tables', async () => {
     const other = await testDatabase()
     const client = await connected(other.url)
     expect(await readInstallation(asker(client), async () => asker(feed))).toBeNull()
@@ -490,7 +516,7 @@ describe('what a gateway finds', () => {
     })
   })
 
-  test('what is missing is mended, partitions counted', async () => {
+  test('missing triggers are repaired, including those of partitions', async () => {
     await admin.query(
       'drop trigger svc_capture_update on parts_2; alter table items disable trigger svc_capture_delete',
     )
@@ -500,7 +526,7 @@ describe('what a gateway finds', () => {
     ).toHaveLength(2)
   })
 
-  test('what cannot be mended is named, and its table is not taken for captured', async () => {
+  test('a table that cannot be repaired is reported and does not count as captured', async () => {
     await admin.query('revoke execute on function svc.mend() from app_feed; drop trigger svc_capture_update on parts_2')
     expect(await found()).toMatchObject({ broken: ['public.parts_2'] })
     const { captured } = (await found()) as { captured: ReadonlySet<string> }
@@ -508,7 +534,7 @@ describe('what a gateway finds', () => {
     await admin.query('grant execute on function svc.mend() to app_feed')
   })
 
-  test('another version, and another role’s installation, are refused with what to do', async () => {
+  test('another version and another role’s installation are rejected with the fix', async () => {
     await admin.query('update svc.installation set version = 7')
     expect(await found()).toEqual({
       reason: 'it has version 7, but this gateway requires version 3.',
@@ -521,7 +547,7 @@ describe('what a gateway finds', () => {
     await admin.query('grant usage on schema svc to app')
   })
 
-  test('a database copied from another begins its log anew', async () => {
+  test('a copy of a database starts a new epoch of its log', async () => {
     await app.end()
     await feed.end()
     await admin.end()
@@ -544,8 +570,8 @@ describe('what a gateway finds', () => {
   })
 })
 
-describe('what is too old', () => {
-  test('is forgotten hour by hour, and how far is written down', async () => {
+describe('expired entries', () => {
+  test('are deleted hour by hour, and the position is recorded', async () => {
     await admin.query('truncate svc.change')
     const { rows } = await admin.query(`select (extract(epoch from now())::bigint / 3600 % ${SLOTS})::int as slot`)
     const slot: number = rows[0].slot
@@ -560,26 +586,28 @@ describe('what is too old', () => {
     expect((await feed.query('select svc.forget_changes() as did')).rows).toEqual([{ did: false }])
   })
 
-  test('waits for nobody who reads it, and keeps nobody waiting', async () => {
+  test('are deleted without waiting for readers or blocking them', async () => {
     await admin.query('truncate svc.change')
     await admin.query(`insert into svc.change (slot, xid, at, "schema", "table", operation)
-      select (extract(epoch from now())::bigint / 3600 + 1) % ${SLOTS}, '13', now() - interval '${RETENTION_HOURS + 1} hours', 'public', 'items', 'B'`)
+      select (extract(epoch from now())::bigint / 3600 + 1) % ${SLOTS}, '13',
+      now() - interval '${RETENTION_HOURS + 1} hours', 'public', 'items', 'B'`)
     await admin.query('begin; select count(*) from svc.change')
     expect((await feed.query('select svc.forget_changes() as did')).rows).toEqual([{ did: false }])
     await admin.query('commit')
     expect((await feed.query('select svc.forget_changes() as did')).rows).toEqual([{ did: true }])
   })
 
-  test('attempts of webhooks stay for a week', async () => {
+  test('of webhook attempts are kept for a week', async () => {
     await admin.query(`insert into svc.webhook_attempt (day, at, webhook, trigger, try, outcome, duration_ms) values
-      ((extract(epoch from now())::bigint / 86400 + 1) % 8, now() - interval '7 days 1 hour', 'msg_old', 't', 1, 'delivered', 1),
+      ((extract(epoch from now())::bigint / 86400 + 1) % 8, now() - interval '7 days 1 hour', 'msg_old', 't', 1,
+      'delivered', 1),
       (extract(epoch from now())::bigint / 86400 % 8, now(), 'msg_new', 't', 1, 'delivered', 1)`)
     expect((await feed.query('select svc.forget_attempts() as did')).rows).toEqual([{ did: true }])
     expect((await admin.query('select webhook from svc.webhook_attempt')).rows).toEqual([{ webhook: 'msg_new' }])
   })
 })
 
-describe('uninstalling', () => {
+describe('svc uninstall', () => {
   test.each([
     [
       'a gateway that reads the log',

@@ -8,7 +8,7 @@ import { INSTALLED_VERSION } from './script.ts'
 export interface Installation {
   /** Transaction numbers are comparable only within one epoch. */
   readonly epoch: string
-  /** Whether the log was written in this cluster and database, rather than in one that this is a copy of. */
+  /** True if the log was written in this cluster and database, rather than in one that this is a copy of. */
   readonly isHere: boolean
   /** The feed role. */
   readonly feed: string

@@ -41,7 +41,7 @@ export interface InstallOptions {
   readonly feed?: FeedRole | undefined
   /** The tables to capture; replaces an earlier selection. */
   readonly selected: readonly TableSelection[]
-  /** Whether the installing role may create event triggers and roles. */
+  /** True if the installing role may create event triggers and roles. */
   readonly superuser: boolean
 }
 

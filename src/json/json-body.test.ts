@@ -180,7 +180,8 @@ describe('what is refused says where, what and what to do', () => {
     ['["é", NaN]', 'line 1, column 7 of the body: found "NaN", expected a JSON value after the comma'],
     [
       '{"a":undefined}',
-      'line 1, column 6 of the body: found "undefined", expected a JSON value: an object, an array, a string in double quotes, a number, true, false or null',
+      'line 1, column 6 of the body: found "undefined", expected a JSON value: an object, an array, a string in ' +
+        'double quotes, a number, true, false or null',
     ],
     ['[1', 'line 1, column 3 of the body: found the end of the body, expected "," or "]"'],
     ['{"a":1]', 'line 1, column 7 of the body: found "]", expected "," or "}"'],
@@ -199,15 +200,18 @@ describe('what is refused says where, what and what to do', () => {
     ['"a', 'line 1, column 1 of the body: the string that begins here has no closing double quote; add it'],
     [
       '"a\tb"',
-      'line 1, column 3 of the body: found the control character U+0009 in a string, expected it escaped; write it as \\t',
+      'line 1, column 3 of the body: found the control character U+0009 in a string, expected it escaped; write ' +
+        'it as \\t',
     ],
     [
       '"\x1b"',
-      'line 1, column 2 of the body: found the control character U+001B in a string, expected it escaped; write it as \\u001b',
+      'line 1, column 2 of the body: found the control character U+001B in a string, expected it escaped; write ' +
+        'it as \\u001b',
     ],
     [
       '"\\x41"',
-      'line 1, column 2 of the body: found "x41" after a backslash, expected one of "\\/bfnrt or u; write \\\\ for a backslash',
+      'line 1, column 2 of the body: found "x41" after a backslash, expected one of "\\/bfnrt or u; write \\\\ ' +
+        'for a backslash',
     ],
     [
       '"\\u12"',
@@ -215,7 +219,8 @@ describe('what is refused says where, what and what to do', () => {
     ],
     [
       '"\\ud800"',
-      'line 1, column 2 of the body: found \\ud800, one half of a surrogate pair; write both halves, or the character itself',
+      'line 1, column 2 of the body: found \\ud800, one half of a surrogate pair; write both halves, or the ' +
+        'character itself',
     ],
     [
       '"\\u0000"',
@@ -223,7 +228,8 @@ describe('what is refused says where, what and what to do', () => {
     ],
     [
       '"\0"',
-      'line 1, column 2 of the body: found the control character U+0000 in a string, expected it escaped; leave it out, PostgreSQL has no text with the character U+0000',
+      'line 1, column 2 of the body: found the control character U+0000 in a string, expected it escaped; leave ' +
+        'it out, PostgreSQL has no text with the character U+0000',
     ],
     [
       '{"a":{"é":1,\n"\\u00e9":2}}',

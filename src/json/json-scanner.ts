@@ -179,7 +179,7 @@ function refuseNumber(body: Buffer, start: number): never {
   refuse(body, start, `found ${describeToken(body, start)}, expected a number written like 0, -12.5 or 1e-3`)
 }
 
-/** Whether the number in these bytes, already scanned, has neither fraction nor exponent. */
+/** True if the number in these bytes, already scanned, has neither fraction nor exponent. */
 function isInteger(body: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = body[at] as number
@@ -241,7 +241,7 @@ export function scanKnown(bytes: Buffer, start: number): number {
   }
 }
 
-/** Whether an array in valid JSON has more than `max` items; reads only that many. */
+/** True if an array in valid JSON has more than `max` items; reads only that many. */
 export function hasMoreItems(array: Buffer, max: number): boolean {
   let at = skipWhiteSpace(array, 1)
   let count = 0

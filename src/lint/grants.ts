@@ -7,7 +7,9 @@ export const GRANT_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => "Rights that the gateway's role has but no policy lets it use",
-    why: 'Such requests find nothing or are rejected, until a policy that is added for another role or PUBLIC makes them succeed.',
+    why:
+      'Such requests find nothing or are rejected, until a policy that is added for another role or PUBLIC makes ' +
+      'them succeed.',
     remedy: 'Revoke the rights that are not needed, or add the missing policy.',
     rows: `
       select g.object || ' (' || string_agg(distinct lower(g."right"), ', ') || ')' as object, array[
@@ -40,7 +42,9 @@ export const GRANT_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => 'Tables that PUBLIC has rights to',
-    why: 'Every role of the server that can connect has them too, including roles that are created later for other purposes.',
+    why:
+      'Every role of the server that can connect has them too, including roles that are created later for other ' +
+      'purposes.',
     remedy: "Grant to the gateway's role by name instead.",
     rows: `
       select p.object, array[
@@ -62,7 +66,9 @@ export const GRANT_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => "Schemas in which the gateway's role may create objects",
-    why: 'A table or function that is created there is published like any other, and can be found before the intended one (CVE-2018-1058).',
+    why:
+      'A table or function that is created there is published like any other, and can be found before the ' +
+      'intended one (CVE-2018-1058).',
     remedy: 'Revoke CREATE from it and from PUBLIC, which has it in schema public up to PostgreSQL 14.',
     rows: `
       select s.name as object, array[
@@ -83,7 +89,8 @@ export const GRANT_LINTS: readonly Lint[] = [
       'SQL that a request runs – an injection in a function is enough – reads the rows of ' +
       'every tenant from the change log, or forges webhooks.',
     remedy:
-      "Run `svc install` again, as another role than the gateway's. It revokes these rights and grants them to the feed role.",
+      "Run `svc install` again, as another role than the gateway's. It revokes these rights and grants them to " +
+      'the feed role.',
     rows: `
       select 'svc.' || c.relname as object, array_agg(distinct case
           when a.grantee = 0 then format('revoke all on svc.%I from public;', c.relname)

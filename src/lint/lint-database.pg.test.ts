@@ -1,5 +1,5 @@
 /**
- * How findings are reported, which can be accepted, and what is asked of the server itself
+ * How findings are reported, which can be accepted, and the checks of the server itself
  * (docs/guides/checking.md).
  */
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -17,29 +17,32 @@ async function only(ask: Query, check: string): Promise<Finding | undefined> {
   return (await bootDangers(ask, TARGET)).find(finding => finding.check === check)
 }
 
-test('what was found, in what, why it matters, and what mends it', async () => {
+test('a finding contains the problem, the objects, the reason and the fix', async () => {
   await database.admin.run('create table "Ta ble" (tenant_id int primary key)')
   expect(await database.findings()).toEqual([
     {
       level: 'error',
       check: 'tenant-table-unprotected',
       message:
-        "Tables with the column tenant_id but without forced row-level security: Ta ble. Every caller can see every tenant's rows in them. Enabling alone does not apply to the owner; forcing does.",
+        'Tables with the column tenant_id but without forced row-level security: Ta ble. Every caller can see ' +
+        "every tenant's rows in them. Enabling alone does not apply to the owner; forcing does.",
       objects: ['Ta ble'],
       fix: expect.stringContaining(
         'alter table public."Ta ble" enable row level security, force row level security;\n',
       ),
       sql: [
         'alter table public."Ta ble" enable row level security, force row level security;',
-        `create policy tenant on public."Ta ble" using (tenant_id = (select nullif(current_setting('app.current_tenant_id', true), '')::integer));`,
+        'create policy tenant on public."Ta ble" using (tenant_id = (select ' +
+          `nullif(current_setting('app.current_tenant_id', true), '')::integer));`,
       ],
     },
   ])
 })
 
-test('the policy that is proposed lets a tenant see its own rows, and nobody see any without a tenant', async () => {
+test('the suggested policy shows a tenant its own rows, and no rows without a tenant', async () => {
   await database.admin.run(`create table notes (tenant_id uuid, body text); create index on notes (tenant_id);
-    insert into notes values ('11111111-1111-1111-1111-111111111111', 'mine'), ('22222222-2222-2222-2222-222222222222', 'theirs')`)
+    insert into notes values ('11111111-1111-1111-1111-111111111111', 'mine'),
+    ('22222222-2222-2222-2222-222222222222', 'theirs')`)
   await mend()
   expect(await database.findings()).toEqual([])
   await database.app.run(`set app.current_tenant_id = '11111111-1111-1111-1111-111111111111'`)
@@ -48,7 +51,7 @@ test('the policy that is proposed lets a tenant see its own rows, and nobody see
   expect(await database.app.query('select body from notes', [])).toEqual([])
 })
 
-test('nor does it cut a longer tenant off until it fits', async () => {
+test('the suggested policy does not truncate a longer tenant id', async () => {
   await database.admin.run(`create table notes (tenant_id char(2)); insert into notes values ('ab')`)
   await mend()
   await database.app.run(`set app.current_tenant_id = 'abc'`)
@@ -57,27 +60,27 @@ test('nor does it cut a longer tenant off until it fits', async () => {
   expect(await database.app.query('select from notes', [])).toHaveLength(1)
 })
 
-test('a table that has a policy gets no second one', async () => {
+test('no policy is suggested for a table that has one', async () => {
   await database.admin.run('create table t (tenant_id int primary key); create policy mine on t using (tenant_id > 0)')
   const [finding] = await database.findings()
   expect(finding?.sql).toEqual(['alter table public.t enable row level security, force row level security;'])
 })
 
-test('the tenant column is the configured one, however long', async () => {
+test('the tenant column is the configured one, whatever its length', async () => {
   await database.admin.run('create table t (operator_id int)')
   expect(await database.findings()).toEqual([])
   expect((await database.findings({ tenantColumn: 'operator_id' })).length).toBeGreaterThan(0)
   expect(await database.findings({ tenantColumn: 'operator_id'.repeat(20) })).toEqual([])
 })
 
-test('one readable column is enough to be in danger', async () => {
+test('one readable column is enough for a finding', async () => {
   await database.admin.run('create table t (tenant_id int primary key); revoke all on t from app')
   expect(await database.findings()).toEqual([])
   await database.admin.run('grant select (tenant_id) on t to app')
   expect(await database.findings()).toHaveLength(1)
 })
 
-test('many tables make one finding that names twenty; sql and objects have all', async () => {
+test('many tables become one finding that names twenty; sql and objects contain all', async () => {
   const name = (n: number) => `t${String(n).padStart(3, '0')}`
   await database.admin.run(
     Array.from({ length: 230 }, (_, n) => `create table ${name(n)} (tenant_id int primary key)`).join(';'),
@@ -90,7 +93,7 @@ test('many tables make one finding that names twenty; sql and objects have all',
   expect(finding?.sql).toHaveLength(460)
 })
 
-test('what is printed means the same under any search_path', async () => {
+test('the printed SQL means the same under any search_path', async () => {
   await database.admin.run(`create domain sales.tenant as int; create table t (tenant_id sales.tenant primary key);
     create function sales.whose() returns int stable language sql return 1;
     create table u (tenant_id int primary key); alter table u enable row level security, force row level security;
@@ -108,7 +111,7 @@ test('what is printed means the same under any search_path', async () => {
   }
 })
 
-test('names that nobody should choose', async () => {
+test('SQL for objects with hostile names is valid', async () => {
   const names = [
     '__proto__',
     'a\nb',
@@ -153,7 +156,7 @@ test('names that nobody should choose', async () => {
 describe('accepted findings', () => {
   const SETUP = 'create table a (id int primary key, b int references a, c int references a)'
 
-  test('all of a lint, or one object', async () => {
+  test('a whole lint or one object can be accepted', async () => {
     await database.admin.run(SETUP)
     const accepting = (...acceptedFindings: string[]) =>
       lintDatabase(database.app.query, { ...TARGET, acceptedFindings }).then(({ findings, accepted }) => ({
@@ -167,7 +170,7 @@ describe('accepted findings', () => {
     expect(await accepting('foreign-key-index: a_x_fkey on a', 'tenant-index')).toEqual({ objects: both, accepted: 0 })
   })
 
-  test('a danger that boot looks for is told all the same, and so is that it cannot be accepted', async () => {
+  test('a check of every boot cannot be accepted, and the attempt is reported', async () => {
     await database.admin.run('create table t (tenant_id int primary key)')
     expect(await database.findings({ acceptedFindings: ['tenant-table-unprotected: t'] })).toEqual([
       { level: 'error', message: expect.stringContaining('boot never hides this danger'), fix: expect.any(String) },
@@ -175,7 +178,7 @@ describe('accepted findings', () => {
     ])
   })
 
-  test('what is no check', async () => {
+  test('an unknown check is reported', async () => {
     expect(await database.findings({ acceptedFindings: ['foreign-key-indx', '__proto__'] })).toEqual([
       {
         level: 'error',
@@ -187,14 +190,14 @@ describe('accepted findings', () => {
   })
 })
 
-test('boot asks for its dangers alone', async () => {
+test('startup runs only its own checks', async () => {
   await database.admin.run('create table a (id int primary key, b int references a, tenant_id int)')
   const found = (await bootDangers(database.app.query, TARGET)).map(({ check }) => check)
   expect(found.filter(check => check !== 'version-reads-past-rls')).toEqual(['tenant-table-unprotected'])
 })
 
 describe('role', () => {
-  test('a superuser; what is proposed makes a role that is none', async () => {
+  test('a superuser is reported, and the suggested SQL creates an ordinary role', async () => {
     await database.admin.run('create table sales.t (id int)')
     const finding = await only(database.admin.query, 'role-bypasses-rls')
     expect(finding?.objects).toEqual(['postgres is a superuser'])
@@ -219,7 +222,7 @@ describe('role', () => {
     }
   })
 
-  test('a plain role is as it should be', async () => {
+  test('an ordinary role has no finding', async () => {
     expect(await database.findings()).toEqual([])
   })
 })
@@ -236,7 +239,7 @@ describe('search language', () => {
     ['klingon', 'klingon'],
     ['recipes', 'recipes'],
     ['"English"', '"English" (did you mean english?)'],
-  ])('%s is none', async (searchLanguage, object) => {
+  ])('%s is not a text search configuration', async (searchLanguage, object) => {
     await expect(database.app.query('select $1::regconfig', [searchLanguage])).rejects.toThrow('does not exist')
     expect(await database.findings({ searchLanguage })).toEqual([
       expect.objectContaining({ check: 'search-language', objects: [object], fix: expect.stringContaining('simple') }),
@@ -251,7 +254,7 @@ describe('search language', () => {
     },
   )
 
-  test('one that only the search_path leads to', async () => {
+  test('a configuration that is found only through the search_path', async () => {
     await database.app.run('set search_path = sales')
     try {
       await database.app.query('select $1::regconfig', ['recipes'])
@@ -263,7 +266,7 @@ describe('search language', () => {
 })
 
 describe('version', () => {
-  /** As a server of that version would answer; everything else is asked of the real one. */
+  /** The answer of a server of that version; every other query runs on the real server. */
   const ofVersion =
     (version: number): Query =>
     (text, parameters) =>
@@ -276,13 +279,14 @@ describe('version', () => {
     [150_019, 'version-reads-past-rls', '15.19'],
     [140_024, 'version-reads-past-rls', '14.24'],
     [130_023, 'version-unsupported', '13.23'],
-  ])('a version with a known hole is reported: %i', async (version, check, printed) => {
+  ])('a version with a known vulnerability is reported: %i', async (version, check, printed) => {
     expect(await bootDangers(ofVersion(version), TARGET)).toEqual([
       expect.objectContaining({ check, level: 'error', objects: [`PostgreSQL ${printed}`] }),
     ])
   })
 
-  test.each([180_007, 180_010, 170_012, 160_016, 150_020, 140_025, 190_000])('%i is safe', async version => {
+  const unaffected = [180_007, 180_010, 170_012, 160_016, 150_020, 140_025, 190_000]
+  test.each(unaffected)('version %i is not reported', async version => {
     expect(await bootDangers(ofVersion(version), TARGET)).toEqual([])
   })
 
@@ -294,14 +298,14 @@ describe('version', () => {
     expect([await levelFor('check'), await levelFor('strict')]).toEqual(['note', 'error'])
   })
 
-  test('the real server is asked', async () => {
+  test('the version of the real server is checked', async () => {
     const [[number = ''] = []] = await database.app.query(`select current_setting('server_version_num')`, [])
     const finding = await only(database.app.query, 'version-reads-past-rls')
     expect(finding === undefined).toBe(Number(number) >= 180_007)
   })
 })
 
-/** Runs all of the SQL that the findings print, each finding's as one text, indented as it is printed. */
+/** Runs all SQL of the findings, that of each finding as one text, indented as printed. */
 async function mend(): Promise<void> {
   for (const { fix } of await database.findings()) await database.admin.run(fix.replaceAll('\n', '\n  '))
 }

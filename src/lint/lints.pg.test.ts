@@ -1,4 +1,4 @@
-/** Every lint finds what it is for and nothing else, and the SQL that it prints mends what it has found. */
+/** Every lint finds the problems that it is for and nothing else, and the SQL that it prints fixes them. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { lintedDatabase } from '../../test/support/lint.ts'
@@ -10,21 +10,21 @@ import { SERVER_LINTS } from './server.ts'
 
 interface Case {
   readonly target?: Partial<LintTarget>
-  /** Makes the objects that the lint must find. */
+  /** Creates the objects that the lint must find. */
   readonly bad: string
   readonly objects: readonly string[]
-  /** Makes the like of them that it must not find. */
+  /** Creates similar objects that the lint must not find. */
   readonly good: string
-  /** What is to be made undone. */
+  /** Undoes what the case creates. */
   readonly after?: string
-  /** What to do depends on what is meant: there is no SQL. */
+  /** There is no SQL, because the fix depends on the intention. */
   readonly noSql?: true
-  /** The first version on which the lint has SQL that mends it, and what older ones lack. */
+  /** The first version for which the lint prints SQL, and what older versions lack. */
   readonly since?: readonly [major: number, lacks: string]
 }
 
 const TENANT = `(select nullif(current_setting('app.current_tenant_id', true), '')::int)`
-/** A table as it should be, with one policy more. */
+/** A table without findings, with one additional policy. */
 const table = (name: string, columns = '', policy = '') => `
   create table ${name} (id int generated always as identity primary key, tenant_id int not null ${columns});
   create index on ${name} (tenant_id);
@@ -59,7 +59,8 @@ const CASES: Readonly<Record<string, Case>> = {
   'view-not-invoker': {
     target: { exposedViews: ['plain', 'Su m', 'off', 'sales.plain', 'invoker', 'own', 'gone', 'public.unlisted'] },
     bad: `create view plain as select 1 as a; create view "Su m" as select 1 as a;
-      create view off ${sqlSince(15, 'with (security_invoker = off)')} as select 1 as a; create view sales.plain as select 1 as a`,
+      create view off ${sqlSince(15, 'with (security_invoker = off)')} as select 1 as a;
+      create view sales.plain as select 1 as a`,
     objects: ['Su m', 'off', 'plain', 'sales.plain'],
     good: `create view invoker with (security_invoker) as select 1 as a; create view unlisted as select 1 as a;
       create view own as select 1 as a; alter view own owner to app`,
@@ -75,14 +76,17 @@ const CASES: Readonly<Record<string, Case>> = {
     bad: `create table mine (id int primary key); alter table mine owner to app, enable row level security;
       create policy p on mine using (id = 1)`,
     objects: ['mine'],
-    good: `create table forced (id int); alter table forced owner to app, enable row level security, force row level security;
+    good: `create table forced (id int); alter table forced owner to app, enable row level security,
+      force row level security;
       create table theirs (id int); alter table theirs enable row level security;
       create table plain (id int); alter table plain owner to app`,
   },
   'policies-not-enabled': {
     bad: 'create table lax (id int); create policy p on lax using (id = 1)',
     objects: ['lax'],
-    good: 'create table strict (id int); alter table strict enable row level security; create policy p on strict using (id = 1); create table plain (id int)',
+    good:
+      'create table strict (id int); alter table strict enable row level security; create policy p on strict ' +
+      'using (id = 1); create table plain (id int)',
   },
   'tenant-child-unprotected': {
     bad: `${table('customers')} create table products (id int primary key);
@@ -98,7 +102,9 @@ const CASES: Readonly<Record<string, Case>> = {
       create table hidden (customer int references customers); revoke all on hidden from app`,
   },
   'secret-column-readable': {
-    bad: `create table staff (id int, password text, "API key" text, "apiKey" text, reset_token text, token_hash bytea, "userToken" text, "csrfTokenHash" text)`,
+    bad:
+      'create table staff (id int, password text, "API key" text, "apiKey" text, reset_token text, token_hash ' +
+      'bytea, "userToken" text, "csrfTokenHash" text)',
     objects: [
       'staff.apiKey',
       'staff.csrfTokenHash',
@@ -157,7 +163,12 @@ const CASES: Readonly<Record<string, Case>> = {
         with check (tenant_id = 1 and current_setting('app.curent_role', true) = 'it''s')`,
       )}`,
     objects: ['twice on b (app.current_tenant_ids, app.curent_role)', 'typo on a (app.curent_tenant_id)'],
-    good: `${table('a', '', `claims on a using (tenant_id = ((select current_setting('request.jwt.claims', true))::json ->> 'org')::int)`)}
+    good: `${table(
+      'a',
+      '',
+      `claims on a using (tenant_id = ((select current_setting('request.jwt.claims', true))::json ->> ` +
+        `'org')::int)`,
+    )}
       ${table('b', '', `zone on b using (current_setting('TimeZone') = 'UTC' and tenant_id = ${TENANT})`)}
       ${table('c', '', `set_by_database on c using (current_setting('app.region') = 'eu' and tenant_id = ${TENANT})`)}
       do $$ begin execute format('alter database %I set app.region = %L', current_database(), 'eu'); end $$`,
@@ -202,7 +213,9 @@ const CASES: Readonly<Record<string, Case>> = {
       create table sales.b (id int, "na me" text); grant select (id, "na me"), update ("na me") on sales.b to public;
       create table c (id int); grant truncate on c to public`,
     objects: ['a', 'c', 'sales.b'],
-    good: 'create table a (id int); create schema unpublished; create table unpublished.b (id int); grant select on unpublished.b to public',
+    good:
+      'create table a (id int); create schema unpublished; create table unpublished.b (id int); grant select on ' +
+      'unpublished.b to public',
     after: 'drop schema if exists unpublished cascade',
   },
   'schema-create-granted': {
@@ -216,7 +229,8 @@ const CASES: Readonly<Record<string, Case>> = {
       create table svc.webhook (id int); grant insert on svc.webhook to public`,
     objects: ['svc.change', 'svc.webhook'],
     good: `create schema svc; grant usage on schema svc to app;
-      create table svc.change (id int); create table svc.webhook (id int); revoke all on svc.change, svc.webhook from app;
+      create table svc.change (id int); create table svc.webhook (id int);
+      revoke all on svc.change, svc.webhook from app;
       create table svc.installation (id int); grant select on svc.installation to app`,
     after: 'drop schema if exists svc cascade',
   },
@@ -234,10 +248,14 @@ const CASES: Readonly<Record<string, Case>> = {
     after: 'drop schema if exists private cascade',
   },
   'definer-bypasses-rls': {
-    bad: 'create function all_rows("o""dd" int) returns int security definer set search_path = public, pg_temp language sql return 1',
+    bad:
+      'create function all_rows("o""dd" int) returns int security definer set search_path = public, pg_temp ' +
+      'language sql return 1',
     objects: ['public.all_rows(integer)'],
-    good: `create function bound() returns int security definer language sql return 1; alter function bound() owner to pg_monitor;
-      create function shut() returns int security definer language sql return 1; revoke execute on function shut from public;
+    good: `create function bound() returns int security definer language sql return 1;
+      alter function bound() owner to pg_monitor;
+      create function shut() returns int security definer language sql return 1;
+      revoke execute on function shut from public;
       create function invoker() returns int language sql return 1;
       create function fires() returns trigger security definer language plpgsql as 'begin return new; end'`,
   },
@@ -251,18 +269,24 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'foreign-key-index': {
     bad: `create table parents (id int primary key, other int, unique (other, id));
-      create table children (a int references parents, b int, c int, "D d" int, foreign key (b, c) references parents (other, id));
+      create table children (a int references parents, b int, c int, "D d" int, foreign key (b,
+      c) references parents (other, id));
       create index on children (c); create index on children (b) include (c); create index on children (b, a, c);
       alter table children add constraint "o""dd" foreign key ("D d") references parents`,
     objects: ['children_a_fkey on children', 'children_b_c_fkey on children', 'o"dd on children'],
     good: `create table parents (id int primary key, other int, unique (other, id));
-      create table children (a int references parents, b int, c int, tenant_id int references parents, foreign key (b, c) references parents (other, id));
+      create table children (a int references parents, b int, c int, tenant_id int references parents,
+      foreign key (b, c) references parents (other, id));
       create index on children (c, b, a); create index on children (a) where a is not null`,
   },
   'foreign-key-across-tenants': {
     since: [15, 'ON DELETE SET NULL (column)'],
     bad: `${table('parents')}
-      ${table('children', ', a int references parents on delete cascade, b int references parents on update cascade on delete set null deferrable initially deferred')}
+      ${table(
+        'children',
+        ', a int references parents on delete cascade, b int references parents on update cascade on delete set ' +
+          'null deferrable initially deferred',
+      )}
       ${table('sales."Chi ld"', ', parent int')}
       alter table sales."Chi ld" add constraint "o""dd" foreign key (parent) references parents not valid;
       ${table('trees', ', up int references trees')}`,
@@ -272,7 +296,8 @@ const CASES: Readonly<Record<string, Case>> = {
       'o"dd on sales.Chi ld',
       'trees_up_fkey on trees',
     ],
-    good: `${table('parents')} alter table parents add unique (id, tenant_id); create table countries (id int primary key);
+    good: `${table('parents')} alter table parents add unique (id, tenant_id);
+      create table countries (id int primary key);
       ${table('children', ', a int, country int references countries')}
       alter table children add foreign key (tenant_id, a) references parents (tenant_id, id);
       create table plain (a int references parents)`,
@@ -283,7 +308,11 @@ const CASES: Readonly<Record<string, Case>> = {
       create table sales.natural (sku text primary key, tenant_id int);
       create table parts (tenant_id int, id int) partition by range (id); create unique index parts_id on parts (id)`,
     objects: ['a_email_key on a', 'lo wer on a', 'natural_pkey on sales.natural', 'o"dd on a', 'parts_id on parts'],
-    good: `${table('a', `, email text, token uuid unique default gen_random_uuid(), unique (tenant_id, email), unique (email, tenant_id)`)}
+    good: `${table(
+      'a',
+      ', email text, token uuid unique default gen_random_uuid(), unique (tenant_id, email), unique (email, ' +
+        'tenant_id)',
+    )}
       create table lines (a int references a, line int, tenant_id int, primary key (a, line));
       create table referred (code text primary key, tenant_id int); create table refers (code text references referred);
       create table plain (email text unique)`,
@@ -298,7 +327,7 @@ async function found(name: string, target: Partial<LintTarget> = {}) {
   return (await database.findings(target)).find(({ check }) => check === name)
 }
 
-test('every lint has a case, but those of the server, which have tests of their own', () => {
+test('every lint has a case, except those of the server, which are tested separately', () => {
   const names = LINTS.filter(lint => !SERVER_LINTS.includes(lint)).map(({ name }) => name)
   expect(Object.keys(CASES)).toEqual(names)
 })
@@ -308,7 +337,7 @@ const SUPPORTED = [14, ''] as const
 describe.each(Object.entries(CASES))('%s', (name, { target, bad, objects, good, after = '', noSql, since }) => {
   const testHere = testSince(...(since ?? SUPPORTED))
 
-  testHere('is found, and its SQL mends it', async () => {
+  testHere('is found, and its SQL fixes it', async () => {
     try {
       await database.admin.run(
         `${name === 'definer-search-path' ? "create type sales.kind as enum ('a');" : ''} ${bad}`,

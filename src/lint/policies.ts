@@ -29,7 +29,9 @@ export const POLICY_LINTS: readonly Lint[] = [
     level: 'error',
     boot: false,
     what: tenant => `Policies with the condition true on tables with the column ${tenant}`,
-    why: "Permissive policies are combined with OR: one that is true makes every tenant's rows visible, regardless of the others. As WITH CHECK it lets callers write rows of other tenants.",
+    why:
+      "Permissive policies are combined with OR: one that is true makes every tenant's rows visible, regardless " +
+      'of the others. As WITH CHECK it lets callers write rows of other tenants.',
     remedy: 'Compare the tenant column with the setting, or accept the finding if all tenants share the rows.',
     rows: `
       select q.object, array[
@@ -44,7 +46,9 @@ export const POLICY_LINTS: readonly Lint[] = [
     level: 'error',
     boot: false,
     what: tenant => `Policies whose WITH CHECK does not compare ${tenant}`,
-    why: 'USING says which rows can be changed, WITH CHECK what they may become: a caller can give a row to another tenant.',
+    why:
+      'USING says which rows can be changed, WITH CHECK what they may become: a caller can give a row to another ' +
+      'tenant.',
     remedy: 'Compare the tenant column there as well, or omit WITH CHECK: PostgreSQL then uses USING for it.',
     rows: EXPRESSIONS,
     judge: rows => rows.flatMap(row => (trouble(row) === 'tenant' ? tenantAdded(row) : [])),
@@ -64,7 +68,9 @@ export const POLICY_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => 'Policies that read a setting again for every row',
-    why: 'In a sub-select, PostgreSQL reads it once per statement, which makes reads of large tables many times faster.',
+    why:
+      'In a sub-select, PostgreSQL reads it once per statement, which makes reads of large tables many times ' +
+      'faster.',
     remedy: 'Write (select current_setting(…)) instead of current_setting(…).',
     rows: EXPRESSIONS,
     judge: rows => rows.flatMap(row => (trouble(row) === 'slow' ? callsSelected(row) : [])),

@@ -1,7 +1,4 @@
-/**
- * The sample has no finding that is not meant, and databases that nobody here wrote are told what everybody
- * would tell them.
- */
+/** The sample has only intended findings, and well-known public databases have the expected findings. */
 import { describe, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { TARGET } from '../../test/support/lint.ts'
@@ -13,10 +10,13 @@ import { lintDatabase } from './lint-database.ts'
 
 if (REAL_DATA_MISSING !== null) console.info(`skipped: ${REAL_DATA_MISSING}`)
 
-/** What is found of every database of a version: before 15, everybody may create in schema public. */
+/** Findings of every database of a version: before 15, every role can create objects in schema public. */
 const OF_THE_VERSION = ['version-reads-past-rls', ...(POSTGRES_MAJOR < 15 ? ['schema-create-granted'] : [])]
 
-/** Names of the checks and how many objects each has found, before and after all of their SQL was run. */
+/**
+ * The names of the checks and the number of objects that each has found, before and after all of their SQL
+ * has run.
+ */
 async function lintAndMend(database: TestDatabase) {
   const admin = await openSession(database.adminUrl)
   const app = await openSession(database.url)
@@ -37,14 +37,13 @@ async function lintAndMend(database: TestDatabase) {
 }
 
 /**
- * Without security_invoker, before PostgreSQL 15, the view of the sample is only published where it is
- * listed.
+ * Without security_invoker, before PostgreSQL 15, the view of the sample is published only if it is listed.
  */
 const OLD_VIEW = POSTGRES_MAJOR < 15 ? { 'view-unpublished': 1 } : {}
 
-test('the sample: foreign keys without the tenant are its only finding, and can be mended with its rows in place', async () => {
-  // Keys of one column keep the short names of relations (`expand=customer`), which the sample is there to
-  // show.
+test('the sample has only findings about foreign keys without the tenant, and their SQL runs', async () => {
+  // Foreign keys of one column keep the short names of relations (`expand=customer`), which the sample
+  // demonstrates.
   expect(await lintAndMend(await sampleDatabase())).toEqual({
     before: { 'foreign-key-across-tenants': 14, ...OLD_VIEW },
     after: OLD_VIEW,
@@ -61,7 +60,7 @@ const EXPECTED: Readonly<Record<(typeof REAL_DATABASES)[number], Readonly<Record
 }
 
 /**
- * For a column that is named like a secret there is no SQL, nor for a materialised view, nor for any view
+ * There is no SQL for a column that is named like a secret, for a materialized view, and for any view
  * before PostgreSQL 15.
  */
 const LEFT: Partial<typeof EXPECTED> = {

@@ -11,13 +11,21 @@ export function printChecksReference(): string {
 
 const HEAD = `# Checks
 
-<!-- Written from src/lint/lints.ts by \`npx vitest run src/lint/reference.test.ts -u\`; edit those tables, not this page. -->
+<!-- Written from src/lint/lints.ts by \`npx vitest run src/lint/reference.test.ts -u\`; edit those tables, not this \
+page. -->
 
-\`svc check\` looks for these problems in the database; [Checking](../guides/checking.md) explains how to use it. One statement reads the system catalogs, as the gateway's own role. It covers what that role can reach: the tables of \`schemas\`, and the functions of those schemas or behind their tables' triggers. \`tenant_id\` below is the column that \`tenant_column\` names.
+\`svc check\` looks for these problems in the database; [Checking](../guides/checking.md) explains how to use it. \
+One statement reads the system catalogs, as the gateway's own role. It covers what that role can reach: the tables \
+of \`schemas\`, and the functions of those schemas or behind their tables' triggers. \`tenant_id\` below is the \
+column that \`tenant_column\` names.
 
-- An **error** lets callers see or change rows of others; \`svc check\` ends with exit code 1. A **warning** is slow, or dangerous in combination with something else. A **note** can be intended; it affects neither the exit code nor a start with \`strict\`.
-- Checks marked **at every boot** run whenever the gateway starts, and their findings are logged as warnings. They cannot be accepted.
-- With \`strict = true\`, the gateway does not start while there is an error or a warning of this page that is not accepted.
+- An **error** lets callers see or change rows of others; \`svc check\` ends with exit code 1. A **warning** is \
+slow, or dangerous in combination with something else. A **note** can be intended; it affects neither the exit code \
+nor a start with \`strict\`.
+- Checks marked **at every boot** run whenever the gateway starts, and their findings are logged as warnings. They \
+cannot be accepted.
+- With \`strict = true\`, the gateway does not start while there is an error or a warning of this page that is not \
+accepted.
 `
 
 function printSection([title, lints]: readonly [string, readonly Lint[]]): string {

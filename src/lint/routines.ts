@@ -27,7 +27,9 @@ export const ROUTINE_LINTS: readonly Lint[] = [
     level: 'error',
     boot: false,
     what: () => 'SECURITY DEFINER functions without a fixed search_path',
-    why: 'They resolve names in the search_path of the caller: a role that can create objects anywhere can have them used with the rights of the owner.',
+    why:
+      'They resolve names in the search_path of the caller: a role that can create objects anywhere can make ' +
+      'them run with the rights of the owner.',
     remedy: 'Set the search_path: the schemas whose objects the function uses, and pg_temp last.',
     rows: `
       select f.signature as object, array[

@@ -51,7 +51,7 @@ export const SERVER_LINTS: readonly Lint[] = [
     boot: true,
     what: () => 'A version of PostgreSQL that no longer receives security fixes',
     why: 'Vulnerabilities in it are not fixed.',
-    remedy: `Upgrade to a version that does; ${OLDEST_MAJOR} is the oldest that this gateway knows.`,
+    remedy: `Upgrade to a version that does; PostgreSQL ${OLDEST_MAJOR} is the oldest supported version.`,
     rows: `
       select format('PostgreSQL %s.%s', v.number / 10000, v.number % 10000) as object, array[]::text[] as sql
       from version v

@@ -28,7 +28,7 @@ describe('calls', () => {
     '(a = sales.f(b))',
     '',
     ')) ((',
-  ])('none in %s', expression => {
+  ])('no call is found in %s', expression => {
     expect(settingCalls(expression)).toEqual([])
   })
 
@@ -37,11 +37,11 @@ describe('calls', () => {
     "(EXISTS ( SELECT 1 FROM b WHERE (b.c = (current_setting('x.y'))::integer)))",
     "(a IN ( WITH x AS (SELECT 1) SELECT current_setting('x.y')))",
     "(a IN ( VALUES (current_setting('x.y'))))",
-  ])('once in %s', expression => {
+  ])('one call is found in %s', expression => {
     expect(settingCalls(expression)).toEqual([expect.objectContaining({ setting: 'x.y', once: true })])
   })
 
-  test('the name of the setting, where it is written out', () => {
+  test('the name of the setting is found if it is a literal', () => {
     const names = (expression: string) => settingCalls(expression).map(({ setting }) => setting)
     expect(names("current_setting('it''s.x'::text)")).toEqual(["it's.x"])
     expect(names('current_setting(a) + b.c()')).toEqual([null, null])
@@ -49,13 +49,13 @@ describe('calls', () => {
   })
 })
 
-test('replacing keeps everything around', () => {
+test('replacing keeps the surrounding text', () => {
   const expression = "(('é' = current_setting('a.b')) AND (x = f.g()))"
   expect(replaceCalls(expression, settingCalls(expression), text => `<${text}>`)).toBe(
     "(('é' = <current_setting('a.b')>) AND (x = <f.g()>))",
   )
 })
 
-test('a hundred thousand parentheses are no danger', () => {
+test('a hundred thousand parentheses are parsed safely', () => {
   expect(settingCalls(`${'('.repeat(100_000)}current_setting('a.b')${')'.repeat(100_000)}`)).toHaveLength(1)
 })

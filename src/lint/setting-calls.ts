@@ -9,7 +9,7 @@ export interface SettingCall {
   readonly end: number
   /** The setting if it is given as a literal; null for a function call. */
   readonly setting: string | null
-  /** Whether the call is inside a sub-select, at any depth. */
+  /** True if the call is inside a sub-select, at any depth. */
   readonly once: boolean
 }
 

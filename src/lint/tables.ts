@@ -15,7 +15,8 @@ const SECRET_WORD = '[a-z0-9](Token|Pwd|Otp|Salt|Cvv|Cvc|Ssn)(Hash|Digest|Encryp
 
 /** Words that indicate a secret anywhere in a name, and short ones at its end. */
 const SECRET_NAME =
-  'password|passwd|passphrase|secret|api_?key|private_?key|credential|(access|refresh|auth|session|reset)_?token|(^|_)(token|pwd|otp|salt|cvv|cvc|ssn)(_?(hash|digest|encrypted))?$'
+  'password|passwd|passphrase|secret|api_?key|private_?key|credential|(access|refresh|auth|session|reset)_?' +
+  'token|(^|_)(token|pwd|otp|salt|cvv|cvc|ssn)(_?(hash|digest|encrypted))?$'
 
 export const TABLE_LINTS: readonly Lint[] = [
   {
@@ -75,7 +76,8 @@ export const TABLE_LINTS: readonly Lint[] = [
     what: () => 'Exposed materialised views',
     why: 'Row-level security does not apply to their contents.',
     remedy:
-      'Take them out of exposed_views, and publish a view over them that filters by tenant and belongs to a separate role.',
+      'Take them out of exposed_views, and publish a view over them that filters by tenant and belongs to a ' +
+      'separate role.',
     rows: `
       select v.object, array[
         (
@@ -178,7 +180,8 @@ export const TABLE_LINTS: readonly Lint[] = [
     what: () => 'Columns named like secrets that callers can read',
     why: 'Every caller who can read the table receives their values.',
     remedy:
-      'Hide them with an access policy (read_columns = { except = [...] }), or move them to a table that is not published.',
+      'Hide them with an access policy (read_columns = { except = [...] }), or move them to a table that is not ' +
+      'published.',
     rows: `
       select p.object || '.' || a.attname as object, array[]::text[] as sql
       from published p

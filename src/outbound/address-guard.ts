@@ -6,10 +6,11 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
+/** The settings of the address guard. */
 export interface AddressGuardOptions {
   /** Addresses and CIDR ranges that are allowed in addition (`webhook_allow`). */
   readonly allow: readonly string[]
-  /** Whether loopback addresses are allowed; they are in development mode. */
+  /** True if loopback addresses are allowed; they are in development mode. */
   readonly loopback: 'allowed' | 'refused'
   /** What is refused, for messages; `webhooks` by default. */
   readonly traffic?: string

@@ -40,7 +40,7 @@ export function guardedConnector(
   }
   const connect = buildConnector({ lookup } as buildConnector.BuildOptions)
   return (options, connected) => {
-    // An address is never looked up, so nobody would be asked.
+    // An IP address is not looked up, so the guard would not be called.
     const host = withoutBrackets(options.hostname)
     const refused = isIP(host) === 0 ? null : guard.refusalReason(host)
     if (refused !== null) return connected(new AddressRefused(refused), null)

@@ -51,19 +51,19 @@ describe('has a deadline', () => {
     const url = await server(first, more)
     // Whichever limit comes first: the time, or the size of a head.
     expect(await failure({ url })).toMatch(
-      `${url.href}: ${first === HEAD ? '' : `no whole answer after ${TIMEOUT_MS} ms`}`,
+      `${url.href}: ${first === HEAD ? '' : `no complete response after ${TIMEOUT_MS} ms`}`,
     )
   })
 
   test('a name that is never resolved', async () => {
     const url = new URL('https://id.example/jwks')
-    expect(await failure({ url, resolve: () => {} })).toBe(`${url.href}: no whole answer after ${TIMEOUT_MS} ms`)
+    expect(await failure({ url, resolve: () => {} })).toBe(`${url.href}: no complete response after ${TIMEOUT_MS} ms`)
   })
 })
 
 test('a body without end is cut off at its limit', async () => {
   const url = await server(`${HEAD}\r\n`, 'x'.repeat(400))
-  expect(await failure({ url, timeoutMs: 60_000 })).toBe(`${url.href}: it answers more than 1000 bytes`)
+  expect(await failure({ url, timeoutMs: 60_000 })).toBe(`${url.href}: the response has more than 1000 bytes`)
 })
 
 test('a redirect with a body without end is left at once', async () => {

@@ -4,6 +4,7 @@ import { Client } from 'undici'
 import type { AddressGuard } from './address-guard.ts'
 import { guardedConnector, type ResolveName } from './connector.ts'
 
+/** A GET request and its limits. */
 export interface GetRequest {
   readonly url: URL
   readonly accept: string
@@ -12,24 +13,28 @@ export interface GetRequest {
   readonly timeoutMs: number
   readonly redirectsMax: number
   readonly bodyBytesMax: number
-  /** Which addresses this URL may lead to; asked of the first URL and of each redirect. Throws for a URL that is not to be asked at all. */
+  /**
+   * The address guard for a URL, called for the first URL and for each redirect. Throws if the URL must not
+   * be requested at all.
+   */
   readonly guardOf: (url: URL) => Pick<AddressGuard, 'refusalReason'>
   readonly resolve?: ResolveName
 }
 
+/** The response to a GET request. */
 export interface GetAnswer {
   readonly cacheControl: string
   readonly body: Buffer
 }
 
-/** Why there is no document; the message says what was asked for. */
+/** Why the document could not be fetched; the message contains the URL. */
 export class GetError extends Error {
   override readonly name = 'GetError'
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Answers what came with status 200; rejects with `GetError` for everything else. */
+/** Fetches a document. Returns responses with status 200 only; rejects with `GetError` otherwise. */
 export async function get(request: GetRequest): Promise<GetAnswer> {
   const signal = AbortSignal.timeout(request.timeoutMs)
   let { url } = request
@@ -39,7 +44,7 @@ export async function get(request: GetRequest): Promise<GetAnswer> {
     if (redirects === request.redirectsMax) {
       throw new GetError(`${request.url.href}: more than ${request.redirectsMax} redirects`)
     }
-    if (!URL.canParse(answer.location, url.href)) throw new GetError(`${url.href}: redirects to what is no URL`)
+    if (!URL.canParse(answer.location, url.href)) throw new GetError(`${url.href}: redirects to an invalid URL`)
     url = new URL(answer.location, url.href)
   }
 }
@@ -51,15 +56,15 @@ async function ask(url: URL, request: GetRequest, signal: AbortSignal): Promise<
   const connect = guardedConnector(request.guardOf(url), resolve)
   const client = new Client(url.origin, { connect, allowH2: false, headersTimeout: 0, bodyTimeout: 0 })
   try {
-    // The signal does not end the lookup of a name.
+    // The signal does not end a DNS look-up.
     return await Promise.race([read(client, url, request, signal), aborted(signal)])
   } catch (error) {
     if (error instanceof GetError) throw error
     throw new GetError(
-      `${url.href}: ${signal.aborted ? `no whole answer after ${request.timeoutMs} ms` : reasonOf(error)}`,
+      `${url.href}: ${signal.aborted ? `no complete response after ${request.timeoutMs} ms` : reasonOf(error)}`,
     )
   } finally {
-    // Not awaited: a lookup that does not end would delay it too.
+    // Not awaited: a DNS look-up that does not end would delay it too.
     client.destroy().catch(() => {})
   }
 }
@@ -72,7 +77,7 @@ async function read(client: Client, url: URL, request: GetRequest, signal: Abort
   })
   const { location } = headers
   if (REDIRECTS.has(statusCode) && typeof location === 'string') return { location }
-  if (statusCode !== 200) throw new GetError(`${url.href}: it answers ${statusCode}; expected 200`)
+  if (statusCode !== 200) throw new GetError(`${url.href}: the response has status ${statusCode}; expected 200`)
   const cacheControl = headers['cache-control'] ?? ''
   return {
     cacheControl: Array.isArray(cacheControl) ? cacheControl.join(', ') : cacheControl,
@@ -92,13 +97,13 @@ async function readAll(body: AsyncIterable<Buffer>, url: URL, bytesMax: number):
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > bytesMax) throw new GetError(`${url.href}: it answers more than ${bytesMax} bytes`)
+    if (bytes > bytesMax) throw new GetError(`${url.href}: the response has more than ${bytesMax} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
-/** Several addresses that all failed are one error without a message of its own. */
+/** When a connection to several addresses fails, the aggregate error has an empty message. */
 function reasonOf(error: unknown): string {
   const first = error instanceof AggregateError ? error.errors[0] : error
   if (!(first instanceof Error)) return String(first)

@@ -8,7 +8,7 @@ import { covers, printToken, readToken, type Snapshot } from './snapshot.ts'
 export interface Boundary {
   /** The resume token of this position. */
   readonly token: string
-  /** Whether the snapshot includes a transaction. */
+  /** True if the snapshot includes a transaction. */
   includes(txid: string): boolean
   /** The later one of `token` and the boundary's own token. */
   laterOf(token: string): string

@@ -40,7 +40,7 @@ export interface SourceSubscription {
 export interface CaptureSources {
   captureOf(table: TableName): CaptureKind
   listen(table: TableName, listener: SourceListener): SourceSubscription
-  /** Whether the connection that listens for notifications is established. */
+  /** True if the connection that listens for notifications is established. */
   readonly listening: boolean
   close(): void
 }
@@ -48,7 +48,7 @@ export interface CaptureSources {
 /** What the sources need. */
 export interface CaptureSourcesParts {
   readonly log: ChangeLog
-  /** Whether triggers capture every change to a table, `schema.name`. */
+  /** True if triggers capture every change to a table, `schema.name`. */
   readonly isCaptured: (name: string) => boolean
   /** Opens a listener; null if the gateway has only a pooled connection, on which it cannot listen. */
   readonly openListener: ((on: ChannelListener) => Listener) | null

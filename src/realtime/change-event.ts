@@ -72,9 +72,9 @@ function extendTransition({ first, assigned, found }: Transition, change: Change
 
 /** What a subscriber can see of a transition. */
 export interface Visibility {
-  /** Whether the row is visible now. */
+  /** True if the row is visible now. */
   readonly now: boolean
-  /** Whether the row was visible before each change in the transition's `found`; null if unknown. */
+  /** True if the row was visible before each change in the transition's `found`; null if unknown. */
   readonly before: readonly (boolean | null)[]
 }
 

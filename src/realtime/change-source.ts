@@ -79,7 +79,7 @@ export interface GatewayWriteSourceParts extends ChangeSourceParts {
   readonly origin: string
   readonly rowsBefore: Pick<OldImageStore, 'of'>
   /**
-   * Whether columns of a row change only when a write assigns them: no trigger changes them and none is
+   * True if columns of a row change only when a write assigns them: no trigger changes them and none is
    * generated.
    */
   readonly isPlain: () => boolean
@@ -121,7 +121,7 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
     add(changes)
   }
 
-  /** Whether the routing column kept its value. */
+  /** True if the routing column kept its value. */
   function keepsRoute({ by, assigned }: WriteNotification): boolean {
     return by !== null && assigned !== null && !assigned.includes(by) && isPlain()
   }

@@ -16,7 +16,7 @@ export interface ChangedTablesParts {
   readonly database: Pick<Database, 'run'>
   /** Monotonic milliseconds. */
   readonly now: () => number
-  /** Whether a change log is installed. */
+  /** True if a change log is installed. */
   readonly isUsable: () => boolean
   /** Receives the tables that have changed, as `schema.name`. */
   readonly onChanged: (tables: readonly string[]) => void
@@ -92,7 +92,7 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
   }
 }
 
-/** Whether entries were deleted that the last read had not seen. */
+/** True if entries were deleted that the last read had not seen. */
 function hasLostEntries({ snapshot, deletedUpTo }: Position, found: Position): boolean {
   return found.deletedUpTo !== deletedUpTo && snapshot.xmin <= found.deletedUpTo
 }

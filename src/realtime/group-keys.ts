@@ -24,7 +24,7 @@ export function groupKeysOf(
 }
 
 /**
- * Whether rows are the same for every tenant: there is no filter, and no policy reads a setting that
+ * True if rows are the same for every tenant: there is no filter, and no policy reads a setting that
  * identifies the caller.
  */
 export function isShared({ hasFilter, settings }: SubscriptionPlan, rules: TableRules): boolean {

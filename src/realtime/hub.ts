@@ -100,7 +100,7 @@ interface Entry {
   pending: number
   linger: NodeJS.Timeout | null
   regrouping: boolean
-  /** Whether regrouping is needed, or needed again. */
+  /** True if regrouping is needed, or needed again. */
   outdated: boolean
 }
 
@@ -166,7 +166,7 @@ export class Hub {
     for (const entry of this.#tables.values()) entry.state.recapture().catch(error => this.#endAll(entry, error))
   }
 
-  /** Whether the old row images of a table's gateway writes are needed. */
+  /** True if the old row images of a table's gateway writes are needed. */
   wants(table: string): boolean {
     const state = this.#tables.get(table)?.state
     return state !== undefined && state.source.capture === 'gateway' && state.known?.condition != null

@@ -77,11 +77,11 @@ interface LiveClient {
   readonly receiver: LiveReceiver
   identity: Identity
   dueAt: number
-  /** Whether the result may have changed since the last run. */
+  /** True if the result may have changed since the last run. */
   stale: boolean
   /** The digest of the rows that the client has; null before the first result. */
   digest: string | null
-  /** Whether the client was sent an error and no result since. */
+  /** True if the client was sent an error and no result since. */
   failing: boolean
 }
 
@@ -94,7 +94,7 @@ interface SharedQuery {
   statement: BoundStatement<ReadStatement> | null
   /** The listener for the query's tables; null if the query must be polled. */
   listener: DependencyListener | null
-  /** Whether every change is reported. */
+  /** True if every change is reported. */
   driven: boolean
   timer: NodeJS.Timeout | null
   running: boolean
@@ -310,7 +310,7 @@ function deliver({ clients }: SharedQuery, due: readonly LiveClient[], [digest, 
 }
 
 /**
- * Whether a failure is transient for live queries, which includes a busy tenant and a result that is too
+ * True if a failure is transient for live queries, which includes a busy tenant and a result that is too
  * large at present.
  */
 function isTransientForLiveQuery(error: unknown): boolean {

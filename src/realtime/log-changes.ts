@@ -19,7 +19,7 @@ export function changesOf(
   return found.map((change, index) => (index === found.length - 1 ? { ...change, to } : change))
 }
 
-/** Whether an entry names its row. */
+/** True if an entry names its row. */
 export function isNamed({ operation, key }: LogEntry): boolean {
   return operation !== 'B' && key !== null && !hasNull(key)
 }
@@ -38,7 +38,7 @@ export function routesOfMany(entries: readonly LogEntry[], column: string | null
   return { column, values }
 }
 
-/** Whether a key column was not found by the trigger, which was created for a different key. */
+/** True if a key column was not found by the trigger, which was created for a different key. */
 function hasNull(key: string): boolean {
   return Object.values(JSON.parse(key) as Record<string, unknown>).includes(null)
 }

@@ -53,7 +53,7 @@ export interface LogListener {
 
 /** Figures of the log. */
 export interface LogStats {
-  /** Whether the last read succeeded; false while there are no listeners. */
+  /** True if the last read succeeded; false while there are no listeners. */
   readonly reading: boolean
   readonly reads: number
   readonly rows: number
@@ -90,7 +90,7 @@ export class ChangeLog {
   #waiting: (() => void)[] = []
   #foundAt = 0
   #isHealthy = false
-  /** Whether changes before the next read are unknown. */
+  /** True if changes before the next read are unknown. */
   #hasSkipped = false
   #seq = 0
   #reads = 0
@@ -269,7 +269,7 @@ function positionAfter(before: Position | null, { snapshot, deletedUpTo, epoch: 
 }
 
 /**
- * Whether entries were lost: the epoch changed, or entries were deleted that the last read may not have seen.
+ * True if entries were lost: the epoch changed, or entries were deleted that the last read may not have seen.
  */
 function hasLostEntries(before: Position, { epoch, deletedUpTo }: Position): boolean {
   return before.epoch !== epoch || (deletedUpTo !== before.deletedUpTo && before.snapshot.xmin <= deletedUpTo)

@@ -5,7 +5,7 @@ import type { ResyncReason } from './visibility-group.ts'
 
 /** A field of a message. */
 interface DescribedField {
-  /** Whether the message is refused without it. */
+  /** True if the message is refused without it. */
   readonly required: boolean
   readonly about: string
   readonly example: unknown

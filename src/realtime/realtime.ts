@@ -86,7 +86,7 @@ export interface Realtime {
 /** Figures of realtime. */
 export interface RealtimeStats extends HubStats {
   readonly log: LogStats
-  /** Whether the connection that listens for gateway writes is established. */
+  /** True if the connection that listens for gateway writes is established. */
   readonly listening: boolean
   readonly sockets: number
   readonly liveQueries: number
@@ -106,7 +106,7 @@ export interface RealtimeStats extends HubStats {
  */
 export interface WriteCapture {
   readonly origin: string
-  /** Whether triggers capture every change to a table, `schema.name`. */
+  /** True if triggers capture every change to a table, `schema.name`. */
   readonly isCaptured: (table: string) => boolean
   readonly announcements: NotifyingWrites
   readonly rowsBefore: ReturnType<typeof createOldImageStore>

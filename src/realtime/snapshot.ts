@@ -45,7 +45,7 @@ export function readToken(token: string, epoch: string): Snapshot | null {
   return { xmin, xmax: xmin + width, open: open.map(offset => xmin + offset) }
 }
 
-/** Whether `later` includes everything that `earlier` includes. */
+/** True if `later` includes everything that `earlier` includes. */
 export function covers(later: Snapshot, earlier: Snapshot): boolean {
   return later.xmax >= earlier.xmax && later.open.every(xid => xid >= earlier.xmax || earlier.open.includes(xid))
 }

@@ -129,13 +129,13 @@ interface RawTableRules {
   readonly fingerprint: string | null
   readonly active: boolean
   readonly readable: boolean
-  /** Whether triggers may change a row when it is written. */
+  /** True if triggers may change a row when it is written. */
   readonly triggers: boolean
   readonly policies: readonly { readonly permissive: boolean; readonly condition: string | null }[]
   readonly columns: readonly string[]
   /** Columns in which different texts can be equal. */
   readonly inexact: readonly string[]
-  /** Whether a policy calls something that is not built in; a domain's constraint may call anything. */
+  /** True if a policy calls something that is not built in; a domain's constraint may call anything. */
   readonly foreign: boolean
   readonly reads: readonly string[]
   readonly views: readonly string[]

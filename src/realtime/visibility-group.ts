@@ -75,7 +75,7 @@ export interface VisibilityGroupParts {
   readonly onSlow: (members: readonly GroupMember[]) => void
 }
 
-/** Whether changes are known to concern the group. */
+/** True if changes are known to concern the group. */
 export type Relevance = 'its own' | 'perhaps its own'
 
 /** A group of subscriptions that share visibility queries. */
@@ -107,7 +107,7 @@ export function createVisibilityGroup(table: Table, rules: TableRules, parts: Vi
   const audienceOf = new Map<GroupMember, VariantMembers>()
   let queued: ChangeEvent[] = []
   let inProgress: readonly ChangeEvent[] = []
-  /** Whether some queued change certainly concerns the group. */
+  /** True if some queued change certainly concerns the group. */
   let hasCertain = false
   let busy = false
   /** The timer of a query that has not begun. */

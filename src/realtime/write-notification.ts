@@ -11,7 +11,7 @@ export interface WriteNotification {
   readonly txid: string
   /** The process that made the write. */
   readonly origin: string
-  /** Whether that process receives the old row images. */
+  /** True if that process receives the old row images. */
   readonly hasBefore: boolean
   /** The columns that the change assigned; null if rows were inserted or deleted. */
   readonly assigned: readonly string[] | null

@@ -25,7 +25,7 @@ import { SchemaSyntaxError } from './syntax-error.ts'
 /** What ends an expression in addition to a comma, an unmatched closing bracket, and the end of the text. */
 export interface ExpressionEnd {
   /**
-   * Whether a line break and `#`, as a comment, end it. If false, the expression is in brackets, and `#` is
+   * True if a line break and `#`, as a comment, end it. If false, the expression is in brackets, and `#` is
    * PostgreSQL's operator.
    */
   readonly line: boolean

@@ -19,13 +19,13 @@ export interface Lookup {
   relation(name: Pick<TableName, 'schema' | 'name'>): Found
   declared(type: Pick<SchemaType, 'schema' | 'name'>): EnumDefinition | DomainDefinition | null
   /**
-   * Whether the type is known from the document: built in, declared, a row of a table or view, or qualified
+   * True if the type is known from the document: built in, declared, a row of a table or view, or qualified
    * with a schema.
    */
   isKnown(type: Pick<SchemaType, 'schema' | 'name'>): boolean
   /** By name; the first of two of one name. */
   columns(table: TableDefinition): ReadonlyMap<string, SchemaColumn>
-  /** Whether the column can be null; a key, an identity, a serial and a domain with NOT NULL cannot. */
+  /** True if the column can be null; a key, an identity, a serial and a domain with NOT NULL cannot. */
   isNullable(column: SchemaColumn, table: TableDefinition): boolean
 }
 

@@ -106,7 +106,7 @@ const INTERVALS: ReadonlySet<string> = new Set(CONTINUED.interval?.map(([, name]
 export const TYPE_NAMES: readonly string[] = [...DOCUMENTED, ...SYNONYMS.keys()]
 
 /**
- * Whether an unqualified name is a built-in type. As in PostgreSQL, a user-defined type with such a name must
+ * True if an unqualified name is a built-in type. As in PostgreSQL, a user-defined type with such a name must
  * be qualified.
  */
 export function isOwnType(name: string): boolean {
@@ -178,7 +178,7 @@ function readDimensions(cursor: Cursor): number {
   return dimensions
 }
 
-/** Whether a type of several words begins here, such as `double precision`. */
+/** True if a type of several words begins here, such as `double precision`. */
 export function isSeveralWords(cursor: Cursor): boolean {
   const start = cursor.at
   const word = keywordAt(cursor)

@@ -1,27 +1,25 @@
 import { expect, test } from 'vitest'
-/**
- * The table of PostgreSQL's own types: names mean one type, and the sets made of it are those of PostgreSQL.
- */
+/** The table of PostgreSQL's own types: each name means one type, and the derived sets match PostgreSQL. */
 import { BARE_NAMES, byType, CASTABLE, DOCUMENTED, OWN_NAMES, SQL_NAMES, typeSet } from './builtin.ts'
 import { INCOMPARABLE, isOneFamily, SEVERAL_WORDS, UNORDERED } from './traits.ts'
 
-test('no name is there twice, as a type and as another name of one', () => {
+test('every name occurs once, as a type or as an alias', () => {
   const others = [...SQL_NAMES.keys(), ...OWN_NAMES.keys(), ...SEVERAL_WORDS.keys()]
   expect(new Set(others).size).toBe(others.length)
   expect(others.filter(name => DOCUMENTED.has(name))).toEqual([])
 })
 
-test('types are castable by all of their names, and what shows names of the database is not', () => {
+test('types are castable by all their names, except types that print names of the database', () => {
   expect(['int4', 'int', 'integer', 'timestamptz', 'oid'].filter(name => !CASTABLE.has(name))).toEqual([])
   expect(['regclass', 'regrole', 'serial', 'citext', 'record', 'any'].filter(name => CASTABLE.has(name))).toEqual([])
 })
 
-test('the query language takes bare what is no internal of PostgreSQL', () => {
+test('the query language accepts unqualified names except internal types', () => {
   expect(['regclass', 'serial4', 'citext', 'void', 'nchar'].filter(name => !BARE_NAMES.has(name))).toEqual([])
   expect(['pg_lsn', 'cid', 'record', 'anyelement'].filter(name => BARE_NAMES.has(name))).toEqual([])
 })
 
-test('a type without = has no order either', () => {
+test('a type without = has no order', () => {
   expect([...INCOMPARABLE].filter(name => !UNORDERED.has(name))).toEqual([])
   expect(UNORDERED.size).toBeGreaterThan(INCOMPARABLE.size)
 })
@@ -34,7 +32,7 @@ test('types of one family compare with each other, others do not', () => {
   expect(isOneFamily('constructor', 'constructor')).toBe(false)
 })
 
-test('tables of some types can be asked for any name', () => {
+test('lookups of arbitrary names are safe', () => {
   expect(byType({ int4: 1 }).get('int4')).toBe(1)
   expect(byType({ int4: 1 }).get('toString')).toBeUndefined()
   expect(typeSet('text').has('varchar')).toBe(false)

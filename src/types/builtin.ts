@@ -7,8 +7,8 @@
  */
 
 /**
- * Types of values, each followed by SQL's other one-word names for it: columns have them, and queries may
- * cast to them.
+ * Types of values, each followed by SQL's other one-word names for it. Columns have these types, and
+ * queries can cast to them.
  */
 const VALUES = [
   'int2/smallint int4/int/integer int8/bigint float4/real float8/float numeric/decimal/dec money bool/boolean',
@@ -32,11 +32,12 @@ const NO_VALUES = [
 ] as const
 
 /**
- * Likewise, and the query language does not know them bare: PostgreSQL's bookkeeping, and what only arguments
- * and results have.
+ * More such types, which the query language does not accept unqualified: types that PostgreSQL uses
+ * internally, and types that only arguments and results have.
  */
 const OTHERS = [
-  'regcollation cid pg_snapshot txid_snapshot aclitem refcursor int2vector oidvector record trigger event_trigger cstring internal',
+  'regcollation cid pg_snapshot txid_snapshot aclitem refcursor int2vector oidvector record trigger',
+  'event_trigger cstring internal',
   'language_handler fdw_handler index_am_handler tsm_handler table_am_handler',
   'any anyelement anyarray anynonarray anyenum anyrange anymultirange',
   'anycompatible anycompatiblearray anycompatiblenonarray anycompatiblerange anycompatiblemultirange',
@@ -88,12 +89,13 @@ export const OWN_NAMES: ReadonlyMap<string, BuiltinName> = new Map([
   ['f64', 'float8'],
 ])
 
-/** Types of values, which an author may cast to; by all names. */
+/** Types of values that a query can cast to, by all their names. */
 export const CASTABLE: ReadonlySet<string> = /* @__PURE__ */ allNames(VALUES, OTHER_VALUES)
 
-/** PostgreSQL's own types, which a column, an argument or a result may have. */
+/** PostgreSQL's own types that a column, an argument or a result can have. */
 export const DOCUMENTED: ReadonlySet<string> = /* @__PURE__ */ ownNames(VALUES, OTHER_VALUES, NO_VALUES, OTHERS)
 
+/** Types of extensions that the gateway knows. */
 export const EXTENSION_TYPES: ReadonlySet<string> = /* @__PURE__ */ ownNames(EXTENSIONS)
 
 /** SQL's other names of one word, and the name that PostgreSQL has for the same type. */

@@ -36,7 +36,7 @@ const FAMILY: ReadonlyMap<string, Family> = byType({
   ...{ bit: 'bits', varbit: 'bits', inet: 'network', cidr: 'network' },
 })
 
-/** Whether values of two types can be compared. */
+/** True if values of two types can be compared. */
 export function isOneFamily(one: string, other: string): boolean {
   const family = FAMILY.get(one)
   return family !== undefined && family === FAMILY.get(other)

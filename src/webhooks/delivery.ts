@@ -41,7 +41,7 @@ export function wordOf(outcome: Outcome): OutcomeWord {
   return isSuccess(outcome.status) ? 'delivered' : 'refused'
 }
 
-/** Whether a status is in the range 200 to 299. */
+/** True if a status is in the range 200 to 299. */
 export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300
 }

@@ -135,7 +135,7 @@ export class EndpointQueues<T extends Delivery = Delivery> {
     return [...this.#queues.values()].flatMap(queue => this.#clearQueue(queue, which))
   }
 
-  /** Whether nothing is in flight and nothing is ready. */
+  /** True if nothing is in flight and nothing is ready. */
   isIdle(): boolean {
     return this.#inFlight === 0 && [...this.#queues.values()].every(({ ready }) => ready.size === 0)
   }

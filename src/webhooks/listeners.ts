@@ -56,7 +56,7 @@ export class ListenerIndex {
     return made
   }
 
-  /** Whether a trigger depends on the gateway to report the write. */
+  /** True if a trigger depends on the gateway to report the write. */
   needsGateway(table: Table, operations: readonly RowOperation[]): boolean {
     return this.#triggersFor(table, operations).some(([, writer]) => writer !== 'database')
   }

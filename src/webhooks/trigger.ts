@@ -38,7 +38,7 @@ export interface Trigger {
   /** Secrets to sign with; the receiver needs to know one of them. Empty: requests are not signed. */
   readonly secrets: readonly string[]
   readonly timeoutMs: number
-  /** Whether only changes made through a gateway are sent, or all changes. */
+  /** True if only changes made through a gateway are sent, or all changes. */
   readonly source: TriggerSource
   readonly order: TriggerOrder
 }

@@ -109,7 +109,7 @@ export class Webhooks {
   }
 
   /**
-   * Whether a trigger depends on the gateway to report the write to a table that is known only by its name.
+   * True if a trigger depends on the gateway to report the write to a table that is known only by its name.
    */
   wantsUnresolved({ table: { schema, name }, happened }: UnresolvedWrite): boolean {
     const tables = [...this.#parts.catalog().tables.values()]

@@ -167,7 +167,7 @@ describe('rotation', () => {
     const file = join(folder, 'keys.pem')
     await writeFile(file, 'nothing')
     await expect(gatewayWith(issuer(`public_key_path = "${file}"`))).rejects.toThrow(
-      `issuer "${provider.url}": ${file}: it is no JWK Set`,
+      `issuer "${provider.url}": ${file}: it is not a JWK Set`,
     )
   })
 })

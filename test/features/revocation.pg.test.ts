@@ -237,9 +237,9 @@ describe('svc token verify and svc check', () => {
   test('an unreachable provider is exit code 2, and a warning of svc check', async () => {
     provider.answer(response => response.writeHead(500).end())
     const said = await svc(['token', 'verify', token()], toml())
-    expect([said.code, said.error]).toEqual([2, expect.stringContaining('it answers 500; expected 200')])
+    expect([said.code, said.error]).toEqual([2, expect.stringContaining('the response has status 500; expected 200')])
     const { code, out } = await svc(['check'], toml())
-    expect(out).toMatch(/warning: the keys of issuer .* cannot be fetched: .*it answers 500/)
+    expect(out).toMatch(/warning: the keys of issuer .* cannot be fetched: .*the response has status 500/)
     provider.publish([key])
     const after = await svc(['check'], toml())
     expect([after.out.includes('cannot be fetched'), after.code]).toEqual([false, code])

@@ -1,4 +1,7 @@
-/** The page `/demo/orders`: open orders as they are now. The client function (src/client/follow.js) keeps them right; this file only shows them. */
+/**
+ * The page `/demo/orders`: the open orders, kept up to date by the client function (src/client/follow.js).
+ * This file only displays them.
+ */
 import { follow } from './follow.js'
 
 const KEY = 'svc-token'
@@ -7,7 +10,8 @@ const state = document.getElementById('state')
 const form = document.getElementById('caller')
 const field = document.getElementById('token')
 
-// ---- the token: kept for this tab alone, and out of the address, where it would be copied and remembered -----------
+// ---- the token: kept for this tab only and removed from the address, where it would be copied and logged
+// -----
 
 const given = new URLSearchParams(window.location.hash.slice(1)).get('token')
 if (given !== null) {
@@ -15,7 +19,7 @@ if (given !== null) {
   window.history.replaceState(null, '', window.location.pathname)
 }
 
-/** Those who wait for somebody to enter a token. */
+/** Functions to call when a token is entered. */
 let waiting = []
 
 async function token(why) {
@@ -44,7 +48,8 @@ function show(now, message) {
   state.textContent = message === '' ? now : message
 }
 
-// ---- the orders ----------------------------------------------------------------------------------------------------
+// ---- the orders
+// ------------------------------------------------------------------------------------------
 
 const money = (amount, currency) => new Intl.NumberFormat(undefined, { style: 'currency', currency }).format(amount)
 const newestFirst = (a, b) => b.placed_at.localeCompare(a.placed_at) || b.id - a.id
@@ -81,7 +86,7 @@ function draw() {
 function cardOf(row) {
   const element = document.createElement('article')
   element.dataset.id = row.id
-  // As text: what customers and colleagues wrote is no HTML.
+  // As text: what customers and colleagues wrote is not HTML.
   const parts = { b: row.number, span: money(row.total, row.currency), time: new Date(row.placed_at).toLocaleString() }
   for (const [name, text] of Object.entries(parts)) element.appendChild(document.createElement(name)).textContent = text
   return { row, element }

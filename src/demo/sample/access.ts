@@ -58,7 +58,8 @@ export const policies: readonly string[] = [
 /** A view that runs with the caller's rights, so the policies of its tables hold. */
 export const views: readonly string[] = [
   `create view monthly_sales with (security_invoker = true) as
-    select tenant_id, date_trunc('month', placed_at, 'UTC')::date as month, currency, count(*) as orders, sum(total) as total
+    select tenant_id, date_trunc('month', placed_at, 'UTC')::date as month, currency, count(*) as orders,
+    sum(total) as total
     from orders where status <> 'cancelled'
     group by tenant_id, month, currency`,
   `comment on view monthly_sales is 'Orders and their value per month, cancelled ones left out.'`,

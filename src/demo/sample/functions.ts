@@ -5,7 +5,8 @@
 export const functions: readonly string[] = [
   `create function slugify(value text) returns text immutable strict parallel safe language sql
     return trim(both '-' from regexp_replace(lower(value), '[^a-z0-9]+', '-', 'g'))`,
-  `comment on function slugify is 'Lower case, with single hyphens between words.\n@example {"value": "Blue Market & Co."}'`,
+  `comment on function slugify is 'Lower case, with single hyphens between words.\n@example {"value": "Blue ` +
+    `Market & Co."}'`,
 
   `create function customer_value(customer bigint) returns numeric stable language sql
     return (select coalesce(sum(total), 0) from orders where customer_id = customer and status <> 'cancelled')`,
@@ -19,7 +20,8 @@ export const functions: readonly string[] = [
       where o.placed_at >= since and o.status <> 'cancelled'
       group by p.id, p.name order by 4 desc, 1 limit top;
     end`,
-  `comment on function top_products is 'The products that brought in most since a day.\n@example {"since": "2025-06-01", "top": 3}'`,
+  `comment on function top_products is 'The products that brought in most since a day.\n@example {"since": ` +
+    `"2025-06-01", "top": 3}'`,
 
   `create function search_products(query text) returns setof products stable language sql
     begin atomic
@@ -52,7 +54,8 @@ export const functions: readonly string[] = [
       end if;
       return approved;
     end $$`,
-  `comment on function approve_order is 'Releases a pending order in the name of the caller.\n@example {"order_id": 12610, "note": "Agreed by telephone."}'`,
+  `comment on function approve_order is 'Releases a pending order in the name of the caller.\n@example ` +
+    `{"order_id": 12610, "note": "Agreed by telephone."}'`,
 
   `create function restock(product bigint, quantity integer) returns integer volatile language sql
     begin atomic
@@ -68,5 +71,6 @@ export const functions: readonly string[] = [
       )
       select count(*) from added;
     end`,
-  `comment on function tag_products is 'Marks products with a tag; answers how many were not marked before.\n@example {"tag": "sale", "products": [440, 670]}'`,
+  `comment on function tag_products is 'Marks products with a tag; answers how many were not marked ` +
+    `before.\n@example {"tag": "sale", "products": [440, 670]}'`,
 ]

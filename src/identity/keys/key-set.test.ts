@@ -58,7 +58,7 @@ test('of a private key only the public part is read', () => {
 test.each(['', '[]', 'null', '{}', '{"keys":{}}', '{"keys":[1]}', '{"keys":[[]]}', '<html>'])(
   '%j is not a JWK Set',
   text => {
-    expect(() => parseJwkSet(text)).toThrow(/^it is no JWK Set/)
+    expect(() => parseJwkSet(text)).toThrow(/^it is not a JWK Set/)
   },
 )
 

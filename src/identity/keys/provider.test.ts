@@ -55,12 +55,12 @@ test.each([
 describe('responses that are errors', () => {
   test.each([201, 204, 304, 401, 404, 429, 500])('status %d', async status => {
     provider.answer(response => response.writeHead(status).end())
-    expect(await failure(byUrl())).toBe(`${provider.jwksUrl}: it answers ${status}; expected 200`)
+    expect(await failure(byUrl())).toBe(`${provider.jwksUrl}: the response has status ${status}; expected 200`)
   })
 
   test.each(['', '<html>', '[]', '{"keys":1}'])('%j', async body => {
     provider.answer(response => response.end(body))
-    expect(await failure(byUrl())).toMatch(/: it is no JWK Set/)
+    expect(await failure(byUrl())).toMatch(/: it is not a JWK Set/)
   })
 
   test('more than 1 MiB, even of a valid set', async () => {
@@ -70,7 +70,7 @@ describe('responses that are errors', () => {
     provider.answer(response => response.end(set(room)))
     expect((await byUrl()).keys).toHaveLength(1)
     provider.answer(response => response.end(set(room + 1)))
-    expect(await failure(byUrl())).toBe(`${provider.jwksUrl}: it answers more than 1048576 bytes`)
+    expect(await failure(byUrl())).toBe(`${provider.jwksUrl}: the response has more than 1048576 bytes`)
   })
 
   test('no server at the address', async () => {
@@ -150,7 +150,7 @@ describe('redirects', () => {
     ['https://[::ffff:127.0.0.1]/', 'loopback'],
     ['file:///etc/passwd', 'keys are fetched over https only'],
     ['https://user@id.example/', 'keys are fetched over https only'],
-    ['http://', 'redirects to what is no URL'],
+    ['http://', 'redirects to an invalid URL'],
   ])('to %s are rejected', async (location, reason) => {
     redirect(1, () => location)
     expect(await failure(byUrl())).toContain(reason)

@@ -6,7 +6,7 @@ export interface JsonText {
   readonly end: number | null
   /** Where it stops being JSON. */
   readonly failedAt: number
-  /** Whether it contains an object. */
+  /** True if it contains an object. */
   readonly hasObject: boolean
   /**
    * Offsets of the brackets and braces that were still open where it stopped being JSON: none of these begins

@@ -37,7 +37,7 @@ export interface ClaimRequest {
 export interface Claim {
   /** The tenant at which the next visit begins; empty if all tenants were visited. */
   readonly next: ReadonlyMap<string, string>
-  /** Whether webhooks were put off because an earlier one with the same key is pending. */
+  /** True if webhooks were put off because an earlier one with the same key is pending. */
   readonly parked: boolean
   /** The claimed webhooks, oldest first. */
   readonly webhooks: readonly ClaimedRow[]

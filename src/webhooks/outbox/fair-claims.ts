@@ -17,7 +17,7 @@ export interface ClaimScheduler {
   next(active: readonly Trigger[], isDue: (trigger: string) => boolean): readonly ClaimRequest[]
   /** Records the result of a claim. */
   record(requests: readonly ClaimRequest[], claim: Claim): void
-  /** Whether the trigger has more webhooks than there were slots for. */
+  /** True if the trigger has more webhooks than there were slots for. */
   hasMore(trigger: string): boolean
 }
 

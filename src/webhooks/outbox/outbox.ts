@@ -34,7 +34,7 @@ const RELEASE_MS_MAX = 300
 /** What an outbox needs. */
 export interface OutboxParts {
   readonly ask: RunInTransaction
-  /** Whether an outbox is installed in the database. */
+  /** True if an outbox is installed in the database. */
   readonly isUsable: () => boolean
   readonly gateway: string
   readonly ticket: string

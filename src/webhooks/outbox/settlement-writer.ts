@@ -20,9 +20,9 @@ export const RETRY_DELAY_MS = 1_000
 /** Writes settlements in the background. */
 export interface SettlementWriter {
   add(settlement: Settlement): void
-  /** Whether everything is written. */
+  /** True if everything is written. */
   isEmpty(): boolean
-  /** Whether the limit is reached, because the database is slower than the endpoints. */
+  /** True if the limit is reached, because the database is slower than the endpoints. */
   isFull(): boolean
   /** Resolves when everything is written, or the writer is closed. */
   written(): Promise<void>

@@ -36,7 +36,7 @@ const LATE_MS = 2_000
 /** What the worker needs. */
 export interface WorkerParts {
   readonly ask: RunInTransaction
-  /** Whether an outbox is installed. */
+  /** True if an outbox is installed. */
   readonly isUsable: () => boolean
   /** The holder of the leases; unique to this gateway. */
   readonly gateway: string
@@ -212,7 +212,7 @@ export class Worker {
   }
 
   /**
-   * Whether the trigger has more webhooks and at least half of its slots are free. Claiming for every slot
+   * True if the trigger has more webhooks and at least half of its slots are free. Claiming for every slot
    * that becomes free would cause too many claims.
    */
   #canHaveMore(name: string): boolean {
