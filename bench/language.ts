@@ -81,7 +81,7 @@ function laneOf(name: string, work: Contestant['work'] | 'yardstick', text: Text
     async measure(): Promise<Figures> {
       const { stdout } = await runProgram(process.execPath, args, {}, [0])
       const rate = Number(stdout)
-      if (!(rate > 0)) throw new Error(`${SCRIPT} said what nobody understands:\n${stdout}`)
+      if (!(rate > 0)) throw new Error(`${SCRIPT} printed unexpected output:\n${stdout}`)
       return { '/s': rate, µs: 1e6 / rate }
     },
   }

@@ -26,6 +26,6 @@ async function measure(): Promise<Figures> {
   const ms = Number(/: load ([\d.]+) ms/.exec(stdout)?.[1])
   const megabytes = Number(/: memory ([\d.]+) MB/.exec(stdout)?.[1])
   if (Number.isNaN(ms) || Number.isNaN(megabytes))
-    throw new Error(`${script} said what nobody understands:\n${stdout}${stderr}`)
+    throw new Error(`${script} printed unexpected output:\n${stdout}${stderr}`)
   return { ms, MB: megabytes }
 }

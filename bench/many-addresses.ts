@@ -26,6 +26,6 @@ async function measure(): Promise<Figures> {
   const megabytes = Number(/: memory ([\d.]+) MB/.exec(stdout)?.[1])
   const microseconds = Number(/: request ([\d.]+) µs/.exec(stdout)?.[1])
   if (Number.isNaN(megabytes) || Number.isNaN(microseconds))
-    throw new Error(`${script} said what nobody understands:\n${stdout}${stderr}`)
+    throw new Error(`${script} printed unexpected output:\n${stdout}${stderr}`)
   return { MB: megabytes, µs: microseconds }
 }

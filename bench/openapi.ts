@@ -21,6 +21,6 @@ export const openapi: Benchmark = {
 async function measure(): Promise<Figures> {
   const { stdout } = await runProgram(process.execPath, [SCRIPT, String(TABLES)], {}, [0])
   const [ms = Number.NaN, megabytes = Number.NaN] = stdout.split(' ').map(Number)
-  if (!(ms > 0 && megabytes > 0)) throw new Error(`${SCRIPT} said what nobody understands:\n${stdout}`)
+  if (!(ms > 0 && megabytes > 0)) throw new Error(`${SCRIPT} printed unexpected output:\n${stdout}`)
   return { ms, MB: megabytes }
 }

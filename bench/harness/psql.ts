@@ -18,7 +18,7 @@ export async function copyRows(databaseUrl: string, settings: Sent, query: strin
     { PGPASSWORD: password },
   )
   const ms = Number(/^Time: ([\d.]+) ms/m.exec(stdout)?.[1])
-  if (!(ms > 0)) throw new Error(`psql said what nobody understands:\n${stdout}`)
+  if (!(ms > 0)) throw new Error(`psql printed unexpected output:\n${stdout}`)
   return ms / 1000
 }
 

@@ -40,7 +40,7 @@ export async function wrk(load: Load): Promise<Loaded> {
   const [, requests, micros, p99] = (/RESULT (\d+) (\d+) (\d+)/.exec(stdout) ?? []).map(Number)
   const failed = /FAILED (.+)/.exec(stdout)?.[1]
   if (requests === undefined || micros === undefined || p99 === undefined || failed === undefined) {
-    throw new Error(`wrk said what nobody understands:\n${stdout}`)
+    throw new Error(`wrk printed unexpected output:\n${stdout}`)
   }
   if (requests === 0 || /[1-9]/.test(failed))
     throw new Error(`of ${requests} requests to ${load.url} some failed: ${failed}`)

@@ -1,4 +1,4 @@
--- Sales of companies that must not see each other's: an agent asks with a token, and is kept to its company like everybody else.
+-- Sales of companies that must not see each other's rows. An agent has a token and sees only its company's rows.
 
 create table orders (
   tenant_id text not null default nullif(current_setting('app.current_tenant_id', true), ''),

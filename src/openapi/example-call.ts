@@ -1,5 +1,5 @@
 /**
- * Examples of calls: the one declared in a function's comment (docs/guides/openapi.md#examples-of-your-own),
+ * Examples of calls: the one declared in a function's comment (docs/guides/openapi.md#custom-examples),
  * as a request body, or arguments made from types.
  */
 import type { DatabaseFunction, FunctionInput } from '../catalog/model.ts'
