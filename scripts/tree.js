@@ -216,7 +216,7 @@ function locked(work) {
   }
 }
 
-/** Null if the lock has been removed in the meantime, 0 while it is still empty. */
+/** Null if the lock no longer exists, 0 while it is still empty. */
 function readOwner(lock) {
   try {
     return Number(readFileSync(lock, 'utf8'))

@@ -79,7 +79,7 @@ export async function openStory(name: string): Promise<Story> {
     const running = terminals.filter(terminal => resultOf(terminal) === null)
     const heard = running.map(terminal => until(terminal, 'what runs', () => contains(terminal.out, shown)))
     await Promise.any(heard).catch(({ errors }: AggregateError) => {
-      throw new Error(`nobody said:\n${shown}\n\n${errors.map(({ message }) => message).join('\n')}`)
+      throw new Error(`no command printed:\n${shown}\n\n${errors.map(({ message }) => message).join('\n')}`)
     })
   }
 

@@ -15,7 +15,7 @@ const MODULE = `export async function step() {
   throw Object.assign(new Error('nobody answers'), { transient: true })
 }`
 
-test('closed, open, half-open, open: each is a line, and while it is open nobody is asked', {
+test('each state of the circuit is logged, and no ticket is requested while it is open', {
   timeout: 120_000,
 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-circuit-'))

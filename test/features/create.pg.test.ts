@@ -295,7 +295,7 @@ describe('a batch', () => {
     const misspelt = await post('/api/notes?returning=titel', [])
     expect([misspelt.status, misspelt.json.error.message]).toEqual([400, expect.stringContaining('no column "titel"')])
   })
-  test('with differing keys: a missing key is the default, null is NULL, and serials follow the order within a key set', async () => {
+  test('with differing keys has defaults for missing keys, and serials in order within a key set', async () => {
     const reply = await post('/api/defaults?returning=id,a,b', [
       { a: 1 },
       {},
@@ -393,7 +393,7 @@ describe('a batch', () => {
       await gateway.close()
     }
   })
-  test('has one deadline: statements that are fast enough alone are rolled back if together they take too long', async () => {
+  test('has one deadline for all its statements, which are rolled back together', async () => {
     const impatient = await testGateway(database.url, { toml: 'statement_timeout_ms = 400' })
     try {
       const post = (rows: readonly object[]) =>

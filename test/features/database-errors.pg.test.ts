@@ -50,7 +50,7 @@ create view cheap with (security_invoker = true) as select id, tenant_id, price 
 create view joined with (security_invoker = true) as select t.id, o.email from things t join owners o
   on o.id = t.owner_id;
 
--- Fails with whatever it is told to.
+-- Fails with the given error.
 create table raises (id int primary key, code text not null, note text);
 create function raise_it() returns trigger language plpgsql as $$ begin
   raise exception 'the message' using errcode = new.code, hint = 'the hint', detail = 'the detail', column = 'the_column', constraint = 'the_constraint',
@@ -258,7 +258,7 @@ describe('the constraint is named, and no other row is revealed', () => {
   })
 })
 
-test('a violation in a partition names the partitioned table and its columns, whatever the partition calls them', async () => {
+test('a violation in a partition names the partitioned table and the names of its columns', async () => {
   await execute(
     database.adminUrl,
     `create table visits (place int not null, at int, id int, note text, primary key (id, place)) partition by
@@ -617,7 +617,7 @@ describe('conflicts with other transactions', () => {
   const tries = () =>
     activity.value(`select case when is_called then last_value else 0 end::int from tries`) as Promise<number>
 
-  test('in a deadlock, one of two requests is told to try again, and the other succeeds', async () => {
+  test('in a deadlock, one of two requests is answered with the advice to try again, and the other succeeds', async () => {
     const before = await tries()
     const asked = await behindGate(async () => {
       const first = send('PATCH', '/api/pairs/1', { n: 1 })
@@ -638,7 +638,7 @@ describe('conflicts with other transactions', () => {
     expect(await tries()).toBe(before + 2)
   })
 
-  test('a serialization failure is answered with the advice to try again, and the gateway did not repeat it', async () => {
+  test('a serialization failure is answered with the advice to try again, and not repeated', async () => {
     const before = await tries()
     const [first, second] = await behindGate(async () => {
       const one = send('PATCH', '/api/pairs/3', { n: 1 })

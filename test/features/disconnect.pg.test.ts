@@ -32,7 +32,7 @@ beforeAll(() =>
      alter table swamps enable row level security;
      create policy slow on swamps using (pg_sleep(60)::text = '');
      create view naps with (security_invoker) as select id, pg_sleep(0.05)::text as slept from notes;
-     -- Whoever listens knows afterwards that it has run.
+     -- A listener is notified that the view has been evaluated.
      create view traces with (security_invoker) as select id, pg_notify('traces', 'run')::text as mark from notes;
      grant select on all tables in schema public to app`,
   ),

@@ -75,7 +75,7 @@ describe('a valid token', () => {
     })
     expect(JSON.parse(settings['request.jwt.claims'] ?? '')).toEqual(claims)
   })
-  test('has sub as the default for user_id; an agent without a tenant stays an agent, and operator_id is never a tenant', async () => {
+  test('has sub as the default for user_id, and operator_id never becomes a tenant', async () => {
     expect(await told(gateway, { sub: 's1', agent_id: 'a1', operator_id: 'o1' })).toMatchObject({
       'app.current_tenant_id': '',
       'app.current_user_id': 's1',
@@ -104,7 +104,7 @@ describe('a valid token', () => {
     ['not yet valid', () => sign({ tenant_id: 't1', nbf: now() + 60 })],
     ['a claim that is an object', () => sign({ tenant_id: { a: 1 } })],
     ['a claim that is a boolean', () => sign({ role: true })],
-    ['a payload that is no object', () => sign('[1]')],
+    ['a payload that is not an object', () => sign('[1]')],
     ['repeated keys', () => sign('{"tenant_id": "t1", "tenant_id": "t2"}')],
     ['NUL', () => sign('{"tenant_id": "a\\u0000b"}')],
     ['no token', () => 'x'],

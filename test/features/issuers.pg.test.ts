@@ -173,7 +173,7 @@ describe('rotation', () => {
 })
 
 describe('an outage of the provider', () => {
-  test('at start-up: its tokens get 503 with Retry-After, and all others are served, until the provider answers', async () => {
+  test('at start-up causes 503 with Retry-After for its tokens only, until the provider answers', async () => {
     provider.answer(response => response.writeHead(500).end())
     const gateway = await gatewayWith(discovered())
     await heard('keys could not be fetched')

@@ -56,7 +56,7 @@ async function listening(of: Svc): Promise<string> {
   return of.says(/"url":"([^"]+)","msg":"listening"/)
 }
 
-test('the gateway serves over a connection authenticated by a ticket, and receives NOTIFY over another', async context => {
+test('the gateway serves over connections authenticated by a ticket, and receives NOTIFY', async context => {
   const of = needed(context)
   const gateway = svc(of, 'serve')
   const url = await listening(gateway)
@@ -124,7 +124,7 @@ test('svc check prints the effective settings, and that they work', async contex
   expect(checked.said.out).not.toMatch(/cannot be (checked|reached)/)
 })
 
-test('an unreachable KDC is tried again, then the circuit opens; once it is reachable, the start continues', async context => {
+test('an unreachable KDC opens the circuit; once it is reachable, the start continues', async context => {
   const of = needed(context)
   const cache = await of.ticket('for the service there is none yet')
   await of.stopKdc()

@@ -80,7 +80,7 @@ describe.skipIf(MISSING !== null)(TITLE, () => {
     ])
   })
 
-  test('also without triggers, a subscriber receives events for a row that an update brings into or out of view', async () => {
+  test('without triggers, a subscriber receives rows that an update brings into or out of view', async () => {
     await execute(url('postgres', 'postgres'), 'create database bare')
     await execute(
       url('bare', 'postgres'),

@@ -12,7 +12,7 @@ import { testDatabase } from '../support/postgres.ts'
 import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: somebody's JSON
+// biome-ignore lint/suspicious/noExplicitAny: an arbitrary JSON document
 type Json = any
 
 describe("of the demo's database", () => {

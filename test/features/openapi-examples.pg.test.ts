@@ -11,7 +11,7 @@ import { testDatabase } from '../support/postgres.ts'
 import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../support/real-data.ts'
 import { sampleDatabase } from '../support/sample.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: somebody's JSON
+// biome-ignore lint/suspicious/noExplicitAny: an arbitrary JSON document
 type Json = any
 
 function invalidOf(document: Json): readonly unknown[] {

@@ -52,7 +52,7 @@ const ALIKE = `
   create function "ORDERS"() returns void language sql begin atomic delete from orders; end;
   grant all on all tables in schema public to app`
 
-// biome-ignore lint/suspicious/noExplicitAny: somebody's JSON
+// biome-ignore lint/suspicious/noExplicitAny: an arbitrary JSON document
 type Json = any
 
 interface Documented {

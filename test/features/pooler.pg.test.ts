@@ -91,9 +91,7 @@ async function ask(of: TestGateway, number: number): Promise<string> {
   switch (number % 8) {
     case 0: {
       const { status, json } = await of.get('/api/notes?limit=500', { as })
-      return status === 200 && json.data.length >= ROWS_EACH && isTheirs(json.data)
-        ? 'as it should be'
-        : `list: ${status}`
+      return status === 200 && json.data.length >= ROWS_EACH && isTheirs(json.data) ? 'as expected' : `list: ${status}`
     }
     case 1: {
       const { status, text } = await of.get('/api/notes?stream=true', { as })
@@ -101,34 +99,34 @@ async function ask(of: TestGateway, number: number): Promise<string> {
         .trim()
         .split('\n')
         .map(line => JSON.parse(line) as Row)
-      return status === 200 && rows.length >= ROWS_EACH && isTheirs(rows) ? 'as it should be' : `stream: ${status}`
+      return status === 200 && rows.length >= ROWS_EACH && isTheirs(rows) ? 'as expected' : `stream: ${status}`
     }
     case 2: {
       const body = JSON.stringify({ tenant_id: tenantId, body: `by ${number}` })
       const { status } = await of.get('/api/notes', { as, method: 'POST', body, headers: JSON_BODY })
-      return status === 201 ? 'as it should be' : `create: ${status}`
+      return status === 201 ? 'as expected' : `create: ${status}`
     }
     case 3: {
       const other = TENANTS[(number + 1) % TENANTS.length] as string
       const body = JSON.stringify({ tenant_id: other, body: 'smuggled' })
       const { status } = await of.get('/api/notes', { as, method: 'POST', body, headers: JSON_BODY })
-      return status === 403 ? 'as it should be' : `create for another: ${status}`
+      return status === 403 ? 'as expected' : `create for another: ${status}`
     }
     case 4: {
       const { status, json } = await of.get('/api/rpc/who', { as, method: 'POST' })
-      return status === 200 && json.data === tenantId ? 'as it should be' : `rpc: ${status} ${JSON.stringify(json)}`
+      return status === 200 && json.data === tenantId ? 'as expected' : `rpc: ${status} ${JSON.stringify(json)}`
     }
     case 5: {
       const { status } = await of.get('/api/rpc/stay', { as, method: 'POST' })
-      return status === 200 ? 'as it should be' : `rpc that leaves settings: ${status}`
+      return status === 200 ? 'as expected' : `rpc that leaves settings: ${status}`
     }
     case 6: {
       const { status } = await of.get('/api/notes?id=x', { as })
-      return status === 400 ? 'as it should be' : `bad value: ${status}`
+      return status === 400 ? 'as expected' : `bad value: ${status}`
     }
     default: {
       const { status, json } = await of.get('/api/notes/aggregate?fn=count', { as })
-      return status === 200 && json.data.count >= ROWS_EACH ? 'as it should be' : `count: ${status}`
+      return status === 200 && json.data.count >= ROWS_EACH ? 'as expected' : `count: ${status}`
     }
   }
 }
@@ -149,7 +147,7 @@ describe('PgBouncer in transaction mode', () => {
       }
     }
     await Promise.all(Array.from({ length: WORKERS }, work))
-    expect(Object.fromEntries(outcomes)).toEqual({ 'as it should be': REQUESTS })
+    expect(Object.fromEntries(outcomes)).toEqual({ 'as expected': REQUESTS })
     // Every cancel request reached the right session.
     const rows = await execute(database.adminUrl, "select count(*)::int as n from notes where body = 'smuggled'")
     expect(rows).toEqual([{ n: 0 }])

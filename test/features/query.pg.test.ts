@@ -791,7 +791,7 @@ describe('a request', () => {
     ['no body', '', 'the body must be'],
     ['an array', '["get users"]', 'the body must be {"query": "get …", "parameters": …}'],
     ['no query', '{}', 'the body has no text called query'],
-    ['a query that is no text', '{"query": 1}', 'the body has no text called query'],
+    ['a query that is not a string', '{"query": 1}', 'the body has no text called query'],
     [
       'something else',
       '{"query": "get users", "paramters": []}',
@@ -801,7 +801,7 @@ describe('a request', () => {
     ['parameters that are neither', '{"query": "get users", "parameters": 1}', 'parameters must be an array for $1'],
     ['half a character', '{"query": "get users where name = :n", "parameters": {"n": "\\ud800"}}', 'surrogate'],
     ['a NUL', '{"query": "get users where name = :n", "parameters": {"n": "\\u0000"}}', 'U+0000'],
-    ['bytes that are no text', new Uint8Array([0x22, 0xff, 0x22]), 'UTF-8'],
+    ['bytes that are not text', new Uint8Array([0x22, 0xff, 0x22]), 'UTF-8'],
   ])('is rejected: %s', async (_, body, message) => {
     const reply = await gateway.get('/api/_query', {
       method: 'POST',

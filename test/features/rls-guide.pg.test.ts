@@ -103,7 +103,7 @@ describe('a request through the gateway', () => {
   })
 
   test.each(['/api/projects', '/api/tasks', '/api/comments', '/api/open_projects'])(
-    'nobody else sees it: %s',
+    'is hidden from other tenants: %s',
     async path => {
       expect((await gateway.get(path, { as: north })).json.count).toBeGreaterThan(0)
       expect((await gateway.get(path, { as: south })).json.count).toBe(0)

@@ -205,7 +205,7 @@ describe('contracts', () => {
     expect(functions.filter((one: { name: string }) => one.name === 'over')).toHaveLength(7)
     expect(functions.some((one: { name: string }) => one.name === 'remember')).toBe(false)
   })
-  test('omit functions that cannot be called: results without columns, values without a JSON form, missing privileges', async () => {
+  test('omit functions that cannot be called, because of their result or missing privileges', async () => {
     const { functions } = (await gateway.get('/api/_rpc/contracts')).json
     const names = functions.map((one: { name: string; identity_args: string }) => `${one.name}(${one.identity_args})`)
     expect(names).toContain('kept_from_some(x integer)')

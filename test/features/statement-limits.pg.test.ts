@@ -619,7 +619,7 @@ describe('the rows of a series', () => {
   ])('are rejected: %s', async (query, parameters = []) => {
     await expectRefused(query, 'max_series_rows', parameters)
   })
-  test('are rejected if the series is infinite; before PostgreSQL 17 by PostgreSQL, which has no infinite intervals', async () => {
+  test('are rejected if the series is infinite; before PostgreSQL 17, by PostgreSQL itself', async () => {
     const reply = await ask("get sizes fields generate_series('2026-01-01'::date, 'infinity', 1d) as n")
     expect([reply.status, reply.json.error.code]).toEqual([400, POSTGRES_MAJOR < 17 ? 'QUERY_ERROR' : 'PARSE_ERROR'])
   })

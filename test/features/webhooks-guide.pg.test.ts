@@ -157,7 +157,7 @@ const RUNTIMES: readonly (readonly [string, boolean, (code: string) => Promise<V
 describe.each(RUNTIMES)('%s', (name, canRun, load) => {
   // Without the runtime the code cannot be executed.
   test.runIf(canRun)(
-    'takes what was signed, and refuses what was changed, is old, or comes from somebody else',
+    'accepts signed requests, and rejects modified, outdated and foreign ones',
     // Some runtimes compile first.
     { timeout: 60_000 },
     async () => {

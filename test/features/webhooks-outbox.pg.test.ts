@@ -246,7 +246,7 @@ describe('the outbox', () => {
 const RETRIES = { retry_count: 1, timeout_ms: 300 }
 
 describe('a delivery that fails', () => {
-  test('is tried again with the same id, then becomes a dead letter; any gateway can list, redeliver and purge it', async () => {
+  test('is repeated with the same id, then becomes a dead letter, which any gateway can manage', async () => {
     const [one, other] = [await open([trigger(RETRIES)]), await open([trigger(RETRIES)])]
     hook.respond((response, _, count) => response.writeHead(count === 1 ? 500 : 503).end(`no ${count}`))
     await send(one, 'POST', '/api/notes', [

@@ -19,7 +19,7 @@ const database = databaseFixture(`
     from generate_series(1, 12) i;
   alter table notes enable row level security;
   create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
-  -- Says everything that the database is told of a caller.
+  -- Returns all session settings of a caller.
   create view told with (security_invoker) as
     select id, current_setting('app.current_tenant_id', true) as tenant, current_setting('app.current_user_id',
       true) as "user",

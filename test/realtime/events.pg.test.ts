@@ -147,7 +147,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
   })
 
   if (capture === 'trigger') {
-    test('a transaction that is open at the start is delivered, and so is everything after the token of "subscribed"', async () => {
+    test('a transaction that is open at the start is delivered, and so are all later changes', async () => {
       const admin = new pg.Client({ connectionString: database.adminUrl })
       await admin.connect()
       await admin.query(`begin; insert into items values (1, 't1', 'open')`)

@@ -56,7 +56,7 @@ async function refusals(limit: string, of: TestGateway = gateway, metric = 'svc_
   return Number(new RegExp(`^${metric}\\{limit="${limit}"\\} (\\d+)`, 'm').exec(text)?.[1])
 }
 
-test('sockets of one address are limited: one more is 429 before the upgrade, and other addresses are served', async () => {
+test('sockets of one address are limited: one more is 429, and other addresses are served', async () => {
   const sockets = [await open('t1', '192.0.2.1'), await open('t1', '192.0.2.1'), await open('t2', '192.0.2.1')]
   expect(await refusal('t3', '192.0.2.1')).toEqual({
     ...{ status: 429, retryAfter: '5', code: 'CONCURRENCY_LIMIT' },
@@ -71,7 +71,7 @@ test('sockets of one address are limited: one more is 429 before the upgrade, an
   await Promise.all(sockets.map(socket => socket.close()))
 })
 
-test('sockets of one tenant are limited: one more is 429, or closed with 4429 if the first message authenticates', async () => {
+test('sockets of one tenant are limited: one more is 429, or closed with 4429 after a first message', async () => {
   const sockets: TestSocket[] = []
   for (let n = 1; n <= 4; n++) await vi.waitFor(async () => sockets.push(await open('t4', `192.0.2.1${n}`)))
   expect(await refusal('t4', '192.0.2.20')).toMatchObject({

@@ -237,7 +237,7 @@ describe('a client that reconnects', () => {
     await back.close()
   })
 
-  test('gets a resync if there are too many changes, if they are no longer stored, or with a foreign token', async () => {
+  test('gets a resync after too many or expired changes, or with a foreign token', async () => {
     const staying = await listening()
     const { token } = staying
     const back = async (since: string) => {
