@@ -10,10 +10,20 @@ import { GatewayError } from '../errors.ts'
 import type { Expression, FunctionCall, TypeName } from '../language/tree/ast.ts'
 import { arithmetic, call, cast, compare, integer, or, text } from '../language/tree/build.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
-import { asType, type BuiltArgument, bytesOf, guarded, integerOf, own, plain, textBytes, times8 } from './guard.ts'
+import {
+  asType,
+  type BuiltArgument,
+  builtinCall,
+  bytesOf,
+  guarded,
+  integerOf,
+  plain,
+  textBytes,
+  times8,
+} from './guard.ts'
 import { isParameter } from './parameters.ts'
 import { seriesIn } from './series.ts'
-import { NO_GROWTH, refused, sumOf, type Tally } from './tally.ts'
+import { limitExceeded, NO_GROWTH, sumOf, type Tally } from './tally.ts'
 
 type Bound = (call: FunctionCall, args: readonly BuiltArgument[], tally: Tally) => readonly Expression[]
 
@@ -112,7 +122,7 @@ function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
     tally.add(sumOf(form.growth, grown), span)
     tally.addBytes(tally.limits.maxBuiltValueBytes, span)
     const value = asType(form, 'text')
-    const answered = own('concat', plain(values))
+    const answered = builtinCall('concat', plain(values))
     const each = values.length === 0 ? integer('0') : bytesOf(answered)
     const size = times8(bytesOf(value), arithmetic('+', each, integer(String(NARROW_BYTES))))
     const tooLarge = or(
@@ -174,7 +184,7 @@ function boundedSearch(
   for (const { growth } of texts) tally.add(growth, span)
   tally.addBytes(tally.limits.maxBuiltValueBytes, span)
   const [value, sought, other] = texts.map(text => asType(text, 'text')) as [Expression, Expression, Expression]
-  const longer = own('greatest', [bytesOf(sought), bytesOf(other)])
+  const longer = builtinCall('greatest', [bytesOf(sought), bytesOf(other)])
   const tooLarge = compare('>', times8(bytesOf(value), longer), integer(String(tally.bytesMax)))
   return [guarded(name, value, tooLarge, [value, sought, other]), sought, other, ...plain(args.slice(3))]
 }
@@ -214,7 +224,7 @@ function joinedIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
   })
   const sizes = values.map(value => call('coalesce', [bytesOf(value), integer('0')]))
   const size = sizes.reduce<Expression>((sum, one) => arithmetic('+', sum, one), integer('0'))
-  const count = cast(own('cardinality', [of.expression]), 'int8')
+  const count = cast(builtinCall('cardinality', [of.expression]), 'int8')
   const tooLarge = compare('>', arithmetic('*', count, size), integer(String(tally.bytesMax)))
   const [first = separator.expression, ...others] = values
   return [of.expression, guarded('array_to_string', first, tooLarge, [of.expression, ...values]), ...others]
@@ -283,7 +293,7 @@ function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], t
   )
   const size =
     length === null
-      ? own('greatest', [bytesOf(cast(of.expression, 'text')), integer(String(ELEMENT_BYTES))])
+      ? builtinCall('greatest', [bytesOf(cast(of.expression, 'text')), integer(String(ELEMENT_BYTES))])
       : integer(String(Math.max(length, ELEMENT_BYTES)))
   const value = length === null ? call('coalesce', [size, integer(String(ELEMENT_BYTES))]) : size
   const tooLarge = compare('>', arithmetic('*', elements, value), integer(String(max)))
@@ -309,7 +319,7 @@ function powerIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: 
   if (numbers[0] !== null && numbers[1] !== null) {
     const digits = Math.abs(numbers[1]) * Math.log10(Math.max(Math.abs(numbers[0]), 1))
     if (digits <= DIGITS_MAX) return plain(args)
-    throw refused(`"power" would compute a number of more than ${DIGITS_MAX} digits`, span, 'maxBuiltValueBytes')
+    throw limitExceeded(`"power" would compute a number of more than ${DIGITS_MAX} digits`, span, 'maxBuiltValueBytes')
   }
   tally.add(sumOf(base.growth, exponent.growth), span)
   const [of, to] = [base, exponent].map(argument =>
@@ -317,8 +327,8 @@ function powerIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: 
   )
   if (of === undefined || to === undefined) return plain(args)
   const one = cast(integer('1'), 'float8')
-  const size = own('log', [own('greatest', [own('abs', [cast(of, 'float8')]), one])])
-  const digits = arithmetic('*', own('abs', [cast(to, 'float8')]), size)
+  const size = builtinCall('log', [builtinCall('greatest', [builtinCall('abs', [cast(of, 'float8')]), one])])
+  const digits = arithmetic('*', builtinCall('abs', [cast(to, 'float8')]), size)
   return [of, guarded('power', to, compare('>', digits, integer(String(DIGITS_MAX))), [of, to])]
 }
 
@@ -331,12 +341,12 @@ function expIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Ta
   const number = integerOf(exponent.expression)
   if (number !== null) {
     if (Math.abs(number) <= EXPONENT_MAX) return plain(args)
-    throw refused(`"exp" would compute a number of more than ${DIGITS_MAX} digits`, span, 'maxBuiltValueBytes')
+    throw limitExceeded(`"exp" would compute a number of more than ${DIGITS_MAX} digits`, span, 'maxBuiltValueBytes')
   }
   tally.add(exponent.growth, span)
   const { expression } = exponent
   const of = isParameter(expression) ? cast(expression, 'float8') : expression
-  const size = own('abs', [cast(of, 'float8')])
+  const size = builtinCall('abs', [cast(of, 'float8')])
   return [guarded('exp', of, compare('>', size, integer(String(EXPONENT_MAX))), [of])]
 }
 
@@ -371,7 +381,7 @@ export function boundPadding({ name, modifiers, dimensions, span }: TypeName, ta
 
 function assertSize(name: string, bytes: number, span: FunctionCall['span'], { limits }: Tally): number {
   if (bytes <= limits.maxBuiltValueBytes) return bytes
-  throw refused(
+  throw limitExceeded(
     `"${name}" would build a value of up to ${Math.round(bytes)} bytes, more than the ` +
       `${limits.maxBuiltValueBytes} of ${LIMIT_NAMES.maxBuiltValueBytes}; request a shorter one`,
     span,

@@ -15,7 +15,15 @@ import { assertAllowed } from './refusals.ts'
 import { relationsBehind } from './relations-behind.ts'
 import { qualified, tableOf } from './resources.ts'
 import { conditionAfter, rowsFor } from './row-filter.ts'
-import { NOTHING, type RowsetColumn, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
+import {
+  NOTHING,
+  type RowsetColumn,
+  type Scope,
+  type ScopeSource,
+  scopeWithin,
+  sourceOf,
+  tableRowset,
+} from './scope.ts'
 import { NO_GROWTH, sumOf } from './tally.ts'
 
 /** Implements `Checking.read`. */
@@ -31,7 +39,7 @@ export function readIn(checking: Checking, query: Get, outside: Scope, itself: C
   const sources: ScopeSource[] = []
   const source = sourceIn(checking, query.source, outer, sources)
   const joins = query.joins.map(join => joinIn(checking, join, sources, outer))
-  const scope = within(outer, sources)
+  const scope = scopeWithin(outer, sources)
   const { fields, nests, outputs } = projectionIn(checking, query, scope)
   const first = conditionedIn(checking, query.source, source, sources[0], scope)
   const others = conditionedJoins(checking, query.joins, joins, sources.slice(1), scope)
@@ -142,7 +150,7 @@ function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
   checking.tally.addRelations(relationsBehind(table, catalog, 'read'), nest.span)
   assertAllowed('read', table, rights, nest.table.span)
   const source = sourceOf(nest.alias ?? table.name, tableRowset(table, rights.of(table).read))
-  const scope = within(outer, [source])
+  const scope = scopeWithin(outer, [source])
   const { fields, nests } = projectionIn(checking, nest, scope)
   refuseSameNames(fields)
   const on = nest.on ?? nestByKey(nest, source, outer.sources, catalog)

@@ -19,7 +19,7 @@ import { assertAllowed } from './refusals.ts'
 import { relationsBehind, relationsIn } from './relations-behind.ts'
 import { functionOf, qualified, tableOf } from './resources.ts'
 import { readRows, rowsFor } from './row-filter.ts'
-import { type Rowset, rowset, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
+import { type Rowset, rowset, type Scope, type ScopeSource, scopeWithin, sourceOf, tableRowset } from './scope.ts'
 import { UNKNOWN } from './typed.ts'
 import { typeNameOf } from './types.ts'
 
@@ -42,14 +42,14 @@ export function sourceIn(checking: Checking, source: Source, outer: Scope, sourc
 
 /** The same for the source of a join, including the join condition. */
 export function joinIn(checking: Checking, join: Join, sources: ScopeSource[], outer: Scope): Join {
-  const around = join.lateral ? within(outer, [...sources]) : outer
+  const around = join.lateral ? scopeWithin(outer, [...sources]) : outer
   const left = [...sources]
   const source = sourceIn(checking, join.source, around, sources)
   const joined = sources.at(-1)
   if (joined === undefined) throw new Error('a join has a source')
   const isFree = join.type === 'cross' || join.lateral
   const on = join.on ?? (isFree ? null : joinByKey(join, joined, left))
-  return { ...join, source, on: checking.expressions.optional(on, within(outer, sources)) }
+  return { ...join, source, on: checking.expressions.optional(on, scopeWithin(outer, sources)) }
 }
 
 /**
@@ -72,7 +72,7 @@ export function conditionedIn(
   if (written.kind !== 'table source' || written.condition === null || found === undefined) {
     return { source: checked, where: null }
   }
-  const condition = checking.expressions.expression(written.condition, within(scope, [found]))
+  const condition = checking.expressions.expression(written.condition, scopeWithin(scope, [found]))
   return checked.kind === 'table source'
     ? { source: { ...checked, condition }, where: null }
     : { source: checked, where: condition }
@@ -129,7 +129,7 @@ function foundIn(
       checking.tally.addRelations(1, source.span)
       return { checkedSource: { ...source, value: bodyIn(checking, source) }, found: recordColumns(source) }
     case 'function source': {
-      const { called, found } = functionIn(checking, source, within(outer, left))
+      const { called, found } = functionIn(checking, source, scopeWithin(outer, left))
       return { checkedSource: { ...source, ...called }, found }
     }
     default:

@@ -13,7 +13,15 @@ import { relationsBehind } from './relations-behind.ts'
 import { qualified, tableOf } from './resources.ts'
 import { type Operation, returnable } from './rights.ts'
 import { conditionAfter, rowsFor, rowsOrFail } from './row-filter.ts'
-import { resolveTarget, type Scope, type ScopeSource, sourceOf, type TypedField, tableRowset, within } from './scope.ts'
+import {
+  resolveTarget,
+  type Scope,
+  type ScopeSource,
+  scopeWithin,
+  sourceOf,
+  type TypedField,
+  tableRowset,
+} from './scope.ts'
 import { UNKNOWN } from './typed.ts'
 import { assertConflictTarget, assertWritable } from './writable.ts'
 
@@ -101,7 +109,7 @@ function addIn(checking: Checking, add: Add, table: Table, outer: Scope): Change
   const conflict = add.conflict && conflictIn(checking, add.conflict, table, target, outer)
   return {
     checkedWrite: { ...add, columns, table: name, rows, conflict },
-    answered: within(outer, [answeredTarget(checking, table, target, certainlyWritten(columns, add.conflict))]),
+    answered: scopeWithin(outer, [answeredTarget(checking, table, target, certainlyWritten(columns, add.conflict))]),
     check: rowsOrFail(checking, table, table.name, ...operationsOf(add)),
   }
 }
@@ -170,7 +178,7 @@ function conflictIn(checking: Checking, conflict: Conflict, table: Table, target
   if (update === null) return conflict
   // The row proposed for insertion contains the caller's own values.
   const excluded: ScopeSource = { alias: 'excluded', name: null, rowset: tableRowset(table, rights.create) }
-  const scope = within(outer, [target, excluded])
+  const scope = scopeWithin(outer, [target, excluded])
   // A bare name means the existing row; the proposed row needs the prefix `excluded`.
   const own = { ...scope, sources: [target], outer: scope }
   return {
@@ -215,12 +223,12 @@ function targetIn(
   checking.tally.assertJoins(write.joins)
   const sources = [target]
   const unconditioned = write.joins.map(join => joinIn(checking, join, sources, outer))
-  const scope = within(outer, sources)
+  const scope = scopeWithin(outer, sources)
   const { joins, where: displaced } = conditionedJoins(checking, write.joins, unconditioned, sources.slice(1), scope)
   const bodies = new Set(joins.map(({ source }) => (source.kind === 'record source' ? source.alias : null)))
   const written = write.kind === 'set' ? write.assignments.map(({ column }) => column) : []
   const rest = sources.slice(1).filter(({ alias }) => !bodies.has(alias))
-  const answered = within(outer, [answeredTarget(checking, table, target, written), ...rest])
+  const answered = scopeWithin(outer, [answeredTarget(checking, table, target, written), ...rest])
   const asked = write.where === 'all' ? null : checking.expressions.expression(write.where, scope)
   const condition = allOf([...displaced, asked])
   const rows = changedRows(checking, table, target, write.kind === 'set' ? 'update' : 'delete')

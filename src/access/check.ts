@@ -19,11 +19,11 @@ import { writeIn } from './check-write.ts'
 import type { Checking, Write } from './checking.ts'
 import { ExpressionChecker } from './expressions.ts'
 import { callableName, type IsCallable } from './functions.ts'
-import { isParameter, keyOf, type ParameterKey, type ParameterUse } from './parameters.ts'
+import { isParameter, type ParameterKey, type ParameterUse, parameterKeyOf } from './parameters.ts'
 import { tableOf } from './resources.ts'
 import { EVERYTHING, type Rights } from './rights.ts'
 import { fromSettings, rowsFor } from './row-filter.ts'
-import { NOTHING, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
+import { NOTHING, type ScopeSource, scopeWithin, sourceOf, tableRowset } from './scope.ts'
 import { type Growth, Tally } from './tally.ts'
 
 export type { Write } from './checking.ts'
@@ -135,7 +135,7 @@ export function withParametersIn(
 ): CheckedQuery {
   const query = rewrite(checked.query, {
     expression(inner) {
-      const name = isParameter(inner) ? columns.get(keyOf(inner)) : undefined
+      const name = isParameter(inner) ? columns.get(parameterKeyOf(inner)) : undefined
       return name === undefined ? inner : column(source, name)
     },
   })
@@ -180,7 +180,7 @@ function conditionIn(
     isCallable: () => true,
     parameterType: () => 'text',
   })
-  const expression = checking.expressions.expression(condition, within(NOTHING, [source]))
+  const expression = checking.expressions.expression(condition, scopeWithin(NOTHING, [source]))
   return { checked: fromSettings(expression), growth: checking.tally.mark() }
 }
 

@@ -43,7 +43,7 @@ import {
   type TypeOfParameter,
 } from './parameters.ts'
 import { boundedPattern, type PatternOperator, searches } from './patterns.ts'
-import { NOTHING, resolve, type Scope } from './scope.ts'
+import { NOTHING, resolveName, type Scope } from './scope.ts'
 import type { Tally } from './tally.ts'
 import {
   comparable,
@@ -113,7 +113,7 @@ export class ExpressionChecker implements OperandCheck {
     switch (expression.kind) {
       case 'column': {
         if (isOutput(expression, scope)) return untyped(expression)
-        const found = resolve(expression, scope)
+        const found = resolveName(expression, scope)
         if (found.growth == null) return { ...found, digits: digitsOfColumn(found.type, found.typeName) }
         tally.add(found.growth, expression.span)
         return found

@@ -53,13 +53,13 @@ function isNull(expression: Expression): expression is Literal {
 }
 
 /** A call qualified with `pg_catalog`, which the caller's schemas cannot hide. */
-export function own(name: string, args: readonly Expression[]): Expression {
+export function builtinCall(name: string, args: readonly Expression[]): Expression {
   return name === 'greatest' ? call(name, args) : call(name, args, { schema: 'pg_catalog' })
 }
 
 /** A call that computes the length of a text in bytes. */
 export function bytesOf(value: Expression): Expression {
-  return cast(own('octet_length', [value]), 'int8')
+  return cast(builtinCall('octet_length', [value]), 'int8')
 }
 
 /** The product of two expressions in `float8`, which cannot overflow for sizes. */
@@ -72,13 +72,13 @@ export function times8(a: Expression, b: Expression): Expression {
  * PostgreSQL cannot evaluate it in advance.
  */
 export function guarded(name: string, value: Expression, tooLarge: Expression, of: readonly Expression[]): Expression {
-  const failure = cast(own('concat', [text(`${TOO_LARGE}${name} `), own('num_nulls', of)]), 'bool')
+  const failure = cast(builtinCall('concat', [text(`${TOO_LARGE}${name} `), builtinCall('num_nulls', of)]), 'bool')
   return caseWhen(caseWhen(tooLarge, failure, literal('boolean', 'true')), value, null)
 }
 
 /** A value of a recursive query, which can grow in each iteration: fails if it becomes too large. */
 export function boundedTurn(value: Expression, { limits }: Tally): Expression {
   if (limits.maxBuiltValueBytes === 0) return value
-  const size = own('octet_length', [cast(value, 'text')])
+  const size = builtinCall('octet_length', [cast(value, 'text')])
   return guarded('with recursive', value, compare('>', size, integer(String(limits.maxBuiltValueBytes))), [value])
 }

@@ -5,7 +5,7 @@
 import type { Relation, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Join, Nest, Span } from '../language/tree/ast.ts'
-import { childJoin, type JunctionTables, pairs } from './relations.ts'
+import { childJoin, columnsEqual, type JunctionTables } from './relations.ts'
 
 /** What the search for a source's keys needs; a `ScopeSource` has it. */
 export interface KeyedSource {
@@ -30,7 +30,7 @@ export function joinByKey(join: Join, joined: KeyedSource, left: readonly KeyedS
     const [only] = relations
     if (only === undefined) continue
     if (relations.length > 1) throw severalKeys('join', source, joined, relations, join.span)
-    return pairs(source.alias, only.columns, joined.alias, only.targetColumns)
+    return columnsEqual(source.alias, only.columns, joined.alias, only.targetColumns)
   }
   throw noKey('join', joined, left, join.span)
 }

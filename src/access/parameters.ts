@@ -28,7 +28,7 @@ export interface ParameterUse {
 export type ParameterKey = number | string
 
 /** The key of a parameter in maps. */
-export function keyOf(parameter: Parameter): ParameterKey {
+export function parameterKeyOf(parameter: Parameter): ParameterKey {
   return parameter.kind === 'position' ? parameter.n : parameter.name
 }
 
@@ -56,7 +56,7 @@ export class ParameterUses {
    * form: the JSON encoding of a text differs from the text.
    */
   use(parameter: Parameter, use: ParameterUse): void {
-    const key = keyOf(parameter)
+    const key = parameterKeyOf(parameter)
     const before = this.byKey.get(key)
     if (before !== undefined && !this.#supposed.delete(key) && formOf(before) !== formOf(use)) {
       throw new GatewayError(
@@ -70,7 +70,7 @@ export class ParameterUses {
 
   /** Records that a parameter, already used as a text, is a pattern. */
   pattern(parameter: Parameter, bytesMax: number): void {
-    const key = keyOf(parameter)
+    const key = parameterKeyOf(parameter)
     const use = this.byKey.get(key)
     const mentions = (use?.pattern?.mentions ?? 0) + 1
     if (use !== undefined) this.byKey.set(key, { ...use, pattern: { mentions, bytesMax } })
@@ -90,7 +90,7 @@ export class ParameterUses {
   /** `:since is null or …`: PostgreSQL requires a type at once, and any type works. */
   suppose(parameter: Parameter): Expression {
     const typeName = this.#typeOf(parameter)
-    const key = keyOf(parameter)
+    const key = parameterKeyOf(parameter)
     if (typeName === null) return parameter
     if (!this.byKey.has(key)) {
       this.use(parameter, { typeName, type: null, subject: null, list: false })

@@ -11,7 +11,7 @@ import type { Expression, PatternMatch } from '../language/tree/ast.ts'
 import { cast, compare, integer } from '../language/tree/build.ts'
 import { bytesOf, guarded, PATTERN_GUARD } from './guard.ts'
 import type { ParameterUse } from './parameters.ts'
-import { type Growth, patternsTooLong, refused, type Tally } from './tally.ts'
+import { type Growth, limitExceeded, patternsTooLong, type Tally } from './tally.ts'
 
 /**
  * Operators that match a pattern. `~` searches for a text anywhere, so it is `ilike` with a `%` on both
@@ -104,6 +104,6 @@ export function assertPatterns(
     if ('literal' in parameter || parameter.use.pattern === undefined || typeof value !== 'string') continue
     const { mentions, bytesMax } = parameter.use.pattern
     bytes += mentions * searchedBytes('like', value)
-    if (bytes > bytesMax) throw refused(patternsTooLong(bytesMax), undefined, 'maxPatternBytes')
+    if (bytes > bytesMax) throw limitExceeded(patternsTooLong(bytesMax), undefined, 'maxPatternBytes')
   }
 }

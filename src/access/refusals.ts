@@ -39,7 +39,7 @@ export function assertConflictAllowed({ target }: Conflict, table: Table, rights
 }
 
 /** The error for a column that does not exist. `further`: additional names that a suggestion can offer. */
-export function unknownColumn(
+export function unknownTableColumn(
   name: string,
   table: Table,
   rights: Rights,

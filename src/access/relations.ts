@@ -50,22 +50,22 @@ export function childJoin(
   junctionAlias: string,
 ): Expression {
   const { junction } = relation
-  if (junction === null) return pairs(child, relation.targetColumns, parent, relation.columns)
+  if (junction === null) return columnsEqual(child, relation.targetColumns, parent, relation.columns)
   const via = relatedTable(catalog, junction.table)
   return exists(
     get({
       table: { schema: via.schema, name: via.name },
       alias: junctionAlias,
       where: and(
-        pairs(junctionAlias, junction.from, parent, relation.columns),
-        pairs(junctionAlias, junction.to, child, relation.targetColumns),
+        columnsEqual(junctionAlias, junction.from, parent, relation.columns),
+        columnsEqual(junctionAlias, junction.to, child, relation.targetColumns),
       ),
     }),
   )
 }
 
 /** `left.a = right.x and left.b = right.y`: column by column. */
-export function pairs(
+export function columnsEqual(
   left: string,
   leftColumns: readonly string[],
   right: string,

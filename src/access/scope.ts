@@ -69,7 +69,11 @@ export interface Scope {
 export const NOTHING: Scope = { sources: [], outer: null, outputs: new Set(), commonTables: new Map() }
 
 /** A scope with these sources inside another scope. */
-export function within(outer: Scope, sources: readonly ScopeSource[], outputs: ReadonlySet<string> = new Set()): Scope {
+export function scopeWithin(
+  outer: Scope,
+  sources: readonly ScopeSource[],
+  outputs: ReadonlySet<string> = new Set(),
+): Scope {
   return { sources, outer, outputs, commonTables: outer.commonTables }
 }
 
@@ -104,7 +108,7 @@ export function sourceOf(alias: string, columns: Rowset): ScopeSource {
  * `schema.table.column`, else a column of the nearest source that has it. Further parts are a path into its
  * JSON.
  */
-export function resolve(reference: ColumnReference, scope: Scope): Typed {
+export function resolveName(reference: ColumnReference, scope: Scope): Typed {
   const { path, span } = reference
   const [first = '', second, third] = path
   if (second !== undefined) {

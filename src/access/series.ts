@@ -3,9 +3,9 @@ import type { Expression, FunctionCall } from '../language/tree/ast.ts'
 import { arithmetic, cast, compare, integer, text } from '../language/tree/build.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import { SQL_NAMES, typeSet } from '../types/builtin.ts'
-import { type BuiltArgument, guarded, integerOf, own, plain } from './guard.ts'
+import { type BuiltArgument, builtinCall, guarded, integerOf, plain } from './guard.ts'
 import { isParameter } from './parameters.ts'
-import { NO_GROWTH, refused, sumOf, type Tally } from './tally.ts'
+import { limitExceeded, NO_GROWTH, sumOf, type Tally } from './tally.ts'
 import { baseOf } from './types.ts'
 
 /**
@@ -21,7 +21,7 @@ export function seriesIn({ span }: FunctionCall, args: readonly BuiltArgument[],
   if (first !== null && last !== null && by !== null) {
     const rows = by === 0 ? 0 : Math.floor((last - first) / by) + 1
     if (rows <= max) return plain(args)
-    throw refused(
+    throw limitExceeded(
       `"generate_series" would make ${rows} rows, more than the ${max} of ${LIMIT_NAMES.maxSeriesRows}; request fewer`,
       span,
       'maxSeriesRows',
@@ -30,7 +30,7 @@ export function seriesIn({ span }: FunctionCall, args: readonly BuiltArgument[],
   tally.add(sumOf(sumOf(start.growth, stop.growth), step?.growth ?? NO_GROWTH), span)
   const kind = step === undefined ? 'numbers' : kindOf([step, start, stop])
   if (kind === null) {
-    throw refused(
+    throw limitExceeded(
       'the types of the arguments of "generate_series" are unknown, so its rows cannot be bounded ' +
         `(${LIMIT_NAMES.maxSeriesRows}); cast the last argument, as in (…)::interval or (…)::int`,
       span,
@@ -42,8 +42,8 @@ export function seriesIn({ span }: FunctionCall, args: readonly BuiltArgument[],
     const [from, to] = [start, stop].map(argument => cast(argument.expression, 'numeric'))
     const each = step === undefined ? integer('1') : cast(step.expression, 'numeric')
     if (from === undefined || to === undefined) return plain(args)
-    const range = arithmetic('*', arithmetic('-', to, from), own('sign', [cast(each, 'numeric')]))
-    const tooLarge = compare('>', range, arithmetic('*', own('abs', [each]), limit))
+    const range = arithmetic('*', arithmetic('-', to, from), builtinCall('sign', [cast(each, 'numeric')]))
+    const tooLarge = compare('>', range, arithmetic('*', builtinCall('abs', [each]), limit))
     const value = isParameter(stop.expression) ? cast(stop.expression, 'numeric') : stop.expression
     return [
       start.expression,
@@ -55,12 +55,12 @@ export function seriesIn({ span }: FunctionCall, args: readonly BuiltArgument[],
   const [from, to] = [start, stop].map(argument => cast(argument.expression, 'timestamptz'))
   if (from === undefined || to === undefined || step === undefined) return plain(args)
   const each = cast(step.expression, 'interval')
-  const seconds = own('date_part', [text('epoch'), each])
-  const range = own('date_part', [text('epoch'), arithmetic('-', to, from)])
+  const seconds = builtinCall('date_part', [text('epoch'), each])
+  const range = builtinCall('date_part', [text('epoch'), arithmetic('-', to, from)])
   const tooLarge = compare(
     '>',
-    arithmetic('*', range, own('sign', [seconds])),
-    arithmetic('*', own('abs', [seconds]), limit),
+    arithmetic('*', range, builtinCall('sign', [seconds])),
+    arithmetic('*', builtinCall('abs', [seconds]), limit),
   )
   return [
     start.expression,

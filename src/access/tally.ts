@@ -93,7 +93,7 @@ export class Tally {
   addTerms(count: number, span?: Span): void {
     this.#terms += count
     if (this.#terms <= TERMS_MAX) return
-    throw refused(
+    throw limitExceeded(
       `the query expands to more than ${TERMS_MAX} expressions once its subqueries ` +
         'are merged; mention computed columns less often',
       span,
@@ -104,7 +104,7 @@ export class Tally {
     this.#relations += count
     const { maxRelations } = this.limits
     if (this.#relations <= maxRelations || maxRelations === 0) return
-    throw refused(
+    throw limitExceeded(
       `the query reads from more than ${maxRelations} relations (${LIMIT_NAMES.maxRelations}), counting ` +
         'subqueries and the tables behind views and policies; read from fewer',
       span,
@@ -115,7 +115,7 @@ export class Tally {
   addBytes(count: number, span?: Span): void {
     this.#bytes += count
     if (this.#bytes <= this.bytesMax || this.bytesMax === 0) return
-    throw refused(
+    throw limitExceeded(
       `the expressions of the query could build more than ${this.bytesMax} bytes for one row, ` +
         `${BUILT_VALUES_MAX} times ${LIMIT_NAMES.maxBuiltValueBytes}; build fewer or smaller values`,
       span,
@@ -127,14 +127,14 @@ export class Tally {
     this.#patternBytes += bytes
     const { maxPatternBytes } = this.limits
     if (this.#patternBytes <= maxPatternBytes || maxPatternBytes === 0) return
-    throw refused(patternsTooLong(maxPatternBytes), span, 'maxPatternBytes')
+    throw limitExceeded(patternsTooLong(maxPatternBytes), span, 'maxPatternBytes')
   }
 
   addProducts(count: number, span?: Span): void {
     this.#products += count
     const { maxNumericProducts } = this.limits
     if (this.#products <= maxNumericProducts || maxNumericProducts === 0) return
-    throw refused(
+    throw limitExceeded(
       `the query multiplies and divides numbers of any length more than ${maxNumericProducts} times ` +
         `(${LIMIT_NAMES.maxNumericProducts}); declare their number of digits or another ` +
         'type, as in (…)::numeric(20, 4) or (…)::float8',
@@ -146,7 +146,7 @@ export class Tally {
   assertJoins(joins: readonly Join[]): void {
     const { maxJoins } = this.limits
     if (joins.length <= maxJoins || maxJoins === 0) return
-    throw refused(
+    throw limitExceeded(
       `the query joins ${joins.length} tables at one level, more than the ` +
         `${maxJoins} of ${LIMIT_NAMES.maxJoins}; join fewer`,
       joins[maxJoins]?.span,
@@ -164,7 +164,7 @@ export function patternsTooLong(bytesMax: number): string {
 }
 
 /** The error for a statement above a limit; `limit` names the setting. */
-export function refused(message: string, span: Span | undefined, limit?: keyof StatementLimits): GatewayError {
+export function limitExceeded(message: string, span: Span | undefined, limit?: keyof StatementLimits): GatewayError {
   return new GatewayError('PARSE_ERROR', message, {
     ...(span === undefined ? {} : { span }),
     ...(limit === undefined ? {} : { limit: LIMIT_NAMES[limit] }),

@@ -1,5 +1,5 @@
 /** The relations between the tables of a schema document, found in the same way as those of a database. */
-import { keyOf, lookupOf, primaryKeyOf, shownName } from '../schema/lookup.ts'
+import { lookupKeyOf, lookupOf, primaryKeyOf, shownName } from '../schema/lookup.ts'
 import type { Name, Reference, SchemaDocument, TableDefinition, TableName, ViewDefinition } from '../schema/model.ts'
 import type { ForeignKey, Relation } from './model.ts'
 import { type KeyedTable, relate } from './relations.ts'
@@ -45,12 +45,12 @@ export function relateDocument(document: SchemaDocument, first: string): Documen
     const resource = shownName({ schema, name })
     return { schema, name, resource, relations: relations.get(resource) ?? [] }
   })
-  const byKey = new Map(described.map(table => [keyOf(table), table]))
+  const byKey = new Map(described.map(table => [lookupKeyOf(table), table]))
   return {
     tables: new Map(described.map(table => [table.resource, table])),
     find(name) {
       const definition = definitionOf(name)
-      return definition === null ? null : (byKey.get(keyOf(definition.name)) ?? null)
+      return definition === null ? null : (byKey.get(lookupKeyOf(definition.name)) ?? null)
     },
   }
 }

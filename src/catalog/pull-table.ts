@@ -42,7 +42,7 @@ export function pullTable(
     foreignKeys: of('f').map(one => ({
       ...{
         kind: 'foreign key',
-        columns: one.columns.map(nameOf),
+        columns: one.columns.map(pulledName),
         references: pullReference(one, names),
         span: NOWHERE,
       },
@@ -55,7 +55,7 @@ export function pullTable(
   }
 }
 
-export function nameOf(text: string): Name {
+export function pulledName(text: string): Name {
   return { kind: 'name', text, span: NOWHERE }
 }
 
@@ -82,7 +82,7 @@ function pullColumn(column: PulledColumn, inline: readonly PulledConstraint[], n
   const expression = column.default === null ? null : canonicalExpression(column.default)
   return {
     kind: 'column definition',
-    name: nameOf(column.name),
+    name: pulledName(column.name),
     type: names.type(column.type, column.typeText, column.dimensions),
     primaryKey,
     // A key and an identity say it by themselves.
@@ -107,7 +107,7 @@ function timingOf(one: PulledConstraint): Timing {
 function pullKey(one: PulledConstraint): KeyConstraint {
   return {
     kind: one.kind === 'p' ? 'primary key' : 'unique',
-    columns: one.columns.map(nameOf),
+    columns: one.columns.map(pulledName),
     nullsDistinct: one.nullsNotDistinct !== true,
     withoutOverlaps: one.exclusion === true,
     timing: timingOf(one),
@@ -128,9 +128,9 @@ function pullReference(one: PulledConstraint, names: Names): Reference {
   return {
     kind: 'reference',
     table: names.table(one.target?.schema ?? '', one.target?.name ?? ''),
-    columns: one.targetColumns.map(nameOf),
+    columns: one.targetColumns.map(pulledName),
     onDelete: ACTIONS[one.onDelete] ?? 'no action',
-    onDeleteColumns: one.onDeleteColumns.map(nameOf),
+    onDeleteColumns: one.onDeleteColumns.map(pulledName),
     onUpdate: ACTIONS[one.onUpdate] ?? 'no action',
     matchFull: one.match === 'f',
     period: one.exclusion === true,

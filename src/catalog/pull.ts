@@ -18,7 +18,7 @@ import { readComment } from './comment.ts'
 import { groupByRelation } from './group.ts'
 import type { Query } from './introspect.ts'
 import { PULL_TEXT, type Pulled, type PulledDomain, type PulledFunction, pullParameters } from './pull-statement.ts'
-import { elementsAfterUsing, nameOf, pullTable } from './pull-table.ts'
+import { elementsAfterUsing, pulledName, pullTable } from './pull-table.ts'
 import { type Names, namesOf } from './pull-type.ts'
 
 export interface PullOptions {
@@ -95,9 +95,9 @@ function documentOf(pulled: Pulled, schemas: readonly string[]): SchemaDocument 
     extensions: pulled.extension
       .map(one => one.name)
       .toSorted(compare)
-      .map(nameOf),
+      .map(pulledName),
     enums: sorted(pulled.enum).map(({ schema, name, labels }) => ({
-      ...{ kind: 'enum', name: names.typeName(schema, name), labels: labels.map(nameOf), span: NOWHERE },
+      ...{ kind: 'enum', name: names.typeName(schema, name), labels: labels.map(pulledName), span: NOWHERE },
     })),
     domains: sorted(pulled.domain).map(domain => pullDomain(domain, names)),
     tables: relations
@@ -146,13 +146,13 @@ function pullDomain(domain: PulledDomain, names: Names): DomainDefinition {
 function pullIndex(index: Pulled['index'][number], on: Placed, names: Names): IndexDefinition {
   return {
     kind: 'index definition',
-    name: nameOf(index.name),
+    name: pulledName(index.name),
     table: names.table(on.schema, on.name),
     unique: index.unique,
     nullsDistinct: !index.nullsNotDistinct,
     method: index.method === 'btree' ? null : index.method,
     elements: elementsAfterUsing(index.definition),
-    include: index.include.map(nameOf),
+    include: index.include.map(pulledName),
     where: index.where === null ? null : canonicalExpression(index.where),
     span: NOWHERE,
   }
@@ -167,10 +167,10 @@ function pullPolicy(policy: Pulled['policy'][number], on: Placed, names: Names):
   // PostgreSQL puts every condition in parentheses; between dollar signs none are needed.
   return {
     kind: 'policy',
-    name: nameOf(policy.name),
+    name: pulledName(policy.name),
     table: names.table(on.schema, on.name),
     operation: OPERATIONS[policy.operation],
-    roles: policy.roles.includes('public') ? [] : policy.roles.map(nameOf),
+    roles: policy.roles.includes('public') ? [] : policy.roles.map(pulledName),
     restrictive: !policy.permissive,
     using: policy.using === null ? null : canonicalExpression(policy.using),
     withCheck: policy.withCheck === null ? null : canonicalExpression(policy.withCheck),
@@ -206,7 +206,7 @@ function pullFunction(one: PulledFunction, names: Names): FunctionDefinition {
         ? {
             kind: 'table',
             columns: columns.map(column => ({
-              ...{ kind: 'result column', name: nameOf(column.name ?? ''), type: column.type, span: NOWHERE },
+              ...{ kind: 'result column', name: pulledName(column.name ?? ''), type: column.type, span: NOWHERE },
             })),
             span: NOWHERE,
           }
@@ -249,7 +249,7 @@ function pullComments(
         const table = names.table(schema, name)
         return column === null
           ? made({ kind: 'relation', name: table, span: NOWHERE }, text)
-          : made({ kind: 'column', table, column: nameOf(column), span: NOWHERE }, text)
+          : made({ kind: 'column', table, column: pulledName(column), span: NOWHERE }, text)
       }),
     ),
     ...types.flatMap(({ oid, schema, name }) =>

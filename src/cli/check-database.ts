@@ -13,7 +13,7 @@ import type { Finding } from '../finding.ts'
 import { feedError, feedTarget } from '../gateway/feed.ts'
 import { misfitFindings } from '../gateway/lists.ts'
 import { inspectInstallation, unusableFeed } from '../install/installation.ts'
-import { problemOf } from '../install/installed.ts'
+import { installationProblem } from '../install/installed.ts'
 import { findingAbout } from '../lint/finding-about.ts'
 import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
 import { invalidExamples } from '../openapi/invalid-examples.ts'
@@ -102,7 +102,7 @@ type Found = Awaited<ReturnType<typeof inspectInstallation>>
 
 /** Nothing where nothing is installed: that is a choice. */
 function installationFindings(found: Found): readonly Finding[] {
-  const problem = problemOf(found)
+  const problem = installationProblem(found)
   if (problem === null) return []
   // The gateway continues as if nothing were installed.
   const level = found !== null && 'reason' in found ? 'error' : 'warning'

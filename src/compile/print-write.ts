@@ -1,7 +1,7 @@
 /** Prints writes as SQL: unchanged, or extended so that they notify, return or store what they did. */
 import { randomUUID } from 'node:crypto'
 import type { CheckedQuery, CheckedWrite, Write } from '../access/check.ts'
-import { keyOf, type ParameterUse } from '../access/parameters.ts'
+import { type ParameterUse, parameterKeyOf } from '../access/parameters.ts'
 import type { Table } from '../catalog/model.ts'
 import { type Announcement, printWriteRows, type WriteRowsOptions } from '../language/sql/print-write-rows.ts'
 import type { Storing } from '../language/sql/storing.ts'
@@ -196,7 +196,7 @@ function bounded(rowsMax: Parameter | null): WriteRowsOptions['rowsMax'] {
 }
 
 function withRowsMax(parameters: CheckedQuery['parameters'], rowsMax: Parameter | null): CheckedQuery['parameters'] {
-  return rowsMax === null ? parameters : new Map([...parameters, [keyOf(rowsMax), ROWS_MAX]])
+  return rowsMax === null ? parameters : new Map([...parameters, [parameterKeyOf(rowsMax), ROWS_MAX]])
 }
 
 const ROWS_MAX: ParameterUse = { typeName: 'bigint', type: null, subject: 'X-Max-Affected', list: false }

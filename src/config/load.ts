@@ -15,7 +15,7 @@ import { unknownKeys } from './unknown-keys.ts'
 import {
   expandWritten,
   parseWritten,
-  problemOf,
+  problemOfWritten,
   type Report,
   type Written,
   writtenInEnvironment,
@@ -110,7 +110,8 @@ function readFromFile(
 ): Written | null {
   const [written, again] = writtenInFile(setting, name, file)
   if (written === undefined) return null
-  if (again !== undefined) report(problemOf(again, `means the same as ${written.key}, which is also set: remove one`))
+  if (again !== undefined)
+    report(problemOfWritten(again, `means the same as ${written.key}, which is also set: remove one`))
   return expandWritten(written, setting, environment, report)
 }
 
@@ -161,7 +162,7 @@ function readIssuers(read: Read, file: TomlFile | null, environment: Environment
 function contradictions(config: Config, given: readonly Given[]): readonly Problem[] {
   if (!config.access.enabled || config.access.path !== null) return []
   const written = given.find(({ setting }) => setting === ACCESS.enabled)?.written
-  return written === undefined ? [] : [problemOf(written, 'needs access.path, the file with the policy')]
+  return written === undefined ? [] : [problemOfWritten(written, 'needs access.path, the file with the policy')]
 }
 
 /**
@@ -178,7 +179,7 @@ function unreadableFiles(
     if (setting === ACCESS.path && !config.access.enabled) return []
     if (setting === GATEWAY.allowListPath && purpose === 'record') return []
     const reason = whyUnreadable(resolve(written.folder, written.value))
-    return reason === null ? [] : [problemOf(written, `expected a file that can be read: ${reason}`)]
+    return reason === null ? [] : [problemOfWritten(written, `expected a file that can be read: ${reason}`)]
   })
 }
 

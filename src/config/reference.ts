@@ -6,7 +6,7 @@ import { printPlain } from './print.ts'
 import { FEATURES, type Feature, SETTINGS, type Setting } from './settings.ts'
 
 /** The text of the page. */
-export function printReference(): string {
+export function printConfigurationReference(): string {
   const features = Object.keys(FEATURES) as Feature[]
   return `${HEAD}\n${features.map(featureSection).join('\n')}`
 }

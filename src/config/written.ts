@@ -65,7 +65,7 @@ export function expandWritten(
   let isWhole = true
   const expandText = (text: string, element: number | null): unknown => {
     const expansion = expand(text, environment)
-    for (const problem of expansion.problems) report(problemOf(written, problem, element))
+    for (const problem of expansion.problems) report(problemOfWritten(written, problem, element))
     isWhole &&= expansion.problems.length === 0
     // An expanded text can be a number or a flag, like an environment variable.
     return expansion.expanded && element === null
@@ -101,7 +101,7 @@ export function parseWritten<T>(written: Written, setting: Setting<T>, report: R
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const shown = setting.secret === true ? '' : `, not ${show(written.original, error.element)}`
-    report(problemOf(written, `expected ${error.expected}${shown}`, error.element))
+    report(problemOfWritten(written, `expected ${error.expected}${shown}`, error.element))
     return null
   }
 }
@@ -122,6 +122,6 @@ function show(value: unknown, element: number | null): string {
 }
 
 /** A problem of a written value. */
-export function problemOf(written: Written, message: string, element: number | null = null): Problem {
+export function problemOfWritten(written: Written, message: string, element: number | null = null): Problem {
   return { source: written.source, line: written.lineOf(element), key: written.key, message, nearest: null }
 }

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import type { Binaries } from './binaries.ts'
-import { type Place, placeOf } from './data-path.ts'
+import { dataPathOf, type Place } from './data-path.ts'
 import { EmbeddedError } from './error.ts'
 import { spawnAs } from './run-as.ts'
 
@@ -32,7 +32,7 @@ export interface ClusterOptions {
 export async function createCluster(binaries: Binaries, options: ClusterOptions): Promise<void> {
   const passwordFile = `${options.dataDirectory}.password`
   await makeServerFolder(binaries, options.dataDirectory)
-  const place = placeOf(binaries, options.dataDirectory)
+  const place = dataPathOf(binaries, options.dataDirectory)
   try {
     await writeServerFile(binaries, passwordFile, options.password)
     await runInitdb(binaries, place, [

@@ -21,7 +21,7 @@ export interface Place {
 }
 
 /** The folder exists, and belongs to the server's user. */
-export function placeOf({ runAs }: Pick<Binaries, 'runAs'>, dataDirectory: string): Place {
+export function dataPathOf({ runAs }: Pick<Binaries, 'runAs'>, dataDirectory: string): Place {
   const real: Place = {
     ...{ cwd: dataDirectory, path: dataDirectory, isReal: true },
     beside: suffix => `${dataDirectory}${suffix}`,

@@ -12,7 +12,7 @@ import { freeDataFolder } from './orphan.ts'
 import { runStatements } from './run-statements.ts'
 import { OWNER_ROLE, SAMPLE_VERSION, sampleStatements } from './sample.ts'
 import { DataFolderInUse, type Server, startServer, urlOf } from './server.ts'
-import { createStaged, exists, removeAbandoned } from './staged-folder.ts'
+import { createStaged, pathExists, removeAbandoned } from './staged-folder.ts'
 
 export interface EmbeddedOptions {
   /** True if to create the data again, discarding changes. */
@@ -56,7 +56,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     const folder = join(base, String(slot))
     if (!(await freeDataFolder(join(folder, 'data')))) continue
     if (options.fresh) await rm(folder, { recursive: true, force: true })
-    if (!(await exists(folder))) {
+    if (!(await pathExists(folder))) {
       options.print('Preparing PostgreSQL with sample data (once, some seconds) …')
       await createStaged(base, folder, aside => prepare(binaries, aside))
     }

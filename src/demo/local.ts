@@ -15,7 +15,7 @@ import { EmbeddedError } from './error.ts'
 import { obstacleTo } from './free-port.ts'
 import { freeDataFolder } from './orphan.ts'
 import { DataFolderInUse, type Server, startServer, urlOf } from './server.ts'
-import { createStaged, exists, isAside, removeAbandoned } from './staged-folder.ts'
+import { createStaged, isAside, pathExists, removeAbandoned } from './staged-folder.ts'
 
 export interface LocalOptions {
   /** An absolute path; made if need be. */
@@ -46,7 +46,7 @@ export async function startLocal(options: LocalOptions): Promise<Local> {
   if (!(await freeDataFolder(join(cluster, 'data')))) throw alreadyRunning(folder)
   await assertFree(port)
   await claim(folder)
-  if (!(await exists(cluster))) {
+  if (!(await pathExists(cluster))) {
     print('Preparing PostgreSQL (once, some seconds) …')
     await createStaged(folder, cluster, aside => prepare(binaries, aside))
   }

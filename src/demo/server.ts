@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Binaries } from './binaries.ts'
 import { CHILD_ENVIRONMENT } from './cluster.ts'
-import { placeOf } from './data-path.ts'
+import { dataPathOf } from './data-path.ts'
 import { EmbeddedError } from './error.ts'
 import { freePort } from './free-port.ts'
 import { spawnAs } from './run-as.ts'
@@ -84,7 +84,7 @@ export async function startServer(binaries: Binaries, options: ServerOptions): P
 type Attempt = { readonly kind: 'started'; readonly server: Server } | { readonly kind: 'failed'; readonly log: string }
 
 async function tryStart(binaries: Binaries, options: ServerOptions, port: number, deadline: number): Promise<Attempt> {
-  const place = placeOf(binaries, options.dataDirectory)
+  const place = dataPathOf(binaries, options.dataDirectory)
   const socketDirectory = place.isReal ? socketDirectoryOf(options.dataDirectory) : null
   // Of two that start in one folder at once, the one that loses must not write into the other's log.
   const logFile = `${options.logFile}.${process.pid}-${port}`

@@ -25,7 +25,7 @@ export async function createStaged(
     await rename(staged, folder)
   } catch (error) {
     await rm(staged, { recursive: true, force: true })
-    if (!(await exists(folder))) throw error
+    if (!(await pathExists(folder))) throw error
   }
 }
 
@@ -42,7 +42,7 @@ export async function removeAbandoned(base: string): Promise<void> {
   }
 }
 
-export async function exists(path: string): Promise<boolean> {
+export async function pathExists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

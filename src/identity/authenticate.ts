@@ -9,7 +9,7 @@ import { identityOfHeaders } from './headers.ts'
 import type { Identity } from './identity.ts'
 import type { Verified } from './issuer.ts'
 import type { TokenVerifier } from './jwt.ts'
-import { refused } from './refused.ts'
+import { refusedToken } from './refused-token.ts'
 import type { ProtectedResource } from './resource.ts'
 
 /**
@@ -118,7 +118,7 @@ export function bearerToken(authorization: string): string {
   const [, token] = BEARER.exec(authorization) ?? []
   if (token !== undefined) return token
   if (/^bearer *$/i.test(authorization)) {
-    throw refused('the header holds no token: send "Authorization: Bearer <token>"')
+    throw refusedToken('the header holds no token: send "Authorization: Bearer <token>"')
   }
   throw unauthenticated('only "Authorization: Bearer <token>" is accepted, not another scheme')
 }

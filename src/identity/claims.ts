@@ -6,7 +6,7 @@ import type { ClaimPath, ClaimSource, IssuerConfig, RequiredClaim } from '../con
 import { isArray, isNumber, isObject, type Json, type JsonObject, printJson } from '../json/text/values.ts'
 import type { TokenFacts } from './denylist.ts'
 import type { Identity } from './identity.ts'
-import { refused } from './refused.ts'
+import { refusedToken } from './refused-token.ts'
 import { audiencesOf } from './token.ts'
 
 /** The claims that a token must have. */
@@ -52,16 +52,16 @@ export const ignore: Note = () => {}
 export function acceptClaims(claims: JsonObject, rules: ClaimRules, nowMs: number, note: Note = ignore): Accepted {
   const expiresAt = timeClaim(claims, 'exp')
   const endsAt = expiresAt === null ? null : expiresAt + rules.leewaySeconds
-  if (expiresAt === null && rules.requireExp) throw refused('it has no expiry (exp), and one is required')
+  if (expiresAt === null && rules.requireExp) throw refusedToken('it has no expiry (exp), and one is required')
   if (isOver(endsAt, nowMs)) throw expired()
   const nbf = timeClaim(claims, 'nbf')
-  if (nbf !== null && nowMs / 1_000 < nbf - rules.leewaySeconds) throw refused('it is not valid yet (nbf)')
+  if (nbf !== null && nowMs / 1_000 < nbf - rules.leewaySeconds) throw refusedToken('it is not valid yet (nbf)')
   note(`exp and nbf: within ${rules.leewaySeconds} s of leeway`)
   checkParties(claims, rules)
   note(rules.audience === null ? 'aud: not checked' : 'aud: names this gateway')
   for (const [name, required] of rules.required) {
     if (!isAsRequired(claimAt(claims, required.claim), required.value)) {
-      throw refused(`its claim ${name} is missing or not what this gateway requires`)
+      throw refusedToken(`its claim ${name} is missing or not what this gateway requires`)
     }
   }
   if (rules.required.size > 0) note(`required_claims: ${[...rules.required.keys()].join(', ')}`)
@@ -90,15 +90,15 @@ export function isOver(endsAt: number | null, nowMs: number): boolean {
 
 /** The error for an expired token. */
 export function expired(): Error {
-  return refused('it has expired (exp)')
+  return refusedToken('it has expired (exp)')
 }
 
 function checkParties(claims: JsonObject, { issuer, audience }: ClaimRules): void {
   if (issuer !== null && claims.get('iss') !== issuer) {
-    throw refused('its issuer (iss) is missing or not the one this gateway accepts')
+    throw refusedToken('its issuer (iss) is missing or not the one this gateway accepts')
   }
   if (audience !== null && !audiencesOf(claims).some(one => typeof one === 'string' && audience.includes(one))) {
-    throw refused('its audience (aud) is missing or does not name this gateway')
+    throw refusedToken('its audience (aud) is missing or does not name this gateway')
   }
 }
 
@@ -147,7 +147,7 @@ function textOf(claims: JsonObject, source: ClaimSource | null, usual: string): 
   if (typeof value === 'string') return value
   // A number keeps the digits of its text: it is never converted to a JavaScript number.
   if (isNumber(value)) return value.digits
-  throw refused(`its claim ${name} is neither a string nor a number`)
+  throw refusedToken(`its claim ${name} is neither a string nor a number`)
 }
 
 function timeClaim(claims: JsonObject, name: 'exp' | 'nbf'): number | null {
@@ -163,13 +163,13 @@ function secondsOf(value: Json | undefined): number | null {
 }
 
 function notSeconds(name: string): never {
-  throw refused(`its claim ${name} is not a number of seconds`)
+  throw refusedToken(`its claim ${name} is not a number of seconds`)
 }
 
 /** The union of `scope` (RFC 8693, 4.2) and `scopes`, without duplicates, in the order of the token. */
 function usualScopes(claims: JsonObject): readonly string[] {
   const scope = claims.has('scope') ? claims.get('scope') : ''
-  if (typeof scope !== 'string') throw refused('its claim scope is not a string of scopes separated by spaces')
+  if (typeof scope !== 'string') throw refusedToken('its claim scope is not a string of scopes separated by spaces')
   const scopes = claims.has('scopes') ? claims.get('scopes') : []
   return distinct([...words(scope), ...scopeList(scopes, 'scopes')])
 }
@@ -185,7 +185,7 @@ const words = (text: string): readonly string[] => text.split(' ').filter(word =
 
 function scopeList(value: Json | undefined, name: string): readonly string[] {
   if (isArray(value) && value.every(isScope)) return value
-  throw refused(`its claim ${name} is not an array of strings without spaces`)
+  throw refusedToken(`its claim ${name} is not an array of strings without spaces`)
 }
 
 // Scopes are sent to the database separated by spaces, so a space within a scope would make two of it.

@@ -4,9 +4,9 @@ import { GatewayError } from '../errors.ts'
 import { type Accepted, acceptClaims, type ClaimRules, ignore, type Note } from './claims.ts'
 import { isUnknownKid, type KeySource, keysFor } from './keys/key-source.ts'
 import type { SigningKey } from './keys/signing-key.ts'
-import { refused } from './refused.ts'
+import { refusedToken } from './refused-token.ts'
 import { signerOf } from './signature.ts'
-import type { Token } from './token.ts'
+import type { ParsedToken } from './token.ts'
 
 /** A token that passed every check. */
 export interface Verified extends Accepted {
@@ -17,8 +17,8 @@ export interface Verified extends Accepted {
 export interface Issuer {
   /** The `iss` of its tokens. */
   readonly name: string
-  /** Rejects with UNAUTHORIZED, or with UNAVAILABLE while there are no keys to verify with. */
-  verify(token: Token, nowMs: number, note?: Note): Promise<Verified>
+  /** Rejects with UNAUTHORIZED, or with UNAVAILABLE while the keys are unavailable. */
+  verify(token: ParsedToken, nowMs: number, note?: Note): Promise<Verified>
 }
 
 /** What an issuer needs. */
@@ -38,7 +38,7 @@ const LOOKS_MAX = 2
 export function createIssuer({ config, keys: source, rules }: IssuerParts): Issuer {
   const { issuer: name, algorithms } = config
 
-  async function candidates(token: Token & { readonly alg: JwtAlgorithm }): Promise<readonly SigningKey[]> {
+  async function candidates(token: ParsedToken & { readonly alg: JwtAlgorithm }): Promise<readonly SigningKey[]> {
     let keys = source.current() ?? unavailable(source)
     for (let look = 0; look < LOOKS_MAX && isUnknownKid(token, keys); look += 1) {
       const outcome = await source.lookAgain()
@@ -47,7 +47,7 @@ export function createIssuer({ config, keys: source, rules }: IssuerParts): Issu
     }
     const chosen = keysFor(token, keys)
     if (chosen.length > 0) return chosen
-    throw refused(
+    throw refusedToken(
       isUnknownKid(token, keys)
         ? 'its issuer does not publish the key that it names (kid)'
         : 'its issuer has no key of the type that its algorithm (alg) requires',
@@ -59,12 +59,12 @@ export function createIssuer({ config, keys: source, rules }: IssuerParts): Issu
     async verify(token, nowMs, note = ignore) {
       note(`issuer: [[gateway.issuers]] "${name}"`)
       assertType(token)
-      if (!isAccepted(token, algorithms)) throw refused('its algorithm (alg) is not accepted from its issuer')
+      if (!isAccepted(token, algorithms)) throw refusedToken('its algorithm (alg) is not accepted from its issuer')
       note(`alg: ${token.alg} is accepted`)
       const keys = await candidates(token)
       note(`key: ${keys.length === 1 ? 'one matches' : `${keys.length} match`} its kid and algorithm`)
       const key = await signerOf(token.compact, token.alg, keys)
-      if (key === null) throw refused('its signature does not match')
+      if (key === null) throw refusedToken('its signature does not match')
       note('signature: it matches')
       return { ...acceptClaims(token.claims(), rules, nowMs, note), key }
     },
@@ -72,9 +72,9 @@ export function createIssuer({ config, keys: source, rules }: IssuerParts): Issu
 }
 
 function isAccepted(
-  token: Token,
+  token: ParsedToken,
   algorithms: readonly JwtAlgorithm[] | null,
-): token is Token & { readonly alg: JwtAlgorithm } {
+): token is ParsedToken & { readonly alg: JwtAlgorithm } {
   // Without a list the key decides: `keysFor` returns only keys of the type that the algorithm requires.
   return algorithms === null || (algorithms as readonly string[]).includes(token.alg)
 }
@@ -84,9 +84,9 @@ function isAccepted(
  * same keys; their `typ` ends in `+jwt` (RFC 8725, 3.11), and of those types only access tokens are
  * accepted (RFC 9068, 2.1).
  */
-function assertType({ typ }: Token): void {
+function assertType({ typ }: ParsedToken): void {
   const type = typ?.toLowerCase().replace(/^application\//, '')
-  if (type?.endsWith('+jwt') && type !== 'at+jwt') throw refused('its type (typ) is not that of an access token')
+  if (type?.endsWith('+jwt') && type !== 'at+jwt') throw refusedToken('its type (typ) is not that of an access token')
 }
 
 function unavailable(source: KeySource): never {

@@ -21,9 +21,9 @@ import { type Denylist, NOTHING_DENIED, type TokenFacts } from './denylist.ts'
 import type { Identity } from './identity.ts'
 import type { Issuer, Verified } from './issuer.ts'
 import { keyOfSecret, type SigningKey } from './keys/signing-key.ts'
-import { refused } from './refused.ts'
+import { refusedToken } from './refused-token.ts'
 import { signerOf } from './signature.ts'
-import { parseToken, TOKEN_CHARACTERS_MAX, type Token } from './token.ts'
+import { type ParsedToken, parseToken, TOKEN_CHARACTERS_MAX } from './token.ts'
 
 /** Verifies tokens and caches the results. */
 export interface TokenVerifier {
@@ -84,11 +84,12 @@ export function createTokenVerifier(
     return known.isDenied
   }
 
-  function issuerOf(token: Token): Pick<Issuer, 'verify'> {
+  function issuerOf(token: ParsedToken): Pick<Issuer, 'verify'> {
     const named = token.iss === null ? undefined : byName.get(token.iss)
     if (named !== undefined) return named
-    if (issuers.length > 0 && token.alg !== 'HS256') throw refused('its issuer (iss) is not accepted by this gateway')
-    if (ours === null) throw refused('this gateway has no secret to verify tokens with')
+    if (issuers.length > 0 && token.alg !== 'HS256')
+      throw refusedToken('its issuer (iss) is not accepted by this gateway')
+    if (ours === null) throw refusedToken('this gateway has no secret to verify tokens with')
     return ours
   }
 
@@ -116,12 +117,12 @@ export function createTokenVerifier(
 }
 
 function assertLength(compact: string): void {
-  if (compact.length > TOKEN_CHARACTERS_MAX) throw refused(`it is longer than ${TOKEN_CHARACTERS_MAX} characters`)
+  if (compact.length > TOKEN_CHARACTERS_MAX) throw refusedToken(`it is longer than ${TOKEN_CHARACTERS_MAX} characters`)
 }
 
 const digestOf = (compact: string): string => hash('sha256', compact, 'binary')
 
-const revoked = (): Error => refused('it has been revoked')
+const revoked = (): Error => refusedToken('it has been revoked')
 
 /**
  * The issuer for `JWT_SECRET`, `JWT_SECRET_PREVIOUS` and `jwt_secrets`; null if none is configured. None of
@@ -141,13 +142,13 @@ function createSecretsIssuer({ jwtSecret, jwtSecretPrevious, gateway }: Verifier
     required: new Map(),
     mapping: USUAL_CLAIMS,
   }
-  const keysOf = ({ kid }: Token): readonly SigningKey[] => (kid === null ? undefined : byKid.get(kid)) ?? general
+  const keysOf = ({ kid }: ParsedToken): readonly SigningKey[] => (kid === null ? undefined : byKid.get(kid)) ?? general
   return {
     async verify(token, nowMs, note = ignore) {
       note('issuer: no configured issuer has its iss, so the gateway’s own secrets')
-      if (token.alg !== 'HS256') throw refused('its algorithm is not HS256')
+      if (token.alg !== 'HS256') throw refusedToken('its algorithm is not HS256')
       const key = await signerOf(token.compact, 'HS256', keysOf(token))
-      if (key === null) throw refused('its signature does not match')
+      if (key === null) throw refusedToken('its signature does not match')
       note(`signature: it matches ${key.kid === null ? 'JWT_SECRET or JWT_SECRET_PREVIOUS' : `jwt_secrets.${key.kid}`}`)
       return { ...acceptClaims(token.claims(), rules, nowMs, note), key }
     },

@@ -2,7 +2,7 @@
 import { compactVerify } from 'jose/jws/compact/verify'
 import type { JwtAlgorithm } from '../config/config.ts'
 import type { SigningKey } from './keys/signing-key.ts'
-import { refused } from './refused.ts'
+import { refusedToken } from './refused-token.ts'
 
 /**
  * The first of the keys that verifies the signature; null if none does. Throws UNAUTHORIZED for a token
@@ -24,7 +24,7 @@ async function isSignedBy(compact: string, algorithm: JwtAlgorithm, key: Signing
     return true
   } catch (error) {
     if (codeOf(error) === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED') return false
-    throw refused('it is malformed', error)
+    throw refusedToken('it is malformed', error)
   }
 }
 

@@ -3,10 +3,10 @@
  * only `alg`, `kid` and `typ` are used: keys are never taken from a token (`jku`, `x5u`, `jwk`, `x5c`).
  */
 import { isArray, isObject, type Json, JsonError, type JsonObject, parseJson } from '../json/text/values.ts'
-import { refused } from './refused.ts'
+import { refusedToken } from './refused-token.ts'
 
 /** A parsed but unverified token. */
-export interface Token {
+export interface ParsedToken {
   readonly compact: string
   readonly alg: string
   readonly kid: string | null
@@ -23,18 +23,18 @@ export const TOKEN_CHARACTERS_MAX = 8_192
 const COMPACT = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+$/
 
 /** Parses a compact token. Throws UNAUTHORIZED. */
-export function parseToken(compact: string): Token {
+export function parseToken(compact: string): ParsedToken {
   const [, headerPart, payloadPart] = COMPACT.exec(compact) ?? []
   if (headerPart === undefined || payloadPart === undefined) {
-    throw refused('it is not three base64url parts with dots between')
+    throw refusedToken('it is not three base64url parts with dots between')
   }
   const header = decode(headerPart, 'header')
-  if (!isObject(header)) throw refused('it is malformed: its header is not a JSON object')
+  if (!isObject(header)) throw refusedToken('it is malformed: its header is not a JSON object')
   // `crit` lists extensions that a verifier must understand; the gateway supports none (RFC 7515, 4.1.11;
   // RFC 7797, 7).
-  if (header.has('crit')) throw refused('its header has critical extensions (crit)')
+  if (header.has('crit')) throw refusedToken('its header has critical extensions (crit)')
   const alg = header.get('alg')
-  if (typeof alg !== 'string') throw refused('it is malformed: its header has no algorithm (alg)')
+  if (typeof alg !== 'string') throw refusedToken('it is malformed: its header has no algorithm (alg)')
   const payload = attempt(() => decode(payloadPart, 'payload'))
   const iss = 'value' in payload && isObject(payload.value) ? payload.value.get('iss') : undefined
   return {
@@ -42,7 +42,7 @@ export function parseToken(compact: string): Token {
     iss: typeof iss === 'string' ? iss : null,
     claims() {
       if ('error' in payload) throw payload.error
-      if (!isObject(payload.value)) throw refused('its payload is not a JSON object')
+      if (!isObject(payload.value)) throw refusedToken('its payload is not a JSON object')
       return payload.value
     },
   }
@@ -51,7 +51,7 @@ export function parseToken(compact: string): Token {
 function headerText(header: JsonObject, name: string): string | null {
   const value = header.get(name)
   if (value === undefined) return null
-  if (typeof value !== 'string') throw refused(`it is malformed: ${name} in its header is not a string`)
+  if (typeof value !== 'string') throw refusedToken(`it is malformed: ${name} in its header is not a string`)
   return value
 }
 
@@ -60,7 +60,7 @@ function decode(part: string, name: 'header' | 'payload'): Json {
   try {
     return parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
   } catch (error) {
-    throw refused(error instanceof JsonError ? `its ${name} ${error.message}` : `its ${name} is not UTF-8`)
+    throw refusedToken(error instanceof JsonError ? `its ${name} ${error.message}` : `its ${name} is not UTF-8`)
   }
 }
 

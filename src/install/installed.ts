@@ -33,7 +33,7 @@ export async function openInstalled({ ask, openFeed, warn }: InstalledParts): Pr
 
   async function read(): Promise<Installation | null> {
     const found = await readInstallation(ask, openFeed)
-    const problem = problemOf(found)
+    const problem = installationProblem(found)
     // Once, not after every change of the schema.
     if (problem !== null && problem.message !== told) warn(problem.message, problem.fix)
     told = problem?.message ?? ''
@@ -66,7 +66,7 @@ interface Problem {
 }
 
 /** What an operator should know about an installation. */
-export function problemOf(found: Installation | Unusable | null): Problem | null {
+export function installationProblem(found: Installation | Unusable | null): Problem | null {
   if (found === null) return null
   if ('reason' in found)
     return { message: `The installation in schema svc is unusable: ${found.reason}`, fix: found.fix }

@@ -3,7 +3,7 @@
  * thousands of tables.
  */
 import type { Finding } from '../finding.ts'
-import type { Found } from './lint.ts'
+import type { FoundObject } from './lint.ts'
 import { printableName, printableSql } from './printable-names.ts'
 
 export interface About extends Pick<Finding, 'level' | 'check'> {
@@ -19,7 +19,7 @@ const NAMED_MAX = 20
 const STATEMENTS_MAX = 200
 
 /** `found`: at least one. */
-export function findingAbout({ what, why, remedy, ...about }: About, found: readonly Found[]): Finding {
+export function findingAbout({ what, why, remedy, ...about }: About, found: readonly FoundObject[]): Finding {
   const objects = found.map(({ object }) => printableName(object))
   const sql = [...new Set(found.flatMap(one => one.sql.filter(statement => statement !== null).map(printableSql)))]
   const more = objects.length > NAMED_MAX ? ` and ${objects.length - NAMED_MAX} more` : ''

@@ -36,15 +36,15 @@ export interface Lint {
    */
   readonly rows: string
   /** Used if SQL cannot decide: receives the rows with additional columns, and returns the findings. */
-  readonly judge?: (rows: readonly LintRow[], target: LintTarget) => readonly Found[]
+  readonly judge?: (rows: readonly LintRow[], target: LintTarget) => readonly FoundObject[]
 }
 
 /** One object that a lint is about. */
-export interface Found {
+export interface FoundObject {
   readonly object: string
   readonly sql: readonly (string | null)[]
 }
 
-export interface LintRow extends Found {
+export interface LintRow extends FoundObject {
   readonly [column: string]: unknown
 }

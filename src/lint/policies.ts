@@ -4,7 +4,7 @@
  */
 import { settingsOf } from '../identity/settings.ts'
 import { nearest } from '../text/nearest.ts'
-import type { Found, Lint, LintRow } from './lint.ts'
+import type { FoundObject, Lint, LintRow } from './lint.ts'
 import { replaceCalls, type SettingCall, settingCalls } from './setting-calls.ts'
 
 /**
@@ -87,11 +87,11 @@ function trouble(row: LintRow): 'tenant' | 'setting' | 'slow' | null {
   return callsSelected(row).length > 0 ? 'slow' : null
 }
 
-function tenantAdded({ object, alter, check, own_tenant }: LintRow): readonly Found[] {
+function tenantAdded({ object, alter, check, own_tenant }: LintRow): readonly FoundObject[] {
   return [{ object, sql: [`${alter} with check ((${check}) and ${own_tenant});`] }]
 }
 
-function callsSelected(row: LintRow): readonly Found[] {
+function callsSelected(row: LintRow): readonly FoundObject[] {
   const statement = altered(
     row,
     call => !call.once,
@@ -100,7 +100,7 @@ function callsSelected(row: LintRow): readonly Found[] {
   return statement === null ? [] : [{ object: row.object, sql: [statement] }]
 }
 
-function settingsCorrected(row: LintRow): readonly Found[] {
+function settingsCorrected(row: LintRow): readonly FoundObject[] {
   const unknown = unknownSettings(row)
   const meant = new Map(unknown.map(name => [name, nearest(name, settingNames())]))
   const statement = altered(

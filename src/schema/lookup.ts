@@ -30,8 +30,10 @@ export interface Lookup {
 }
 
 export function lookupOf(document: SchemaDocument): Lookup {
-  const relations = new Map([...document.tables, ...document.views].toReversed().map(one => [keyOf(one.name), one]))
-  const types = new Map([...document.enums, ...document.domains].toReversed().map(one => [keyOf(one.name), one]))
+  const relations = new Map(
+    [...document.tables, ...document.views].toReversed().map(one => [lookupKeyOf(one.name), one]),
+  )
+  const types = new Map([...document.enums, ...document.domains].toReversed().map(one => [lookupKeyOf(one.name), one]))
   const schemas = new Set([...document.tables, ...document.views].map(one => one.name.schema))
   const columns = new Map(document.tables.map(table => [table, columnsByName(table)]))
   // A second primary key is a mistake, and yet what is in it is meant not to be null.
@@ -63,7 +65,7 @@ export function lookupOf(document: SchemaDocument): Lookup {
 }
 
 /** Two names are one if their keys are. */
-export function keyOf({ schema, name }: Pick<TableName, 'schema' | 'name'>): string {
+export function lookupKeyOf({ schema, name }: Pick<TableName, 'schema' | 'name'>): string {
   return JSON.stringify([schema, name])
 }
 
@@ -74,9 +76,9 @@ export function shownName({ schema, name }: Pick<TableName, 'schema' | 'name'>):
 
 /** An unqualified name that does not exist may belong to `public`, as in PostgreSQL's default search_path. */
 function resolved<T>(map: ReadonlyMap<string, T>, { schema, name }: Pick<TableName, 'schema' | 'name'>): T | null {
-  const exact = map.get(keyOf({ schema, name }))
+  const exact = map.get(lookupKeyOf({ schema, name }))
   if (exact !== undefined || schema !== null) return exact ?? null
-  return map.get(keyOf({ schema: 'public', name })) ?? null
+  return map.get(lookupKeyOf({ schema: 'public', name })) ?? null
 }
 
 /** The columns of the primary key, wherever it is written; empty if there is none. */

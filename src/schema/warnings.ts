@@ -5,7 +5,7 @@
 
 import { nearest, WORDS } from '../text/nearest.ts'
 import { isOneFamily } from '../types/traits.ts'
-import { keyOf, type Lookup, primaryKeyOf, shownName } from './lookup.ts'
+import { type Lookup, lookupKeyOf, primaryKeyOf, shownName } from './lookup.ts'
 import type {
   CommentDefinition,
   IndexDefinition,
@@ -58,7 +58,7 @@ export function warningsOf(document: SchemaDocument, lookup: Lookup, tenantColum
   }
   for (const index of document.indexes) checkIndex(index, lookup, report)
   checkRowSecurity(document, lookup, tenantColumn, report)
-  const functions = new Set(document.functions.map(one => keyOf(one.name)))
+  const functions = new Set(document.functions.map(one => lookupKeyOf(one.name)))
   for (const comment of document.comments) checkComment(comment, functions, lookup, report)
   return warnings
 }
@@ -71,22 +71,22 @@ function checkDuplicates(document: SchemaDocument, report: Report): void {
   // In PostgreSQL tables, views and indexes share their names, and so do types and tables.
   repeated(
     [...tables, ...views],
-    one => keyOf(one.name),
+    one => lookupKeyOf(one.name),
     one => `${shownName(one.name)} is defined twice`,
     report,
   )
-  const relations = new Set([...tables, ...views].map(one => keyOf(one.name)))
+  const relations = new Set([...tables, ...views].map(one => lookupKeyOf(one.name)))
   repeated(indexes, indexKey, one => `index ${one.name.text} is defined twice`, report)
   for (const index of indexes.filter(one => relations.has(indexKey(one)))) {
     report('duplicate_name', index.span, `index ${index.name.text} has the name of a table or view`)
   }
   repeated(
     [...enums, ...domains],
-    one => keyOf(one.name),
+    one => lookupKeyOf(one.name),
     one => `type ${shownName(one.name)} is defined twice`,
     report,
   )
-  for (const one of [...enums, ...domains].filter(({ name }) => relations.has(keyOf(name)))) {
+  for (const one of [...enums, ...domains].filter(({ name }) => relations.has(lookupKeyOf(name)))) {
     report('duplicate_name', one.span, `type ${shownName(one.name)} has the name of a table or view`)
   }
   repeated(
@@ -137,18 +137,18 @@ function repeated<T extends { readonly span: Span }>(
 
 /** An index is in the schema of its table. */
 function indexKey(index: IndexDefinition): string {
-  return keyOf({ schema: index.table.schema, name: index.name.text })
+  return lookupKeyOf({ schema: index.table.schema, name: index.name.text })
 }
 
 function policyKey(policy: PolicyDefinition): string {
-  return JSON.stringify([keyOf(policy.table), policy.name.text])
+  return JSON.stringify([lookupKeyOf(policy.table), policy.name.text])
 }
 
 function functionKey({ name, arguments: list }: SchemaDocument['functions'][number]): string {
   const types = list
     .filter(one => one.mode !== 'out')
-    .map(one => `${keyOf(one.type)}${one.type.dimensions > 0 ? '[]' : ''}`)
-  return JSON.stringify([keyOf(name), types])
+    .map(one => `${lookupKeyOf(one.type)}${one.type.dimensions > 0 ? '[]' : ''}`)
+  return JSON.stringify([lookupKeyOf(name), types])
 }
 
 function commentKey({ on }: CommentDefinition): string {
@@ -372,7 +372,7 @@ function checkComment(
     }
   } else if (on.kind === 'type name') {
     if (lookup.declared(on.name) === null) report('missing_table', on.span, `${whole}: there is no such type`)
-  } else if (!functions.has(keyOf(on.name))) {
+  } else if (!functions.has(lookupKeyOf(on.name))) {
     report('missing_table', on.span, `${whole}: there is no such function`)
   }
 }

@@ -1,6 +1,6 @@
 /** Where the keys of an issuer come from, and which of them may have signed a token. */
 import type { JwtAlgorithm } from '../../config/config.ts'
-import type { Token } from '../token.ts'
+import type { ParsedToken } from '../token.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** The current keys of an issuer. */
@@ -22,7 +22,7 @@ export type LookedAgain = 'fetched' | 'failed'
 /** The maximum number of keys tried for a token without `kid`: each costs a verification. */
 const KEYS_TRIED_MAX = 4
 
-type Choosing = Pick<Token, 'kid'> & { readonly alg: JwtAlgorithm }
+type Choosing = Pick<ParsedToken, 'kid'> & { readonly alg: JwtAlgorithm }
 
 /**
  * The keys of the type that the token's algorithm requires: those with its `kid`, or else those without a
@@ -35,7 +35,7 @@ export function keysFor({ kid, alg }: Choosing, keys: readonly SigningKey[]): re
 }
 
 /** True if the set has neither the key with this `kid` nor one without a `kid`: the key may be new. */
-export function isUnknownKid({ kid }: Pick<Token, 'kid'>, keys: readonly SigningKey[]): boolean {
+export function isUnknownKid({ kid }: Pick<ParsedToken, 'kid'>, keys: readonly SigningKey[]): boolean {
   return kid !== null && !keys.some(key => key.kid === kid || key.kid === null)
 }
 

@@ -3,7 +3,7 @@
  * requests, so it also reports what they reject.
  */
 import { resultColumns } from '../../access/columns.ts'
-import { unknownColumn } from '../../access/refusals.ts'
+import { unknownTableColumn } from '../../access/refusals.ts'
 import { EVERYTHING, type View } from '../../access/rights.ts'
 import type { DatabaseFunction, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -41,7 +41,7 @@ export function assertNamesInRequest(line: RequestLine, schema: NamedSchema): vo
   const rows = rowsOf(route, { catalog, rights: EVERYTHING })
   for (const parameter of parameters) {
     for (const name of columnsNamed(parameter, line)) {
-      if (!rows.columnByName.has(name)) throw unknownColumn(name, rows, EVERYTHING)
+      if (!rows.columnByName.has(name)) throw unknownTableColumn(name, rows, EVERYTHING)
     }
     if (isNamed(parameter, 'expand')) assertRelations(parameter.value, rows, schema)
   }

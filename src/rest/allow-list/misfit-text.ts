@@ -3,7 +3,7 @@
  * values, so anything that depends on values is checked when a query is executed.
  */
 import { callableName } from '../../access/functions.ts'
-import { unknownColumn } from '../../access/refusals.ts'
+import { unknownTableColumn } from '../../access/refusals.ts'
 import { tableOf } from '../../access/resources.ts'
 import { EVERYTHING } from '../../access/rights.ts'
 import type { Catalog, Table } from '../../catalog/model.ts'
@@ -24,7 +24,7 @@ export function assertNamesInText(statement: Statement, catalog: Catalog): void 
     table: name => void tableNamed(name),
     name(name, _, table) {
       const of = tableNamed(table)
-      if (!of.columnByName.has(name)) throw unknownColumn(name, of, EVERYTHING)
+      if (!of.columnByName.has(name)) throw unknownTableColumn(name, of, EVERYTHING)
     },
     column: (column, _, scope) => assertColumn(column, scope, tableNamed),
     call(call) {
@@ -38,7 +38,7 @@ function assertColumn({ path }: ColumnReference, scope: Scope, tableNamed: (name
   const { relation, column } = resolveColumn(path, scope)
   if (relation !== null) {
     const table = tableBehind(relation, tableNamed)
-    if (table !== null && !table.columnByName.has(column)) throw unknownColumn(column, table, EVERYTHING)
+    if (table !== null && !table.columnByName.has(column)) throw unknownTableColumn(column, table, EVERYTHING)
     return
   }
   const isAlias = scope.fields.some(field => field.kind === 'field' && field.alias === column)
@@ -50,7 +50,7 @@ function assertColumn({ path }: ColumnReference, scope: Scope, tableNamed: (name
   const known = tables.filter(table => table !== null)
   if (known.length < tables.length || known.some(table => table.columnByName.has(column))) return
   const [first, second] = known
-  if (first !== undefined && second === undefined) throw unknownColumn(column, first, EVERYTHING)
+  if (first !== undefined && second === undefined) throw unknownTableColumn(column, first, EVERYTHING)
   throw new LanguageError(`no table of the query has a column "${shorten(column)}"`)
 }
 

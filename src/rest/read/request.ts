@@ -2,7 +2,7 @@
  * Parses a read request into its tree and values. This happens for every request; compilation (`tree.ts`, the
  * access check, the printer) happens only for plan keys that are not cached.
  */
-import { unknownColumn } from '../../access/refusals.ts'
+import { unknownTableColumn } from '../../access/refusals.ts'
 import type { View } from '../../access/rights.ts'
 import type { Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -194,7 +194,7 @@ export function refuseMisspelt(
   const name = misspelt(parameters, known => ours.includes(known) || table.columnByName.has(known))
   if (name === undefined) return
   const instead = FOREIGN_PARAMETERS.get(name.toLowerCase())
-  if (instead === undefined || !ours.includes(instead)) throw unknownColumn(name, table, rights, ours)
+  if (instead === undefined || !ours.includes(instead)) throw unknownTableColumn(name, table, rights, ours)
   throw new GatewayError('PARSE_ERROR', `there is no parameter "${name}"; did you mean "${instead}"?`, {
     hint: HINTS[instead],
   })

@@ -1,5 +1,5 @@
 /** The parts that the steps of a write share. */
-import { unknownColumn } from '../../access/refusals.ts'
+import { unknownTableColumn } from '../../access/refusals.ts'
 import { type Columns, returnable, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -33,7 +33,7 @@ export function columnKeys({ table, view }: Writing): KnownKeys {
     inItems: true,
     has: key => table.columnByName.has(key),
     refuse(key) {
-      throw unknownColumn(key, table, view.rights)
+      throw unknownTableColumn(key, table, view.rights)
     },
   }
 }
