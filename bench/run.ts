@@ -62,7 +62,7 @@ interface Request {
   readonly seconds: number
   readonly profileFolder: string | null
   readonly build: boolean
-  /** Whether the figures are written to `bench/RESULTS.md`. */
+  /** True if the figures are written to `bench/RESULTS.md`. */
   readonly record: boolean
   /** The command line, for the record. */
   readonly command: string

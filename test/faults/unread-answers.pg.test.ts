@@ -194,7 +194,7 @@ describe('the budget of a tenant', () => {
     expect(await metric(/^svc_http_unsent_bytes (\d+)$/m)).toBe(0)
   })
 
-  test('applies to a user if there is no tenant', async () => {
+  test('applies to a user without a tenant', async () => {
     await start(`tenant_max_unsent_bytes = ${LARGE}\nrequire_auth = false`)
     const socket = await ask('', '/api/notes?id=8')
     await once(socket, 'readable')

@@ -208,7 +208,7 @@ describe.each(Object.entries(SHAPES))('%s', (name, shape) => {
   })
 
   test.each(shape.blind.map(more => [JSON.stringify(more), more]))(
-    'without the claim or right there are no rows: %s',
+    'without the claim or right the result is empty: %s',
     async (_, more) => {
       const reply = await totals(gateway, tokenOf(more as object))
       expect([reply.status, reply.json.data]).toEqual([200, []])

@@ -1,4 +1,4 @@
-/** `/demo/orders` shows the current open orders, whoever changes them, and never those of another shop. */
+/** `/demo/orders` shows the current open orders of one shop, whichever client changes them. */
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'

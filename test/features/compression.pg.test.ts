@@ -96,7 +96,7 @@ describe('a body above the threshold', () => {
     }
   })
 
-  test('is not transformed if the request says so', async () => {
+  test('is not transformed if the request forbids it', async () => {
     const { headers } = await ask(LIST, { ...GZIP, 'Cache-Control': 'no-transform' })
     expect([headers['content-encoding'], headers.vary]).toEqual([undefined, 'Accept-Encoding'])
     const page = await ask('/docs', { ...GZIP, 'Cache-Control': 'no-transform' })

@@ -337,8 +337,8 @@ test('a violation in a query text or in a function has the same details', async 
 
 describe('row-level security and privileges', () => {
   test.each([
-    ['a row for somebody else', 'POST', '/api/things', { id: 2, tenant_id: 't2' }],
-    ['a row given to somebody else', 'PATCH', '/api/things/1', { tenant_id: 't2' }],
+    ['a row for another tenant', 'POST', '/api/things', { id: 2, tenant_id: 't2' }],
+    ['a row given to another tenant', 'PATCH', '/api/things/1', { tenant_id: 't2' }],
   ])('%s is FORBIDDEN', async (_, method, path, body) => {
     const reply = await send(method, path, body)
     expect(reply.status).toBe(403)

@@ -1,6 +1,6 @@
 /**
  * docs/guides/hardening.md: the names on the page exist, its files are valid, and a gateway with these files
- * answers as its last table says.
+ * answers according to its last table.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -236,7 +236,7 @@ describe('metadata for OAuth clients (RFC 9728)', () => {
     expect((await ask(gateway, 'a.b.c')).headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
   })
 
-  test('lists the providers and the gateway’s listening address, whatever the Host header says', async () => {
+  test('lists the providers and the gateway’s listening address, whatever the Host header contains', async () => {
     const gateway = await gatewayWith(discovered())
     const reply = await gateway.get(WELL_KNOWN, { as: null, headers: { 'X-Forwarded-Host': 'evil.example' } })
     expect([reply.status, reply.json]).toEqual([

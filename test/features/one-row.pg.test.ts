@@ -88,7 +88,7 @@ describe('the children of a row', () => {
       total: 2,
     })
   })
-  test('are an empty list if there are none', async () => {
+  test('can be an empty list', async () => {
     expect((await gateway.get('/api/orders/4/order_items')).json.data).toEqual([])
   })
   test('can be found through a junction', async () => {

@@ -97,7 +97,7 @@ describe('names that differ only in case or punctuation', () => {
     }
   })
 
-  test('leave the plain name unchanged, and columns without a property of their own are described', () => {
+  test('leave the plain name unchanged, and columns without a separate property are described', () => {
     const { schemas } = alike.json.components
     const keys = Object.keys(schemas)
       .filter(key => /^orders/i.test(key))

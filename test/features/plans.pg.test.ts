@@ -42,7 +42,7 @@ async function counts(): Promise<readonly [hits: number, misses: number]> {
   return [of('hits'), of('misses')]
 }
 
-test('a text with other values reuses the plan, whoever sent it first', async () => {
+test('a text with other values reuses the plan of another caller’s text', async () => {
   const [hits, misses] = await counts()
   expect((await ask('get notes fields body where id = $1', [1])).json.data).toEqual([{ body: 'one' }])
   expect((await ask('get notes fields body where id = $1', [2])).json.data).toEqual([{ body: 'two' }])

@@ -171,7 +171,7 @@ describe('a read', () => {
       ],
     ],
     [
-      'groups that nobody wrote',
+      'implicit groups',
       'get orders fields status, count(*) as n having n > 1 order by status',
       [
         { status: 'draft', n: 2 },

@@ -447,7 +447,7 @@ describe('the result of an attempt', () => {
     expect([hook.open(), hook.connections()]).toEqual([1, 31])
   })
 
-  test('at shutdown is an attempt for every waiting first delivery, and the losses are logged', async () => {
+  test('at shutdown is awaited for deliveries without an earlier attempt, and lost ones are logged', async () => {
     const events: Event[] = []
     await open([trigger()], { emit: event => events.push(event) })
     hook.respond((response, { json }, count) => {

@@ -54,7 +54,7 @@ describe('the token of a connection', () => {
     await expect(openSocket(gateway.url, { token: expired })).rejects.toThrow('401')
   })
 
-  test('in an invalid first message, or an invalid token in it, ends the connection', async () => {
+  test('that arrives in an invalid first message, or is invalid, ends the connection', async () => {
     for (const first of [SUBSCRIBE, { type: 'auth', token: 'nonsense', id: 's' }]) {
       const socket = await openSocket(gateway.url)
       socket.say(first)
@@ -205,7 +205,7 @@ describe('upgrades', () => {
   test.each([
     ['another version', ['Sec-WebSocket-Version: 12', KEY], 'Sec-WebSocket-Version'],
     ['no key', [VERSION], 'Sec-WebSocket-Key'],
-    ['subprotocols that are none', [VERSION, KEY, 'Sec-WebSocket-Protocol: a,,b'], 'Sec-WebSocket-Protocol'],
+    ['invalid subprotocols', [VERSION, KEY, 'Sec-WebSocket-Protocol: a,,b'], 'Sec-WebSocket-Protocol'],
   ])('a handshake with %s is rejected like any other request', async (_, lines, about) => {
     const events: unknown[] = []
     const open = await testGateway(database.url, { toml: 'require_auth = false', emit: event => events.push(event) })

@@ -15,7 +15,7 @@ async function socketOf(tenantId: string): Promise<TestSocket> {
   return openSocket(gateway.url, { token: await gateway.token({ tenantId }) })
 }
 
-test('the first result arrives at once, and the next when the rows have changed, whoever changed them', async () => {
+test('the first result arrives at once, and the next when any client has changed the rows', async () => {
   const socket = await socketOf('t1')
   socket.say({
     type: 'live_query',

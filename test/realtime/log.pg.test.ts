@@ -1,4 +1,4 @@
-/** Subscriptions to captured tables, whoever writes to them (decision 0022). */
+/** Subscriptions to captured tables, which receive the writes of every client (decision 0022). */
 import pg from 'pg'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { uninstallScript } from '../../src/install/script.ts'

@@ -26,7 +26,7 @@ const database = databaseFixture(`
 `)
 const gateways = [gatewayFixture(database), gatewayFixture(database)]
 
-test(`every copy equals the result of its own SELECT (SVC_SEED=${SEED})`, { timeout: 120_000 }, async () => {
+test(`every copy equals the result of a SELECT (SVC_SEED=${SEED})`, { timeout: 120_000 }, async () => {
   const random = randomOf(SEED)
   const one = <T>(list: readonly T[]): T => list[random(list.length)] as T
   /** The tenants that a row has ever belonged to. */

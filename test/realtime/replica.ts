@@ -22,7 +22,7 @@ export interface Replica {
   readonly options: ReplicaOptions
   /** The rows by key. */
   readonly rows: ReadonlyMap<string, unknown>
-  /** The current result of its own SELECT. */
+  /** The current result of the replica's SELECT. */
   select(): Promise<ReadonlyMap<string, unknown>>
   /** Disconnects and reconnects with the last token. */
   resume(): Promise<void>
@@ -81,7 +81,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
       again = false
       held = []
       const fresh = await select()
-      // The connection was lost during the read; whoever reconnected reads again.
+      // The connection was lost during the read; the new connection reads again.
       if (socket !== mine || held === null) return
       rows = fresh
       for (const message of held) apply(message)
@@ -176,7 +176,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   }
 }
 
-/** Waits until each copy equals the result of its own SELECT. */
+/** Waits until each copy equals the result of its SELECT. */
 export async function assertCopies(replicas: readonly Replica[]): Promise<void> {
   for (const replica of replicas) {
     const { tenantId, filter } = replica.options
