@@ -1,6 +1,6 @@
 /**
  * After `svc install`, every gateway invalidates cached results from captured tables as soon as it has read
- * the change log, whether the writer is another gateway, `psql`, a cascade, TRUNCATE. A gateway that cannot read the
+ * the change log, for writes of any client: another gateway, `psql`, a cascade. A gateway that cannot read the
  * log serves nothing from its cache.
  */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
