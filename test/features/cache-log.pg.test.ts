@@ -1,7 +1,7 @@
 /**
  * After `svc install`, every gateway invalidates cached results from captured tables as soon as it has read
- * the change log, for writes of any client: another gateway, `psql`, a cascade. A gateway that cannot read the
- * log serves nothing from its cache.
+ * the change log, for writes of any client: another gateway, `psql`, a cascade. A gateway that cannot read
+ * the log serves nothing from its cache.
  */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
