@@ -11,7 +11,7 @@ import { policyFiles } from '../config/policy-files.ts'
 import { ConfigError, printProblem } from '../config/problem.ts'
 import type { Finding } from '../finding.ts'
 import { feedError, feedTarget } from '../gateway/feed.ts'
-import { misfitFindings } from '../gateway/lists.ts'
+import { unmatchedFindings } from '../gateway/lists.ts'
 import { inspectInstallation, unusableFeed } from '../install/installation.ts'
 import { installationProblem } from '../install/installed.ts'
 import { findingAbout } from '../lint/finding-about.ts'
@@ -43,7 +43,7 @@ export async function checkDatabase(config: Config, environment: Environment): P
       const triggers = await triggerFindings(config, catalog, capturedBy(found), environment)
       const { findings, accepted } = await lintDatabase(database.query, config.gateway)
       const examples = exampleFindings(catalog)
-      const misfits = await misfitFindings(config, catalog)
+      const misfits = await unmatchedFindings(config, catalog)
       return {
         findings: [...findings, ...policies, ...triggers, ...installationFindings(found), ...examples, ...misfits],
         accepted,

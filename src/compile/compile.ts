@@ -20,10 +20,9 @@ import type { Sql } from '../language/sql/printer.ts'
 import type { Get, Parameter } from '../language/tree/ast.ts'
 import { unreachable } from '../unreachable.ts'
 import { explained } from './derive.ts'
-import { isEstimatedEachTime } from './each-time.ts'
 import { extentOf } from './extent.ts'
 import { mentionsOf } from './mentions.ts'
-import { type Bounds, printed, statement } from './print.ts'
+import { type PrintLimits, printed, statement } from './print.ts'
 import { hiddenIn, printWrite, printWriteText, resourcesOf, type WriteAnswer } from './print-write.ts'
 import type {
   CallStatement,
@@ -33,7 +32,8 @@ import type {
   StreamStatement,
   WriteStatement,
 } from './statement.ts'
-import { touchesOf } from './touches.ts'
+import { tableDependenciesOf } from './table-dependencies.ts'
+import { hasValueDependentEstimate } from './value-dependent-estimate.ts'
 
 /** The view of a caller, and how to address the author of the statement in errors. */
 export type Context = CheckContext
@@ -138,8 +138,8 @@ function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kin
       return statement<WriteStatement>({
         kind: 'write',
         ...printed(checked, bounds => asText(mode.rowsMax)(query, bounds)),
-        touches: touchesOf(query),
-        ...{ besides: resourcesOf(writes), hidden: hiddenIn(query), own: null },
+        dependencies: tableDependenciesOf(query),
+        ...{ otherTables: resourcesOf(writes), hidden: hiddenIn(query), own: null },
       })
     }
     case 'write text':
@@ -160,14 +160,14 @@ function reading<K extends 'read' | 'paged' | 'stream'>(
   return statement<ReadStatement | PagedStatement | StreamStatement>({
     kind,
     ...printed(checked, bounds => print(query, bounds)),
-    touches: touchesOf(query),
-    eachTime: isEstimatedEachTime(query),
+    dependencies: tableDependenciesOf(query),
+    valueDependent: hasValueDependentEstimate(query),
     extent: extentOf(query),
     mentions: mentionsOf(query),
   })
 }
 
-type Print = (query: Get, bounds: Bounds) => Sql
+type Print = (query: Get, bounds: PrintLimits) => Sql
 
 function inForm(form: Form): Print {
   switch (form) {
@@ -180,7 +180,7 @@ function inForm(form: Form): Print {
   }
 }
 
-function withKeys(query: Get, bounds: Bounds): Sql {
+function withKeys(query: Get, bounds: PrintLimits): Sql {
   return printRows(query, { ...bounds, keys: query.orderBy.map(order => order.expression) })
 }
 

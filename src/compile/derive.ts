@@ -11,19 +11,19 @@ import type {
   StatementValue,
   StreamStatement,
 } from './statement.ts'
-import { TOUCHES_NOTHING, type Touches } from './touches.ts'
+import { NO_TABLE_DEPENDENCIES, type TableDependencies } from './table-dependencies.ts'
 
 /**
  * Asks PostgreSQL for the execution plan of a statement without executing it (PostgreSQL manual, EXPLAIN).
  */
-export function explained({ text, parameters, touches }: Exclude<Statement, CallStatement>): ExplainStatement {
-  return statement({ kind: 'explain', text: `EXPLAIN (FORMAT JSON) ${text}`, parameters, touches, runs: null })
+export function explained({ text, parameters, dependencies }: Exclude<Statement, CallStatement>): ExplainStatement {
+  return statement({ kind: 'explain', text: `EXPLAIN (FORMAT JSON) ${text}`, parameters, dependencies, runs: null })
 }
 
 /** Executes a read and returns PostgreSQL's execution plan with actual counts. */
 export function analyzed(runs: ReadStatement | PagedStatement | StreamStatement): ExplainStatement {
-  const { text, parameters, touches } = runs
-  return statement({ kind: 'explain', text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, parameters, touches, runs })
+  const { text, parameters, dependencies } = runs
+  return statement({ kind: 'explain', text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, parameters, dependencies, runs })
 }
 
 /**
@@ -57,7 +57,15 @@ export function catalogueStatement(
   values: readonly StatementValue[],
   reads: readonly TableName[] = [],
 ): BoundStatement<ReadStatement> {
-  const touches: Touches = { ...TOUCHES_NOTHING, reads }
-  const read = { kind: 'read', text, parameters: [], touches, eachTime: false, extent: 'page', mentions: [] } as const
+  const dependencies: TableDependencies = { ...NO_TABLE_DEPENDENCIES, reads }
+  const read = {
+    kind: 'read',
+    text,
+    parameters: [],
+    dependencies,
+    valueDependent: false,
+    extent: 'page',
+    mentions: [],
+  } as const
   return { statement: statement<ReadStatement>(read), values }
 }

@@ -8,10 +8,10 @@ import type { Storing } from '../language/sql/storing.ts'
 import type { Expression, Get, Parameter } from '../language/tree/ast.ts'
 import { and, cast, column, compare, exists, get, integer, isDistinct, isNull, not } from '../language/tree/build.ts'
 import { targetName } from '../language/tree/scope.ts'
-import { assignedBy, mayDo, showsOld, withBefore, withImages } from './images.ts'
 import { printed, statement } from './print.ts'
-import type { HiddenWrite, OwnWrite, Telling, WriteStatement } from './statement.ts'
-import { touchesOf } from './touches.ts'
+import { assignedBy, possibleOperations, returnsOldRows, withBefore, withImages } from './row-images.ts'
+import type { HiddenWrite, NotificationPlan, OwnWrite, WriteStatement } from './statement.ts'
+import { tableDependenciesOf } from './table-dependencies.ts'
 
 /** The columns that a write returns after the row. */
 export interface WriteAnswer {
@@ -57,15 +57,15 @@ function writing(
 ): WriteStatement {
   const { query, table, writes } = checked
   const bounding = { ...checked, parameters: withRowsMax(checked.parameters, rowsMax) }
-  const telling = tellingOf(bounding, options, rows)
+  const notification = notificationPlanOf(bounding, options, rows)
   return statement<WriteStatement>({
     kind: 'write',
     ...printed(bounding, bounds => printWriteRows(query, { ...bounds, ...options })),
-    touches: touchesOf(query),
+    dependencies: tableDependenciesOf(query),
     // The statement itself is the last write; the others are in its common table expressions.
-    besides: resourcesOf(telling === null ? writes : writes.slice(0, -1)),
+    otherTables: resourcesOf(notification === null ? writes : writes.slice(0, -1)),
     hidden: hiddenIn(query),
-    own: { checked: bounding, options, table, happened: mayDo(query), telling },
+    own: { checked: bounding, options, table, operations: possibleOperations(query), notification },
   })
 }
 
@@ -86,7 +86,7 @@ export function resourcesOf(tables: readonly Table[]): readonly string[] {
 export function hiddenIn({ with: clause }: Get | Write): readonly HiddenWrite[] {
   return (clause?.tables ?? []).flatMap(({ statement: inner }) =>
     inner.kind === 'add' || inner.kind === 'set' || inner.kind === 'del'
-      ? [{ table: inner.table, happened: mayDo(inner) }]
+      ? [{ table: inner.table, operations: possibleOperations(inner) }]
       : [],
   )
 }
@@ -112,16 +112,16 @@ function withImagesOf(write: WriteStatement, how: Pick<WriteRowsOptions, 'storin
   const { query, images } = withImages(own.checked, () => createdBy(own.checked))
   const checked = { ...own.checked, query }
   const options = { ...own.options, ...how, images }
-  const telling = own.telling === null ? null : tellingOf(checked, options, own.telling.rows)
+  const notification = own.notification === null ? null : notificationPlanOf(checked, options, own.notification.rows)
   return statement<WriteStatement>({
     ...write,
     ...printed(checked, bounds => printWriteRows(query, { ...bounds, ...options })),
-    own: { ...own, checked, options, telling },
+    own: { ...own, checked, options, notification },
   })
 }
 
 /** How a write notifies. */
-export interface AnnouncedHow extends Pick<Announcement, 'tellOne' | 'tellAll'> {
+export interface NotificationOptions extends Pick<Announcement, 'tellOne' | 'tellAll'> {
   readonly before: 'with rows before' | 'keys alone'
   /** The column that determines whom a row concerns, or null. */
   readonly route: { readonly column: string; readonly number: (value: string) => string } | null
@@ -131,9 +131,12 @@ export interface AnnouncedHow extends Pick<Announcement, 'tellOne' | 'tellAll'> 
  * Prints the same write so that it notifies about its rows. Its own columns stay first; its parameters can
  * have other positions.
  */
-export function printAnnounced(write: WriteStatement, { before: wanted, route, ...how }: AnnouncedHow): WriteStatement {
-  const { checked, options, telling } = ownOf(write)
-  if (telling === null) throw new Error('the rows of this write cannot be announced')
+export function printNotifying(
+  write: WriteStatement,
+  { before: wanted, route, ...how }: NotificationOptions,
+): WriteStatement {
+  const { checked, options, notification } = ownOf(write)
+  if (notification === null) throw new Error('the rows of this write cannot be announced')
   const { query, table } = checked
   const alias = targetName(query)
   const key = new Map(table.primaryKey.map(name => [name, column(alias, name)]))
@@ -144,7 +147,7 @@ export function printAnnounced(write: WriteStatement, { before: wanted, route, .
   const { query: told, before } =
     wanted === 'with rows before' ? watchable(checked, options) : ({ query, before: 'none' } as const)
   const by = route === null ? null : { ...route, column: column(alias, route.column) }
-  const announce = { ...how, rows: telling.rows, key, operation, before, route: by }
+  const announce = { ...how, rows: notification.rows, key, operation, before, route: by }
   return statement<WriteStatement>({
     ...write,
     ...printed(checked, bounds => printWriteRows(told, { ...bounds, ...options, announce })),
@@ -152,7 +155,7 @@ export function printAnnounced(write: WriteStatement, { before: wanted, route, .
 }
 
 /** The number of columns after the result's own that an announcement adds. */
-export function toldColumns({ rows }: Telling): 0 | 1 {
+export function notificationColumns({ rows }: NotificationPlan): 0 | 1 {
   return rows === 'one' ? 1 : 0
 }
 
@@ -160,7 +163,11 @@ export function toldColumns({ rows }: Telling): 0 | 1 {
  * How to announce a write, or null if its rows cannot be announced: rows without a key cannot be identified,
  * those of a view belong to other tables, and a change of the key would have two identities.
  */
-function tellingOf(checked: CheckedWrite, options: WriteRowsOptions, rows: Telling['rows']): Telling | null {
+function notificationPlanOf(
+  checked: CheckedWrite,
+  options: WriteRowsOptions,
+  rows: NotificationPlan['rows'],
+): NotificationPlan | null {
   const { query, table } = checked
   const assigned = assignedBy(query)
   const isTable = table.kind !== 'view' && table.kind !== 'materialized view'
@@ -213,9 +220,9 @@ function createdBy(checked: CheckedWrite): Expression {
   const target = query.kind === 'add' ? (query.conflict?.target ?? []).map(({ text }) => text) : []
   // A column of the target can be NULL in an existing row (NULLS NOT DISTINCT).
   const never = [...table.primaryKey, ...target].find(name => table.columnByName.get(name)?.nullable === false)
-  const telling = never ?? target[0]
-  if (telling === undefined) throw new Error('an upsert has a conflict target')
-  if (showsOld(checked)) return isNull(column('old', telling))
+  const notification = never ?? target[0]
+  if (notification === undefined) throw new Error('an upsert has a conflict target')
+  if (returnsOldRows(checked)) return isNull(column('old', notification))
   if (table.kind === 'table') return compare('=', column(table.name, 'xmax'), integer('0'))
   const before = target.map(name => not(isDistinct(column(BEFORE, name), column(table.name, name))))
   return not(exists(get({ table, alias: BEFORE, where: and(...before) })))

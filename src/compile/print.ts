@@ -12,14 +12,14 @@ export function statement<S extends Statement>(fields: Unbranded<S>): S {
 }
 
 /** Limits on the printed text. */
-export interface Bounds {
+export interface PrintLimits {
   readonly repeatedCharactersMax: number
 }
 
 /** Prints the text and describes each of its parameters. */
 export function printed(
   { parameters, limits }: Pick<CheckedQuery, 'parameters' | 'limits'>,
-  print: (bounds: Bounds) => Sql,
+  print: (bounds: PrintLimits) => Sql,
 ): { readonly text: string; readonly parameters: readonly StatementParameter[] } {
   const sql = refusing(() => print({ repeatedCharactersMax: limits.maxRepeatedCharacters }))
   const numbered = sql.parameters.map((parameter): StatementParameter => {

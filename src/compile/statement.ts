@@ -5,9 +5,9 @@ import type { Table } from '../catalog/model.ts'
 import type { WriteRowsOptions } from '../language/sql/print-write-rows.ts'
 import type { TableName } from '../language/tree/ast.ts'
 import type { Extent } from './extent.ts'
-import type { Happened } from './images.ts'
 import type { Mention } from './mentions.ts'
-import type { Touches } from './touches.ts'
+import type { ChangeOperation } from './row-images.ts'
+import type { TableDependencies } from './table-dependencies.ts'
 
 declare const printed: unique symbol
 
@@ -23,9 +23,9 @@ interface Printed {
 
 /** A read that can be judged by PostgreSQL's estimates. */
 interface Judged extends Printed {
-  readonly touches: Touches
+  readonly dependencies: TableDependencies
   /** True if the estimate depends too much on the values to be cached. */
-  readonly eachTime: boolean
+  readonly valueDependent: boolean
   /** How many of the rows it finds the read returns, for advice. */
   readonly extent: Extent
   /** The columns that it filters and sorts by, for advice. */
@@ -58,7 +58,7 @@ export interface CallStatement extends Printed {
 /** `EXPLAIN`; the only value of the result is the execution plan. */
 export interface ExplainStatement extends Printed {
   readonly kind: 'explain'
-  readonly touches: Touches
+  readonly dependencies: TableDependencies
   /** The statement that it executes to measure it, or null if it only plans. */
   readonly runs: ReadStatement | PagedStatement | StreamStatement | null
 }
@@ -66,9 +66,9 @@ export interface ExplainStatement extends Printed {
 /** A write, or a read with writes in its common table expressions. */
 export interface WriteStatement extends Printed {
   readonly kind: 'write'
-  readonly touches: Touches
+  readonly dependencies: TableDependencies
   /** The resource names of further tables that it writes, about whose rows nothing is announced. */
-  readonly besides: readonly string[]
+  readonly otherTables: readonly string[]
   /** The tables that its common table expressions write; their rows are not returned. */
   readonly hidden: readonly HiddenWrite[]
   /** The write itself, or null for a read with writes in its common table expressions. */
@@ -83,13 +83,13 @@ export interface OwnWrite {
   readonly checked: CheckedWrite
   readonly options: WriteRowsOptions
   readonly table: Table
-  readonly happened: readonly Happened[]
+  readonly operations: readonly ChangeOperation[]
   /** How its rows are announced, or null if they cannot be. */
-  readonly telling: Telling | null
+  readonly notification: NotificationPlan | null
 }
 
 /** How the rows of a write are announced (run/write-notifications). */
-export interface Telling {
+export interface NotificationPlan {
   /** `one` if the write has at most one row. */
   readonly rows: 'one' | 'many'
   /** True if the old versions of the rows are available; an insert has none. */
@@ -101,7 +101,7 @@ export interface Telling {
 /** A write in a common table expression. */
 export interface HiddenWrite {
   readonly table: TableName
-  readonly happened: readonly Happened[]
+  readonly operations: readonly ChangeOperation[]
 }
 
 /** A statement of any kind. */

@@ -13,7 +13,7 @@ import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 import type { OpenListener } from '../realtime/realtime.ts'
 import { BootError, NO_DATABASE } from './boot.ts'
-import { createWaitingLines } from './startup-progress.ts'
+import { createProgressLines } from './startup-progress.ts'
 
 /**
  * The server ends a statement at its timeout. If the answer is later than this, the gateway cancels the
@@ -28,7 +28,7 @@ export async function openPool(config: Config, resultBudget: ResultBudget, emit:
   const { databaseUrl, maxConnections, acquireTimeoutMs, preparedStatements, statementTimeoutMs } = config.gateway
   if (databaseUrl === null) throw new BootError([NO_DATABASE])
   const target = parseUrl(databaseUrl)
-  const lineOf = config.devMode ? createWaitingLines(target, () => performance.now()) : null
+  const lineOf = config.devMode ? createProgressLines(target, () => performance.now()) : null
   let isReady = false
   const onEvent = (event: PoolEvent) => {
     if (lineOf !== null && !isReady && event.kind === 'connect-failed') {

@@ -6,9 +6,9 @@ import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { documentFor } from '../http/document.ts'
 import type { Documents } from '../http/other-routes.ts'
+import { isDocumented } from '../rest/rpc/documented.ts'
 import type { FunctionList } from '../rest/rpc/function-list.ts'
 import { callName } from '../rest/rpc/names.ts'
-import { isOffered } from '../rest/rpc/offered.ts'
 import { VERSION } from '../version.ts'
 
 interface Parts {
@@ -41,7 +41,7 @@ export function createDocuments({ config, catalog, functions }: Parts): Document
       make: view =>
         JSON.stringify(
           describeFunctions(view.catalog, {
-            canCall: of => isOffered(of, view, { allowed: functions() }),
+            canCall: of => isDocumented(of, view, { allowed: functions() }),
             nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
           }),
         ),

@@ -9,8 +9,8 @@ import type { Environment } from '../config/expand.ts'
 import { limitsOf } from '../config/limits.ts'
 import { watchEventLoop } from '../event-loop.ts'
 import type { Emit } from '../events.ts'
-import { createAnswerBytes } from '../http/answer-bytes.ts'
 import type { Pages } from '../http/pages.ts'
+import { createResponseBytes } from '../http/response-bytes.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { createTokenVerifier } from '../identity/jwt.ts'
 import { watchInstallation } from '../install/installation-watcher.ts'
@@ -30,8 +30,8 @@ import type { Webhooks } from '../webhooks/webhooks.ts'
 import { configFindings, databaseFindings, report } from './boot.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
 import { createFeed } from './feed.ts'
-import { openLists, watchMisfits } from './lists.ts'
-import { openCache, openPolicies, openWebhooks } from './on-demand.ts'
+import { openConfiguredLists, watchUnmatched } from './lists.ts'
+import { openCache, openConfiguredWebhooks, openPolicies } from './on-demand.ts'
 import { openProviders } from './providers.ts'
 import { openRevocations, READ_TIMEOUT_MS } from './revocations.ts'
 import { openServer } from './server.ts'
@@ -94,12 +94,12 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const issuers = await openProviders(config, emit)
     opened.push(() => issuers.close())
     const { record = null } = options
-    const lists = await openLists(config, record, emit)
+    const lists = await openConfiguredLists(config, record, emit)
     opened.push(async () => {
       await lists.close()
       if (record !== null) emit({ kind: 'recorded', file: record, shapes: lists.recorded() })
     })
-    const answerBytes = createAnswerBytes(config.gateway)
+    const answerBytes = createResponseBytes(config.gateway)
     const pool = await openPool(config, answerBytes.results, emit)
     opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
@@ -122,7 +122,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
     reportViews(catalog.current(), emit)
-    const misfits = watchMisfits(config, { lists, catalog: () => catalog.current(), emit })
+    const misfits = watchUnmatched(config, { lists, catalog: () => catalog.current(), emit })
     report(await misfits.findings(), config, emit)
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
     hearers.push(schema.hear)
@@ -144,7 +144,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     // Results cached before may have missed changes of tables that are captured from now on.
     if (cache !== null) recaptured.push(() => cache.clear())
     const hooks = await onceAvailable(pool, () =>
-      openWebhooks({
+      openConfiguredWebhooks({
         config,
         database: feed.database,
         catalog,

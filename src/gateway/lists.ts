@@ -5,14 +5,14 @@ import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { type Emit, unusableFile } from '../events.ts'
 import type { Finding } from '../finding.ts'
-import { type Lists, type ListsParts, openLists as loadLists } from '../rest/allow-list/lists.ts'
-import { type ListText, misfitFunctions, misfitQueries } from '../rest/allow-list/misfit-lines.ts'
+import { type AllowLists, type AllowListsOptions, openAllowLists } from '../rest/allow-list/lists.ts'
+import { type ListText, unmatchedFunctions, unmatchedQueries } from '../rest/allow-list/unmatched-lines.ts'
 import { readFunctionList } from '../rest/rpc/function-list.ts'
 
 /** Problems of the allow-list files, for `svc check`; at startup they are fatal. */
 export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promise<readonly Finding[]> {
   try {
-    await loadLists({ ...listFiles(gateway), record: null, onProblem() {}, onUnrecorded() {} })
+    await openAllowLists({ ...listFiles(gateway), record: null, onProblem() {}, onUnrecorded() {} })
     return []
   } catch (error) {
     if (!(error instanceof AllowListError)) throw error
@@ -26,7 +26,10 @@ export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promis
  * Lines of the lists that nothing can match, because they are misspelt or the schema has changed; for
  * `svc check`, which reads the files itself. One that cannot be read is a finding of `listFindings`.
  */
-export async function misfitFindings(config: Pick<Config, 'gateway'>, catalog: Catalog): Promise<readonly Finding[]> {
+export async function unmatchedFindings(
+  config: Pick<Config, 'gateway'>,
+  catalog: Catalog,
+): Promise<readonly Finding[]> {
   const { allowListPath, rpcAllowlistPath } = config.gateway
   const [queries, functions] = await Promise.all([
     readText(allowListPath, readQueryList),
@@ -44,7 +47,7 @@ async function readText(file: string | null, read: (file: string) => Promise<str
   }
 }
 
-type Texts = ReturnType<Lists['texts']>
+type Texts = ReturnType<AllowLists['texts']>
 
 async function findingsIn(
   { queries, functions }: Texts,
@@ -52,8 +55,8 @@ async function findingsIn(
   catalog: Catalog,
 ): Promise<readonly Finding[]> {
   const schema = { catalog, qualified: gateway.rpcRequireSchemaQualified, maxExpandDepth: gateway.maxExpandDepth }
-  const lines = queries === null ? [] : await misfitQueries(queries, schema)
-  const names = functions === null ? [] : await misfitFunctions(functions, catalog)
+  const lines = queries === null ? [] : await unmatchedQueries(queries, schema)
+  const names = functions === null ? [] : await unmatchedFunctions(functions, catalog)
   return [
     ...misfits('allow_list_path', lines, 'no request can match them'),
     ...misfits('rpc_allowlist_path', names, 'no call can match them'),
@@ -75,7 +78,7 @@ function misfits(key: string, lines: readonly string[], why: string): readonly F
 const LINES_SHOWN_MAX = 20
 
 /** Compares the lists in force with the schema that is served. */
-export interface MisfitWatch {
+export interface UnmatchedWatch {
   /** For the start. */
   findings(): Promise<readonly Finding[]>
   /**
@@ -85,14 +88,14 @@ export interface MisfitWatch {
   look(which: 'all' | 'changes only'): Promise<void>
 }
 
-export function watchMisfits(
+export function watchUnmatched(
   config: Pick<Config, 'gateway'>,
   {
     lists,
     catalog,
     emit,
-  }: { readonly lists: Pick<Lists, 'texts'>; readonly catalog: () => Catalog; readonly emit: Emit },
-): MisfitWatch {
+  }: { readonly lists: Pick<AllowLists, 'texts'>; readonly catalog: () => Catalog; readonly emit: Emit },
+): UnmatchedWatch {
   let before: ReadonlySet<string> = new Set()
   let last: Promise<unknown> = Promise.resolve()
   const findings = async () => findingsIn(lists.texts(), config, catalog())
@@ -117,7 +120,9 @@ export function watchMisfits(
   }
 }
 
-function listFiles(gateway: Config['gateway']): Pick<ListsParts, 'functionsFile' | 'queriesFile' | 'firstSchema'> {
+function listFiles(
+  gateway: Config['gateway'],
+): Pick<AllowListsOptions, 'functionsFile' | 'queriesFile' | 'firstSchema'> {
   return {
     functionsFile: gateway.rpcAllowlistPath,
     queriesFile: gateway.allowListPath,
@@ -125,8 +130,8 @@ function listFiles(gateway: Config['gateway']): Pick<ListsParts, 'functionsFile'
   }
 }
 
-export async function openLists({ gateway }: Config, record: string | null, emit: Emit): Promise<Lists> {
-  const lists = await loadLists({
+export async function openConfiguredLists({ gateway }: Config, record: string | null, emit: Emit): Promise<AllowLists> {
+  const lists = await openAllowLists({
     ...listFiles(gateway),
     record,
     onProblem: message => emit(unusableFile(message, 'the list read before stays in force')),

@@ -99,7 +99,7 @@ interface HooksParts {
 }
 
 /** Null: no file names any. */
-export async function openWebhooks({
+export async function openConfiguredWebhooks({
   config,
   database,
   catalog,

@@ -9,14 +9,14 @@ import type { PlanCache } from '../compile/plans.ts'
 import type { Config } from '../config/config.ts'
 import type { Emit } from '../events.ts'
 import { addressOf, createAdmission } from '../http/admission.ts'
-import type { AnswerBytes } from '../http/answer-bytes.ts'
 import { createIdentify } from '../http/callers.ts'
 import { createDocs } from '../http/docs.ts'
 import { createHeadJudge } from '../http/head.ts'
 import { createHosts } from '../http/hosts.ts'
 import type { Page, Pages } from '../http/pages.ts'
 import { createPipeline } from '../http/pipeline.ts'
-import { createServer, type Server } from '../http/server.ts'
+import type { ResponseBytes } from '../http/response-bytes.ts'
+import { createServer, type GatewayServer } from '../http/server.ts'
 import { createStreamPaces } from '../http/stream-pace.ts'
 import { createUnsent } from '../http/unsent.ts'
 import { createAdminCheck } from '../identity/admin.ts'
@@ -33,19 +33,19 @@ import { createRateLimit } from '../limits/rate.ts'
 import { createTenantLimit } from '../limits/tenant-limit.ts'
 import { createHealth } from '../ops/health.ts'
 import type { HttpStats } from '../ops/http-metrics.ts'
-import type { Internal, InternalAnswer } from '../ops/internal.ts'
+import type { OperatorRoute, OperatorRoutes } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Database } from '../postgres/types.ts'
-import { createTextReader, TextDoor } from '../query/query.ts'
+import { createTextReader, QueryHandler } from '../query/query.ts'
 import { MESSAGE_BYTES_MAX } from '../realtime/message.ts'
 import { createRealtime, createWriteCapture, type Realtime } from '../realtime/realtime.ts'
 import { planSubscription } from '../realtime/subscription-plan.ts'
-import type { Lists } from '../rest/allow-list/lists.ts'
+import type { AllowLists } from '../rest/allow-list/lists.ts'
 import { Compiler } from '../rest/compile.ts'
 import { createCursorCodec } from '../rest/read/cursor.ts'
-import { ReadDoor } from '../rest/read/read.ts'
-import { CallDoor } from '../rest/rpc/call.ts'
+import { ReadHandler } from '../rest/read/read.ts'
+import { CallHandler } from '../rest/rpc/call.ts'
 import { isAllowed } from '../rest/rpc/names.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import type { SettingsSource } from '../run/settings.ts'
@@ -73,22 +73,22 @@ interface ServerParts {
   readonly settings: SettingsSource
   readonly cache: ResultCache | null
   readonly plans: PlanCache
-  readonly lists: Lists
+  readonly lists: AllowLists
   readonly policies: Policies
   /** Null if there are no webhooks. */
   readonly webhooks: Webhooks | null
   readonly load: Load
-  readonly answerBytes: AnswerBytes
+  readonly answerBytes: ResponseBytes
   readonly installed: Installed
   /** What `svc install` made is not as it was found. */
   readonly onBroken: () => void
-  readonly internal: (realtime: Realtime['stats'], http: () => HttpStats) => Internal
+  readonly internal: (realtime: Realtime['stats'], http: () => HttpStats) => OperatorRoutes
   readonly pages: Pages
   readonly emit: Emit
 }
 
 interface Opened {
-  readonly server: Server
+  readonly server: GatewayServer
   readonly realtime: Realtime
 }
 
@@ -111,7 +111,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
-  let server: Server | null = null
+  let server: GatewayServer | null = null
   let lookedAt = -STALE_LOOK_INTERVAL_MS
   const lookAtSchema = () => {
     if (now() - lookedAt < STALE_LOOK_INTERVAL_MS) return
@@ -189,21 +189,21 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   }
   const answer = createPipeline({
     ...callers,
-    ...{ view, approvals: lists.approvals, plans, remembers: cache !== null },
+    ...{ view, approvals: lists.approvals, plans, cachesRequests: cache !== null },
     ...{ runner: runners.requests, reads: runners.reads },
-    read: new ReadDoor({
+    read: new ReadHandler({
       limits: gateway,
       cursors: createCursorCodec(cursorKey(config)),
       operatorExplains: gateway.explainEndpoint === 'admin',
     }),
     writeLimits: gateway,
-    call: new CallDoor({
+    call: new CallHandler({
       limits: gateway,
       qualified: gateway.rpcRequireSchemaQualified,
       allowed: lists.functions,
       signatureCheck: gateway.rpcSignatureCheck,
     }),
-    text: new TextDoor({ ...texts, explains: gateway.explainEndpoint === 'on' }),
+    text: new QueryHandler({ ...texts, explains: gateway.explainEndpoint === 'on' }),
     compiler: new Compiler({ plans, searchLanguage: gateway.searchLanguage, limits: gateway }),
     documents: createDocuments({ config, catalog: current, functions: lists.functions }),
     assertRoom: unsent.assertRoom,
@@ -279,7 +279,7 @@ function isLogged({ logLevel }: Config, level: 'debug' | 'info'): boolean {
 }
 
 /** Public, and the same for everybody: pages of other origins may read it as well. */
-function metadataOf(resource: ProtectedResource): InternalAnswer {
+function metadataOf(resource: ProtectedResource): OperatorRoute {
   return {
     method: 'GET',
     answer: async asked => ({
@@ -291,7 +291,7 @@ function metadataOf(resource: ProtectedResource): InternalAnswer {
 }
 
 /** A page by its path. */
-function reading([path, answer]: readonly [string, Page]): readonly [string, InternalAnswer] {
+function reading([path, answer]: readonly [string, Page]): readonly [string, OperatorRoute] {
   return [path, { method: 'GET', answer: ({ headers }) => answer(headers) }]
 }
 

@@ -12,7 +12,7 @@ const FIRST_LINE_AFTER_MS = 5_000
  * Takes every event of the pool and returns the line to write, if any. `now` gives milliseconds, from any
  * monotonic clock.
  */
-export function createWaitingLines(
+export function createProgressLines(
   { address, user, database }: ConnectionTarget,
   now: () => number,
 ): (event: PoolEvent) => string | null {

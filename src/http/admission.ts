@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors.ts'
-import type { Address } from '../limits/address.ts'
+import type { IpAddress } from '../limits/address.ts'
 import type { ClientAddress } from '../limits/client-address.ts'
 import type { RateLimit } from '../limits/rate.ts'
 
@@ -26,12 +26,12 @@ export function createAdmission({ clientAddress, rate, isOverloaded }: Admission
   return request => {
     if (rate !== null && !rate.take(addressOf(request, clientAddress))) return RATE_LIMITED
     // Health and other operator routes are needed most under overload, so they are always served.
-    return isOverloaded() && targetOf(request).startsWith('/api/') ? OVERLOADED : null
+    return isOverloaded() && requestTarget(request).startsWith('/api/') ? OVERLOADED : null
   }
 }
 
 /** The client's address, as found behind trusted proxies. */
-export function addressOf({ socket, headers }: IncomingMessage, clientAddress: ClientAddress): Address {
+export function addressOf({ socket, headers }: IncomingMessage, clientAddress: ClientAddress): IpAddress {
   const forwarded = headers['x-forwarded-for']
   return clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join() : forwarded)
 }
@@ -40,15 +40,15 @@ export function addressOf({ socket, headers }: IncomingMessage, clientAddress: C
  * The path and query as sent. A client that uses a proxy can send the whole URL (RFC 9112, 3.2.2: "a server
  * MUST accept the absolute-form").
  */
-export function targetOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
+export function requestTarget({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   if (url.startsWith('/')) return url
   const path = url.replace(ABSOLUTE, '')
   return path === '' || path.startsWith('?') ? `/${path}` : path
 }
 
 /** The path as sent, without the query. */
-export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
-  const target = targetOf(request)
+export function requestPath(request: Pick<IncomingMessage, 'url'>): string {
+  const target = requestTarget(request)
   const mark = target.indexOf('?')
   return mark < 0 ? target : target.slice(0, mark)
 }

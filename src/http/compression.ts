@@ -25,12 +25,12 @@ export type Coding = 'br' | 'gzip'
  * The coding of a response. `none`: the response is never compressed. `identity`: it is not compressed for
  * this client but can be for another, so the response needs `Vary`.
  */
-export type Choice = Coding | 'identity' | 'none'
+export type CodingChoice = Coding | 'identity' | 'none'
 
 /** Chooses codings for responses. */
 export interface Compression {
   /** Chooses a coding. `bytes` is the length of the body, or null for a stream. */
-  choose(headers: IncomingHttpHeaders, answer: Answer, bytes: number | null): Choice
+  choose(headers: IncomingHttpHeaders, answer: Answer, bytes: number | null): CodingChoice
 }
 
 /** Creates the chooser; `minBytes` 0 disables compression. */

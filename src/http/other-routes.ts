@@ -3,13 +3,13 @@ import type { View } from '../access/rights.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Health } from '../ops/health.ts'
-import type { Internal } from '../ops/internal.ts'
+import type { OperatorRoutes } from '../ops/internal.ts'
 import { methodNotAllowed, READING } from '../rest/method.ts'
 
 export interface PageParts {
   readonly health: Health
   /** Operators' routes and pages for browsers, by path. */
-  readonly internal: Internal
+  readonly internal: OperatorRoutes
 }
 
 /** JSON documents, by the kind of their route. */

@@ -7,7 +7,7 @@
  * |---------|----------------------------------------------------------------|------------------------------|
  * | parse   | path, query string and headers, or a query text                | rest/path, request; query    |
  * | approve | compare the request shape with the allow-list, if there is one | rest/allow-list, access/list |
- * | ask     | return trees, values and the response (`rest/asked.ts`)        | rest/read, write, rpc; query |
+ * | ask     | return trees, values and the response (`rest/steps.ts`)        | rest/read, write, rpc; query |
  * | compile | tree → checked statement, cached by plan key                   | rest/compile, compile        |
  * | permit  | check the tenant's limit on running statements                 | run/limited-runner           |
  * | cache   | answer a read from the cache, or estimate its cost             | run/cache, run/cost-guard    |
@@ -29,20 +29,27 @@ import type { ErrorCode } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Timed } from '../ops/server-timing.ts'
-import type { TextDoor } from '../query/query.ts'
+import type { QueryHandler } from '../query/query.ts'
 import { printLine } from '../rest/allow-list/line.ts'
-import { type Asked, type Asker, isAsked, type Next, type Part, type Step } from '../rest/asked.ts'
+import { awaitRead, awaitResult } from '../rest/cancel-on-disconnect.ts'
 import type { Compiler } from '../rest/compile.ts'
 import { NEEDS, READING } from '../rest/method.ts'
+import { nextTurn } from '../rest/next-turn.ts'
 import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
-import type { ReadDoor } from '../rest/read/read.ts'
-import { createRemembered } from '../rest/read/remembered.ts'
+import type { ReadHandler } from '../rest/read/read.ts'
+import { createRequestCache } from '../rest/read/request-cache.ts'
 import { type DataRoute, readRequest, type WrittenRequest } from '../rest/request.ts'
 import { respondStream } from '../rest/respond.ts'
-import type { CallDoor } from '../rest/rpc/call.ts'
-import { nextTurn } from '../rest/turn.ts'
-import { whenRead, whenRun } from '../rest/until-gone.ts'
-import { askWrite, type WriteLimits, type WriteRoute } from '../rest/write/write.ts'
+import type { CallHandler } from '../rest/rpc/call.ts'
+import {
+  type ExecutedStep,
+  isStep,
+  type RequestContext,
+  type RequestStep,
+  type StatementPart,
+  type StepResult,
+} from '../rest/steps.ts'
+import { handleWrite, type WriteLimits, type WriteRoute } from '../rest/write/write.ts'
 import type { Runner } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
 import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfApi } from './callers.ts'
@@ -57,10 +64,10 @@ export interface PipelineParts extends CallerParts, PageParts {
    * parsed.
    */
   readonly approvals: Approvals | null
-  readonly read: ReadDoor
+  readonly read: ReadHandler
   readonly writeLimits: WriteLimits
-  readonly call: CallDoor
-  readonly text: TextDoor
+  readonly call: CallHandler
+  readonly text: QueryHandler
   readonly compiler: Compiler
   readonly plans: PlanCache
   /** Acquires a permit and runs the statements. */
@@ -71,14 +78,14 @@ export interface PipelineParts extends CallerParts, PageParts {
    * True if results are cached; requests are then likely to be repeated, so their plans are cached by the
    * whole request too.
    */
-  readonly remembers: boolean
+  readonly cachesRequests: boolean
   readonly documents: Documents
   /** @throws {GatewayError} for a caller whose unread responses exceed a limit. */
   readonly assertRoom: (caller: Identity, method: string) => void
 }
 
 /** The progress of a request: what is known about it if it fails. */
-export interface Progress extends Timed {
+export interface RequestProgress extends Timed {
   route: string
   /** The route below `/api/`; null until it is known. */
   at: Route | null
@@ -95,7 +102,7 @@ export interface Progress extends Timed {
  * Handles a request; synchronous if nothing has to be awaited.
  * @throws {GatewayError} also as a rejection.
  */
-export type Pipeline = (incoming: Incoming, progress: Progress) => Answer | Promise<Answer>
+export type Pipeline = (incoming: Incoming, progress: RequestProgress) => Answer | Promise<Answer>
 
 /** Creates the pipeline. */
 export function createPipeline(parts: PipelineParts): Pipeline {
@@ -104,10 +111,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
 }
 
 /** The statements to run for a request, or a response if nothing has to run. */
-type Compiled = { readonly step: Step; readonly statements: readonly BoundStatement[] } | Answer
+type Compiled = { readonly step: ExecutedStep; readonly statements: readonly BoundStatement[] } | Answer
 
 /** The plans of a whole request. */
-interface Known {
+interface RequestPlan {
   readonly written: WrittenRequest
   readonly compiled: Compiled | Promise<Compiled>
 }
@@ -124,27 +131,27 @@ const COMPILED_AT_ONCE = 5
 class Stages {
   readonly #parts: PipelineParts
   /** The plans of whole requests for one row and for lists; null if they are not cached. */
-  readonly #known: { readonly one: Plans<Known>; readonly list: Plans<Known> } | null
+  readonly #requestPlans: { readonly one: Plans<RequestPlan>; readonly list: Plans<RequestPlan> } | null
 
   constructor(parts: PipelineParts) {
-    const { plans, remembers } = parts
+    const { plans, cachesRequests } = parts
     this.#parts = parts
-    this.#known = remembers
+    this.#requestPlans = cachesRequests
       ? {
-          one: createRemembered(plans, 'row request', charactersOf),
-          list: createRemembered(plans, 'list request', charactersOf),
+          one: createRequestCache(plans, 'row request', charactersOf),
+          list: createRequestCache(plans, 'list request', charactersOf),
         }
       : null
   }
 
-  answer(incoming: Incoming, progress: Progress): Answer | Promise<Answer> {
+  answer(incoming: Incoming, progress: RequestProgress): Answer | Promise<Answer> {
     if (!isOfApi(incoming)) return answerPage(incoming, progress, this.#parts)
     const identity = callerOf(incoming, this.#parts)
     const known = (caller: Identity) => this.#answerCaller(incoming, progress, caller)
     return identity instanceof Promise ? identity.then(known) : known(identity)
   }
 
-  #answerCaller(incoming: Incoming, progress: Progress, identity: Identity): Answer | Promise<Answer> {
+  #answerCaller(incoming: Incoming, progress: RequestProgress, identity: Identity): Answer | Promise<Answer> {
     progress.tenantId = identity.tenantId
     progress.caller = identity
     this.#parts.assertRoom(identity, incoming.method)
@@ -159,13 +166,18 @@ class Stages {
     return this.#answerApproved(approvals, route, asker, progress)
   }
 
-  async #answerApproved(approvals: Approvals, route: Route, asker: Asker, progress: Progress): Promise<Answer> {
+  async #answerApproved(
+    approvals: Approvals,
+    route: Route,
+    asker: RequestContext,
+    progress: RequestProgress,
+  ): Promise<Answer> {
     const answer = await this.#answerRoute(route, asker, progress)
     approvals.answered(asker.incoming)
     return answer
   }
 
-  #answerRoute(route: Route, asker: Asker, progress: Progress): Answer | Promise<Answer> {
+  #answerRoute(route: Route, asker: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
     const { incoming, view } = asker
     switch (route.kind) {
       case 'schema':
@@ -183,13 +195,13 @@ class Stages {
    * The compiled plan of a query text is cached with its line, so the line is approved when the text is
    * compiled.
    */
-  async #answerText(asker: Asker): Promise<Answer> {
+  async #answerText(asker: RequestContext): Promise<Answer> {
     const { text, reads } = this.#parts
     const request = await text.parse(asker.incoming)
     return this.#proceed(await text.ask(request, asker), asker, reads)
   }
 
-  #answerData(route: DataRoute, asker: Asker, progress: Progress): Answer | Promise<Answer> {
+  #answerData(route: DataRoute, asker: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
     const { incoming, identity, view } = asker
     const { approvals, reads } = this.#parts
     const parsed = () => {
@@ -198,8 +210,8 @@ class Stages {
     }
     // Checked before names are looked up, so an unapproved query reveals nothing about the schema.
     approvals?.approve(incoming, printLine(parsed()))
-    if (this.#known === null || !isKept(route, incoming)) return this.#answerWritten(parsed(), asker)
-    const { written, compiled } = this.#known[route.kind].of(identity, view, addressOf(incoming), () => {
+    if (this.#requestPlans === null || !isKept(route, incoming)) return this.#answerWritten(parsed(), asker)
+    const { written, compiled } = this.#requestPlans[route.kind].of(identity, view, addressOf(incoming), () => {
       const request = parsed()
       return { written: request, compiled: this.#compile(this.#parts.read.ask(request, route, asker), asker) }
     })
@@ -209,17 +221,17 @@ class Stages {
       : this.#run(compiled, asker, reads)
   }
 
-  #answerWritten(written: WrittenRequest, asker: Asker): Answer | Promise<Answer> {
+  #answerWritten(written: WrittenRequest, asker: RequestContext): Answer | Promise<Answer> {
     const { read, call, runner, reads, writeLimits } = this.#parts
     const { route, method } = written
     if (route.kind === 'rpc') return this.#proceed(call.ask(written, route, asker), asker, runner)
-    if (isWrite(route, method)) return this.#proceed(askWrite(written, route, asker, writeLimits), asker, runner)
+    if (isWrite(route, method)) return this.#proceed(handleWrite(written, route, asker, writeLimits), asker, runner)
     if (route.kind === 'explain') assertExplainable(asker.incoming, this.#parts)
     return this.#step(read.ask(written, route, asker), asker, reads)
   }
 
   /** Takes the steps of a handler to the response. Errors are translated as the handler specifies. */
-  #proceed(asked: Asked | Promise<Asked>, asker: Asker, runner: Runner): Answer | Promise<Answer> {
+  #proceed(asked: RequestStep | Promise<RequestStep>, asker: RequestContext, runner: Runner): Answer | Promise<Answer> {
     if (asked instanceof Promise) return asked.then(ready => this.#proceed(ready, asker, runner))
     const fail = (error: unknown): never => {
       throw asked.explain === undefined ? error : asked.explain(error)
@@ -232,14 +244,14 @@ class Stages {
     }
   }
 
-  #step(asked: Asked, asker: Asker, runner: Runner): Answer | Promise<Answer> {
+  #step(asked: RequestStep, asker: RequestContext, runner: Runner): Answer | Promise<Answer> {
     const compiled = this.#compile(asked, asker)
     return compiled instanceof Promise
       ? compiled.then(ready => this.#run(ready, asker, runner))
       : this.#run(compiled, asker, runner)
   }
 
-  #compile(asked: Asked, asker: Asker): Compiled | Promise<Compiled> {
+  #compile(asked: RequestStep, asker: RequestContext): Compiled | Promise<Compiled> {
     const { parts } = asked
     if (!isList(parts)) return this.#compileInTurns(parts, asker).then(all => this.#compiled(asked, all, asker))
     const { compiler } = this.#parts
@@ -251,7 +263,7 @@ class Stages {
   }
 
   /** Compiles the parts in several turns: a body with many sets of columns must not block other requests. */
-  async #compileInTurns(parts: Iterable<Part>, asker: Asker): Promise<readonly BoundStatement[]> {
+  async #compileInTurns(parts: Iterable<StatementPart>, asker: RequestContext): Promise<readonly BoundStatement[]> {
     const { compiler } = this.#parts
     const statements: BoundStatement[] = []
     for (const part of parts) {
@@ -261,25 +273,29 @@ class Stages {
     return statements
   }
 
-  #compiled(asked: Asked, statements: readonly BoundStatement[], asker: Asker): Compiled | Promise<Compiled> {
+  #compiled(
+    asked: RequestStep,
+    statements: readonly BoundStatement[],
+    asker: RequestContext,
+  ): Compiled | Promise<Compiled> {
     if (asked.runs !== 'nothing') return { step: asked, statements }
     const next = asked.respond(statements)
-    return isAsked(next) ? this.#compile(next, asker) : next
+    return isStep(next) ? this.#compile(next, asker) : next
   }
 
   /**
    * Runs a compiled step with permit and cache, then lets the handler respond, which can return another step.
    */
-  #run(compiled: Compiled, asker: Asker, runner: Runner): Answer | Promise<Answer> {
+  #run(compiled: Compiled, asker: RequestContext, runner: Runner): Answer | Promise<Answer> {
     if ('status' in compiled) return compiled
     const { step, statements } = compiled
     const { incoming, identity } = asker
     const { usage } = incoming
-    const next = (what: Next) => (isAsked(what) ? this.#step(what, asker, runner) : what)
+    const next = (what: StepResult) => (isStep(what) ? this.#step(what, asker, runner) : what)
     switch (step.runs) {
       case 'read': {
         const reading = runner.read(identity, statements as readonly BoundStatement<Readable>[], usage.worked)
-        return whenRead(incoming, reading, results => next(step.respond(results, reading)))
+        return awaitRead(incoming, reading, results => next(step.respond(results, reading)))
       }
       case 'stream': {
         const rows = runner.stream(identity, only<StreamStatement>(statements), usage.worked)
@@ -291,18 +307,18 @@ class Stages {
           if (step.failed === undefined) throw error
           return next(step.failed(error))
         }
-        return whenRun(incoming, running).then(written => next(step.respond(written)), failed)
+        return awaitResult(incoming, running).then(written => next(step.respond(written)), failed)
       }
       case 'parse': {
         const running = runner.parse(identity, only<CallStatement>(statements).statement, usage.worked)
-        return whenRun(incoming, running).then(
+        return awaitResult(incoming, running).then(
           () => next(step.respond()),
           error => next(step.failed(error)),
         )
       }
       case 'call': {
         const running = runner.call(identity, only<CallStatement>(statements), step.how, usage.worked)
-        return whenRun(incoming, running).then(
+        return awaitResult(incoming, running).then(
           rows => next(step.respond(rows)),
           error => next(step.failed(error)),
         )
@@ -313,7 +329,7 @@ class Stages {
   }
 }
 
-function isList(parts: Asked['parts']): parts is readonly Part[] {
+function isList(parts: RequestStep['parts']): parts is readonly StatementPart[] {
   return Array.isArray(parts)
 }
 
@@ -331,7 +347,7 @@ function isKept(route: DataRoute, { method }: Incoming): route is DataRoute & { 
   return (route.kind === 'one' || route.kind === 'list') && READING.includes(method)
 }
 
-function charactersOf({ compiled }: Known): number {
+function charactersOf({ compiled }: RequestPlan): number {
   return !('statements' in compiled)
     ? 0
     : compiled.statements.reduce((sum, { statement }) => sum + statement.text.length, 0)

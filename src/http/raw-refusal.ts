@@ -6,7 +6,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { errorBody } from '../envelope.ts'
 import type { GatewayError } from '../errors.ts'
-import { pairs } from './response-headers.ts'
+import { headerPairs } from './response-headers.ts'
 
 /**
  * Sends the error and closes the socket. `headers` are those of every response, as alternating names and
@@ -26,6 +26,6 @@ export function printRefusal(refusal: GatewayError, requestId: string, headers: 
     ...['Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(body.length)],
     ...['Connection', 'close'],
   ]
-  const lines = pairs(head).map(([name, value]) => `${name}: ${value}\r\n`)
+  const lines = headerPairs(head).map(([name, value]) => `${name}: ${value}\r\n`)
   return `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body.toString('latin1')}`
 }

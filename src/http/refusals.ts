@@ -1,6 +1,6 @@
 /** Translates errors of Node and Fastify about a request to errors of the gateway. */
 import { GatewayError } from '../errors.ts'
-import { bodyTooLarge } from './request-body.ts'
+import { requestBodyTooLarge } from './request-body.ts'
 
 /** Limit on the request line and headers together; enough for `max_in_values` UUIDs. */
 export const HEADER_BYTES_MAX: number = 64 * 1024
@@ -20,7 +20,7 @@ export function fromFramework(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return bodyTooLarge()
+      return requestBodyTooLarge()
     case 'FST_ERR_BAD_URL':
       return new GatewayError('PARSE_ERROR', 'the path is not valid percent-encoded UTF-8; write % as %25')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':

@@ -16,7 +16,7 @@ export const FORGOTTEN_BYTES_MAX: number = 8 * BODY_BYTES_MAX
  * Reads a body as Fastify's own reader does, but much faster for the usual small body of one chunk. Calls
  * back once. If `hold` is null, the body is read and discarded, and the result is empty.
  */
-export function readBody(
+export function readRequestBody(
   request: HandedRequest,
   hold: HoldBody | null,
   done: (error: Error | null, body?: Buffer) => void,
@@ -38,13 +38,13 @@ export function readBody(
     if (chunk === null) {
       const [only] = chunks
       if (bytes <= BODY_BYTES_MAX) end(null, chunks.length === 1 ? only : Buffer.concat(chunks))
-      else end(bodyTooLarge())
+      else end(requestBodyTooLarge())
       return
     }
     bytes += chunk.length
     if (bytes > BODY_BYTES_MAX) {
       chunks.length = 0
-      if (bytes > FORGOTTEN_BYTES_MAX) end(bodyTooLarge())
+      if (bytes > FORGOTTEN_BYTES_MAX) end(requestBodyTooLarge())
       return
     }
     if (hold === null) return
@@ -63,7 +63,7 @@ export function readBody(
 }
 
 /** The error for a body above the limit. */
-export function bodyTooLarge(): GatewayError {
+export function requestBodyTooLarge(): GatewayError {
   return new GatewayError('PAYLOAD_TOO_LARGE', `the body is larger than ${BODY_BYTES_MAX} bytes`, {
     headers: { Connection: 'close' },
   })

@@ -10,9 +10,9 @@ import type { Emit } from '../events.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import { maskedPath } from '../rest/allow-list/line.ts'
 import type { Route } from '../rest/path.ts'
-import { type Choice, compress, compressStream, createCompression } from './compression.ts'
+import { type CodingChoice, compress, compressStream, createCompression } from './compression.ts'
 import type { Connections } from './connections.ts'
-import type { Progress } from './pipeline.ts'
+import type { RequestProgress } from './pipeline.ts'
 import { breakOff, endWith, endWithText, limitReaderIdleUntilSent, sendStream } from './response-body.ts'
 import type { ResponseHeaders } from './response-headers.ts'
 import type { StreamPaces } from './stream-pace.ts'
@@ -24,7 +24,7 @@ export interface Exchange {
   readonly incoming: Incoming
   /** The start time, by the clock of the server. */
   readonly started: number
-  readonly progress: Progress
+  readonly progress: RequestProgress
 }
 
 /** The dependencies of the responder. */
@@ -51,7 +51,7 @@ export interface Ended {
   readonly requestId: string
   readonly status: number
   readonly durationMs: number
-  readonly progress: Progress
+  readonly progress: RequestProgress
   readonly incoming?: Incoming
   readonly answer?: Answer
 }
@@ -149,7 +149,7 @@ export class Responder {
   }
 
   /** Sends the response. `choice` is the coding that the body has or that a stream will get. */
-  #transmit(exchange: Exchange, answer: Answer, choice: Choice): void {
+  #transmit(exchange: Exchange, answer: Answer, choice: CodingChoice): void {
     const { body, status } = answer
     const response = exchange.reply.raw
     const headers = this.#headersOf(exchange, answer, choice)
@@ -169,7 +169,11 @@ export class Responder {
     this.#reportOf(exchange, answer)
   }
 
-  #headersOf({ reply, incoming, started, progress }: Exchange, answer: Answer, choice: Choice): OutgoingHttpHeader[] {
+  #headersOf(
+    { reply, incoming, started, progress }: Exchange,
+    answer: Answer,
+    choice: CodingChoice,
+  ): OutgoingHttpHeader[] {
     const { now, hasCors, isDraining, connections } = this.#parts
     const headers: OutgoingHttpHeader[] = this.#parts.headers(incoming.requestId, now() - started, progress.timing)
     for (const name in answer.headers) headers.push(name, answer.headers[name] ?? '')
@@ -202,7 +206,7 @@ export class Responder {
   }
 
   /** Bytes that the kernel did not accept at once are counted until the client reads them. */
-  #holdUnsent(response: ServerResponse, { caller }: Progress): void {
+  #holdUnsent(response: ServerResponse, { caller }: RequestProgress): void {
     const bytes = response.writableLength
     if (bytes === 0) return
     const { connections, unsent } = this.#parts
@@ -218,7 +222,7 @@ export class Responder {
 }
 
 /** The progress of a request that has just arrived. */
-export function noProgress(): Progress {
+export function noProgress(): RequestProgress {
   return { route: 'none', at: null, written: null, tenantId: '', caller: null, code: null, timing: null }
 }
 

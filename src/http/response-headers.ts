@@ -2,7 +2,7 @@
  * The headers of every response (docs/reference/rest-api.md#headers), whether it comes from a route, the CORS
  * plugin, a bare socket or a handshake.
  */
-import { printServerTiming, type Timing } from '../ops/server-timing.ts'
+import { printServerTiming, type RequestTiming } from '../ops/server-timing.ts'
 
 /** The headers that a page of another origin can read. */
 export const EXPOSED_HEADERS: readonly string[] = [
@@ -21,7 +21,7 @@ export const EXPOSED_HEADERS: readonly string[] = [
  * Alternating names and values, the form that Node sends without lookups. `timing` is null if the request did
  * not reach the pipeline.
  */
-export type ResponseHeaders = (requestId: string, durationMs: number, timing: Timing | null) => string[]
+export type ResponseHeaders = (requestId: string, durationMs: number, timing: RequestTiming | null) => string[]
 
 /** Creates the headers. If `serverTiming` is true, every response has `Server-Timing`. */
 export function responseHeaders(serverTiming: boolean): ResponseHeaders {
@@ -42,6 +42,6 @@ export function responseHeaders(serverTiming: boolean): ResponseHeaders {
 }
 
 /** Groups alternating names and values into pairs. */
-export function pairs(list: readonly string[]): readonly (readonly [string, string])[] {
+export function headerPairs(list: readonly string[]): readonly (readonly [string, string])[] {
   return list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1] ?? ''] as const] : []))
 }

@@ -8,19 +8,19 @@ import type { Emit } from '../events.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Exceeded } from '../limits/budget.ts'
 import { Usage } from '../usage.ts'
-import { type Admit, pathOf, targetOf } from './admission.ts'
+import { type Admit, requestPath, requestTarget } from './admission.ts'
 import { type BodyParts, createBodies, type HoldBody } from './bodies.ts'
 import type { Identify } from './callers.ts'
 import { type ConnectionLimit, limitConnections } from './connection-limit.ts'
 import { type Connections, onceGone, watchConnections } from './connections.ts'
 import type { JudgeHead } from './head.ts'
-import type { Pipeline, Progress } from './pipeline.ts'
+import type { Pipeline, RequestProgress } from './pipeline.ts'
 import { printRefusal, refuseRaw } from './raw-refusal.ts'
 import { fromFramework, HEADER_BYTES_MAX, REQUEST_MS_MAX, tooManyConnections, unparsable } from './refusals.ts'
-import { BODY_BYTES_MAX, bodyTooLarge, HandedRequest, readBody } from './request-body.ts'
+import { BODY_BYTES_MAX, HandedRequest, readRequestBody, requestBodyTooLarge } from './request-body.ts'
 import { createRequestIds } from './request-id.ts'
 import { type Exchange, noProgress, Responder } from './responder.ts'
-import { EXPOSED_HEADERS, pairs, type ResponseHeaders, responseHeaders } from './response-headers.ts'
+import { EXPOSED_HEADERS, headerPairs, type ResponseHeaders, responseHeaders } from './response-headers.ts'
 import type { StreamPaces } from './stream-pace.ts'
 import type { Unsent } from './unsent.ts'
 import { type Sockets, takeUpgrades, type Upgrades } from './upgrade.ts'
@@ -29,7 +29,7 @@ import { type Sockets, takeUpgrades, type Upgrades } from './upgrade.ts'
 const REQUEST_CHECK_MS = 2_000
 
 /** The dependencies and limits of the server. */
-export interface ServerOptions {
+export interface HttpServerOptions {
   readonly host: string
   readonly port: number
   readonly corsAllowedOrigins: readonly string[]
@@ -85,7 +85,7 @@ export interface ServerStats {
 }
 
 /** A running server. */
-export interface Server {
+export interface GatewayServer {
   listen(): Promise<string>
   readonly isDraining: () => boolean
   readonly stats: () => ServerStats
@@ -94,14 +94,14 @@ export interface Server {
 }
 
 /** Creates the server; it does not listen yet. */
-export async function createServer(options: ServerOptions): Promise<Server> {
+export async function createServer(options: HttpServerOptions): Promise<GatewayServer> {
   const server = new HttpServer(options)
   await server.prepare()
   return server
 }
 
-class HttpServer implements Server {
-  readonly #options: ServerOptions
+class HttpServer implements GatewayServer {
+  readonly #options: HttpServerOptions
   readonly #app: FastifyInstance
   readonly #connections: Connections
   readonly #holdBody: HoldBody
@@ -115,7 +115,7 @@ class HttpServer implements Server {
   #largeBodies = 0
   #pipelinedWaits = 0
 
-  constructor(options: ServerOptions) {
+  constructor(options: HttpServerOptions) {
     const { maxClientConnections, addressMaxClientConnections } = options
     this.#options = options
     this.#hasCors = options.corsAllowedOrigins.length > 0
@@ -219,7 +219,7 @@ class HttpServer implements Server {
     this.#app.addHook('onSend', (request, reply, payload, done) => {
       const requestId = this.#requestIdOf(request)
       const { elapsedTime: durationMs, statusCode: status } = reply
-      reply.headers(Object.fromEntries(pairs(this.#headers(requestId, durationMs, null))))
+      reply.headers(Object.fromEntries(headerPairs(this.#headers(requestId, durationMs, null))))
       this.#responder.report({ method: request.method, requestId, status, durationMs, progress: noProgress() })
       done(null, payload)
     })
@@ -256,7 +256,7 @@ class HttpServer implements Server {
     const { raw, headers } = request
     let known: ReturnType<Identify>
     try {
-      known = this.#options.identify({ path: pathOf(raw), headers, connection: raw.socket })
+      known = this.#options.identify({ path: requestPath(raw), headers, connection: raw.socket })
     } catch (error) {
       this.#fail(error, request, reply)
       return
@@ -267,7 +267,11 @@ class HttpServer implements Server {
 
   /** Reads the body; only routes below /api/ use one. */
   #takeBody(request: FastifyRequest, payload: unknown, done: (error: Error | null, body?: Buffer) => void): void {
-    readBody(payload as HandedRequest, pathOf(request.raw).startsWith('/api/') ? this.#holdBody : null, done)
+    readRequestBody(
+      payload as HandedRequest,
+      requestPath(request.raw).startsWith('/api/') ? this.#holdBody : null,
+      done,
+    )
   }
 
   /**
@@ -335,7 +339,7 @@ class HttpServer implements Server {
   }
 
   #reportRefusal({ status, code }: GatewayError, requestId: string): void {
-    const progress: Progress = { ...noProgress(), code }
+    const progress: RequestProgress = { ...noProgress(), code }
     this.#responder.report({ method: 'unknown', requestId, status, durationMs: 0, progress })
   }
 
@@ -354,7 +358,7 @@ class HttpServer implements Server {
  * Fastify does not read the body of methods that have none; an oversized announced body is still rejected.
  */
 function assertSmallBody(request: FastifyRequest): void {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
+  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw requestBodyTooLarge()
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {
@@ -374,7 +378,7 @@ function noSchemas(): never {
 const NO_BODY = Buffer.alloc(0)
 
 function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: string, largeBytes: number): Incoming {
-  const url = targetOf(request.raw)
+  const url = requestTarget(request.raw)
   const mark = url.indexOf('?')
   const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
   return {

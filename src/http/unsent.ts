@@ -6,7 +6,7 @@
 import type { GatewayError } from '../errors.ts'
 import { callerKey } from '../limits/budget.ts'
 import type { LimitedCaller, TenantLimit } from '../limits/tenant-limit.ts'
-import type { AnswerBytes } from './answer-bytes.ts'
+import type { ResponseBytes } from './response-bytes.ts'
 
 /** The responses that clients have not read yet. */
 export interface Unsent {
@@ -25,7 +25,7 @@ export interface Unsent {
 
 /** The dependencies of the tracker. */
 export interface UnsentParts {
-  readonly bytes: Pick<AnswerBytes, 'unsent' | 'refused'>
+  readonly bytes: Pick<ResponseBytes, 'unsent' | 'refused'>
   readonly gate: TenantLimit | null
 }
 

@@ -11,7 +11,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Admit } from './admission.ts'
 import type { JudgeHead } from './head.ts'
 import { refuseRaw } from './raw-refusal.ts'
-import { pairs, type ResponseHeaders } from './response-headers.ts'
+import { headerPairs, type ResponseHeaders } from './response-headers.ts'
 
 /** The realtime side of the sockets, as far as it is needed here. */
 export interface Sockets {
@@ -110,7 +110,9 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     const handshake = handshakes.get(request)
     if (handshake === undefined) return
     const { requestId, elapsedMs } = handshake
-    lines.push(...pairs(options.headers(requestId, elapsedMs(), null)).map(([name, value]) => `${name}: ${value}`))
+    lines.push(
+      ...headerPairs(options.headers(requestId, elapsedMs(), null)).map(([name, value]) => `${name}: ${value}`),
+    )
   })
   // The library would respond to an invalid handshake (RFC 6455, 4.2.1) without the error envelope.
   frames.on('wsClientError', (error, _socket, request) => {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { expect, test } from 'vitest'
-import { type Address, addressKey, isIPv4, parseIp, toAddress } from './address.ts'
+import { addressKey, type IpAddress, isIPv4, parseIp, toAddress } from './address.ts'
 
 /** The address as four words, or null. */
 function parsed(text: string): readonly number[] | null {
@@ -99,7 +99,7 @@ test('an IPv4 address is counted as a whole, and an IPv6 address by its first 64
   expect(new Set(['192.0.2.1', '192.0.2.2', '::1', '2001:db8:1:2::1', '2001:db8:1:3::1'].map(key)).size).toBe(5)
 })
 
-function addressOf(text: string): Address {
+function addressOf(text: string): IpAddress {
   const ip = parseIp(text)
   if (ip === null) throw new Error(`${text} is not an address`)
   return toAddress(ip)

@@ -6,16 +6,16 @@
 import ipaddr from 'ipaddr.js'
 
 /** An IPv6 address. */
-export type Address = Readonly<Uint32Array>
+export type IpAddress = Readonly<Uint32Array>
 
 /** The address of a socket that has been closed. */
-export const NO_ADDRESS: Address = new Uint32Array(4)
+export const NO_ADDRESS: IpAddress = new Uint32Array(4)
 
 /** The third word of an IPv4 address; the first two are 0. */
 const MAPPED = 0xffff
 
 /** Reports whether an address is IPv4. */
-export function isIPv4(address: Address): boolean {
+export function isIPv4(address: IpAddress): boolean {
   return address[2] === MAPPED && address[1] === 0 && address[0] === 0
 }
 
@@ -23,7 +23,7 @@ export function isIPv4(address: Address): boolean {
  * The key by which a client is counted: an IPv4 address, or the first 64 bits of an IPv6 address, because a
  * single machine controls the rest.
  */
-export function addressKey(address: Address): string | number {
+export function addressKey(address: IpAddress): string | number {
   return isIPv4(address) ? (address[3] ?? 0) : `${address[0]}:${address[1]}`
 }
 
@@ -45,7 +45,7 @@ const ZONE = /%.+$/s
 /** `::192.0.2.1` is not a mapped address (RFC 4291, 2.5.5.1), although ipaddr.js treats it as one. */
 const COMPATIBLE = /^::(\d+\.)/
 
-export function toAddress(ip: ipaddr.IPv4 | ipaddr.IPv6): Address {
+export function toAddress(ip: ipaddr.IPv4 | ipaddr.IPv6): IpAddress {
   const { parts } = 'parts' in ip ? ip : ip.toIPv4MappedAddress()
   return Uint32Array.from({ length: 4 }, (_, word) => (parts[word * 2] ?? 0) * 0x10000 + (parts[word * 2 + 1] ?? 0))
 }

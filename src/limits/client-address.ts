@@ -6,13 +6,13 @@
  */
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
-import { type Address, NO_ADDRESS, parseIp, toAddress } from './address.ts'
+import { type IpAddress, NO_ADDRESS, parseIp, toAddress } from './address.ts'
 
 /**
  * The address of a request, given its socket's address and its `X-Forwarded-For` (several joined by commas,
  * as Node does). `NO_ADDRESS` if the socket has been closed.
  */
-export type ClientAddress = (socketAddress: string | undefined, forwardedFor: string | undefined) => Address
+export type ClientAddress = (socketAddress: string | undefined, forwardedFor: string | undefined) => IpAddress
 
 /**
  * Limit on the entries read. Chains of trusted proxies are short, but a header has space for thousands of
@@ -30,7 +30,7 @@ const ENTRY_CHARACTERS_MAX = 100
 const CACHED_ADDRESSES_MAX = 1_024
 
 interface CachedAddress {
-  readonly address: Address
+  readonly address: IpAddress
   readonly isTrusted: boolean
 }
 

@@ -14,7 +14,7 @@ export interface Load {
  * A delay above this is late: far above a busy gateway with thousands of connections (about ten
  * milliseconds), far below clients' timeouts.
  */
-export const DELAY_MS_MAX = 500
+export const LOOP_DELAY_MS_MAX = 500
 
 /**
  * Consecutive late delays that mean overload; together they last at least three seconds. A single long pause
@@ -27,7 +27,7 @@ export function createLoad(): Load {
   let late = 0
   return {
     report(delayMs) {
-      late = delayMs > DELAY_MS_MAX ? late + 1 : 0
+      late = delayMs > LOOP_DELAY_MS_MAX ? late + 1 : 0
     },
     isTooHigh: () => late >= LATE_PROBES,
   }

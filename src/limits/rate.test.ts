@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Address, parseIp, toAddress } from './address.ts'
+import { type IpAddress, parseIp, toAddress } from './address.ts'
 import { createRateLimit, type RateLimit } from './rate.ts'
 
-function address(text: string): Address {
+function address(text: string): IpAddress {
   const ip = parseIp(text)
   if (ip === null) throw new Error(`${text} is not an address`)
   return toAddress(ip)
@@ -23,7 +23,7 @@ function limit(rate: number, burst: number, sets = 16, startMs = 0) {
 }
 
 /** How many of `tries` requests pass. */
-function passed(rate: RateLimit, of: Address, tries: number): number {
+function passed(rate: RateLimit, of: IpAddress, tries: number): number {
   let count = 0
   for (let i = 0; i < tries; i++) if (rate.take(of)) count++
   return count

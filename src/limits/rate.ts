@@ -9,12 +9,12 @@
  * client with an empty bucket is therefore replaced last; to force it, an attacker would have to empty
  * fifteen other buckets of the same set, each of which has its own burst.
  */
-import { type Address, isIPv4 } from './address.ts'
+import { type IpAddress, isIPv4 } from './address.ts'
 
 /** A rate limit. */
 export interface RateLimit {
   /** Takes a token for this address; returns false if none is left. */
-  take(address: Address): boolean
+  take(address: IpAddress): boolean
 }
 
 /** The limits. */

@@ -16,14 +16,14 @@ import {
   errorOf,
   invalid,
   kindOf,
-  own,
+  ownMember,
   type Params,
   type Request,
   type RequestId,
-  type Response,
   RPC,
   RpcError,
-  resultOf,
+  type RpcResponse,
+  rpcResult,
 } from './rpc.ts'
 import { createTools } from './tools/index.ts'
 
@@ -32,7 +32,7 @@ export const PROTOCOL_VERSIONS = ['2025-06-18', '2025-03-26'] as const
 
 export interface Answerer {
   /** Null where none is due: a notification. Never throws. */
-  answer(bytes: Uint8Array): Response | null
+  answer(bytes: Uint8Array): RpcResponse | null
 }
 
 export interface AnswererOptions {
@@ -55,12 +55,12 @@ export function createAnswerer({ library, report }: AnswererOptions): Answerer {
     ['initialize', initialize],
     ['ping', () => ({})],
     ['tools/list', params => onePage(params, { tools: [...tools.values()].map(({ listed }) => listed) })],
-    ['tools/call', params => named('tool', params, tools).call(own(params, 'arguments'))],
+    ['tools/call', params => named('tool', params, tools).call(ownMember(params, 'arguments'))],
     ['resources/list', params => onePage(params, { resources: RESOURCES })],
     ['resources/templates/list', params => onePage(params, { resourceTemplates: TEMPLATES })],
     ['resources/read', params => readResource(textOf(params, 'uri'), library)],
     ['prompts/list', params => onePage(params, { prompts: PROMPTS.map(({ listed }) => listed) })],
-    ['prompts/get', params => named('prompt', params, prompts).get(own(params, 'arguments'), library.corpus)],
+    ['prompts/get', params => named('prompt', params, prompts).get(ownMember(params, 'arguments'), library.corpus)],
     ['completion/complete', params => complete(params, library.corpus)],
   ])
 
@@ -79,7 +79,7 @@ export function createAnswerer({ library, report }: AnswererOptions): Answerer {
         const message = decodeMessage(bytes)
         if (message.kind === 'notification') return null
         id = message.id
-        return resultOf(id, run(message))
+        return rpcResult(id, run(message))
       } catch (error) {
         if (!(error instanceof RpcError)) report(error)
         return errorOf(error, id ?? (error instanceof RpcError ? error.id : null))
@@ -103,7 +103,7 @@ function initialize(params: Params): InitializeResult {
 }
 
 function onePage<T extends object>(params: Params, page: T): T {
-  if (own(params, 'cursor') !== undefined) throw invalid('cursor', 'the list has one page; leave it out')
+  if (ownMember(params, 'cursor') !== undefined) throw invalid('cursor', 'the list has one page; leave it out')
   return page
 }
 
@@ -115,7 +115,7 @@ function named<T>(what: 'tool' | 'prompt', params: Params, known: ReadonlyMap<st
 }
 
 function textOf(params: Params, name: string): string {
-  const value = own(params, name)
+  const value = ownMember(params, name)
   if (typeof value !== 'string') throw invalid(name, `expected a string, not ${kindOf(value)}`)
   return value
 }

@@ -1,12 +1,19 @@
 /** docs/guides/agents.md#rules-and-limits: a wrong argument is −32602, with the argument's name. */
 import { describe, expect, test } from 'vitest'
-import { type ArgumentTable, choice, optional, printSchema, readArguments, required } from './arguments.ts'
+import {
+  type ArgumentTable,
+  choiceArgument,
+  optional,
+  printArgumentSchema,
+  readArguments,
+  required,
+} from './arguments.ts'
 import { RPC } from './rpc.ts'
 
 const TABLE = {
   query: required('What to look for', 10),
   text: required('Any'),
-  kind: choice('Of which', ['guide', 'reference']),
+  kind: choiceArgument('Of which', ['guide', 'reference']),
   note: optional('More', 5),
   deep: { kind: 'flag', description: 'Or not', default: true },
   limit: { kind: 'integer', description: 'How many', min: 1, max: 20, default: 5 },
@@ -75,7 +82,7 @@ describe('refused by name', () => {
 })
 
 test('its JSON Schema', () => {
-  expect(printSchema(TABLE)).toEqual({
+  expect(printArgumentSchema(TABLE)).toEqual({
     type: 'object',
     properties: {
       query: { type: 'string', description: 'What to look for', maxLength: 10 },

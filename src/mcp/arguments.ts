@@ -4,10 +4,10 @@
  */
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
-import { invalid, isObject, kindOf, own, type Params } from './rpc.ts'
+import { invalid, isRecord, kindOf, ownMember, type Params } from './rpc.ts'
 import type { JsonSchema } from './schema.ts'
 
-export type Argument = TextArgument | FlagArgument | IntegerArgument
+export type ToolArgument = TextArgument | FlagArgument | IntegerArgument
 
 export interface TextArgument {
   readonly kind: 'text'
@@ -33,10 +33,10 @@ export interface IntegerArgument {
   readonly default: number
 }
 
-export type ArgumentTable = Readonly<Record<string, Argument>>
+export type ArgumentTable = Readonly<Record<string, ToolArgument>>
 
 /** A text that was not given and need not be is null. */
-export type Values<T extends ArgumentTable> = {
+export type ArgumentValues<T extends ArgumentTable> = {
   readonly [N in keyof T]: T[N] extends FlagArgument
     ? boolean
     : T[N] extends IntegerArgument
@@ -54,11 +54,11 @@ export function optional(description: string, lengthMax: number): TextArgument &
   return { kind: 'text', description, required: false, lengthMax, choices: null }
 }
 
-export function choice(description: string, choices: readonly string[]): TextArgument & { required: false } {
+export function choiceArgument(description: string, choices: readonly string[]): TextArgument & { required: false } {
   return { kind: 'text', description, required: false, lengthMax: null, choices }
 }
 
-export function printSchema(table: ArgumentTable): JsonSchema & { readonly type: 'object' } {
+export function printArgumentSchema(table: ArgumentTable): JsonSchema & { readonly type: 'object' } {
   const names = Object.keys(table).filter(name => isRequired(table[name]))
   return {
     type: 'object',
@@ -69,21 +69,21 @@ export function printSchema(table: ArgumentTable): JsonSchema & { readonly type:
 }
 
 /** Throws an `RpcError` that names the argument. */
-export function readArguments<T extends ArgumentTable>(table: T, given: unknown): Values<T> {
+export function readArguments<T extends ArgumentTable>(table: T, given: unknown): ArgumentValues<T> {
   const object = given ?? {}
-  if (!isObject(object)) throw invalid('arguments', `expected an object, not ${kindOf(object)}`)
+  if (!isRecord(object)) throw invalid('arguments', `expected an object, not ${kindOf(object)}`)
   for (const name of Object.keys(object)) {
     if (!Object.hasOwn(table, name)) throw unknownArgument(name, Object.keys(table))
   }
   const read = Object.entries(table).map(([name, argument]) => [name, readOne(name, argument, object)])
-  return Object.fromEntries(read) as Values<T>
+  return Object.fromEntries(read) as ArgumentValues<T>
 }
 
-function isRequired(argument: Argument | undefined): boolean {
+function isRequired(argument: ToolArgument | undefined): boolean {
   return argument?.kind === 'text' && argument.required
 }
 
-function schemaOf(argument: Argument): JsonSchema {
+function schemaOf(argument: ToolArgument): JsonSchema {
   const { description } = argument
   switch (argument.kind) {
     case 'flag':
@@ -106,8 +106,8 @@ function schemaOf(argument: Argument): JsonSchema {
   }
 }
 
-function readOne(name: string, argument: Argument, given: Params): string | boolean | number | null {
-  const value = own(given, name)
+function readOne(name: string, argument: ToolArgument, given: Params): string | boolean | number | null {
+  const value = ownMember(given, name)
   switch (argument.kind) {
     case 'flag':
       if (value === undefined) return argument.default

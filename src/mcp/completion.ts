@@ -5,7 +5,7 @@ import { notAmong } from './arguments.ts'
 import { partNames } from './constructs.ts'
 import { PROMPTS } from './prompts.ts'
 import { DOCUMENTS, TEMPLATES, unknownResource } from './resources.ts'
-import { invalid, isObject, kindOf, own, type Params } from './rpc.ts'
+import { invalid, isRecord, kindOf, ownMember, type Params } from './rpc.ts'
 
 /** Of the protocol: one answer has no more. */
 const VALUES_MAX = 100
@@ -44,13 +44,13 @@ function argumentsOf(ref: Params, corpus: Corpus): readonly string[] {
 }
 
 function objectAt(params: Params, name: string): Params {
-  const value = own(params, name)
-  if (!isObject(value)) throw invalid(name, `expected an object, not ${kindOf(value)}`)
+  const value = ownMember(params, name)
+  if (!isRecord(value)) throw invalid(name, `expected an object, not ${kindOf(value)}`)
   return value
 }
 
 function textAt(params: Params, key: string, name: string): string {
-  const value = own(params, key)
+  const value = ownMember(params, key)
   if (typeof value !== 'string') throw invalid(name, `expected a string, not ${kindOf(value)}`)
   return value
 }

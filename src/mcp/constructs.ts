@@ -2,7 +2,7 @@
 import type { Construct, Corpus, Production } from '../corpus/corpus.ts'
 import { notAmong } from './arguments.ts'
 
-export interface Part {
+export interface ConstructPart {
   /** As requested. */
   readonly name: string
   /** The first is what is meant most. */
@@ -51,7 +51,7 @@ export function partNames({ constructs, grammar }: Corpus): readonly string[] {
 const NAME_LENGTH_MAX = 40
 
 /** Throws an `RpcError` about the argument `construct` with the nearest name where there is no such part. */
-export function partOf(written: string, corpus: Corpus): Part {
+export function constructPart(written: string, corpus: Corpus): ConstructPart {
   const name = written.trim().toLowerCase().replace(/\s+/g, ' ')
   const named = corpus.grammar.filter(production => production.name === name)
   const constructs = constructsOf(name, named, corpus)
@@ -64,7 +64,7 @@ export function partOf(written: string, corpus: Corpus): Part {
   return { name, constructs, productions: [...new Set([...named, ...others])] }
 }
 
-function constructsOf(name: string, named: readonly Production[], corpus: Corpus): Part['constructs'] | null {
+function constructsOf(name: string, named: readonly Production[], corpus: Corpus): ConstructPart['constructs'] | null {
   if (Object.hasOwn(ALSO, name)) return ALSO[name] ?? null
   if (Object.hasOwn(corpus.constructs, name)) return [name]
   const [production] = named

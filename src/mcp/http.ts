@@ -11,7 +11,7 @@ import { createHosts } from '../http/hosts.ts'
 import { createClientAddress } from '../limits/client-address.ts'
 import { createRateLimit } from '../limits/rate.ts'
 import { type Answerer, PROTOCOL_VERSIONS } from './answer.ts'
-import { errorOf, MESSAGE_BYTES_MAX, type Response, RPC, type RpcCode, RpcError } from './rpc.ts'
+import { errorOf, RPC, RPC_MESSAGE_BYTES_MAX, type RpcCode, RpcError, type RpcResponse } from './rpc.ts'
 
 export const PATH = '/mcp'
 
@@ -78,7 +78,7 @@ export async function startToolServer(options: ToolServerOptions): Promise<ToolS
     if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return NOT_JSON
     const version = headers['mcp-protocol-version']
     if (version !== undefined && !PROTOCOL_VERSIONS.some(known => known === version)) return OTHER_VERSION
-    return Number(headers['content-length'] ?? 0) > MESSAGE_BYTES_MAX ? TOO_LARGE : null
+    return Number(headers['content-length'] ?? 0) > RPC_MESSAGE_BYTES_MAX ? TOO_LARGE : null
   }
 
   const server = createServer(
@@ -117,12 +117,12 @@ function readBody(request: IncomingMessage, done: (body: Buffer | null) => void)
   let bytes = 0
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes <= MESSAGE_BYTES_MAX) chunks.push(chunk)
-    else if (bytes - chunk.length <= MESSAGE_BYTES_MAX) done(null)
+    if (bytes <= RPC_MESSAGE_BYTES_MAX) chunks.push(chunk)
+    else if (bytes - chunk.length <= RPC_MESSAGE_BYTES_MAX) done(null)
   })
   request.on('end', () => {
     const [only] = chunks
-    if (bytes <= MESSAGE_BYTES_MAX) done(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks))
+    if (bytes <= RPC_MESSAGE_BYTES_MAX) done(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks))
   })
 }
 
@@ -145,7 +145,7 @@ const NOT_FOUND = refusal(404, `there is nothing here; the tool server is at ${P
 const NOT_ALLOWED = refusal(405, 'messages are sent by POST; there are no streams and no sessions', { Allow: 'POST' })
 const NOT_JSON = refusal(415, 'Content-Type: expected application/json')
 const OTHER_VERSION = refusal(400, `MCP-Protocol-Version: expected ${PROTOCOL_VERSIONS.join(' or ')}`)
-const TOO_LARGE = refusal(413, `a message has at most ${MESSAGE_BYTES_MAX} bytes`)
+const TOO_LARGE = refusal(413, `a message has at most ${RPC_MESSAGE_BYTES_MAX} bytes`)
 
 function refuse(response: ServerResponse, { status, error, headers }: Refusal): void {
   write(response, status, errorOf(error, null), headers)
@@ -158,14 +158,14 @@ const STATUS_OF: Readonly<Partial<Record<RpcCode, number>>> = {
   [RPC.internalError]: 500,
 }
 
-function send(response: ServerResponse, answer: Response | null): void {
+function send(response: ServerResponse, answer: RpcResponse | null): void {
   if (answer === null) response.writeHead(202, HEADERS).end()
   else write(response, 'error' in answer ? (STATUS_OF[answer.error.code] ?? 200) : 200, answer)
 }
 
 const HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const
 
-function write(response: ServerResponse, status: number, answer: Response, headers: object = {}): void {
+function write(response: ServerResponse, status: number, answer: RpcResponse, headers: object = {}): void {
   const body = JSON.stringify(answer)
   response
     .writeHead(status, {

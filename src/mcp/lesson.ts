@@ -6,7 +6,7 @@ import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import { SchemaSyntaxError } from '../schema/syntax-error.ts'
 import { shorten } from '../text/shorten.ts'
-import { mended } from './correct-query.ts'
+import { correctedQuery } from './corrected-query.ts'
 import { constructNear } from './nearest-construct.ts'
 
 export interface Lesson {
@@ -51,7 +51,7 @@ function describe(error: LanguageError, text: string): Omit<Lesson['error'], 'ex
 /** For queries. */
 export function exampleFor(text: string, corpus: Corpus): (error: LanguageError) => string {
   return error =>
-    (error instanceof QuerySyntaxError ? mended(text, error) : null) ??
+    (error instanceof QuerySyntaxError ? correctedQuery(text, error) : null) ??
     exampleOf(constructNear(text, offsetOf(error, text)), corpus, text)
 }
 

@@ -6,8 +6,8 @@ import { answerParse } from '../language/hints/answer.ts'
 import { parse } from '../language/syntax/parse.ts'
 import { parseSchema } from '../schema/parse.ts'
 import { summarize } from '../schema/summary.ts'
-import { type ArgumentTable, optional, readArguments, required, type Values } from './arguments.ts'
-import { partOf } from './constructs.ts'
+import { type ArgumentTable, type ArgumentValues, optional, readArguments, required } from './arguments.ts'
+import { constructPart } from './constructs.ts'
 import { exampleFor, type Lesson, resultOrLesson } from './lesson.ts'
 import { cardOf } from './tools/language.ts'
 import { SCHEMA_EXAMPLE } from './tools/schema-summary.ts'
@@ -36,7 +36,9 @@ const writeQuery = definePrompt({
   },
   print({ task, construct, schema }, corpus) {
     const card =
-      construct === null ? [] : [`The grammar of "${construct}":`, json(cardOf(partOf(construct, corpus), corpus))]
+      construct === null
+        ? []
+        : [`The grammar of "${construct}":`, json(cardOf(constructPart(construct, corpus), corpus))]
     const tables = schema === null ? [] : ['The tables that there are:', block('text', schema)]
     return [`Write a query in svc's query language for this task: ${task}`, RULES, ...card, ...tables]
   },
@@ -87,7 +89,7 @@ interface PromptDefinition<T extends ArgumentTable> {
   readonly description: string
   readonly arguments: T
   /** Paragraphs. */
-  print(values: Values<T>, corpus: Corpus): readonly string[]
+  print(values: ArgumentValues<T>, corpus: Corpus): readonly string[]
 }
 
 function definePrompt<const T extends ArgumentTable>(definition: PromptDefinition<T>): Prompt {

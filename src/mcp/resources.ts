@@ -4,7 +4,7 @@ import type { Corpus } from '../corpus/corpus.ts'
 import { block, printExample } from '../corpus/markdown.ts'
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
-import { partNames, partOf } from './constructs.ts'
+import { constructPart, partNames } from './constructs.ts'
 import type { Library } from './library/library.ts'
 import { RPC, RpcError } from './rpc.ts'
 import { type Card, cardOf } from './tools/language.ts'
@@ -97,7 +97,7 @@ function textOf(uri: string, library: Library): string {
   const construct = uri.startsWith(CARD_URI) ? decoded(uri.slice(CARD_URI.length)) : null
   const { corpus } = library
   if (construct !== null && partNames(corpus).includes(construct)) {
-    return printCard(cardOf(partOf(construct, corpus), corpus))
+    return printCard(cardOf(constructPart(construct, corpus), corpus))
   }
   throw unknownResource(uri, corpus)
 }

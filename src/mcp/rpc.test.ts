@@ -3,7 +3,7 @@
  * strings and integers.
  */
 import { describe, expect, test } from 'vitest'
-import { decodeMessage, errorOf, invalid, own, RPC, RpcError, resultOf } from './rpc.ts'
+import { decodeMessage, errorOf, invalid, ownMember, RPC, RpcError, rpcResult } from './rpc.ts'
 
 function decode(message: unknown) {
   return decodeMessage(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)))
@@ -68,7 +68,7 @@ describe('refused', () => {
 })
 
 test('members that every object inherits are not there', () => {
-  expect([own({}, 'toString'), own({}, '__proto__'), own({ toString: 1 }, 'toString')]).toEqual([
+  expect([ownMember({}, 'toString'), ownMember({}, '__proto__'), ownMember({ toString: 1 }, 'toString')]).toEqual([
     undefined,
     undefined,
     1,
@@ -77,7 +77,7 @@ test('members that every object inherits are not there', () => {
 })
 
 test('an answer has a result or an error', () => {
-  expect(resultOf(1, { a: 1 })).toEqual({ jsonrpc: '2.0', id: 1, result: { a: 1 } })
+  expect(rpcResult(1, { a: 1 })).toEqual({ jsonrpc: '2.0', id: 1, result: { a: 1 } })
   expect(errorOf(invalid('limit', 'expected an integer'), 'x')).toEqual({
     jsonrpc: '2.0',
     id: 'x',

@@ -4,7 +4,7 @@
  */
 
 /** Limit on one message, over any transport. */
-export const MESSAGE_BYTES_MAX: number = 128 * 1024
+export const RPC_MESSAGE_BYTES_MAX: number = 128 * 1024
 
 export const RPC = {
   parseError: -32_700,
@@ -37,7 +37,7 @@ export interface Request {
   readonly params: Params
 }
 
-export type Response =
+export type RpcResponse =
   | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly result: object }
   | {
       readonly jsonrpc: '2.0'
@@ -79,34 +79,34 @@ export function decodeMessage(bytes: Uint8Array): Message {
   if (Array.isArray(value)) {
     throw new RpcError(RPC.invalidRequest, 'batches are not taken; send each message by itself')
   }
-  if (!isObject(value)) {
+  if (!isRecord(value)) {
     throw new RpcError(RPC.invalidRequest, `a message is a JSON object, not ${kindOf(value)}`)
   }
   const hasId = Object.hasOwn(value, 'id')
-  const id = hasId ? own(value, 'id') : undefined
+  const id = hasId ? ownMember(value, 'id') : undefined
   const known = isRequestId(id) ? id : null
   const refuse = (problem: string): RpcError => new RpcError(RPC.invalidRequest, problem, null, known)
-  if (own(value, 'jsonrpc') !== '2.0') throw refuse('jsonrpc: expected "2.0"')
-  const method = own(value, 'method')
+  if (ownMember(value, 'jsonrpc') !== '2.0') throw refuse('jsonrpc: expected "2.0"')
+  const method = ownMember(value, 'method')
   if (method === undefined && (Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error'))) {
     return { kind: 'notification' }
   }
   if (typeof method !== 'string') throw refuse(`method: expected a string, not ${kindOf(method)}`)
   if (!hasId) return { kind: 'notification' }
   if (known === null) throw refuse(`id: expected a string or an integer, not ${kindOf(id)}`)
-  const params = own(value, 'params') ?? {}
-  if (!isObject(params) || Array.isArray(params)) {
+  const params = ownMember(value, 'params') ?? {}
+  if (!isRecord(params) || Array.isArray(params)) {
     throw new RpcError(RPC.invalidParams, `params: expected an object, not ${kindOf(params)}`, null, known)
   }
   return { kind: 'request', id: known, method, params }
 }
 
-export function resultOf(id: RequestId, result: object): Response {
+export function rpcResult(id: RequestId, result: object): RpcResponse {
   return { jsonrpc: '2.0', id, result }
 }
 
 /** An error that is not an `RpcError` is a defect, and reveals nothing. */
-export function errorOf(error: unknown, id: RequestId | null): Response {
+export function errorOf(error: unknown, id: RequestId | null): RpcResponse {
   const { code, message, data } =
     error instanceof RpcError ? error : new RpcError(RPC.internalError, 'an unexpected error occurred')
   return { jsonrpc: '2.0', id, error: { code, message, ...(data === null ? {} : { data }) } }
@@ -126,12 +126,12 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-export function isObject(value: unknown): value is Params {
+export function isRecord(value: unknown): value is Params {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A member that the sender wrote: never what every object inherits. */
-export function own(object: Params, name: string): unknown {
+export function ownMember(object: Params, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 

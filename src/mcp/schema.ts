@@ -2,14 +2,14 @@
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-export const STRING: JsonSchema = { type: 'string' }
+export const STRING_SCHEMA: JsonSchema = { type: 'string' }
 export const INTEGER: JsonSchema = { type: 'integer' }
 export const NUMBER: JsonSchema = { type: 'number' }
 export const BOOLEAN: JsonSchema = { type: 'boolean' }
 /** An object described in its description. */
 export const OBJECT: JsonSchema = { type: 'object' }
 
-export function nullable(schema: JsonSchema): JsonSchema {
+export function nullableSchema(schema: JsonSchema): JsonSchema {
   return { anyOf: [schema, { type: 'null' }] }
 }
 
@@ -29,13 +29,13 @@ export function record(properties: Properties, optional: Properties = {}): JsonS
 const FAILED: JsonSchema = record({
   ok: { const: false },
   error: record({
-    message: STRING,
-    line: nullable(INTEGER),
-    column: nullable(INTEGER),
-    found: nullable(STRING),
-    expected: arrayOf(STRING),
-    hint: nullable(STRING),
-    example: STRING,
+    message: STRING_SCHEMA,
+    line: nullableSchema(INTEGER),
+    column: nullableSchema(INTEGER),
+    found: nullableSchema(STRING_SCHEMA),
+    expected: arrayOf(STRING_SCHEMA),
+    hint: nullableSchema(STRING_SCHEMA),
+    example: STRING_SCHEMA,
   }),
 })
 

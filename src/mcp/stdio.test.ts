@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { Answerer } from './answer.ts'
-import { decodeMessage, errorOf, MESSAGE_BYTES_MAX, resultOf } from './rpc.ts'
+import { decodeMessage, errorOf, RPC_MESSAGE_BYTES_MAX, rpcResult } from './rpc.ts'
 import { answerLines } from './stdio.ts'
 
 /** Answers with the method's name. */
@@ -14,7 +14,7 @@ const echo: Answerer = {
   answer(bytes) {
     try {
       const message = decodeMessage(bytes)
-      return message.kind === 'request' ? resultOf(message.id, { method: message.method }) : null
+      return message.kind === 'request' ? rpcResult(message.id, { method: message.method }) : null
     } catch (error) {
       return errorOf(error, null)
     }
@@ -62,7 +62,7 @@ test('notifications have no response, and invalid messages have an error', async
 })
 
 test('a line that is too long is refused, and the next one answered', async () => {
-  const whole = ask('a', 1).padEnd(MESSAGE_BYTES_MAX)
+  const whole = ask('a', 1).padEnd(RPC_MESSAGE_BYTES_MAX)
   expect(await answersTo([`${whole}\n`])).toEqual([answer('a', 1)])
   const piece = 'x'.repeat(60_000)
   expect(await answersTo([piece, piece, piece, piece, '\n', `${ask('b', 2)}\n`, `${whole} \n`])).toEqual([

@@ -5,11 +5,11 @@
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { Answerer } from './answer.ts'
-import { errorOf, MESSAGE_BYTES_MAX, type Response, RPC, RpcError } from './rpc.ts'
+import { errorOf, RPC, RPC_MESSAGE_BYTES_MAX, RpcError, type RpcResponse } from './rpc.ts'
 
 const NEWLINE = 0x0a
 
-const TOO_LARGE = new RpcError(RPC.invalidRequest, `a message has at most ${MESSAGE_BYTES_MAX} bytes`)
+const TOO_LARGE = new RpcError(RPC.invalidRequest, `a message has at most ${RPC_MESSAGE_BYTES_MAX} bytes`)
 
 /**
  * Resolves at the end of the input, or when the output is no longer read. Reads no more input than its
@@ -31,7 +31,7 @@ export async function answerLines(input: Readable, output: Writable, answerer: A
 }
 
 /** `JSON.stringify` leaves no line break inside. */
-function printLine(answer: Response): string {
+function printLine(answer: RpcResponse): string {
   return `${JSON.stringify(answer)}\n`
 }
 
@@ -41,11 +41,11 @@ async function* splitLines(input: Readable): AsyncGenerator<Buffer | null, void>
   let bytes = 0
   const add = (part: Buffer): void => {
     bytes += part.length
-    if (bytes <= MESSAGE_BYTES_MAX) parts.push(part)
+    if (bytes <= RPC_MESSAGE_BYTES_MAX) parts.push(part)
     else parts = []
   }
   const take = (): Buffer | null => {
-    const line = bytes > MESSAGE_BYTES_MAX ? null : Buffer.concat(parts)
+    const line = bytes > RPC_MESSAGE_BYTES_MAX ? null : Buffer.concat(parts)
     parts = []
     bytes = 0
     return line

@@ -1,6 +1,6 @@
 /** A tool: a table of arguments, and a function from their values to plain data. */
 import type { CallToolResult, Tool as Listed } from '@modelcontextprotocol/sdk/spec.types.js'
-import { type ArgumentTable, printSchema, readArguments, type Values } from './arguments.ts'
+import { type ArgumentTable, type ArgumentValues, printArgumentSchema, readArguments } from './arguments.ts'
 import type { JsonSchema } from './schema.ts'
 
 export interface Tool {
@@ -17,7 +17,7 @@ export interface ToolDefinition<T extends ArgumentTable> {
   readonly arguments: T
   readonly output: JsonSchema & { readonly type: 'object' }
   /** `ok: false` is a text that was not understood. */
-  run(values: Values<T>): object
+  run(values: ArgumentValues<T>): object
 }
 
 /** Tools change nothing and use only their arguments and the shipped library. */
@@ -28,7 +28,7 @@ export function defineTool<const T extends ArgumentTable>(definition: ToolDefini
   return {
     listed: {
       ...{ name, title, description },
-      inputSchema: printSchema(definition.arguments) as Listed['inputSchema'],
+      inputSchema: printArgumentSchema(definition.arguments) as Listed['inputSchema'],
       outputSchema: output as NonNullable<Listed['outputSchema']>,
       annotations: { title, ...ANNOTATIONS },
     },

@@ -3,7 +3,7 @@ import type { Column, Table } from '../catalog/model.ts'
 import { declaredValue } from './declared-examples.ts'
 import { constantDefault } from './defaults.ts'
 import { exampleValue } from './examples.ts'
-import type { Schema } from './model.ts'
+import type { SchemaObject } from './model.ts'
 import { nullable, valueSchema } from './types.ts'
 import type { VisibleTable } from './visible-tables.ts'
 
@@ -12,7 +12,7 @@ export interface VisibleColumn {
   readonly column: Column
   /** True if client generators could confuse it with another column of its table. */
   readonly isAmbiguous: boolean
-  readonly schema: Schema
+  readonly schema: SchemaObject
   /** True if its example was declared in a comment. */
   readonly declared: boolean
   /** A member of `properties`: `"name":{…}`. */
@@ -47,11 +47,11 @@ export function visibleColumn(
 }
 
 /** The schema of a column of a function's result, which belongs to no table. */
-export function columnSchema(column: Column): Schema {
+export function columnSchema(column: Column): SchemaObject {
   return schemaWith(null, column, valueSchema(column.type, column.typeText), undefined)
 }
 
-function schemaWith(table: Table | null, column: Column, value: Schema, declared: unknown): Schema {
+function schemaWith(table: Table | null, column: Column, value: SchemaObject, declared: unknown): SchemaObject {
   const made = () => constantDefault(column, value) ?? exampleValue(column.type, value)
   const example = declared === undefined ? made() : declared
   return {

@@ -5,7 +5,7 @@
 import type { Column, DataType } from '../catalog/model.ts'
 import { shorten } from '../text/shorten.ts'
 import { exampleValue } from './examples.ts'
-import type { Schema } from './model.ts'
+import type { SchemaObject } from './model.ts'
 import { isValid } from './validate-value.ts'
 
 /** Limit on the length of an example, which appears several times in a document. */
@@ -22,7 +22,7 @@ export interface InvalidValue {
 }
 
 /** The type of a value. */
-export interface Typed {
+export interface TypedExample {
   readonly type: DataType
   readonly typeText: string
 }
@@ -31,14 +31,14 @@ export interface Typed {
  * The declared example of a column; undefined if it has none, or none that is valid. `schema` is its type in
  * JSON.
  */
-export function declaredValue(column: Column, schema: Schema): unknown {
+export function declaredValue(column: Column, schema: SchemaObject): unknown {
   if (column.example === null) return undefined
   const declared = readExample(column.example, column, schema)
   return declared.kind === 'value' ? declared.value : undefined
 }
 
 /** Reads an example: the text itself for a schema of strings, and JSON otherwise. */
-export function readExample(text: string, of: Typed, schema: Schema): DeclaredExample {
+export function readExample(text: string, of: TypedExample, schema: SchemaObject): DeclaredExample {
   const read = schema.type === 'string' ? readText(text) : readJson(text)
   if (read?.kind === 'invalid') return read
   return read !== null && isValid(read.value, schema) ? read : invalidValue(invalidReason(text, of, schema))
@@ -70,7 +70,7 @@ function tooLong({ length }: string): DeclaredExample | null {
 }
 
 /** Why text is not a value of a type: `12,50 is not a numeric(12,2) as the API returns it, such as 1.5`. */
-export function invalidReason(text: string, { type, typeText }: Typed, schema: Schema): string {
+export function invalidReason(text: string, { type, typeText }: TypedExample, schema: SchemaObject): string {
   const example = exampleValue(type, schema)
   const form = schema.type === 'string' ? example : JSON.stringify(example)
   return `${shorten(text)} is not a ${typeText} as the API returns it${form === undefined ? '' : `, such as ${form}`}`

@@ -4,13 +4,13 @@
  */
 import { isJson } from '../access/types.ts'
 import type { Column } from '../catalog/model.ts'
-import type { Schema } from './model.ts'
+import type { SchemaObject } from './model.ts'
 
 /**
  * Undefined for everything that only PostgreSQL can compute, and for numbers with more digits than JavaScript
  * preserves.
  */
-export function constantDefault({ default: text, type }: Column, schema: Schema): unknown {
+export function constantDefault({ default: text, type }: Column, schema: SchemaObject): unknown {
   if (text === null) return undefined
   const constant = readConstant(text)
   if (constant === undefined) return undefined

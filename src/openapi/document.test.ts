@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
 import { EVERYTHING, type Rights, type TableRights } from '../access/rights.ts'
 import { type DocumentOptions, openApiDocument } from './document.ts'
-import type { Part } from './model.ts'
+import type { DocumentPart } from './model.ts'
 import { printParts } from './print.ts'
 
 const OPTIONS: DocumentOptions = {
@@ -90,7 +90,7 @@ test('of very many tables, whatever their names are, it is whole', () => {
 })
 
 test('what parts share is in it once, as the first of them has it', () => {
-  const part = (description: string): Part => ({
+  const part = (description: string): DocumentPart => ({
     ...{ tag: { name: 'a' }, paths: [], parameters: [], responses: [] },
     schemas: [['shared', { type: 'string', description }]],
   })

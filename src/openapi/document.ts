@@ -3,14 +3,14 @@
  * this gateway, from the current catalog.
  */
 import type { View } from '../access/rights.ts'
+import { isDocumented } from '../rest/rpc/documented.ts'
 import type { FunctionList } from '../rest/rpc/function-list.ts'
 import { callName } from '../rest/rpc/names.ts'
-import { isOffered } from '../rest/rpc/offered.ts'
 import { createSharedFilters } from './filters.ts'
 import { functionPart } from './functions.ts'
-import { type GatewayOptions, gatewayPart } from './gateway-routes.ts'
+import { type GatewayRoutesOptions, gatewayPart } from './gateway-routes.ts'
 import { HEADERS } from './headers.ts'
-import type { Part } from './model.ts'
+import type { DocumentPart } from './model.ts'
 import type { PageLimits } from './parameters.ts'
 import { printObject, printParts } from './print.ts'
 import type { ReadOptions } from './reads.ts'
@@ -19,7 +19,7 @@ import { tablePart } from './table.ts'
 import { canRead, visibleTables } from './visible-tables.ts'
 
 /** Options, named as in the configuration. */
-export interface DocumentOptions extends ReadOptions, GatewayOptions, PageLimits {
+export interface DocumentOptions extends ReadOptions, GatewayRoutesOptions, PageLimits {
   /** The version of the gateway. */
   readonly version: string
   readonly requireAuth: boolean
@@ -56,12 +56,12 @@ export function openApiDocument(view: View, options: DocumentOptions): Buffer {
 }
 
 /** The parts one after the other, so that each can be released after it has been printed. */
-function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
+function* partsOf(view: View, options: DocumentOptions): Generator<DocumentPart> {
   const filters = createSharedFilters()
   const tables = visibleTables(view, filters)
   for (const seen of tables.values()) yield tablePart(seen, tables, options)
   for (const all of view.catalog.functions.values()) {
-    const overloads = all.filter(of => isOffered(of, view, options))
+    const overloads = all.filter(of => isDocumented(of, view, options))
     const [first] = overloads
     if (first === undefined) continue
     yield functionPart(callName(first, { qualified: options.rpcRequireSchemaQualified }), overloads, { view, tables })

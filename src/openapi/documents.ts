@@ -1,11 +1,11 @@
 /** Schemas of the `_schema` and `_rpc/contracts` documents. */
-import type { Schema } from './model.ts'
+import type { SchemaObject } from './model.ts'
 import { envelope } from './responses.ts'
 
-const TEXT: Schema = { type: 'string' }
-const FLAG: Schema = { type: 'boolean' }
-const NULLABLE_TEXT: Schema = { type: 'string', nullable: true }
-const NAMES: Schema = { type: 'array', items: TEXT }
+const TEXT: SchemaObject = { type: 'string' }
+const FLAG: SchemaObject = { type: 'boolean' }
+const NULLABLE_TEXT: SchemaObject = { type: 'string', nullable: true }
+const NAMES: SchemaObject = { type: 'array', items: TEXT }
 
 const COLUMN = envelope(
   {
@@ -50,7 +50,7 @@ const TABLE = envelope({
 })
 
 /** The schema of `_schema`. */
-export const SCHEMA_DOCUMENT: Schema = envelope({ tables: { type: 'object', additionalProperties: TABLE } })
+export const SCHEMA_DOCUMENT: SchemaObject = envelope({ tables: { type: 'object', additionalProperties: TABLE } })
 
 const ARGUMENT = envelope({
   position: { type: 'integer', nullable: true },
@@ -75,7 +75,7 @@ const CONTRACT = envelope({
 })
 
 /** The schema of `_rpc/contracts`. */
-export const CONTRACTS_DOCUMENT: Schema = envelope({
+export const CONTRACTS_DOCUMENT: SchemaObject = envelope({
   functions: { type: 'array', items: CONTRACT },
   count: { type: 'integer', minimum: 0 },
 })

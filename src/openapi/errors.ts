@@ -1,7 +1,7 @@
 /** The response of every failed request: one envelope for all statuses (docs/reference/errors.md). */
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import { headersWith } from './headers.ts'
-import { type Response, type Schema, schemaRef } from './model.ts'
+import { type ResponseObject, type SchemaObject, schemaRef } from './model.ts'
 
 export type ErrorStatus = (typeof STATUS_OF)[ErrorCode]
 
@@ -29,7 +29,7 @@ const STATUSES = [...new Set(Object.values(STATUS_OF))].sort((a, b) => a - b)
 
 const CODES = Object.keys(STATUS_OF) as readonly ErrorCode[]
 
-const ERROR: Schema = {
+const ERROR: SchemaObject = {
   type: 'object',
   properties: {
     error: {
@@ -61,10 +61,10 @@ const ERROR: Schema = {
 }
 
 /** The shared schema of errors. */
-export const ERROR_SCHEMAS: readonly (readonly [string, Schema])[] = [['svc-error', ERROR]]
+export const ERROR_SCHEMAS: readonly (readonly [string, SchemaObject])[] = [['svc-error', ERROR]]
 
 /** The shared response of errors. */
-export const ERROR_RESPONSE: Response = {
+export const ERROR_RESPONSE: ResponseObject = {
   description: [
     'An error.',
     '',

@@ -2,10 +2,10 @@
 import { baseOf, isJson } from '../access/types.ts'
 import type { DataType } from '../catalog/model.ts'
 import { byType } from '../types/builtin.ts'
-import type { Schema } from './model.ts'
+import type { SchemaObject } from './model.ts'
 
 /** An example of a type; undefined where any value is possible. `schema` is the type in JSON. */
-export function exampleValue(type: DataType, schema: Schema): unknown {
+export function exampleValue(type: DataType, schema: SchemaObject): unknown {
   const [label] = schema.enum ?? []
   if (label !== undefined) return label
   switch (schema.type) {
@@ -26,7 +26,7 @@ export function exampleValue(type: DataType, schema: Schema): unknown {
   }
 }
 
-function elementsOf(type: DataType, { items }: Schema): unknown {
+function elementsOf(type: DataType, { items }: SchemaObject): unknown {
   const base = baseOf(type)
   if (base.of === null || items === undefined || '$ref' in items) return []
   const element = exampleValue(base.of, items)
@@ -64,7 +64,7 @@ const TEXT_OF: ReadonlyMap<string, string> = byType({
   pg_lsn: '0/1',
 })
 
-function exampleText({ schema, name, kind }: DataType, { maxLength }: Schema): string | undefined {
+function exampleText({ schema, name, kind }: DataType, { maxLength }: SchemaObject): string | undefined {
   // Valid for every type of their kind.
   if (kind === 'range') return 'empty'
   if (kind === 'multirange') return '{}'

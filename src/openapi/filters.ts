@@ -4,12 +4,19 @@ import { GROUP_PARAMETERS } from '../rest/parameters/filter-notation.ts'
 import { OPERAND_OF, operatorNamed } from '../rest/parameters/operators.ts'
 import { AGGREGATE_PARAMETERS, LIST_PARAMETERS } from '../rest/request.ts'
 import { HEADER_PARAMETERS } from './headers.ts'
-import { distinctBy, identifierOf, inQuotes, keyOf } from './keys.ts'
-import { type Parameter, parameterRef, printReference, type ReferenceList, type Schema, schemaRef } from './model.ts'
+import { componentKey, distinctBy, identifierOf, inQuotes } from './keys.ts'
+import {
+  type ParameterObject,
+  parameterRef,
+  printReferenceObject,
+  type ReferenceList,
+  type SchemaObject,
+  schemaRef,
+} from './model.ts'
 
 const OPERATORS = Object.keys(OPERAND_OF)
 
-export const FILTER_SCHEMAS: readonly (readonly [string, Schema])[] = [
+export const FILTER_SCHEMAS: readonly (readonly [string, SchemaObject])[] = [
   [
     'svc-filter',
     {
@@ -33,7 +40,7 @@ export const FILTER_SCHEMAS: readonly (readonly [string, Schema])[] = [
  * The style with the operator in the name, whose value is taken literally; and groups of conditions, and
  * paths into JSON.
  */
-const FILTER_PARAMETERS: readonly (readonly [string, Parameter])[] = [
+const FILTER_PARAMETERS: readonly (readonly [string, ParameterObject])[] = [
   [
     'filters',
     {
@@ -70,17 +77,17 @@ function filterName(column: string): string {
   return endsInOperator || /->|"/.test(column) ? inQuotes(column) : column
 }
 
-type Entry = readonly [string, Parameter]
+type Entry = readonly [string, ParameterObject]
 
 /**
  * A parameter for each column whose name is not that of another parameter; those are filtered by `filters`,
  * as in `limit.eq`.
  */
-export function filterParameters(columns: readonly Column[]): readonly Parameter[] {
+export function filterParameters(columns: readonly Column[]): readonly ParameterObject[] {
   return distinctBy(columns, ({ name }) => name, RESERVED).map(({ name }) => filterParameter(name))
 }
 
-function filterParameter(column: string): Parameter {
+function filterParameter(column: string): ParameterObject {
   return {
     ...{ name: filterName(column), in: 'query' },
     schema: schemaRef('svc-filter'),
@@ -102,10 +109,10 @@ export function createSharedFilters(): SharedFilters {
   function filterOn({ name }: Column) {
     const known = byColumn.get(name)
     if (known !== undefined) return known
-    const key = `filter-${keyOf(name)}`
+    const key = `filter-${componentKey(name)}`
     const identifier = identifierOf(name)
     const made = {
-      printed: printReference(parameterRef(key)),
+      printed: printReferenceObject(parameterRef(key)),
       isTaken: { table: TAKEN.table.has(identifier), row: TAKEN.row.has(identifier) },
       entry: [key, filterParameter(name)] as const,
     }
@@ -124,4 +131,4 @@ export function createSharedFilters(): SharedFilters {
 
 type IsTaken = Readonly<Record<PathForm, boolean>>
 
-const OTHER_FILTERS = printReference(parameterRef('filters'))
+const OTHER_FILTERS = printReferenceObject(parameterRef('filters'))

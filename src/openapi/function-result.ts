@@ -7,11 +7,11 @@ import { type HeaderName, headersWith } from './headers.ts'
 import { distinctBy, identifierOf } from './keys.ts'
 import {
   NULL,
-  type Parameter,
+  type ParameterObject,
   type ParameterOrReference,
   parameterRef,
-  type Response,
-  type Schema,
+  type ResponseObject,
+  type SchemaObject,
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
@@ -38,7 +38,7 @@ export function resultParameters(
   const typed = columns.filter(({ type }) => type.kind !== 'pseudo')
   const byName = [...new Map(typed.map(column => [column.name, column])).values()]
   const distinct = distinctBy(byName, ({ name }) => name)
-  const own: readonly Parameter[] = [
+  const own: readonly ParameterObject[] = [
     ...list('select', 'The columns to return; all by default.', namesOf(distinct)),
     ...(typed.length === columns.length
       ? list('sort', 'The columns to sort by; a leading `-` means descending.', sortsOf(distinct))
@@ -53,7 +53,7 @@ export function resultParameters(
   ]
 }
 
-function list(name: string, description: string, values: readonly string[]): readonly Parameter[] {
+function list(name: string, description: string, values: readonly string[]): readonly ParameterObject[] {
   return values.length === 0 ? [] : [listParameter(name, description, listOf(values))]
 }
 
@@ -62,7 +62,7 @@ export function resultResponse(
   overloads: readonly DatabaseFunction[],
   view: DocumentView,
   ...headers: readonly HeaderName[]
-): Response {
+): ResponseObject {
   const texts = overloads.map(of => textEnvelope(of, view))
   return jsonResponse(
     'The result of the function.',
@@ -71,7 +71,7 @@ export function resultResponse(
   )
 }
 
-function textEnvelope(of: DatabaseFunction, view: DocumentView): Schema {
+function textEnvelope(of: DatabaseFunction, view: DocumentView): SchemaObject {
   const value = resultSchema(of, view)
   return envelope({
     data: hasRows(of) ? { type: 'array', items: value } : value,
@@ -92,9 +92,9 @@ function resultSchema(of: DatabaseFunction, view: DocumentView): SchemaOrReferen
 }
 
 /** Null. An enumeration with nothing else would not compile in generated code. */
-const NOTHING: Schema = { type: 'object', nullable: true, maxProperties: 0, description: 'Null.' }
+const NOTHING: SchemaObject = { type: 'object', nullable: true, maxProperties: 0, description: 'Null.' }
 
-function rowOf(all: readonly Column[]): Schema {
+function rowOf(all: readonly Column[]): SchemaObject {
   const columns = distinctBy(all, ({ name }) => name)
   return {
     type: 'object',

@@ -7,23 +7,23 @@ import { printSignatures } from '../rest/rpc/signature.ts'
 import { declaredArgument, isNeeded, namedExample, positionalExample } from './example-call.ts'
 import { exampleValue } from './examples.ts'
 import { resultParameters, resultResponse } from './function-result.ts'
-import { distinctBy, identifierOf, keyOf } from './keys.ts'
+import { componentKey, distinctBy, identifierOf } from './keys.ts'
 import {
+  type DocumentPart,
   FUNCTION_TAG,
-  type Operation,
-  type Parameter,
-  type Part,
+  type OperationObject,
+  type ParameterObject,
   type PathItem,
   parameterRef,
   type RequestBody,
-  type Schema,
+  type SchemaObject,
 } from './model.ts'
 import { nullable, textSchema, valueSchema } from './types.ts'
 import { valueText } from './value-text.ts'
 import type { DocumentView } from './visible-tables.ts'
 
 /** The part for all `overloads` that the caller may call by `name`. */
-export function functionPart(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): Part {
+export function functionPart(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): DocumentPart {
   const arrives = name !== '.' && name !== '..'
   return {
     tag: { name: FUNCTION_TAG, description: 'Functions of the database.' },
@@ -57,7 +57,7 @@ function takesNames({ inputs }: DatabaseFunction): boolean {
 function about(
   name: string,
   overloads: readonly DatabaseFunction[],
-): Pick<Operation, 'tags' | 'summary' | 'description'> {
+): Pick<OperationObject, 'tags' | 'summary' | 'description'> {
   const comments = [...new Set(overloads.flatMap(({ comment }) => comment ?? []))]
   return {
     tags: [FUNCTION_TAG],
@@ -66,20 +66,20 @@ function about(
   }
 }
 
-function readOperation(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): Operation {
+function readOperation(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): OperationObject {
   const inputs = inputParameters(overloads)
   const taken = new Set(inputs.map(input => identifierOf(input.name)))
   return {
-    operationId: `read-${keyOf(name)}`,
+    operationId: `read-${componentKey(name)}`,
     ...about(name, overloads),
     parameters: [...inputs, ...resultParameters(overloads, taken, view), parameterRef('x-svc-result-format')],
     responses: { 200: resultResponse(overloads, view, 'X-Cache') },
   }
 }
 
-function callOperation(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): Operation {
+function callOperation(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): OperationObject {
   return {
-    operationId: `call-${keyOf(name)}`,
+    operationId: `call-${componentKey(name)}`,
     ...about(name, overloads),
     parameters: [...resultParameters(overloads, new Set(), view), parameterRef('x-svc-result-format')],
     requestBody: argumentsBody(overloads),
@@ -90,7 +90,7 @@ function callOperation(name: string, overloads: readonly DatabaseFunction[], vie
 // // --- arguments ---
 
 /** Overloads share the query string: what not all of them require is optional. */
-function inputParameters(overloads: readonly DatabaseFunction[]): readonly Parameter[] {
+function inputParameters(overloads: readonly DatabaseFunction[]): readonly ParameterObject[] {
   const named = overloads.flatMap(({ inputs }) => inputs.filter(({ name }) => name !== null))
   const names = distinctBy([...new Set(named.flatMap(({ name }) => name ?? []))], name => name)
   return names.flatMap(name => {
@@ -136,11 +136,11 @@ function argumentsBody(overloads: readonly DatabaseFunction[]): RequestBody {
   }
 }
 
-function onlyForm(forms: readonly Schema[]): Schema | undefined {
+function onlyForm(forms: readonly SchemaObject[]): SchemaObject | undefined {
   return forms.length === 1 ? forms[0] : undefined
 }
 
-function namedForm(of: DatabaseFunction): readonly Schema[] {
+function namedForm(of: DatabaseFunction): readonly SchemaObject[] {
   if (!takesNames(of)) return []
   const named = of.inputs.filter(input => input.name !== null)
   const needed = named.filter(input => isNeeded(of, input))
@@ -157,11 +157,11 @@ function namedForm(of: DatabaseFunction): readonly Schema[] {
 }
 
 /** Any argument may be NULL. */
-function argumentSchema(input: FunctionInput): Schema {
+function argumentSchema(input: FunctionInput): SchemaObject {
   return { ...nullable(valueSchema(input.type, input.typeText)), description: describeInput(input) }
 }
 
-function positionalForm(of: DatabaseFunction): Schema {
+function positionalForm(of: DatabaseFunction): SchemaObject {
   const { inputs, variadic } = of
   const needed = inputs.filter(({ required, mode }) => required && mode !== 'variadic')
   return {

@@ -8,14 +8,22 @@ import { formatDotted } from '../language/format/format-name.ts'
 import { CONTRACTS_DOCUMENT, SCHEMA_DOCUMENT } from './documents.ts'
 import { ERROR_RESPONSE } from './errors.ts'
 import { headersWith } from './headers.ts'
-import { GATEWAY_TAG, type Part, type PathItem, parameterRef, type Response, type Schema, schemaRef } from './model.ts'
+import {
+  type DocumentPart,
+  GATEWAY_TAG,
+  type PathItem,
+  parameterRef,
+  type ResponseObject,
+  type SchemaObject,
+  schemaRef,
+} from './model.ts'
 import { type PageLimits, sharedParameters } from './parameters.ts'
 import { COUNT, envelope, jsonResponse, noContent } from './responses.ts'
 import { ADMIN_SECURITY, NO_SECURITY } from './security.ts'
 import { ANY_ROW, SHARED_SCHEMAS } from './shared-schemas.ts'
 
 /** Options of these routes. */
-export interface GatewayOptions extends PageLimits {
+export interface GatewayRoutesOptions extends PageLimits {
   /** Whether `/metrics` and `/health/internal` require the admin token. */
   readonly adminGuard: boolean
 }
@@ -24,7 +32,11 @@ export interface GatewayOptions extends PageLimits {
  * The part with these routes and the components that all parts refer to. `first`: a table for examples; null
  * if none is readable. `filters`: the parameters that tables refer to.
  */
-export function gatewayPart(options: GatewayOptions, first: Table | null, filters: Part['parameters']): Part {
+export function gatewayPart(
+  options: GatewayRoutesOptions,
+  first: Table | null,
+  filters: DocumentPart['parameters'],
+): DocumentPart {
   const { adminGuard } = options
   return {
     tag: { name: GATEWAY_TAG, description: 'Queries in the query language, documents about the schema, and figures.' },
@@ -52,7 +64,7 @@ function exampleQuery({ schema, name, resource }: Table): string {
   return `get ${formatDotted(resource === name ? [name] : [schema, name])} limit 1`
 }
 
-function queryPath(text: Pick<Schema, 'example'>): PathItem {
+function queryPath(text: Pick<SchemaObject, 'example'>): PathItem {
   return {
     post: {
       operationId: 'query',
@@ -95,7 +107,7 @@ function queryPath(text: Pick<Schema, 'example'>): PathItem {
   }
 }
 
-function document(operationId: string, summary: string, schema: Schema): PathItem {
+function document(operationId: string, summary: string, schema: SchemaObject): PathItem {
   return {
     get: {
       operationId,
@@ -128,7 +140,7 @@ const HEALTH: PathItem = {
 }
 
 function internal(operationId: string, summary: string, type: string, adminGuard: boolean): PathItem {
-  const schema: Schema = type === 'application/json' ? ANY_ROW : { type: 'string' }
+  const schema: SchemaObject = type === 'application/json' ? ANY_ROW : { type: 'string' }
   return {
     get: {
       operationId,
@@ -143,7 +155,7 @@ function internal(operationId: string, summary: string, type: string, adminGuard
 }
 
 /** Results by the name of the function; null if there are no values. */
-const FIGURES: Schema['properties'] = {
+const FIGURES: SchemaObject['properties'] = {
   count: { type: 'integer', format: 'int64' },
   sum: {},
   avg: {},
@@ -151,7 +163,7 @@ const FIGURES: Schema['properties'] = {
   max: {},
 }
 
-const AGGREGATE: Response = jsonResponse(
+const AGGREGATE: ResponseObject = jsonResponse(
   'The value under the name of `fn`; with `group_by` one per group, beside the columns of the group.',
   envelope({
     data: {
@@ -170,7 +182,7 @@ const DONE = noContent(
     'return, as after a deletion without `returning`.',
 )
 
-const PLAN: Response = jsonResponse(
+const PLAN: ResponseObject = jsonResponse(
   'The statement with its parameters, and what PostgreSQL did.',
   envelope({
     query: { type: 'string' },

@@ -1,5 +1,5 @@
 /** Headers of requests and responses (docs/reference/rest-api.md#headers). */
-import { type Header, headerRef, type Reference } from './model.ts'
+import { type Header, headerRef, type ReferenceObject } from './model.ts'
 
 export const HEADER_PARAMETERS = [
   'Prefer',
@@ -39,7 +39,7 @@ export const HEADERS: Readonly<Record<HeaderName, Header>> = {
   },
 }
 
-type References = Readonly<Record<string, Reference>>
+type References = Readonly<Record<string, ReferenceObject>>
 
 /** Cached by name, because thousands of responses have the same headers. */
 const made = new Map<string, References>()

@@ -9,7 +9,7 @@ import { readCall } from './example-call.ts'
 import { valueSchema } from './types.ts'
 
 /** An invalid example. */
-export interface InvalidExample {
+export interface InvalidDeclaredExample {
   /** The declaration and the reason why it is invalid: `orders.total (12,50 is not a numeric …)`. */
   readonly object: string
   /** Removes it and keeps the rest of the comment. */
@@ -17,7 +17,7 @@ export interface InvalidExample {
 }
 
 /** Finds all invalid examples of a catalog. */
-export function invalidExamples({ tables, functions }: Catalog): readonly InvalidExample[] {
+export function invalidExamples({ tables, functions }: Catalog): readonly InvalidDeclaredExample[] {
   const ofColumns = [...tables.values()].flatMap(({ schema, name, resource, columns }) =>
     columns.flatMap(column => {
       if (column.example === null) return []
@@ -45,7 +45,7 @@ function invalidExample(
   why: string,
   target: string,
   comment: string | null,
-): readonly InvalidExample[] {
+): readonly InvalidDeclaredExample[] {
   const words = comment === null ? 'null' : quoteLiteral(comment)
   return [{ object: `${object} (${why})`, sql: [`comment on ${target} is ${words};`] }]
 }

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { NameReader } from '../rest/parameters/names.ts'
-import { distinctBy, distinctKeys, identifierOf, keyOf, pairKey, quoted } from './keys.ts'
+import { NameReader } from '../rest/parameters/name-reader.ts'
+import { componentKey, distinctBy, distinctKeys, identifierOf, pairKey, quoted } from './keys.ts'
 
 test('plain names are their own keys; what does not fit is its code point', () => {
-  expect(['orders', 'sales.orders', 'Server Today', 'a/b', '__proto__', 'été', '😀'].map(keyOf)).toEqual([
+  expect(['orders', 'sales.orders', 'Server Today', 'a/b', '__proto__', 'été', '😀'].map(componentKey)).toEqual([
     ...['orders', 'sales.orders', 'Server-20-Today', 'a-2f-b', '-5f-_proto__', '-e9-t-e9-', '-1f600-'],
   ])
 })
@@ -17,8 +17,8 @@ const ANY = fc.oneof(NAME, TRICKY)
 test('keys are what the standard takes, and never those of another name or pair', () => {
   fc.assert(
     fc.property(ANY, ANY, ANY, ANY, (a, b, c, d) => {
-      expect(keyOf(a)).toMatch(/^[a-zA-Z0-9._-]+$/)
-      if (a !== b) expect(keyOf(a)).not.toBe(keyOf(b))
+      expect(componentKey(a)).toMatch(/^[a-zA-Z0-9._-]+$/)
+      if (a !== b) expect(componentKey(a)).not.toBe(componentKey(b))
       if (a !== c || b !== d) expect(pairKey(a, b)).not.toBe(pairKey(c, d))
     }),
     { numRuns: 2_000 },

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto'
  * The key of a name. Component keys match `^[a-zA-Z0-9._-]+$` (OpenAPI 3.0.3, Components Object). Other
  * characters are encoded as hexadecimal code points: `Server-20-Today`.
  */
-export function keyOf(name: string): string {
+export function componentKey(name: string): string {
   // True for most names.
   if (VALID.test(name)) return name
   return name.replace(INVALID_CHARACTER, character => `-${character.codePointAt(0)?.toString(16)}-`)
@@ -25,7 +25,7 @@ const INVALID_CHARACTER = /^_|[^A-Za-z0-9._]/gu
  * unambiguous.
  */
 export function pairKey(first: string, second: string): string {
-  return `${keyOf(first)}-to-${keyOf(second)}`
+  return `${componentKey(first)}-to-${componentKey(second)}`
 }
 
 /** A name as client generators see it: `order_id`, `orderId` and `Order ID` are the same. */
@@ -77,8 +77,8 @@ export function distinctKeys(
     (a, b) => Number(PLAIN_KEY.test(b)) - Number(PLAIN_KEY.test(a)) || a.length - b.length || (a < b ? -1 : 1),
   )
   for (const name of order) {
-    const plain = identifiersOf(keyOf(name), prefixes)
-    const key = plain.some(one => taken.has(one)) ? `${keyOf(name)}-${hashOf(name)}` : keyOf(name)
+    const plain = identifiersOf(componentKey(name), prefixes)
+    const key = plain.some(one => taken.has(one)) ? `${componentKey(name)}-${hashOf(name)}` : componentKey(name)
     for (const one of identifiersOf(key, prefixes)) taken.add(one)
     keys.set(name, key)
   }

@@ -1,11 +1,11 @@
 /** The subset of OpenAPI 3.0.3 used here, as plain data (https://spec.openapis.org/oas/v3.0.3). */
 
-export interface Reference {
+export interface ReferenceObject {
   readonly $ref: string
 }
 
 /** A schema. An empty one allows any value, including null. */
-export interface Schema {
+export interface SchemaObject {
   readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object'
   readonly format?: string
   readonly description?: string
@@ -32,18 +32,18 @@ export interface Schema {
   readonly anyOf?: readonly SchemaOrReference[]
 }
 
-export type SchemaOrReference = Schema | Reference
+export type SchemaOrReference = SchemaObject | ReferenceObject
 
 /**
  * An object schema whose properties are already text: a column is printed once for all schemas that contain
  * it.
  */
-export interface RowSchema extends Omit<Schema, 'properties'> {
+export interface RowSchema extends Omit<SchemaObject, 'properties'> {
   /** Members of `properties`: `"name":{…}`. */
   readonly members: readonly string[]
 }
 
-export interface Parameter {
+export interface ParameterObject {
   readonly name: string
   readonly in: 'query' | 'path' | 'header'
   readonly required?: true
@@ -55,7 +55,7 @@ export interface Parameter {
   readonly example?: unknown
 }
 
-export type ParameterOrReference = Parameter | Reference
+export type ParameterOrReference = ParameterObject | ReferenceObject
 
 /** References shared by several operations, at least one; as text that is created once. */
 export interface ReferenceList {
@@ -66,18 +66,21 @@ export interface ReferenceList {
 export type OperationParameter = ParameterOrReference | ReferenceList
 
 /** Concatenates references and other lists. */
-export function referenceList(references: readonly Reference[], ...others: readonly ReferenceList[]): ReferenceList {
-  return { list: [...references.map(printReference), ...others.map(({ list }) => list)].join(',') }
+export function referenceList(
+  references: readonly ReferenceObject[],
+  ...others: readonly ReferenceList[]
+): ReferenceList {
+  return { list: [...references.map(printReferenceObject), ...others.map(({ list }) => list)].join(',') }
 }
 
 /** Keys of components contain no character that JSON escapes (keys.ts). */
-export function printReference({ $ref }: Reference): string {
+export function printReferenceObject({ $ref }: ReferenceObject): string {
   return `{"$ref":"${$ref}"}`
 }
 
 export interface Header {
   readonly description: string
-  readonly schema: Schema
+  readonly schema: SchemaObject
 }
 
 export interface MediaType {
@@ -87,13 +90,13 @@ export interface MediaType {
 
 export type Content = Readonly<Record<string, MediaType>>
 
-export interface Response {
+export interface ResponseObject {
   readonly description: string
-  readonly headers?: Readonly<Record<string, Header | Reference>>
+  readonly headers?: Readonly<Record<string, Header | ReferenceObject>>
   readonly content?: Content
 }
 
-export type ResponseOrReference = Response | Reference
+export type ResponseOrReference = ResponseObject | ReferenceObject
 
 export interface RequestBody {
   readonly description?: string
@@ -101,7 +104,7 @@ export interface RequestBody {
   readonly content: Content
 }
 
-export interface Operation {
+export interface OperationObject {
   readonly operationId: string
   readonly tags: readonly string[]
   readonly summary: string
@@ -116,7 +119,7 @@ export interface Operation {
 
 export const METHODS = ['get', 'post', 'patch', 'delete'] as const
 
-export type PathItem = Readonly<Partial<Record<(typeof METHODS)[number], Operation>>>
+export type PathItem = Readonly<Partial<Record<(typeof METHODS)[number], OperationObject>>>
 
 export const FUNCTION_TAG = 'functions'
 export const GATEWAY_TAG = 'gateway'
@@ -127,32 +130,32 @@ export interface Tag {
 }
 
 /** The parts that a table or function adds to the document. Names are unique by construction (keys.ts). */
-export interface Part {
+export interface DocumentPart {
   readonly tag: Tag
   readonly paths: readonly (readonly [string, PathItem])[]
-  readonly schemas: readonly (readonly [string, Schema | RowSchema])[]
-  readonly parameters: readonly (readonly [string, Parameter])[]
-  readonly responses: readonly (readonly [string, Response])[]
+  readonly schemas: readonly (readonly [string, SchemaObject | RowSchema])[]
+  readonly parameters: readonly (readonly [string, ParameterObject])[]
+  readonly responses: readonly (readonly [string, ResponseObject])[]
 }
 
 /**
  * Null in an `anyOf`: OpenAPI 3.0 ignores `nullable` beside `$ref`. Not a component, so that generators make
  * no class of it.
  */
-export const NULL: Schema = { type: 'string', nullable: true, enum: [null] }
+export const NULL: SchemaObject = { type: 'string', nullable: true, enum: [null] }
 
-export function schemaRef(key: string): Reference {
+export function schemaRef(key: string): ReferenceObject {
   return { $ref: `#/components/schemas/${key}` }
 }
 
-export function parameterRef(key: string): Reference {
+export function parameterRef(key: string): ReferenceObject {
   return { $ref: `#/components/parameters/${key}` }
 }
 
-export function responseRef(key: string): Reference {
+export function responseRef(key: string): ReferenceObject {
   return { $ref: `#/components/responses/${key}` }
 }
 
-export function headerRef(key: string): Reference {
+export function headerRef(key: string): ReferenceObject {
   return { $ref: `#/components/headers/${key}` }
 }

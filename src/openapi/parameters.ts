@@ -5,7 +5,7 @@ import { partOfId } from '../rest/path.ts'
 import { declaredValue } from './declared-examples.ts'
 import { exampleValue } from './examples.ts'
 import { distinctBy, quoted } from './keys.ts'
-import { type Parameter, type Schema, type SchemaOrReference, schemaRef } from './model.ts'
+import { type ParameterObject, type SchemaObject, type SchemaOrReference, schemaRef } from './model.ts'
 import { textSchema, valueSchema } from './types.ts'
 import { valueText } from './value-text.ts'
 import { canRead, type VisibleTable } from './visible-tables.ts'
@@ -17,9 +17,9 @@ export interface PageLimits {
 }
 
 /** The shared parameters. */
-export function sharedParameters(limits: PageLimits): readonly (readonly [string, Parameter])[] {
+export function sharedParameters(limits: PageLimits): readonly (readonly [string, ParameterObject])[] {
   const cap = limits.maxResultRows === 0 ? '' : `; values above ${limits.maxResultRows} are lowered to it`
-  const count: Schema = { type: 'integer', format: 'int64', minimum: 0 }
+  const count: SchemaObject = { type: 'integer', format: 'int64', minimum: 0 }
   return [
     query('limit', `Maximum number of rows${cap}.`, { ...count, default: limits.defaultLimit }),
     // By default, all groups and all rows of functions are returned.
@@ -76,13 +76,18 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
   ]
 }
 
-type Entry = readonly [string, Parameter]
+type Entry = readonly [string, ParameterObject]
 
-function query(name: string, description: string, schema: Schema, more: Pick<Parameter, 'required'> = {}): Entry {
+function query(
+  name: string,
+  description: string,
+  schema: SchemaObject,
+  more: Pick<ParameterObject, 'required'> = {},
+): Entry {
   return [name, { name, in: 'query', description, schema, ...more }]
 }
 
-function header(name: string, description: string, schema: Schema): Entry {
+function header(name: string, description: string, schema: SchemaObject): Entry {
   return [name, { name, in: 'header', description, schema }]
 }
 
@@ -138,7 +143,7 @@ const RETURNING = 'The columns to return; none by default for a deletion.'
 
 function columnParameter(key: string, columns: readonly Column[]): Entry {
   const description = 'The column to compute with; optional for `count`.'
-  const schema: Schema = { type: 'string', enum: namesOf(columns) }
+  const schema: SchemaObject = { type: 'string', enum: namesOf(columns) }
   return [`column-${key}`, { name: 'column', in: 'query', description, schema }]
 }
 
@@ -168,18 +173,18 @@ function list(key: string, name: string, description: string, schema: SchemaOrRe
 }
 
 /** A comma-separated list parameter. */
-export function listParameter(name: string, description: string, schema: SchemaOrReference): Parameter {
+export function listParameter(name: string, description: string, schema: SchemaOrReference): ParameterObject {
   return { name, in: 'query', description, explode: false, schema }
 }
 
 /**
  * Not a component: its constants would be global in generated Go code and collide with those of other tables.
  */
-export function listOf(values: readonly string[]): Schema {
+export function listOf(values: readonly string[]): SchemaObject {
   return { type: 'array', items: { type: 'string', enum: values }, uniqueItems: true, minItems: 1 }
 }
 
-function idParameter({ table, rights }: VisibleTable): Parameter {
+function idParameter({ table, rights }: VisibleTable): ParameterObject {
   const columns = table.primaryKey.flatMap(name => table.columnByName.get(name) ?? [])
   const [only, ...more] = columns
   const told = table.primaryKey.every(name => rights.read === 'any' || rights.read.has(name))

@@ -4,13 +4,13 @@
  */
 import { hashOf, identifierOf } from './keys.ts'
 import {
+  type DocumentPart,
   METHODS,
-  type Operation,
+  type OperationObject,
   type OperationParameter,
   type ParameterOrReference,
-  type Part,
   type PathItem,
-  printReference,
+  printReferenceObject,
   type ResponseOrReference,
   responseRef,
 } from './model.ts'
@@ -20,7 +20,7 @@ const KINDS = ['schemas', 'parameters', 'responses'] as const
 /** JSON in pieces that are concatenated once. */
 export type Pieces = readonly Buffer[]
 
-export interface Printed extends Readonly<Record<(typeof KINDS)[number], Pieces>> {
+export interface PrintedParts extends Readonly<Record<(typeof KINDS)[number], Pieces>> {
   readonly tags: Pieces
   readonly paths: Pieces
 }
@@ -28,7 +28,7 @@ export interface Printed extends Readonly<Record<(typeof KINDS)[number], Pieces>
 /**
  * Prints parts. If several members have the same key, the first counts, so parts may repeat what they share.
  */
-export function printParts(parts: Iterable<Part>): Printed {
+export function printParts(parts: Iterable<DocumentPart>): PrintedParts {
   const idOf = uniqueIds()
   const tags = new Members('[]')
   const paths = new Members('{}')
@@ -101,7 +101,7 @@ function printComponent(component: Component): string {
   return `${JSON.stringify(others).slice(0, -1)},"properties":{${members.join(',')}}}`
 }
 
-type Component = Part[(typeof KINDS)[number]][number][1]
+type Component = DocumentPart[(typeof KINDS)[number]][number][1]
 
 function printPathItem(item: PathItem, idOf: (id: string) => string): string {
   let printed = ''
@@ -127,14 +127,14 @@ function uniqueIds(): (id: string) => string {
 }
 
 /** Members of an operation that are printed unchanged, in this order. */
-const PLAIN: Readonly<Record<Exclude<keyof Operation, 'operationId' | 'parameters' | 'responses'>, true>> = {
+const PLAIN: Readonly<Record<Exclude<keyof OperationObject, 'operationId' | 'parameters' | 'responses'>, true>> = {
   ...{ tags: true, summary: true, description: true, deprecated: true, security: true },
   requestBody: true,
 }
 
 const PLAIN_MEMBERS = Object.keys(PLAIN) as readonly (keyof typeof PLAIN)[]
 
-function printOperation(operation: Operation, id: string): string {
+function printOperation(operation: OperationObject, id: string): string {
   const { parameters, responses } = operation
   let printed = `{"operationId":${JSON.stringify(id)},`
   for (const name of PLAIN_MEMBERS) {
@@ -147,7 +147,7 @@ function printOperation(operation: Operation, id: string): string {
   return `${printed}${ERRORS}}}`
 }
 
-const ERRORS = `"default":${printReference(responseRef('error'))}`
+const ERRORS = `"default":${printReferenceObject(responseRef('error'))}`
 
 function printParameter(parameter: OperationParameter): string {
   return 'list' in parameter ? parameter.list : printOne(parameter)
@@ -155,5 +155,5 @@ function printParameter(parameter: OperationParameter): string {
 
 /** Most are references. */
 function printOne(one: ParameterOrReference | ResponseOrReference): string {
-  return '$ref' in one ? printReference(one) : JSON.stringify(one)
+  return '$ref' in one ? printReferenceObject(one) : JSON.stringify(one)
 }

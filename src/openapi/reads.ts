@@ -1,6 +1,6 @@
 /** The read operations of a table (docs/reference/reading.md): list, one row, children, aggregates, plan. */
 import { pairKey } from './keys.ts'
-import { type Operation, type PathItem, parameterRef, responseRef } from './model.ts'
+import { type OperationObject, type PathItem, parameterRef, responseRef } from './model.ts'
 import { ADMIN_SECURITY } from './security.ts'
 import { canRead, type VisibleTable, type VisibleTables } from './visible-tables.ts'
 
@@ -30,7 +30,7 @@ export function readPaths(
   ]
 }
 
-function list(seen: VisibleTable): Operation {
+function list(seen: VisibleTable): OperationObject {
   const { table, key } = seen
   return {
     operationId: `list-${key}`,
@@ -41,7 +41,7 @@ function list(seen: VisibleTable): Operation {
   }
 }
 
-function one(seen: VisibleTable): Operation {
+function one(seen: VisibleTable): OperationObject {
   const { table, key } = seen
   return {
     operationId: `get-${key}`,
@@ -53,7 +53,7 @@ function one(seen: VisibleTable): Operation {
 }
 
 /** `_aggregate` is an undocumented alias for old clients. */
-function aggregate(seen: VisibleTable): Operation {
+function aggregate(seen: VisibleTable): OperationObject {
   const { table, key } = seen
   return {
     operationId: `aggregate-${key}`,
@@ -69,7 +69,7 @@ function aggregate(seen: VisibleTable): Operation {
   }
 }
 
-function explain(seen: VisibleTable, { explainEndpoint }: ReadOptions): Operation {
+function explain(seen: VisibleTable, { explainEndpoint }: ReadOptions): OperationObject {
   const { table, key } = seen
   return {
     operationId: `explain-${key}`,
@@ -88,7 +88,7 @@ function childPaths(seen: VisibleTable, tables: VisibleTables) {
   return relations.flatMap(({ child, target }): readonly (readonly [string, PathItem])[] => {
     const children = tables.get(target.resource)
     if (child === null || children === undefined) return []
-    const operation: Operation = {
+    const operation: OperationObject = {
       operationId: `children-${pairKey(table.resource, child)}`,
       tags: [seen.tag],
       summary: `List ${target.resource} of a row of ${table.resource}`,

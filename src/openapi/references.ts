@@ -2,7 +2,13 @@
 import { isOrdered, isSearchable } from '../access/types.ts'
 import type { Column } from '../catalog/model.ts'
 import type { SharedFilters } from './filters.ts'
-import { type OperationParameter, parameterRef, type Reference, type ReferenceList, referenceList } from './model.ts'
+import {
+  type OperationParameter,
+  parameterRef,
+  type ReferenceList,
+  type ReferenceObject,
+  referenceList,
+} from './model.ts'
 
 export interface SharedReferences {
   /** Parameters of everything that is read like a list. */
@@ -12,7 +18,7 @@ export interface SharedReferences {
   /** Parameters that select rows: search and filters. */
   readonly conditions: ReferenceList
   readonly filters: ReferenceList
-  readonly expand: readonly Reference[]
+  readonly expand: readonly ReferenceObject[]
   /** Parameters of a plan, which is requested manually: without a filter for each column. */
   readonly explain: readonly OperationParameter[]
 }

@@ -3,21 +3,21 @@ import { type HeaderName, headersWith } from './headers.ts'
 import {
   type Header,
   type MediaType,
-  type Reference,
-  type Response,
-  type Schema,
+  type ReferenceObject,
+  type ResponseObject,
+  type SchemaObject,
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
-import type { Example } from './rows.ts'
+import type { RowExample } from './rows.ts'
 
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 
-export const COUNT: Schema = { type: 'integer', description: 'Number of rows in this response.', minimum: 0 }
+export const COUNT: SchemaObject = { type: 'integer', description: 'Number of rows in this response.', minimum: 0 }
 
 /** An object schema with these properties. */
-export function envelope(properties: Schema['properties'], required?: readonly string[]): Schema {
+export function envelope(properties: SchemaObject['properties'], required?: readonly string[]): SchemaObject {
   return { type: 'object', properties: properties ?? {}, required: required ?? Object.keys(properties ?? {}) }
 }
 
@@ -25,9 +25,9 @@ export function envelope(properties: Schema['properties'], required?: readonly s
 export function jsonResponse(
   description: string,
   schema: SchemaOrReference,
-  headers: Readonly<Record<string, Header | Reference>>,
+  headers: Readonly<Record<string, Header | ReferenceObject>>,
   example?: unknown,
-): Response {
+): ResponseObject {
   return { description, headers, content: { [JSON_TYPE]: mediaType(schema, example) } }
 }
 
@@ -37,31 +37,31 @@ function mediaType(schema: SchemaOrReference, example: unknown): MediaType {
 
 /** A row in a response: its schema, the schemas of its envelopes, and an example. */
 export interface ResponseRow {
-  readonly row: Reference
+  readonly row: ReferenceObject
   /** `{data: row}`. */
-  readonly one: Reference
-  readonly example: Example | null
+  readonly one: ReferenceObject
+  readonly example: RowExample | null
 }
 
 /** A row returned by a write. */
 export interface WrittenRow extends ResponseRow {
   /** `{data: [row…], count}`. */
-  readonly many: Reference
+  readonly many: ReferenceObject
   /** `{data: row | null}` or the same as `many`: what a creation answers. */
-  readonly created: Reference
+  readonly created: ReferenceObject
 }
 
-export function noContent(description: string): Response {
+export function noContent(description: string): ResponseObject {
   return { description, headers: headersWith('Preference-Applied') }
 }
 
 /** `{data: [row…], count, limit, offset, next_cursor, total?}`. */
-export function pageSchema(row: Reference): Schema {
+export function pageSchema(row: ReferenceObject): SchemaObject {
   return { allOf: [schemaRef('svc-page'), envelope({ data: { type: 'array', items: row } })] }
 }
 
 /** The response with a page. As NDJSON, each line is a row. `limit` is the default limit. */
-export function pageResponse(page: Reference, { row, example }: ResponseRow, limit: number): Response {
+export function pageResponse(page: ReferenceObject, { row, example }: ResponseRow, limit: number): ResponseObject {
   return {
     description: 'A page of rows. With `select`, rows contain only those columns; with `distinct`, only that one.',
     headers: headersWith('X-Cache', 'Preference-Applied'),
@@ -72,15 +72,15 @@ export function pageResponse(page: Reference, { row, example }: ResponseRow, lim
   }
 }
 
-function examplePage(row: Example | null, limit: number): unknown {
+function examplePage(row: RowExample | null, limit: number): unknown {
   return row === null ? undefined : { data: [row], count: 1, limit, offset: 0, next_cursor: null }
 }
 
-export function rowResponse(description: string, of: ResponseRow, ...headers: readonly HeaderName[]): Response {
+export function rowResponse(description: string, of: ResponseRow, ...headers: readonly HeaderName[]): ResponseObject {
   return jsonResponse(description, of.one, headersWith(...headers), exampleEnvelope(of))
 }
 
-export function rowsResponse(description: string, of: WrittenRow, ...headers: readonly HeaderName[]): Response {
+export function rowsResponse(description: string, of: WrittenRow, ...headers: readonly HeaderName[]): ResponseObject {
   const example = of.example === null ? undefined : { data: [of.example], count: 1 }
   return jsonResponse(description, of.many, headersWith(...headers), example)
 }
@@ -90,10 +90,10 @@ export function exampleEnvelope({ example }: ResponseRow): unknown {
   return example === null ? undefined : { data: example }
 }
 
-export function rowEnvelope(row: SchemaOrReference): Schema {
+export function rowEnvelope(row: SchemaOrReference): SchemaObject {
   return envelope({ data: row })
 }
 
-export function rowsEnvelope(row: SchemaOrReference): Schema {
+export function rowsEnvelope(row: SchemaOrReference): SchemaObject {
   return envelope({ data: { type: 'array', items: row }, count: COUNT })
 }

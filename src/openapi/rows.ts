@@ -90,12 +90,12 @@ function requiring(columns: readonly VisibleColumn[]): Pick<RowSchema, 'required
 // // --- examples ---
 
 /** A row with its required columns, or else with one. */
-function exampleOfCreation(columns: readonly VisibleColumn[], required: readonly VisibleColumn[]): Example {
+function exampleOfCreation(columns: readonly VisibleColumn[], required: readonly VisibleColumn[]): RowExample {
   return exampleOfRow(required.length > 0 ? required : columns.slice(0, 1))
 }
 
 /** An update of one column, preferably one that is not a foreign key. */
-function exampleOfChange(table: Table, columns: readonly VisibleColumn[]): Example {
+function exampleOfChange(table: Table, columns: readonly VisibleColumn[]): RowExample {
   const keys = new Set([...table.primaryKey, ...table.foreignKeys.flatMap(key => key.columns)])
   const free = columns.filter(({ column }) => !keys.has(column.name))
   return exampleOfRow((free.length > 0 ? free : columns).slice(0, 1))
@@ -105,13 +105,13 @@ function exampleOfChange(table: Table, columns: readonly VisibleColumn[]): Examp
  * A row as it is returned. Null if no column has a declared example: tools generate values from types
  * themselves, and for a large schema they would be megabytes.
  */
-export function exampleOfAnswer(columns: readonly VisibleColumn[]): Example | null {
+export function exampleOfAnswer(columns: readonly VisibleColumn[]): RowExample | null {
   return columns.some(({ declared }) => declared) ? exampleOfRow(columns) : null
 }
 
-export type Example = Readonly<Record<string, unknown>>
+export type RowExample = Readonly<Record<string, unknown>>
 
 /** Without an example, any value is possible, including null. */
-function exampleOfRow(columns: readonly VisibleColumn[]): Example {
+function exampleOfRow(columns: readonly VisibleColumn[]): RowExample {
   return Object.fromEntries(columns.map(({ column, schema }) => [column.name, schema.example ?? null]))
 }

@@ -2,9 +2,9 @@
  * Security schemes: the callers' tokens (docs/reference/rest-api.md#authentication), and the admin token
  * (docs/guides/monitoring.md#the-admin-token).
  */
-import type { Operation } from './model.ts'
+import type { OperationObject } from './model.ts'
 
-type Security = NonNullable<Operation['security']>
+type Security = NonNullable<OperationObject['security']>
 
 export const SECURITY_SCHEMES = {
   bearer: {

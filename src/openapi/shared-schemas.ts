@@ -1,13 +1,13 @@
 /** Schemas shared by several operations that belong to no table or function. */
 import { ERROR_SCHEMAS } from './errors.ts'
 import { FILTER_SCHEMAS } from './filters.ts'
-import type { Schema } from './model.ts'
+import type { SchemaObject } from './model.ts'
 import { COUNT, envelope } from './responses.ts'
 
-export const ANY_ROW: Schema = { type: 'object', additionalProperties: true }
+export const ANY_ROW: SchemaObject = { type: 'object', additionalProperties: true }
 
 /** The members of a page beside its rows. */
-const PAGE: Schema = {
+const PAGE: SchemaObject = {
   type: 'object',
   properties: {
     count: COUNT,
@@ -19,7 +19,7 @@ const PAGE: Schema = {
   required: ['count', 'limit', 'offset', 'next_cursor'],
 }
 
-const BINARY: Schema = {
+const BINARY: SchemaObject = {
   ...envelope(
     {
       data: { description: 'As without `x-svc-result-format: binary`, each value as the base64 of its binary form.' },
@@ -39,7 +39,7 @@ const BINARY: Schema = {
   ),
 }
 
-export const SHARED_SCHEMAS: readonly (readonly [string, Schema])[] = [
+export const SHARED_SCHEMAS: readonly (readonly [string, SchemaObject])[] = [
   ['svc-binary', BINARY],
   ['svc-page', PAGE],
   ['svc-row', ANY_ROW],

@@ -2,7 +2,14 @@
 import type { Column } from '../catalog/model.ts'
 import { type VisibleColumn, visibleColumn } from './columns.ts'
 import { distinctBy, identifierOf } from './keys.ts'
-import { NULL, type Reference, type RowSchema, type Schema, type SchemaOrReference, schemaRef } from './model.ts'
+import {
+  NULL,
+  type ReferenceObject,
+  type RowSchema,
+  type SchemaObject,
+  type SchemaOrReference,
+  schemaRef,
+} from './model.ts'
 import { listOf, namesOf } from './parameters.ts'
 import { pageSchema, type ResponseRow, rowEnvelope, rowsEnvelope, type WrittenRow } from './responses.ts'
 import { createSchema, exampleOfAnswer, rowSchema, updateSchema } from './rows.ts'
@@ -18,7 +25,7 @@ import {
 } from './visible-tables.ts'
 
 export interface TableSchemas {
-  readonly schemas: readonly (readonly [string, Schema | RowSchema])[]
+  readonly schemas: readonly (readonly [string, SchemaObject | RowSchema])[]
   /** The schema of rows that a read returns, or null if no column is readable. */
   readonly read: ReadRow | null
   /** The schema of rows that a write returns, or null if it returns none. */
@@ -27,7 +34,7 @@ export interface TableSchemas {
 
 export interface ReadRow extends ResponseRow {
   /** Of a list. */
-  readonly page: Reference
+  readonly page: ReferenceObject
 }
 
 type Entry = TableSchemas['schemas'][number]
@@ -84,11 +91,11 @@ function writtenRow(seen: VisibleTable, choose: Choose, schemas: Entry[]): Writt
 }
 
 /** A row as reads answer it: with the related rows that `expand` asks for. */
-function readReference({ key, relations }: VisibleTable): Reference {
+function readReference({ key, relations }: VisibleTable): ReferenceObject {
   return schemaRef(relations.length > 0 ? `expanded-${key}` : key)
 }
 
-function expandedSchema({ key, columns, relations }: VisibleTable, tables: VisibleTables): Schema {
+function expandedSchema({ key, columns, relations }: VisibleTable, tables: VisibleTables): SchemaObject {
   const outputs = new Map<string, VisibleRelation[]>()
   for (const relation of relations) {
     const known = outputs.get(relation.output)
@@ -105,7 +112,7 @@ function expandedSchema({ key, columns, relations }: VisibleTable, tables: Visib
  * The same name may refer to several relations, of which a request uses one: forward and reverse between the
  * rows of one table.
  */
-function relatedSchema(ways: readonly VisibleRelation[], tables: VisibleTables): Schema {
+function relatedSchema(ways: readonly VisibleRelation[], tables: VisibleTables): SchemaObject {
   const forms = new Map<string, readonly SchemaOrReference[]>()
   for (const { cardinality, target } of ways) {
     const seen = tables.get(target.resource)

@@ -1,5 +1,5 @@
 /** Everything about one table: the routes that the caller may use, with parameters, bodies and responses. */
-import type { Part, PathItem, Response } from './model.ts'
+import type { DocumentPart, PathItem, ResponseObject } from './model.ts'
 import type { PageLimits } from './parameters.ts'
 import { tableParameters } from './parameters.ts'
 import { type ReadOptions, readPaths } from './reads.ts'
@@ -9,10 +9,10 @@ import { canCreate, returnedColumns, type VisibleTable, type VisibleTables } fro
 import { createdResponse, writePaths } from './writes.ts'
 
 /** The part of a table. */
-export function tablePart(seen: VisibleTable, tables: VisibleTables, options: ReadOptions & PageLimits): Part {
+export function tablePart(seen: VisibleTable, tables: VisibleTables, options: ReadOptions & PageLimits): DocumentPart {
   const { table, key } = seen
   const { schemas, read, written } = tableSchemas(seen, tables)
-  const responses: (readonly [string, Response])[] = []
+  const responses: (readonly [string, ResponseObject])[] = []
   if (read !== null) {
     responses.push([`list-${key}`, pageResponse(read.page, read, options.defaultLimit)])
     responses.push([`get-${key}`, rowResponse('The row.', read, 'X-Cache')])
@@ -33,7 +33,7 @@ export function tablePart(seen: VisibleTable, tables: VisibleTables, options: Re
   }
 }
 
-function merged(paths: readonly (readonly [string, PathItem])[]): Part['paths'] {
+function merged(paths: readonly (readonly [string, PathItem])[]): DocumentPart['paths'] {
   const items = new Map<string, PathItem>()
   for (const [path, item] of paths) items.set(path, { ...items.get(path), ...item })
   return [...items]

@@ -5,13 +5,13 @@
 import { baseOf } from '../access/types.ts'
 import type { DataType } from '../catalog/model.ts'
 import { byType } from '../types/builtin.ts'
-import type { Schema } from './model.ts'
+import type { SchemaObject } from './model.ts'
 
 /** Any JSON value. */
-export const ANY: Schema = {}
+export const ANY: SchemaObject = {}
 
 /** A nullable schema: NULL is JSON's null. An enumeration has to list it. */
-export function nullable(schema: Schema): Schema {
+export function nullable(schema: SchemaObject): SchemaObject {
   if (Object.keys(schema).length === 0) return schema
   return { ...schema, nullable: true, ...(schema.enum === undefined ? {} : { enum: [...schema.enum, null] }) }
 }
@@ -20,7 +20,7 @@ export function nullable(schema: Schema): Schema {
  * The schema of a type. `typeText` includes modifiers, such as `character varying(20)`; for a domain it is
  * its name.
  */
-export function valueSchema(type: DataType, typeText: string): Schema {
+export function valueSchema(type: DataType, typeText: string): SchemaObject {
   const base = baseOf(type)
   switch (base.kind) {
     case 'enum':
@@ -43,7 +43,7 @@ export function valueSchema(type: DataType, typeText: string): Schema {
 }
 
 /** The schema of a value in a path or query string: values that are not scalars are written as text. */
-export function textSchema(type: DataType, typeText: string): Schema {
+export function textSchema(type: DataType, typeText: string): SchemaObject {
   const schema = valueSchema(type, typeText)
   return schema.type === undefined || schema.type === 'array' || schema.type === 'object' ? { type: 'string' } : schema
 }
@@ -52,7 +52,7 @@ export function textSchema(type: DataType, typeText: string): Schema {
  * Numbers are JSON numbers with all digits, whether or not a client can represent them: `int64` and `number`
  * without a format exceed the plain numbers of some languages.
  */
-const SCHEMA_OF: ReadonlyMap<string, Schema> = byType<Schema>({
+const SCHEMA_OF: ReadonlyMap<string, SchemaObject> = byType<SchemaObject>({
   bool: { type: 'boolean' },
   int2: { type: 'integer', format: 'int32', minimum: -32_768, maximum: 32_767 },
   int4: { type: 'integer', format: 'int32' },
@@ -74,7 +74,7 @@ const SCHEMA_OF: ReadonlyMap<string, Schema> = byType<Schema>({
 
 const LENGTH = /^character(?: varying)?\((\d+)\)/
 
-function baseSchema({ schema, name, category }: DataType, typeText: string): Schema {
+function baseSchema({ schema, name, category }: DataType, typeText: string): SchemaObject {
   if (schema === 'pg_catalog') {
     const length = LENGTH.exec(typeText)?.[1]
     const known = SCHEMA_OF.get(name) ?? { type: 'string' }

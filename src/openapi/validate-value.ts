@@ -1,8 +1,8 @@
 /** Validates a JSON value against a schema made by types.ts, as a client would. */
-import type { Schema } from './model.ts'
+import type { SchemaObject } from './model.ts'
 
 /** Reports whether a value is valid. */
-export function isValid(value: unknown, schema: Schema): boolean {
+export function isValid(value: unknown, schema: SchemaObject): boolean {
   if (schema.type === undefined) return true
   if (value === null) return schema.nullable === true
   switch (schema.type) {
@@ -23,12 +23,12 @@ export function isValid(value: unknown, schema: Schema): boolean {
 
 const INT32_MAX = 2 ** 31 - 1
 
-function isWithin(value: number, { format, minimum, maximum }: Schema): boolean {
+function isWithin(value: number, { format, minimum, maximum }: SchemaObject): boolean {
   const bounds = format === 'int32' ? { least: -INT32_MAX - 1, most: INT32_MAX } : { least: -Infinity, most: Infinity }
   return value >= (minimum ?? bounds.least) && value <= (maximum ?? bounds.most)
 }
 
-function isValidItem(value: unknown, { items }: Schema): boolean {
+function isValidItem(value: unknown, { items }: SchemaObject): boolean {
   return items === undefined || '$ref' in items || isValid(value, items)
 }
 
@@ -50,7 +50,7 @@ const FORMATS: ReadonlyMap<string, RegExp> = new Map([
 ])
 
 /** A length counts characters, not UTF-16 code units (JSON Schema, 5.2.1). */
-function isValidText(value: string, { enum: labels, format, maxLength }: Schema): boolean {
+function isValidText(value: string, { enum: labels, format, maxLength }: SchemaObject): boolean {
   if (labels !== undefined && !labels.includes(value)) return false
   if (maxLength !== undefined && [...value].length > maxLength) return false
   return format === undefined || FORMATS.get(format)?.test(value) !== false

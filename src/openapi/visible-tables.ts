@@ -5,7 +5,7 @@ import type { Column, Table } from '../catalog/model.ts'
 import { parsePath, type Route } from '../rest/path.ts'
 import { nameOfRelation } from '../rest/read/relation.ts'
 import type { SharedFilters } from './filters.ts'
-import { distinctBy, distinctKeys, hashOf, identifierOf, keyOf, quoted } from './keys.ts'
+import { componentKey, distinctBy, distinctKeys, hashOf, identifierOf, quoted } from './keys.ts'
 import { FUNCTION_TAG, GATEWAY_TAG } from './model.ts'
 import { type SharedReferences, sharedReferences } from './references.ts'
 import { SHARED_SCHEMAS } from './shared-schemas.ts'
@@ -56,7 +56,7 @@ export function visibleTables(view: View, filters: SharedFilters): VisibleTables
   const keys = distinctKeys(names, SCHEMA_ROLES, SHARED_KEYS)
   return new Map(
     known.map(table => {
-      const key = keys.get(table.resource) ?? keyOf(table.resource)
+      const key = keys.get(table.resource) ?? componentKey(table.resource)
       return [table.resource, visibleTable(table, key, view, filters)]
     }),
   )
@@ -93,7 +93,7 @@ function visibleTable(table: Table, key: string, view: View, filters: SharedFilt
 /** The name, unless another tag differs only in case or punctuation. */
 function tagOf(name: string, key: string): string {
   const isOurs = GATEWAY_TAGS.some(tag => tag !== name && tag === identifierOf(name))
-  return isOurs || key !== keyOf(name) ? `${keyOf(name)}-${hashOf(name)}` : name
+  return isOurs || key !== componentKey(name) ? `${componentKey(name)}-${hashOf(name)}` : name
 }
 
 function visibleRelations(table: Table, view: View): readonly VisibleRelation[] {

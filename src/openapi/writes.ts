@@ -4,12 +4,12 @@
  */
 import { headersWith } from './headers.ts'
 import {
-  type Operation,
+  type OperationObject,
   type PathItem,
   parameterRef,
-  type Reference,
+  type ReferenceObject,
   type RequestBody,
-  type Response,
+  type ResponseObject,
   responseRef,
   type SchemaOrReference,
   schemaRef,
@@ -38,11 +38,11 @@ export function writePaths(seen: VisibleTable, written: WrittenRow | null): read
 const JSON_TYPE = 'application/json'
 
 /** A write to a table that cannot be read returns nothing, whatever the preference. */
-function returningReferences({ key }: VisibleTable, written: WrittenRow | null): readonly Reference[] {
+function returningReferences({ key }: VisibleTable, written: WrittenRow | null): readonly ReferenceObject[] {
   return [...(written === null ? [] : [`returning-${key}`]), 'prefer-return'].map(parameterRef)
 }
 
-function create(seen: VisibleTable, written: WrittenRow | null): Operation {
+function create(seen: VisibleTable, written: WrittenRow | null): OperationObject {
   const { table, key } = seen
   const row = schemaRef(`create-${key}`)
   // An upsert also updates rows.
@@ -60,7 +60,7 @@ function create(seen: VisibleTable, written: WrittenRow | null): Operation {
 }
 
 /** The response of a creation, for both statuses. OpenAPI cannot express an optional body. */
-export function createdResponse(seen: VisibleTable, written: WrittenRow | null): Response {
+export function createdResponse(seen: VisibleTable, written: WrittenRow | null): ResponseObject {
   const description = [
     'Created (201), or nothing was created (200):',
     canUpdate(seen) ? 'the rows were updated, or left unchanged (`null`).' : 'a trigger suppressed the row (`null`).',
@@ -79,7 +79,7 @@ const WORDS = {
 
 type WriteKind = keyof typeof WORDS
 
-function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): Operation {
+function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): OperationObject {
   const { table, key } = seen
   return {
     operationId: `${change}-${key}`,
@@ -94,7 +94,7 @@ function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind):
   }
 }
 
-function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): Operation {
+function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): OperationObject {
   const { table, key, parameters } = seen
   return {
     operationId: `${change}_many-${key}`,
@@ -110,7 +110,7 @@ function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind)
   }
 }
 
-function changesOf({ key }: VisibleTable, change: WriteKind): Pick<Operation, 'requestBody'> {
+function changesOf({ key }: VisibleTable, change: WriteKind): Pick<OperationObject, 'requestBody'> {
   return change === 'update' ? { requestBody: body(schemaRef(`update-${key}`)) } : {}
 }
 

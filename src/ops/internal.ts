@@ -22,13 +22,13 @@ import type { Metrics } from './metrics.ts'
 import type { SchemaStatus } from './schema-status.ts'
 
 /** A route and its response. */
-export interface InternalAnswer {
+export interface OperatorRoute {
   readonly method: 'GET' | 'POST'
   readonly answer: (incoming: Pick<Incoming, 'headers' | 'query' | 'connection'>) => Promise<Answer>
 }
 
 /** The routes by path. */
-export type Internal = ReadonlyMap<string, InternalAnswer>
+export type OperatorRoutes = ReadonlyMap<string, OperatorRoute>
 
 /** The state of webhooks and the operations on them. */
 export interface WebhookOperations {
@@ -66,11 +66,11 @@ export interface InternalOptions {
 }
 
 /** Creates the operator's routes. */
-export function createInternal(options: InternalOptions): Internal {
+export function createInternal(options: InternalOptions): OperatorRoutes {
   const { metrics, schema, pool, cache, realtime, http, warnings, webhooks, maxConnections, isAdmin, now } = options
   const startedAt = now()
 
-  function guarded(path: string, answer: () => Promise<Answer>): readonly [string, InternalAnswer] {
+  function guarded(path: string, answer: () => Promise<Answer>): readonly [string, OperatorRoute] {
     return [
       path,
       {
@@ -86,7 +86,7 @@ export function createInternal(options: InternalOptions): Internal {
   /** These routes show rows and send requests, so they always need the admin token. */
   function operated([path, { method, respond: answer }]: readonly [string, OperatorRequest]): readonly [
     string,
-    InternalAnswer,
+    OperatorRoute,
   ] {
     return [
       path,

@@ -5,11 +5,11 @@ import { PLAN_KINDS, type PlanStats } from '../compile/plans.ts'
 import { STATUS_OF } from '../errors.ts'
 import type { Event } from '../events.ts'
 import { METRICS } from './metric-table.ts'
-import { createMetrics, type Metrics, type Parts } from './metrics.ts'
+import { createMetrics, type Metrics, type MetricsParts } from './metrics.ts'
 
 const ZEROS = Object.fromEntries(PLAN_KINDS.map(kind => [kind, 0])) as PlanStats['hits']
 
-const PARTS: Parts = {
+const PARTS: MetricsParts = {
   pool: {
     ...{ open: 3, opening: 1, idle: 2, busy: 1, streaming: 1, inFlight: 4, waiting: 5 },
     ...{ finished: 100, timedOut: 6, lost: 7, waitingFlows: 2, held: 8, streamsHeld: 9 },

@@ -29,12 +29,12 @@ export interface Metrics {
   /** The event loop came so late to what was due (event-loop.ts). */
   delayed(ms: number): void
   /** All metrics in Prometheus's text format. */
-  print(parts: Parts): Promise<string>
+  print(parts: MetricsParts): Promise<string>
   close(): void
 }
 
 /** What is asked when it is printed. */
-export interface Parts {
+export interface MetricsParts {
   readonly pool: PoolStats
   /** Null: the result cache is off. */
   readonly cache: CacheStats | null

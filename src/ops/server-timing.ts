@@ -11,7 +11,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Database } from '../postgres/types.ts'
 
 /** The measured times of a request in milliseconds; null for phases that were not reached. */
-export interface Timing {
+export interface RequestTiming {
   readonly startedAt: number
   auth: number | null
   plan: number | null
@@ -20,7 +20,7 @@ export interface Timing {
 
 /** A request with its measured times. */
 export interface Timed {
-  timing: Timing | null
+  timing: RequestTiming | null
 }
 
 /** Measures requests. */
@@ -35,20 +35,20 @@ export interface ServerTiming {
 
 /** Creates the measurement; `now` is the time in milliseconds of a monotonic clock. */
 export function createServerTiming(now: () => number): ServerTiming {
-  const current = new AsyncLocalStorage<Timing>()
+  const current = new AsyncLocalStorage<RequestTiming>()
 
   /**
    * Records that a statement is about to be sent for the current request. Statements of the gateway itself,
    * such as reading the schema, have none.
    */
-  function planned(): Timing | undefined {
+  function planned(): RequestTiming | undefined {
     const timing = current.getStore()
     if (timing !== undefined) timing.plan ??= now() - timing.startedAt - (timing.auth ?? 0)
     return timing
   }
 
   /** Adds the time until `answer` settles. */
-  function awaited(timing: Timing | undefined, answer: Promise<unknown>): void {
+  function awaited(timing: RequestTiming | undefined, answer: Promise<unknown>): void {
     if (timing === undefined) return
     const started = now()
     const add = () => {
@@ -105,7 +105,7 @@ export function createServerTiming(now: () => number): ServerTiming {
 }
 
 /** Prints the header. `timing` is null for a request that did not reach the pipeline. */
-export function printServerTiming(timing: Timing | null, totalMs: number): string {
+export function printServerTiming(timing: RequestTiming | null, totalMs: number): string {
   const parts: readonly (readonly [string, number | null | undefined])[] = [
     ['auth', timing?.auth],
     ['plan', timing?.plan],

@@ -19,12 +19,12 @@ import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Add, Del, Get, Set as SetStatement, Statement as Tree } from '../language/tree/ast.ts'
 import { NOWHERE } from '../language/tree/ast.ts'
-import type { Asked, Asker } from '../rest/asked.ts'
 import { headerOf } from '../rest/header.ts'
 import { methodNotAllowed, methodsOf } from '../rest/method.ts'
-import { tableNamed } from '../rest/resource.ts'
+import { nextTurn } from '../rest/next-turn.ts'
+import { requireTable } from '../rest/resource.ts'
 import { cacheUseOf, respondReadRows, respondWrittenRows, withTxid } from '../rest/respond.ts'
-import { nextTurn } from '../rest/turn.ts'
+import type { RequestContext, RequestStep } from '../rest/steps.ts'
 import { describeViolation } from '../rest/violation.ts'
 import { parseRowsMax } from '../rest/write/request.ts'
 import { seesFigures, withoutFigures } from '../run/explain-figures.ts'
@@ -45,7 +45,7 @@ const ROWS_MAX = { kind: 'named', name: 'X-Max-Affected', span: NOWHERE } as con
 
 type Runnable = ReadStatement | StreamStatement | WriteStatement | ExplainStatement
 
-export class TextDoor {
+export class QueryHandler {
   readonly #parts: TextDoorParts
   readonly #texts: TextPlans<Runnable>
 
@@ -61,9 +61,9 @@ export class TextDoor {
   }
 
   /** The approved statement of the text, kept for the next that sends it, with the values of this request. */
-  ask(request: QueryRequest, { incoming, identity, view }: Asker): Asked | Promise<Asked> {
+  ask(request: QueryRequest, { incoming, identity, view }: RequestContext): RequestStep | Promise<RequestStep> {
     const statement = this.#texts.of(request, incoming, identity, '', (tree, context) => this.#compiled(tree, context))
-    const ask = (): Asked => {
+    const ask = (): RequestStep => {
       incoming.usage.table = firstTable(statement, view.catalog)
       const rowsMax = parseRowsMax(headerOf(incoming.headers, 'x-max-affected'))
       const parts = [{ statement, values: valuesOf(statement, request, rowsMax, this.#parts.limits) }]
@@ -161,7 +161,7 @@ export function createTextReader(parts: TextParts): TextReader {
           span: tree.span,
         })
       }
-      const named = tableNamed(context, table)
+      const named = requireTable(context, table)
       if (!isMainTable(tree, named, context.catalog)) {
         throw new GatewayError('PARSE_ERROR', `the main table of the query is not "${named.resource}"`, {
           span: tree.source.span,
@@ -183,8 +183,8 @@ function isMainTable({ source, with: clause }: Get, table: Table, catalog: Catal
 }
 
 /** The resource that it writes to, or reads first: for the access log. */
-function firstTable({ touches }: Runnable, { schemas }: Catalog): string | null {
-  const first = touches.writes[0]?.table ?? touches.reads[0]
+function firstTable({ dependencies }: Runnable, { schemas }: Catalog): string | null {
+  const first = dependencies.writes[0]?.table ?? dependencies.reads[0]
   if (first === undefined) return null
   return first.schema === schemas[0] ? first.name : `${first.schema}.${first.name}`
 }

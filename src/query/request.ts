@@ -7,8 +7,8 @@ import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
 import { bytesOf, type JsonValue, type KnownKeys, parseJsonBody, partOf } from '../json/json-body.ts'
 import { mediaTypeOf, REFUSED_ITEMS_MAX, readJsonBody, readTextBody } from '../rest/body/body.ts'
+import { nextTurn } from '../rest/next-turn.ts'
 import { parseQueryString } from '../rest/parameters/query-string.ts'
-import { nextTurn } from '../rest/turn.ts'
 import { shorten } from '../text/shorten.ts'
 
 export interface QueryRequest {

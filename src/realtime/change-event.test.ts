@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import type { ChangeOperation } from '../compile/row-images.ts'
 import {
   type ChangeEvent,
-  type ChangeOperation,
   mergeSteps,
   stepsOf,
   type Transition,

@@ -2,10 +2,8 @@
  * A change to one row, and the operation it amounts to for a subscriber who can see only some of the rows
  * (docs/reference/realtime.md#server-messages).
  */
+import type { ChangeOperation } from '../compile/row-images.ts'
 import type { Routes } from './route.ts'
-
-/** An operation as subscribers see it. */
-export type ChangeOperation = 'INSERT' | 'UPDATE' | 'DELETE'
 
 /** A change to one row, before visibility is known. */
 export interface ChangeEvent {

@@ -3,10 +3,11 @@
  * client has missed.
  */
 
+import type { ChangeOperation } from '../compile/row-images.ts'
 import { bytesOf, parseJsonBody } from '../json/json-body.ts'
 import { type Boundary, createBoundary } from './boundary.ts'
 import type { CaptureKind, SourceListener } from './capture-sources.ts'
-import type { ChangeEvent, ChangeOperation } from './change-event.ts'
+import type { ChangeEvent } from './change-event.ts'
 import { createHistory } from './history.ts'
 import type { ChangeLog } from './log.ts'
 import type { OldImageStore } from './old-images.ts'

@@ -1,7 +1,7 @@
 /** Listens for changes to the tables that a statement reads, if triggers capture all of them. */
 import type { Catalog } from '../catalog/model.ts'
+import { hasClockWord } from '../compile/determinism.ts'
 import type { BoundStatement, ReadStatement } from '../compile/statement.ts'
-import { hasClockWord } from '../compile/steady.ts'
 import { deterministicReads } from '../run/cache/cache-plans.ts'
 import type { CaptureSources, SourceSubscription, TableName } from './capture-sources.ts'
 

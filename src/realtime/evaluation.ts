@@ -42,9 +42,9 @@ import {
 } from '../language/tree/build.ts'
 import { bindValues } from '../rest/bind.ts'
 import { buildFilter, type FilterLimits, parseFilters } from '../rest/parameters/filters.ts'
+import type { WrittenParameter } from '../rest/parameters/request-parameters.ts'
 import { buildFields, parseSelect } from '../rest/parameters/select.ts'
-import type { WrittenParameter } from '../rest/parameters/written.ts'
-import { SELF } from '../rest/resource.ts'
+import { TABLE_ALIAS } from '../rest/resource.ts'
 import { Values } from '../rest/values.ts'
 
 /**
@@ -122,13 +122,13 @@ export function planEvaluation(filters: readonly EvaluatedFilter[], parts: Evalu
   const columns: ReadonlyMap<ParameterKey, string>[] = []
   const conditions = filters.map(({ conditions: own, varying }) => {
     const before = given.all.length
-    const condition = buildFilter(parseFilters(own, given, limits), SELF)
+    const condition = buildFilter(parseFilters(own, given, limits), TABLE_ALIAS)
     columns.push(new Map(varying.map((value, index) => [before + value, columnOf(index)])))
     return condition
   })
   const lifted = new Set(columns.flatMap(of => [...of.keys()]))
   const fixed = given.all.filter((_, index) => !lifted.has(index + 1))
-  const fields = buildFields(parseSelect(select, given), SELF)
+  const fields = buildFields(parseSelect(select, given), TABLE_ALIAS)
   const own = given.all.length
   const list = given.add('[]')
   const values = columns.map((of, index) => {
@@ -199,20 +199,20 @@ interface TreeParts {
  */
 function rowsTree(parts: TreeParts): Get {
   const { table, list, place, fields, conditions } = parts
-  const isKey = table.primaryKey.map(name => compare('=', column(SELF, name), column(KEYS, name)))
+  const isKey = table.primaryKey.map(name => compare('=', column(TABLE_ALIAS, name), column(KEYS, name)))
   const needed = columnsNeeded(fields, conditions, table)
-  const row = get({ table, alias: SELF, fields: needed, where: and(...isKey), limit: integer('1') })
+  const row = get({ table, alias: TABLE_ALIAS, fields: needed, where: and(...isKey), limit: integer('1') })
   const key = call(
     'jsonb_build_object',
     table.primaryKey.flatMap(name => [text(name), column(KEYS, name)]),
   )
-  const exists = isNull(column(SELF, table.primaryKey[0] ?? ''), 'negated')
+  const exists = isNull(column(TABLE_ALIAS, table.primaryKey[0] ?? ''), 'negated')
   const { span } = list
-  const source: Source = { kind: 'query source', query: row, alias: SELF, span }
+  const source: Source = { kind: 'query source', query: row, alias: TABLE_ALIAS, span }
   const columns = [...recordColumns(table, table.primaryKey), recordColumn(place, INTEGER)]
   return getFrom(recordSource(list, KEYS, columns, 'many'), {
     joins: [{ kind: 'join', type: 'left', lateral: true, source, on: null, span }],
-    fields: fields.length === 0 ? [star(SELF)] : fields,
+    fields: fields.length === 0 ? [star(TABLE_ALIAS)] : fields,
     orderBy: [column(KEYS, place), key, exists, ...matching(parts)].map(item => order(item)),
   })
 }
@@ -244,17 +244,20 @@ function columnsNeeded(
     if (item.kind === 'star') return []
     for (const name of columnsIn(item.expression)) if (table.columnByName.has(name)) mentioned.add(name)
   }
-  return fields.length === 0 ? [] : [...mentioned].map(name => field(column(SELF, name)))
+  return fields.length === 0 ? [] : [...mentioned].map(name => field(column(TABLE_ALIAS, name)))
 }
 
 /** Evaluates the conditions on rows that are no longer in the table. */
 function matchesTree(parts: TreeParts): Get {
   const { table, list, place } = parts
   const names = table.columns.map(({ name }) => name)
-  return getFrom(recordSource(list, SELF, [...recordColumns(table, names), recordColumn(place, INTEGER)], 'many'), {
-    fields: [field(array(matching(parts)), 'matches')],
-    orderBy: [order(column(SELF, place))],
-  })
+  return getFrom(
+    recordSource(list, TABLE_ALIAS, [...recordColumns(table, names), recordColumn(place, INTEGER)], 'many'),
+    {
+      fields: [field(array(matching(parts)), 'matches')],
+      orderBy: [order(column(TABLE_ALIAS, place))],
+    },
+  )
 }
 
 function recordColumns(table: Table, names: readonly string[]): readonly RecordColumn[] {

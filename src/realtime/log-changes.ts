@@ -1,6 +1,8 @@
 /** Converts entries of the change log to changes. */
+
+import type { ChangeOperation } from '../compile/row-images.ts'
 import { bytesOf, parseJsonBody } from '../json/json-body.ts'
-import type { ChangeEvent, ChangeOperation } from './change-event.ts'
+import type { ChangeEvent } from './change-event.ts'
 import type { LogEntry } from './log-statements.ts'
 import type { Routes } from './route.ts'
 

@@ -1,9 +1,10 @@
 /** Client messages on `/ws` (docs/reference/realtime.md#client-messages), parsed from JSON text. */
+
+import type { ChangeOperation } from '../compile/row-images.ts'
 import { GatewayError } from '../errors.ts'
 import { type JsonObject, type JsonValue, parseJsonBody, partOf } from '../json/json-body.ts'
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
-import type { ChangeOperation } from './change-event.ts'
 
 /** A message. `id` is the client's own name for the request; null if it gave none. */
 export type ClientMessage = { readonly id: string | null } & (

@@ -3,7 +3,8 @@
  * tokens.
  */
 
-import { type ChangeOperation, mergeSteps } from './change-event.ts'
+import type { ChangeOperation } from '../compile/row-images.ts'
+import { mergeSteps } from './change-event.ts'
 import type { Subscription } from './hub.ts'
 import type { Recipient, SendQueue } from './send-queue.ts'
 import { printChange, printMessage, printNotification } from './server-message.ts'

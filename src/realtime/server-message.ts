@@ -2,8 +2,9 @@
  * Server messages on `/ws` (docs/reference/realtime.md#server-messages). Rows and keys are JSON text
  * printed by PostgreSQL and inserted unchanged.
  */
+
+import type { ChangeOperation } from '../compile/row-images.ts'
 import { GatewayError } from '../errors.ts'
-import type { ChangeOperation } from './change-event.ts'
 import type { VisibleChange } from './visibility-query.ts'
 
 /**

@@ -15,11 +15,11 @@ import { column, field, get, integer, star } from '../language/tree/build.ts'
 import { printLine } from '../rest/allow-list/line.ts'
 import { bindValues, textOf } from '../rest/bind.ts'
 import { buildFilter, type FilterLimits, parseFilters } from '../rest/parameters/filters.ts'
+import { partitionParameters } from '../rest/parameters/request-parameters.ts'
 import { buildFields, parseSelect } from '../rest/parameters/select.ts'
-import { sortOut } from '../rest/parameters/written.ts'
-import { refuseMisspelt } from '../rest/read/request.ts'
+import { refuseMisspeltParameter } from '../rest/read/request.ts'
 import { LIST_PARAMETERS, parametersIn, readRequest, type WrittenRequest } from '../rest/request.ts'
-import { SELF, tableNamed } from '../rest/resource.ts'
+import { requireTable, TABLE_ALIAS } from '../rest/resource.ts'
 import { Values } from '../rest/values.ts'
 import {
   columnOf,
@@ -93,11 +93,11 @@ export function planSubscription(
   )
   approvals?.approve(request, printLine(withSelect(written, request.select)))
   const context = { ...view, searchLanguage }
-  const table = tableNamed(view, request.table)
+  const table = requireTable(view, request.table)
   assertAllowed('read', table, view.rights)
   assertSubscribable(table)
   const values = new Values()
-  const { named, others } = sortOut(parametersIn(written), LIST_PARAMETERS)
+  const { named, others } = partitionParameters(parametersIn(written), LIST_PARAMETERS)
   const [misplaced] = named.keys()
   if (misplaced !== undefined && !table.columnByName.has(misplaced)) {
     throw new GatewayError(
@@ -105,11 +105,11 @@ export function planSubscription(
       `the filter of a subscription can contain only filters; remove "${misplaced}"`,
     )
   }
-  refuseMisspelt(others, table, view, [])
+  refuseMisspeltParameter(others, table, view, [])
   const filters = parseFilters(others, values, limits)
-  const where = buildFilter(filters, SELF)
+  const where = buildFilter(filters, TABLE_ALIAS)
   const filterValues = values.all.length
-  const fields = buildFields(parseSelect(request.select, values), SELF)
+  const fields = buildFields(parseSelect(request.select, values), TABLE_ALIAS)
   const plain = compile(plainTree(table, fields, where), context, { kind: 'read', form: 'rows' })
   const uses = usesIn(plain)
   const varying = varyingOf(uses, filterValues)
@@ -191,9 +191,9 @@ function withSelect(written: WrittenRequest, select: string | undefined): Writte
  * A read of the same columns that returns no rows, so that errors are worded like those of any other read.
  */
 function plainTree(table: Table, fields: readonly Field[], where: Expression | null): Get {
-  const named = fields.length === 0 ? [star(SELF)] : fields
-  const keys = table.primaryKey.map((name, index) => field(column(SELF, name), `key ${index}`))
-  return get({ table, alias: SELF, fields: [...named, ...keys], where, limit: integer('0') })
+  const named = fields.length === 0 ? [star(TABLE_ALIAS)] : fields
+  const keys = table.primaryKey.map((name, index) => field(column(TABLE_ALIAS, name), `key ${index}`))
+  return get({ table, alias: TABLE_ALIAS, fields: [...named, ...keys], where, limit: integer('0') })
 }
 
 const SETTING = /current_setting\('([^']*)'/g

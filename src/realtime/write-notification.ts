@@ -3,8 +3,8 @@
  * database user can send.
  */
 
+import type { ChangeOperation } from '../compile/row-images.ts'
 import { bytesOf, type JsonObject, parseJsonBody } from '../json/json-body.ts'
-import type { ChangeOperation } from './change-event.ts'
 
 /** A notification of one statement's changes. */
 export interface WriteNotification {

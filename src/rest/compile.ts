@@ -7,14 +7,14 @@ import { analyzed } from '../compile/derive.ts'
 import type { PlanCache, PlanKind, Plans } from '../compile/plans.ts'
 import type { BoundStatement, PagedStatement, ReadStatement, Statement, StreamStatement } from '../compile/statement.ts'
 import { unreachable } from '../unreachable.ts'
-import type { Asker, Part } from './asked.ts'
 import { bindValues } from './bind.ts'
 import { printPlanKey, type RequestTree } from './plan-key.ts'
 import { buildAggregate } from './read/aggregate.ts'
-import { type ListTree, type ReadLimits, refuseEmbedded, refuseMisspelt } from './read/request.ts'
+import { type ListTree, type ReadLimits, refuseEmbedded, refuseMisspeltParameter } from './read/request.ts'
 import { buildList, buildOne, buildParent, buildTotal, pagingOf } from './read/tree.ts'
 import { AGGREGATE_PARAMETERS, LIST_PARAMETERS } from './request.ts'
 import { compileCall } from './rpc/tree.ts'
+import type { RequestContext, StatementPart } from './steps.ts'
 import type { DeleteTree, SetTree } from './write/request.ts'
 import { buildAdd, buildDel, buildKeys, buildRepeated, buildSet } from './write/tree.ts'
 
@@ -47,7 +47,11 @@ export class Compiler {
    * @throws {GatewayError} `PARSE_ERROR` for a tree that cannot be compiled, `FORBIDDEN` for a name that the
    * caller has no right to use.
    */
-  statement(part: Part, { identity, view }: Pick<Asker, 'identity' | 'view'>, use: PlanUse): BoundStatement {
+  statement(
+    part: StatementPart,
+    { identity, view }: Pick<RequestContext, 'identity' | 'view'>,
+    use: PlanUse,
+  ): BoundStatement {
     if ('statement' in part) return part
     const { tree, values } = part
     const { searchLanguage, limits } = this.#parts
@@ -76,7 +80,7 @@ function compileTree(tree: RequestTree, context: Context, limits: ReadLimits): S
     case 'parent':
       return compile(buildParent(tree), context, AS_ROWS)
     case 'aggregate':
-      refuseMisspelt(tree.written.parameters, tree.table, context, AGGREGATE_PARAMETERS)
+      refuseMisspeltParameter(tree.written.parameters, tree.table, context, AGGREGATE_PARAMETERS)
       return compile(buildAggregate(tree, context), context, AS_ROWS)
     case 'insert': {
       const answer = { key: tree.key, created: tree.upsert !== null, rowsMax: null }
@@ -104,7 +108,7 @@ function compileList(
   context: Context,
   limits: ReadLimits,
 ): ReadStatement | PagedStatement | StreamStatement {
-  refuseMisspelt(tree.written.parameters, tree.table, context, LIST_PARAMETERS)
+  refuseMisspeltParameter(tree.written.parameters, tree.table, context, LIST_PARAMETERS)
   refuseEmbedded(tree.written.parameters, tree.table)
   const rows = buildList(tree, context, limits)
   if (tree.stream) return compile(rows, context, { kind: 'stream' })

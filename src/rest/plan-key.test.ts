@@ -14,19 +14,19 @@ import { EVERYTHING } from '../access/rights.ts'
 import { createPlanCache } from '../compile/plans.ts'
 import { GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
-import { type Asked, type Asker, isAsked, type Part } from './asked.ts'
 import { Compiler } from './compile.ts'
 import { parsePath } from './path.ts'
 import { printPlanKey } from './plan-key.ts'
 import { createCursorCodec } from './read/cursor.ts'
-import { ReadDoor } from './read/read.ts'
+import { ReadHandler } from './read/read.ts'
 import { type DataRoute, readRequest } from './request.ts'
-import { CallDoor } from './rpc/call.ts'
-import { askWrite, type WriteRoute } from './write/write.ts'
+import { CallHandler } from './rpc/call.ts'
+import { isStep, type RequestContext, type RequestStep, type StatementPart } from './steps.ts'
+import { handleWrite, type WriteRoute } from './write/write.ts'
 
 const limits = PIPELINE_LIMITS
-const reads = new ReadDoor({ limits, cursors: createCursorCodec('a key'), operatorExplains: false })
-const calls = new CallDoor({ limits, qualified: false, allowed: () => null, signatureCheck: false })
+const reads = new ReadHandler({ limits, cursors: createCursorCodec('a key'), operatorExplains: false })
+const calls = new CallHandler({ limits, qualified: false, allowed: () => null, signatureCheck: false })
 
 /** A statement with the key of its tree, compiled as if the cache were empty. */
 interface Keyed {
@@ -34,7 +34,7 @@ interface Keyed {
   readonly text: string
 }
 
-function compiled(part: Part, asker: Asker): readonly Keyed[] {
+function compiled(part: StatementPart, asker: RequestContext): readonly Keyed[] {
   if ('statement' in part) return []
   const compiler = new Compiler({ plans: createPlanCache(), searchLanguage: 'english', limits })
   const { text } = compiler.statement(part, asker, 'once').statement
@@ -44,22 +44,22 @@ function compiled(part: Part, asker: Asker): readonly Keyed[] {
 /** The statements of a request's first step; none if the request is rejected. */
 async function keyed(sent: Sent): Promise<readonly Keyed[]> {
   const incoming = incomingOf(sent)
-  const asker: Asker = { incoming, identity: ANONYMOUS, view: { catalog, rights: EVERYTHING } }
+  const asker: RequestContext = { incoming, identity: ANONYMOUS, view: { catalog, rights: EVERYTHING } }
   try {
     const asked = await ask(sent, asker)
-    return isAsked(asked) ? [...asked.parts].flatMap(part => compiled(part, asker)) : []
+    return isStep(asked) ? [...asked.parts].flatMap(part => compiled(part, asker)) : []
   } catch (error) {
     if (error instanceof GatewayError) return []
     throw error
   }
 }
 
-function ask(sent: Sent, asker: Asker): Asked | Promise<Asked> {
+function ask(sent: Sent, asker: RequestContext): RequestStep | Promise<RequestStep> {
   const route = parsePath(asker.incoming.path) as DataRoute
   const written = readRequest(asker.incoming, route)
   if (route.kind === 'rpc') return calls.ask(written, route, asker)
   if (sent.method === 'GET') return reads.ask(written, route, asker)
-  return askWrite(written, route as WriteRoute, asker, limits)
+  return handleWrite(written, route as WriteRoute, asker, limits)
 }
 
 const reading = (path: fc.Arbitrary<string>) => path.map((text): Sent => ({ method: 'GET', path: text }))

@@ -7,7 +7,7 @@
  * is missing leaves a marker, and a repeated part is preceded by its count. Apart from these markers, a key
  * is at most as long as the request.
  */
-import type { Path } from './parameters/column-path.ts'
+import type { BoundPath } from './parameters/column-path.ts'
 import type { Condition } from './parameters/filters.ts'
 import type { Limit } from './parameters/page.ts'
 import type { Selected } from './parameters/select.ts'
@@ -133,7 +133,7 @@ function printCondition(condition: Condition): string {
 }
 
 /** The keys of the steps are values, so only operators and positions are printed. */
-function printPath({ column, steps }: Path): string {
+function printPath({ column, steps }: BoundPath): string {
   if (steps.length === 0) return `\0${column}\0`
   return `\0${column}\0${steps.map(({ operator, index }) => (index ? `${operator}#` : operator)).join('')}`
 }

@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
 import { headerOf } from './header.ts'
 import { parseQueryString } from './parameters/query-string.ts'
-import { readParameters, type WrittenParameter } from './parameters/written.ts'
+import { parseParameters, type WrittenParameter } from './parameters/request-parameters.ts'
 import type { Route } from './path.ts'
 import { type Preferences, preferencesOf } from './prefer.ts'
 
@@ -97,7 +97,7 @@ export function readRequest(sent: Pick<Incoming, 'method' | 'query' | 'headers'>
   const method = sent.method === 'HEAD' ? 'GET' : sent.method
   const headers = readHeaders(sent.headers, method)
   try {
-    const parameters = readParameters(parseQueryString(sent.query), parametersOf(method, route))
+    const parameters = parseParameters(parseQueryString(sent.query), parametersOf(method, route))
     return { method, route, parameters, mistake: null, headers }
   } catch (error) {
     if (error instanceof GatewayError) return { method, route, parameters: [], mistake: error, headers }

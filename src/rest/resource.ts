@@ -13,13 +13,13 @@ import type { Values } from './values.ts'
  * The alias of the requested table. Nested tables use t1, t2, … and junctions j1, j2, …, so aliases never
  * collide.
  */
-export const SELF = 't'
+export const TABLE_ALIAS = 't'
 
 /**
  * The table with this resource name.
  * @throws {GatewayError} `NOT_FOUND` if it does not exist.
  */
-export function tableNamed({ catalog, rights }: View, name: string): Table {
+export function requireTable({ catalog, rights }: View, name: string): Table {
   const table = catalog.tables.get(name)
   if (table === undefined) throw unknownTable(catalog, name, rights)
   return table
@@ -44,7 +44,7 @@ export function idParameters(table: Table, id: string, values: Values): readonly
  * The condition that selects the row with this id. Its columns are marked as implied because the caller did
  * not name them, so they need no read permission.
  */
-export function keyIs(table: Table, alias: string, id: readonly Parameter[]): Expression {
+export function keyEquals(table: Table, alias: string, id: readonly Parameter[]): Expression {
   return and(
     ...table.primaryKey.map((name, index) => {
       const value = id[index]

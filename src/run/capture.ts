@@ -3,8 +3,8 @@
  * their own transaction (decision 0020).
  */
 import type { Table } from '../catalog/model.ts'
-import type { Happened } from '../compile/images.ts'
 import { printCaptured, printStored } from '../compile/print-write.ts'
+import type { ChangeOperation } from '../compile/row-images.ts'
 import type { BoundStatement, HiddenWrite, OwnWrite, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -15,7 +15,7 @@ import type { Row, Runner, RunningRequest, ServerTime, WriteResult } from './run
 
 /** A change of one row. */
 export interface CapturedChange {
-  readonly operation: Happened
+  readonly operation: ChangeOperation
   /** JSON objects of all columns; null where there is no such row. */
   readonly after: string | null
   readonly before: string | null
@@ -25,7 +25,7 @@ export interface CapturedChange {
  * Receives captured changes. Calls must not throw or take long, because the caller waits for the response.
  */
 export interface ChangeListeners {
-  listeners(table: Table, operations: readonly Happened[]): WriteListeners
+  listeners(table: Table, operations: readonly ChangeOperation[]): WriteListeners
   wantsUnresolved(write: HiddenWrite): boolean
   /** The changes of a committed transaction, in statement order, for the listeners it had when it began. */
   committed(table: Table, changes: readonly CapturedChange[], names: readonly string[]): void
@@ -52,7 +52,7 @@ const IMAGE_COLUMNS = 3
 export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   const variants = createVariants()
   const wanted = ({ statement: { own } }: BoundStatement<WriteStatement>): NeededCapture | null =>
-    own === null ? null : { own, ...watch.listeners(own.table, own.happened) }
+    own === null ? null : { own, ...watch.listeners(own.table, own.operations) }
 
   function telling(wants: readonly (NeededCapture | null)[]) {
     return (bound: BoundStatement<WriteStatement>, index: number): BoundStatement<WriteStatement> => {
@@ -230,7 +230,7 @@ function oversize({ code, message, headers, cause }: GatewayError): GatewayError
 function toChange(row: Row): CapturedChange {
   const [operation, after, before] = row.slice(-IMAGE_COLUMNS)
   return {
-    operation: String(operation) as Happened,
+    operation: String(operation) as ChangeOperation,
     after: after?.toString() ?? null,
     before: before?.toString() ?? null,
   }

@@ -44,7 +44,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
     for (const { statement } of statements) {
       const running = runningOf(statement)
       if (running === null) continue
-      const kept = running.eachTime ? undefined : estimates.find(running.text, role)
+      const kept = running.valueDependent ? undefined : estimates.find(running.text, role)
       if (kept === undefined || !isFarBelow(kept, limits)) return false
     }
     return true
@@ -90,7 +90,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
     const { role } = identity
     const alone = () => steps.run(() => estimate(identity, judged, worked))
     const isShared = judged.some(({ statement }) => estimates.find(statement.text, role) === undefined)
-    if (!isShared || judged.some(({ statement }) => statement.eachTime)) return alone()
+    if (!isShared || judged.some(({ statement }) => statement.valueDependent)) return alone()
     const key = JSON.stringify([role, ...judged.map(({ statement }) => statement.text)])
     const first = firsts.get(key)
     if (first === undefined) return steps.run(() => estimateFirst(key, identity, judged).join(worked))
@@ -128,7 +128,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
       result: asking.result.then(results =>
         judged.map(({ statement }, index) => {
           const estimate = readEstimate(planOf(results[index]))
-          if (!statement.eachTime) estimates.keep(statement.text, identity.role, estimate)
+          if (!statement.valueDependent) estimates.keep(statement.text, identity.role, estimate)
           return estimate
         }),
       ),

@@ -3,7 +3,7 @@
  * this process receives.
  */
 
-import { toldColumns } from '../compile/print-write.ts'
+import { notificationColumns } from '../compile/print-write.ts'
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { DatabaseError } from '../postgres/errors.ts'
@@ -86,14 +86,14 @@ export function createNotifyingWrites({
 
   function tellingOf(bound: BoundStatement<WriteStatement>): NotifyingForm {
     const { own, text } = bound.statement
-    if (own === null || own.telling === null) return { bound, table: undefined, extra: 0, before: false }
+    if (own === null || own.notification === null) return { bound, table: undefined, extra: 0, before: false }
     const { resource, columnByName } = own.table
     if (unreadable.has(text) || isLogged(resource)) return { bound, table: resource, extra: 0, before: false }
-    const before = own.telling.hasBefore && rowsBefore.wants(resource)
+    const before = own.notification.hasBefore && rowsBefore.wants(resource)
     const column = routeBy(resource)
     const route = column !== null && columnByName.has(column) ? column : null
     const told = rebind(bound, announcer.statementOf(bound.statement, before, route))
-    return { bound: told, table: resource, extra: toldColumns(own.telling) + (before ? 2 : 0), before }
+    return { bound: told, table: resource, extra: notificationColumns(own.notification) + (before ? 2 : 0), before }
   }
 
   /** Tables whose rows are not notified of individually. */
@@ -106,9 +106,9 @@ export function createNotifyingWrites({
       if (!tables.includes(table) && !isLogged(table)) tables.push(table)
     }
     for (const [index, { statement }] of statements.entries()) {
-      const { own, besides } = statement
-      if (own !== null && own.telling !== null && !isTold(index)) add(own.table.resource)
-      for (const table of besides) add(table)
+      const { own, otherTables } = statement
+      if (own !== null && own.notification !== null && !isTold(index)) add(own.table.resource)
+      for (const table of otherTables) add(table)
     }
     return tables
   }

@@ -48,8 +48,8 @@ describe('a write', () => {
     ...WRITE,
     statement: {
       ...WRITE.statement,
-      touches: {
-        ...WRITE.statement.touches,
+      dependencies: {
+        ...WRITE.statement.dependencies,
         writes: [{ table: { schema: 'public', name: 'notes' }, operation: 'insert' }],
       },
     } as unknown as WriteStatement,

@@ -78,24 +78,24 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
  * Reports whether running `statement` can run a database function. Planning can as well: PostgreSQL evaluates
  * constant expressions.
  */
-export function canRunFunction({ touches }: StatementWithoutCall, catalog: Catalog): boolean {
+export function canRunFunction({ dependencies }: StatementWithoutCall, catalog: Catalog): boolean {
   const { relations, types, everywhere } = catalog.functionReach
-  if (touches.callsOwn || everywhere) return true
+  if (dependencies.callsOwn || everywhere) return true
   const reachOf = (name: TableName) => {
     const oid = relationOid(name, catalog)
     return oid === null ? 'read' : relations.get(oid)
   }
   return (
-    touches.casts.some(name => types.has(name)) ||
-    touches.reads.some(name => reachOf(name) === 'read') ||
-    touches.writes.some(({ table }) => reachOf(table) !== undefined)
+    dependencies.casts.some(name => types.has(name)) ||
+    dependencies.reads.some(name => reachOf(name) === 'read') ||
+    dependencies.writes.some(({ table }) => reachOf(table) !== undefined)
   )
 }
 
-function canDeferWrite({ touches }: StatementWithoutCall, catalog: Catalog): boolean {
+function canDeferWrite({ dependencies }: StatementWithoutCall, catalog: Catalog): boolean {
   const { deferring } = catalog.functionReach
   if (deferring.size === 0) return false
-  return touches.writes.some(({ table }) => {
+  return dependencies.writes.some(({ table }) => {
     const oid = relationOid(table, catalog)
     return oid === null || deferring.has(oid)
   })

@@ -11,8 +11,8 @@
  */
 import { createHash } from 'node:crypto'
 import type { Table } from '../catalog/model.ts'
-import { printAnnounced } from '../compile/print-write.ts'
-import type { Telling, WriteStatement } from '../compile/statement.ts'
+import { printNotifying } from '../compile/print-write.ts'
+import type { NotificationPlan, WriteStatement } from '../compile/statement.ts'
 import { quoteLiteral } from '../language/sql/quote.ts'
 import type { Command } from '../postgres/types.ts'
 
@@ -77,8 +77,8 @@ export function createWriteNotifier(origin: string): WriteNotifier {
   const statements = new WeakMap<WriteStatement, Map<string, WriteStatement>>()
 
   function print(write: WriteStatement, watched: boolean, route: string | null): WriteStatement {
-    const { table, telling } = notifiedRows(write)
-    const head = headOf(origin, watched && telling.hasBefore, telling.assigned, route)
+    const { table, notification } = notifiedRows(write)
+    const head = headOf(origin, watched && notification.hasBefore, notification.assigned, route)
     const notify = (payload: string) => `pg_catalog.pg_notify(${quoteLiteral(channelOf(table.resource))}, ${payload})`
     // For rows that are too many to list, the routing values are sent if they are few.
     const whom = (by: string | null) =>
@@ -86,7 +86,7 @@ export function createWriteNotifier(origin: string): WriteNotifier {
         ? "'null'"
         : `CASE WHEN COUNT(DISTINCT ${by}) <= ${ROUTING_VALUES_MAX} AND COUNT(${by}) = COUNT(*) THEN '[' || ` +
           `string_agg(DISTINCT ${by}::text, ',') || ']' ELSE 'null' END`
-    return printAnnounced(write, {
+    return printNotifying(write, {
       before: watched ? 'with rows before' : 'keys alone',
       route: route === null ? null : { column: route, number: value => routeHash(`pg_catalog.to_json(${value})`) },
       tellOne: change =>
@@ -122,9 +122,9 @@ export function createWriteNotifier(origin: string): WriteNotifier {
   }
 }
 
-function notifiedRows({ own }: WriteStatement): { readonly table: Table; readonly telling: Telling } {
-  if (own?.telling == null) throw new Error('this write has no rows to notify of')
-  return { table: own.table, telling: own.telling }
+function notifiedRows({ own }: WriteStatement): { readonly table: Table; readonly notification: NotificationPlan } {
+  if (own?.notification == null) throw new Error('this write has no rows to notify of')
+  return { table: own.table, notification: own.notification }
 }
 
 /**

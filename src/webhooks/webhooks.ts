@@ -65,7 +65,7 @@ export interface WebhookStats extends QueueStats {
 /** A write of which only names are known. */
 interface UnresolvedWrite {
   readonly table: { readonly schema: string | null; readonly name: string }
-  readonly happened: readonly RowOperation[]
+  readonly operations: readonly RowOperation[]
 }
 
 /** Limit on changed rows that have not become deliveries yet. */
@@ -111,10 +111,10 @@ export class Webhooks {
   /**
    * True if a trigger depends on the gateway to report the write to a table that is known only by its name.
    */
-  wantsUnresolved({ table: { schema, name }, happened }: UnresolvedWrite): boolean {
+  wantsUnresolved({ table: { schema, name }, operations }: UnresolvedWrite): boolean {
     const tables = [...this.#parts.catalog().tables.values()]
     const isMeant = (table: Table) => table.schema === schema && table.name === name
-    return tables.some(table => isMeant(table) && this.#listeners.needsGateway(table, happened))
+    return tables.some(table => isMeant(table) && this.#listeners.needsGateway(table, operations))
   }
 
   /** Queues the changes for the named triggers and returns immediately; deliveries are created later. */

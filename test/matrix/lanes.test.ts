@@ -50,7 +50,7 @@ test('the parts contain each file once', () => {
 describe('a test file runs', () => {
   test.each([
     ['src/run/run.pg.test.ts', true, false],
-    ['src/limits/gate.test.ts', false, true],
+    ['src/limits/tenant-limit.test.ts', false, true],
     // Starts the demo's embedded PostgreSQL in every lane.
     ['src/demo/demo.pg.test.ts', false, false],
   ])('%s: on PostgreSQL %s, on Node %s', (file, onPostgres, onNode) => {

@@ -9,12 +9,12 @@ import { createPipeline } from '../../src/http/pipeline.ts'
 import { noProgress } from '../../src/http/responder.ts'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import type { Identity } from '../../src/identity/identity.ts'
-import { TextDoor } from '../../src/query/query.ts'
+import { QueryHandler } from '../../src/query/query.ts'
 import { Compiler } from '../../src/rest/compile.ts'
 import { createCursorCodec } from '../../src/rest/read/cursor.ts'
-import { ReadDoor } from '../../src/rest/read/read.ts'
+import { ReadHandler } from '../../src/rest/read/read.ts'
 import type { ReadLimits } from '../../src/rest/read/request.ts'
-import { CallDoor } from '../../src/rest/rpc/call.ts'
+import { CallHandler } from '../../src/rest/rpc/call.ts'
 import type { WriteLimits } from '../../src/rest/write/write.ts'
 import type { Runner } from '../../src/run/run.ts'
 
@@ -31,7 +31,7 @@ export interface TestPipelineParts {
   readonly limits?: typeof PIPELINE_LIMITS
   readonly plans?: PlanCache
   readonly signatureCheck?: boolean
-  readonly remembers?: boolean
+  readonly cachesRequests?: boolean
 }
 
 /** Allows every request. Throws or rejects like a request that fails. */
@@ -39,12 +39,17 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
   const { runner, view, identity = ANONYMOUS, limits = PIPELINE_LIMITS, plans = createPlanCache() } = parts
   const common = { plans, limits, searchLanguage: 'english' }
   const pipeline = createPipeline({
-    ...{ view, plans, runner, reads: runner, remembers: parts.remembers ?? true },
+    ...{ view, plans, runner, reads: runner, cachesRequests: parts.cachesRequests ?? true },
     ...{ authenticate: () => identity, explainEndpoint: 'on', isAdmin: () => false, approvals: null },
-    read: new ReadDoor({ limits, cursors: createCursorCodec('a key'), operatorExplains: false }),
+    read: new ReadHandler({ limits, cursors: createCursorCodec('a key'), operatorExplains: false }),
     writeLimits: limits,
-    call: new CallDoor({ limits, qualified: false, allowed: () => null, signatureCheck: parts.signatureCheck ?? true }),
-    text: new TextDoor({
+    call: new CallHandler({
+      limits,
+      qualified: false,
+      allowed: () => null,
+      signatureCheck: parts.signatureCheck ?? true,
+    }),
+    text: new QueryHandler({
       ...{ ...common, view, approvals: null, explains: true },
       ...{ isCallable: () => true, allowed: () => null },
     }),

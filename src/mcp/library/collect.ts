@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix, sep } from 'node:path'
 import { readCorpus } from '../../corpus/read.ts'
 import { readRecipes } from './cookbook.ts'
-import type { Entry, Kind, LibraryData } from './model.ts'
+import type { EntryKind, LibraryData, LibraryEntry } from './model.ts'
 import { corpusEntries, LANGUAGE_PAGE } from './of-corpus.ts'
 import { createIndex } from './search.ts'
 import { splitSections } from './sections.ts'
@@ -35,7 +35,7 @@ function filesBelow(root: string, folder: string, isWanted: (path: string) => bo
     .sort()
 }
 
-function entriesOf(path: string, kind: Kind, page: string): readonly Entry[] {
+function entriesOf(path: string, kind: EntryKind, page: string): readonly LibraryEntry[] {
   const sections = splitSections(page)
   const name = sections[0]?.title ?? path
   return sections.map(({ slug, title, level, markdown }, at) => ({
@@ -46,6 +46,6 @@ function entriesOf(path: string, kind: Kind, page: string): readonly Entry[] {
 }
 
 /** The reference repeats the grammar and the examples in tables; a search finds each of them by itself. */
-function isOfCorpus({ path, level, title }: Entry): boolean {
+function isOfCorpus({ path, level, title }: LibraryEntry): boolean {
   return path === LANGUAGE_PAGE && (level > 2 || /: (Grammar|Examples|Errors)$/.test(title))
 }

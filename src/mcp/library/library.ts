@@ -1,11 +1,11 @@
 /** The shipped documentation, with search. */
 import type { Corpus, Example } from '../../corpus/corpus.ts'
-import { type Entry, KINDS, type Kind, type LibraryData, type Recipe } from './model.ts'
+import { type EntryKind, KINDS, type LibraryData, type LibraryEntry, type Recipe } from './model.ts'
 import { corpusEntries, exampleIds } from './of-corpus.ts'
 import { openIndex, searchIndex } from './search.ts'
 
-export interface Found {
-  readonly entry: Entry
+export interface LibraryResult {
+  readonly entry: LibraryEntry
   readonly score: number
   /** Words of the texts that the search has found, in lower case. */
   readonly terms: readonly string[]
@@ -17,11 +17,11 @@ export interface Library {
   /** By the id that a search finds it under. */
   example(id: string): Example | null
   /** The best first, at most `limit`. Null: of any kind. */
-  search(query: string, kind: Kind | null, limit: number): readonly Found[]
+  search(query: string, kind: EntryKind | null, limit: number): readonly LibraryResult[]
   /** A page whole. */
-  page(path: string): Entry | null
+  page(path: string): LibraryEntry | null
   /** A page by its path, a part with the parts below it, a production or an example, by id. */
-  entry(id: string): Entry | null
+  entry(id: string): LibraryEntry | null
   /** The anchors of a page, in its order. */
   slugs(path: string): readonly string[]
   /** Every page, part, production and example. */
@@ -34,13 +34,13 @@ export function openLibrary(data: LibraryData): Library {
   const index = openIndex(data.index)
   const examples = exampleIds(data.corpus)
   const byId = new Map([...data.entries, ...corpusEntries(data.corpus)].map(entry => [entry.id, entry]))
-  const pages = new Map<string, readonly Entry[]>()
+  const pages = new Map<string, readonly LibraryEntry[]>()
   for (const entry of data.entries) {
     if (entry.level === 0) continue
     pages.set(entry.path, [...(pages.get(entry.path) ?? []), entry])
   }
 
-  function page(path: string): Entry | null {
+  function page(path: string): LibraryEntry | null {
     const [first, ...others] = pages.get(path) ?? []
     return first === undefined ? null : joined(first, others, path)
   }
@@ -72,6 +72,6 @@ export function openLibrary(data: LibraryData): Library {
   }
 }
 
-function joined(first: Entry, others: readonly Entry[], id: string): Entry {
+function joined(first: LibraryEntry, others: readonly LibraryEntry[], id: string): LibraryEntry {
   return { ...first, id, markdown: [first, ...others].map(({ markdown }) => markdown).join('\n') }
 }

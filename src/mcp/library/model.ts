@@ -3,15 +3,15 @@ import type { Corpus } from '../../corpus/corpus.ts'
 
 export const KINDS = ['documentation', 'readme', 'grammar', 'example'] as const
 
-export type Kind = (typeof KINDS)[number]
+export type EntryKind = (typeof KINDS)[number]
 
 /** A part of a page, a production of the grammar, or an example of the language. */
-export interface Entry {
+export interface LibraryEntry {
   /** `docs/reference/limits.md#behind-proxies`, `grammar:join`, `example:join-3`. */
   readonly id: string
   /** From the root of the repository. */
   readonly path: string
-  readonly kind: Kind
+  readonly kind: EntryKind
   readonly title: string
   /** Of its heading; 0: no part of a page. */
   readonly level: number
@@ -32,7 +32,7 @@ export interface Recipe {
 
 export interface LibraryData {
   /** Parts of a page follow each other as in the page. */
-  readonly entries: readonly Entry[]
+  readonly entries: readonly LibraryEntry[]
   readonly corpus: Corpus
   readonly recipes: readonly Recipe[]
   /** The search index of both, as `minisearch` writes it. */

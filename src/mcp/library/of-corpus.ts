@@ -1,14 +1,14 @@
 /** Productions and examples of the language as entries that a search finds. */
 import type { Corpus, Example } from '../../corpus/corpus.ts'
 import { printExample, printProduction } from '../../corpus/markdown.ts'
-import type { Entry, Kind } from './model.ts'
+import type { EntryKind, LibraryEntry } from './model.ts'
 
-export const EXAMPLE_KIND: Kind = 'example'
+export const EXAMPLE_KIND: EntryKind = 'example'
 
 const GRAMMAR_PATH = 'corpus/grammar.yaml'
 export const LANGUAGE_PAGE = 'docs/reference/language.md'
 
-export function corpusEntries(corpus: Corpus): readonly Entry[] {
+export function corpusEntries(corpus: Corpus): readonly LibraryEntry[] {
   return [
     ...corpus.grammar.map(production => ({
       id: `grammar:${production.name}`,

@@ -1,6 +1,6 @@
 /** Builds and queries the search index, in the same way at build time and at run time. */
 import MiniSearch, { type Options, type SearchResult } from 'minisearch'
-import type { Entry } from './model.ts'
+import type { LibraryEntry } from './model.ts'
 
 /** Longer than anything one would type; what a search costs grows with its words. */
 export const SEARCH_LENGTH_MAX = 200
@@ -9,9 +9,9 @@ export const SEARCH_LENGTH_MAX = 200
 const PREFIX_LENGTH_MIN = 3
 const FUZZY_LENGTH_MIN = 5
 
-export type Index = MiniSearch<Entry>
+export type SearchIndex = MiniSearch<LibraryEntry>
 
-const OPTIONS: Options<Entry> = {
+const OPTIONS: Options<LibraryEntry> = {
   fields: ['title', 'markdown'],
   searchOptions: {
     boost: { title: 3 },
@@ -21,18 +21,22 @@ const OPTIONS: Options<Entry> = {
   },
 }
 
-export function createIndex(entries: readonly Entry[]): Index {
+export function createIndex(entries: readonly LibraryEntry[]): SearchIndex {
   const index = new MiniSearch(OPTIONS)
   index.addAll(entries)
   return index
 }
 
 /** Restores an index from the output of `toJSON`. */
-export function openIndex(written: object): Index {
+export function openIndex(written: object): SearchIndex {
   return MiniSearch.loadJS(written as Parameters<typeof MiniSearch.loadJS>[0], OPTIONS)
 }
 
 /** The best first. */
-export function searchIndex(index: Index, query: string, isWanted: (id: string) => boolean): readonly SearchResult[] {
+export function searchIndex(
+  index: SearchIndex,
+  query: string,
+  isWanted: (id: string) => boolean,
+): readonly SearchResult[] {
   return index.search(query, { filter: ({ id }) => isWanted(String(id)) })
 }

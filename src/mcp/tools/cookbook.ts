@@ -1,8 +1,8 @@
 /** The tool that shows how queries are built in TypeScript: the recipes of the builder's guide. */
-import { choice } from '../arguments.ts'
+import { choiceArgument } from '../arguments.ts'
 import type { Library } from '../library/library.ts'
 import type { Recipe } from '../library/model.ts'
-import { arrayOf, record, STRING } from '../schema.ts'
+import { arrayOf, record, STRING_SCHEMA } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
 
 export function cookbookTool({ recipes }: Library): Tool {
@@ -13,8 +13,10 @@ export function cookbookTool({ recipes }: Library): Tool {
     description:
       'Recipes for the typed query builder of svc-gateway/language: TypeScript, the query it makes, ' +
       'and its SQL. Without a topic, the first recipe of each.',
-    arguments: { topic: choice('All recipes of this topic', topics) },
-    output: record({ recipes: arrayOf(record({ title: STRING, code: STRING, query: STRING, sql: STRING })) }),
+    arguments: { topic: choiceArgument('All recipes of this topic', topics) },
+    output: record({
+      recipes: arrayOf(record({ title: STRING_SCHEMA, code: STRING_SCHEMA, query: STRING_SCHEMA, sql: STRING_SCHEMA })),
+    }),
     run({ topic }) {
       const wanted =
         topic === null

@@ -4,13 +4,13 @@
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
 import { AREAS } from '../areas.ts'
-import { choice, notAmong, optional, required } from '../arguments.ts'
+import { choiceArgument, notAmong, optional, required } from '../arguments.ts'
 import { KINDS, type Library } from '../library/library.ts'
-import type { Entry, Kind } from '../library/model.ts'
+import type { EntryKind, LibraryEntry } from '../library/model.ts'
 import { SEARCH_LENGTH_MAX } from '../library/search.ts'
 import { snippetOf } from '../library/snippet.ts'
 import { invalid } from '../rpc.ts'
-import { arrayOf, NUMBER, record, STRING } from '../schema.ts'
+import { arrayOf, NUMBER, record, STRING_SCHEMA } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
 import { limit } from './limit.ts'
 
@@ -19,13 +19,15 @@ export const map: Tool = defineTool({
   title: 'Map of the repository',
   description: 'The parts of the project: where they are, what they are for, and which documents to read on (svc_doc).',
   arguments: {
-    area: choice(
+    area: choiceArgument(
       'Only this part',
       AREAS.map(({ name }) => name),
     ),
   },
   output: record({
-    areas: arrayOf(record({ name: STRING, path: STRING, purpose: STRING, documents: arrayOf(STRING) })),
+    areas: arrayOf(
+      record({ name: STRING_SCHEMA, path: STRING_SCHEMA, purpose: STRING_SCHEMA, documents: arrayOf(STRING_SCHEMA) }),
+    ),
   }),
   run: ({ area }) => ({ areas: AREAS.filter(({ name }) => area === null || name === area) }),
 })
@@ -39,14 +41,16 @@ export function searchTool(library: Library): Tool {
       'and verified examples. svc_doc gives a result in full.',
     arguments: {
       query: required('Words to search for', SEARCH_LENGTH_MAX),
-      kind: choice('Only results of this kind', KINDS),
+      kind: choiceArgument('Only results of this kind', KINDS),
       limit,
     },
     output: record({
-      results: arrayOf(record({ id: STRING, path: STRING, title: STRING, snippet: STRING, score: NUMBER })),
+      results: arrayOf(
+        record({ id: STRING_SCHEMA, path: STRING_SCHEMA, title: STRING_SCHEMA, snippet: STRING_SCHEMA, score: NUMBER }),
+      ),
     }),
     run({ query, kind, limit }) {
-      const results = library.search(query, kind as Kind | null, limit).map(({ entry, score, terms }) => ({
+      const results = library.search(query, kind as EntryKind | null, limit).map(({ entry, score, terms }) => ({
         ...{ id: entry.id, path: entry.path, title: entry.title },
         snippet: snippetOf(entry.markdown, terms),
         score: Math.round(score * 100) / 100,
@@ -71,7 +75,7 @@ export function docTool(library: Library): Tool {
       path: optional('A path in the repository, e.g. docs/guides/query-language.md; instead of id', ID_LENGTH_MAX),
       section: optional('With path: only this section', ID_LENGTH_MAX),
     },
-    output: record({ id: STRING, path: STRING, title: STRING, markdown: STRING }),
+    output: record({ id: STRING_SCHEMA, path: STRING_SCHEMA, title: STRING_SCHEMA, markdown: STRING_SCHEMA }),
     run({ id, path, section }) {
       if (id !== null && path !== null) throw invalid('path', 'give id or path, not both')
       if (path !== null) return shown(section === null ? pageAt(library, path) : sectionOf(library, path, section))
@@ -85,13 +89,13 @@ export function docTool(library: Library): Tool {
   })
 }
 
-function pageAt(library: Library, path: string): Entry {
+function pageAt(library: Library, path: string): LibraryEntry {
   const page = library.page(path)
   if (page === null) throw missing('path', path, library)
   return page
 }
 
-function sectionOf(library: Library, path: string, section: string): Entry {
+function sectionOf(library: Library, path: string, section: string): LibraryEntry {
   pageAt(library, path)
   const wanted = section.replace(/^#/, '').trim().toLowerCase()
   const slugs = library.slugs(path)
@@ -109,6 +113,6 @@ function missing(argument: string, id: string, library: Library): Error {
   return invalid(argument, `there is no ${JSON.stringify(shorten(id))}; ${help}`)
 }
 
-function shown({ id, path, title, markdown }: Entry): object {
+function shown({ id, path, title, markdown }: LibraryEntry): object {
   return { id, path, title, markdown }
 }

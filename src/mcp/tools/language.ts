@@ -2,11 +2,11 @@
 import type { Construct, Corpus, Example } from '../../corpus/corpus.ts'
 import { printEbnf } from '../../corpus/markdown.ts'
 import { optional } from '../arguments.ts'
-import { type Part, partOf } from '../constructs.ts'
+import { type ConstructPart, constructPart } from '../constructs.ts'
 import type { Library } from '../library/library.ts'
 import { EXAMPLE_KIND } from '../library/of-corpus.ts'
 import { SEARCH_LENGTH_MAX } from '../library/search.ts'
-import { arrayOf, record, STRING } from '../schema.ts'
+import { arrayOf, record, STRING_SCHEMA } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
 import { limit } from './limit.ts'
 
@@ -16,7 +16,7 @@ const CARD_MISTAKES_MAX = 3
 
 const CONSTRUCT = optional('A construct: where, join, with, conflict, order, nest, …', 40)
 
-const EXAMPLE = record({ query: STRING, sql: STRING, note: STRING })
+const EXAMPLE = record({ query: STRING_SCHEMA, sql: STRING_SCHEMA, note: STRING_SCHEMA })
 
 export interface Card {
   readonly construct: string
@@ -44,13 +44,18 @@ export function syntaxTool({ corpus }: Library): Tool {
       type: 'object',
       oneOf: [
         record({
-          card: record({ construct: STRING, grammar: STRING, notes: arrayOf(STRING), examples: arrayOf(EXAMPLE) }),
+          card: record({
+            construct: STRING_SCHEMA,
+            grammar: STRING_SCHEMA,
+            notes: arrayOf(STRING_SCHEMA),
+            examples: arrayOf(EXAMPLE),
+          }),
         }),
-        record({ constructs: arrayOf(record({ construct: STRING, title: STRING })) }),
+        record({ constructs: arrayOf(record({ construct: STRING_SCHEMA, title: STRING_SCHEMA })) }),
       ],
     },
     run: ({ construct }) =>
-      construct === null ? { constructs: listed(corpus) } : { card: cardOf(partOf(construct, corpus), corpus) },
+      construct === null ? { constructs: listed(corpus) } : { card: cardOf(constructPart(construct, corpus), corpus) },
   })
 }
 
@@ -69,7 +74,7 @@ export function examplesTool(library: Library): Tool {
     output: record({ examples: arrayOf(EXAMPLE) }),
     run({ construct, query, limit }) {
       const { corpus } = library
-      const part = construct === null ? null : partOf(construct, corpus)
+      const part = construct === null ? null : constructPart(construct, corpus)
       const candidates =
         query === null ? spread(part?.constructs ?? Object.keys(corpus.constructs), corpus) : searched(library, query)
       const fitting = candidates.filter(example => part === null || part.constructs.includes(example.construct))
@@ -82,7 +87,7 @@ function listed({ constructs }: Corpus): readonly { readonly construct: string; 
   return Object.entries(constructs).map(([construct, title]) => ({ construct, title }))
 }
 
-export function cardOf({ name, constructs, productions }: Part, corpus: Corpus): Card {
+export function cardOf({ name, constructs, productions }: ConstructPart, corpus: Corpus): Card {
   const notes = corpus.notes.filter(note => note.constructs.some(construct => constructs.includes(construct)))
   const mistakes = corpus.invalid
     .filter(({ construct }) => constructs.includes(construct))

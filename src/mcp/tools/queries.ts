@@ -6,7 +6,7 @@ import { parse } from '../../language/syntax/parse.ts'
 import { type FlagArgument, required } from '../arguments.ts'
 import { exampleFor, resultOrLesson } from '../lesson.ts'
 import type { Library } from '../library/library.ts'
-import { arrayOf, INTEGER, type JsonSchema, nullable, OBJECT, outcome, record, STRING } from '../schema.ts'
+import { arrayOf, INTEGER, type JsonSchema, nullableSchema, OBJECT, outcome, record, STRING_SCHEMA } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
 
 const QUERY = required("One statement of svc's query language, e.g. get users where id = $1")
@@ -21,9 +21,9 @@ const PARAMETERIZED: FlagArgument = {
 const PARAMETERS: JsonSchema = {
   ...arrayOf({
     oneOf: [
-      record({ kind: { const: 'literal' }, value: STRING, type: STRING }),
+      record({ kind: { const: 'literal' }, value: STRING_SCHEMA, type: STRING_SCHEMA }),
       record({ kind: { const: 'position' }, n: INTEGER }),
-      record({ kind: { const: 'name' }, name: STRING }),
+      record({ kind: { const: 'name' }, name: STRING_SCHEMA }),
     ],
   }),
   description: 'Entry n-1 is the value of $n in the SQL.',
@@ -45,12 +45,12 @@ const parseQuery = (corpus: Corpus): Tool =>
     arguments: { query: QUERY, parameterized: PARAMETERIZED },
     output: outcome(
       {
-        ast: { ...OBJECT, properties: { kind: STRING }, required: ['kind'] },
-        formatted: STRING,
-        sql: STRING,
+        ast: { ...OBJECT, properties: { kind: STRING_SCHEMA }, required: ['kind'] },
+        formatted: STRING_SCHEMA,
+        sql: STRING_SCHEMA,
         parameters: PARAMETERS,
       },
-      { notes: arrayOf(STRING) },
+      { notes: arrayOf(STRING_SCHEMA) },
     ),
     run: ({ query, parameterized }) =>
       resultOrLesson(query, exampleFor(query, corpus), () => answerParse(parse(query), modeOf(parameterized))),
@@ -62,7 +62,7 @@ const transpileQuery = (corpus: Corpus): Tool =>
     title: 'Query to SQL',
     description: 'Turns a query into SQL for PostgreSQL and the list of its parameters, without running it.',
     arguments: { query: QUERY, parameterized: PARAMETERIZED },
-    output: outcome({ sql: STRING, parameters: PARAMETERS }, { notes: arrayOf(STRING) }),
+    output: outcome({ sql: STRING_SCHEMA, parameters: PARAMETERS }, { notes: arrayOf(STRING_SCHEMA) }),
     run: ({ query, parameterized }) =>
       resultOrLesson(query, exampleFor(query, corpus), () => answerTranspile(parse(query), modeOf(parameterized))),
   })
@@ -76,17 +76,24 @@ const explainQuery = (corpus: Corpus): Tool =>
       'limit, and notes about what is easily overlooked.',
     arguments: { query: QUERY },
     output: outcome({
-      action: STRING,
-      table: nullable(STRING),
-      columns: arrayOf(STRING),
-      joins: arrayOf(record({ type: STRING, table: nullable(STRING), alias: nullable(STRING), on: nullable(STRING) })),
-      filters: arrayOf(STRING),
+      action: STRING_SCHEMA,
+      table: nullableSchema(STRING_SCHEMA),
+      columns: arrayOf(STRING_SCHEMA),
+      joins: arrayOf(
+        record({
+          type: STRING_SCHEMA,
+          table: nullableSchema(STRING_SCHEMA),
+          alias: nullableSchema(STRING_SCHEMA),
+          on: nullableSchema(STRING_SCHEMA),
+        }),
+      ),
+      filters: arrayOf(STRING_SCHEMA),
       ordering: arrayOf(
-        record({ by: STRING, direction: { enum: ['asc', 'desc'] }, nulls: { enum: ['first', 'last'] } }),
+        record({ by: STRING_SCHEMA, direction: { enum: ['asc', 'desc'] }, nulls: { enum: ['first', 'last'] } }),
       ),
       limit: COUNT,
       offset: COUNT,
-      notes: arrayOf(STRING),
+      notes: arrayOf(STRING_SCHEMA),
     }),
     run: ({ query }) => resultOrLesson(query, exampleFor(query, corpus), () => answerExplain(parse(query))),
   })
@@ -97,7 +104,7 @@ const formatQuery = (corpus: Corpus): Tool =>
     title: 'Format a query',
     description: 'Writes a query, or several with ; between them, in canonical form. Comments are preserved.',
     arguments: { query: QUERY },
-    output: outcome({ formatted: STRING }),
+    output: outcome({ formatted: STRING_SCHEMA }),
     run: ({ query }) => resultOrLesson(query, exampleFor(query, corpus), () => answerFormat(query)),
   })
 

@@ -4,7 +4,7 @@ import { parseSchema } from '../../schema/parse.ts'
 import { type SchemaSummary, summarize } from '../../schema/summary.ts'
 import { required } from '../arguments.ts'
 import { resultOrLesson } from '../lesson.ts'
-import { arrayOf, OBJECT, outcome, record, STRING } from '../schema.ts'
+import { arrayOf, OBJECT, outcome, record, STRING_SCHEMA } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
 
 /** Shown beside an error: a little of everything that one writes most. */
@@ -31,15 +31,19 @@ export const schemaSummary: Tool = defineTool({
     'and policies, with warnings about likely mistakes, such as tenant tables without row-level security.',
   arguments: { schema: required('A schema document, e.g. table users { id int8 primary_key, name text not_null }') },
   output: outcome({
-    tables: arrayOf({ ...OBJECT, properties: { name: STRING, columns: OBJECTS }, required: ['name', 'columns'] }),
+    tables: arrayOf({
+      ...OBJECT,
+      properties: { name: STRING_SCHEMA, columns: OBJECTS },
+      required: ['name', 'columns'],
+    }),
     enums: OBJECTS,
     domains: OBJECTS,
     indexes: OBJECTS,
     policies: OBJECTS,
     views: OBJECTS,
     functions: OBJECTS,
-    extensions: arrayOf(STRING),
-    warnings: arrayOf(record({ code: STRING, message: STRING, span: OBJECT })),
+    extensions: arrayOf(STRING_SCHEMA),
+    warnings: arrayOf(record({ code: STRING_SCHEMA, message: STRING_SCHEMA, span: OBJECT })),
   }),
   run: ({ schema }) =>
     resultOrLesson(

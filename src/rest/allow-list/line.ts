@@ -9,7 +9,7 @@ import { shorten } from '../../text/shorten.ts'
 import { type ColumnPath, INDEX } from '../parameters/column-path.ts'
 import { type Filter, isFlagSet, type Test } from '../parameters/filter-notation.ts'
 import { OPERAND_OF } from '../parameters/operators.ts'
-import { filterOf, type WrittenParameter } from '../parameters/written.ts'
+import { filterOf, type WrittenParameter } from '../parameters/request-parameters.ts'
 import { ROUTE_PATTERN, type Route } from '../path.ts'
 import { type DataRoute, isData, parametersIn, type WrittenRequest } from '../request.ts'
 
@@ -58,20 +58,22 @@ function maskedRequest(route: DataRoute, written: WrittenRequest | null): string
 }
 
 /** Parameters that choose the page and its format. They are not part of a request shape. */
-export const LEFT_OUT: ReadonlySet<string> = new Set(['limit', 'offset', 'cursor', 'stream'])
+export const PAGING_PARAMETERS: ReadonlySet<string> = new Set(['limit', 'offset', 'cursor', 'stream'])
 
 /**
  * Parameters whose value is data. The values of other named parameters are names of columns, relations or
  * functions.
  */
-export const VALUES: ReadonlySet<string> = new Set(['search'])
+export const DATA_PARAMETERS: ReadonlySet<string> = new Set(['search'])
 
 function parametersOf(written: WrittenRequest): readonly LineParameter[] {
   const argumentsSeen = new Set<string>()
   return parametersIn(written).flatMap((parameter): readonly LineParameter[] => {
     const { name, value } = parameter
     if (parameter.kind === 'named') {
-      return LEFT_OUT.has(name) ? [] : [{ kind: 'named', name, value: VALUES.has(name) ? undefined : value }]
+      return PAGING_PARAMETERS.has(name)
+        ? []
+        : [{ kind: 'named', name, value: DATA_PARAMETERS.has(name) ? undefined : value }]
     }
     if (!takesArguments(written) || !isArgument(parameter)) return [{ kind: 'filter', filter: filterOf(parameter) }]
     // An array argument can be repeated; the line lists it once.

@@ -5,11 +5,11 @@ import { AllowListError } from '../../access/list/list-file.ts'
 import { createRecorder } from '../../access/list/recorder.ts'
 import { createReloaded } from '../../access/list/reloaded.ts'
 import { type FunctionList, parseFunctionList, readFunctionList } from '../rpc/function-list.ts'
-import type { ListText } from './misfit-lines.ts'
 import { parseRequestPattern } from './request-pattern.ts'
+import type { ListText } from './unmatched-lines.ts'
 
 /** The allow-lists in force. */
-export interface Lists {
+export interface AllowLists {
   /** The allow-list of functions, or null if every function can be called. */
   functions(): FunctionList | null
   /** The allow-list of queries, or null if every query is accepted. */
@@ -25,7 +25,7 @@ export interface Lists {
 }
 
 /** Where the allow-lists come from. */
-export interface ListsParts {
+export interface AllowListsOptions {
   /**
    * The path in `rpc_allowlist_path`, or null without a list of functions. `queriesFile` is the path in
    * `allow_list_path`.
@@ -48,7 +48,7 @@ export interface ListsParts {
  * Opens the lists.
  * @throws {AllowListError} with the problems of all files.
  */
-export async function openLists(parts: ListsParts): Promise<Lists> {
+export async function openAllowLists(parts: AllowListsOptions): Promise<AllowLists> {
   const { functionsFile, queriesFile, firstSchema, record, onProblem } = parts
   const [functions, queries, recorder] = await together(
     createReloaded(async () => (functionsFile === null ? null : loadFunctions(functionsFile, firstSchema)), onProblem),

@@ -21,7 +21,15 @@ import {
 import { decodeComponent } from '../parameters/query-string.ts'
 import { parsePath } from '../path.ts'
 import { type DataRoute, parametersOf } from '../request.ts'
-import { LEFT_OUT, type LineParameter, ON_CONFLICT, printParameters, takesArguments, UPSERT, VALUES } from './line.ts'
+import {
+  DATA_PARAMETERS,
+  type LineParameter,
+  ON_CONFLICT,
+  PAGING_PARAMETERS,
+  printParameters,
+  takesArguments,
+  UPSERT,
+} from './line.ts'
 
 /** A parsed line; no names have been looked up. */
 export interface RequestLine {
@@ -103,15 +111,15 @@ function readParameters(query: string, method: string, route: DataRoute): readon
     const value = equals < 0 ? null : decodeComponent(piece.slice(equals + 1))
     const ours = ourName(name, method, route)
     if (ours === null) return [readOther(name, value, takesArguments({ method, route }))]
-    if (value !== null && LEFT_OUT.has(ours)) {
+    if (value !== null && PAGING_PARAMETERS.has(ours)) {
       refuse(`${ours} is not part of a request shape, so "${shorten(piece)}" would have no effect; leave it out`)
     }
-    if (LEFT_OUT.has(ours)) return []
-    if (value !== null && VALUES.has(ours)) refuse(`a line has no search words; write ${ours}`)
+    if (PAGING_PARAMETERS.has(ours)) return []
+    if (value !== null && DATA_PARAMETERS.has(ours)) refuse(`a line has no search words; write ${ours}`)
     if (given.has(ours)) refuse(`"${ours}" appears twice; join its items with a comma`)
     given.add(ours)
     if (ours === UPSERT) return [{ kind: 'named', name: ours, value: value === null ? null : readMode(value) }]
-    return [{ kind: 'named', name: ours, value: VALUES.has(ours) ? undefined : value }]
+    return [{ kind: 'named', name: ours, value: DATA_PARAMETERS.has(ours) ? undefined : value }]
   })
 }
 

@@ -2,7 +2,7 @@
 import type { Expression, Parameter } from '../../language/tree/ast.ts'
 import { cast, column, jsonStep } from '../../language/tree/build.ts'
 import type { Values } from '../values.ts'
-import { NameReader } from './names.ts'
+import { NameReader } from './name-reader.ts'
 
 /** A path as the request writes it. */
 export interface ColumnPath {
@@ -18,7 +18,7 @@ interface Step {
 }
 
 /** A path in a request tree; its keys are parameters. */
-export interface Path {
+export interface BoundPath {
   readonly column: string
   readonly steps: readonly {
     readonly operator: Step['operator']
@@ -65,13 +65,13 @@ export function parseColumnPath(text: string): ColumnPath {
 }
 
 /** The name of a path in the response if it has no alias: its last key, or the column. */
-export function nameOf(path: ColumnPath): string {
+export function responseName(path: ColumnPath): string {
   const keys = path.steps.filter(step => !step.index)
   return keys.at(-1)?.key ?? path.column
 }
 
 /** Replaces the keys of a path by parameters. Keys are request values and never become SQL text. */
-export function toPath({ column: name, steps }: ColumnPath, values: Values): Path {
+export function toPath({ column: name, steps }: ColumnPath, values: Values): BoundPath {
   return { column: name, steps: steps.map(step => ({ ...step, key: values.add(step.key) })) }
 }
 
@@ -79,7 +79,7 @@ export function toPath({ column: name, steps }: ColumnPath, values: Values): Pat
  * Builds the expression of a path. `alias` is the alias of the column's table, or null if the name is
  * unambiguous.
  */
-export function buildPath(path: Path, alias: string | null): Expression {
+export function buildPath(path: BoundPath, alias: string | null): Expression {
   let expression: Expression = alias === null ? column(path.column) : column(alias, path.column)
   for (const { operator, key, index } of path.steps) {
     expression = jsonStep(operator, expression, cast(key, index ? 'int4' : 'text'))

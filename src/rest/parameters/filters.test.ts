@@ -20,13 +20,13 @@ import { printFilter } from '../plan-key.ts'
 import { Values } from '../values.ts'
 import { buildFilter, parseFilters } from './filters.ts'
 import { parseQueryString } from './query-string.ts'
-import { readParameters } from './written.ts'
+import { parseParameters } from './request-parameters.ts'
 
 const LIMITS = { maxFilters: 8, maxInValues: 3 }
 
 function read(query: string): { tree: Expression | null; values: readonly string[]; key: string } {
   const values = new Values()
-  const conditions = parseFilters(readParameters(parseQueryString(query), []), values, LIMITS)
+  const conditions = parseFilters(parseParameters(parseQueryString(query), []), values, LIMITS)
   return { tree: buildFilter(conditions, null), values: values.all.map(String), key: printFilter(conditions) }
 }
 

@@ -10,11 +10,11 @@ import type { ComparisonOperator, Expression, Parameter } from '../../language/t
 import { and, compare, inSet, isDistinct, isNull, like, not, or } from '../../language/tree/build.ts'
 import { shorten } from '../../text/shorten.ts'
 import type { Values } from '../values.ts'
-import { buildPath, type Path, toPath } from './column-path.ts'
+import { type BoundPath, buildPath, toPath } from './column-path.ts'
 import { type Filter, isFlagSet, refuseFilter, type Test } from './filter-notation.ts'
 import { parseListItems, toArrayLiteral } from './list-values.ts'
 import { OPERAND_OF, type Operator } from './operators.ts'
-import { filterOf, type WrittenParameter } from './written.ts'
+import { filterOf, type WrittenParameter } from './request-parameters.ts'
 
 /** Limits on the filters of one request. */
 export interface FilterLimits {
@@ -28,7 +28,7 @@ export interface FilterLimits {
 export type Condition =
   | {
       readonly kind: 'test'
-      readonly path: Path
+      readonly path: BoundPath
       readonly operator: Operator
       readonly negated: boolean
       /** For an operator such as `is_null`: whether the operand sets or clears the flag. */

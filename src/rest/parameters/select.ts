@@ -4,8 +4,8 @@ import type { Field } from '../../language/tree/ast.ts'
 import { field, star } from '../../language/tree/build.ts'
 import { shorten } from '../../text/shorten.ts'
 import type { Values } from '../values.ts'
-import { buildPath, nameOf, type Path, readColumnPath, toPath } from './column-path.ts'
-import { NameReader } from './names.ts'
+import { type BoundPath, buildPath, readColumnPath, responseName, toPath } from './column-path.ts'
+import { NameReader } from './name-reader.ts'
 
 /**
  * PostgreSQL truncates longer names silently (PostgreSQL manual, 4.1.1), and two truncated names could become
@@ -17,7 +17,7 @@ const ALIAS_BYTES_MAX = 63
 export type Selected =
   | { readonly kind: 'star' }
   /** `alias` is the name in the response, or null if it is the column's own name. */
-  | { readonly kind: 'column'; readonly path: Path; readonly alias: string | null }
+  | { readonly kind: 'column'; readonly path: BoundPath; readonly alias: string | null }
 
 /**
  * Parses `item { "," item }`, item = "*" | [ alias ":" ] column { ( "->" | "->>" ) key }. An absent text
@@ -39,7 +39,7 @@ export function parseSelect(text: string | undefined, values: Values, parameter 
     const aliased = path.steps.length === 0 && reader.take(':')
     const alias = aliased ? path.column : null
     const source = aliased ? readColumnPath(reader, [',']) : path
-    const name = checkedAlias(alias ?? nameOf(source), reader)
+    const name = checkedAlias(alias ?? responseName(source), reader)
     if (seen.has(name)) reader.fail(`has "${name}" twice`, 'give one of them another name: alias:column')
     seen.add(name)
     const plain = source.steps.length === 0 && name === source.column

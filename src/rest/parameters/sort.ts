@@ -2,15 +2,15 @@
 import type { Order } from '../../language/tree/ast.ts'
 import { order } from '../../language/tree/build.ts'
 import type { Values } from '../values.ts'
-import { buildPath, type Path, readColumnPath, toPath } from './column-path.ts'
-import { NameReader } from './names.ts'
+import { type BoundPath, buildPath, readColumnPath, toPath } from './column-path.ts'
+import { NameReader } from './name-reader.ts'
 
 /** Limit on the columns of one `sort`. */
 const SORT_ITEMS_MAX = 32
 
 /** One column of `sort`. */
 export interface SortItem {
-  readonly path: Path
+  readonly path: BoundPath
   readonly descending: boolean
   readonly nulls: 'first' | 'last' | null
 }

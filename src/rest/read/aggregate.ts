@@ -12,12 +12,12 @@ import { allOf, call, column, field, get, order } from '../../language/tree/buil
 import { shorten } from '../../text/shorten.ts'
 import { UNRANKED } from '../../types/traits.ts'
 import { buildFilter, type Condition, parseFilters } from '../parameters/filters.ts'
-import { NameReader, parseNameList } from '../parameters/names.ts'
+import { NameReader, parseNameList } from '../parameters/name-reader.ts'
 import { limitCount, parseSlice, type Slice } from '../parameters/page.ts'
+import { partitionParameters } from '../parameters/request-parameters.ts'
 import { buildOrder, parseSort, plainColumn, type SortItem } from '../parameters/sort.ts'
-import { sortOut } from '../parameters/written.ts'
 import { AGGREGATE_PARAMETERS, parametersIn, type WrittenRequest } from '../request.ts'
-import { SELF } from '../resource.ts'
+import { TABLE_ALIAS } from '../resource.ts'
 import type { Values } from '../values.ts'
 import { parseSearch, type ReadLimits, type Search } from './request.ts'
 import { searchCondition } from './tree.ts'
@@ -59,7 +59,7 @@ export function parseAggregate(
   values: Values,
   limits: ReadLimits,
 ): AggregateTree {
-  const { named, others } = sortOut(parametersIn(written), AGGREGATE_PARAMETERS)
+  const { named, others } = partitionParameters(parametersIn(written), AGGREGATE_PARAMETERS)
   const fn = parseFunction(named.get('fn'), named.get('column'))
   return {
     ...{ kind: 'aggregate', written, table, ...fn },
@@ -118,12 +118,12 @@ function parseGroups(named: Named, fn: AggregateFunction, values: Values, limits
 export function buildAggregate(request: AggregateTree, view: View): Get {
   const { table, fn, groups } = request
   assertFitting(request)
-  const counted = request.column === null ? [] : [column(SELF, request.column)]
+  const counted = request.column === null ? [] : [column(TABLE_ALIAS, request.column)]
   const value = field(call(fn, counted, { star: counted.length === 0 }), fn)
   const conditions = [buildFilter(request.filter, null), searchCondition(request.search, table, view)]
-  const rows = { table, alias: SELF, where: allOf(conditions) }
+  const rows = { table, alias: TABLE_ALIAS, where: allOf(conditions) }
   if (groups === null) return get({ ...rows, fields: [value] })
-  const grouped = groups.columns.map(name => column(SELF, name))
+  const grouped = groups.columns.map(name => column(TABLE_ALIAS, name))
   return get({
     ...rows,
     fields: [...grouped.map(expression => field(expression)), value],
@@ -157,9 +157,9 @@ function sortedGroups({ columns, sort }: Groups, fn: AggregateFunction, value: E
   const sorted = sort.map(item => {
     const name = plainColumn(item)
     if (name === fn) return order(value, item)
-    if (name !== null && columns.includes(name)) return buildOrder(item, SELF)
+    if (name !== null && columns.includes(name)) return buildOrder(item, TABLE_ALIAS)
     throw new GatewayError('PARSE_ERROR', `groups can be sorted only by a column of group_by or by ${fn}`)
   })
   const named = new Set(sort.map(plainColumn))
-  return [...sorted, ...columns.filter(name => !named.has(name)).map(name => order(column(SELF, name)))]
+  return [...sorted, ...columns.filter(name => !named.has(name)).map(name => order(column(TABLE_ALIAS, name)))]
 }

@@ -9,10 +9,10 @@ import type { Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Nest } from '../../language/tree/ast.ts'
 import { impliedColumn, integer, nest, order } from '../../language/tree/build.ts'
-import { NameReader } from '../parameters/names.ts'
+import { NameReader } from '../parameters/name-reader.ts'
 import { checkedAlias } from '../parameters/select.ts'
 import { joinQualified } from './qualified.ts'
-import { findRelation, otherTable } from './relation.ts'
+import { otherTable, resolveRelation } from './relation.ts'
 
 /** Limits on `expand`. */
 export interface ExpandLimits {
@@ -138,7 +138,7 @@ class NestBuilder {
   }
 
   #nest(expansion: Expansion, name: string, table: Table, parent: string, level: number): Nest {
-    const relation = findRelation(table, expansion, this.#view)
+    const relation = resolveRelation(table, expansion, this.#view)
     const target = otherTable(this.#view.catalog, relation)
     this.#aliases += 1
     const alias = `t${this.#aliases}`

@@ -8,12 +8,12 @@ import type { Answer } from '../../exchange.ts'
 import { seesFigures } from '../../run/explain-figures.ts'
 import type { Row, RunningRead } from '../../run/run.ts'
 import { unreachable } from '../../unreachable.ts'
-import type { Asked, Asker, Part } from '../asked.ts'
 import { INSTEAD_OF_PUT, methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
 import { withPreference } from '../prefer.ts'
 import type { DataRoute, WrittenRequest } from '../request.ts'
-import { idParameters, notFound, tableNamed } from '../resource.ts'
+import { idParameters, notFound, requireTable } from '../resource.ts'
 import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow } from '../respond.ts'
+import type { RequestContext, RequestStep, StatementPart } from '../steps.ts'
 import { Values } from '../values.ts'
 import { parseAggregate } from './aggregate.ts'
 import type { CursorCodec } from './cursor.ts'
@@ -21,7 +21,7 @@ import { type ListTree, type ParentTree, parseList, parseOne, type ReadLimits } 
 import { childRelation, pagingOf } from './tree.ts'
 
 /** The dependencies of the read handler. */
-export interface ReadDoorParts {
+export interface ReadHandlerOptions {
   readonly limits: ReadLimits
   readonly cursors: CursorCodec
   /** True if only the operator can use `_explain`, so that estimates and counts can be shown. */
@@ -39,16 +39,16 @@ interface Rows {
 type Kept = Pick<RunningRead, 'kept'>
 
 /** Turns read requests into steps. */
-export class ReadDoor {
-  readonly #parts: ReadDoorParts
+export class ReadHandler {
+  readonly #parts: ReadHandlerOptions
   /** The responses of cached rows, ready to be sent. */
   readonly #answered = new WeakMap<object, Answer>()
 
-  constructor(parts: ReadDoorParts) {
+  constructor(parts: ReadHandlerOptions) {
     this.#parts = parts
   }
 
-  ask(written: WrittenRequest, route: ReadRoute, asker: Asker): Asked {
+  ask(written: WrittenRequest, route: ReadRoute, asker: RequestContext): RequestStep {
     if (!READING.includes(asker.incoming.method)) throw refusedMethod(asker, route)
     const table = readable(asker.view, route.table)
     switch (route.kind) {
@@ -67,7 +67,7 @@ export class ReadDoor {
     }
   }
 
-  #one(written: WrittenRequest, table: Table, id: string): Asked {
+  #one(written: WrittenRequest, table: Table, id: string): RequestStep {
     const values = new Values()
     const tree = parseOne(written, table, idParameters(table, id, values), values, this.#parts.limits)
     return {
@@ -85,7 +85,7 @@ export class ReadDoor {
     }
   }
 
-  #aggregate(written: WrittenRequest, table: Table): Asked {
+  #aggregate(written: WrittenRequest, table: Table): RequestStep {
     const values = new Values()
     const tree = parseAggregate(written, table, values, this.#parts.limits)
     return {
@@ -105,7 +105,12 @@ export class ReadDoor {
     return { list: parseList(written, table, parent, values, this.#parts), values }
   }
 
-  #children(written: WrittenRequest, above: Table, { id, child }: ReadRoute & { kind: 'children' }, view: View): Asked {
+  #children(
+    written: WrittenRequest,
+    above: Table,
+    { id, child }: ReadRoute & { kind: 'children' },
+    view: View,
+  ): RequestStep {
     const relation = childRelation(above, child, view)
     const table = readable(view, relation.table)
     const values = new Values()
@@ -114,15 +119,15 @@ export class ReadDoor {
   }
 
   /** `id` identifies the row whose children are listed. */
-  #list({ list, values }: Rows, view: View, id = ''): Asked {
+  #list({ list, values }: Rows, view: View, id = ''): RequestStep {
     const { parent, total, stream, cursor } = list
-    const parts: Part[] = [{ tree: list, values }]
+    const parts: StatementPart[] = [{ tree: list, values }]
     if (parent !== null) parts.unshift({ tree: parent, values })
     if (total) parts.push({ tree: { kind: 'total', list }, values })
     const assertParent = (found: readonly Row[] | undefined, reading: Kept) => {
       if (parent !== null && found?.length !== 1) throw missing(parent.table, id, reading)
     }
-    const page = (asked: readonly Part[]): Asked => ({
+    const page = (asked: readonly StatementPart[]): RequestStep => ({
       runs: 'read',
       parts: asked,
       respond: (results, reading) => {
@@ -132,7 +137,7 @@ export class ReadDoor {
       },
     })
     if (cursor === null && !stream) return page(parts)
-    const streamed = (asked: readonly Part[]): Asked => {
+    const streamed = (asked: readonly StatementPart[]): RequestStep => {
       if (parent === null) return { runs: 'stream', parts: asked }
       return {
         runs: 'read',
@@ -150,9 +155,9 @@ export class ReadDoor {
   #verified(
     list: ListTree,
     view: View,
-    parts: readonly Part[],
-    respond: (statements: readonly BoundStatement[]) => Asked,
-  ): Asked {
+    parts: readonly StatementPart[],
+    respond: (statements: readonly BoundStatement[]) => RequestStep,
+  ): RequestStep {
     return {
       runs: 'nothing',
       parts,
@@ -186,7 +191,7 @@ export class ReadDoor {
   }
 
   /** Explains the list with these parameters. The statement runs in a read-only transaction. */
-  #explain({ list, values }: Rows, { identity, view }: Asker): Asked {
+  #explain({ list, values }: Rows, { identity, view }: RequestContext): RequestStep {
     const figures = this.#parts.operatorExplains || seesFigures(identity)
     return this.#verified(list, view, [{ tree: { kind: 'explain', list }, values }], parts => {
       refuseCounting(view)
@@ -208,15 +213,15 @@ export class ReadDoor {
  * The error for a write method on a read-only route. The table is looked up first, so an unknown table is a
  * 404.
  */
-function refusedMethod({ incoming, view }: Asker, route: ReadRoute): GatewayError {
+function refusedMethod({ incoming, view }: RequestContext, route: ReadRoute): GatewayError {
   if (route.kind !== 'list' && route.kind !== 'one') return methodNotAllowed(incoming, methodsOf(route.kind))
-  const allowed = methodsAt(route.kind, tableNamed(view, route.table))
+  const allowed = methodsAt(route.kind, requireTable(view, route.table))
   return methodNotAllowed(incoming, allowed, incoming.method === 'PUT' ? INSTEAD_OF_PUT : undefined)
 }
 
 /** The table, checked before any other part of the request. */
 function readable(view: View, name: string): Table {
-  const table = tableNamed(view, name)
+  const table = requireTable(view, name)
   assertAllowed('read', table, view.rights)
   return table
 }

@@ -20,7 +20,7 @@ export interface RelationName {
  * @throws {GatewayError} `PARSE_ERROR` that lists the choices if there are several, written after `prefix`,
  * or suggests the nearest name if there is none.
  */
-export function findRelation(
+export function resolveRelation(
   table: Table,
   wanted: RelationName,
   view: View,
@@ -126,7 +126,7 @@ function tellingHint(relation: Relation, others: readonly Relation[]): string | 
   return candidates.find(hint => others.filter(other => fitsHint(other, hint)).length === 1)
 }
 
-/** The name by which `findRelation` finds this relation of `table`, or null if no name is unambiguous. */
+/** The name by which `resolveRelation` finds this relation of `table`, or null if no name is unambiguous. */
 export function nameOfRelation(table: Table, relation: Relation): RelationName | null {
   const nested = relation.cardinality === 'many'
   for (const name of [relation.shortName, relation.table]) {

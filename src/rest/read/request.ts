@@ -11,12 +11,12 @@ import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
 import { parseColumnPath } from '../parameters/column-path.ts'
 import { type Condition, type FilterLimits, parseFilters } from '../parameters/filters.ts'
-import { parseNameList } from '../parameters/names.ts'
+import { parseNameList } from '../parameters/name-reader.ts'
 import { effectiveLimit, type Limit, limitOf, parseBoolean, parseCount } from '../parameters/page.ts'
 import type { QueryParameter } from '../parameters/query-string.ts'
+import { findMisspelt, partitionParameters } from '../parameters/request-parameters.ts'
 import { parseSelect, type Selected } from '../parameters/select.ts'
 import { parseSort, type SortItem } from '../parameters/sort.ts'
-import { misspelt, sortOut } from '../parameters/written.ts'
 import { LIST_PARAMETERS, ONE_PARAMETERS, parametersIn, type WrittenRequest } from '../request.ts'
 import type { Values } from '../values.ts'
 import { type CursorCodec, invalidCursor } from './cursor.ts'
@@ -118,7 +118,7 @@ export function parseOne(
   values: Values,
   limits: ReadLimits,
 ): OneTree {
-  const { named, others } = sortOut<ListParameter>(parametersIn(written), ONE_PARAMETERS)
+  const { named, others } = partitionParameters<ListParameter>(parametersIn(written), ONE_PARAMETERS)
   const [unknown] = others
   if (unknown !== undefined) throw unknownParameter(unknown.name)
   const select = parseSelect(named.get('select'), values)
@@ -145,7 +145,7 @@ export function parseList(
   values: Values,
   { cursors, limits }: { readonly cursors: CursorCodec; readonly limits: ReadLimits },
 ): ListTree {
-  const { named, others } = sortOut<ListParameter>(parametersIn(written), LIST_PARAMETERS)
+  const { named, others } = partitionParameters<ListParameter>(parametersIn(written), LIST_PARAMETERS)
   const filter = parseFilters(others, values, limits)
   const stream = parseBoolean(named.get('stream'), 'stream')
   const search = parseSearch(named, values)
@@ -185,13 +185,13 @@ export function parseList(
  * route.
  * @throws {GatewayError} `PARSE_ERROR`.
  */
-export function refuseMisspelt(
+export function refuseMisspeltParameter(
   parameters: readonly QueryParameter[],
   table: Table,
   { rights }: View,
   ours: readonly string[],
 ): void {
-  const name = misspelt(parameters, known => ours.includes(known) || table.columnByName.has(known))
+  const name = findMisspelt(parameters, known => ours.includes(known) || table.columnByName.has(known))
   if (name === undefined) return
   const instead = FOREIGN_PARAMETERS.get(name.toLowerCase())
   if (instead === undefined || !ours.includes(instead)) throw unknownTableColumn(name, table, rights, ours)

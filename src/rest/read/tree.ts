@@ -28,10 +28,10 @@ import { buildFilter } from '../parameters/filters.ts'
 import { limitCount } from '../parameters/page.ts'
 import { buildFields } from '../parameters/select.ts'
 import { buildOrder, plainColumn } from '../parameters/sort.ts'
-import { keyIs, SELF } from '../resource.ts'
+import { keyEquals, TABLE_ALIAS } from '../resource.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
 import { expandNests } from './expand.ts'
-import { findRelation } from './relation.ts'
+import { resolveRelation } from './relation.ts'
 import type { ListTree, OneTree, ParentTree, ReadLimits, Search } from './request.ts'
 
 /** The aliases of the parent of a child list and of the junction to it. */
@@ -42,10 +42,10 @@ const VIA = 'j'
 export function buildOne({ table, id, select, expand }: OneTree, view: View, limits: ReadLimits): Get {
   return get({
     table,
-    alias: SELF,
+    alias: TABLE_ALIAS,
     fields: buildFields(select, null),
-    nests: expandNests(expand, table, SELF, view, limits),
-    where: keyIs(table, SELF, id),
+    nests: expandNests(expand, table, TABLE_ALIAS, view, limits),
+    where: keyEquals(table, TABLE_ALIAS, id),
   })
 }
 
@@ -60,9 +60,9 @@ export function buildList(list: ListTree, view: View, limits: ReadLimits): Get {
   const paging = pagingOf(list, view)
   const after = cursorCondition(list, keys, paging)
   return get({
-    ...{ table, alias: SELF, distinct: distinct !== null },
-    fields: distinct === null ? buildFields(list.select, null) : [field(column(SELF, distinct), null)],
-    nests: expandNests(list.expand, table, SELF, view, limits),
+    ...{ table, alias: TABLE_ALIAS, distinct: distinct !== null },
+    fields: distinct === null ? buildFields(list.select, null) : [field(column(TABLE_ALIAS, distinct), null)],
+    nests: expandNests(list.expand, table, TABLE_ALIAS, view, limits),
     where: allOf([...conditions, after]),
     orderBy: keys,
     limit: limitCount(list.fetch),
@@ -74,7 +74,7 @@ export function buildList(list: ListTree, view: View, limits: ReadLimits): Get {
 export function buildTotal(list: ListTree, view: View): Get {
   const count = list.distinct === null ? call('count', [], { star: true }) : countDistinct(list.distinct)
   const where = allOf(conditionsOf(list, view))
-  return get({ table: list.table, alias: SELF, fields: [field(count, 'count')], where })
+  return get({ table: list.table, alias: TABLE_ALIAS, fields: [field(count, 'count')], where })
 }
 
 /** The conditions for the rows on all pages. */
@@ -98,7 +98,7 @@ export type Paging = 'keys' | 'offset'
 
 /** count(distinct c) does not count NULL, but the list includes it, so NULL is counted separately. */
 function countDistinct(name: string): Expression {
-  const counted = column(SELF, name)
+  const counted = column(TABLE_ALIAS, name)
   return arithmetic(
     '+',
     call('count', [counted], { distinct: true }),
@@ -120,11 +120,13 @@ function sortKeys({ table, sort, distinct }: ListTree): readonly Order[] {
       )
     }
     const [first] = sort
-    return [first === undefined ? order(column(SELF, distinct)) : buildOrder(first, SELF)]
+    return [first === undefined ? order(column(TABLE_ALIAS, distinct)) : buildOrder(first, TABLE_ALIAS)]
   }
   const sorted = new Set(sort.map(plainColumn))
-  const appended = table.primaryKey.filter(name => !sorted.has(name)).map(name => order(impliedColumn(SELF, name)))
-  return [...sort.map(item => buildOrder(item, SELF)), ...appended]
+  const appended = table.primaryKey
+    .filter(name => !sorted.has(name))
+    .map(name => order(impliedColumn(TABLE_ALIAS, name)))
+  return [...sort.map(item => buildOrder(item, TABLE_ALIAS)), ...appended]
 }
 
 function cursorCondition({ cursor, table }: ListTree, keys: readonly Order[], paging: Paging): Expression | null {
@@ -166,7 +168,7 @@ export function searchCondition(search: Search | null, table: Table, view: View)
     if (known !== undefined && !isSearchable(known.type)) {
       throw new GatewayError('PARSE_ERROR', `search_columns has "${name}", which is ${known.typeText}, not text`)
     }
-    return column(SELF, name)
+    return column(TABLE_ALIAS, name)
   })
   if (documents.length === 0) {
     const hidden = table.columns.some(known => isSearchable(known.type))
@@ -208,7 +210,7 @@ export function buildParent({ table, id }: ParentTree): Get {
     table,
     alias: PARENT,
     fields: [field(impliedColumn(PARENT, first), null)],
-    where: keyIs(table, PARENT, id),
+    where: keyEquals(table, PARENT, id),
   })
 }
 
@@ -223,7 +225,7 @@ function childCondition({ relation, table: parent, id }: ParentTree, catalog: Ca
       ...relation.targetColumns.map((name, index) => {
         const value = id[byKey[index] ?? -1]
         if (value === undefined) throw new Error('an id has a value for each column of the key')
-        return compare('=', column(SELF, name), value)
+        return compare('=', column(TABLE_ALIAS, name), value)
       }),
     )
   }
@@ -231,7 +233,7 @@ function childCondition({ relation, table: parent, id }: ParentTree, catalog: Ca
     get({
       table: parent,
       alias: PARENT,
-      where: and(keyIs(parent, PARENT, id), childJoin(relation, PARENT, SELF, catalog, VIA)),
+      where: and(keyEquals(parent, PARENT, id), childJoin(relation, PARENT, TABLE_ALIAS, catalog, VIA)),
     }),
   )
 }
@@ -247,7 +249,7 @@ export function childRelation(parent: Table, child: string, view: View): Relatio
   const mark = isChild(child) ? -1 : child.lastIndexOf('!')
   const relation = mark < 0 ? child : child.slice(0, mark)
   if (!isChild(relation)) throw unknownChild(parent, relation, view)
-  return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true }, view, '')
+  return resolveRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true }, view, '')
 }
 
 function unknownChild(parent: Table, child: string, view: View): GatewayError {

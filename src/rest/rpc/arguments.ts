@@ -2,9 +2,9 @@
 import type { DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { bytesOf, type JsonBody, type KnownKeys } from '../../json/json-body.ts'
-import type { WrittenParameter } from '../parameters/written.ts'
-import { explainMisfit } from './explain.ts'
-import type { BodyValue, Given, NamedArguments } from './given.ts'
+import type { WrittenParameter } from '../parameters/request-parameters.ts'
+import { explainMismatch } from './explain-mismatch.ts'
+import type { BodyValue, NamedArguments, PassedArguments } from './passed-arguments.ts'
 
 /** PostgreSQL's limit on the arguments of a function, FUNC_MAX_ARGS. */
 const ARGUMENTS_MAX = 100
@@ -16,7 +16,7 @@ export const POSITIONAL_MAX = 10_000
  * Reads the arguments from a body: an object, an array, a single value, or nothing
  * (docs/reference/functions.md#arguments).
  */
-export function givenByBody(body: JsonBody): Given {
+export function argumentsOfBody(body: JsonBody): PassedArguments {
   switch (body.kind) {
     case 'empty':
       return NOTHING
@@ -47,7 +47,7 @@ export function argumentKeys(overloads: readonly DatabaseFunction[], name: strin
     inItems: false,
     has: key => overloads.some(of => of.inputs.some(input => input.name === key)),
     refuse(key) {
-      throw new GatewayError('PARSE_ERROR', explainMisfit(overloads, givenAlone(key), name))
+      throw new GatewayError('PARSE_ERROR', explainMismatch(overloads, givenAlone(key), name))
     },
   }
 }
@@ -60,7 +60,7 @@ function givenAlone(key: string): NamedArguments {
  * Reads the arguments from a query string. A name that is an input of any overload is an argument; other
  * parameters apply to the result.
  */
-export function givenByQuery(
+export function argumentsOfQuery(
   parameters: readonly WrittenParameter[],
   overloads: readonly DatabaseFunction[],
 ): { readonly given: NamedArguments; readonly others: readonly WrittenParameter[] } {

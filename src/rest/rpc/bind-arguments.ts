@@ -13,10 +13,10 @@ import { NOWHERE } from '../../language/tree/ast.ts'
 import { column, recordColumn, recordSource } from '../../language/tree/build.ts'
 import { JSON_ARRAY, type TextForm, textFormOf, withArrayTexts } from '../body/array-values.ts'
 import type { Values } from '../values.ts'
-import type { BodyValue, Given } from './given.ts'
+import type { BodyValue, PassedArguments } from './passed-arguments.ts'
 import { choosePolymorphic, isPolymorphic } from './polymorphic.ts'
 import { toParameter } from './query-value.ts'
-import { leavesVariadic, type Resolved, type ResolvedArgument } from './resolve.ts'
+import { omitsVariadic, type ResolvedArgument, type ResolvedCall } from './resolve.ts'
 import { printSignature } from './signature.ts'
 import { exactTypeName } from './type-name.ts'
 import { wrapArguments } from './wrap.ts'
@@ -51,14 +51,19 @@ const BODY = 'a'
  * Binds the arguments of a resolved call.
  * @throws {GatewayError} `PARSE_ERROR` if polymorphic arguments have different types.
  */
-export function bindArguments(resolved: Resolved, given: Given, values: Values, name: string): CallArguments {
+export function bindArguments(
+  resolved: ResolvedCall,
+  given: PassedArguments,
+  values: Values,
+  name: string,
+): CallArguments {
   const { arguments: args } = resolved
   const types = chosenTypes(resolved, name)
   // The named arguments of a body are one parameter; those of a query string are one parameter each.
   const isQuery = given.kind === 'named' && given.whole === null
   let structure: string = isQuery ? 'query' : given.kind
   for (const { input } of args) structure += ` ${input.position}`
-  const byName = given.kind === 'named' && !leavesVariadic(resolved.function, args)
+  const byName = given.kind === 'named' && !omitsVariadic(resolved.function, args)
   if (args.length === 0) return { structure, types, byName, from: { kind: 'nothing' } }
   if (isQuery) return { structure, types, byName, from: { kind: 'query', args, values: bindQuery(args, values) } }
   const slots = slotsOf(args, given, types)
@@ -97,7 +102,7 @@ export function buildArguments({ types, byName, from }: CallArguments): BuiltArg
 /** The types of polymorphic arguments; otherwise null. */
 type ChosenTypes = ReadonlyMap<ResolvedArgument, TypeName> | null
 
-function chosenTypes({ function: of, arguments: args }: Resolved, name: string): ChosenTypes {
+function chosenTypes({ function: of, arguments: args }: ResolvedCall, name: string): ChosenTypes {
   if (!args.some(({ input }) => isPolymorphic(input.type))) return null
   const polymorphic = args.filter(({ input }) => isPolymorphic(input.type))
   const chosen = choosePolymorphic(
@@ -132,7 +137,7 @@ export interface Slot {
   readonly form: TextForm | null
 }
 
-function slotsOf(args: readonly ResolvedArgument[], given: Given, types: ChosenTypes): readonly Slot[] {
+function slotsOf(args: readonly ResolvedArgument[], given: PassedArguments, types: ChosenTypes): readonly Slot[] {
   return args.map(argument => {
     const { input, elements } = argument
     const values = argument.values as readonly BodyValue[]
@@ -149,7 +154,7 @@ function isJsonArray({ name, dimensions }: TypeName): boolean {
   return name === 'jsonb' && dimensions === 1
 }
 
-function bodyOf(slots: readonly Slot[], given: Given): Buffer {
+function bodyOf(slots: readonly Slot[], given: PassedArguments): Buffer {
   const bytes = given.kind === 'named' && given.whole !== null ? given.whole : wrapArguments(slots)
   if (slots.every(({ form }) => form === null)) return bytes
   return withArrayTexts(bytes, new Map(slots.flatMap(({ key, form }) => (form === null ? [] : [[key, form]]))))

@@ -8,30 +8,30 @@ import type { BoundStatement, Statement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../exchange.ts'
 import { shorten } from '../../text/shorten.ts'
-import type { Asked, Asker } from '../asked.ts'
 import { readJsonBody } from '../body/body.ts'
 import { headerOf } from '../header.ts'
 import { methodNotAllowed, methodsOf } from '../method.ts'
-import type { WrittenParameter } from '../parameters/written.ts'
+import { nextTurn } from '../next-turn.ts'
+import type { WrittenParameter } from '../parameters/request-parameters.ts'
 import { type DataRoute, parametersIn, type WrittenRequest } from '../request.ts'
-import { nextTurn } from '../turn.ts'
+import type { RequestContext, RequestStep } from '../steps.ts'
 import { Values } from '../values.ts'
 import { describeViolation } from '../violation.ts'
 import { nameRefusedArgument } from './argument-error.ts'
-import { argumentKeys, givenByBody, givenByQuery, POSITIONAL_MAX } from './arguments.ts'
+import { argumentKeys, argumentsOfBody, argumentsOfQuery, POSITIONAL_MAX } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
 import type { FunctionList } from './function-list.ts'
-import type { Given } from './given.ts'
 import { callName, functionsNamed, type NameRules } from './names.ts'
+import type { PassedArguments } from './passed-arguments.ts'
 import { resolve } from './resolve.ts'
 import { aboutFunction, respondBinary, respondText } from './respond.ts'
 import { parseResultRequest, type ResultLimits, refuseParameters, WHOLE_RESULT } from './result-request.ts'
+import { resultTypeNames } from './result-types.ts'
 import { printSignatures } from './signature.ts'
 import { type CallTree, formOf } from './tree.ts'
-import { typeNames } from './type-of.ts'
 
 /** The dependencies of the call handler. */
-export interface CallDoorParts {
+export interface CallHandlerOptions {
   readonly limits: ResultLimits
   /** `rpc_require_schema_qualified`: whether names must include the schema. */
   readonly qualified: boolean
@@ -48,21 +48,21 @@ interface Called {
   readonly overloads: readonly DatabaseFunction[]
   readonly name: string
   readonly format: CallTree['format']
-  readonly given: Given
+  readonly given: PassedArguments
   readonly others: readonly WrittenParameter[]
 }
 
 /** Turns calls into steps. */
-export class CallDoor {
-  readonly #parts: CallDoorParts
+export class CallHandler {
+  readonly #parts: CallHandlerOptions
   /** The statements that PostgreSQL has parsed without an error. */
   readonly #parsed = new WeakSet<Statement>()
 
-  constructor(parts: CallDoorParts) {
+  constructor(parts: CallHandlerOptions) {
     this.#parts = parts
   }
 
-  ask(written: WrittenRequest, route: RpcRoute, asker: Asker): Asked | Promise<Asked> {
+  ask(written: WrittenRequest, route: RpcRoute, asker: RequestContext): RequestStep | Promise<RequestStep> {
     const { incoming, view } = asker
     const rules: NameRules = { qualified: this.#parts.qualified, allowed: this.#parts.allowed() }
     const overloads = functionsNamed(view.catalog, route.function, rules)
@@ -74,7 +74,7 @@ export class CallDoor {
     return incoming.isLarge ? nextTurn().then(() => this.#ask(called, asker)) : this.#ask(called, asker)
   }
 
-  #ask({ overloads, name, format, given, others }: Called, { incoming, view }: Asker): Asked {
+  #ask({ overloads, name, format, given, others }: Called, { incoming, view }: RequestContext): RequestStep {
     const resolved = resolve(overloads, given, name)
     const { function: of } = resolved
     const read = of.volatility !== 'volatile'
@@ -88,13 +88,13 @@ export class CallDoor {
     const result = hasRows ? parseResultRequest(others, values, this.#parts.limits) : WHOLE_RESULT
     const tree: CallTree = { kind: 'call', of, name, format, arguments: args, result, parameters: others, columns }
     const form = formOf(tree)
-    const call = (statement: BoundStatement): Asked => ({
+    const call = (statement: BoundStatement): RequestStep => ({
       runs: 'call',
       parts: [statement],
       how: { access: read ? 'read only' : 'read write', format: form === 'nothing' ? 'text' : format },
       respond(rows) {
         const outcome = { about: aboutFunction(name, format), set: of.returnsSet, form, called: rows, read }
-        return format === 'text' ? respondText(outcome) : respondBinary(outcome, typeNames(columns))
+        return format === 'text' ? respondText(outcome) : respondBinary(outcome, resultTypeNames(columns))
       },
       failed: error => {
         // The function may have been replaced, so PostgreSQL parses the statement again before the next call.
@@ -113,10 +113,10 @@ export class CallDoor {
   /** The call itself, or the parse of a new statement followed by the call. */
   #checked(
     statement: BoundStatement,
-    call: (statement: BoundStatement) => Asked,
+    call: (statement: BoundStatement) => RequestStep,
     overloads: readonly DatabaseFunction[],
     name: string,
-  ): Asked {
+  ): RequestStep {
     if (!this.#parts.signatureCheck || this.#parsed.has(statement.statement)) return call(statement)
     return {
       runs: 'parse',
@@ -181,9 +181,9 @@ function readArguments(
   name: string,
 ): Pick<Called, 'given' | 'others'> {
   const parameters = parametersIn(written)
-  if (isGet(incoming)) return givenByQuery(parameters, overloads)
+  if (isGet(incoming)) return argumentsOfQuery(parameters, overloads)
   const body = readJsonBody(incoming, POSITIONAL_MAX, argumentKeys(overloads, name))
-  return { given: givenByBody(body), others: parameters }
+  return { given: argumentsOfBody(body), others: parameters }
 }
 
 /**

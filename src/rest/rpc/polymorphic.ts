@@ -10,7 +10,7 @@ import type { JsonType } from '../../json/json-body.ts'
 import { leavesOf } from '../../json/json-leaves.ts'
 import type { TypeName } from '../../language/tree/ast.ts'
 import { integerType } from '../body/integer-type.ts'
-import type { GivenValue } from './given.ts'
+import type { PassedValue } from './passed-arguments.ts'
 import { builtIn } from './type-name.ts'
 
 type Family = 'any' | 'compatible'
@@ -39,7 +39,7 @@ export function isPolymorphic(type: DataType): boolean {
 }
 
 /** Reports whether this is a pseudo-type for which a call cannot give a value. */
-export function isUntold(type: DataType): boolean {
+export function isUnsupportedPseudo(type: DataType): boolean {
   return type.kind === 'pseudo' && !isPolymorphic(type)
 }
 
@@ -62,7 +62,7 @@ function polymorphicOf(type: DataType): Polymorphic | undefined {
 export interface PolymorphicArgument {
   readonly type: DataType
   /** The values; several for the elements of a variadic argument. */
-  readonly values: readonly GivenValue[]
+  readonly values: readonly PassedValue[]
   /** True if the values are elements of the array type `type`. */
   readonly elements: boolean
 }
@@ -115,14 +115,14 @@ function together(a: Chosen | null, b: Chosen | null): Chosen | null {
 }
 
 /** The types that the values of an argument suggest for its family. */
-function kindsOf(value: GivenValue, takes: Polymorphic['takes']): readonly (Chosen | null)[] {
+function kindsOf(value: PassedValue, takes: Polymorphic['takes']): readonly (Chosen | null)[] {
   if (value.kind === 'query') return [TEXT]
   if (takes === 'array') return value.type === 'array' ? [elementOf(value.bytes)] : [null]
   const kind = kindOf(value)
   return [takes === 'scalar' && kind?.array === true ? JSONB : kind]
 }
 
-function kindOf(value: GivenValue): Chosen | null {
+function kindOf(value: PassedValue): Chosen | null {
   if (value.kind === 'query') return TEXT
   if (value.type !== 'array') return scalarOf(value.type, value.bytes, 0, value.bytes.length)
   const element = elementOf(value.bytes)

@@ -7,8 +7,8 @@ import type { FunctionInput } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 import { toArrayLiteral, toArrayOperand, toMultirangeOperand, toRangeOperand } from '../parameters/list-values.ts'
-import { takesArray } from './fit.ts'
-import type { QueryValue } from './given.ts'
+import { takesArray } from './match-score.ts'
+import type { QueryValue } from './passed-arguments.ts'
 import { printArgument } from './signature.ts'
 
 /**

@@ -14,7 +14,7 @@ import type { Catalog } from '../../catalog/model.ts'
 import { parseJsonBody } from '../../json/json-body.ts'
 import { bindValues } from '../bind.ts'
 import { Values } from '../values.ts'
-import { givenByBody } from './arguments.ts'
+import { argumentsOfBody } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
 import { resolve } from './resolve.ts'
 import { WHOLE_RESULT } from './result-request.ts'
@@ -93,7 +93,7 @@ const client = clientFixture(() => database.adminUrl)
 async function called(catalog: Catalog, body: string): Promise<{ chosen: string; answered: string } | null> {
   const overloads = catalog.functions.get('f')
   if (overloads === undefined) return null
-  const given = givenByBody(parseJsonBody(Buffer.from(body), 1_000))
+  const given = argumentsOfBody(parseJsonBody(Buffer.from(body), 1_000))
   const values = new Values()
   let statement: { text: string; values: unknown[] }
   let chosen: string

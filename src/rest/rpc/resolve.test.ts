@@ -8,9 +8,9 @@ import { functionOf } from '../../../test/support/functions.ts'
 import { arrayOf, baseType, domainOver } from '../../../test/support/model.ts'
 import { parseJsonBody } from '../../json/json-body.ts'
 import { parseQueryString } from '../parameters/query-string.ts'
-import { readParameters } from '../parameters/written.ts'
-import { givenByBody, givenByQuery } from './arguments.ts'
-import { type Resolved, resolve } from './resolve.ts'
+import { parseParameters } from '../parameters/request-parameters.ts'
+import { argumentsOfBody, argumentsOfQuery } from './arguments.ts'
+import { type ResolvedCall, resolve } from './resolve.ts'
 
 const TYPES = {
   status: { ...baseType('status'), schema: 'public', kind: 'enum', category: 'E', labels: ['a', 'b'] },
@@ -24,8 +24,8 @@ function functions(...signatures: readonly string[]) {
   return signatures.map(signature => functionOf(signature, { types: TYPES }))
 }
 
-function call(signatures: readonly string[], body: string): Resolved {
-  return resolve(functions(...signatures), givenByBody(parseJsonBody(Buffer.from(body), 1_000)), 'f')
+function call(signatures: readonly string[], body: string): ResolvedCall {
+  return resolve(functions(...signatures), argumentsOfBody(parseJsonBody(Buffer.from(body), 1_000)), 'f')
 }
 
 /** The identity arguments of the chosen function. */
@@ -33,9 +33,9 @@ function chosen(signatures: readonly string[], body: string): string {
   return call(signatures, body).function.identityArgs
 }
 
-function get(signatures: readonly string[], query: string): Resolved {
+function get(signatures: readonly string[], query: string): ResolvedCall {
   const overloads = functions(...signatures)
-  return resolve(overloads, givenByQuery(readParameters(parseQueryString(query), []), overloads).given, 'f')
+  return resolve(overloads, argumentsOfQuery(parseParameters(parseQueryString(query), []), overloads).given, 'f')
 }
 
 describe('by name', () => {
@@ -207,8 +207,8 @@ describe('by JSON type', () => {
 describe('by query string', () => {
   test('parameters with the name of an input are arguments, others are not', () => {
     const overloads = functions('f(a int4)', 'f(b text)')
-    const { given, others } = givenByQuery(
-      readParameters(parseQueryString('a=1&total=gt.5&b.eq=2&limit=3&a=2'), []),
+    const { given, others } = argumentsOfQuery(
+      parseParameters(parseQueryString('a=1&total=gt.5&b.eq=2&limit=3&a=2'), []),
       overloads,
     )
     expect([...given.values]).toEqual([['a', { kind: 'query', texts: ['1', '2'] }]])

@@ -4,20 +4,26 @@
  *
  * A function matches if every argument of the call is one of its inputs and every other input has a default.
  * Among several matches, the one is chosen whose inputs match each value at least as well as those of every
- * other (fit.ts); a function that is not variadic wins a tie. If several remain, the call is ambiguous:
- * PostgreSQL cannot distinguish `f(int)` from `f(int, int default 1)` either when it is called with one
- * integer (PostgreSQL manual, 10.3).
+ * other (match-score.ts); a function that is not variadic wins a tie. If several remain, the call is
+ * ambiguous: PostgreSQL cannot distinguish `f(int)` from `f(int, int default 1)` either when it is called
+ * with one integer (PostgreSQL manual, 10.3).
  */
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { explainMisfit } from './explain.ts'
-import { type Fit, fitOf, fitOfElement } from './fit.ts'
-import { describeGiven, type Given, type GivenValue, type NamedArguments, type PositionalArguments } from './given.ts'
-import { isUntold } from './polymorphic.ts'
+import { explainMismatch } from './explain-mismatch.ts'
+import { elementMatchScore, type MatchScore, matchScore } from './match-score.ts'
+import {
+  describePassed,
+  type NamedArguments,
+  type PassedArguments,
+  type PassedValue,
+  type PositionalArguments,
+} from './passed-arguments.ts'
+import { isUnsupportedPseudo } from './polymorphic.ts'
 import { printArgument, printSignature, printSignatures } from './signature.ts'
 
 /** A call whose overload was chosen. */
-export interface Resolved {
+export interface ResolvedCall {
   readonly function: DatabaseFunction
   /** The arguments in the order of the inputs. Inputs that use their defaults are missing. */
   readonly arguments: readonly ResolvedArgument[]
@@ -27,7 +33,7 @@ export interface Resolved {
 export interface ResolvedArgument {
   readonly input: FunctionInput
   /** One value, or the elements of a variadic input that was not passed as an array. */
-  readonly values: readonly GivenValue[]
+  readonly values: readonly PassedValue[]
   readonly elements: boolean
 }
 
@@ -35,26 +41,26 @@ export interface ResolvedArgument {
  * Chooses the overload. `name` is the function's name in messages.
  * @throws {GatewayError} `PARSE_ERROR` with the signatures if no overload or more than one matches.
  */
-export function resolve(overloads: readonly DatabaseFunction[], given: Given, name: string): Resolved {
+export function resolve(overloads: readonly DatabaseFunction[], given: PassedArguments, name: string): ResolvedCall {
   const candidates: Candidate[] = []
   for (const of of overloads) {
     const candidate = given.kind === 'named' ? byName(of, given) : byPosition(of, given)
     if (candidate !== null && isPossible(candidate)) candidates.push(candidate)
   }
   const [first] = candidates
-  if (first === undefined) throw new GatewayError('PARSE_ERROR', explainMisfit(overloads, given, name))
+  if (first === undefined) throw new GatewayError('PARSE_ERROR', explainMismatch(overloads, given, name))
   const best = candidates.length === 1 ? first : bestOf(candidates, given, name)
   refuseUncallable(best, name)
   return best
 }
 
-interface Candidate extends Resolved {
+interface Candidate extends ResolvedCall {
   readonly expanded: boolean
 }
 
 /** How well a value matches its argument. */
-function fitIn({ input, elements }: ResolvedArgument, value: GivenValue): Fit {
-  return elements ? fitOfElement(input.type, value) : fitOf(input.type, value)
+function fitIn({ input, elements }: ResolvedArgument, value: PassedValue): MatchScore {
+  return elements ? elementMatchScore(input.type, value) : matchScore(input.type, value)
 }
 
 function isPossible(candidate: Candidate): boolean {
@@ -77,13 +83,13 @@ function byName(of: DatabaseFunction, { values }: NamedArguments): Candidate | n
  * only by position, so arguments cannot be omitted in between.
  */
 function suitsVariadic(of: DatabaseFunction, args: readonly ResolvedArgument[]): boolean {
-  return leavesVariadic(of, args)
+  return omitsVariadic(of, args)
     ? args.every(({ input }, index) => input.position === index + 1)
     : args.length === of.inputs.length
 }
 
 /** Reports whether a call of a variadic function omits the variadic array. */
-export function leavesVariadic(of: DatabaseFunction, args: readonly Pick<ResolvedArgument, 'input'>[]): boolean {
+export function omitsVariadic(of: DatabaseFunction, args: readonly Pick<ResolvedArgument, 'input'>[]): boolean {
   return of.variadic && args.at(-1)?.input.mode !== 'variadic'
 }
 
@@ -103,7 +109,7 @@ function byPosition(of: DatabaseFunction, { values }: PositionalArguments): Cand
 }
 
 /** A candidate for values by position; `rest` contains those of the variadic input. */
-function candidate(of: DatabaseFunction, values: readonly GivenValue[], rest: ResolvedArgument | null): Candidate {
+function candidate(of: DatabaseFunction, values: readonly PassedValue[], rest: ResolvedArgument | null): Candidate {
   const plain = values.slice(0, values.length - (rest?.values.length ?? 0))
   const args = plain.flatMap((value, index): readonly ResolvedArgument[] => {
     const input = of.inputs[index]
@@ -115,23 +121,23 @@ function candidate(of: DatabaseFunction, values: readonly GivenValue[], rest: Re
 interface Ranked {
   readonly candidate: Candidate
   /** How well each value matches, in the order of the request. */
-  readonly fits: readonly Fit[]
+  readonly fits: readonly MatchScore[]
 }
 
-function bestOf(candidates: readonly Candidate[], given: Given, name: string): Candidate {
+function bestOf(candidates: readonly Candidate[], given: PassedArguments, name: string): Candidate {
   const ranked = candidates.map((candidate): Ranked => ({ candidate, fits: fitsOf(candidate, given) }))
   const best = ranked.find(one => ranked.every(other => other === one || isBetter(one, other)))
   if (best !== undefined) return best.candidate
   const tied = [...new Set(undefeated(ranked).map(({ candidate }) => candidate.function))]
   throw new GatewayError(
     'PARSE_ERROR',
-    `${describeGiven(given)} could mean ${printSignatures(tied, name)}; ` +
+    `${describePassed(given)} could mean ${printSignatures(tied, name)}; ` +
       'use names of arguments that only one of them has, or values whose JSON types distinguish them',
   )
 }
 
 /** Positional arguments already are in the order of the request. */
-function fitsOf({ arguments: args }: Candidate, given: Given): readonly Fit[] {
+function fitsOf({ arguments: args }: Candidate, given: PassedArguments): readonly MatchScore[] {
   const fits = args.map(argument => argument.values.map(value => fitIn(argument, value)))
   if (given.kind === 'positional') return fits.flat()
   const ofName = new Map(args.map(({ input }, index) => [input.name, fits[index] ?? []]))
@@ -151,7 +157,7 @@ function undefeated(ranked: readonly Ranked[]): readonly Ranked[] {
 }
 
 /** Rejects functions that exist but cannot be called with JSON. */
-function refuseUncallable({ function: of, arguments: args }: Resolved, name: string): void {
+function refuseUncallable({ function: of, arguments: args }: ResolvedCall, name: string): void {
   if (of.result.kind === 'record') {
     throw new GatewayError(
       'PARSE_ERROR',
@@ -159,7 +165,7 @@ function refuseUncallable({ function: of, arguments: args }: Resolved, name: str
         'declare it RETURNS TABLE (…) or with OUT parameters',
     )
   }
-  const untold = args.find(({ input }) => isUntold(input.type))
+  const untold = args.find(({ input }) => isUnsupportedPseudo(input.type))
   if (untold !== undefined) {
     throw new GatewayError(
       'PARSE_ERROR',

@@ -7,7 +7,7 @@ import { columnOf } from '../../../test/support/functions.ts'
 import { domainOver } from '../../../test/support/model.ts'
 import type { Answer } from '../../exchange.ts'
 import { aboutFunction, type CallOutcome, respondBinary, respondText } from './respond.ts'
-import { typeNames } from './type-of.ts'
+import { resultTypeNames } from './result-types.ts'
 
 type Outcome = Omit<CallOutcome, 'about'> & { readonly name: string }
 
@@ -90,7 +90,7 @@ test('the response of a function that changes nothing has the headers of a read'
 
 test('types have PostgreSQL’s names, and a domain the name of its base type', () => {
   const price = columnOf('price', 'money')
-  const typeOf = typeNames([{ ...price, type: domainOver('price', { ...price.type, oid: 790 }) }])
+  const typeOf = resultTypeNames([{ ...price, type: domainOver('price', { ...price.type, oid: 790 }) }])
   expect(typeOf(790)).toBe('money')
   expect(typeOf(1007)).toBe('_int4')
   expect(typeOf(123_456)).toBe('123456')

@@ -10,9 +10,9 @@ import { shorten } from '../../text/shorten.ts'
 import { type Condition, type FilterLimits, parseFilters } from '../parameters/filters.ts'
 import { parseSlice, type Slice } from '../parameters/page.ts'
 import type { QueryParameter } from '../parameters/query-string.ts'
+import { findMisspelt, partitionParameters, type WrittenParameter } from '../parameters/request-parameters.ts'
 import { parseSelect, type Selected } from '../parameters/select.ts'
 import { parseSort, type SortItem } from '../parameters/sort.ts'
-import { misspelt, sortOut, type WrittenParameter } from '../parameters/written.ts'
 import { RESULT_PARAMETERS } from '../request.ts'
 import type { Values } from '../values.ts'
 import { printSignature } from './signature.ts'
@@ -43,7 +43,7 @@ export function parseResultRequest(
   values: Values,
   limits: ResultLimits,
 ): ResultRequest {
-  const { named, others } = sortOut(parameters, RESULT_PARAMETERS)
+  const { named, others } = partitionParameters(parameters, RESULT_PARAMETERS)
   const filter = parseFilters(others, values, limits)
   const select = parseSelect(named.get('select'), values)
   const sort = parseSort(named.get('sort'), values)
@@ -72,14 +72,14 @@ export function refuseParameters(parameters: readonly QueryParameter[], of: Data
  * check does not know. `columns` are those that can be suggested.
  * @throws {GatewayError} `PARSE_ERROR`.
  */
-export function refuseMisspelt(
+export function refuseMisspeltCallParameter(
   parameters: readonly QueryParameter[],
   of: DatabaseFunction,
   columns: readonly Column[],
   name: string,
 ): void {
   const known: ReadonlySet<string> = new Set([...RESULT_PARAMETERS, ...resultColumns(of).map(column => column.name)])
-  const unknown = misspelt(parameters, parameter => known.has(parameter))
+  const unknown = findMisspelt(parameters, parameter => known.has(parameter))
   if (unknown === undefined) return
   refuseMisplaced(unknown, of, name)
   const offered = [...RESULT_PARAMETERS, ...columns.map(column => column.name), ...inputNames(of)]

@@ -11,11 +11,11 @@ import { EVERYTHING } from '../../access/rights.ts'
 import { parseJsonBody } from '../../json/json-body.ts'
 import { bindValues } from '../bind.ts'
 import { parseQueryString } from '../parameters/query-string.ts'
-import { readParameters } from '../parameters/written.ts'
+import { parseParameters } from '../parameters/request-parameters.ts'
 import { printPlanKey } from '../plan-key.ts'
 import { RESULT_PARAMETERS } from '../request.ts'
 import { Values } from '../values.ts'
-import { givenByBody, givenByQuery } from './arguments.ts'
+import { argumentsOfBody, argumentsOfQuery } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
 import { resolve } from './resolve.ts'
 import { parseResultRequest, WHOLE_RESULT } from './result-request.ts'
@@ -31,9 +31,9 @@ interface Call {
 
 function run(signature: string, { body, query = '' }: Call, parts: FunctionParts = {}) {
   const of = functionOf(signature, parts)
-  const parameters = readParameters(parseQueryString(query), RESULT_PARAMETERS)
-  const byQuery = givenByQuery(parameters, [of])
-  const given = body === undefined ? byQuery.given : givenByBody(parseJsonBody(Buffer.from(body), 1_000))
+  const parameters = parseParameters(parseQueryString(query), RESULT_PARAMETERS)
+  const byQuery = argumentsOfQuery(parameters, [of])
+  const given = body === undefined ? byQuery.given : argumentsOfBody(parseJsonBody(Buffer.from(body), 1_000))
   const values = new Values()
   const args = bindArguments(resolve([of], given, of.name), given, values, of.name)
   const others = body === undefined ? byQuery.others : parameters

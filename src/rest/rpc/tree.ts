@@ -24,7 +24,7 @@ import type { QueryParameter } from '../parameters/query-string.ts'
 import { buildFields } from '../parameters/select.ts'
 import { buildOrder } from '../parameters/sort.ts'
 import { type BuiltArguments, buildArguments, type CallArguments } from './bind-arguments.ts'
-import { type ResultRequest, refuseMisspelt } from './result-request.ts'
+import { type ResultRequest, refuseMisspeltCallParameter } from './result-request.ts'
 
 /** The alias of the function's rows. */
 const RESULT = 'f'
@@ -61,7 +61,7 @@ export function formOf({ of: { result }, result: { select } }: Pick<CallTree, 'o
  * @throws {GatewayError} `PARSE_ERROR` or `FORBIDDEN` for names that cannot be used.
  */
 export function compileCall(tree: CallTree, context: Context): CallStatement {
-  refuseMisspelt(tree.parameters, tree.of, tree.columns, tree.name)
+  refuseMisspeltCallParameter(tree.parameters, tree.of, tree.columns, tree.name)
   return compile(buildCall(tree), context, { kind: 'call', form: printedAs(formOf(tree), tree.format) })
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type JsonArray, parseJsonBody } from '../../json/json-body.ts'
-import { batches, inOrder, withoutRepeated } from './batch.ts'
+import { batches, inBodyOrder, withoutDuplicates } from './batch.ts'
 
 function grouped(json: string, keySetsMax = 100) {
   const body = parseJsonBody(Buffer.from(json), 100) as JsonArray
@@ -23,7 +23,7 @@ test('a body with one key set is passed on unchanged', () => {
 test('only the first of several rows with the same key remains', () => {
   const body = parseJsonBody(Buffer.from('[{"a":1},{"a":2,"b":1},{"a":2},{"b":3},{"a":1,"b":3}]'), 100) as JsonArray
   const found = batches(body, 100)
-  const left = withoutRepeated(found, ['1', '2', '2', undefined, '1'], body)
+  const left = withoutDuplicates(found, ['1', '2', '2', undefined, '1'], body)
   expect(left.map(({ bytes, positions }) => [bytes.toString(), positions])).toEqual([
     ['[{"a":1}]', [0]],
     ['[{"a":2,"b":1}]', [1]],
@@ -40,7 +40,7 @@ test('rows are returned in the order of the body, and omitted rows leave no gap'
   const body = parseJsonBody(Buffer.from('[{"a":1},{"b":1},{"a":2},{"b":2},{"a":3}]'), 100) as JsonArray
   const found = batches(body, 100)
   expect(
-    inOrder(
+    inBodyOrder(
       found,
       [
         ['a1', 'a2', 'a3'],
@@ -50,7 +50,7 @@ test('rows are returned in the order of the body, and omitted rows leave no gap'
     ),
   ).toEqual(['a1', 'b1', 'a2', 'b2', 'a3'])
   expect(
-    inOrder(
+    inBodyOrder(
       found,
       [
         ['a2', 'a3'],
@@ -59,5 +59,5 @@ test('rows are returned in the order of the body, and omitted rows leave no gap'
       () => [1, 2],
     ),
   ).toEqual(['b1', 'a2', 'b2', 'a3'])
-  expect(inOrder(found, [['a2'], ['b1', 'b2']], () => null)).toEqual(['a2', 'b1', 'b2'])
+  expect(inBodyOrder(found, [['a2'], ['b1', 'b2']], () => null)).toEqual(['a2', 'b1', 'b2'])
 })

@@ -2,10 +2,10 @@
 import { GatewayError } from '../../errors.ts'
 import { bytesOf, type JsonArray, type JsonItem } from '../../json/json-body.ts'
 import { LIMIT_NAMES } from '../../statement-limits.ts'
-import { describeType } from './writing.ts'
+import { describeJsonType } from './writing.ts'
 
 /** The rows with one set of keys. */
-export interface Batch {
+export interface KeySetBatch {
   /** The column names, sorted. */
   readonly columns: readonly string[]
   /** A JSON array of these rows. */
@@ -21,7 +21,7 @@ export interface Batch {
  * @throws {GatewayError} `PARSE_ERROR` for an item that is not an object, `PAYLOAD_TOO_LARGE` for too many
  * key sets.
  */
-export function batches(body: JsonArray, keySetsMax: number): readonly Batch[] {
+export function batches(body: JsonArray, keySetsMax: number): readonly KeySetBatch[] {
   const { items } = body
   const groups = new Map<string, Group>()
   let last: { readonly keys: readonly string[]; readonly group: Group } | null = null
@@ -29,7 +29,7 @@ export function batches(body: JsonArray, keySetsMax: number): readonly Batch[] {
     if (type !== 'object') {
       throw new GatewayError(
         'PARSE_ERROR',
-        `item ${position + 1} of the array is ${describeType(type)}; ` +
+        `item ${position + 1} of the array is ${describeJsonType(type)}; ` +
           'every item must be an object with the columns of a row',
       )
     }
@@ -88,10 +88,10 @@ function bytesAt(positions: readonly number[], body: JsonArray): Buffer {
  * has, `places` gives the index of each returned row in the batch. If it returns null, they are treated as
  * the first rows of the batch.
  */
-export function inOrder<T>(
-  found: readonly Batch[],
+export function inBodyOrder<T>(
+  found: readonly KeySetBatch[],
   answered: readonly (readonly T[])[],
-  places: (batch: Batch, rows: readonly T[]) => readonly number[] | null,
+  places: (batch: KeySetBatch, rows: readonly T[]) => readonly number[] | null,
 ): readonly T[] {
   if (found.length === 1) return answered[0] ?? []
   const placed: { readonly position: number; readonly row: T }[] = []
@@ -105,11 +105,11 @@ export function inOrder<T>(
 }
 
 /** Omits the rows whose key equals that of an earlier row. `keys` are indexed by position in the body. */
-export function withoutRepeated(
-  found: readonly Batch[],
+export function withoutDuplicates(
+  found: readonly KeySetBatch[],
   keys: readonly (string | undefined)[],
   body: JsonArray,
-): readonly Batch[] {
+): readonly KeySetBatch[] {
   const first = new Map<string, number>()
   for (const [position, key] of keys.entries()) if (key !== undefined && !first.has(key)) first.set(key, position)
   const isFirst = (position: number) => {
@@ -128,8 +128,8 @@ export function withoutRepeated(
  * default. If only some rows omit one, the body does not show which rows have the same key.
  * @throws {GatewayError} `PARSE_ERROR` if rows contain different columns of the target.
  */
-export function givenOf(target: readonly string[], found: readonly Batch[]): readonly string[] {
-  const givenBy = ({ columns }: Batch) => target.filter(name => columns.includes(name))
+export function givenOf(target: readonly string[], found: readonly KeySetBatch[]): readonly string[] {
+  const givenBy = ({ columns }: KeySetBatch) => target.filter(name => columns.includes(name))
   const sets = found.map(givenBy).filter(given => given.length > 0)
   const [first = []] = sets
   if (sets.every(given => isSame(given, first))) return first

@@ -5,15 +5,15 @@
 import type { Answer } from '../../exchange.ts'
 import type { JsonObject } from '../../json/json-body.ts'
 import type { WriteResult } from '../../run/run.ts'
-import type { Asked } from '../asked.ts'
 import { withArrayColumns } from '../body/array-values.ts'
 import { REFUSED_ITEMS_MAX, readJsonBody } from '../body/body.ts'
+import { nextTurn } from '../next-turn.ts'
 import type { FilterLimits } from '../parameters/filters.ts'
 import { idParameters, notFound } from '../resource.ts'
 import { respondNothing, respondWrittenRow, respondWrittenRows } from '../respond.ts'
-import { nextTurn } from '../turn.ts'
+import type { RequestStep } from '../steps.ts'
 import { Values } from '../values.ts'
-import { type DeleteTree, parseBulk, parseReturning, type SetTree, type Target } from './request.ts'
+import { type DeleteTree, parseBulk, parseReturning, type SetTree, type WriteTarget } from './request.ts'
 import {
   answerable,
   columnKeys,
@@ -21,8 +21,8 @@ import {
   explaining,
   finished,
   refusedBody,
-  resultOf,
   type Writing,
+  writeResultOf,
 } from './writing.ts'
 
 type ChangeMethod = 'PATCH' | 'DELETE'
@@ -31,10 +31,10 @@ type ChangeMethod = 'PATCH' | 'DELETE'
  * Changes or deletes the row with this id.
  * @throws {GatewayError} for an invalid id or body.
  */
-export function changeOne(writing: Writing, method: ChangeMethod, id: string): Asked | Promise<Asked> {
+export function changeOne(writing: Writing, method: ChangeMethod, id: string): RequestStep | Promise<RequestStep> {
   const { table, wanted } = writing
   const values = new Values()
-  const target: Target = { kind: 'row', id: idParameters(table, id, values) }
+  const target: WriteTarget = { kind: 'row', id: idParameters(table, id, values) }
   return change(writing, method, { target, values }, ({ rows, count }, isAnswered) => {
     if (count === 0) throw notFound(table, id)
     const row = rows[0]?.[0]
@@ -46,7 +46,11 @@ export function changeOne(writing: Writing, method: ChangeMethod, id: string): A
  * Changes or deletes all rows that match the filters.
  * @throws {GatewayError} for invalid filters or an invalid body.
  */
-export function changeMany(writing: Writing, method: ChangeMethod, limits: FilterLimits): Asked | Promise<Asked> {
+export function changeMany(
+  writing: Writing,
+  method: ChangeMethod,
+  limits: FilterLimits,
+): RequestStep | Promise<RequestStep> {
   const { written, table, wanted } = writing
   const values = new Values()
   const target = parseBulk(written, table, values, limits)
@@ -56,27 +60,32 @@ export function changeMany(writing: Writing, method: ChangeMethod, limits: Filte
 }
 
 interface Chosen {
-  readonly target: Target
+  readonly target: WriteTarget
   readonly values: Values
 }
 
 /** Builds the response; `isAnswered` is whether rows were requested. */
 type Respond = (written: WriteResult, isAnswered: boolean) => Answer
 
-function change(writing: Writing, method: ChangeMethod, chosen: Chosen, respond: Respond): Asked | Promise<Asked> {
+function change(
+  writing: Writing,
+  method: ChangeMethod,
+  chosen: Chosen,
+  respond: Respond,
+): RequestStep | Promise<RequestStep> {
   if (method === 'DELETE') return remove(writing, chosen, respond)
   const body = changesIn(writing)
   const ask = () => set(writing, chosen, body, respond)
   return writing.incoming.isLarge ? nextTurn().then(ask) : ask()
 }
 
-function remove(writing: Writing, { target, values }: Chosen, respond: Respond): Asked {
+function remove(writing: Writing, { target, values }: Chosen, respond: Respond): RequestStep {
   const { table, wanted } = writing
   const returning = parseReturning(wanted, 'nothing', answerable(writing, []), values)
   return asWrite(writing, { kind: 'delete', table, target, returning }, values, respond, null)
 }
 
-function set(writing: Writing, { target, values }: Chosen, body: JsonObject, respond: Respond): Asked {
+function set(writing: Writing, { target, values }: Chosen, body: JsonObject, respond: Respond): RequestStep {
   const { table, wanted } = writing
   const columns = body.members.map(({ key }) => key).sort()
   const value = values.add(withArrayColumns(body.bytes, table, columns))
@@ -90,11 +99,11 @@ function asWrite(
   values: Values,
   respond: Respond,
   body: JsonObject | null,
-): Asked {
+): RequestStep {
   return {
     runs: 'write',
     parts: [{ tree, values }],
-    respond: ([written]) => finished(writing, written, respond(resultOf(written), tree.returning.length > 0)),
+    respond: ([written]) => finished(writing, written, respond(writeResultOf(written), tree.returning.length > 0)),
     explain: explaining(writing, body),
   }
 }

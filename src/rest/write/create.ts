@@ -6,20 +6,20 @@ import { allows, type Columns } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { JsonArray, JsonBody, JsonObject } from '../../json/json-body.ts'
 import type { Row, WriteResult } from '../../run/run.ts'
-import type { Asked, Part } from '../asked.ts'
 import { withArrayColumns } from '../body/array-values.ts'
 import { respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
 import { sqlstateOf } from '../sqlstate.ts'
+import type { RequestStep, StatementPart } from '../steps.ts'
 import { Values } from '../values.ts'
-import { type Batch, batches, givenOf, inOrder, withoutRepeated } from './batch.ts'
+import { batches, givenOf, inBodyOrder, type KeySetBatch, withoutDuplicates } from './batch.ts'
 import { type BodyTree, type InsertTree, parseReturning, type Upsert } from './request.ts'
-import { answerable, describeBody, explaining, finished, refusedBody, resultOf, type Writing } from './writing.ts'
+import { answerable, describeBody, explaining, finished, refusedBody, type Writing, writeResultOf } from './writing.ts'
 
 /**
  * Inserts or upserts the rows of a body.
  * @throws {GatewayError} `PARSE_ERROR` for a body that is neither an object nor an array.
  */
-export function create(writing: Writing, body: JsonBody, upsert: Upsert | null, keySetsMax: number): Asked {
+export function create(writing: Writing, body: JsonBody, upsert: Upsert | null, keySetsMax: number): RequestStep {
   switch (body.kind) {
     case 'object':
       return createOne(writing, body, upsert)
@@ -43,7 +43,7 @@ function insertion(
   { columns, bytes, rows }: Inserted,
   upsert: Upsert | null,
   key: readonly string[],
-): Part {
+): StatementPart {
   const { table, wanted } = writing
   const values = new Values()
   const value = values.add(withArrayColumns(bytes, table, columns))
@@ -52,18 +52,18 @@ function insertion(
   return { tree, values }
 }
 
-function createOne(writing: Writing, body: JsonObject, upsert: Upsert | null): Asked {
+function createOne(writing: Writing, body: JsonObject, upsert: Upsert | null): RequestStep {
   const { table, wanted } = writing
   const columns = body.members.map(({ key }) => key).sort()
   const answered = answerable(writing, columns)
   // The `Location` of a row reveals its key, so the key must be readable.
   const hasKey = table.primaryKey.length > 0 && table.primaryKey.every(name => allows(answered, name))
   const minimal = isMinimal(writing) || isNothing(answered)
-  const write = (key: readonly string[]): Asked & { readonly runs: 'write' } => ({
+  const write = (key: readonly string[]): RequestStep & { readonly runs: 'write' } => ({
     runs: 'write',
     parts: [insertion(writing, { columns, bytes: body.bytes, rows: 'one' }, upsert, key)],
     respond([written]) {
-      const { rows, count } = resultOf(written)
+      const { rows, count } = writeResultOf(written)
       return finished(writing, written, respondCreatedRow({ table, rows, count, minimal, upsert: upsert !== null }))
     },
     explain: explaining(writing, body),
@@ -89,7 +89,7 @@ class BatchCreation {
   readonly #body: JsonArray
   readonly #upsert: Upsert | null
   readonly #minimal: boolean
-  readonly #found: readonly Batch[]
+  readonly #found: readonly KeySetBatch[]
   /** The columns that identify equal rows across statements; empty if equal rows make no difference. */
   readonly #target: readonly string[]
 
@@ -106,7 +106,7 @@ class BatchCreation {
     this.#target = upsert?.existing === 'ignore' && found.length > 1 ? upsert.target : NO_KEY
   }
 
-  ask(): Asked {
+  ask(): RequestStep {
     const giving = this.#found.filter(batch => this.#keyOf(batch).length > 0)
     if (giving.length === 0) return this.#insert(this.#found, [])
     return {
@@ -114,16 +114,16 @@ class BatchCreation {
       parts: giving.map(batch => this.#asked('keys', this.#keyOf(batch), batch.bytes)),
       respond: results => {
         const keys = this.#keysIn(results, giving)
-        return this.#insert(withoutRepeated(this.#found, keys, this.#body), keys)
+        return this.#insert(withoutDuplicates(this.#found, keys, this.#body), keys)
       },
     }
   }
 
-  #keyOf({ columns }: Batch): readonly string[] {
+  #keyOf({ columns }: KeySetBatch): readonly string[] {
     return this.#target.filter(name => columns.includes(name))
   }
 
-  #asked(kind: BodyTree['kind'], columns: readonly string[], bytes: Buffer): Part {
+  #asked(kind: BodyTree['kind'], columns: readonly string[], bytes: Buffer): StatementPart {
     const { table } = this.#writing
     const values = new Values()
     const value = values.add(withArrayColumns(bytes, table, columns))
@@ -134,7 +134,7 @@ class BatchCreation {
    * The keys of the rows as PostgreSQL prints them, by position in the body. Undefined for a row without a
    * key or with NULL in it, because such a row equals no other.
    */
-  #keysIn(results: readonly (readonly Row[])[], giving: readonly Batch[]): readonly (string | undefined)[] {
+  #keysIn(results: readonly (readonly Row[])[], giving: readonly KeySetBatch[]): readonly (string | undefined)[] {
     const keys: (string | undefined)[] = []
     for (const [index, batch] of giving.entries()) {
       for (const [n, row] of (results[index] ?? []).entries()) {
@@ -144,8 +144,8 @@ class BatchCreation {
     return keys
   }
 
-  #insert(found: readonly Batch[], keys: readonly (string | undefined)[]): Asked {
-    const write = (statements: readonly Part[]): Asked => ({
+  #insert(found: readonly KeySetBatch[], keys: readonly (string | undefined)[]): RequestStep {
+    const write = (statements: readonly StatementPart[]): RequestStep => ({
       runs: 'write',
       parts: statements,
       respond: written => this.#answer(found, written, keys),
@@ -167,7 +167,7 @@ class BatchCreation {
     }
   }
 
-  *#insertions(found: readonly Batch[]): Generator<Part> {
+  *#insertions(found: readonly KeySetBatch[]): Generator<StatementPart> {
     const upsert = this.#upsert
     for (const batch of found) {
       const key = this.#minimal ? NO_KEY : this.#keyOf(batch)
@@ -178,10 +178,10 @@ class BatchCreation {
     if (found.length === 0) yield insertion(this.#writing, none, upsert && { ...upsert, existing: 'ignore' }, NO_KEY)
   }
 
-  #answer(found: readonly Batch[], written: readonly WriteResult[], keys: readonly (string | undefined)[]) {
+  #answer(found: readonly KeySetBatch[], written: readonly WriteResult[], keys: readonly (string | undefined)[]) {
     const minimal = this.#minimal
     const answered = written.map(({ rows }) => rows)
-    const rows = inOrder(found, answered, (batch, answer) => placesOf(answer, batch, keys, this.#target))
+    const rows = inBodyOrder(found, answered, (batch, answer) => placesOf(answer, batch, keys, this.#target))
     const created = this.#upsert === null || this.#body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
     const status = created ? 201 : 200
     const count = written.reduce((sum, one) => sum + one.count, 0)
@@ -193,7 +193,7 @@ class BatchCreation {
    * Rejects an upsert with several rows of the same key. For `ignore` repeated rows are harmless. Rows that
    * use the defaults of the whole key are always new.
    */
-  #refuseRepeated(found: readonly Batch[], otherwise: () => Asked): Asked {
+  #refuseRepeated(found: readonly KeySetBatch[], otherwise: () => RequestStep): RequestStep {
     const given = this.#upsert?.existing === 'update' ? givenOf(this.#upsert.target, found) : NO_KEY
     if (given.length === 0) return otherwise()
     return {
@@ -223,7 +223,7 @@ function keyText(given: readonly string[], values: Row): string {
  */
 function placesOf(
   answered: readonly Row[],
-  { positions, columns }: Batch,
+  { positions, columns }: KeySetBatch,
   keys: readonly (string | undefined)[],
   target: readonly string[],
 ): readonly number[] | null {

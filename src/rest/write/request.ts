@@ -6,10 +6,10 @@ import type { Parameter } from '../../language/tree/ast.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
 import { type Condition, type FilterLimits, parseFilters } from '../parameters/filters.ts'
-import { parseNameList } from '../parameters/names.ts'
+import { parseNameList } from '../parameters/name-reader.ts'
 import { parseCount } from '../parameters/page.ts'
+import { partitionParameters } from '../parameters/request-parameters.ts'
 import { parseSelect, type Selected } from '../parameters/select.ts'
-import { sortOut } from '../parameters/written.ts'
 import { parametersIn, WRITE_PARAMETERS, type WrittenRequest } from '../request.ts'
 import type { Values } from '../values.ts'
 
@@ -40,17 +40,17 @@ export interface InsertTree extends OfBody, Answering {
 /** The tree of an update. */
 export interface SetTree extends OfBody, Answering {
   readonly kind: 'set'
-  readonly target: Target
+  readonly target: WriteTarget
 }
 
 /** The tree of a delete. */
 export interface DeleteTree extends OfTable, Answering {
   readonly kind: 'delete'
-  readonly target: Target
+  readonly target: WriteTarget
 }
 
 /** The rows to write. */
-export type Target =
+export type WriteTarget =
   | { readonly kind: 'row'; readonly id: readonly Parameter[] }
   /** The rows that match at least one condition, and the limit on their number. */
   | { readonly kind: 'rows'; readonly filter: readonly Condition[]; readonly rowsMax: Parameter }
@@ -82,7 +82,7 @@ export interface Upsert {
  * precedence.
  */
 export function parseWanted(written: WrittenRequest): Wanted {
-  const { named } = sortOut(parametersIn(written), WRITE_PARAMETERS)
+  const { named } = partitionParameters(parametersIn(written), WRITE_PARAMETERS)
   return { returning: named.get('returning'), returned: written.headers.prefer.returned }
 }
 
@@ -173,7 +173,7 @@ export function parseBulk(
   table: Table,
   values: Values,
   limits: FilterLimits,
-): Target {
+): WriteTarget {
   const filters = parameters.filter(({ name }) => name !== 'returning')
   const misplaced = filters.find(({ name }) => LIST_ONLY.has(name) && !table.columnByName.has(name))
   if (misplaced !== undefined) {

@@ -24,8 +24,8 @@ import {
 } from '../../language/tree/build.ts'
 import { buildFilter } from '../parameters/filters.ts'
 import { buildFields } from '../parameters/select.ts'
-import { keyIs, SELF } from '../resource.ts'
-import type { BodyTree, DeleteTree, InsertTree, SetTree, Target, Upsert } from './request.ts'
+import { keyEquals, TABLE_ALIAS } from '../resource.ts'
+import type { BodyTree, DeleteTree, InsertTree, SetTree, Upsert, WriteTarget } from './request.ts'
 
 /** The alias of the body. */
 const BODY = 'x'
@@ -86,7 +86,7 @@ export function buildKeys({ table, columns, value }: BodyTree): Get {
 export function buildSet({ table, columns, value, target, returning }: SetTree): SetStatement {
   return set({
     table,
-    alias: SELF,
+    alias: TABLE_ALIAS,
     from: recordSource(value, BODY, recordColumns(table, columns), 'one'),
     assignments: columns.map(name => assign(name, column(BODY, name))),
     where: buildTarget(target, table),
@@ -96,11 +96,12 @@ export function buildSet({ table, columns, value, target, returning }: SetTree):
 
 /** Deletes the target rows. */
 export function buildDel({ table, target, returning }: DeleteTree): Del {
-  return del({ table, alias: SELF, where: buildTarget(target, table), returning: buildFields(returning, null) })
+  return del({ table, alias: TABLE_ALIAS, where: buildTarget(target, table), returning: buildFields(returning, null) })
 }
 
-function buildTarget(target: Target, table: Table): Expression {
-  const where = target.kind === 'row' ? keyIs(table, SELF, target.id) : buildFilter(target.filter, SELF)
+function buildTarget(target: WriteTarget, table: Table): Expression {
+  const where =
+    target.kind === 'row' ? keyEquals(table, TABLE_ALIAS, target.id) : buildFilter(target.filter, TABLE_ALIAS)
   if (where === null) throw new Error('a write to all rows must be rejected earlier')
   return where
 }

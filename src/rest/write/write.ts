@@ -2,13 +2,13 @@
 import { assertAllowed } from '../../access/refusals.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Asked, Asker } from '../asked.ts'
 import { readJsonBody } from '../body/body.ts'
 import { methodNotAllowed, methodsAt, NEEDS } from '../method.ts'
+import { nextTurn } from '../next-turn.ts'
 import type { FilterLimits } from '../parameters/filters.ts'
 import type { DataRoute, WrittenRequest } from '../request.ts'
-import { tableNamed } from '../resource.ts'
-import { nextTurn } from '../turn.ts'
+import { requireTable } from '../resource.ts'
+import type { RequestContext, RequestStep } from '../steps.ts'
 import { changeMany, changeOne } from './change.ts'
 import { create } from './create.ts'
 import { parseUpsert, parseWanted, refuseOthers } from './request.ts'
@@ -32,15 +32,15 @@ export type WriteRoute = DataRoute & { readonly kind: 'list' | 'one' }
  * Turns a write request into its first step.
  * @throws {GatewayError} for a request that is not permitted or invalid.
  */
-export function askWrite(
+export function handleWrite(
   written: WrittenRequest,
   route: WriteRoute,
-  asker: Asker,
+  asker: RequestContext,
   limits: WriteLimits,
-): Asked | Promise<Asked> {
+): RequestStep | Promise<RequestStep> {
   const { view } = asker
   const method = written.method as WriteMethod
-  const table = tableNamed(view, route.table)
+  const table = requireTable(view, route.table)
   assertAllowed(OPERATION[method], table, view.rights)
   const { incoming } = asker
   const writing: Writing = { incoming, view, written, table, wanted: parseWanted(written) }

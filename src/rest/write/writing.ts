@@ -46,7 +46,7 @@ export function finished({ wanted }: Writing, written: WriteResult | undefined, 
 }
 
 /** The result of a statement. */
-export function resultOf(written: WriteResult | undefined): WriteResult {
+export function writeResultOf(written: WriteResult | undefined): WriteResult {
   if (written === undefined) throw new Error('every statement must have a result')
   return written
 }
@@ -64,14 +64,14 @@ export function describeBody(body: JsonBody): string {
     case 'empty':
       return 'empty'
     case 'scalar':
-      return describeType(body.type)
+      return describeJsonType(body.type)
     default:
-      return describeType(body.kind)
+      return describeJsonType(body.kind)
   }
 }
 
 /** Describes a JSON type with its article. */
-export function describeType(type: JsonType): string {
+export function describeJsonType(type: JsonType): string {
   if (type === 'null') return type
   return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
 }

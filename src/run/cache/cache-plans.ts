@@ -3,8 +3,8 @@
  * affect it.
  */
 import type { Catalog } from '../../catalog/model.ts'
+import { hasClockLiteral } from '../../compile/determinism.ts'
 import type { Readable, WriteStatement } from '../../compile/statement.ts'
-import { hasClockLiteral } from '../../compile/steady.ts'
 import { relationOid } from '../relation-oid.ts'
 import type { ChangeClock, RelationChange } from './change-clock.ts'
 import { type ReadDependencies, readDependencies, writeDependencies } from './dependencies.ts'
@@ -49,8 +49,8 @@ export function createCachePlans(catalog: Catalog, changes: ChangeClock): CacheP
     },
     writing(statements) {
       const steps = []
-      for (const { touches } of statements) {
-        for (const { table, operation } of touches.writes) {
+      for (const { dependencies } of statements) {
+        for (const { table, operation } of dependencies.writes) {
           const relation = relationOid(table, catalog)
           if (relation === null) return null
           steps.push({ relation, operation })
@@ -66,14 +66,14 @@ export function createCachePlans(catalog: Catalog, changes: ChangeClock): CacheP
  * also depends on time, randomness or a write.
  */
 export function deterministicReads(
-  { kind, text, touches }: Readable,
+  { kind, text, dependencies }: Readable,
   catalog: Catalog,
 ): Pick<ReadDependencies, 'relations' | 'opaque'> | null {
   // The output of EXPLAIN depends on the moment: on row counts, and on durations.
   if (kind === 'explain') return null
-  if (!touches.steady || touches.writes.length > 0 || hasClockLiteral(text)) return null
-  const tables = touches.reads.map(name => relationOid(name, catalog))
+  if (!dependencies.deterministic || dependencies.writes.length > 0 || hasClockLiteral(text)) return null
+  const tables = dependencies.reads.map(name => relationOid(name, catalog))
   if (!tables.every(oid => oid !== null)) return null
-  const { relations, opaque, deterministic: steady } = readDependencies(catalog, tables)
-  return steady ? { relations, opaque } : null
+  const { relations, opaque, deterministic } = readDependencies(catalog, tables)
+  return deterministic ? { relations, opaque } : null
 }

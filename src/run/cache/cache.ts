@@ -5,8 +5,8 @@
  * result is cached, and cached results have passed the guard already.
  */
 import type { Catalog } from '../../catalog/model.ts'
+import { hasClockWord } from '../../compile/determinism.ts'
 import type { BoundStatement, Readable } from '../../compile/statement.ts'
-import { hasClockWord } from '../../compile/steady.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'

@@ -1,7 +1,7 @@
 /** The relations that a statement's tables depend on, as far as the catalog shows them. */
 import type { Catalog, Dependency, Tie } from '../../catalog/model.ts'
-import { isSteady } from '../../compile/steady.ts'
-import type { Operation } from '../../compile/touches.ts'
+import { isDeterministic } from '../../compile/determinism.ts'
+import type { WriteOperation } from '../../compile/table-dependencies.ts'
 
 /** The relations that a read depends on, by OID. */
 export interface ReadDependencies {
@@ -28,7 +28,7 @@ export function readDependencies(catalog: Catalog, start: readonly number[]): Re
     }
     for (const { cause, name } of unsteady) {
       if (cause === 'opaque') opaque = true
-      else if (cause === 'volatile' || !isSteady(name)) deterministic = false
+      else if (cause === 'volatile' || !isDeterministic(name)) deterministic = false
     }
   }
   return { relations, opaque, deterministic }
@@ -49,7 +49,7 @@ export function withPartitions({ dependencies }: Catalog, start: readonly number
 /** A relation with the operations on it. */
 export interface WriteStep {
   readonly relation: number
-  readonly operation: Operation
+  readonly operation: WriteOperation
 }
 
 /**
@@ -78,7 +78,7 @@ export function writeDependencies(catalog: Catalog, start: readonly WriteStep[])
 const NOTHING: Dependency = { ties: [], mentions: [], nondeterminism: [], effect: null }
 
 /** The operations on the other relation of a tie when this happens to the first. */
-function cascadedOperations(how: Tie['how'], operation: Operation): readonly Operation[] {
+function cascadedOperations(how: Tie['how'], operation: WriteOperation): readonly WriteOperation[] {
   switch (how) {
     case 'child':
     case 'view':

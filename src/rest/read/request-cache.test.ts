@@ -3,7 +3,7 @@ import { EVERYTHING, type View } from '../../access/rights.ts'
 import type { Catalog } from '../../catalog/model.ts'
 import { createPlanCache } from '../../compile/plans.ts'
 import { ANONYMOUS } from '../../identity/authenticate.ts'
-import { createRemembered, REQUEST_CHARACTERS_MAX } from './remembered.ts'
+import { createRequestCache, REQUEST_CHARACTERS_MAX } from './request-cache.ts'
 
 const everybody: View = { catalog: {} as Catalog, rights: EVERYTHING }
 
@@ -14,7 +14,7 @@ function counting() {
 }
 
 test('a repeated request is parsed once, and a long request every time', () => {
-  const remembered = createRemembered(createPlanCache(), 'row request', () => 0)
+  const remembered = createRequestCache(createPlanCache(), 'row request', () => 0)
   const { make, times } = counting()
   const ask = (request: string) => remembered.of(ANONYMOUS, everybody, request, make)
   expect(ask('/api/a?x=1')).toBe(ask('/api/a?x=1'))

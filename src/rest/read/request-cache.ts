@@ -8,7 +8,7 @@ import type { PlanCache, PlanKind, Plans } from '../../compile/plans.ts'
 export const REQUEST_CHARACTERS_MAX = 1_024
 
 /** A cache keyed by the whole request. `charactersOf` is the size of a parsed request. */
-export function createRemembered<T extends object>(
+export function createRequestCache<T extends object>(
   plans: PlanCache,
   kind: PlanKind,
   charactersOf: (of: T) => number,

@@ -7,7 +7,7 @@ import { visit } from '../language/tree/walk.ts'
  * that returns a set, as in `generate_series(1, $1)`. The arguments are not examined, because a column can
  * represent a parameter.
  */
-export function isEstimatedEachTime(query: Get): boolean {
+export function hasValueDependentEstimate(query: Get): boolean {
   let each = false
   visit(query, {
     call(call) {

@@ -12,20 +12,20 @@ import type { DataType } from '../../catalog/model.ts'
 import type { JsonType } from '../../json/json-body.ts'
 import { byType } from '../../types/builtin.ts'
 import { integerType } from '../body/integer-type.ts'
-import type { BodyValue, GivenValue } from './given.ts'
+import type { BodyValue, PassedValue } from './passed-arguments.ts'
 import { isPolymorphic, isPolymorphicArray, isPolymorphicScalar } from './polymorphic.ts'
 
 /**
  * How well a value matches: 0 is impossible, 1 is possible without a preference, and higher values up to 5
  * are better.
  */
-export type Fit = number
+export type MatchScore = number
 
-const IMPOSSIBLE: Fit = 0
-const POSSIBLE: Fit = 1
+const IMPOSSIBLE: MatchScore = 0
+const POSSIBLE: MatchScore = 1
 
 /** How well a value matches a type. */
-export function fitOf(type: DataType, value: GivenValue): Fit {
+export function matchScore(type: DataType, value: PassedValue): MatchScore {
   if (value.kind === 'query') return value.texts.length === 1 || takesArray(type) ? POSSIBLE : IMPOSSIBLE
   // NULL is a value of every type.
   if (value.type === 'null') return POSSIBLE
@@ -51,8 +51,8 @@ export function isTooLarge(type: DataType, { type: json, bytes }: BodyValue): bo
 }
 
 /** How well a value matches the element type of the array type `type`. */
-export function fitOfElement(type: DataType, value: GivenValue): Fit {
-  return type.of === null ? POSSIBLE : fitOf(type.of, value)
+export function elementMatchScore(type: DataType, value: PassedValue): MatchScore {
+  return type.of === null ? POSSIBLE : matchScore(type.of, value)
 }
 
 /** Reports whether the type is an array type or accepts an array. */
@@ -60,13 +60,13 @@ export function takesArray(type: DataType): boolean {
   return baseOf(type).kind === 'array' || isPolymorphicArray(type)
 }
 
-function fitOfPseudo(type: DataType, json: JsonType): Fit {
+function fitOfPseudo(type: DataType, json: JsonType): MatchScore {
   if (isPolymorphicArray(type)) return json === 'array' ? POSSIBLE : IMPOSSIBLE
   if (isPolymorphicScalar(type)) return POSSIBLE
   return isPolymorphic(type) ? IMPOSSIBLE : POSSIBLE
 }
 
-function fitOfJson(type: DataType, json: JsonType): Fit {
+function fitOfJson(type: DataType, json: JsonType): MatchScore {
   if (type.name === 'json' || type.name === 'jsonb') return json === 'object' || json === 'array' ? 5 : POSSIBLE
   switch (type.kind) {
     case 'array':
@@ -83,7 +83,7 @@ function fitOfJson(type: DataType, json: JsonType): Fit {
   }
 }
 
-function fitOfBase(type: DataType, json: JsonType): Fit {
+function fitOfBase(type: DataType, json: JsonType): MatchScore {
   switch (type.category) {
     case 'S':
       return json === 'string' ? 5 : POSSIBLE
@@ -99,14 +99,14 @@ function fitOfBase(type: DataType, json: JsonType): Fit {
   }
 }
 
-const INTEGER_FIT: ReadonlyMap<string, Fit> = byType<Fit>({
+const INTEGER_FIT: ReadonlyMap<string, MatchScore> = byType<MatchScore>({
   int4: 5,
   int8: 4,
   numeric: 3,
   float8: 2,
 })
 
-const NUMBER_FIT: ReadonlyMap<string, Fit> = byType<Fit>({
+const NUMBER_FIT: ReadonlyMap<string, MatchScore> = byType<MatchScore>({
   numeric: 5,
   float8: 4,
   float4: 3,
@@ -116,7 +116,7 @@ const NUMBER_FIT: ReadonlyMap<string, Fit> = byType<Fit>({
   int8: 0,
 })
 
-function fitOfNumber({ name }: DataType, json: JsonType): Fit {
+function fitOfNumber({ name }: DataType, json: JsonType): MatchScore {
   switch (json) {
     case 'integer':
       return INTEGER_FIT.get(name) ?? POSSIBLE

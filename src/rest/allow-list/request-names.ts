@@ -10,21 +10,21 @@ import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 import { parseColumnPath } from '../parameters/column-path.ts'
 import type { Filter } from '../parameters/filter-notation.ts'
-import { parseNameList } from '../parameters/names.ts'
+import { parseNameList } from '../parameters/name-reader.ts'
 import { parseSelect, type Selected } from '../parameters/select.ts'
 import { parseSort } from '../parameters/sort.ts'
 import { AGGREGATE_FUNCTIONS, parseColumn } from '../read/aggregate.ts'
 import { assertExpandDepth, type Expansion, parseExpand } from '../read/expand.ts'
 import { joinQualified } from '../read/qualified.ts'
-import { findRelation, otherTable } from '../read/relation.ts'
+import { otherTable, resolveRelation } from '../read/relation.ts'
 import { childRelation } from '../read/tree.ts'
 import type { DataRoute } from '../request.ts'
-import { idParameters, tableNamed } from '../resource.ts'
+import { idParameters, requireTable } from '../resource.ts'
 import { functionsNamed } from '../rpc/names.ts'
 import { Values } from '../values.ts'
 import { type LineParameter, ON_CONFLICT } from './line.ts'
-import type { NamedSchema } from './misfit-lines.ts'
 import type { RequestLine } from './request-pattern.ts'
+import type { NamedSchema } from './unmatched-lines.ts'
 
 /**
  * Checks the names in a line.
@@ -49,7 +49,7 @@ export function assertNamesInRequest(line: RequestLine, schema: NamedSchema): vo
 
 /** The table whose rows are requested. */
 function rowsOf(route: Exclude<DataRoute, { readonly kind: 'rpc' }>, view: View): Table {
-  const table = tableNamed(view, route.table)
+  const table = requireTable(view, route.table)
   if (route.kind !== 'one' && route.kind !== 'children') return table
   // A table without a primary key has no rows that an id can address.
   idParameters(table, table.primaryKey.join(','), new Values())
@@ -61,7 +61,7 @@ function assertRelations(text: string, table: Table, { catalog, maxExpandDepth }
   const follow = (expansions: readonly Expansion[], from: Table, level: number): void => {
     if (expansions.length > 0) assertExpandDepth(level, maxExpandDepth)
     for (const expansion of joinQualified(expansions, from)) {
-      follow(expansion.below, otherTable(catalog, findRelation(from, expansion, view)), level + 1)
+      follow(expansion.below, otherTable(catalog, resolveRelation(from, expansion, view)), level + 1)
     }
   }
   follow(parseExpand(text, maxExpandDepth), table, 1)

@@ -1,9 +1,9 @@
 /** A value is one of a schema, or it is not. */
 import { expect, test } from 'vitest'
-import type { Schema } from './model.ts'
+import type { SchemaObject } from './model.ts'
 import { isValid } from './validate-value.ts'
 
-const CASES: readonly (readonly [Schema, fitting: readonly unknown[], other: readonly unknown[]])[] = [
+const CASES: readonly (readonly [SchemaObject, fitting: readonly unknown[], other: readonly unknown[]])[] = [
   [{}, [null, 1, 'a', {}, []], []],
   [{ type: 'boolean' }, [true, false], [null, 0, 'true']],
   [{ type: 'boolean', nullable: true }, [null, true], ['null']],

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { ConnectError } from '../postgres/errors.ts'
 import type { PoolEvent } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
-import { createWaitingLines } from './startup-progress.ts'
+import { createProgressLines } from './startup-progress.ts'
 
 test('the first line describes the attempt, later lines the waiting time at doubling intervals', () => {
   let now = 0
-  const lineOf = createWaitingLines(parseUrl('postgres://app:secret@db.local:5433/shop'), () => now)
+  const lineOf = createProgressLines(parseUrl('postgres://app:secret@db.local:5433/shop'), () => now)
   const failed: PoolEvent = {
     kind: 'connect-failed',
     error: new ConnectError('connect ECONNREFUSED 127.0.0.1:5433', false),

@@ -13,7 +13,7 @@ import { introspect } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
 import { position } from '../language/tree/build.ts'
 import { parseFilters } from '../rest/parameters/filters.ts'
-import { readParameters } from '../rest/parameters/written.ts'
+import { parseParameters } from '../rest/parameters/request-parameters.ts'
 import { Values } from '../rest/values.ts'
 import { buildSet } from '../rest/write/tree.ts'
 import { compile } from './compile.ts'
@@ -74,7 +74,7 @@ describe.each(VERSIONS)('version %i', serverVersion => {
   test('an update with a JSON body has both images', async () => {
     const table = catalog.tables.get('r')
     if (table === undefined) throw new Error('there is r')
-    const filter = parseFilters(readParameters([{ name: 'b', value: '2' }], []), new Values(), {
+    const filter = parseFilters(parseParameters([{ name: 'b', value: '2' }], []), new Values(), {
       ...{ maxFilters: 1, maxInValues: 1 },
     })
     const tree = buildSet({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hasClockLiteral, hasClockWord } from './steady.ts'
+import { hasClockLiteral, hasClockWord } from './determinism.ts'
 
 test.each(['now', 'today', 'Tomorrow 10:00', '{yesterday,2024-01-01}', '[today,)', '{"at": "NOW"}'])(
   '%s is a different moment tomorrow',

@@ -1,18 +1,18 @@
 /** The dependencies of a statement: the tables it reads and writes, and whether it is deterministic. */
 import type { Get, Statement, TableName } from '../language/tree/ast.ts'
 import { type TableUse, visit } from '../language/tree/walk.ts'
-import { isMoving } from './steady.ts'
+import { changesOverTime } from './determinism.ts'
 
 /** The operation of a write on a table. */
-export type Operation = 'insert' | 'update' | 'delete'
+export type WriteOperation = 'insert' | 'update' | 'delete'
 
 /** The dependencies and changes of a statement. */
-export interface Touches {
+export interface TableDependencies {
   /** The tables it reads, with their schemas. */
   readonly reads: readonly TableName[]
-  readonly writes: readonly { readonly table: TableName; readonly operation: Operation }[]
+  readonly writes: readonly { readonly table: TableName; readonly operation: WriteOperation }[]
   /** True if equal values give equal results as long as the stored data is the same. */
-  readonly steady: boolean
+  readonly deterministic: boolean
   /** True if it calls a function of the database by name. */
   readonly callsOwn: boolean
   /** The bare names of the types it casts to that can belong to the database. */
@@ -22,11 +22,11 @@ export interface Touches {
 /**
  * The dependencies of a checked tree, in which every table and every function of PostgreSQL has its schema.
  */
-export function touchesOf(tree: Get | Statement): Touches {
+export function tableDependenciesOf(tree: Get | Statement): TableDependencies {
   const reads: TableName[] = []
-  const writes: { table: TableName; operation: Operation }[] = []
+  const writes: { table: TableName; operation: WriteOperation }[] = []
   const casts: string[] = []
-  let steady = true
+  let deterministic = true
   let callsOwn = false
   visit(tree, {
     table(table, use) {
@@ -39,7 +39,7 @@ export function touchesOf(tree: Get | Statement): Touches {
     },
     call(call) {
       // A function used as a source is a call whose reads are unknown.
-      if (call.kind === 'function source' || isMovingCall(call.schema, call.name)) steady = false
+      if (call.kind === 'function source' || isMovingCall(call.schema, call.name)) deterministic = false
       // The access check adds the schema to PostgreSQL's functions, except to those that are syntax.
       if (call.kind === 'function source' || (call.schema !== null && call.schema !== 'pg_catalog')) callsOwn = true
     },
@@ -47,16 +47,22 @@ export function touchesOf(tree: Get | Statement): Touches {
       if (schema !== 'pg_catalog') casts.push(name)
     },
   })
-  return { reads, writes, steady, callsOwn, casts }
+  return { reads, writes, deterministic, callsOwn, casts }
 }
 
 /**
  * The dependencies of a statement over PostgreSQL's own catalog: it can read the clock, but no table of the
  * database.
  */
-export const TOUCHES_NOTHING: Touches = { reads: [], writes: [], steady: false, callsOwn: false, casts: [] }
+export const NO_TABLE_DEPENDENCIES: TableDependencies = {
+  reads: [],
+  writes: [],
+  deterministic: false,
+  callsOwn: false,
+  casts: [],
+}
 
-const OPERATIONS: Readonly<Record<TableUse, readonly Operation[]>> = {
+const OPERATIONS: Readonly<Record<TableUse, readonly WriteOperation[]>> = {
   read: [],
   add: ['insert'],
   set: ['update'],
@@ -69,5 +75,5 @@ const OPERATIONS: Readonly<Record<TableUse, readonly Operation[]>> = {
 }
 
 function isMovingCall(schema: string | null, name: string): boolean {
-  return (schema === null || schema === 'pg_catalog') && isMoving(name.toLowerCase())
+  return (schema === null || schema === 'pg_catalog') && changesOverTime(name.toLowerCase())
 }

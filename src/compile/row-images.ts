@@ -15,15 +15,15 @@ import { targetName } from '../language/tree/scope.ts'
  * Reports whether `returning` provides the old row: PostgreSQL 18 does (PostgreSQL manual, 6.4), unless the
  * table itself is named like it.
  */
-export function showsOld({ table, serverVersion }: Pick<CheckedWrite, 'table' | 'serverVersion'>): boolean {
+export function returnsOldRows({ table, serverVersion }: Pick<CheckedWrite, 'table' | 'serverVersion'>): boolean {
   return serverVersion >= 180_000 && table.name !== 'old'
 }
 
 /** The operation that a write performed on a row. */
-export type Happened = 'INSERT' | 'UPDATE' | 'DELETE'
+export type ChangeOperation = 'INSERT' | 'UPDATE' | 'DELETE'
 
 /** The operations that a write can perform on rows. */
-export function mayDo(write: Write): readonly Happened[] {
+export function possibleOperations(write: Write): readonly ChangeOperation[] {
   switch (write.kind) {
     case 'add':
       return write.conflict?.update == null ? ['INSERT'] : ['INSERT', 'UPDATE']
@@ -57,7 +57,7 @@ export function withBefore(checked: CheckedWrite): { readonly query: Write; read
   const { query, table } = checked
   if (query.kind === 'del') return { query, before: 'target' }
   if (query.kind === 'add' && query.conflict?.update == null) return { query, before: 'none' }
-  if (showsOld(checked)) return { query, before: 'old' }
+  if (returnsOldRows(checked)) return { query, before: 'old' }
   if (query.kind === 'add') return { query, before: 'none' }
   const relation = unusedName(query)
   const locking = lockingFirst(query, table, relation)

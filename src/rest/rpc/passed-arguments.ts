@@ -5,12 +5,12 @@
 import type { JsonValue } from '../../json/json-body.ts'
 
 /** The arguments of a call. */
-export type Given = NamedArguments | PositionalArguments
+export type PassedArguments = NamedArguments | PositionalArguments
 
 /** Arguments by name. */
 export interface NamedArguments {
   readonly kind: 'named'
-  readonly values: ReadonlyMap<string, GivenValue>
+  readonly values: ReadonlyMap<string, PassedValue>
   /** The body that contains all arguments, or null if they come from a query string. */
   readonly whole: Buffer | null
 }
@@ -22,7 +22,7 @@ export interface PositionalArguments {
 }
 
 /** The value of one argument. */
-export type GivenValue = BodyValue | QueryValue
+export type PassedValue = BodyValue | QueryValue
 
 /** A JSON value in a body. */
 export interface BodyValue extends JsonValue {
@@ -39,7 +39,7 @@ export interface QueryValue {
  * Describes the arguments for messages: `no arguments`, `the arguments "a" and "b"`, `3 arguments by
  * position`.
  */
-export function describeGiven(given: Given): string {
+export function describePassed(given: PassedArguments): string {
   if (given.kind === 'positional') {
     return given.values.length === 1 ? 'one argument by position' : `${given.values.length} arguments by position`
   }

@@ -15,7 +15,7 @@ export type WrittenParameter = QueryParameter &
   )
 
 /** Reads each parameter; `names` are the parameters that are not filters. */
-export function readParameters(
+export function parseParameters(
   parameters: readonly QueryParameter[],
   names: readonly string[],
 ): readonly WrittenParameter[] {
@@ -45,7 +45,7 @@ export function filterOf(parameter: WrittenParameter): Filter {
   }
 }
 
-export interface Sorted<T extends string> {
+export interface PartitionedParameters<T extends string> {
   /** The value of each named parameter. */
   readonly named: ReadonlyMap<T, string>
   /** The remaining parameters, which are filters. */
@@ -58,7 +58,10 @@ const NO_PARAMETERS = { named: new Map<never, string>(), others: [] } as const
  * Separates the parameters with these names from all others.
  * @throws {GatewayError} `PARSE_ERROR` for a name that is given twice.
  */
-export function sortOut<T extends string>(parameters: readonly WrittenParameter[], names: readonly T[]): Sorted<T> {
+export function partitionParameters<T extends string>(
+  parameters: readonly WrittenParameter[],
+  names: readonly T[],
+): PartitionedParameters<T> {
   if (parameters.length === 0) return NO_PARAMETERS
   const named = new Map<T, string>()
   const others: WrittenParameter[] = []
@@ -77,7 +80,7 @@ export function sortOut<T extends string>(parameters: readonly WrittenParameter[
  * exist; the access check would report that, but it suggests columns only, while `limt=5` means `limit`.
  * Parameters in filter notation are left to the check.
  */
-export function misspelt(
+export function findMisspelt(
   parameters: readonly QueryParameter[],
   isKnown: (name: string) => boolean,
 ): string | undefined {

@@ -6,7 +6,7 @@ import type { Column } from '../../catalog/model.ts'
  * Returns a function from a type's OID to `pg_type.typname`. PostgreSQL sends the OID of a domain's base
  * type.
  */
-export function typeNames(columns: readonly Column[]): (oid: number) => string {
+export function resultTypeNames(columns: readonly Column[]): (oid: number) => string {
   const names = new Map(columns.map(({ type }) => [baseOf(type).oid, baseOf(type).name]))
   return oid => names.get(oid) ?? CHOSEN.get(oid) ?? String(oid)
 }

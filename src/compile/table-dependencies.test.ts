@@ -3,7 +3,7 @@ import { catalogOf, tableOf } from '../../test/support/model.ts'
 import { type CheckContext, checkRead, checkWrite } from '../access/check.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import { parse } from '../language/syntax/parse.ts'
-import { touchesOf } from './touches.ts'
+import { tableDependenciesOf } from './table-dependencies.ts'
 
 const context: CheckContext = {
   catalog: catalogOf(
@@ -25,12 +25,12 @@ function touched(text: string) {
         ? checkWrite(tree, context).query
         : null
   if (query === null) throw new Error(`${text} is neither read nor write`)
-  const { reads, writes, steady } = touchesOf(query)
+  const { reads, writes, deterministic } = tableDependenciesOf(query)
   const names = reads.map(({ schema, name }) => `${schema}.${name}`)
   return {
     reads: [...new Set(names)].sort(),
     writes: [...new Set(writes.map(({ table, operation }) => `${operation} ${table.schema}.${table.name}`))].sort(),
-    steady,
+    deterministic,
   }
 }
 
@@ -45,7 +45,7 @@ test.each([
   ['with f as (get sales.facts) get f', ['sales.facts']],
   ['get orders fields id union get items fields id', [ITEMS, ORDERS]],
 ])('the tables that a statement reads are listed: %s', (text, reads) => {
-  expect(touched(text)).toEqual({ reads, writes: [], steady: true })
+  expect(touched(text)).toEqual({ reads, writes: [], deterministic: true })
 })
 
 test.each([
@@ -72,6 +72,6 @@ test.each([
   ['get orders fields gen_random_uuid() as u', false],
   ["get orders fields lower(note), date_trunc('day', placed), count(*) over () as n", true],
   ['get orders fields max(id)', true],
-])('%s: steady is %s', (text, steady) => {
-  expect(touched(text).steady).toBe(steady)
+])('%s: steady is %s', (text, deterministic) => {
+  expect(touched(text).deterministic).toBe(deterministic)
 })

@@ -9,14 +9,14 @@ import { LanguageError } from '../language/tree/error.ts'
 import { fromSql } from './from-sql.ts'
 
 /** Longer texts are not written once more. */
-export const MENDED_LENGTH_MAX = 2_000
+export const CORRECTED_LENGTH_MAX = 2_000
 
 const INSTEAD = /^did you mean "([^"]+)" instead of "([^"]+)"\?$/
 const MEANT = /^did you mean "([^"]+)"\?$/
 
 /** Null where none of the changes makes a query of it. */
-export function mended(text: string, error: QuerySyntaxError): string | null {
-  if (text.length > MENDED_LENGTH_MAX) return null
+export function correctedQuery(text: string, error: QuerySyntaxError): string | null {
+  if (text.length > CORRECTED_LENGTH_MAX) return null
   for (const candidate of candidates(text, error)) {
     if (candidate !== text && isRight(candidate)) return candidate
   }

@@ -12,8 +12,8 @@ function catalogWith(dependencies: Readonly<Record<number, Partial<Dependency>>>
 }
 
 function reads(catalog: Catalog, ...start: readonly number[]) {
-  const { relations, opaque, deterministic: steady } = readDependencies(catalog, start)
-  return { relations: [...relations].sort(), opaque, steady }
+  const { relations, opaque, deterministic } = readDependencies(catalog, start)
+  return { relations: [...relations].sort(), opaque, deterministic }
 }
 
 function writes(catalog: Catalog, relation: number, operation: 'insert' | 'update' | 'delete') {
@@ -33,9 +33,9 @@ test('a read depends on views, policies and child tables at any depth, also in c
     },
     4: { ties: [{ other: 5, how: 'delete deletes' }] },
   })
-  expect(reads(catalog, 1)).toEqual({ relations: [1, 2, 3, 4], opaque: false, steady: true })
-  expect(reads(catalog, 5, 4)).toEqual({ relations: [4, 5], opaque: false, steady: true })
-  expect(reads(catalog)).toEqual({ relations: [], opaque: false, steady: true })
+  expect(reads(catalog, 1)).toEqual({ relations: [1, 2, 3, 4], opaque: false, deterministic: true })
+  expect(reads(catalog, 5, 4)).toEqual({ relations: [4, 5], opaque: false, deterministic: true })
+  expect(reads(catalog)).toEqual({ relations: [], opaque: false, deterministic: true })
 })
 
 test('functions in views and policies determine whether a read is deterministic', () => {
@@ -47,12 +47,12 @@ test('functions in views and policies determine whether a read is deterministic'
     5: { nondeterminism: [{ cause: 'volatile', name: 'current_setting' }] },
     6: { ties: [{ other: 5, how: 'view' }] },
   })
-  expect(reads(catalog, 1)).toMatchObject({ opaque: false, steady: true })
-  expect(reads(catalog, 2)).toMatchObject({ steady: false })
-  expect(reads(catalog, 3)).toMatchObject({ steady: false })
-  expect(reads(catalog, 4)).toMatchObject({ opaque: true, steady: true })
-  expect(reads(catalog, 5)).toMatchObject({ steady: false })
-  expect(reads(catalog, 6)).toMatchObject({ steady: false })
+  expect(reads(catalog, 1)).toMatchObject({ opaque: false, deterministic: true })
+  expect(reads(catalog, 2)).toMatchObject({ deterministic: false })
+  expect(reads(catalog, 3)).toMatchObject({ deterministic: false })
+  expect(reads(catalog, 4)).toMatchObject({ opaque: true, deterministic: true })
+  expect(reads(catalog, 5)).toMatchObject({ deterministic: false })
+  expect(reads(catalog, 6)).toMatchObject({ deterministic: false })
 })
 
 test('a write changes child tables, tables under views, and cascades of foreign keys', () => {

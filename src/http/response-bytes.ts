@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import { type Budget, createBudget, type Exceeded } from '../limits/budget.ts'
 
 /** The budget of response bytes. */
-export interface AnswerBytes {
+export interface ResponseBytes {
   /**
    * The responses that clients have not read yet. The limits of this budget include `reading`, and it counts
    * rejections.
@@ -29,13 +29,13 @@ export interface AnswerBytes {
 }
 
 /** Limits on the bytes of responses, for the process and for each tenant. */
-export interface AnswerBytesLimits {
+export interface ResponseBytesLimits {
   readonly maxUnsentBytes: number
   readonly tenantMaxUnsentBytes: number
 }
 
 /** Creates the budget. */
-export function createAnswerBytes({ maxUnsentBytes, tenantMaxUnsentBytes }: AnswerBytesLimits): AnswerBytes {
+export function createResponseBytes({ maxUnsentBytes, tenantMaxUnsentBytes }: ResponseBytesLimits): ResponseBytes {
   const unsent = createBudget<string>({ max: maxUnsentBytes, shareMax: tenantMaxUnsentBytes })
   const reading = createBudget<string>({ max: 0, shareMax: 0 })
   // Created once, because the stack trace of an error costs more than the rest of a rejection.

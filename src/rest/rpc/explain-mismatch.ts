@@ -2,19 +2,19 @@
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
-import { fitOf, isTooLarge } from './fit.ts'
-import { describeGiven, type Given, type GivenValue, type NamedArguments } from './given.ts'
+import { isTooLarge, matchScore } from './match-score.ts'
+import { describePassed, type NamedArguments, type PassedArguments, type PassedValue } from './passed-arguments.ts'
 import { printArgument, printSignatures } from './signature.ts'
 
 /** The message for a call that matches no overload, with the signatures. */
-export function explainMisfit(overloads: readonly DatabaseFunction[], given: Given, name: string): string {
+export function explainMismatch(overloads: readonly DatabaseFunction[], given: PassedArguments, name: string): string {
   const [only] = overloads
   const reason = overloads.length === 1 && only !== undefined ? misfitOf(only, given) : unknownName(overloads, given)
-  return `${reason ?? `no function "${name}" takes ${describeGiven(given)}`}; call ${printSignatures(overloads, name)}`
+  return `${reason ?? `no function "${name}" takes ${describePassed(given)}`}; call ${printSignatures(overloads, name)}`
 }
 
 /** The error for an argument name that no overload has, or null if every name is known. */
-function unknownName(overloads: readonly DatabaseFunction[], given: Given): string | null {
+function unknownName(overloads: readonly DatabaseFunction[], given: PassedArguments): string | null {
   if (given.kind === 'positional') return null
   const known = overloads.flatMap(namesOf)
   const unknown = [...given.values.keys()].find(name => !known.includes(name))
@@ -27,7 +27,7 @@ function namesOf(of: DatabaseFunction): readonly string[] {
   return of.inputs.flatMap(({ name }) => (name === null ? [] : [name]))
 }
 
-function misfitOf(of: DatabaseFunction, given: Given): string | null {
+function misfitOf(of: DatabaseFunction, given: PassedArguments): string | null {
   const { inputs } = of
   if (given.kind === 'named') {
     const missing = inputs.find(input => input.required && (input.name === null || !given.values.has(input.name)))
@@ -61,15 +61,15 @@ function missingText(input: FunctionInput): string {
     : `${printArgument(input)} is missing`
 }
 
-function wrongType(pairs: readonly (readonly [FunctionInput, GivenValue | undefined])[]): string | null {
+function wrongType(pairs: readonly (readonly [FunctionInput, PassedValue | undefined])[]): string | null {
   for (const [input, value] of pairs) {
-    if (value === undefined || input.mode === 'variadic' || fitOf(input.type, value) > 0) continue
+    if (value === undefined || input.mode === 'variadic' || matchScore(input.type, value) > 0) continue
     return `${printArgument(input)} is ${input.typeText} and ${misfitText(input, value)}`
   }
   return null
 }
 
-function misfitText({ type }: FunctionInput, value: GivenValue): string {
+function misfitText({ type }: FunctionInput, value: PassedValue): string {
   if (value.kind === 'query') return 'cannot be several values'
   return isTooLarge(type, value)
     ? `cannot hold ${shorten(value.bytes.toString('latin1'))}, which is out of its range`

@@ -13,43 +13,43 @@ import type { RequestTree } from './plan-key.ts'
 import type { Values } from './values.ts'
 
 /** A request in progress: its message, its caller and what the caller can see. */
-export interface Asker {
+export interface RequestContext {
   readonly incoming: Incoming
   readonly identity: Identity
   readonly view: View
 }
 
 /** A tree that has no statement yet, or a statement that already exists. */
-export type Part = { readonly tree: RequestTree; readonly values: Values } | BoundStatement
+export type StatementPart = { readonly tree: RequestTree; readonly values: Values } | BoundStatement
 
 /** A response, or the step that must run before there is one. */
-export type Next = Answer | Asked
+export type StepResult = Answer | RequestStep
 
 /**
  * Everything that is compiled and run in one transaction. A generator supplies large numbers of parts, which
  * are compiled in several turns of the event loop.
  */
 interface Asking {
-  readonly parts: readonly Part[] | Generator<Part>
+  readonly parts: readonly StatementPart[] | Generator<StatementPart>
   /** Translates an error of this step, or of a step that follows it, into the error of the response. */
   readonly explain?: (error: unknown) => unknown
 }
 
 /** One step of a request: something to run, or something to compile only. */
-export type Asked = Step | Compiling
+export type RequestStep = ExecutedStep | Compiling
 
 /** Runs nothing: used for checks that need the compiled statements but not their results. */
 interface Compiling extends Asking {
   readonly runs: 'nothing'
-  respond(statements: readonly BoundStatement[]): Next
+  respond(statements: readonly BoundStatement[]): StepResult
 }
 
 /** A step that is sent to PostgreSQL. A stream, a call and a parse have exactly one part. */
-export type Step = Reads | Streams | Writes | Parses | Calls
+export type ExecutedStep = Reads | Streams | Writes | Parses | Calls
 
 interface Reads extends Asking {
   readonly runs: 'read'
-  respond(results: readonly (readonly Row[])[], reading: Pick<RunningRead, 'kept'>): Next
+  respond(results: readonly (readonly Row[])[], reading: Pick<RunningRead, 'kept'>): StepResult
 }
 
 /** The rows are the response, one line for each. */
@@ -59,24 +59,24 @@ interface Streams extends Asking {
 
 interface Writes extends Asking {
   readonly runs: 'write'
-  respond(written: readonly WriteResult[]): Next
-  failed?(error: unknown): Next
+  respond(written: readonly WriteResult[]): StepResult
+  failed?(error: unknown): StepResult
 }
 
 interface Parses extends Asking {
   readonly runs: 'parse'
-  respond(): Next
-  failed(error: unknown): Next
+  respond(): StepResult
+  failed(error: unknown): StepResult
 }
 
 interface Calls extends Asking {
   readonly runs: 'call'
   readonly how: CallMode
-  respond(called: CallResult): Next
-  failed(error: unknown): Next
+  respond(called: CallResult): StepResult
+  failed(error: unknown): StepResult
 }
 
 /** Tells a step that must still run from a finished response. */
-export function isAsked(next: Next): next is Asked {
+export function isStep(next: StepResult): next is RequestStep {
   return 'runs' in next
 }

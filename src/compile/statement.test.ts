@@ -6,7 +6,7 @@ import { EVERYTHING } from '../access/rights.ts'
 import { column, compare, get, order, position } from '../language/tree/build.ts'
 import { compile } from './compile.ts'
 import { analyzed, explained } from './derive.ts'
-import { printAnnounced, printCaptured, printStored } from './print-write.ts'
+import { printCaptured, printNotifying, printStored } from './print-write.ts'
 import type { Statement } from './statement.ts'
 
 const orders = tableOf('orders', { id: 'int8', note: 'text' }, { primaryKey: ['id'] })
@@ -35,22 +35,22 @@ test.each(STATEMENTS.map(statement => [statement.kind, statement] as const))(
 )
 
 test('each kind of statement has the fields that later stages use', () => {
-  const judged = ['eachTime', 'extent', 'kind', 'mentions', 'parameters', 'text', 'touches']
+  const judged = ['dependencies', 'extent', 'kind', 'mentions', 'parameters', 'text', 'valueDependent']
   const fields = (statement: Statement) => Object.keys(statement).sort()
   expect(STATEMENTS.map(statement => [statement.kind, fields(statement)])).toEqual([
     ['read', judged],
     ['paged', judged],
     ['stream', judged],
     ['call', ['kind', 'parameters', 'text']],
-    ['explain', ['kind', 'parameters', 'runs', 'text', 'touches']],
-    ['explain', ['kind', 'parameters', 'runs', 'text', 'touches']],
-    ['write', ['besides', 'hidden', 'kind', 'own', 'parameters', 'text', 'touches']],
-    ['write', ['besides', 'hidden', 'kind', 'own', 'parameters', 'text', 'touches']],
+    ['explain', ['dependencies', 'kind', 'parameters', 'runs', 'text']],
+    ['explain', ['dependencies', 'kind', 'parameters', 'runs', 'text']],
+    ['write', ['dependencies', 'hidden', 'kind', 'otherTables', 'own', 'parameters', 'text']],
+    ['write', ['dependencies', 'hidden', 'kind', 'otherTables', 'own', 'parameters', 'text']],
   ])
 })
 
 test('a derived write begins with the same columns and is printed identically again', () => {
-  const told = printAnnounced(write, { before: 'keys alone', route: null, tellOne: String, tellAll: String })
+  const told = printNotifying(write, { before: 'keys alone', route: null, tellOne: String, tellAll: String })
   const stored = printStored(write, storing)
   const captured = printCaptured(write)
   expect(new Set([write, told, stored, captured].map(({ text }) => text)).size).toBe(4)

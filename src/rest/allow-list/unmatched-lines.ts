@@ -13,8 +13,8 @@ import { LanguageError } from '../../language/tree/error.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
 import { entriesOfFunctions } from '../rpc/function-list.ts'
-import { assertNamesInRequest } from './misfit-request.ts'
-import { assertNamesInText } from './misfit-text.ts'
+import { assertNamesInText } from './query-names.ts'
+import { assertNamesInRequest } from './request-names.ts'
 import { type RequestLine, readRequestLine } from './request-pattern.ts'
 
 /** An allow-list file and its text. */
@@ -37,7 +37,7 @@ export interface NamedSchema {
  * skipped, because reading the list reports them. The lines are processed in portions, since a long list is
  * checked while requests are served.
  */
-export async function misfitQueries({ file, text }: ListText, schema: NamedSchema): Promise<readonly string[]> {
+export async function unmatchedQueries({ file, text }: ListText, schema: NamedSchema): Promise<readonly string[]> {
   return inTurns(file, entriesOf(text), ({ entry, isRequest }) => {
     const read = readEntry(entry, isRequest)
     return read === null ? null : problemOf(read, schema)
@@ -45,7 +45,7 @@ export async function misfitQueries({ file, text }: ListText, schema: NamedSchem
 }
 
 /** The same for the list of functions. */
-export async function misfitFunctions(
+export async function unmatchedFunctions(
   { file, text }: ListText,
   { functions, schemas }: Pick<Catalog, 'functions' | 'schemas'>,
 ): Promise<readonly string[]> {

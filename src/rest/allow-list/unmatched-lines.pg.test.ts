@@ -14,7 +14,7 @@ import type { Catalog } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { parse } from '../../language/syntax/parse.ts'
 import type { Statement } from '../../language/tree/ast.ts'
-import { misfitFunctions, misfitQueries } from './misfit-lines.ts'
+import { unmatchedFunctions, unmatchedQueries } from './unmatched-lines.ts'
 
 const database = databaseFixture()
 let catalog: Catalog
@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 
 function misfits(...lines: readonly string[]): Promise<readonly string[]> {
-  return misfitQueries({ file: 'f', text: lines.join('\n') }, { catalog, qualified: false, maxExpandDepth: 3 })
+  return unmatchedQueries({ file: 'f', text: lines.join('\n') }, { catalog, qualified: false, maxExpandDepth: 3 })
 }
 
 function isAccepted(statement: Statement): boolean {
@@ -156,7 +156,7 @@ describe('requests', () => {
   test('functions need a schema name where rpc_require_schema_qualified demands it', async () => {
     const strict = { catalog, qualified: true, maxExpandDepth: 3 }
     const text = 'POST /api/rpc/total\nPOST /api/rpc/public.total'
-    expect(await misfitQueries({ file: 'f', text }, strict)).toEqual([
+    expect(await unmatchedQueries({ file: 'f', text }, strict)).toEqual([
       expect.stringContaining('f:1: function names must include the schema (rpc_require_schema_qualified)'),
     ])
   })
@@ -164,7 +164,7 @@ describe('requests', () => {
 
 test('names on the function list are looked up case-insensitively', async () => {
   const text = '# functions\ntotal\npublic.TOTAL\nsales."commission"\n\ntotl\nsales.comission # gone\n(malformed'
-  expect(await misfitFunctions({ file: 'f', text }, catalog)).toEqual([
+  expect(await unmatchedFunctions({ file: 'f', text }, catalog)).toEqual([
     'f:6: there is no function "totl"; did you mean "total"?',
     'f:7: there is no function "sales.comission"; did you mean "sales.commission"?',
   ])

@@ -5,7 +5,7 @@ import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { catalogOf } from '../../test/support/model.ts'
 import { callableName } from '../access/functions.ts'
 import { call } from '../language/tree/build.ts'
-import { isMoving, isSteady } from './steady.ts'
+import { changesOverTime, isDeterministic } from './determinism.ts'
 
 const database = databaseFixture()
 const session = fixture(() => openSession(database.url))
@@ -32,22 +32,22 @@ function isCallable(name: string): boolean {
 test('every VOLATILE function that can be called is moving', async () => {
   const callable = (await functionsThatAre('volatile')).filter(isCallable)
   expect(callable).toContain('random')
-  expect(callable.filter(name => !isMoving(name))).toEqual([])
+  expect(callable.filter(name => !changesOverTime(name))).toEqual([])
 })
 
 test('every STABLE function that can be called is listed as steady or moving', async () => {
   const callable = (await functionsThatAre('stable')).filter(isCallable)
   expect(callable).toContain('now')
-  expect(callable.filter(name => isMoving(name) === isSteady(name))).toEqual([])
+  expect(callable.filter(name => changesOverTime(name) === isDeterministic(name))).toEqual([])
 })
 
 test('key words that read the clock are moving', () => {
   const words = ['current_date', 'current_time', 'current_timestamp', 'localtime', 'localtimestamp']
-  expect(words.filter(name => !isMoving(name))).toEqual([])
+  expect(words.filter(name => !changesOverTime(name))).toEqual([])
 })
 
 test('every steady function exists and is not VOLATILE', async () => {
   const [stable, volatile] = [await functionsThatAre('stable'), await functionsThatAre('volatile')]
-  expect(volatile.filter(isSteady)).toEqual([])
-  expect(stable.filter(isSteady).length).toBeGreaterThan(100)
+  expect(volatile.filter(isDeterministic)).toEqual([])
+  expect(stable.filter(isDeterministic).length).toBeGreaterThan(100)
 })

@@ -46,12 +46,12 @@ const STEADY: ReadonlySet<string> = words(`
  * Reports whether a function of PostgreSQL changes over time. Functions of the database that can be called
  * are IMMUTABLE.
  */
-export function isMoving(name: string): boolean {
+export function changesOverTime(name: string): boolean {
   return MOVING.has(name)
 }
 
 /** Reports whether a STABLE function of PostgreSQL depends on arguments and settings only. */
-export function isSteady(name: string): boolean {
+export function isDeterministic(name: string): boolean {
   return STEADY.has(name)
 }
 

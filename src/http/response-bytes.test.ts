@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createAnswerBytes } from './answer-bytes.ts'
+import { createResponseBytes } from './response-bytes.ts'
 
-const bytes = () => createAnswerBytes({ maxUnsentBytes: 100, tenantMaxUnsentBytes: 50 })
+const bytes = () => createResponseBytes({ maxUnsentBytes: 100, tenantMaxUnsentBytes: 50 })
 
 test('results being read and unsent responses share the budget of a tenant', () => {
   const { unsent, results } = bytes()
