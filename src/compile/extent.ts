@@ -9,6 +9,7 @@ import { containsAggregate } from '../language/tree/functions.ts'
  */
 export type Extent = 'all' | 'page' | 'aggregate'
 
+/** The extent of a read. */
 export function extentOf({ purpose, fields, groupBy, distinct, limit }: Get): Extent {
   const isAggregate = fields.some(item => item.kind === 'field' && containsAggregate(item.expression))
   if (purpose === 'count' || isAggregate || groupBy.length > 0 || distinct !== null) return 'aggregate'

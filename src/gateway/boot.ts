@@ -20,6 +20,7 @@ export class BootError extends Error {
   }
 }
 
+/** The finding for a configuration without a database. */
 export const NO_DATABASE: Finding = {
   level: 'error',
   message: 'no database is configured',

@@ -83,6 +83,7 @@ export async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Prom
   }
 }
 
+/** Reads the schema and keeps it up to date. */
 export async function openCatalog({ gateway }: Config, query: Query, emit: Emit): Promise<CatalogSource> {
   const { schemas, exposedViews, schemaPollSecs, jwtDenylistTable } = gateway
   const options = { schemas, exposedViews, jwtDenylistTable, dependencies: true }

@@ -18,6 +18,7 @@ interface Parts {
   readonly functions: () => FunctionList | null
 }
 
+/** Creates the documents of the gateway. */
 export function createDocuments({ config, catalog, functions }: Parts): Documents {
   const { gateway } = config
   const common = { sources: () => [catalog(), functions()], keyOf: ({ rights }: View) => rights.key }

@@ -19,6 +19,7 @@ import { openTokens } from './database.ts'
  */
 const ANSWER_TIMEOUT_MS = 45_000
 
+/** The connections of the feed role. */
 export interface Feed {
   /** Rejects with `UnavailableError` before it is opened. */
   readonly database: Pick<Database, 'run'>
@@ -47,6 +48,7 @@ export function feedError({ user }: ConnectionTarget, error: unknown): unknown {
   return new FeedError(`role "${user}", which reads it, cannot connect: ${cause.message}.`)
 }
 
+/** Creates the feed, not yet open. */
 export function createFeed(config: Config, emit: Emit): Feed {
   const { feedMaxConnections, acquireTimeoutMs, preparedStatements, realtimeDatabaseUrl } = config.gateway
   let opened: { readonly role: string; readonly pool: Pool } | null = null

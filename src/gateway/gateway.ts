@@ -36,6 +36,7 @@ import { openProviders } from './providers.ts'
 import { openRevocations, READ_TIMEOUT_MS } from './revocations.ts'
 import { openServer } from './server.ts'
 
+/** A running gateway. */
 export interface Gateway {
   /** Where it listens, e.g. `http://127.0.0.1:8080`. */
   readonly url: string
@@ -48,6 +49,7 @@ export interface Gateway {
   reload(): Promise<void>
 }
 
+/** The dependencies of a gateway. */
 export interface GatewayOptions {
   /** Receives all events; the log by default. */
   readonly emit?: Emit

@@ -88,6 +88,7 @@ export interface UnmatchedWatch {
   look(which: 'all' | 'changes only'): Promise<void>
 }
 
+/** Reports allow-list lines that nothing matches, at the start and after changes of the schema. */
 export function watchUnmatched(
   config: Pick<Config, 'gateway'>,
   {
@@ -130,6 +131,7 @@ function listFiles(
   }
 }
 
+/** Opens the allow-lists of the configuration. */
 export async function openConfiguredLists({ gateway }: Config, record: string | null, emit: Emit): Promise<AllowLists> {
   const lists = await openAllowLists({
     ...listFiles(gateway),

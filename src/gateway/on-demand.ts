@@ -76,6 +76,7 @@ function createOids(current: () => Catalog): (tables: readonly string[]) => read
 
 const NO_POLICIES: Policies = { rightsOf: () => EVERYTHING, async reload() {} }
 
+/** Opens the access policies, if they are configured. */
 export async function openPolicies(config: Config, catalog: CatalogSource, emit: Emit): Promise<Policies> {
   const files = policyFiles(config)
   if (files.nativeFile === null && files.routeFile === null) return NO_POLICIES

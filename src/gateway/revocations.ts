@@ -10,6 +10,7 @@ import { DENIED_ROWS_MAX, type DeniedRow, type Denylist, NOTHING_DENIED, Revoked
 import { DatabaseError } from '../postgres/errors.ts'
 import { BootError } from './boot.ts'
 
+/** The revoked tokens. */
 export interface Revocations {
   readonly list: Denylist
   close(): void

@@ -53,6 +53,7 @@ interface Runners {
   readonly uncachedReads: Runner
 }
 
+/** Creates the runners of a gateway. */
 export function createRunners(parts: Parts): Runners {
   const { config, database, settings, capture, cache, webhooks, gate, trace, emit, now } = parts
   const plain = createRunner({

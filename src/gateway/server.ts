@@ -92,6 +92,7 @@ interface Opened {
   readonly realtime: Realtime
 }
 
+/** Opens the server with all its parts. */
 export async function openServer(parts: ServerParts): Promise<Opened> {
   const {
     config,

@@ -6,6 +6,7 @@ import type { Health } from '../ops/health.ts'
 import type { OperatorRoutes } from '../ops/internal.ts'
 import { methodNotAllowed, READING } from '../rest/method.ts'
 
+/** The dependencies of routes without rows. */
 export interface PageParts {
   readonly health: Health
   /** Operators' routes and pages for browsers, by path. */
@@ -41,6 +42,7 @@ export function answerDocument(incoming: Incoming, make: () => Buffer | Promise<
   return body instanceof Promise ? body.then(answerJson) : answerJson(body)
 }
 
+/** Creates the error for a path without a route. */
 export function noRoute({ method, path }: Pick<Incoming, 'method' | 'path'>): GatewayError {
   return new GatewayError(
     'NOT_FOUND',

@@ -95,6 +95,7 @@ const PONG_BUFFERED_MAX = 64 * 1024
 const TOKEN_PROTOCOL = 'svc.bearer.'
 const PLAIN_PROTOCOL = 'svc'
 
+/** Handles upgrades to WebSocket on `server`. */
 export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades {
   const { sockets, admit, judgeHead, holderOf, corsAllowedOrigins, emit, now } = options
   const frames = new WebSocketServer({

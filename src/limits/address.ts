@@ -45,6 +45,7 @@ const ZONE = /%.+$/s
 /** `::192.0.2.1` is not a mapped address (RFC 4291, 2.5.5.1), although ipaddr.js treats it as one. */
 const COMPATIBLE = /^::(\d+\.)/
 
+/** Converts a parsed address to four words. */
 export function toAddress(ip: ipaddr.IPv4 | ipaddr.IPv6): IpAddress {
   const { parts } = 'parts' in ip ? ip : ip.toIPv4MappedAddress()
   return Uint32Array.from({ length: 4 }, (_, word) => (parts[word * 2] ?? 0) * 0x10000 + (parts[word * 2 + 1] ?? 0))

@@ -30,11 +30,13 @@ import { createTools } from './tools/index.ts'
 /** The newest first. */
 export const PROTOCOL_VERSIONS = ['2025-06-18', '2025-03-26'] as const
 
+/** Responds to the messages of a client. */
 export interface Answerer {
   /** Null where none is due: a notification. Never throws. */
   answer(bytes: Uint8Array): RpcResponse | null
 }
 
+/** The dependencies of an answerer. */
 export interface AnswererOptions {
   readonly library: Library
   /** A defect: the caller hears nothing about it but that there is one. */
@@ -47,6 +49,7 @@ where, what was expected, and what is right. svc_search and svc_doc answer quest
 
 type Method = (params: Params) => object
 
+/** Creates an answerer. */
 export function createAnswerer({ library, report }: AnswererOptions): Answerer {
   const tools = new Map(createTools(library).map(tool => [tool.listed.name, tool]))
   const prompts = new Map(PROMPTS.map(prompt => [prompt.listed.name, prompt]))

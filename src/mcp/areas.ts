@@ -3,6 +3,7 @@
  * exist.
  */
 
+/** A part of the repository. */
 export interface Area {
   readonly name: string
   readonly path: string
@@ -13,6 +14,7 @@ export interface Area {
 
 const MAP = 'ARCHITECTURE.md'
 
+/** The parts of the repository. */
 export const AREAS: readonly Area[] = [
   {
     name: 'language',

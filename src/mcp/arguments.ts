@@ -7,8 +7,10 @@ import { shorten } from '../text/shorten.ts'
 import { invalid, isRecord, kindOf, ownMember, type Params } from './rpc.ts'
 import type { JsonSchema } from './schema.ts'
 
+/** An argument of a tool. */
 export type ToolArgument = TextArgument | FlagArgument | IntegerArgument
 
+/** An argument that is a text. */
 export interface TextArgument {
   readonly kind: 'text'
   readonly description: string
@@ -19,12 +21,14 @@ export interface TextArgument {
   readonly choices: readonly string[] | null
 }
 
+/** An argument that is a boolean. */
 export interface FlagArgument {
   readonly kind: 'flag'
   readonly description: string
   readonly default: boolean
 }
 
+/** An argument that is an integer. */
 export interface IntegerArgument {
   readonly kind: 'integer'
   readonly description: string
@@ -33,6 +37,7 @@ export interface IntegerArgument {
   readonly default: number
 }
 
+/** The arguments of a tool by name. */
 export type ArgumentTable = Readonly<Record<string, ToolArgument>>
 
 /** A text that was not given and need not be is null. */
@@ -46,18 +51,22 @@ export type ArgumentValues<T extends ArgumentTable> = {
         : string | null
 }
 
+/** A required text argument. */
 export function required(description: string, lengthMax: number | null = null): TextArgument & { required: true } {
   return { kind: 'text', description, required: true, lengthMax, choices: null }
 }
 
+/** An optional text argument. */
 export function optional(description: string, lengthMax: number): TextArgument & { required: false } {
   return { kind: 'text', description, required: false, lengthMax, choices: null }
 }
 
+/** A text argument with a fixed set of values. */
 export function choiceArgument(description: string, choices: readonly string[]): TextArgument & { required: false } {
   return { kind: 'text', description, required: false, lengthMax: null, choices }
 }
 
+/** Prints the JSON Schema of a tool's arguments. */
 export function printArgumentSchema(table: ArgumentTable): JsonSchema & { readonly type: 'object' } {
   const names = Object.keys(table).filter(name => isRequired(table[name]))
   return {

@@ -4,19 +4,19 @@
  */
 import { expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
-import { partNames, constructPart as partOfCorpus } from './constructs.ts'
+import { partNames, lookUpConstruct as partOfCorpus } from './constructs.ts'
 
 const PART_NAMES = partNames(CORPUS)
-const constructPart = (written: string) => partOfCorpus(written, CORPUS)
+const lookUpConstruct = (written: string) => partOfCorpus(written, CORPUS)
 
 test.each(['where', 'join', 'with', 'conflict', 'order'])('%s has a card', name => {
-  const { productions, constructs } = constructPart(name)
+  const { productions, constructs } = lookUpConstruct(name)
   expect(productions.map(production => production.name)).toContain(name)
   expect(constructs.length).toBeGreaterThan(0)
 })
 
 test.each(PART_NAMES)('%s has productions and constructs', name => {
-  const part = constructPart(name)
+  const part = lookUpConstruct(name)
   expect(part.productions.length).toBeGreaterThan(0)
   expect(part.constructs.length).toBeGreaterThan(0)
   expect(part.constructs.filter(construct => !Object.hasOwn(CORPUS.constructs, construct))).toEqual([])
@@ -30,7 +30,7 @@ test('all constructs and all productions can be asked for', () => {
 })
 
 test('letter case and blanks do not matter', () => {
-  expect(constructPart('  ORDER   by ')).toMatchObject({ name: 'order by', constructs: ['order'] })
+  expect(lookUpConstruct('  ORDER   by ')).toMatchObject({ name: 'order by', constructs: ['order'] })
 })
 
 test.each([
@@ -39,5 +39,5 @@ test.each([
   ['constructor', '; '],
   ['', 'there are: '],
 ])('%s is not a construct', (name, help) => {
-  expect(() => constructPart(name)).toThrow(help)
+  expect(() => lookUpConstruct(name)).toThrow(help)
 })

@@ -2,7 +2,8 @@
 import type { Construct, Corpus, Production } from '../corpus/corpus.ts'
 import { notAmong } from './arguments.ts'
 
-export interface ConstructPart {
+/** The constructs and productions that a requested name refers to. */
+export interface ConstructLookup {
   /** As requested. */
   readonly name: string
   /** The first is what is meant most. */
@@ -51,7 +52,7 @@ export function partNames({ constructs, grammar }: Corpus): readonly string[] {
 const NAME_LENGTH_MAX = 40
 
 /** Throws an `RpcError` about the argument `construct` with the nearest name where there is no such part. */
-export function constructPart(written: string, corpus: Corpus): ConstructPart {
+export function lookUpConstruct(written: string, corpus: Corpus): ConstructLookup {
   const name = written.trim().toLowerCase().replace(/\s+/g, ' ')
   const named = corpus.grammar.filter(production => production.name === name)
   const constructs = constructsOf(name, named, corpus)
@@ -64,7 +65,11 @@ export function constructPart(written: string, corpus: Corpus): ConstructPart {
   return { name, constructs, productions: [...new Set([...named, ...others])] }
 }
 
-function constructsOf(name: string, named: readonly Production[], corpus: Corpus): ConstructPart['constructs'] | null {
+function constructsOf(
+  name: string,
+  named: readonly Production[],
+  corpus: Corpus,
+): ConstructLookup['constructs'] | null {
   if (Object.hasOwn(ALSO, name)) return ALSO[name] ?? null
   if (Object.hasOwn(corpus.constructs, name)) return [name]
   const [production] = named

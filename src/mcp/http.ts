@@ -13,6 +13,7 @@ import { createRateLimit } from '../limits/rate.ts'
 import { type Answerer, PROTOCOL_VERSIONS } from './answer.ts'
 import { errorOf, RPC, RPC_MESSAGE_BYTES_MAX, type RpcCode, RpcError, type RpcResponse } from './rpc.ts'
 
+/** The path of the tool server. */
 export const PATH = '/mcp'
 
 /** For each address; docs/guides/agents.md#rules-and-limits has it for clients. */
@@ -34,6 +35,7 @@ const CONNECTIONS_MAX = 1_024
 /** How long clients may take to read pending responses when the server closes. */
 const DRAIN_MS_MAX = 5_000
 
+/** The options of the tool server. */
 export interface ToolServerOptions {
   readonly host: string
   /** 0 takes a free one. */
@@ -54,12 +56,14 @@ export interface ToolServerOptions {
   readonly idleMsMax?: number
 }
 
+/** A running tool server. */
 export interface ToolServer {
   /** `http://127.0.0.1:8090/mcp` */
   readonly url: string
   close(): Promise<void>
 }
 
+/** Starts the tool server. */
 export async function startToolServer(options: ToolServerOptions): Promise<ToolServer> {
   const { answerer, now, seed, requestMsMax = REQUEST_MS_MAX } = options
   const hosts = createHosts([options.host, ...options.allowedHosts])

@@ -9,6 +9,7 @@ import { shorten } from '../text/shorten.ts'
 import { correctedQuery } from './corrected-query.ts'
 import { constructNear } from './nearest-construct.ts'
 
+/** An error with its position, the expected text and a correct example. */
 export interface Lesson {
   readonly ok: false
   readonly error: {

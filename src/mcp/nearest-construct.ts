@@ -4,6 +4,7 @@
  */
 import type { Construct } from '../corpus/corpus.ts'
 
+/** The constructs by the word they begin with. */
 export const OPENS: Readonly<Record<string, Construct>> = {
   ...{
     get: 'get',
@@ -28,6 +29,7 @@ const LOOKED_BACK_MAX = 1_000
 
 const WORD = /[a-z_]+/gi
 
+/** The construct whose word is nearest before an offset of a text. */
 export function constructNear(text: string, offset: number): Construct {
   const before = text.slice(Math.max(0, offset - LOOKED_BACK_MAX), offset)
   let near: Construct | null = null

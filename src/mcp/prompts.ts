@@ -7,11 +7,12 @@ import { parse } from '../language/syntax/parse.ts'
 import { parseSchema } from '../schema/parse.ts'
 import { summarize } from '../schema/summary.ts'
 import { type ArgumentTable, type ArgumentValues, optional, readArguments, required } from './arguments.ts'
-import { constructPart } from './constructs.ts'
+import { lookUpConstruct } from './constructs.ts'
 import { exampleFor, type Lesson, resultOrLesson } from './lesson.ts'
 import { cardOf } from './tools/language.ts'
 import { SCHEMA_EXAMPLE } from './tools/schema-summary.ts'
 
+/** A prompt with its arguments. */
 export interface Prompt {
   readonly listed: Listed
   readonly arguments: readonly string[]
@@ -38,7 +39,7 @@ const writeQuery = definePrompt({
     const card =
       construct === null
         ? []
-        : [`The grammar of "${construct}":`, json(cardOf(constructPart(construct, corpus), corpus))]
+        : [`The grammar of "${construct}":`, json(cardOf(lookUpConstruct(construct, corpus), corpus))]
     const tables = schema === null ? [] : ['The tables that there are:', block('text', schema)]
     return [`Write a query in svc's query language for this task: ${task}`, RULES, ...card, ...tables]
   },
@@ -81,6 +82,7 @@ const reviewSchema = definePrompt({
   },
 })
 
+/** All prompts. */
 export const PROMPTS: readonly Prompt[] = [writeQuery, fixQuery, reviewSchema]
 
 interface PromptDefinition<T extends ArgumentTable> {

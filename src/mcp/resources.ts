@@ -4,7 +4,7 @@ import type { Corpus } from '../corpus/corpus.ts'
 import { block, printExample } from '../corpus/markdown.ts'
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
-import { constructPart, partNames } from './constructs.ts'
+import { lookUpConstruct, partNames } from './constructs.ts'
 import type { Library } from './library/library.ts'
 import { RPC, RpcError } from './rpc.ts'
 import { type Card, cardOf } from './tools/language.ts'
@@ -64,6 +64,7 @@ export const DOCUMENTS: readonly Document[] = [
   },
 ]
 
+/** All resources. */
 export const RESOURCES: readonly Resource[] = DOCUMENTS.map(({ uri, path, title, description }) => ({
   ...{ uri, title, description },
   name: path,
@@ -72,6 +73,7 @@ export const RESOURCES: readonly Resource[] = DOCUMENTS.map(({ uri, path, title,
 
 const CARD_URI = 'svc://syntax/'
 
+/** All resource templates. */
 export const TEMPLATES: readonly ResourceTemplate[] = [
   {
     uriTemplate: `${CARD_URI}{construct}`,
@@ -97,11 +99,12 @@ function textOf(uri: string, library: Library): string {
   const construct = uri.startsWith(CARD_URI) ? decoded(uri.slice(CARD_URI.length)) : null
   const { corpus } = library
   if (construct !== null && partNames(corpus).includes(construct)) {
-    return printCard(cardOf(constructPart(construct, corpus), corpus))
+    return printCard(cardOf(lookUpConstruct(construct, corpus), corpus))
   }
   throw unknownResource(uri, corpus)
 }
 
+/** Creates the error for an unknown resource. */
 export function unknownResource(uri: string, corpus: Corpus): RpcError {
   const near = nearest(uri, [...DOCUMENTS.map(one => one.uri), ...partNames(corpus).map(name => CARD_URI + name)])
   const help = near === null ? 'resources/list has all' : `did you mean ${near}?`

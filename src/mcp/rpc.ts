@@ -6,6 +6,7 @@
 /** Limit on one message, over any transport. */
 export const RPC_MESSAGE_BYTES_MAX: number = 128 * 1024
 
+/** The error codes of JSON-RPC 2.0. */
 export const RPC = {
   parseError: -32_700,
   invalidRequest: -32_600,
@@ -18,6 +19,7 @@ export const RPC = {
   refused: -32_000,
 } as const
 
+/** An error code of JSON-RPC 2.0. */
 export type RpcCode = (typeof RPC)[keyof typeof RPC]
 
 /**
@@ -26,10 +28,13 @@ export type RpcCode = (typeof RPC)[keyof typeof RPC]
  */
 export type RequestId = string | number
 
+/** The parameters of a request. */
 export type Params = Readonly<Record<string, unknown>>
 
+/** A decoded message. */
 export type Message = Request | { readonly kind: 'notification' }
 
+/** A request, which expects a response. */
 export interface Request {
   readonly kind: 'request'
   readonly id: RequestId
@@ -37,6 +42,7 @@ export interface Request {
   readonly params: Params
 }
 
+/** A response to a request. */
 export type RpcResponse =
   | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly result: object }
   | {
@@ -101,6 +107,7 @@ export function decodeMessage(bytes: Uint8Array): Message {
   return { kind: 'request', id: known, method, params }
 }
 
+/** Creates a response with a result. */
 export function rpcResult(id: RequestId, result: object): RpcResponse {
   return { jsonrpc: '2.0', id, result }
 }
@@ -126,6 +133,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
+/** Reports whether a value is a JSON object. */
 export function isRecord(value: unknown): value is Params {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

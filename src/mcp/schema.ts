@@ -1,18 +1,25 @@
 /** JSON Schema (2020-12) of what tools answer, in few words. */
 
+/** A JSON Schema. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
+/** The schema of a string. */
 export const STRING_SCHEMA: JsonSchema = { type: 'string' }
+/** The schema of an integer. */
 export const INTEGER: JsonSchema = { type: 'integer' }
+/** The schema of a number. */
 export const NUMBER: JsonSchema = { type: 'number' }
+/** The schema of a boolean. */
 export const BOOLEAN: JsonSchema = { type: 'boolean' }
 /** An object described in its description. */
 export const OBJECT: JsonSchema = { type: 'object' }
 
+/** The schema of a value or null. */
 export function nullableSchema(schema: JsonSchema): JsonSchema {
   return { anyOf: [schema, { type: 'null' }] }
 }
 
+/** The schema of an array. */
 export function arrayOf(items: JsonSchema): JsonSchema {
   return { type: 'array', items }
 }

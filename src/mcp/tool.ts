@@ -3,12 +3,14 @@ import type { CallToolResult, Tool as Listed } from '@modelcontextprotocol/sdk/s
 import { type ArgumentTable, type ArgumentValues, printArgumentSchema, readArguments } from './arguments.ts'
 import type { JsonSchema } from './schema.ts'
 
+/** A tool as the server runs it. */
 export interface Tool {
   readonly listed: Listed
   /** Throws an `RpcError` that names the argument. */
   call(given: unknown): CallToolResult
 }
 
+/** The definition of a tool. */
 export interface ToolDefinition<T extends ArgumentTable> {
   readonly name: `svc_${string}`
   readonly title: string
@@ -23,6 +25,7 @@ export interface ToolDefinition<T extends ArgumentTable> {
 /** Tools change nothing and use only their arguments and the shipped library. */
 const ANNOTATIONS = { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false } as const
 
+/** Creates a tool from its definition. */
 export function defineTool<const T extends ArgumentTable>(definition: ToolDefinition<T>): Tool {
   const { name, title, description, output } = definition
   return {

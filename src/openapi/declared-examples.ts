@@ -22,7 +22,7 @@ export interface InvalidValue {
 }
 
 /** The type of a value. */
-export interface TypedExample {
+export interface ValueType {
   readonly type: DataType
   readonly typeText: string
 }
@@ -38,7 +38,7 @@ export function declaredValue(column: Column, schema: SchemaObject): unknown {
 }
 
 /** Reads an example: the text itself for a schema of strings, and JSON otherwise. */
-export function readExample(text: string, of: TypedExample, schema: SchemaObject): DeclaredExample {
+export function readExample(text: string, of: ValueType, schema: SchemaObject): DeclaredExample {
   const read = schema.type === 'string' ? readText(text) : readJson(text)
   if (read?.kind === 'invalid') return read
   return read !== null && isValid(read.value, schema) ? read : invalidValue(invalidReason(text, of, schema))
@@ -70,12 +70,13 @@ function tooLong({ length }: string): DeclaredExample | null {
 }
 
 /** Why text is not a value of a type: `12,50 is not a numeric(12,2) as the API returns it, such as 1.5`. */
-export function invalidReason(text: string, { type, typeText }: TypedExample, schema: SchemaObject): string {
+export function invalidReason(text: string, { type, typeText }: ValueType, schema: SchemaObject): string {
   const example = exampleValue(type, schema)
   const form = schema.type === 'string' ? example : JSON.stringify(example)
   return `${shorten(text)} is not a ${typeText} as the API returns it${form === undefined ? '' : `, such as ${form}`}`
 }
 
+/** Creates the result for an invalid example. `why` completes a sentence. */
 export function invalidValue(why: string): InvalidValue {
   return { kind: 'invalid', why }
 }

@@ -3,6 +3,7 @@ import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import { headersWith } from './headers.ts'
 import { type ResponseObject, type SchemaObject, schemaRef } from './model.ts'
 
+/** The status of an error response. */
 export type ErrorStatus = (typeof STATUS_OF)[ErrorCode]
 
 const MEANING: Readonly<Record<ErrorStatus, string>> = {

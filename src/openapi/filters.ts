@@ -16,6 +16,7 @@ import {
 
 const OPERATORS = Object.keys(OPERAND_OF)
 
+/** The schemas of filter operands. */
 export const FILTER_SCHEMAS: readonly (readonly [string, SchemaObject])[] = [
   [
     'svc-filter',

@@ -1,6 +1,7 @@
 /** Headers of requests and responses (docs/reference/rest-api.md#headers). */
 import { type Header, headerRef, type ReferenceObject } from './model.ts'
 
+/** The names of the request headers in the document. */
 export const HEADER_PARAMETERS = [
   'Prefer',
   'X-Request-Id',
@@ -10,8 +11,10 @@ export const HEADER_PARAMETERS = [
   'x-svc-result-format',
 ] as const
 
+/** The name of a response header. */
 export type HeaderName = 'X-Cache' | 'Location' | 'Preference-Applied' | 'Retry-After' | 'WWW-Authenticate' | 'Allow'
 
+/** The response headers of the API. */
 export const HEADERS: Readonly<Record<HeaderName, Header>> = {
   'X-Cache': {
     description: 'Whether the response came from the result cache.',

@@ -103,6 +103,7 @@ export function quoted(name: string): string {
   return PLAIN.test(name) ? name : inQuotes(name)
 }
 
+/** Encloses a name in double quotes. */
 export function inQuotes(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

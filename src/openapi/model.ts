@@ -1,5 +1,6 @@
 /** The subset of OpenAPI 3.0.3 used here, as plain data (https://spec.openapis.org/oas/v3.0.3). */
 
+/** A reference to a component. */
 export interface ReferenceObject {
   readonly $ref: string
 }
@@ -32,6 +33,7 @@ export interface SchemaObject {
   readonly anyOf?: readonly SchemaOrReference[]
 }
 
+/** A schema or a reference to one. */
 export type SchemaOrReference = SchemaObject | ReferenceObject
 
 /**
@@ -43,6 +45,7 @@ export interface RowSchema extends Omit<SchemaObject, 'properties'> {
   readonly members: readonly string[]
 }
 
+/** A parameter of an operation. */
 export interface ParameterObject {
   readonly name: string
   readonly in: 'query' | 'path' | 'header'
@@ -55,6 +58,7 @@ export interface ParameterObject {
   readonly example?: unknown
 }
 
+/** A parameter or a reference to one. */
 export type ParameterOrReference = ParameterObject | ReferenceObject
 
 /** References shared by several operations, at least one; as text that is created once. */
@@ -78,32 +82,39 @@ export function printReferenceObject({ $ref }: ReferenceObject): string {
   return `{"$ref":"${$ref}"}`
 }
 
+/** A response header. */
 export interface Header {
   readonly description: string
   readonly schema: SchemaObject
 }
 
+/** The content of a body for one media type. */
 export interface MediaType {
   readonly schema: SchemaOrReference
   readonly example?: unknown
 }
 
+/** The content of a body by media type. */
 export type Content = Readonly<Record<string, MediaType>>
 
+/** A response of an operation. */
 export interface ResponseObject {
   readonly description: string
   readonly headers?: Readonly<Record<string, Header | ReferenceObject>>
   readonly content?: Content
 }
 
+/** A response or a reference to one. */
 export type ResponseOrReference = ResponseObject | ReferenceObject
 
+/** The body of a request. */
 export interface RequestBody {
   readonly description?: string
   readonly required?: boolean
   readonly content: Content
 }
 
+/** An operation: one method of one path. */
 export interface OperationObject {
   readonly operationId: string
   readonly tags: readonly string[]
@@ -117,13 +128,18 @@ export interface OperationObject {
   readonly responses: Readonly<Record<string, ResponseOrReference>>
 }
 
+/** The methods of a path, in the order of the document. */
 export const METHODS = ['get', 'post', 'patch', 'delete'] as const
 
+/** The operations of a path. */
 export type PathItem = Readonly<Partial<Record<(typeof METHODS)[number], OperationObject>>>
 
+/** The tag of function calls. */
 export const FUNCTION_TAG = 'functions'
+/** The tag of routes without a table. */
 export const GATEWAY_TAG = 'gateway'
 
+/** A tag that groups operations. */
 export interface Tag {
   readonly name: string
   readonly description?: string
@@ -144,18 +160,22 @@ export interface DocumentPart {
  */
 export const NULL: SchemaObject = { type: 'string', nullable: true, enum: [null] }
 
+/** References a schema component. */
 export function schemaRef(key: string): ReferenceObject {
   return { $ref: `#/components/schemas/${key}` }
 }
 
+/** References a parameter component. */
 export function parameterRef(key: string): ReferenceObject {
   return { $ref: `#/components/parameters/${key}` }
 }
 
+/** References a response component. */
 export function responseRef(key: string): ReferenceObject {
   return { $ref: `#/components/responses/${key}` }
 }
 
+/** References a header component. */
 export function headerRef(key: string): ReferenceObject {
   return { $ref: `#/components/headers/${key}` }
 }

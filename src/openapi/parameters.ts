@@ -10,6 +10,7 @@ import { textSchema, valueSchema } from './types.ts'
 import { valueText } from './value-text.ts'
 import { canRead, type VisibleTable } from './visible-tables.ts'
 
+/** Limits that the document states for pages. */
 export interface PageLimits {
   readonly defaultLimit: number
   /** 0: unlimited. */
@@ -156,6 +157,7 @@ function distinctTexts(texts: readonly string[]): readonly string[] {
   return distinctBy(texts, text => text)
 }
 
+/** The values of `sort` for these names. */
 export function sortsOf(columns: readonly Column[]): readonly string[] {
   return namesOf(columns.filter(isSortable)).flatMap(name => [name, `-${name}`])
 }

@@ -20,6 +20,7 @@ const KINDS = ['schemas', 'parameters', 'responses'] as const
 /** JSON in pieces that are concatenated once. */
 export type Pieces = readonly Buffer[]
 
+/** The printed parts of the document. */
 export interface PrintedParts extends Readonly<Record<(typeof KINDS)[number], Pieces>> {
   readonly tags: Pieces
   readonly paths: Pieces
@@ -87,6 +88,7 @@ class Members {
   }
 }
 
+/** Prints an object from printed members. */
 export function printObject(members: readonly (readonly [string, string | Pieces])[]): Pieces {
   const pieces = members.flatMap(([key, value], at) => {
     const head = Buffer.from(`${at === 0 ? '{' : ','}${JSON.stringify(key)}:`)

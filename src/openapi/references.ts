@@ -10,6 +10,7 @@ import {
   referenceList,
 } from './model.ts'
 
+/** Components that several operations share. */
 export interface SharedReferences {
   /** Parameters of everything that is read like a list. */
   readonly list: ReferenceList

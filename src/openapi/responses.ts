@@ -14,6 +14,7 @@ import type { RowExample } from './rows.ts'
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 
+/** The schema of `count`, the number of rows in a response. */
 export const COUNT: SchemaObject = { type: 'integer', description: 'Number of rows in this response.', minimum: 0 }
 
 /** An object schema with these properties. */
@@ -51,6 +52,7 @@ export interface WrittenRow extends ResponseRow {
   readonly created: ReferenceObject
 }
 
+/** A response without a body. */
 export function noContent(description: string): ResponseObject {
   return { description, headers: headersWith('Preference-Applied') }
 }
@@ -76,10 +78,12 @@ function examplePage(row: RowExample | null, limit: number): unknown {
   return row === null ? undefined : { data: [row], count: 1, limit, offset: 0, next_cursor: null }
 }
 
+/** The response with one row. */
 export function rowResponse(description: string, of: ResponseRow, ...headers: readonly HeaderName[]): ResponseObject {
   return jsonResponse(description, of.one, headersWith(...headers), exampleEnvelope(of))
 }
 
+/** The response with several rows. */
 export function rowsResponse(description: string, of: WrittenRow, ...headers: readonly HeaderName[]): ResponseObject {
   const example = of.example === null ? undefined : { data: [of.example], count: 1 }
   return jsonResponse(description, of.many, headersWith(...headers), example)
@@ -90,10 +94,12 @@ export function exampleEnvelope({ example }: ResponseRow): unknown {
   return example === null ? undefined : { data: example }
 }
 
+/** The schema of an envelope with one row. */
 export function rowEnvelope(row: SchemaOrReference): SchemaObject {
   return envelope({ data: row })
 }
 
+/** The schema of an envelope with several rows. */
 export function rowsEnvelope(row: SchemaOrReference): SchemaObject {
   return envelope({ data: { type: 'array', items: row }, count: COUNT })
 }

@@ -109,6 +109,7 @@ export function exampleOfAnswer(columns: readonly VisibleColumn[]): RowExample |
   return columns.some(({ declared }) => declared) ? exampleOfRow(columns) : null
 }
 
+/** An example of a row, by column name. */
 export type RowExample = Readonly<Record<string, unknown>>
 
 /** Without an example, any value is possible, including null. */

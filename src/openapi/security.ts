@@ -6,6 +6,7 @@ import type { OperationObject } from './model.ts'
 
 type Security = NonNullable<OperationObject['security']>
 
+/** The ways to authenticate. */
 export const SECURITY_SCHEMES = {
   bearer: {
     type: 'http',
@@ -16,7 +17,9 @@ export const SECURITY_SCHEMES = {
   admin: { type: 'http', scheme: 'bearer', description: 'The admin token of the gateway (`admin_token`).' },
 } as const
 
+/** The security of a route that needs no token. */
 export const NO_SECURITY: Security = []
+/** The security of a route that needs the admin token. */
 export const ADMIN_SECURITY: Security = [{ admin: [] }]
 
 /** The security of calls. Without `require_auth`, a caller without a token is anonymous. */

@@ -4,6 +4,7 @@ import { FILTER_SCHEMAS } from './filters.ts'
 import type { SchemaObject } from './model.ts'
 import { COUNT, envelope } from './responses.ts'
 
+/** The schema of a row whose columns are unknown. */
 export const ANY_ROW: SchemaObject = { type: 'object', additionalProperties: true }
 
 /** The members of a page beside its rows. */
@@ -39,6 +40,7 @@ const BINARY: SchemaObject = {
   ),
 }
 
+/** The schemas that do not depend on tables. */
 export const SHARED_SCHEMAS: readonly (readonly [string, SchemaObject])[] = [
   ['svc-binary', BINARY],
   ['svc-page', PAGE],

@@ -24,6 +24,7 @@ import {
   type VisibleTables,
 } from './visible-tables.ts'
 
+/** The schemas of one table. */
 export interface TableSchemas {
   readonly schemas: readonly (readonly [string, SchemaObject | RowSchema])[]
   /** The schema of rows that a read returns, or null if no column is readable. */
@@ -32,6 +33,7 @@ export interface TableSchemas {
   readonly written: WrittenRow | null
 }
 
+/** The schema of rows that reads return. */
 export interface ReadRow extends ResponseRow {
   /** Of a list. */
   readonly page: ReferenceObject
@@ -42,6 +44,7 @@ type Entry = TableSchemas['schemas'][number]
 /** The columns of a table that are among these. */
 type Choose = (columns: readonly Column[]) => readonly VisibleColumn[]
 
+/** The schemas of a table as a caller sees it. */
 export function tableSchemas(seen: VisibleTable, tables: VisibleTables): TableSchemas {
   const { table, rights } = seen
   const seenColumns = new Map(table.columns.map(column => [column, visibleColumn(seen, column)]))

@@ -10,6 +10,7 @@ import { FUNCTION_TAG, GATEWAY_TAG } from './model.ts'
 import { type SharedReferences, sharedReferences } from './references.ts'
 import { SHARED_SCHEMAS } from './shared-schemas.ts'
 
+/** A table as a caller sees it. */
 export interface VisibleTable {
   readonly table: Table
   /** The key of components and operations. */
@@ -29,6 +30,7 @@ export interface VisibleTable {
   has(kind: Route['kind']): boolean
 }
 
+/** A relation whose target the caller can read. */
 export interface VisibleRelation {
   /** As in `expand`: `customer`, `nested:items`, `users!approved_by`. */
   readonly expand: string
@@ -113,6 +115,7 @@ function visibleRelations(table: Table, view: View): readonly VisibleRelation[] 
   })
 }
 
+/** Reports whether the caller can read the table. */
 export function canRead({ rights, columns }: VisibleTable): boolean {
   return rights.refused.read === null && columns.length > 0
 }
@@ -132,14 +135,17 @@ function only(table: Table, names: Columns): readonly Column[] {
   return table.columns.filter(({ name }) => allows(names, name))
 }
 
+/** Reports whether the caller can insert rows. */
 export function canCreate({ table, rights }: VisibleTable): boolean {
   return rights.refused.create === null && table.writable.insert
 }
 
+/** Reports whether the caller can update rows. */
 export function canUpdate({ table, rights }: VisibleTable): boolean {
   return rights.refused.update === null && table.writable.update
 }
 
+/** Reports whether the caller can delete rows. */
 export function canDelete({ table, rights }: VisibleTable): boolean {
   return rights.refused.delete === null && table.writable.delete
 }

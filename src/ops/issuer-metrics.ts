@@ -2,6 +2,7 @@
 import type { IssuerStats } from '../identity/issuers.ts'
 import type { Collected, MetricKey } from './metric-table.ts'
 
+/** Converts the statistics of issuers to samples. */
 export function collectIssuers(stats: readonly IssuerStats[]): Collected<Extract<MetricKey, `issuer${string}`>> {
   return {
     issuerKeys: stats.map(({ issuer, keys }) => ({ labels: [issuer], value: keys })),

@@ -26,6 +26,7 @@ const FLUSH_MS_MAX = 1_000
 /** Delay before another write to a full non-blocking pipe. */
 const RETRY_MS = 20
 
+/** Creates a destination that writes to an open file or pipe. */
 export function createLogDestination(fd: number): LogDestination {
   let lines: string[] = []
   let waiting = 0

@@ -5,6 +5,7 @@
  */
 import type { Sample } from './exposition.ts'
 
+/** The metrics by key. */
 export const METRICS = {
   requests: {
     section: 'Requests',
@@ -673,6 +674,7 @@ export const METRICS = {
   },
 } as const
 
+/** The key of a metric in the table. */
 export type MetricKey = keyof typeof METRICS
 
 /** The samples of each metric of the table. */

@@ -9,6 +9,7 @@ interface Row extends Metric {
   readonly section: string
 }
 
+/** Prints `docs/reference/metrics.md`. */
 export function printMetricsReference(): string {
   const rows: readonly Row[] = Object.values(METRICS)
   const sections = [...new Set(rows.map(row => row.section))]

@@ -24,6 +24,7 @@ import { createRequestMetrics } from './request-metrics.ts'
 import type { SchemaStatus } from './schema-status.ts'
 import { createWebhookMetrics } from './webhook-metrics.ts'
 
+/** The metrics of the gateway. */
 export interface Metrics {
   hear(event: Event): void
   /** The event loop came so late to what was due (event-loop.ts). */
@@ -51,6 +52,7 @@ export interface MetricsParts {
   readonly issuers: readonly IssuerStats[]
 }
 
+/** The dependencies of the metrics. */
 export interface MetricsOptions {
   readonly version: string
   /** Milliseconds, from any monotonic clock. */
@@ -69,6 +71,7 @@ const COUNTED = {
 
 type CountedKey = (typeof COUNTED)[keyof typeof COUNTED]
 
+/** Creates the metrics of the gateway. */
 export function createMetrics({ version, now }: MetricsOptions): Metrics {
   const requests = createRequestMetrics()
   const webhookAttempts = createWebhookMetrics()

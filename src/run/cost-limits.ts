@@ -40,6 +40,7 @@ function limitsOf(cost: number, rows: number): CostLimits | null {
   return { cost: cost === 0 ? Number.POSITIVE_INFINITY : cost, rows: rows === 0 ? Number.POSITIVE_INFINITY : rows }
 }
 
+/** Reports whether an estimate is within both limits. */
 export function isWithin({ cost, rows }: Estimate, limits: CostLimits): boolean {
   return cost <= limits.cost && rows <= limits.rows
 }
@@ -47,6 +48,7 @@ export function isWithin({ cost, rows }: Estimate, limits: CostLimits): boolean 
 /** How much more other values of the same statement may cost, roughly. */
 const NEAR_FACTOR = 10
 
+/** Reports whether an estimate is below a tenth of both limits. */
 export function isFarBelow({ cost, rows }: Estimate, limits: CostLimits): boolean {
   return cost < limits.cost / NEAR_FACTOR && rows < limits.rows / NEAR_FACTOR
 }

@@ -75,6 +75,7 @@ export interface NotifyingWritesParts {
   readonly routeBy: (table: string) => string | null
 }
 
+/** Creates the wrapper that makes writes notify. */
 export function createNotifyingWrites({
   origin,
   rowsBefore,

@@ -17,6 +17,7 @@ const UNLOCK: Command = { text: 'SELECT pg_advisory_unlock_all()', parameters: [
 
 /** A read-only transaction creates no tables. On a standby, UNLISTEN is allowed and has no effect. */
 export const RESET_AFTER_READ: readonly Command[] = [...RESET, UNLOCK, ...commands('UNLISTEN *')]
+/** Resets the session after a transaction that wrote. */
 export const RESET_AFTER_WRITE: readonly Command[] = [...RESET_AFTER_READ, ...commands('DISCARD TEMP')]
 
 /** Deferred triggers run before the reset, under the settings of the statement. */

@@ -4,6 +4,7 @@ import type { Statement } from '../compile/statement.ts'
 import type { Emit } from '../events.ts'
 import type { Runner, RunningRequest } from './run.ts'
 
+/** The dependencies of the statement log. */
 export interface StatementLogParts {
   readonly emit: Emit
   /** The id of the request being processed; null for the gateway's own work. */

@@ -4,6 +4,7 @@ import { type EntryKind, KINDS, type LibraryData, type LibraryEntry, type Recipe
 import { corpusEntries, exampleIds } from './of-corpus.ts'
 import { openIndex, searchIndex } from './search.ts'
 
+/** A document found by a search. */
 export interface LibraryResult {
   readonly entry: LibraryEntry
   readonly score: number
@@ -11,6 +12,7 @@ export interface LibraryResult {
   readonly terms: readonly string[]
 }
 
+/** The documentation that tools search. */
 export interface Library {
   readonly recipes: readonly Recipe[]
   readonly corpus: Corpus
@@ -30,6 +32,7 @@ export interface Library {
 
 export { KINDS }
 
+/** Opens the library. */
 export function openLibrary(data: LibraryData): Library {
   const index = openIndex(data.index)
   const examples = exampleIds(data.corpus)

@@ -6,6 +6,7 @@ import { type Library, openLibrary } from './library.ts'
 /** The build writes it beside this compiled module. */
 export const LIBRARY_FILE = 'library.json.gz'
 
+/** Loads the library that the build wrote. */
 export function loadLibrary(): Library {
   return openLibrary(JSON.parse(gunzipSync(readFileSync(new URL(LIBRARY_FILE, import.meta.url))).toString()))
 }

@@ -1,8 +1,10 @@
 /** The data of the tool server: created when the package is built, and shipped with it. */
 import type { Corpus } from '../../corpus/corpus.ts'
 
+/** The kinds of entries. */
 export const KINDS = ['documentation', 'readme', 'grammar', 'example'] as const
 
+/** The kind of an entry. */
 export type EntryKind = (typeof KINDS)[number]
 
 /** A part of a page, a production of the grammar, or an example of the language. */
@@ -30,6 +32,7 @@ export interface Recipe {
   readonly sql: string
 }
 
+/** The data of the library. */
 export interface LibraryData {
   /** Parts of a page follow each other as in the page. */
   readonly entries: readonly LibraryEntry[]

@@ -3,11 +3,14 @@ import type { Corpus, Example } from '../../corpus/corpus.ts'
 import { printExample, printProduction } from '../../corpus/markdown.ts'
 import type { EntryKind, LibraryEntry } from './model.ts'
 
+/** The kind of entries that are examples. */
 export const EXAMPLE_KIND: EntryKind = 'example'
 
 const GRAMMAR_PATH = 'corpus/grammar.yaml'
+/** The page of the language reference. */
 export const LANGUAGE_PAGE = 'docs/reference/language.md'
 
+/** The entries for the language's grammar and examples. */
 export function corpusEntries(corpus: Corpus): readonly LibraryEntry[] {
   return [
     ...corpus.grammar.map(production => ({

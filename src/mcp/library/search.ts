@@ -9,6 +9,7 @@ export const SEARCH_LENGTH_MAX = 200
 const PREFIX_LENGTH_MIN = 3
 const FUZZY_LENGTH_MIN = 5
 
+/** The full-text index of the library. */
 export type SearchIndex = MiniSearch<LibraryEntry>
 
 const OPTIONS: Options<LibraryEntry> = {
@@ -21,6 +22,7 @@ const OPTIONS: Options<LibraryEntry> = {
   },
 }
 
+/** Creates the index of these entries. */
 export function createIndex(entries: readonly LibraryEntry[]): SearchIndex {
   const index = new MiniSearch(OPTIONS)
   index.addAll(entries)

@@ -1,5 +1,6 @@
 /** A Markdown page in parts, by its headings; together they are the page. */
 
+/** A section of a document. */
 export interface Section {
   /** The anchor of a link to it, unique on the page: `behind-proxies`. */
   readonly slug: string

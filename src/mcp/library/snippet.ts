@@ -3,6 +3,7 @@
 const SNIPPET_MAX = 240
 const BEFORE_MAX = 60
 
+/** The part of a text that contains the search terms, or its beginning. */
 export function snippetOf(markdown: string, terms: readonly string[]): string {
   // The heading is the title already, and fences say nothing.
   const text = markdown

@@ -5,6 +5,7 @@ import type { Recipe } from '../library/model.ts'
 import { arrayOf, record, STRING_SCHEMA } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
 
+/** The tool that shows recipes. */
 export function cookbookTool({ recipes }: Library): Tool {
   const topics = [...new Set(recipes.map(({ topic }) => topic))]
   return defineTool({

@@ -7,6 +7,7 @@ import { examplesTool, syntaxTool } from './language.ts'
 import { queryTools } from './queries.ts'
 import { schemaSummary } from './schema-summary.ts'
 
+/** Creates all tools. */
 export function createTools(library: Library): readonly Tool[] {
   return [
     ...[...queryTools(library), schemaSummary, cookbookTool(library)],

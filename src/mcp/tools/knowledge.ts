@@ -14,6 +14,7 @@ import { arrayOf, NUMBER, record, STRING_SCHEMA } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
 import { limit } from './limit.ts'
 
+/** The tool that lists the parts of the repository. */
 export const map: Tool = defineTool({
   name: 'svc_map',
   title: 'Map of the repository',
@@ -32,6 +33,7 @@ export const map: Tool = defineTool({
   run: ({ area }) => ({ areas: AREAS.filter(({ name }) => area === null || name === area) }),
 })
 
+/** The tool that searches the documentation. */
 export function searchTool(library: Library): Tool {
   return defineTool({
     name: 'svc_search',
@@ -63,6 +65,7 @@ export function searchTool(library: Library): Tool {
 /** The longest id there is has some hundred. */
 const ID_LENGTH_MAX = 300
 
+/** The tool that shows a document. */
 export function docTool(library: Library): Tool {
   return defineTool({
     name: 'svc_doc',

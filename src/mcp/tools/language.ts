@@ -2,7 +2,7 @@
 import type { Construct, Corpus, Example } from '../../corpus/corpus.ts'
 import { printEbnf } from '../../corpus/markdown.ts'
 import { optional } from '../arguments.ts'
-import { type ConstructPart, constructPart } from '../constructs.ts'
+import { type ConstructLookup, lookUpConstruct } from '../constructs.ts'
 import type { Library } from '../library/library.ts'
 import { EXAMPLE_KIND } from '../library/of-corpus.ts'
 import { SEARCH_LENGTH_MAX } from '../library/search.ts'
@@ -18,6 +18,7 @@ const CONSTRUCT = optional('A construct: where, join, with, conflict, order, nes
 
 const EXAMPLE = record({ query: STRING_SCHEMA, sql: STRING_SCHEMA, note: STRING_SCHEMA })
 
+/** The description of a construct. */
 export interface Card {
   readonly construct: string
   /** In EBNF. */
@@ -32,6 +33,7 @@ interface ShownExample {
   readonly note: string
 }
 
+/** The tool that describes constructs. */
 export function syntaxTool({ corpus }: Library): Tool {
   return defineTool({
     name: 'svc_syntax',
@@ -55,10 +57,13 @@ export function syntaxTool({ corpus }: Library): Tool {
       ],
     },
     run: ({ construct }) =>
-      construct === null ? { constructs: listed(corpus) } : { card: cardOf(constructPart(construct, corpus), corpus) },
+      construct === null
+        ? { constructs: listed(corpus) }
+        : { card: cardOf(lookUpConstruct(construct, corpus), corpus) },
   })
 }
 
+/** The tool that shows examples. */
 export function examplesTool(library: Library): Tool {
   return defineTool({
     name: 'svc_examples',
@@ -74,7 +79,7 @@ export function examplesTool(library: Library): Tool {
     output: record({ examples: arrayOf(EXAMPLE) }),
     run({ construct, query, limit }) {
       const { corpus } = library
-      const part = construct === null ? null : constructPart(construct, corpus)
+      const part = construct === null ? null : lookUpConstruct(construct, corpus)
       const candidates =
         query === null ? spread(part?.constructs ?? Object.keys(corpus.constructs), corpus) : searched(library, query)
       const fitting = candidates.filter(example => part === null || part.constructs.includes(example.construct))
@@ -87,7 +92,8 @@ function listed({ constructs }: Corpus): readonly { readonly construct: string; 
   return Object.entries(constructs).map(([construct, title]) => ({ construct, title }))
 }
 
-export function cardOf({ name, constructs, productions }: ConstructPart, corpus: Corpus): Card {
+/** The description of the constructs that were looked up. */
+export function cardOf({ name, constructs, productions }: ConstructLookup, corpus: Corpus): Card {
   const notes = corpus.notes.filter(note => note.constructs.some(construct => constructs.includes(construct)))
   const mistakes = corpus.invalid
     .filter(({ construct }) => constructs.includes(construct))

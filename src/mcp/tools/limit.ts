@@ -1,6 +1,7 @@
 /** The number of results in a response: few by default, because agents read them all. */
 import type { IntegerArgument } from '../arguments.ts'
 
+/** The argument that limits the number of results. */
 export const limit: IntegerArgument = {
   kind: 'integer',
   description: 'At most so many results.',

@@ -31,6 +31,7 @@ const PARAMETERS: JsonSchema = {
 
 const COUNT: JsonSchema = { type: ['integer', 'string', 'null'] }
 
+/** The tools that parse and format queries. */
 export function queryTools({ corpus }: Library): readonly Tool[] {
   return [parseQuery, transpileQuery, explainQuery, formatQuery].map(tool => tool(corpus))
 }

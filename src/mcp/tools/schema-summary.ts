@@ -23,6 +23,7 @@ policy own on orders using $$ tenant_id = current_setting('app.current_tenant_id
 
 const OBJECTS = arrayOf(OBJECT)
 
+/** The tool that summarizes a schema. */
 export const schemaSummary: Tool = defineTool({
   name: 'svc_schema_summary',
   title: 'Summarize a schema document',

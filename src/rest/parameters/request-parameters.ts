@@ -45,6 +45,7 @@ export function filterOf(parameter: WrittenParameter): Filter {
   }
 }
 
+/** Parameters split into named ones and filters. */
 export interface PartitionedParameters<T extends string> {
   /** The value of each named parameter. */
   readonly named: ReadonlyMap<T, string>

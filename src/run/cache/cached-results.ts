@@ -42,6 +42,7 @@ export interface CachedResults {
   readonly weight: number
 }
 
+/** The rows of each statement of a read. */
 export type Results = readonly (readonly Row[])[]
 
 /** Creates an empty cache. */
