@@ -102,7 +102,7 @@ export function printCaptured(write: WriteStatement): WriteStatement {
 }
 
 /** Prints the same write so that it passes what it did to `by` instead of returning it. */
-export function printStored(write: WriteStatement, by: Storing): WriteStatement {
+export function printStoringWrite(write: WriteStatement, by: Storing): WriteStatement {
   const columns = ownOf(write).table.columns.map(({ name }) => name)
   return withImagesOf(write, { storing: by, columns })
 }

@@ -6,7 +6,7 @@ import { EVERYTHING } from '../access/rights.ts'
 import { column, compare, get, order, position } from '../language/tree/build.ts'
 import { compile } from './compile.ts'
 import { analyzed, explained } from './derive.ts'
-import { printCaptured, printNotifying, printStored } from './print-write.ts'
+import { printCaptured, printNotifying, printStoringWrite } from './print-write.ts'
 import type { Statement } from './statement.ts'
 
 const orders = tableOf('orders', { id: 'int8', note: 'text' }, { primaryKey: ['id'] })
@@ -51,11 +51,11 @@ test('each kind of statement has the fields that later stages use', () => {
 
 test('a derived write begins with the same columns and is printed identically again', () => {
   const told = printNotifying(write, { before: 'keys alone', route: null, tellOne: String, tellAll: String })
-  const stored = printStored(write, storing)
+  const stored = printStoringWrite(write, storing)
   const captured = printCaptured(write)
   expect(new Set([write, told, stored, captured].map(({ text }) => text)).size).toBe(4)
   expect(printCaptured(write)).toEqual(captured)
-  expect(printStored(write, storing).text).toBe(stored.text)
+  expect(printStoringWrite(write, storing).text).toBe(stored.text)
   expect(stored.text).toContain('SELECT')
 })
 

@@ -15,7 +15,7 @@ import {
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
-import { listOf, listParameter, namesOf, sortsOf } from './parameters.ts'
+import { columnNames, listParameter, listParameterOf, sortsOf } from './parameters.ts'
 import { COUNT, envelope, jsonResponse } from './responses.ts'
 import type { DocumentView } from './visible-tables.ts'
 
@@ -39,7 +39,7 @@ export function resultParameters(
   const byName = [...new Map(typed.map(column => [column.name, column])).values()]
   const distinct = distinctBy(byName, ({ name }) => name)
   const own: readonly ParameterObject[] = [
-    ...list('select', 'The columns to return; all by default.', namesOf(distinct)),
+    ...list('select', 'The columns to return; all by default.', columnNames(distinct)),
     ...(typed.length === columns.length
       ? list('sort', 'The columns to sort by; a leading `-` means descending.', sortsOf(distinct))
       : []),
@@ -54,7 +54,7 @@ export function resultParameters(
 }
 
 function list(name: string, description: string, values: readonly string[]): readonly ParameterObject[] {
-  return values.length === 0 ? [] : [listParameter(name, description, listOf(values))]
+  return values.length === 0 ? [] : [listParameter(name, description, listParameterOf(values))]
 }
 
 /** The response of one function or of any of its overloads, as text or in PostgreSQL's binary format. */

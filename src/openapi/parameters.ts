@@ -115,7 +115,7 @@ export function tableParameters(seen: VisibleTable, returned: readonly Column[])
             `returning-${key}`,
             'returning',
             RETURNING,
-            isAll ? all : listOf(namesOf(distinctBy(returned, ({ name }) => name))),
+            isAll ? all : listParameterOf(columnNames(distinctBy(returned, ({ name }) => name))),
           ),
         ]),
     ...(canRead(seen)
@@ -144,12 +144,12 @@ const RETURNING = 'The columns to return; none by default for a deletion.'
 
 function columnParameter(key: string, columns: readonly Column[]): Entry {
   const description = 'The column to compute with; optional for `count`.'
-  const schema: SchemaObject = { type: 'string', enum: namesOf(columns) }
+  const schema: SchemaObject = { type: 'string', enum: columnNames(columns) }
   return [`column-${key}`, { name: 'column', in: 'query', description, schema }]
 }
 
 /** The column names as `select` and similar parameters accept them. */
-export function namesOf(columns: readonly Column[]): readonly string[] {
+export function columnNames(columns: readonly Column[]): readonly string[] {
   return columns.map(({ name }) => quoted(name))
 }
 
@@ -159,7 +159,7 @@ function distinctTexts(texts: readonly string[]): readonly string[] {
 
 /** The values of `sort` for these names. */
 export function sortsOf(columns: readonly Column[]): readonly string[] {
-  return namesOf(columns.filter(isSortable)).flatMap(name => [name, `-${name}`])
+  return columnNames(columns.filter(isSortable)).flatMap(name => [name, `-${name}`])
 }
 
 function isSortable({ type }: Column): boolean {
@@ -167,7 +167,7 @@ function isSortable({ type }: Column): boolean {
 }
 
 function notEmpty(key: string, name: string, description: string, values: readonly string[]): readonly Entry[] {
-  return values.length === 0 ? [] : [list(key, name, description, listOf(values))]
+  return values.length === 0 ? [] : [list(key, name, description, listParameterOf(values))]
 }
 
 function list(key: string, name: string, description: string, schema: SchemaOrReference): Entry {
@@ -182,7 +182,7 @@ export function listParameter(name: string, description: string, schema: SchemaO
 /**
  * Not a component: its constants would be global in generated Go code and collide with those of other tables.
  */
-export function listOf(values: readonly string[]): SchemaObject {
+export function listParameterOf(values: readonly string[]): SchemaObject {
   return { type: 'array', items: { type: 'string', enum: values }, uniqueItems: true, minItems: 1 }
 }
 

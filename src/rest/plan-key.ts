@@ -13,7 +13,7 @@ import type { Limit } from './parameters/page.ts'
 import type { Selected } from './parameters/select.ts'
 import type { SortItem } from './parameters/sort.ts'
 import type { AggregateTree } from './read/aggregate.ts'
-import type { Expansion } from './read/expand.ts'
+import type { ExpandedRelation } from './read/expand.ts'
 import type { ExplainTree, ListTree, OneTree, ParentTree, Search, TotalTree } from './read/request.ts'
 import { typesIn } from './rpc/bind-arguments.ts'
 import type { CallTree } from './rpc/tree.ts'
@@ -151,7 +151,7 @@ function printSelect(selected: readonly Selected[]): string {
   return text
 }
 
-function printExpand(expansions: readonly Expansion[]): string {
+function printExpand(expansions: readonly ExpandedRelation[]): string {
   let text = `\0${expansions.length}`
   for (const { alias, nested, relation, hint, below } of expansions) {
     const named = alias === null ? '' : `${alias}:`

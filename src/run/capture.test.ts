@@ -8,7 +8,7 @@ import { catalogOf, tableOf } from '../../test/support/model.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
 import { compile } from '../compile/compile.ts'
-import { printCaptured, printStored } from '../compile/print-write.ts'
+import { printCaptured, printStoringWrite } from '../compile/print-write.ts'
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
@@ -42,7 +42,7 @@ function write(table: Table = TABLE): BoundStatement<WriteStatement> {
   const plain = compileWrite(`set \`${table.name}\` values a = 'new' where id = $1`, context)
   meanings.set(plain.text, 'plain')
   meanings.set(printCaptured(plain).text, 'told')
-  meanings.set(printStored(plain, STORING).text, 'storing')
+  meanings.set(printStoringWrite(plain, STORING).text, 'storing')
   return { statement: plain, values: ['new', 'one'] }
 }
 

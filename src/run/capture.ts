@@ -3,7 +3,7 @@
  * their own transaction (decision 0020).
  */
 import type { Table } from '../catalog/model.ts'
-import { printCaptured, printStored } from '../compile/print-write.ts'
+import { printCaptured, printStoringWrite } from '../compile/print-write.ts'
 import type { ChangeOperation } from '../compile/row-images.ts'
 import type { BoundStatement, HiddenWrite, OwnWrite, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
@@ -165,7 +165,7 @@ function createVariants(): Variants {
     stored(write, by) {
       const known = stored.get(write)
       if (known?.by === by) return known.statement
-      const statement = printStored(write, by)
+      const statement = printStoringWrite(write, by)
       stored.set(write, { by, statement })
       return statement
     },

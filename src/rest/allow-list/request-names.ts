@@ -14,7 +14,7 @@ import { parseNameList } from '../parameters/name-reader.ts'
 import { parseSelect, type Selected } from '../parameters/select.ts'
 import { parseSort } from '../parameters/sort.ts'
 import { AGGREGATE_FUNCTIONS, parseColumn } from '../read/aggregate.ts'
-import { assertExpandDepth, type Expansion, parseExpand } from '../read/expand.ts'
+import { assertExpandDepth, type ExpandedRelation, parseExpand } from '../read/expand.ts'
 import { joinQualified } from '../read/qualified.ts'
 import { otherTable, resolveRelation } from '../read/relation.ts'
 import { childRelation } from '../read/tree.ts'
@@ -58,7 +58,7 @@ function rowsOf(route: Exclude<DataRoute, { readonly kind: 'rpc' }>, view: View)
 
 function assertRelations(text: string, table: Table, { catalog, maxExpandDepth }: NamedSchema): void {
   const view: View = { catalog, rights: EVERYTHING }
-  const follow = (expansions: readonly Expansion[], from: Table, level: number): void => {
+  const follow = (expansions: readonly ExpandedRelation[], from: Table, level: number): void => {
     if (expansions.length > 0) assertExpandDepth(level, maxExpandDepth)
     for (const expansion of joinQualified(expansions, from)) {
       follow(expansion.below, otherTable(catalog, resolveRelation(from, expansion, view)), level + 1)

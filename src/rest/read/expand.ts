@@ -26,12 +26,12 @@ export interface ExpandLimits {
 const EXPANDED_TABLES_MAX = 64
 
 /** One relation of `expand` and the relations below it. */
-export interface Expansion {
+export interface ExpandedRelation {
   readonly alias: string | null
   readonly nested: boolean
   readonly relation: string
   readonly hint: string | null
-  readonly below: Expansion[]
+  readonly below: ExpandedRelation[]
 }
 
 /**
@@ -42,10 +42,10 @@ export interface Expansion {
  * Paths with the same beginning are one expansion: `items,items.product` embeds the items once.
  * @throws {GatewayError} `PARSE_ERROR` for a malformed path or an exceeded limit.
  */
-export function parseExpand(text: string | undefined, maxDepth: number): readonly Expansion[] {
+export function parseExpand(text: string | undefined, maxDepth: number): readonly ExpandedRelation[] {
   if (text === undefined || text === '') return []
   const reader = new NameReader(text, 'expand')
-  const roots: Expansion[] = []
+  const roots: ExpandedRelation[] = []
   let count = 0
   do {
     let level = roots
@@ -70,7 +70,7 @@ export function parseExpand(text: string | undefined, maxDepth: number): readonl
 
 const STOPS = ['.', ',', ':', '!']
 
-function readStep(reader: NameReader): Expansion {
+function readStep(reader: NameReader): ExpandedRelation {
   const words: string[] = [reader.name(STOPS)]
   while (reader.take(':')) words.push(reader.name(STOPS))
   const hint = reader.take('!') ? reader.name(['.', ',']) : null
@@ -82,7 +82,7 @@ function readStep(reader: NameReader): Expansion {
   return { alias: alias === undefined ? null : checkedAlias(alias, reader), nested, relation, hint, below: [] }
 }
 
-function isSame(a: Expansion, b: Expansion): boolean {
+function isSame(a: ExpandedRelation, b: ExpandedRelation): boolean {
   return a.alias === b.alias && a.nested === b.nested && a.relation === b.relation && a.hint === b.hint
 }
 
@@ -92,7 +92,7 @@ function isSame(a: Expansion, b: Expansion): boolean {
  * levels.
  */
 export function expandNests(
-  expansions: readonly Expansion[],
+  expansions: readonly ExpandedRelation[],
   table: Table,
   alias: string,
   view: View,
@@ -121,7 +121,7 @@ class NestBuilder {
     this.#limits = limits
   }
 
-  nests(expansions: readonly Expansion[], table: Table, alias: string, level: number): readonly Nest[] {
+  nests(expansions: readonly ExpandedRelation[], table: Table, alias: string, level: number): readonly Nest[] {
     if (expansions.length > 0) assertExpandDepth(level, this.#limits.maxExpandDepth)
     const names = new Set<string>()
     return joinQualified(expansions, table).map(expansion => {
@@ -137,7 +137,7 @@ class NestBuilder {
     })
   }
 
-  #nest(expansion: Expansion, name: string, table: Table, parent: string, level: number): Nest {
+  #nest(expansion: ExpandedRelation, name: string, table: Table, parent: string, level: number): Nest {
     const relation = resolveRelation(table, expansion, this.#view)
     const target = otherTable(this.#view.catalog, relation)
     this.#aliases += 1

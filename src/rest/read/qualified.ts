@@ -4,15 +4,15 @@
  * quoted name is never split.
  */
 import type { Table } from '../../catalog/model.ts'
-import type { Expansion } from './expand.ts'
+import type { ExpandedRelation } from './expand.ts'
 
 /** Joins the parts of qualified names among the relations of `table`. */
-export function joinQualified(expansions: readonly Expansion[], table: Table): readonly Expansion[] {
+export function joinQualified(expansions: readonly ExpandedRelation[], table: Table): readonly ExpandedRelation[] {
   return expansions.flatMap(expansion => joined(expansion, table) ?? [expansion])
 }
 
 /** The joined expansions, or null if the first part is a relation itself or the joined parts are not. */
-function joined(expansion: Expansion, { relations }: Table): readonly Expansion[] | null {
+function joined(expansion: ExpandedRelation, { relations }: Table): readonly ExpandedRelation[] | null {
   const { alias, nested, relation, hint, below } = expansion
   const isRelation = relations.some(({ name, table, shortName }) => [name, table, shortName].includes(relation))
   if (isRelation || hint !== null || below.length === 0) return null

@@ -20,7 +20,7 @@ import { parseSort, type SortItem } from '../parameters/sort.ts'
 import { LIST_PARAMETERS, ONE_PARAMETERS, parametersIn, type WrittenRequest } from '../request.ts'
 import type { Values } from '../values.ts'
 import { type CursorCodec, invalidCursor } from './cursor.ts'
-import { type Expansion, parseExpand } from './expand.ts'
+import { type ExpandedRelation, parseExpand } from './expand.ts'
 
 /** Limits on read requests. */
 export interface ReadLimits extends FilterLimits {
@@ -37,7 +37,7 @@ interface ReadTree {
 interface Fields extends ReadTree {
   /** The selected columns; empty for all columns. */
   readonly select: readonly Selected[]
-  readonly expand: readonly Expansion[]
+  readonly expand: readonly ExpandedRelation[]
 }
 
 /** The tree of `GET /api/{table}/{id}`. */

@@ -23,7 +23,7 @@ import { bindArguments } from './bind-arguments.ts'
 import type { FunctionList } from './function-list.ts'
 import { callName, functionsNamed, type NameRules } from './names.ts'
 import type { PassedArguments } from './passed-arguments.ts'
-import { resolve } from './resolve.ts'
+import { resolveOverload } from './resolve.ts'
 import { aboutFunction, respondBinary, respondText } from './respond.ts'
 import { parseResultRequest, type ResultLimits, refuseParameters, WHOLE_RESULT } from './result-request.ts'
 import { resultTypeNames } from './result-types.ts'
@@ -75,7 +75,7 @@ export class CallHandler {
   }
 
   #ask({ overloads, name, format, given, others }: Called, { incoming, view }: RequestContext): RequestStep {
-    const resolved = resolve(overloads, given, name)
+    const resolved = resolveOverload(overloads, given, name)
     const { function: of } = resolved
     const read = of.volatility !== 'volatile'
     if (!read && isGet(incoming)) throw methodNotAllowed(incoming, ['POST'], volatileHint(name))

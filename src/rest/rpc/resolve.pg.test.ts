@@ -16,7 +16,7 @@ import { bindValues } from '../bind.ts'
 import { Values } from '../values.ts'
 import { argumentsOfBody } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
-import { resolve } from './resolve.ts'
+import { resolveOverload } from './resolve.ts'
 import { WHOLE_RESULT } from './result-request.ts'
 import { compileCall } from './tree.ts'
 
@@ -98,7 +98,7 @@ async function called(catalog: Catalog, body: string): Promise<{ chosen: string;
   let statement: { text: string; values: unknown[] }
   let chosen: string
   try {
-    const resolved = resolve(overloads, given, 'f')
+    const resolved = resolveOverload(overloads, given, 'f')
     chosen = resolved.function.inputs.map(({ name, typeText }) => `${name} ${typeText}`).join(', ')
     const { function: of } = resolved
     const call = compileCall(

@@ -10,7 +10,7 @@ import { parseJsonBody } from '../../json/json-body.ts'
 import { parseQueryString } from '../parameters/query-string.ts'
 import { parseParameters } from '../parameters/request-parameters.ts'
 import { argumentsOfBody, argumentsOfQuery } from './arguments.ts'
-import { type ResolvedCall, resolve } from './resolve.ts'
+import { type ResolvedCall, resolveOverload } from './resolve.ts'
 
 const TYPES = {
   status: { ...baseType('status'), schema: 'public', kind: 'enum', category: 'E', labels: ['a', 'b'] },
@@ -25,7 +25,7 @@ function functions(...signatures: readonly string[]) {
 }
 
 function call(signatures: readonly string[], body: string): ResolvedCall {
-  return resolve(functions(...signatures), argumentsOfBody(parseJsonBody(Buffer.from(body), 1_000)), 'f')
+  return resolveOverload(functions(...signatures), argumentsOfBody(parseJsonBody(Buffer.from(body), 1_000)), 'f')
 }
 
 /** The identity arguments of the chosen function. */
@@ -35,7 +35,11 @@ function chosen(signatures: readonly string[], body: string): string {
 
 function get(signatures: readonly string[], query: string): ResolvedCall {
   const overloads = functions(...signatures)
-  return resolve(overloads, argumentsOfQuery(parseParameters(parseQueryString(query), []), overloads).given, 'f')
+  return resolveOverload(
+    overloads,
+    argumentsOfQuery(parseParameters(parseQueryString(query), []), overloads).given,
+    'f',
+  )
 }
 
 describe('by name', () => {
@@ -237,7 +241,7 @@ describe('errors', () => {
   })
   test('explain why a function cannot be called', () => {
     const records = functionOf('f()', { result: { kind: 'record' } })
-    expect(() => resolve([records], { kind: 'named', values: new Map(), whole: null }, 'f')).toThrow(
+    expect(() => resolveOverload([records], { kind: 'named', values: new Map(), whole: null }, 'f')).toThrow(
       'f() returns record without',
     )
     expect(() => call(['f(variadic any)'], '[1]')).toThrow('argument 1 of f(variadic any) is of type any')

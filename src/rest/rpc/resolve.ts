@@ -41,7 +41,11 @@ export interface ResolvedArgument {
  * Chooses the overload. `name` is the function's name in messages.
  * @throws {GatewayError} `PARSE_ERROR` with the signatures if no overload or more than one matches.
  */
-export function resolve(overloads: readonly DatabaseFunction[], given: PassedArguments, name: string): ResolvedCall {
+export function resolveOverload(
+  overloads: readonly DatabaseFunction[],
+  given: PassedArguments,
+  name: string,
+): ResolvedCall {
   const candidates: Candidate[] = []
   for (const of of overloads) {
     const candidate = given.kind === 'named' ? byName(of, given) : byPosition(of, given)

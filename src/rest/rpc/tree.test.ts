@@ -17,7 +17,7 @@ import { RESULT_PARAMETERS } from '../request.ts'
 import { Values } from '../values.ts'
 import { argumentsOfBody, argumentsOfQuery } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
-import { resolve } from './resolve.ts'
+import { resolveOverload } from './resolve.ts'
 import { parseResultRequest, WHOLE_RESULT } from './result-request.ts'
 import { type CallTree, compileCall, formOf } from './tree.ts'
 
@@ -35,7 +35,7 @@ function run(signature: string, { body, query = '' }: Call, parts: FunctionParts
   const byQuery = argumentsOfQuery(parameters, [of])
   const given = body === undefined ? byQuery.given : argumentsOfBody(parseJsonBody(Buffer.from(body), 1_000))
   const values = new Values()
-  const args = bindArguments(resolve([of], given, of.name), given, values, of.name)
+  const args = bindArguments(resolveOverload([of], given, of.name), given, values, of.name)
   const others = body === undefined ? byQuery.others : parameters
   const result = of.returnsSet ? parseResultRequest(others, values, LIMITS) : WHOLE_RESULT
   const call: CallTree = {
