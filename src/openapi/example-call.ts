@@ -10,7 +10,7 @@ import { isValid } from './validate-value.ts'
 
 /**
  * Reports whether an argument is required. A variadic function accepts its last argument by name only
- * together with all others (rpc/explain.ts).
+ * together with all others (rpc/explain-mismatch.ts).
  */
 export function isNeeded(of: DatabaseFunction, { required }: FunctionInput): boolean {
   return required || of.variadic

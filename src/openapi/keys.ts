@@ -97,7 +97,7 @@ export function hashOf(name: string): string {
 
 /**
  * A name in the syntax of `select`, `sort`, `expand` and filters: quoted if it contains punctuation
- * (parameters/names.ts).
+ * (parameters/name-reader.ts).
  */
 export function quoted(name: string): string {
   return PLAIN.test(name) ? name : inQuotes(name)

@@ -7,7 +7,7 @@ import type { EntryKind, LibraryEntry } from './model.ts'
 export const EXAMPLE_KIND: EntryKind = 'example'
 
 const GRAMMAR_PATH = 'corpus/grammar.yaml'
-/** The page of the language reference. */
+/** The page that documents the query language. */
 export const LANGUAGE_PAGE = 'docs/reference/language.md'
 
 /** The entries for the language's grammar and examples. */
