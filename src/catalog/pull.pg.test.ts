@@ -112,11 +112,9 @@ describe('everything that a document can say', () => {
       await pull(
         'pull_constraints',
         `create extension if not exists btree_gist with schema public;
-         create table rooms (a int, b int, primary key (a, b), name text unique,
-         tag text unique deferrable initially deferred);
+         create table rooms (a int, b int, primary key (a, b), name text unique, tag text unique deferrable initially deferred);
          create table stays (
-           id int primary key deferrable, room_a int, room_b int, room_name text
-           references rooms (name) on update cascade on delete set null,
+           id int primary key deferrable, room_a int, room_b int, room_name text references rooms (name) on update cascade on delete set null,
            during tsrange, unique ${NULLS_NOT_DISTINCT} (room_a, during), price int check (price > 0) check (price < 100), low int,
            check (low < price), "nulls" int unique ${NULLS_NOT_DISTINCT},
            foreign key (room_a, room_b) references rooms match full on delete set default ${sqlSince(15, '(room_b)')} deferrable,
@@ -146,8 +144,7 @@ table stays {
   nulls int4${sqlSince(15, '', ' unique')}
   primary_key (id) deferrable
   ${sqlSince(15, 'unique (nulls) nulls_not_distinct\n  ')}unique (room_a, during)${sqlSince(15, ' nulls_not_distinct')}
-  foreign_key (room_a, room_b) references rooms (a,
-  b) on_delete set_default${sqlSince(15, ' (room_b)')} match_full deferrable
+  foreign_key (room_a, room_b) references rooms (a, b) on_delete set_default${sqlSince(15, ' (room_b)')} match_full deferrable
   check (low < price)
   exclude using gist (room_a WITH =, during WITH &&) where (price > 10) initially_deferred
 }
@@ -161,8 +158,7 @@ table stays {
       await pull(
         'pull_indexes',
         `create table t (id int primary key, email text, "Using (x)" text, meta jsonb, gone boolean);
-         create unique index "using (" on t (id, lower(email), "Using (x)" desc nulls last) include (gone, meta)
-         where not gone and email <> ')';
+         create unique index "using (" on t (id, lower(email), "Using (x)" desc nulls last) include (gone, meta) where not gone and email <> ')';
          create index hashed on t using hash (email);
          create index by_path on t using gin (meta jsonb_path_ops, (meta -> 'a'));
          create index sum on t ((id + 1));
@@ -181,8 +177,7 @@ index by_path on t using gin (meta jsonb_path_ops, ((meta -> 'a'::text)))
 index hashed on t using hash (email)
 unique index one_null on t (id, gone)${sqlSince(15, ' nulls_not_distinct')}
 index sum on t (((id + 1)))
-unique index \`using (\` on t (id, lower(email), "Using (x)" DESC NULLS LAST) include (gone, meta) where (NOT gone)
-AND (email <> ')'::text)
+unique index \`using (\` on t (id, lower(email), "Using (x)" DESC NULLS LAST) include (gone, meta) where (NOT gone) AND (email <> ')'::text)
 `,
     )
   })
@@ -295,12 +290,10 @@ comment on type age 'In years'
         `create table rows (id int);
          create extension if not exists citext;
          create function a(int, text default 'x, y') returns void language sql as '';
-         create function b(in a int, out b int, inout "C d" text,
-         variadic rest text[]) language plpgsql stable security definer strict
+         create function b(in a int, out b int, inout "C d" text, variadic rest text[]) language plpgsql stable security definer strict
            as $body$ begin b := 1; -- $$ \n end $body$;
          create function c() returns setof rows language sql immutable as $$select 1$$;
-         create function d(n numeric(4, 1), t rows) returns table (x int, "y z" text[]) language sql as $$ select 1,
-         '{}'::text[] $$;
+         create function d(n numeric(4, 1), t rows) returns table (x int, "y z" text[]) language sql as $$ select 1, '{}'::text[] $$;
          create function e(x int) returns int language sql return x + 1;
          create procedure f() language sql as '';
          create aggregate g(int) (sfunc = int4pl, stype = int);
@@ -315,8 +308,7 @@ table rows {
 
 function a(int4, text default 'x, y'::text) returns void language sql $$$$
 
-function b(a int4, out b int4, inout \`C d\` text,
-variadic rest text[]) returns record language plpgsql stable security_definer strict $q1$ begin b := 1; -- $$ 
+function b(a int4, out b int4, inout \`C d\` text, variadic rest text[]) returns record language plpgsql stable security_definer strict $q1$ begin b := 1; -- $$ 
  end $q1$
 
 function c() returns setof rows language sql immutable $$select 1$$
@@ -336,13 +328,11 @@ test('several schemas: names of the first are bare; what is outside has its sche
   await admin.run(`
     create schema front; create schema back; create schema elsewhere;
     create type back.status as enum ('on'); create type front.pair as (a int, b int);
-    create extension citext with schema elsewhere; create table elsewhere.users (id int primary key);
-    create table elsewhere.gone (id int);
+    create extension citext with schema elsewhere; create table elsewhere.users (id int primary key); create table elsewhere.gone (id int);
     create table back.posts (id int primary key, status back.status);
     create table public.posts (other int unique);
     create table front.posts (
-      id int primary key references back.posts, user_id int references elsewhere.users, home int
-      references public.posts (other), pair front.pair, email elsewhere.citext
+      id int primary key references back.posts, user_id int references elsewhere.users, home int references public.posts (other), pair front.pair, email elsewhere.citext
     );
     create index same on front.posts (id); create index same on back.posts (id);
     comment on table front.posts is 'front'; comment on table back.posts is 'back'`)
@@ -383,8 +373,7 @@ test('a partition is part of its table, and what PostgreSQL cloned for it is tol
       'pull_partitions',
       `create table a (id int primary key) partition by hash (id);
        create table a_0 partition of a for values with (modulus 1, remainder 0);
-       create table b (a_id int references a, at date check (at > '2000-01-01')) partition by range (a_id,
-       (extract(year from at)));
+       create table b (a_id int references a, at date check (at > '2000-01-01')) partition by range (a_id, (extract(year from at)));
        create table b_0 partition of b default; create index on b (at)`,
     ),
   ).toBe(

@@ -93,7 +93,7 @@ export const AREAS: readonly Area[] = [
     purpose:
       'Checks every name and right of a tree against catalogue and policies; ' +
       'nothing unchecked can be printed for execution.',
-    documents: ['docs/guides/access-policies.md', `${MAP}#the-way-of-a-request`],
+    documents: ['docs/guides/access-policies.md', `${MAP}#the-path-of-a-request`],
   },
   {
     name: 'run',
@@ -156,7 +156,7 @@ export const AREAS: readonly Area[] = [
     name: 'http',
     path: 'src/http',
     purpose: 'The HTTP server, limits on bytes and time, and the order in which a request is looked at.',
-    documents: [`${MAP}#the-way-of-a-request`, 'docs/reference/limits.md#bytes-and-time'],
+    documents: [`${MAP}#the-path-of-a-request`, 'docs/reference/limits.md#bytes-and-time'],
   },
   {
     name: 'config',
