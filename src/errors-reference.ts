@@ -13,6 +13,9 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
   NOT_FOUND: 'the route, table or row does not exist, or the caller cannot see it',
   METHOD_NOT_ALLOWED: 'the route supports other methods, which `Allow` lists',
   TIMEOUT: 'the statements took longer than `statement_timeout_ms` and were cancelled',
+  PRECONDITION_FAILED:
+    'the row has changed since the response whose entity tag `If-Match` has; `ETag` has the current one ' +
+    '([preconditions](writing.md#preconditions))',
   PAYLOAD_TOO_LARGE:
     'a body of more than 2 MiB, or a batch of more than `max_batch_rows` rows or `max_batch_key_sets` sets of columns',
   UNSUPPORTED_MEDIA_TYPE: 'a body whose `Content-Type` is missing or malformed; `application/json` is expected',
@@ -22,6 +25,9 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
     'the address sent more than `rate_limit_burst` requests at once, or more than `rate_limit_rate` per second over some time; `Retry-After: 1`',
   CONCURRENCY_LIMIT:
     'the tenant has `tenant_max_concurrent` requests in progress, or the tenant or address has reached a limit of `/ws`; `Retry-After` is the time to wait',
+  PRECONDITION_REQUIRED:
+    'the table has `require_if_match`, and the PATCH or DELETE has no `If-Match` ' +
+    '([preconditions](writing.md#preconditions))',
   HEADERS_TOO_LARGE: 'the request line and headers exceed 64 KiB',
   INTERNAL: 'a bug in the gateway; the log has the details under the `request_id`',
   UNAVAILABLE:

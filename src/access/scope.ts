@@ -10,7 +10,7 @@ import { shorten } from '../text/shorten.ts'
 import { forbiddenColumn } from './refusals.ts'
 import { allows, type Columns } from './rights.ts'
 import type { Growth } from './tally.ts'
-import type { Typed } from './typed.ts'
+import { type Typed, untyped } from './typed.ts'
 import { isJson } from './types.ts'
 
 /** Anything with columns: a table, a function's result, the fields of a body, a derived table. */
@@ -65,6 +65,9 @@ export interface Scope {
   readonly commonTables: ReadonlyMap<string, Rowset>
 }
 
+/** PostgreSQL's number of the transaction that wrote the row (PostgreSQL manual, 5.6). */
+export const ROW_VERSION = 'xmin'
+
 /** The scope around the outermost statement. */
 export const NOTHING: Scope = { sources: [], outer: null, outputs: new Set(), commonTables: new Map() }
 
@@ -114,6 +117,7 @@ export function resolveName(reference: ColumnReference, scope: Scope): Typed {
   if (second !== undefined) {
     const source = sourceNamed(first, scope)
     if (source !== null) {
+      if (isRowVersion(reference, source)) return untyped({ ...columnReference(source.alias, second), span })
       if (reference.implied !== true) assertReadable(source, second, span)
       return columnOf(source, second, path.slice(2), span)
     }
@@ -137,6 +141,11 @@ export function resolveName(reference: ColumnReference, scope: Scope): Typed {
     }
   }
   throw second === undefined ? unknownColumn(first, scope, span) : unknownName(path, scope, span)
+}
+
+/** Whether the gateway mentions the version of a row, which is not in the catalog. No request can. */
+function isRowVersion({ implied, path }: ColumnReference, { rowset }: ScopeSource): boolean {
+  return implied === true && path.length === 2 && path[1] === ROW_VERSION && rowset.table !== null
 }
 
 /**

@@ -12,6 +12,7 @@ import { ConfigError, printProblem } from '../config/problem.ts'
 import type { Finding } from '../finding.ts'
 import { feedError, feedTarget } from '../gateway/feed.ts'
 import { unmatchedFindings } from '../gateway/lists.ts'
+import { tableFindings } from '../gateway/table-settings.ts'
 import { inspectInstallation, unusableFeed } from '../install/installation.ts'
 import { installationProblem } from '../install/installed.ts'
 import { findingAbout } from '../lint/finding-about.ts'
@@ -45,7 +46,15 @@ export async function checkDatabase(config: Config, environment: Environment): P
       const examples = exampleFindings(catalog)
       const misfits = await unmatchedFindings(config, catalog)
       return {
-        findings: [...findings, ...policies, ...triggers, ...installationFindings(found), ...examples, ...misfits],
+        findings: [
+          ...findings,
+          ...policies,
+          ...triggers,
+          ...installationFindings(found),
+          ...examples,
+          ...misfits,
+          ...tableFindings(config, catalog),
+        ],
         accepted,
       }
     } finally {

@@ -18,6 +18,7 @@ import { printSql } from '../language/sql/print.ts'
 import { printRows } from '../language/sql/print-rows.ts'
 import type { Sql } from '../language/sql/printer.ts'
 import type { Get, Parameter } from '../language/tree/ast.ts'
+import { impliedColumn } from '../language/tree/build.ts'
 import { unreachable } from '../unreachable.ts'
 import { explained } from './derive.ts'
 import { extentOf } from './extent.ts'
@@ -58,6 +59,8 @@ export type Mode =
   | { readonly kind: 'read'; readonly form: Form }
   /** Rows, each followed by its sort keys. */
   | { readonly kind: 'paged' }
+  /** Rows of one table, each with its version behind it. */
+  | { readonly kind: 'versioned'; readonly column: string }
   | { readonly kind: 'paged many'; readonly varying: readonly Varying[] }
   /** A condition evaluated over given rows instead of the current rows of `table`. */
   | { readonly kind: 'past many'; readonly table: Table; readonly varying: readonly Varying[] }
@@ -83,6 +86,7 @@ export type TextMode =
 interface Kinds {
   readonly read: { readonly tree: Get; readonly statement: ReadStatement }
   readonly paged: { readonly tree: Get; readonly statement: PagedStatement }
+  readonly versioned: { readonly tree: Get; readonly statement: PagedStatement }
   readonly 'paged many': { readonly tree: Get; readonly statement: PagedStatement }
   readonly 'past many': { readonly tree: Get; readonly statement: ReadStatement }
   readonly stream: { readonly tree: Get; readonly statement: StreamStatement }
@@ -113,6 +117,8 @@ function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kin
       return reading('read', checkRead(asRead(tree), view), inForm(mode.form))
     case 'paged':
       return reading('paged', checkRead(asRead(tree), view), withKeys)
+    case 'versioned':
+      return reading('paged', checkRead(asRead(tree), view), withVersion(mode.column))
     case 'paged many':
       return reading('paged', varied(checkRead(asRead(tree), view), mode.varying), withKeys)
     case 'past many':
@@ -182,6 +188,14 @@ function inForm(form: Form): Print {
 
 function withKeys(query: Get, bounds: PrintLimits): Sql {
   return printRows(query, { ...bounds, keys: query.orderBy.map(order => order.expression) })
+}
+
+function withVersion(name: string): Print {
+  return (query, bounds) => {
+    const { alias } = query.source
+    if (alias === null) throw new Error('a row with a version is read from a table with an alias')
+    return printRows(query, { ...bounds, keys: [impliedColumn(alias, name)] })
+  }
 }
 
 function asText(rowsMax: number): Print {

@@ -78,7 +78,7 @@ describe.each(VERSIONS)('version %i', serverVersion => {
       ...{ maxFilters: 1, maxInValues: 1 },
     })
     const tree = buildSet({
-      ...{ kind: 'set', table, columns: ['t'], value: position(2), returning: [] },
+      ...{ kind: 'set', key: [], table, columns: ['t'], value: position(2), returning: [] },
       target: { kind: 'rows', filter, rowsMax: position(3) },
     })
     const answer = { key: [], created: false, rowsMax: null }

@@ -40,7 +40,7 @@ export interface ReadStatement extends Judged {
   readonly kind: 'read'
 }
 
-/** A read whose first column is followed by the text of each sort key, for the cursor of the next page. */
+/** A read whose first column is followed by the sort keys, for the next cursor, or by the row's version. */
 export interface PagedStatement extends Judged {
   readonly kind: 'paged'
 }

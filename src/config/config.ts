@@ -132,6 +132,8 @@ export interface GatewayConfig {
   readonly explainMaxCost: number
   readonly explainMaxRows: number
   readonly roleOverrides: ReadonlyMap<string, RoleOverride>
+  /** By name: `table` of the first schema, or `schema.table`. */
+  readonly tables: ReadonlyMap<string, TableConfig>
   readonly cache: CacheConfig
 
   readonly maxConnections: number
@@ -158,6 +160,13 @@ export interface Bind {
   readonly host: string
   /** The port; 0 selects a free one. */
   readonly port: number
+}
+
+/** Settings of one table. */
+export interface TableConfig {
+  /** The column that has another value after each write; null: the row's `xmin` is its version. */
+  readonly versionColumn: string | null
+  readonly requireIfMatch: boolean
 }
 
 /** Limits for one role; null: the general limit applies. */

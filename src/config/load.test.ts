@@ -123,6 +123,7 @@ describe('defaults', () => {
         explainMaxCost: 1_000_000,
         explainMaxRows: 1_000_000,
         roleOverrides: new Map(),
+        tables: new Map(),
         cache: { enabled: false, maxEntries: 1_000, ttlSecs: 60, maxStalenessMs: 1_000 },
         maxConnections: 10,
         acquireTimeoutMs: 5_000,

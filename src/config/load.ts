@@ -5,11 +5,22 @@
  */
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Config, IssuerConfig, RoleOverride } from './config.ts'
+import type { Config, IssuerConfig, RoleOverride, TableConfig } from './config.ts'
 import type { Environment } from './expand.ts'
 import { issuerProblems } from './issuer-problems.ts'
 import { ConfigError, type Problem } from './problem.ts'
-import { ACCESS, CACHE, GATEWAY, ISSUER, MCP, PROCESS, ROLE_OVERRIDE, type Setting, type Table } from './settings.ts'
+import {
+  ACCESS,
+  CACHE,
+  GATEWAY,
+  ISSUER,
+  MCP,
+  PROCESS,
+  ROLE_OVERRIDE,
+  type Setting,
+  TABLE,
+  type Table,
+} from './settings.ts'
 import { isTable, readTomlFile, type TomlFile, valueAt } from './toml-file.ts'
 import { unknownKeys } from './unknown-keys.ts'
 import {
@@ -91,7 +102,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   return { config, given, fileDatabaseUrl }
 }
 
-/** `name` replaces `<role>` or `<n>` in the key. */
+/** `name` replaces `<role>`, `<name>` or `<n>` in the key. */
 type Read = <T>(setting: Setting<T>, name: string) => T
 
 function fileName(options: LoadOptions): string | null {
@@ -126,6 +137,7 @@ function readConfig(read: Read, file: TomlFile | null, given: readonly Given[], 
       requireExp: saysRequireExp ? gateway.requireExp : gateway.strict,
       cache: readTable(CACHE, read),
       roleOverrides: readRoleOverrides(read, file),
+      tables: readTables(read, file),
       issuers: readIssuers(read, file, environment),
     }),
     access: readTable(ACCESS, read),
@@ -143,6 +155,12 @@ function readRoleOverrides(read: Read, file: TomlFile | null): ReadonlyMap<strin
   const roles = file === null ? undefined : valueAt(file.root, ['gateway', 'role_overrides'])
   if (!isTable(roles)) return new Map()
   return new Map(Object.keys(roles).map(role => [role, readTable(ROLE_OVERRIDE, read, role)]))
+}
+
+function readTables(read: Read, file: TomlFile | null): ReadonlyMap<string, TableConfig> {
+  const tables = file === null ? undefined : valueAt(file.root, ['gateway', 'tables'])
+  if (!isTable(tables)) return new Map()
+  return new Map(Object.keys(tables).map(name => [name, readTable(TABLE, read, name)]))
 }
 
 function readIssuers(read: Read, file: TomlFile | null, environment: Environment): readonly IssuerConfig[] {

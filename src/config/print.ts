@@ -4,12 +4,26 @@
  */
 import type { Bind, ClaimSource, Config, RequiredClaim } from './config.ts'
 import { MASK, maskDatabaseUrl } from './mask.ts'
-import { ACCESS, CACHE, GATEWAY, ISSUER, MCP, PROCESS, ROLE_OVERRIDE, type Setting, type Table } from './settings.ts'
+import {
+  ACCESS,
+  CACHE,
+  GATEWAY,
+  ISSUER,
+  MCP,
+  PROCESS,
+  ROLE_OVERRIDE,
+  type Setting,
+  TABLE,
+  type Table,
+} from './settings.ts'
 
 /** The text of a configuration, without secrets. */
 export function printConfig(config: Config): string {
   const overrides = [...config.gateway.roleOverrides].map(([role, override]) =>
     section(`gateway.role_overrides.${JSON.stringify(role)}`, lines(ROLE_OVERRIDE, override)),
+  )
+  const tables = [...config.gateway.tables].map(([name, table]) =>
+    section(`gateway.tables.${JSON.stringify(name)}`, lines(TABLE, table)),
   )
   return [
     ...comments(config),
@@ -17,6 +31,7 @@ export function printConfig(config: Config): string {
     ...config.gateway.issuers.map(issuer => section('[gateway.issuers]', lines(ISSUER, issuer))),
     section('gateway.cache', lines(CACHE, config.gateway.cache)),
     ...overrides,
+    ...tables,
     section('access', lines(ACCESS, config.access)),
     section('mcp', lines(MCP, config.mcp)),
   ].join('\n')

@@ -44,6 +44,9 @@ enabled = true
 [gateway.role_overrides.analyst]
 explain_max_cost = 5_000_000
 
+[gateway.tables.orders]
+require_if_match = true
+
 [access]
 enabled = true
 path = "access.toml"

@@ -10,6 +10,7 @@ import {
   ROLE_OVERRIDE,
   SETTINGS,
   type Setting,
+  TABLE,
 } from './settings.ts'
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
@@ -20,6 +21,7 @@ test.each([
   ['gateway.issuers.<n>.', ISSUER],
   ['gateway.cache.', CACHE],
   ['gateway.role_overrides.<role>.', ROLE_OVERRIDE],
+  ['gateway.tables.<name>.', TABLE],
   ['access.', ACCESS],
   ['mcp.', MCP],
 ])('a key under %s is the name of its field in snake case', (prefix, table) => {
@@ -77,6 +79,8 @@ test('the table has exactly these keys', () => {
     'gateway.cache.max_staleness_ms',
     'gateway.role_overrides.<role>.explain_max_cost',
     'gateway.role_overrides.<role>.explain_max_rows',
+    'gateway.tables.<name>.version_column',
+    'gateway.tables.<name>.require_if_match',
     'access.enabled',
     'access.path',
     'mcp.bind',

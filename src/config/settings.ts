@@ -14,6 +14,7 @@ import type {
   IssuerConfig,
   McpConfig,
   RoleOverride,
+  TableConfig,
 } from './config.ts'
 import {
   algorithms,
@@ -45,8 +46,8 @@ import {
 /** One row of the table. */
 export interface Setting<T> {
   /**
-   * The dotted key in the file; null for a setting that only the environment can set. `<role>` is a
-   * placeholder for any name, `<n>` for the index in an array of tables.
+   * The dotted key in the file; null for a setting that only the environment can set. `<role>` and `<name>`
+   * are placeholders for any name, `<n>` for the index in an array of tables.
    */
   readonly key: string | null
   /** Another key for the same setting. */
@@ -199,7 +200,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
 }
 
 /** The settings under `[gateway]`. */
-export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'issuers'>> = {
+export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tables' | 'issuers'>> = {
   bind: {
     key: 'gateway.bind',
     environment: 'SVC_BIND',
@@ -1144,6 +1145,28 @@ export const ROLE_OVERRIDE: Table<RoleOverride> = {
   },
 }
 
+/** The settings under `[gateway.tables]`. */
+export const TABLE: Table<TableConfig> = {
+  versionColumn: {
+    key: 'gateway.tables.<name>.version_column',
+    kind: text,
+    default: null,
+    feature: 'writes',
+    description:
+      'The column of this table that is the version of a row in [entity tags](rest-api.md#entity-tags), for ' +
+      'example `updated_at`. Every write must change it, by a trigger for example. Default: `xmin`.',
+  },
+  requireIfMatch: {
+    key: 'gateway.tables.<name>.require_if_match',
+    kind: flag,
+    default: false,
+    feature: 'writes',
+    description:
+      'Answer PATCH and DELETE of this table without [`If-Match`](writing.md#preconditions) with 428, filtered ' +
+      'writes as well.',
+  },
+}
+
 /** The settings under `[access]`. */
 export const ACCESS: Table<AccessConfig> = {
   enabled: {
@@ -1185,5 +1208,5 @@ export const MCP: Table<McpConfig> = {
 
 /** Every row, in the order of the reference. */
 export const SETTINGS: readonly Setting<unknown>[] = [
-  ...[PROCESS, GATEWAY, ISSUER, CACHE, ROLE_OVERRIDE, ACCESS, MCP],
+  ...[PROCESS, GATEWAY, ISSUER, CACHE, ROLE_OVERRIDE, TABLE, ACCESS, MCP],
 ].flatMap(table => Object.values(table) as Setting<unknown>[])

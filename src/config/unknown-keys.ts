@@ -4,7 +4,10 @@ import type { Problem } from './problem.ts'
 import { SETTINGS } from './settings.ts'
 import { isTable, type TomlFile, type TomlTable } from './toml-file.ts'
 
-/** The known keys as a tree. `<role>` is a branch for any name, `<n>` one for each table of an array. */
+/**
+ * The known keys as a tree. `<role>` and `<name>` are branches for any name, `<n>` one for each table of an
+ * array.
+ */
 interface Branch {
   readonly children: Map<string, Branch>
   isSetting: boolean
@@ -15,7 +18,7 @@ const TREE = treeOf(KEYS)
 
 /** The keys of settings, followed by those of the tables around them. */
 const PLACES = [...KEYS, ...KEYS.map(key => key.slice(0, Math.max(0, key.lastIndexOf('.'))))].filter(
-  key => !/<role>|<n>/.test(key),
+  key => !/<role>|<name>|<n>/.test(key),
 )
 
 function treeOf(keys: readonly string[]): Branch {
@@ -40,7 +43,7 @@ export function unknownKeys(file: TomlFile): readonly Problem[] {
 function unknownUnder(file: TomlFile, table: TomlTable, branch: Branch, path: readonly string[]): readonly Problem[] {
   return Object.entries(table).flatMap(([name, value]) => {
     const at = [...path, name]
-    const child = branch.children.get(name) ?? branch.children.get('<role>')
+    const child = branch.children.get(name) ?? branch.children.get('<role>') ?? branch.children.get('<name>')
     if (child === undefined) return [unknown(file, at, [...branch.children.keys()])]
     if (child.isSetting) return []
     const element = child.children.get('<n>')

@@ -36,14 +36,16 @@ export function writtenInEnvironment(
   return { source: 'environment', key: name, value, original: text, folder, lineOf: () => null }
 }
 
+const PLACEHOLDERS: ReadonlySet<string> = new Set(['<role>', '<name>', '<n>'])
+
 /**
  * The values of the setting in the file: at most one by its key and one by its alias. `name` replaces
- * `<role>` or `<n>` in the key.
+ * `<role>`, `<name>` or `<n>` in the key.
  */
 export function writtenInFile(setting: Setting<unknown>, name: string, file: TomlFile): readonly Written[] {
   return [setting.key, setting.alias].flatMap(key => {
     if (key === null || key === undefined) return []
-    const path = key.split('.').map(part => (part === '<role>' || part === '<n>' ? name : part))
+    const path = key.split('.').map(part => (PLACEHOLDERS.has(part) ? name : part))
     const value = valueAt(file.root, path)
     if (value === undefined) return []
     const lineOf = (element: number | null): number | null =>

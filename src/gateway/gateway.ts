@@ -35,6 +35,7 @@ import { openCache, openConfiguredWebhooks, openPolicies } from './on-demand.ts'
 import { openProviders } from './providers.ts'
 import { openRevocations, READ_TIMEOUT_MS } from './revocations.ts'
 import { openServer } from './server.ts'
+import { tableFindings } from './table-settings.ts'
 
 /** A running gateway. */
 export interface Gateway {
@@ -123,6 +124,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => installed.close())
     const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
+    report(tableFindings(config, catalog.current()), config, emit)
     reportViews(catalog.current(), emit)
     const misfits = watchUnmatched(config, { lists, catalog: () => catalog.current(), emit })
     report(await misfits.findings(), config, emit)

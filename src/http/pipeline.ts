@@ -295,7 +295,11 @@ class Stages {
     switch (step.runs) {
       case 'read': {
         const reading = runner.read(identity, statements as readonly BoundStatement<Readable>[], usage.worked)
-        return awaitRead(incoming, reading, results => next(step.respond(results, reading)))
+        const failed = (error: unknown) => {
+          if (step.failed === undefined) throw error
+          return next(step.failed(error))
+        }
+        return awaitRead(incoming, reading, results => next(step.respond(results, reading)), failed)
       }
       case 'stream': {
         const rows = runner.stream(identity, only<StreamStatement>(statements), usage.worked)

@@ -12,6 +12,7 @@ import { maskedPath } from '../rest/allow-list/line.ts'
 import type { Route } from '../rest/path.ts'
 import { type CodingChoice, compress, compressStream, createCompression } from './compression.ts'
 import type { Connections } from './connections.ts'
+import { isNotModified, isOfBody, notModified, tagIn } from './entity-tags.ts'
 import type { RequestProgress } from './pipeline.ts'
 import { breakOff, endWith, endWithText, limitReaderIdleUntilSent, sendStream } from './response-body.ts'
 import type { ResponseHeaders } from './response-headers.ts'
@@ -83,6 +84,10 @@ export class Responder {
     }
     reply.hijack()
     const choice = this.#choose(incoming.headers, answer, isStreamed(answer) ? null : lengthOf(body))
+    if (isNotModified(incoming, answer)) {
+      this.#transmit(exchange, notModified(answer, choice), choice === 'none' ? 'none' : 'identity')
+      return
+    }
     // Also for HEAD, which has the headers of GET, including the length.
     if (choice === 'none' || choice === 'identity' || body === null || isStream(body)) {
       this.#transmit(exchange, answer, choice)
@@ -160,7 +165,7 @@ export class Responder {
     }
     const isHead = exchange.incoming.method === 'HEAD'
     // Without the header, Node would send an empty body in chunks.
-    if (body !== null || (status !== 204 && !isHead)) headers.push('Content-Length', lengthOf(body))
+    if (body !== null || (status !== 204 && status !== 304 && !isHead)) headers.push('Content-Length', lengthOf(body))
     response.writeHead(status, headers)
     if (body === null || isHead) response.end()
     else if ('latin1' in body) endWithText(response, body.latin1)
@@ -176,7 +181,10 @@ export class Responder {
   ): OutgoingHttpHeader[] {
     const { now, hasCors, isDraining, connections } = this.#parts
     const headers: OutgoingHttpHeader[] = this.#parts.headers(incoming.requestId, now() - started, progress.timing)
-    for (const name in answer.headers) headers.push(name, answer.headers[name] ?? '')
+    for (const name in answer.headers) {
+      const value = answer.headers[name] ?? ''
+      headers.push(name, name === 'ETag' && isOfBody(incoming, answer) ? tagIn(choice, value) : value)
+    }
     if (choice !== 'none') {
       headers.push('Vary', 'Accept-Encoding')
       if (choice !== 'identity') headers.push('Content-Encoding', choice)

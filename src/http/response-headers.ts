@@ -11,6 +11,7 @@ export const EXPOSED_HEADERS: readonly string[] = [
   'X-Cache',
   'X-Svc-Txid',
   'Location',
+  'ETag',
   'Retry-After',
   'Allow',
   'Preference-Applied',

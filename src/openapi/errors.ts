@@ -13,9 +13,11 @@ const MEANING: Readonly<Record<ErrorStatus, string>> = {
   404: 'The table, function or row does not exist, or the caller cannot see it.',
   405: 'The path does not support this method; `Allow` lists the supported ones.',
   408: 'The statement took longer than `statement_timeout_ms` and was cancelled.',
+  412: 'The row has another version than `If-Match` names. `ETag` has the current one.',
   413: 'The body has too many bytes, or the batch too many rows.',
   415: 'The media type of the body is not accepted here.',
   422: 'The estimated cost of the read is above the limit. The statement was not run.',
+  428: 'The write needs `If-Match`.',
   429:
     'Too many requests from this address, or concurrent requests of this ' +
     'tenant. `Retry-After` says when to try again.',
@@ -71,7 +73,7 @@ export const ERROR_RESPONSE: ResponseObject = {
     '',
     ...STATUSES.map(status => `- ${status} (${codesOf(status).join(', ')}): ${MEANING[status]}`),
   ].join('\n'),
-  headers: headersWith('Retry-After', 'WWW-Authenticate', 'Allow'),
+  headers: headersWith('Retry-After', 'WWW-Authenticate', 'Allow', 'ETag'),
   content: { 'application/json': { schema: schemaRef('svc-error') } },
 }
 

@@ -56,6 +56,7 @@ export function gatewayPart(
       ['aggregate', AGGREGATE],
       ['plan', PLAN],
       ['done', DONE],
+      ['not-modified', NOT_MODIFIED],
     ],
   }
 }
@@ -181,6 +182,12 @@ const DONE = noContent(
   'Done, without a body: `Prefer: return=minimal` was sent, or there is nothing to ' +
     'return, as after a deletion without `returning`.',
 )
+
+/** The response to `If-None-Match` with the current tag. */
+const NOT_MODIFIED: ResponseObject = {
+  description: 'Nothing has changed since the response with the `ETag` of `If-None-Match`. There is no body.',
+  headers: headersWith('ETag', 'X-Cache'),
+}
 
 const PLAN: ResponseObject = jsonResponse(
   'The statement with its parameters, and what PostgreSQL did.',

@@ -9,10 +9,18 @@ export const HEADER_PARAMETERS = [
   'X-Upsert',
   'X-On-Conflict',
   'x-svc-result-format',
+  'If-Match',
+  'If-None-Match',
 ] as const
 
-/** The name of a response header. */
-export type HeaderName = 'X-Cache' | 'Location' | 'Preference-Applied' | 'Retry-After' | 'WWW-Authenticate' | 'Allow'
+export type HeaderName =
+  | 'X-Cache'
+  | 'Location'
+  | 'Preference-Applied'
+  | 'Retry-After'
+  | 'WWW-Authenticate'
+  | 'Allow'
+  | 'ETag'
 
 /** The response headers of the API. */
 export const HEADERS: Readonly<Record<HeaderName, Header>> = {
@@ -34,6 +42,11 @@ export const HEADERS: Readonly<Record<HeaderName, Header>> = {
   },
   'WWW-Authenticate': {
     description: 'How to authenticate (RFC 6750).',
+    schema: { type: 'string' },
+  },
+  ETag: {
+    description:
+      'The version of the row, for `If-Match` and `If-None-Match`; of a list a weak tag, for `If-None-Match`.',
     schema: { type: 'string' },
   },
   Allow: {

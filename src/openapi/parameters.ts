@@ -66,6 +66,12 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
       enum: ['text', 'binary'],
       default: 'text',
     }),
+    header('If-None-Match', 'The `ETag` of an earlier response: 304 without a body if it is still current.', {
+      type: 'string',
+    }),
+    header('If-Match', 'The `ETag` of the row: 412 and no change if the row has another version. `*`: any version.', {
+      type: 'string',
+    }),
     prefer('prefer-count', '`count=exact`: the response has `total`, the number of rows on all pages.', [
       'count=exact',
     ]),

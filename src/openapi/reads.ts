@@ -36,8 +36,8 @@ function list(seen: VisibleTable): OperationObject {
     operationId: `list-${key}`,
     tags: [seen.tag],
     summary: `List rows of ${table.resource}`,
-    parameters: [seen.parameters.list, parameterRef('prefer-count')],
-    responses: { 200: responseRef(`list-${key}`) },
+    parameters: [seen.parameters.list, parameterRef('prefer-count'), parameterRef('If-None-Match')],
+    responses: { 200: responseRef(`list-${key}`), 304: responseRef('not-modified') },
   }
 }
 
@@ -47,8 +47,13 @@ function one(seen: VisibleTable): OperationObject {
     operationId: `get-${key}`,
     tags: [seen.tag],
     summary: `Get a row of ${table.resource}`,
-    parameters: [parameterRef(`id-${key}`), parameterRef(`select-${key}`), ...seen.parameters.expand],
-    responses: { 200: responseRef(`get-${key}`) },
+    parameters: [
+      parameterRef(`id-${key}`),
+      parameterRef(`select-${key}`),
+      ...seen.parameters.expand,
+      parameterRef('If-None-Match'),
+    ],
+    responses: { 200: responseRef(`get-${key}`), 304: responseRef('not-modified') },
   }
 }
 
@@ -92,8 +97,13 @@ function childPaths(seen: VisibleTable, tables: VisibleTables) {
       operationId: `children-${pairKey(table.resource, child)}`,
       tags: [seen.tag],
       summary: `List ${target.resource} of a row of ${table.resource}`,
-      parameters: [parameterRef(`id-${key}`), children.parameters.children, parameterRef('prefer-count')],
-      responses: { 200: responseRef(`list-${children.key}`) },
+      parameters: [
+        parameterRef(`id-${key}`),
+        children.parameters.children,
+        parameterRef('prefer-count'),
+        parameterRef('If-None-Match'),
+      ],
+      responses: { 200: responseRef(`list-${children.key}`), 304: responseRef('not-modified') },
     }
     return [[`${path}/{id}/${encodeURIComponent(child)}`, { get: operation }]]
   })

@@ -52,9 +52,8 @@ export interface WrittenRow extends ResponseRow {
   readonly created: ReferenceObject
 }
 
-/** A response without a body. */
 export function noContent(description: string): ResponseObject {
-  return { description, headers: headersWith('Preference-Applied') }
+  return { description, headers: headersWith('Preference-Applied', 'ETag') }
 }
 
 /** `{data: [row…], count, limit, offset, next_cursor, total?}`. */
@@ -66,7 +65,7 @@ export function pageSchema(row: ReferenceObject): SchemaObject {
 export function pageResponse(page: ReferenceObject, { row, example }: ResponseRow, limit: number): ResponseObject {
   return {
     description: 'A page of rows. With `select`, rows contain only those columns; with `distinct`, only that one.',
-    headers: headersWith('X-Cache', 'Preference-Applied'),
+    headers: headersWith('X-Cache', 'Preference-Applied', 'ETag'),
     content: {
       [JSON_TYPE]: mediaType(page, examplePage(example, limit)),
       [NDJSON_TYPE]: mediaType(row, example ?? undefined),

@@ -15,11 +15,11 @@ export function tablePart(seen: VisibleTable, tables: VisibleTables, options: Re
   const responses: (readonly [string, ResponseObject])[] = []
   if (read !== null) {
     responses.push([`list-${key}`, pageResponse(read.page, read, options.defaultLimit)])
-    responses.push([`get-${key}`, rowResponse('The row.', read, 'X-Cache')])
+    responses.push([`get-${key}`, rowResponse('The row.', read, 'X-Cache', 'ETag')])
   }
   if (written !== null) {
     responses.push(
-      [`written-${key}`, rowResponse('The row as it is now, or was.', written, 'Preference-Applied')],
+      [`written-${key}`, rowResponse('The row as it is now, or was.', written, 'Preference-Applied', 'ETag')],
       [`written_many-${key}`, rowsResponse('The rows as they are now, or were.', written, 'Preference-Applied')],
     )
   }

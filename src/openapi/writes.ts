@@ -66,7 +66,7 @@ export function createdResponse(seen: VisibleTable, written: WrittenRow | null):
     canUpdate(seen) ? 'the rows were updated, or left unchanged (`null`).' : 'a trigger suppressed the row (`null`).',
     ...(written === null ? [] : ['With `Prefer: return=minimal` there is no body.']),
   ].join(' ')
-  const headers = headersWith('Location', 'Preference-Applied')
+  const headers = headersWith('Location', 'Preference-Applied', 'ETag')
   return written === null
     ? { description, headers }
     : jsonResponse(description, written.created, headers, exampleEnvelope(written))
@@ -85,7 +85,7 @@ function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind):
     operationId: `${change}-${key}`,
     tags: [seen.tag],
     summary: `${WORDS[change].one} of ${table.resource}`,
-    parameters: [parameterRef(`id-${key}`), ...returningReferences(seen, written)],
+    parameters: [parameterRef(`id-${key}`), ...returningReferences(seen, written), parameterRef('If-Match')],
     ...changesOf(seen, change),
     responses: {
       ...(written === null ? {} : { 200: responseRef(`written-${key}`) }),

@@ -25,10 +25,11 @@ export function awaitRead<T>(
   incoming: Incoming,
   reading: RunningRead,
   answer: (results: readonly (readonly Row[])[]) => T | Promise<T>,
+  failed?: (error: unknown) => T | Promise<T>,
 ): T | Promise<T> {
   if (reading.kept !== undefined) return answer(reading.kept)
   return cancelOnDisconnect(incoming, reading).then(results => {
     incoming.usage.answered()
     return answer(results)
-  })
+  }, failed)
 }

@@ -70,7 +70,11 @@ function compileTree(tree: RequestTree, context: Context, limits: ReadLimits): S
   switch (tree.kind) {
     case 'one':
       refuseEmbedded(tree.written.parameters, tree.table)
-      return compile(buildOne(tree, context, limits), context, AS_ROWS)
+      return compile(
+        buildOne(tree, context, limits),
+        context,
+        tree.version === null ? AS_ROWS : { kind: 'versioned', column: tree.version },
+      )
     case 'list':
       return compileList(tree, context, limits)
     case 'explain':
@@ -117,7 +121,8 @@ function compileList(
     : compile(rows, context, AS_ROWS)
 }
 
-function changing({ target }: SetTree | DeleteTree): Mode & { readonly kind: 'write' } {
-  const rowsMax = target.kind === 'row' ? null : target.rowsMax
-  return { kind: 'write', answer: { key: [], created: false, rowsMax } }
+function changing(tree: SetTree | DeleteTree): Mode & { readonly kind: 'write' } {
+  const rowsMax = tree.target.kind === 'row' ? null : tree.target.rowsMax
+  const key = tree.kind === 'set' ? tree.key : []
+  return { kind: 'write', answer: { key, created: false, rowsMax } }
 }

@@ -35,7 +35,7 @@ export function printPlanKey(tree: RequestTree): string {
   const { kind } = tree
   switch (kind) {
     case 'one':
-      return `one ${tree.table.resource}${printFields(tree)}`
+      return `one ${tree.table.resource}\0${tree.version ?? ''}\0${printFields(tree)}`
     case 'list':
       return printList(tree)
     case 'explain':
@@ -55,8 +55,11 @@ export function printPlanKey(tree: RequestTree): string {
     case 'set':
     case 'delete': {
       const { table, target, returning } = tree
-      const columns = kind === 'set' ? printNames(tree.columns) : ''
-      const rows = target.kind === 'row' ? '\0row' : printFilter(target.filter)
+      const columns = kind === 'set' ? printNames(tree.columns) + printNames(tree.key) : ''
+      const rows =
+        target.kind === 'row'
+          ? `\0row${target.version === null ? '' : ` of a version\0${target.version.column}`}`
+          : printFilter(target.filter)
       return `${kind} ${table.resource}${columns}${rows}${printSelect(returning)}`
     }
     case 'keys':

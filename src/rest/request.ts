@@ -42,6 +42,8 @@ export interface WrittenHeaders {
   readonly target: string | undefined
   /** `X-Max-Affected`. */
   readonly rowsMax: string | undefined
+  /** `If-Match` of a change. */
+  readonly ifMatch: string | undefined
 }
 
 /** The named parameters of `GET /api/{table}/{id}`. */
@@ -108,12 +110,13 @@ export function readRequest(sent: Pick<Incoming, 'method' | 'query' | 'headers'>
 /** Reads the headers. Only `Prefer` applies to reads. */
 function readHeaders(headers: Incoming['headers'], method: string): WrittenHeaders {
   const prefer = preferencesOf(headers)
-  if (method === 'GET') return { prefer, upsert: undefined, target: undefined, rowsMax: undefined }
+  if (method === 'GET') return { prefer, upsert: undefined, target: undefined, rowsMax: undefined, ifMatch: undefined }
   return {
     prefer,
     upsert: headerOf(headers, 'x-upsert')?.trim().toLowerCase(),
     target: headerOf(headers, 'x-on-conflict'),
     rowsMax: headerOf(headers, 'x-max-affected'),
+    ifMatch: headerOf(headers, 'if-match'),
   }
 }
 

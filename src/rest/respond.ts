@@ -9,6 +9,7 @@ import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming, Latin1 } from '../exchange.ts'
 import { withoutFigures } from '../run/explain-figures.ts'
 import type { Row, RunningRead, WriteResult } from '../run/run.ts'
+import { weakTag } from './etag.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
 
@@ -53,6 +54,10 @@ export function wholeValue(value: Buffer, end: string): Buffer | Latin1 {
 }
 
 /** The parts of the response to a list. */
+export function withTag(answer: Answer, tag: string): Answer {
+  return { ...answer, headers: { ...answer.headers, ETag: tag } }
+}
+
 export interface ListOutcome {
   /** The rows of the page, plus one more if there is a next page. */
   readonly rows: readonly Row[]
@@ -73,7 +78,8 @@ export function respondList(outcome: ListOutcome): Answer {
   const cursor = last === undefined ? null : outcome.nextCursor(last)
   const page = `],"count":${count},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(cursor)}`
   const end = total === null ? `${page}}` : `${page},"total":${String(JSON.parse(total.toString()).count)}}`
-  return { status: 200, headers: JSON_HEADERS[outcome.use], rows: count, body: joinRows(rows, count, end) }
+  const body = joinRows(rows, count, end)
+  return withTag({ status: 200, headers: JSON_HEADERS[outcome.use], rows: count, body }, weakTag(body))
 }
 
 /**
@@ -149,21 +155,28 @@ export interface CreatedOutcome {
   readonly count: number
   readonly minimal: boolean
   readonly upsert: boolean
+  /** Whether the version of the row comes behind its key. */
+  readonly hasVersion: boolean
+  /** The entity tag of the row with this key, as it was written; null: it has none. */
+  tagOf(key: readonly string[], version: string | null): string | null
 }
 
 /**
  * 201 for a created row, 200 for an existing row that was updated; null for an existing row that was kept
  * (docs/reference/writing.md#upsert).
  */
-export function respondCreatedRow({ table, rows, count, minimal, upsert }: CreatedOutcome): Answer {
+export function respondCreatedRow({ table, rows, count, minimal, upsert, hasVersion, tagOf }: CreatedOutcome): Answer {
   const [row] = rows
   if (row === undefined && !minimal)
     return { status: 200, headers: WRITE_HEADERS, rows: 0, body: Buffer.from('{"data":null}') }
   const beside = minimal ? (row ?? []) : (row ?? []).slice(1)
   const created = count > 0 && (!upsert || beside[0]?.toString() === 't')
-  const key = upsert ? beside.slice(1) : beside
+  const known = upsert ? beside.slice(1) : beside
+  const key = hasVersion ? known.slice(0, -1) : known
   const location = created && key.length > 0 ? locationOf(table, key) : null
-  const address = location === null ? {} : { Location: location }
+  const version = hasVersion ? (known.at(-1)?.toString() ?? null) : null
+  const tag = count === 0 || key.length === 0 ? null : tagOf(key.map(textOf), version)
+  const address = { ...(location === null ? {} : { Location: location }), ...(tag === null ? {} : { ETag: tag }) }
   const status = created ? 201 : 200
   if (minimal) return { status, headers: { ...MINIMAL_HEADERS, ...address }, rows: count, body: null }
   const json = row?.[0] ?? NULL
@@ -172,12 +185,14 @@ export function respondCreatedRow({ table, rows, count, minimal, upsert }: Creat
 
 const NULL = Buffer.from('null')
 
+const textOf = (value: Row[number]): string => value?.toString() ?? ''
+
 /**
  * The `Location` of a row, or null if no client could follow it, because the path belongs to another route or
  * has a segment that URL resolution removes.
  */
 function locationOf(table: Table, key: Row): string | null {
-  const values = key.map(value => value?.toString() ?? '')
+  const values = key.map(textOf)
   const path = `${rowsOf(table)}${printId(values)}`
   const [only = ''] = values
   const leads = values.length === 1 && NUMBER_OR_UUID.test(only) ? leadsByNumber(table) : leadsToRow(path)

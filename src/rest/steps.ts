@@ -50,6 +50,7 @@ export type ExecutedStep = Reads | Streams | Writes | Parses | Calls
 interface Reads extends Asking {
   readonly runs: 'read'
   respond(results: readonly (readonly Row[])[], reading: Pick<RunningRead, 'kept'>): StepResult
+  failed?(error: unknown): StepResult
 }
 
 /** The rows are the response, one line for each. */

@@ -22,7 +22,9 @@ create policy own on loops using (exists (select from loops other where other.id
 create function nap() returns int volatile language plpgsql as $$ begin perform pg_sleep(60); return 1; end $$;
 grant all on notes, events, loops to app`)
 const activity = fixture(() => watchActivity(database.adminUrl))
-const gateway = gatewayFixture(database, { toml: 'explain_max_rows = 1000' })
+const gateway = gatewayFixture(database, {
+  toml: 'explain_max_rows = 1000\n[gateway.tables.notes]\nrequire_if_match = true',
+})
 const hasty = gatewayFixture(database, { toml: 'statement_timeout_ms = 200' })
 const single = gatewayFixture(database, { toml: 'max_connections = 1\nacquire_timeout_ms = 200' })
 const lone = gatewayFixture(database, { toml: 'tenant_max_concurrent = 1' })
@@ -35,6 +37,9 @@ interface Example {
 }
 
 const call = (from: TestGateway) => from.get('/api/rpc/nap', { method: 'POST', headers: JSON_TYPE, body: '{}' })
+
+const change = (headers: Readonly<Record<string, string>>) =>
+  gateway.get('/api/notes/1', { method: 'PATCH', headers: { ...JSON_TYPE, ...headers }, body: '{"body": "x"}' })
 
 /** Sends a request while a call of `nap` by the same gateway is running. The call is cancelled afterwards. */
 async function duringCall(from: TestGateway, path: string): Promise<Reply> {
@@ -61,6 +66,10 @@ const EXAMPLES: Readonly<Record<ErrorCode, Example>> = {
     send: () => gateway.get('/api/_schema', { method: 'DELETE' }),
   },
   TIMEOUT: { request: 'POST /api/rpc/nap, which takes a minute', send: () => call(hasty) },
+  PRECONDITION_FAILED: {
+    request: 'PATCH /api/notes/1 with an old ETag in If-Match',
+    send: () => change({ 'If-Match': '"a"' }),
+  },
   PAYLOAD_TOO_LARGE: {
     request: 'POST /api/notes with a body of 3 MiB',
     send: () =>
@@ -74,6 +83,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, Example>> = {
     request: 'GET /api/events?sort=body with explain_max_rows = 1000',
     send: () => gateway.get('/api/events?sort=body'),
   },
+  PRECONDITION_REQUIRED: { request: 'PATCH /api/notes/1, with require_if_match', send: () => change({}) },
   HEADERS_TOO_LARGE: {
     request: 'GET /api/notes with a header of 70 KB',
     send: () => gateway.get('/api/notes', { headers: { 'X-Note': 'x'.repeat(70_000) } }),

@@ -21,6 +21,7 @@ import type { Runner } from '../../src/run/run.ts'
 export const PIPELINE_LIMITS: ReadLimits & WriteLimits = {
   ...{ defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
   maxBatchRows: 100,
+  tables: new Map(),
   maxBatchKeySets: 8,
 }
 

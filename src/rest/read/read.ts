@@ -8,16 +8,19 @@ import type { Answer } from '../../exchange.ts'
 import { seesFigures } from '../../run/explain-figures.ts'
 import type { Row, RunningRead } from '../../run/run.ts'
 import { unreachable } from '../../unreachable.ts'
+import { columnsPart, rowTag, weakTag } from '../etag.ts'
 import { INSTEAD_OF_PUT, methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
+import { parseId } from '../path.ts'
 import { withPreference } from '../prefer.ts'
 import type { DataRoute, WrittenRequest } from '../request.ts'
 import { idParameters, notFound, requireTable } from '../resource.ts'
-import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow } from '../respond.ts'
-import type { RequestContext, RequestStep, StatementPart } from '../steps.ts'
+import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow, withTag } from '../respond.ts'
+import { versionColumn } from '../row-version.ts'
+import type { RequestContext, RequestStep, StatementPart, StepResult } from '../steps.ts'
 import { Values } from '../values.ts'
 import { parseAggregate } from './aggregate.ts'
 import type { CursorCodec } from './cursor.ts'
-import { type ListTree, type ParentTree, parseList, parseOne, type ReadLimits } from './request.ts'
+import { type ListTree, type OneTree, type ParentTree, parseList, parseOne, type ReadLimits } from './request.ts'
 import { childRelation, pagingOf } from './tree.ts'
 
 /** The dependencies of the read handler. */
@@ -43,6 +46,8 @@ export class ReadHandler {
   readonly #parts: ReadHandlerOptions
   /** The responses of cached rows, ready to be sent. */
   readonly #answered = new WeakMap<object, Answer>()
+  /** Tables with rights to single columns only, which do not include the version of a row. */
+  readonly #unversioned = new WeakSet<Table>()
 
   constructor(parts: ReadHandlerOptions) {
     this.#parts = parts
@@ -53,7 +58,7 @@ export class ReadHandler {
     const table = readable(asker.view, route.table)
     switch (route.kind) {
       case 'one':
-        return this.#one(written, table, route.id)
+        return this.#one(written, table, route.id, asker.view)
       case 'list':
         return this.#list(this.#rows(written, table, null, new Values()), asker.view)
       case 'children':
@@ -67,22 +72,35 @@ export class ReadHandler {
     }
   }
 
-  #one(written: WrittenRequest, table: Table, id: string): RequestStep {
+  #one(written: WrittenRequest, table: Table, id: string, view: View): RequestStep {
     const values = new Values()
-    const tree = parseOne(written, table, idParameters(table, id, values), values, this.#parts.limits)
-    return {
+    const column = this.#unversioned.has(table) ? null : versionColumn(table, view, this.#parts.limits.tables)
+    const tree = parseOne(written, table, idParameters(table, id, values), values, this.#parts.limits, column)
+    const key = parseId(id, table.primaryKey)
+    const select = written.parameters.find(({ name }) => name === 'select')?.value
+    const columns = tree.version === null ? '' : columnsPart(table, view, select)
+    const read = (asked: OneTree, failed?: (error: unknown) => StepResult): RequestStep => ({
       runs: 'read',
-      parts: [{ tree, values }],
+      parts: [{ tree: asked, values }],
       respond: ([rows], reading) => {
         const made = reading.kept === undefined ? undefined : this.#answered.get(reading.kept)
         if (made !== undefined) return made
-        const row = rows?.[0]?.[0]
+        const [row, version] = rows?.[0] ?? []
         if (row === undefined || row === null) throw missing(table, id, reading)
-        const answer = respondReadRow(row, cacheUseOf(reading))
+        if (tree.version !== null && asked.version === null) this.#unversioned.add(table)
+        const known = asked.version === null || !version ? null : { column: asked.version, text: version.toString() }
+        const tag = (known === null ? null : rowTag(table, key, known, columns)) ?? weakTag(row)
+        const answer = withTag(respondReadRow(row, cacheUseOf(reading)), tag)
         if (reading.kept !== undefined) this.#answered.set(reading.kept, answer)
         return answer
       },
-    }
+      ...(failed === undefined ? {} : { failed }),
+    })
+    if (tree.version === null) return read(tree)
+    return read(tree, error => {
+      if (error instanceof GatewayError && error.code === 'FORBIDDEN') return read({ ...tree, version: null })
+      throw error
+    })
   }
 
   #aggregate(written: WrittenRequest, table: Table): RequestStep {

@@ -18,12 +18,14 @@ import { findMisspelt, partitionParameters } from '../parameters/request-paramet
 import { parseSelect, type Selected } from '../parameters/select.ts'
 import { parseSort, type SortItem } from '../parameters/sort.ts'
 import { LIST_PARAMETERS, ONE_PARAMETERS, parametersIn, type WrittenRequest } from '../request.ts'
+import type { TablesOptions } from '../row-version.ts'
 import type { Values } from '../values.ts'
 import { type CursorCodec, invalidCursor } from './cursor.ts'
 import { type ExpandedRelation, parseExpand } from './expand.ts'
 
 /** Limits on read requests. */
 export interface ReadLimits extends FilterLimits {
+  readonly tables: TablesOptions
   readonly defaultLimit: number
   readonly maxResultRows: number
   readonly maxExpandDepth: number
@@ -44,6 +46,8 @@ interface Fields extends ReadTree {
 export interface OneTree extends Fields {
   readonly kind: 'one'
   readonly id: readonly Parameter[]
+  /** The column whose value is answered behind the row, its version; null: none. */
+  readonly version: string | null
 }
 
 /** The tree of `GET /api/{table}`, its `_explain`, and `GET /api/{table}/{id}/{child}`. */
@@ -117,12 +121,14 @@ export function parseOne(
   id: readonly Parameter[],
   values: Values,
   limits: ReadLimits,
+  version: string | null,
 ): OneTree {
   const { named, others } = partitionParameters<ListParameter>(parametersIn(written), ONE_PARAMETERS)
   const [unknown] = others
   if (unknown !== undefined) throw unknownParameter(unknown.name)
   const select = parseSelect(named.get('select'), values)
-  return { kind: 'one', written, table, id, select, expand: parseExpand(named.get('expand'), limits.maxExpandDepth) }
+  const expand = parseExpand(named.get('expand'), limits.maxExpandDepth)
+  return { kind: 'one', written, table, id, select, expand, version: expand.length === 0 ? version : null }
 }
 
 function unknownParameter(name: string): GatewayError {

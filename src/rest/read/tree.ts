@@ -5,7 +5,7 @@ import { allows, readableColumns, type View } from '../../access/rights.ts'
 import { isSearchable } from '../../access/types.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Expression, Get, Order, Parameter } from '../../language/tree/ast.ts'
+import type { Expression, Field, Get, Order, Parameter } from '../../language/tree/ast.ts'
 import {
   allOf,
   and,
@@ -26,7 +26,7 @@ import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
 import { buildFilter } from '../parameters/filters.ts'
 import { limitCount } from '../parameters/page.ts'
-import { buildFields } from '../parameters/select.ts'
+import { buildFields, type Selected } from '../parameters/select.ts'
 import { buildOrder, plainColumn } from '../parameters/sort.ts'
 import { keyEquals, TABLE_ALIAS } from '../resource.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
@@ -39,11 +39,12 @@ const PARENT = 'p'
 const VIA = 'j'
 
 /** Selects the row with the key `id`. */
-export function buildOne({ table, id, select, expand }: OneTree, view: View, limits: ReadLimits): Get {
+export function buildOne(tree: OneTree, view: View, limits: ReadLimits): Get {
+  const { table, id, select, expand, version } = tree
   return get({
     table,
     alias: TABLE_ALIAS,
-    fields: buildFields(select, null),
+    fields: version !== null ? namedFields(select, table, view) : buildFields(select, null),
     nests: expandNests(expand, table, TABLE_ALIAS, view, limits),
     where: keyEquals(table, TABLE_ALIAS, id),
   })
@@ -53,6 +54,14 @@ export function buildOne({ table, id, select, expand }: OneTree, view: View, lim
  * Builds the tree of one page or of a stream.
  * @throws {GatewayError} for an unknown relation, a cursor of another list or an unsearchable column.
  */
+/** The fields with `*` written out, which the printer requires of rows with a further column. */
+function namedFields(select: readonly Selected[], table: Table, { rights }: View): readonly Field[] {
+  const all = readableColumns(table, rights).map(({ name }) => field(column(TABLE_ALIAS, name)))
+  const items: readonly Selected[] = select.length === 0 ? [{ kind: 'star' }] : select
+  const fields = items.flatMap(item => (item.kind === 'star' && all.length > 0 ? all : buildFields([item], null)))
+  return fields
+}
+
 export function buildList(list: ListTree, view: View, limits: ReadLimits): Get {
   const { table, distinct } = list
   const conditions = conditionsOf(list, view)

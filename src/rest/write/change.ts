@@ -2,17 +2,21 @@
  * PATCH and DELETE of the row in the path or of all rows that match the filters
  * (docs/reference/writing.md#many-rows-at-once).
  */
-import type { Answer } from '../../exchange.ts'
+import type { Table } from '../../catalog/model.ts'
 import type { JsonObject } from '../../json/json-body.ts'
 import type { WriteResult } from '../../run/run.ts'
 import { withArrayColumns } from '../body/array-values.ts'
 import { REFUSED_ITEMS_MAX, readJsonBody } from '../body/body.ts'
 import { nextTurn } from '../next-turn.ts'
 import type { FilterLimits } from '../parameters/filters.ts'
+import { toArrayLiteral } from '../parameters/list-values.ts'
+import { parseId } from '../path.ts'
 import { idParameters, notFound } from '../resource.ts'
-import { respondNothing, respondWrittenRow, respondWrittenRows } from '../respond.ts'
-import type { RequestStep } from '../steps.ts'
+import { respondNothing, respondWrittenRow, respondWrittenRows, withTag } from '../respond.ts'
+import { versionColumn } from '../row-version.ts'
+import { isStep, type RequestStep, type StepResult } from '../steps.ts'
 import { Values } from '../values.ts'
+import { newTag, preconditionOf, returnedVersion } from './precondition.ts'
 import { type DeleteTree, parseBulk, parseReturning, type SetTree, type WriteTarget } from './request.ts'
 import {
   answerable,
@@ -34,12 +38,32 @@ type ChangeMethod = 'PATCH' | 'DELETE'
 export function changeOne(writing: Writing, method: ChangeMethod, id: string): RequestStep | Promise<RequestStep> {
   const { table, wanted } = writing
   const values = new Values()
-  const target: WriteTarget = { kind: 'row', id: idParameters(table, id, values) }
-  return change(writing, method, { target, values }, ({ rows, count }, isAnswered) => {
-    if (count === 0) throw notFound(table, id)
+  const key = idParameters(table, id, values)
+  const precondition = preconditionOf(writing, id)
+  const column = versionColumn(table, writing.view, writing.tables)
+  // Without a version there is nothing that a write could compare.
+  if (precondition !== null && column === null) return precondition.judge()
+  const isCompared = precondition !== null && column !== null
+  const target: WriteTarget = {
+    ...{ kind: 'row', id: key },
+    version: isCompared ? { column, values: values.add(toArrayLiteral(precondition.versions)) } : null,
+  }
+  return change(writing, method, { target, values }, (written, { isAnswered, columns }) => {
+    const { rows, count } = written
+    if (count === 0) return precondition?.judge() ?? missing(table, id)
     const row = rows[0]?.[0]
-    return isAnswered && row ? respondWrittenRow(row) : respondNothing(204, wanted.returned, count)
+    const answer = isAnswered && row ? respondWrittenRow(row) : respondNothing(204, wanted.returned, count)
+    // A row with another key has another address, which the answer does not name.
+    const isThere = method === 'PATCH' && !columns.some(name => table.primaryKey.includes(name))
+    if (!isThere) return answer
+    const version = returnedVersion(writing).length === 0 ? null : (rows[0]?.at(-1)?.toString() ?? null)
+    const tag = newTag(writing, written, parseId(id, table.primaryKey), version)
+    return tag === null ? answer : withTag(answer, tag)
   })
+}
+
+function missing(table: Table, id: string): never {
+  throw notFound(table, id)
 }
 
 /**
@@ -54,7 +78,7 @@ export function changeMany(
   const { written, table, wanted } = writing
   const values = new Values()
   const target = parseBulk(written, table, values, limits)
-  return change(writing, method, { target, values }, ({ rows, count }, isAnswered) =>
+  return change(writing, method, { target, values }, ({ rows, count }, { isAnswered }) =>
     isAnswered ? respondWrittenRows(200, rows) : respondNothing(204, wanted.returned, count),
   )
 }
@@ -64,8 +88,15 @@ interface Chosen {
   readonly values: Values
 }
 
-/** Builds the response; `isAnswered` is whether rows were requested. */
-type Respond = (written: WriteResult, isAnswered: boolean) => Answer
+interface Asking {
+  /** Whether rows were requested. */
+  readonly isAnswered: boolean
+  /** The columns that the write sets; none for a deletion. */
+  readonly columns: readonly string[]
+}
+
+/** Builds the response, or asks for what it needs. */
+type Respond = (written: WriteResult, asking: Asking) => StepResult
 
 function change(
   writing: Writing,
@@ -90,7 +121,21 @@ function set(writing: Writing, { target, values }: Chosen, body: JsonObject, res
   const columns = body.members.map(({ key }) => key).sort()
   const value = values.add(withArrayColumns(body.bytes, table, columns))
   const returning = parseReturning(wanted, 'rows', answerable(writing, columns), values)
-  return asWrite(writing, { kind: 'set', table, columns, value, target, returning }, values, respond, body)
+  return asWrite(
+    writing,
+    {
+      kind: 'set',
+      table,
+      columns,
+      value,
+      target,
+      returning,
+      key: target.kind === 'row' ? returnedVersion(writing) : [],
+    },
+    values,
+    respond,
+    body,
+  )
 }
 
 function asWrite(
@@ -103,7 +148,11 @@ function asWrite(
   return {
     runs: 'write',
     parts: [{ tree, values }],
-    respond: ([written]) => finished(writing, written, respond(writeResultOf(written), tree.returning.length > 0)),
+    respond([written]) {
+      const columns = tree.kind === 'set' ? tree.columns : []
+      const next = respond(writeResultOf(written), { isAnswered: tree.returning.length > 0, columns })
+      return isStep(next) ? next : finished(writing, written, next)
+    },
     explain: explaining(writing, body),
   }
 }

@@ -12,6 +12,7 @@ import { sqlstateOf } from '../sqlstate.ts'
 import type { RequestStep, StatementPart } from '../steps.ts'
 import { Values } from '../values.ts'
 import { batches, givenOf, inBodyOrder, type KeySetBatch, withoutDuplicates } from './batch.ts'
+import { newTag, returnedVersion } from './precondition.ts'
 import { type BodyTree, type InsertTree, parseReturning, type Upsert } from './request.ts'
 import { answerable, describeBody, explaining, finished, refusedBody, type Writing, writeResultOf } from './writing.ts'
 
@@ -64,16 +65,22 @@ function createOne(writing: Writing, body: JsonObject, upsert: Upsert | null): R
     parts: [insertion(writing, { columns, bytes: body.bytes, rows: 'one' }, upsert, key)],
     respond([written]) {
       const { rows, count } = writeResultOf(written)
-      return finished(writing, written, respondCreatedRow({ table, rows, count, minimal, upsert: upsert !== null }))
+      const outcome = {
+        ...{ table, rows, count, minimal, upsert: upsert !== null, hasVersion: key.length > table.primaryKey.length },
+        tagOf: (values: readonly string[], version: string | null) =>
+          written === undefined ? null : newTag(writing, written, values, version),
+      }
+      return finished(writing, written, respondCreatedRow(outcome))
     },
     explain: explaining(writing, body),
   })
   // A caller who can write but not read the key gets the row inserted without a `Location`. The first attempt
   // is rolled back.
   const isForMore = hasKey && (minimal || wanted.returning !== undefined)
-  if (!isForMore) return write(hasKey ? table.primaryKey : NO_KEY)
+  const key = [...table.primaryKey, ...returnedVersion(writing)]
+  if (!isForMore) return write(hasKey ? key : NO_KEY)
   return {
-    ...write(table.primaryKey),
+    ...write(key),
     failed(error) {
       if (error instanceof GatewayError && error.code === 'FORBIDDEN') return write(NO_KEY)
       throw error

@@ -41,6 +41,8 @@ export interface InsertTree extends OfBody, Answering {
 export interface SetTree extends OfBody, Answering {
   readonly kind: 'set'
   readonly target: WriteTarget
+  /** Columns whose values are answered beside the row. */
+  readonly key: readonly string[]
 }
 
 /** The tree of a delete. */
@@ -51,7 +53,12 @@ export interface DeleteTree extends OfTable, Answering {
 
 /** The rows to write. */
 export type WriteTarget =
-  | { readonly kind: 'row'; readonly id: readonly Parameter[] }
+  /** `version`: the values that this column may have, as one array; null: any. */
+  | {
+      readonly kind: 'row'
+      readonly id: readonly Parameter[]
+      readonly version: { readonly column: string; readonly values: Parameter } | null
+    }
   /** The rows that match at least one condition, and the limit on their number. */
   | { readonly kind: 'rows'; readonly filter: readonly Condition[]; readonly rowsMax: Parameter }
 

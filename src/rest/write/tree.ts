@@ -10,12 +10,15 @@ import {
   and,
   assign,
   call,
+  cast,
   column,
   compare,
   conflict,
   del,
   field,
   getFrom,
+  impliedColumn,
+  inSet,
   integer,
   isNull,
   recordColumn,
@@ -100,10 +103,16 @@ export function buildDel({ table, target, returning }: DeleteTree): Del {
 }
 
 function buildTarget(target: WriteTarget, table: Table): Expression {
-  const where =
-    target.kind === 'row' ? keyEquals(table, TABLE_ALIAS, target.id) : buildFilter(target.filter, TABLE_ALIAS)
+  const where = target.kind === 'row' ? rowIs(target, table) : buildFilter(target.filter, TABLE_ALIAS)
   if (where === null) throw new Error('a write to all rows must be rejected earlier')
   return where
+}
+
+/** PostgreSQL evaluates this again for the row that a concurrent write leaves (PostgreSQL manual, 13.2.1). */
+function rowIs({ id, version }: WriteTarget & { readonly kind: 'row' }, table: Table): Expression {
+  const key = keyEquals(table, TABLE_ALIAS, id)
+  if (version === null) return key
+  return and(key, inSet(cast(impliedColumn(TABLE_ALIAS, version.column), 'text'), version.values))
 }
 
 /**

@@ -8,14 +8,17 @@ import { nextTurn } from '../next-turn.ts'
 import type { FilterLimits } from '../parameters/filters.ts'
 import type { DataRoute, WrittenRequest } from '../request.ts'
 import { requireTable } from '../resource.ts'
+import type { TablesOptions } from '../row-version.ts'
 import type { RequestContext, RequestStep } from '../steps.ts'
 import { changeMany, changeOne } from './change.ts'
 import { create } from './create.ts'
+import { assertCondition, refuseTags } from './precondition.ts'
 import { parseUpsert, parseWanted, refuseOthers } from './request.ts'
 import { columnKeys, type Writing } from './writing.ts'
 
 /** Limits on writes. */
 export interface WriteLimits extends FilterLimits {
+  readonly tables: TablesOptions
   /** Limit on the rows of one batch (`max_batch_rows`); 0 means no limit. */
   readonly maxBatchRows: number
   /** Limit on the different sets of columns in one batch (`max_batch_key_sets`); 0 means no limit. */
@@ -43,13 +46,15 @@ export function handleWrite(
   const table = requireTable(view, route.table)
   assertAllowed(OPERATION[method], table, view.rights)
   const { incoming } = asker
-  const writing: Writing = { incoming, view, written, table, wanted: parseWanted(written) }
+  const writing: Writing = { incoming, view, written, table, wanted: parseWanted(written), tables: limits.tables }
   if (!table.writable[NEEDS[method]]) throw notWritable(table, method, route)
   if (route.kind === 'one') {
     if (method === 'POST') throw methodNotAllowed(incoming, methodsAt('one', table))
     refuseOthers(written, `${method} of one row`)
     return changeOne(writing, method, route.id)
   }
+  if (method !== 'POST') assertCondition(writing)
+  refuseTags(writing, method === 'POST' ? 'a creation' : 'a filtered write')
   if (method !== 'POST') return changeMany(writing, method, limits)
   refuseOthers(written, 'POST')
   const upsert = parseUpsert(written, table)

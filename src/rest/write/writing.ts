@@ -10,6 +10,7 @@ import { nameRefusedColumn } from '../body/body-error.ts'
 import { withPreference } from '../prefer.ts'
 import type { WrittenRequest } from '../request.ts'
 import { withTxid } from '../respond.ts'
+import type { TablesOptions } from '../row-version.ts'
 import { describeViolation } from '../violation.ts'
 import type { Wanted } from './request.ts'
 
@@ -20,6 +21,7 @@ export interface Writing {
   readonly written: WrittenRequest
   readonly table: Table
   readonly wanted: Wanted
+  readonly tables: TablesOptions
 }
 
 /** The columns that a write of `written` can return. */

@@ -1,0 +1,141 @@
+/**
+ * Entity tags (RFC 9110, 8.8.3; docs/reference/rest-api.md#entity-tags). The strong tag of a row is
+ * `"<version>.<row>.<columns>"`. A write compares the first two parts, a read all three.
+ */
+import { isUtf8 } from 'node:buffer'
+import { hash } from 'node:crypto'
+import { type Columns, readableColumns, type View } from '../access/rights.ts'
+import { ROW_VERSION } from '../access/scope.ts'
+import type { Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import { shorten } from '../text/shorten.ts'
+
+export interface RowVersion {
+  readonly column: string
+  /** As PostgreSQL prints it. */
+  readonly text: string
+}
+
+/** Longer versions are not put into tags. */
+const VERSION_BYTES_MAX = 256
+
+/** Null for a version that is too long. `key`: the values of the primary key. */
+export function rowTag(table: Table, key: readonly string[], version: RowVersion, columns: string): string | null {
+  const part = versionPart(version)
+  return part === null ? null : `"${part}.${rowPart(table, key)}.${columns}"`
+}
+
+/** `xmin` in base 36; the text of a column in base64url, behind `_`. */
+function versionPart({ column, text }: RowVersion): string | null {
+  if (column === ROW_VERSION) return Number(text).toString(36)
+  const bytes = Buffer.from(text)
+  return bytes.length > VERSION_BYTES_MAX ? null : `_${bytes.toString('base64url')}`
+}
+
+/** The version of a row written by the transaction with this number; `xmin` has its lower 32 bits. */
+export function versionOfTransaction(txid: string): string {
+  return String(BigInt.asUintN(32, BigInt(txid)))
+}
+
+function rowPart({ resource }: Table, key: readonly string[]): string {
+  return digest(JSON.stringify([resource, ...key]))
+}
+
+/** The part for the selected columns. `select`: as written; undefined for all columns that are readable. */
+export function columnsPart(table: Table, view: View, select?: string): string {
+  const all = readablePart(table, view)
+  return select === undefined ? all : digest(JSON.stringify([all, select]))
+}
+
+/** By the set of readable columns, which callers with the same rights share, and by table. */
+const readableParts = new WeakMap<object, WeakMap<Table, string>>()
+
+function readablePart(table: Table, { rights }: View): string {
+  const { read } = rights.of(table)
+  const parts = partsFor(read, table)
+  const known = parts.get(table)
+  if (known !== undefined) return known
+  const part = digest(JSON.stringify(readableColumns(table, rights).map(({ name, typeText }) => [name, typeText])))
+  parts.set(table, part)
+  return part
+}
+
+function partsFor(read: Columns, table: Table): WeakMap<Table, string> {
+  const holder = read === 'any' ? table : read
+  const parts = readableParts.get(holder) ?? new WeakMap<Table, string>()
+  readableParts.set(holder, parts)
+  return parts
+}
+
+/** 48 bits. */
+const DIGEST_CHARACTERS = 8
+
+function digest(text: string): string {
+  return hash('sha256', text, 'base64url').slice(0, DIGEST_CHARACTERS)
+}
+
+/** The weak tag of a row without a version, or with related rows: a digest of its JSON. */
+export function weakTag(bytes: Buffer): string {
+  return `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`
+}
+
+// ---- If-Match
+
+/** Tags in one `If-Match`. */
+const TAGS_MAX = 100
+
+/** RFC 9110, 8.8.3; a comma and the end of the list as well. */
+const TAG = /\s*(W\/)?"([\x21\x23-\x7e\x80-\uffff]*)"\s*(,|$)/y
+
+/** Reads `If-Match`, without weak tags, which match nothing (RFC 9110, 13.1.1). Throws `PARSE_ERROR`. */
+export function parseIfMatch(header: string): '*' | readonly string[] {
+  if (header.trim() === '*') return '*'
+  const tags: string[] = []
+  let count = 0
+  TAG.lastIndex = 0
+  for (let at = 0; at < header.length; at = TAG.lastIndex) {
+    const [, weak, opaque = '', separator] = TAG.exec(header) ?? []
+    if (separator === undefined) throw refusedTags(header)
+    count += 1
+    if (count > TAGS_MAX) throw new GatewayError('PARSE_ERROR', `If-Match has more than ${TAGS_MAX} entity tags`)
+    if (weak === undefined) tags.push(opaque)
+    if (separator === ',') continue
+    if (TAG.lastIndex < header.length) throw refusedTags(header)
+    break
+  }
+  if (count === 0) throw refusedTags(header)
+  return tags
+}
+
+function refusedTags(header: string): GatewayError {
+  return new GatewayError(
+    'PARSE_ERROR',
+    `If-Match "${shorten(header)}" is neither * nor a list of entity tags; ` +
+      'send the ETag of the row as you received it, with its quotes',
+  )
+}
+
+/** Digits in base 36 of a number of 32 bits, or base64url. */
+const ROW_TAG = /^(?:([0-9a-z]{1,7})|_([\w-]*))\.([\w-]{8})\.[\w-]+$/
+
+/** The versions of this row, in this column, among the tags. Other tags are left out. */
+export function versionsOf(
+  tags: readonly string[],
+  table: Table,
+  key: readonly string[],
+  column: string,
+): readonly string[] {
+  const row = rowPart(table, key)
+  return tags.flatMap(tag => {
+    const [, number, text, of] = ROW_TAG.exec(tag) ?? []
+    if (of !== row) return []
+    if (column === ROW_VERSION) return number === undefined ? [] : [String(Number.parseInt(number, 36))]
+    return text === undefined ? [] : decoded(text)
+  })
+}
+
+/** PostgreSQL's `text` cannot hold NUL. */
+function decoded(text: string): readonly string[] {
+  const bytes = Buffer.from(text, 'base64url')
+  return isUtf8(bytes) && !bytes.includes(0) ? [bytes.toString()] : []
+}
