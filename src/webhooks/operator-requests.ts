@@ -6,7 +6,6 @@ import type { DeadLetter } from './dead-letters.ts'
 import { describeOutcome, wordOf } from './delivery.ts'
 import type { DeadLetterCursor, DeadLetterDetails, StoredDeadLetter } from './outbox/dead-letter-store.ts'
 import { totalOf } from './outbox/depth.ts'
-import type { Outbox } from './outbox/outbox.ts'
 import { PAYLOAD_BYTES_MAX, printPayload } from './payload.ts'
 import { endpointOf } from './trigger.ts'
 import type { WebhookStats, Webhooks } from './webhooks.ts'
@@ -35,34 +34,8 @@ export function operatorRequests(webhooks: Webhooks): ReadonlyMap<string, Operat
       '/internal/webhooks/dead-letter',
       { method: 'GET', respond: parameters => readDetails(webhooks, parameters.get('id') ?? '') },
     ],
-    [
-      '/internal/webhooks/redeliver',
-      {
-        method: 'POST',
-        respond: async parameters => ({
-          redelivered: await applyToDeadLetters(
-            webhooks,
-            parameters,
-            held => webhooks.redeliver(held),
-            id => webhooks.outbox?.redeliver(id),
-          ),
-        }),
-      },
-    ],
-    [
-      '/internal/webhooks/purge',
-      {
-        method: 'POST',
-        respond: async parameters => ({
-          purged: await applyToDeadLetters(
-            webhooks,
-            parameters,
-            held => webhooks.purge(held),
-            id => webhooks.outbox?.purge(id),
-          ),
-        }),
-      },
-    ],
+    ['/internal/webhooks/redeliver', deadLetterRequest(webhooks, 'redeliver', 'redelivered')],
+    ['/internal/webhooks/purge', deadLetterRequest(webhooks, 'purge', 'purged')],
     [
       '/internal/webhooks/test',
       {
@@ -71,12 +44,20 @@ export function operatorRequests(webhooks: Webhooks): ReadonlyMap<string, Operat
           const tested = await webhooks.test(parameters.get('trigger') ?? '')
           if (tested === null) return null
           const { id, outcome } = tested
-          const respond = outcome.kind === 'answered' ? { status: outcome.status, body: outcome.body } : null
-          return { id, outcome: wordOf(outcome), message: describeOutcome(outcome), answer: respond }
+          const answer = outcome.kind === 'answered' ? { status: outcome.status, body: outcome.body } : null
+          return { id, outcome: wordOf(outcome), message: describeOutcome(outcome), answer }
         },
       },
     ],
   ])
+}
+
+/** A request that applies `action` to dead letters and returns their number as `count`. */
+function deadLetterRequest(webhooks: Webhooks, action: 'redeliver' | 'purge', count: string): OperatorRequest {
+  return {
+    method: 'POST',
+    respond: async parameters => ({ [count]: await applyToDeadLetters(webhooks, parameters, action) }),
+  }
 }
 
 /**
@@ -86,13 +67,13 @@ export function operatorRequests(webhooks: Webhooks): ReadonlyMap<string, Operat
 async function applyToDeadLetters(
   webhooks: Webhooks,
   parameters: RequestParameters,
-  inMemory: (id: string) => boolean,
-  inOutbox: Outbox['purge'] | ((id: string | null) => Promise<number> | undefined),
+  action: 'redeliver' | 'purge',
 ): Promise<number> {
   const id = parameters.get('id')
   if (id === undefined && parameters.get('all') !== 'true') return 0
   const ids = id === undefined ? webhooks.deadLetters().map(({ delivery }) => delivery.id) : [id]
-  return ids.filter(inMemory).length + ((await inOutbox(id ?? null)) ?? 0)
+  const inMemory = ids.filter(heldId => webhooks[action](heldId)).length
+  return inMemory + ((await webhooks.outbox?.[action](id ?? null)) ?? 0)
 }
 
 /**
@@ -239,10 +220,10 @@ function describeInMemory(letter: DeadLetter): unknown {
 }
 
 function describeInOutbox(letter: DeadLetterDetails, webhooks: Webhooks): object {
-  const { status, answer: respond, message } = letter
+  const { status, answer, message } = letter
   return {
     ...describe(ofOutbox(letter)),
-    last_answer: status === null ? null : { status, body: respond ?? '' },
+    last_answer: status === null ? null : { status, body: answer ?? '' },
     last_error: status === null ? message : null,
     payload: payloadOf(letter, webhooks),
   }
