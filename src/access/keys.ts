@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { Expression, Join, Nest, Span } from '../language/tree/ast.ts'
 import { childJoin, columnsEqual, type JunctionTables } from './relations.ts'
 
-/** What the search for a source's keys needs; a `ScopeSource` has it. */
+/** The properties of a source that the search for its keys needs; a `ScopeSource` has them. */
 export interface KeyedSource {
   readonly alias: string
   readonly rowset: {

@@ -5,7 +5,7 @@ import { and, column, compare, exists, get } from '../language/tree/build.ts'
 import { allows, EVERYTHING, type View } from './rights.ts'
 
 /**
- * The table that a relation leads to. Relations name only tables of their own catalog; anything else is a
+ * The table that a relation leads to. Relations name only tables of the same catalog; anything else is a
  * bug in introspection and throws.
  */
 export function relatedTable<T>(catalog: { readonly tables: ReadonlyMap<string, T> }, name: string): T {

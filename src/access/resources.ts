@@ -6,7 +6,7 @@ import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
 import { isKnown, type Rights } from './rights.ts'
 
-/** The table that a name means. Throws `NOT_FOUND` with a suggestion if there is none. */
+/** The table that a name means. Throws `NOT_FOUND` with a suggestion if it does not exist. */
 export function tableOf(name: TableName, catalog: Catalog, rights: Rights): Table {
   const resource = resourceOf(name, catalog)
   const table = catalog.tables.get(resource)

@@ -15,7 +15,7 @@ export type Operation = (typeof OPERATIONS)[number]
 /** A set of columns; `any` for all of them. */
 export type Columns = 'any' | ReadonlySet<string>
 
-/** What a caller can do with one table. */
+/** The rights of a caller on one table. */
 export interface TableRights {
   /** Why each operation is refused, as a message for the caller; null if it is allowed. */
   readonly refused: Readonly<Record<Operation, string | null>>

@@ -1,6 +1,6 @@
 /**
- * What can be written: columns that PostgreSQL does not fill in itself, and conflict targets that are keys
- * (docs/reference/writing.md#upsert).
+ * Checks of what can be written: columns that PostgreSQL does not fill in itself, and conflict targets that are
+ * keys (docs/reference/writing.md#upsert).
  */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -23,8 +23,8 @@ export function assertWritable(name: string, table: Table, span: Span): void {
 }
 
 /**
- * Throws `PARSE_ERROR` unless the target has exactly the columns of the primary key or of a unique constraint or
- * index, in any order. The error lists only keys whose columns all are known to the caller (`rights`).
+ * Throws `PARSE_ERROR` unless the target has exactly the columns of the primary key or of a unique constraint
+ * or index, in any order. The error lists only keys whose columns all are known to the caller (`rights`).
  */
 export function assertConflictTarget({ target, span }: Conflict, table: Table, rights: TableRights): void {
   if (target.length === 0) return

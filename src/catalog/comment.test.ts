@@ -1,4 +1,4 @@
-/** The last line of a comment may be an example; everything else is words. */
+/** The last line of a comment can be an example; everything else is the description. */
 import { expect, test } from 'vitest'
 import { readComment } from './comment.ts'
 
@@ -8,8 +8,8 @@ test.each([
   ['Of Windows.\r\n@example a\r\n', 'Of Windows.', 'a'],
   ['@example {"a": 1}', null, '{"a": 1}'],
   ['@example', null, ''],
-  ['A separator that is no end of a line.\n@example a\u2028b', 'A separator that is no end of a line.', 'a\u2028b'],
-])('a comment is read as words and an example: %j', (text, comment, example) => {
+  ['A separator that does not end a line.\n@example a\u2028b', 'A separator that does not end a line.', 'a\u2028b'],
+])('a comment is split into a description and an example: %j', (text, comment, example) => {
   expect(readComment(text)).toEqual({ comment, example })
 })
 
@@ -20,6 +20,6 @@ test.each([
   'Say @example 5 to the clerk.',
   '@example 5\nis what it begins with.',
   '@examples are good',
-])('%j has none', text => {
+])('%j has no example', text => {
   expect(readComment(text)).toEqual({ comment: text, example: null })
 })

@@ -1,4 +1,7 @@
-/** What the catalogue knows of views, policies, inheritance, cascades and triggers: whoever keeps an answer relies on it. */
+/**
+ * What the catalog knows about views, policies, inheritance, cascades and triggers, on which the result
+ * cache relies.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
@@ -26,7 +29,7 @@ interface Told {
   readonly effect: string
 }
 
-/** Of a relation, with names in place of OIDs: `child t`, `stable now`, `insert delete`. */
+/** The dependencies of a relation, with names in place of OIDs: `child t`, `stable now`, `insert delete`. */
 async function toldOf(name: string): Promise<Told> {
   const { dependencies } = await introspect(gateway.query, {
     ...{ schemas: ['public'], exposedViews: ['v', 'w', 'over'] },
@@ -49,7 +52,7 @@ async function toldOf(name: string): Promise<Told> {
 
 const NOTHING: Told = { ties: [], nondeterminism: [], effect: '' }
 
-/** What one database is told after these statements, which are undone. */
+/** The dependencies of a database after these statements, which are rolled back. */
 async function after(ddl: string, name: string): Promise<Told> {
   await admin.run(`create schema scratch; ${ddl}`)
   try {
@@ -61,7 +64,7 @@ async function after(ddl: string, name: string): Promise<Told> {
   }
 }
 
-test('a plain table brings in nothing', async () => {
+test('a plain table has no dependencies', async () => {
   expect(await after('create table t (id int primary key)', 't')).toEqual(NOTHING)
 })
 
@@ -76,13 +79,13 @@ test.each([
   expect(await after(ddl, 't')).toEqual({ ...NOTHING, ties })
 })
 
-test('on update cascade, of a table on itself, and of one that is no resource', async () => {
+test('on update cascade, for a table that refers to itself and one that is not a resource', async () => {
   const ddl = `create table t (id int primary key, up int references t on delete cascade);
     create table scratch.far (id int references t on update cascade)`
   expect((await after(ddl, 't')).ties).toEqual(['delete deletes t', 'update updates scratch.far'])
 })
 
-test('tables that inherit count, partitions are the table itself, and so is what they have', async () => {
+test('inheriting tables count; partitions and their triggers count as the partitioned table', async () => {
   expect((await after('create table t (id int); create table u () inherits (t)', 't')).ties).toEqual(['child u'])
   const partitioned = `create table t (id int primary key) partition by range (id);
     create table scratch.part partition of t for values from (0) to (9);
@@ -101,8 +104,8 @@ test('a view reads its tables, at any depth', async () => {
   expect((await after(ddl, 'over')).ties).toEqual(['view plain', 'view v'])
 })
 
-describe('mentions', () => {
-  /** `view t × 2`; an entry without a name is no relation of the database's own. */
+describe('mentions of relations', () => {
+  /** `view t × 2`; an entry without a name is not a relation of the database. */
   async function mentionsOf(ddl: string, of: 'v' | 'x'): Promise<readonly string[]> {
     await admin.run(`create schema scratch; ${ddl}`)
     try {
@@ -131,10 +134,10 @@ describe('mentions', () => {
     ['with c as (select id from t) select a.id from c a join c b using (id)', ['view - × 2', 'view t × 1']],
     [`select ':rtekind 0 :relid 1 ' as id from generate_series(1, 2) as ":rtekind 0 :relid 1 "`, ['view - × 1']],
     ['select relname::text as id from pg_class', ['view - × 1']],
-  ])('of a view: %s', async (query, mentions) => {
+  ])('in a view: %s', async (query, mentions) => {
     expect(await mentionsOf(`${TABLE}create view v as ${query}`, 'v')).toEqual(mentions)
   })
-  test('of policies, for reading and for writing', async () => {
+  test('in policies, for reading and for writing', async () => {
     const policies = `${TABLE}create table x (id int primary key); alter table x enable row level security;
       create policy a on x using (exists (select from t) and exists (select from t join plain using (id)));
       create policy b on x for insert with check (exists (select from t));
@@ -151,7 +154,7 @@ test('a materialised view reads nothing until it is refreshed', async () => {
   await admin.run('drop materialized view x; drop table t')
 })
 
-test('a policy reads tables too, while row-level security is on', async () => {
+test('a policy reads its tables while row-level security is enabled', async () => {
   const ddl = `create table t (id int); create table scratch.u (id int);
     create policy own on t using (id in (select id from scratch.u where id = current_setting('app.x')::int))`
   expect(await after(ddl, 't')).toEqual(NOTHING)
@@ -180,12 +183,12 @@ test.each([
   ['array(select concat(id) from t)', ['stable concat']],
   ['string_agg(id::text, now()::text) over ()', ['stable now']],
   ['case when id = any (array[1, txid_current()]) then 1 end', ['stable txid_current']],
-])('what a view shows by %s', async (expression, causes) => {
+])('a view over %s can change without a write', async (expression, causes) => {
   const told = await after(`create table t (id int); create view v as select ${expression} as it from t`, 'v')
   expect(told.nondeterminism).toEqual(causes)
 })
 
-test('a sample, and a table of another server', async () => {
+test('samples and foreign tables can change without a write', async () => {
   const sample = 'create table t (id int); create view v as select * from t tablesample bernoulli (50)'
   expect((await after(sample, 'v')).nondeterminism).toEqual(['volatile tablesample'])
   await admin.run('create foreign data wrapper w; create server s foreign data wrapper w')
@@ -213,11 +216,11 @@ test.each([
   ['alter table t add column made int generated always as identity', ''],
   ['alter table t add check (draw() = 1)', 'insert update delete'],
   ['create policy own on t with check (draw() = 1)', 'insert update delete'],
-])('what a write may do besides: %s', async (ddl, effect) => {
+])('a write can change other tables by: %s', async (ddl, effect) => {
   expect((await after(`create table t (id int); ${ddl}`, 't')).effect).toBe(effect)
 })
 
-test('what no resource leads to is not told', async () => {
+test('tables that no resource depends on are omitted', async () => {
   await admin.run(
     'create table hidden.t (id int primary key); create table hidden.u (id int references hidden.t on delete cascade)',
   )

@@ -13,7 +13,10 @@ export interface TieItem extends Tie {
   readonly relation: number
 }
 
-/** A view, policy or inlined function mentions another relation, and how often. `relation`: of a function its OID negated, as `other`. */
+/**
+ * A view, policy or inlined function mentions another relation, with the number of times. `relation` and
+ * `other` are the negated OID for a function.
+ */
 export interface MentionItem extends RelationMention {
   readonly relation: number
 }

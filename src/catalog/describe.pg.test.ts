@@ -1,5 +1,5 @@
 /**
- * docs/reference/rest-api.md#the-schema: the document's shape, and that it holds only what the caller may
+ * docs/reference/rest-api.md#the-schema: the document's form, and that it contains only what the caller can
  * see.
  */
 import { beforeAll, expect, describe as group, test } from 'vitest'
@@ -35,7 +35,7 @@ beforeAll(async () => {
 })
 
 group('describe', () => {
-  test('tells a table whole', () => {
+  test('describes a table completely', () => {
     expect(describe(catalog).tables.orders).toEqual({
       schema: 'public',
       name: 'orders',
@@ -81,7 +81,7 @@ group('describe', () => {
     })
   })
 
-  test('tells comments, and no foreign key to a table outside the schemas', () => {
+  test('contains comments, and no foreign key to a table outside the schemas', () => {
     const { comment, columns, foreign_keys } = describe(catalog).tables.customers ?? {}
     expect(comment).toBe('Who buys')
     expect(columns?.find(({ name }) => name === 'name')?.comment).toBe('As on the invoice')
@@ -94,11 +94,12 @@ group('describe', () => {
     const text = JSON.stringify(document)
     expect(text).toMatch(/^\{"tables":\{"__proto__":\{"schema":"public","name":"__proto__",/)
     expect(text).toContain(
-      '{"name":"__proto__","table":"__proto__","cardinality":"one","columns":["constructor"],"via":"__proto___constructor_fkey"}',
+      '{"name":"__proto__","table":"__proto__","cardinality":"one","columns":["constructor"],' +
+        '"via":"__proto___constructor_fkey"}',
     )
   })
 
-  test('a hidden table is nowhere: not as a table, a key, a reference, a relation or a junction', () => {
+  test('a hidden table appears nowhere: not as a table, a key, a reference, a relation or a junction', () => {
     const withoutJunction = describe(catalog, table => table.name !== 'order_tags')
     expect(Object.keys(withoutJunction.tables)).toEqual(['__proto__', 'customers', 'orders', 'tags'])
     expect(JSON.stringify(withoutJunction)).not.toContain('order_tags')
@@ -106,7 +107,7 @@ group('describe', () => {
     expect(JSON.stringify(describe(catalog, table => table.name !== 'customers'))).not.toContain('"customers"')
   })
 
-  test('a hidden column takes with it what is made of it, and its name is nowhere', () => {
+  test('a hidden column and everything that uses it are omitted', () => {
     const withoutSecret = describe(catalog, (_table, column) => column?.name !== 'secret')
     expect(withoutSecret.tables.customers?.columns.map(({ name }) => name)).toEqual(['id', 'name', 'account_id'])
     expect(withoutSecret.tables.customers?.unique).toEqual([])
@@ -122,7 +123,7 @@ group('describe', () => {
     expect(withoutId.tables.tags?.relations.map(({ name }) => name)).toEqual(['order_tags'])
   })
 
-  test('no table visible, no tables', () => {
+  test('without a visible table the document is empty', () => {
     expect(JSON.stringify(describe(catalog, () => false))).toBe('{"tables":{}}')
   })
 })

@@ -1,11 +1,14 @@
-/** The fingerprint differs when the published schema has changed, and only then: polling reads the schema again for nothing else. */
+/**
+ * The fingerprint changes if and only if the published schema has changed: polling reads the schema again
+ * in no other case.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { INVOKER, POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { introspect, readFingerprint } from './introspect.ts'
 
-// Before PostgreSQL 15 a view is a resource only where it is listed.
+// Before PostgreSQL 15 a view is a resource only if it is listed.
 const INVOKERS = POSTGRES_MAJOR < 15 ? ['simple', 'summary', 'over_hidden'] : []
 const OPTIONS = { schemas: ['public', 'sales'], exposedViews: ['listed', ...INVOKERS], dependencies: true }
 
@@ -38,7 +41,7 @@ beforeAll(() =>
     create view over_hidden ${INVOKER} as select * from hidden.v`),
 )
 
-// In order: each begins where the one before has ended.
+// In order: each case starts from the result of the previous one.
 test.each([
   'create table made (id int)',
   'alter table made rename to made2',
@@ -90,7 +93,7 @@ test.each([
   'alter view unlisted2 rename to listed',
   `create or replace view simple ${INVOKER} as select *, 1 as one from customers`,
   'create trigger take instead of insert on summary for each row execute function skip()',
-  // Two views down, in a schema that is not served: the view over it takes no writes any more.
+  // A view two levels down, in a schema that is not published: the view over it is no longer writable.
   'create or replace view hidden.v as select id from customers limit 1',
   'create table partitioned (id int) partition by range (id)',
   'create table part (id int)',
@@ -115,17 +118,20 @@ test.each([
   'revoke execute on function call_me from public',
   'grant execute on function call_me to public',
   "comment on function call_me is 'a'",
-  "drop function call_me; create function call_me(a int, c text default 'y') returns int stable strict language sql as 'select 1'",
+  "drop function call_me; create function call_me(a int, c text default 'y') returns int stable strict language " +
+    "sql as 'select 1'",
   "create function call_me(a bigint) returns setof customers language sql as 'select * from customers'",
   'alter table customers add column seen_by_functions int',
   'alter function call_me(bigint) set schema sales',
   'drop function call_me',
-  "create type hidden.pair as (a int, b hidden.feeling); create function two() returns hidden.pair language sql as 'select null::hidden.pair'",
+  'create type hidden.pair as (a int, b hidden.feeling); create function two() returns hidden.pair language sql ' +
+    "as 'select null::hidden.pair'",
   'alter type hidden.pair rename attribute a to c',
   'alter type hidden.pair alter attribute c type bigint',
   "alter type hidden.feeling add value 'calm'",
-  'create domain hidden.some_pair as hidden.pair; create function three() returns hidden.some_pair language sql as $$select null::hidden.some_pair$$',
-])('changes it: %s', async ddl => {
+  'create domain hidden.some_pair as hidden.pair; create function three() returns hidden.some_pair language sql ' +
+    'as $$select null::hidden.some_pair$$',
+])('changes with: %s', async ddl => {
   const before = await readFingerprint(gateway.query, OPTIONS)
   await admin.run(ddl)
   const after = await readFingerprint(gateway.query, OPTIONS)
@@ -134,7 +140,8 @@ test.each([
 })
 
 test.each([
-  "insert into customers (id) values (-1), (-2); update customers set name = 'x' where id < 0; delete from customers where id = -2",
+  "insert into customers (id) values (-1), (-2); update customers set name = 'x' where id < 0; delete from " +
+    'customers where id = -2',
   'analyze',
   'vacuum customers',
   'vacuum full customers',
@@ -156,13 +163,13 @@ test.each([
   'create procedure unrelated() language sql as $$select 1$$',
   'create or replace function uno() returns int language sql as $$select 2$$',
   'grant execute on function uno() to app',
-])('does not change it: %s', async sql => {
+])('does not change with: %s', async sql => {
   const before = await readFingerprint(gateway.query, OPTIONS)
   for (const statement of sql.startsWith('begin') ? [sql] : sql.split(';')) await admin.run(statement)
   expect(await readFingerprint(gateway.query, OPTIONS)).toBe(before)
 })
 
-test('a schema in which nothing depends on anything is another one than if nobody asked', async () => {
+test('a schema without dependencies differs from one whose dependencies were not requested', async () => {
   await admin.run('create schema bare; create table bare.lone (id int)')
   const asked = { schemas: ['bare'], exposedViews: [], dependencies: true }
   const unasked = { ...asked, dependencies: false }
@@ -172,7 +179,7 @@ test('a schema in which nothing depends on anything is another one than if nobod
   expect(await readFingerprint(gateway.query, asked)).toBe(one.fingerprint)
 })
 
-test('what is not committed is not seen', async () => {
+test('uncommitted changes are not visible', async () => {
   const before = await readFingerprint(gateway.query, OPTIONS)
   await admin.run('begin; alter table orders add column later int')
   expect(await readFingerprint(gateway.query, OPTIONS)).toBe(before)
@@ -180,7 +187,7 @@ test('what is not committed is not seen', async () => {
   expect(await readFingerprint(gateway.query, OPTIONS)).not.toBe(before)
 })
 
-test('a table under lock is read all the same: no request waits for a migration because we look', async () => {
+test('a locked table is read too, so introspection never waits for a migration', async () => {
   await admin.run('begin; lock table customers, orders, events in access exclusive mode')
   try {
     await gateway.query("set statement_timeout = '5s'", [])

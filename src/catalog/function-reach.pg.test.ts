@@ -1,4 +1,7 @@
-/** Which tables and types the catalogue says can run a function of the database; what runs one is reset afterwards, and nothing else pays for it. */
+/**
+ * The tables and types whose use can run a function of the database; only requests that can run one are
+ * followed by a reset.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
@@ -98,7 +101,8 @@ test.each<[what: string, ddl: string, tables: Reached]>([
   ['a rule', 'create table t (id int); create rule r as on insert to t do also select f()', { t: 'write' }],
   [
     'a trigger of a partition',
-    'create table t (id int) partition by list (id); create table t1 partition of t for values in (1); create trigger c after insert on t1 execute function noted()',
+    'create table t (id int) partition by list (id); create table t1 partition of t for values in (1); create ' +
+      'trigger c after insert on t1 execute function noted()',
     { t: 'write' },
   ],
   [
@@ -109,24 +113,27 @@ test.each<[what: string, ddl: string, tables: Reached]>([
   ],
   [
     'a foreign key without a cascade',
-    'create table u (id int primary key); create trigger c after insert on u execute function noted(); create table t (u int references u)',
+    'create table u (id int primary key); create trigger c after insert on u execute function noted(); create ' +
+      'table t (u int references u)',
     { u: 'write' },
   ],
   [
     'a foreign key that cascades to such a table',
-    'create table u (id int primary key); create table t (u int references u on delete cascade); create trigger c after delete on t execute function noted()',
+    'create table u (id int primary key); create table t (u int references u on delete cascade); create trigger ' +
+      'c after delete on t execute function noted()',
     { t: 'write', u: 'write' },
   ],
   [
     'an aggregate of the database',
-    'create aggregate total(int) (sfunc = int4pl, stype = int); create view v as select total(n) from generate_series(1, 3) n',
+    'create aggregate total(int) (sfunc = int4pl, stype = int); create view v as select total(n) from ' +
+      'generate_series(1, 3) n',
     { v: 'read' },
   ],
-])('what can run a function of the database is found: %s', async (_, ddl, tables) => {
+])('a relation that can run a function is found: %s', async (_, ddl, tables) => {
   expect(await after(ddl)).toEqual({ ...NOTHING, tables })
 })
 
-test('a domain with a check is a type that runs a function, and so are its arrays and what is made of it', async () => {
+test('a domain with a check runs a function, and so do its arrays and the types that contain it', async () => {
   const ddl = `create domain word as text check (is_fine(value)); create domain short as word;
     create type pair as (a word, b int);
     create table t (a word); create table u (a short[]); create table v (a pair); create table w (a text)`
@@ -136,7 +143,7 @@ test('a domain with a check is a type that runs a function, and so are its array
   })
 })
 
-test('of a cast or an operator, the type of the database runs the function', async () => {
+test('a cast or an operator counts for its user-defined type', async () => {
   const ddl = `create type mood as enum ('calm'); create table t (m mood); create table u (x text);
     create function eq(mood, text) returns boolean language sql as 'select true';
     create operator = (leftarg = mood, rightarg = text, function = eq)`
@@ -147,7 +154,7 @@ test('of a cast or an operator, the type of the database runs the function', asy
   expect(await after(cast)).toMatchObject({ everywhere: false, tables: { t: 'read' } })
 })
 
-test('an operator between two types of PostgreSQL can run in any statement', async () => {
+test('an operator between two built-in types can run in any statement', async () => {
   const ddl = `create function eq(text, int) returns boolean language sql as 'select true';
     create operator = (leftarg = text, rightarg = int, function = eq)`
   expect((await after(ddl)).everywhere).toBe(true)

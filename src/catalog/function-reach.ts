@@ -25,7 +25,9 @@ export interface ReachTypeItem {
 const FIRST_OWN_OID = 16_384
 
 /** PostgreSQL's own functions that change the session or run the text they are given. */
-const SESSION_FUNCTIONS = `^(set_config|pg_(try_)?advisory_lock(_shared)?|(query|cursor|table|schema|database)_to_xml.*|ts_stat|ts_rewrite)$`
+const SESSION_FUNCTIONS =
+  '^(set_config|pg_(try_)?advisory_lock(_shared)?' +
+  '|(query|cursor|table|schema|database)_to_xml.*|ts_stat|ts_rewrite)$'
 
 const dependent = (on: string, classid: string): string =>
   `join pg_catalog.pg_depend d on d.refclassid = ${classid} and d.refobjid = ${on}`

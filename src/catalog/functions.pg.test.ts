@@ -1,4 +1,7 @@
-/** docs/reference/functions.md: which functions can be called, and what is known of each, against a real PostgreSQL. */
+/**
+ * docs/reference/functions.md: which functions can be called and what the catalog knows of each, against a
+ * real PostgreSQL.
+ */
 import { describe, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
@@ -10,7 +13,7 @@ const database = databaseFixture()
 const admin = fixture(() => openSession(database.adminUrl))
 const gateway = fixture(() => openSession(database.url))
 
-/** Makes the schema with what `ddl` creates in it, and reads it as a role that may call nothing of it. */
+/** Creates the schema with `ddl` and reads it as a role without privileges on it. */
 async function read(schema: string, ddl: string): Promise<Catalog> {
   await admin.run(`create schema "${schema}"; set search_path to "${schema}", public; ${ddl}; reset search_path`)
   return introspect(gateway.query, { schemas: [schema], exposedViews: [] })
@@ -22,8 +25,8 @@ function only(catalog: Catalog, resource: string): DatabaseFunction {
   return found
 }
 
-describe('what can be called', () => {
-  test('functions, but no procedures, aggregates, window functions, triggers, nor functions of extensions', async () => {
+describe('callable functions', () => {
+  test('exclude procedures, aggregates, window functions, triggers and functions of extensions', async () => {
     const catalog = await read(
       'kinds',
       `create function plain() returns int language sql as 'select 1';
@@ -37,7 +40,7 @@ describe('what can be called', () => {
     expect([...catalog.functions.keys()]).toEqual(['plain'])
   })
 
-  test('what takes or gives a type that no statement has is left out; what only JSON cannot give is there', async () => {
+  test('exclude types that no statement has and include types that only JSON cannot express', async () => {
     const catalog = await read(
       'pseudo',
       `create function takes_internal(internal) returns bool language internal as 'booleq';
@@ -59,7 +62,7 @@ describe('what can be called', () => {
     })
   })
 
-  test('names are those of tables: bare in the first schema, then schema.name; the first schema wins a clash', async () => {
+  test('have names like tables: unqualified in the first schema, which wins a conflict', async () => {
     await admin.run(`
       create schema one; create schema two; create schema three;
       create function one.f() returns int language sql as 'select 1';
@@ -75,7 +78,7 @@ describe('what can be called', () => {
     ])
   })
 
-  test('overloads are together, in the order of their identity arguments, whatever order they were made in', async () => {
+  test('group overloads in the order of their identity arguments', async () => {
     const catalog = await read(
       'overloads',
       `create function f(x text) returns int language sql as 'select 1';
@@ -91,7 +94,7 @@ describe('what can be called', () => {
     ])
   })
 
-  test('names of all sorts, of functions and of arguments', async () => {
+  test('can have any names of functions and arguments', async () => {
     const catalog = await read(
       'names',
       `create function "__proto__"("__proto__" int, "constructor" int) returns int language sql as 'select 1';
@@ -102,7 +105,7 @@ describe('what can be called', () => {
   })
 })
 
-describe('what is known of a function', () => {
+describe('properties of a function', () => {
   test('volatility, strictness, sets, comment', async () => {
     const catalog = await read(
       'flags',
@@ -121,7 +124,7 @@ describe('what is known of a function', () => {
     expect(only(catalog, 'c')).toMatchObject({ volatility: 'volatile', comment: 'what it does' })
   })
 
-  test('whether the asking role may run it: EXECUTE, and USAGE of the schema', async () => {
+  test('include whether the role can execute it: EXECUTE, and USAGE of the schema', async () => {
     const ddl = `create function a() returns int language sql as 'select 1';
       create function b() returns int language sql as 'select 1';
       revoke execute on function b from public`
@@ -130,7 +133,7 @@ describe('what is known of a function', () => {
     expect(mayRun(await read('open', `${ddl}; grant usage on schema open to public`))).toEqual([true, false])
   })
 
-  test('inputs: place, name, type, default, mode – outputs between them do not count', async () => {
+  test('include inputs with position, name, type, default and mode; outputs do not count as positions', async () => {
     const catalog = await read(
       'inputs',
       `create domain zip as text;
@@ -154,7 +157,7 @@ describe('what is known of a function', () => {
     expect(v.inputs[1]).toMatchObject({ name: 'numbers', typeText: 'bigint[]', mode: 'variadic', required: true })
   })
 
-  test('results: void, values, rows of tables, of types and of outputs', async () => {
+  test('include results: void, values, rows of tables, of types and of outputs', async () => {
     const catalog = await read(
       'results',
       `create table t (id int primary key, gone int, price numeric(10,2) not null); alter table t drop column gone;
@@ -200,7 +203,7 @@ describe('what is known of a function', () => {
     expect(summary('of_array')).toEqual(['results.pair[]', 'of_array results.pair[]'])
   })
 
-  test('a column of a row may be NULL, also where its table forbids it', async () => {
+  test('a column of a result row can be NULL even if its table forbids it', async () => {
     const catalog = await read(
       'nulls',
       `create table t (id int primary key, made int generated always as identity, at date not null default now());
@@ -210,14 +213,14 @@ describe('what is known of a function', () => {
     expect(result.kind === 'composite' && result.columns.every(one => one.nullable && one.default === null)).toBe(true)
   })
 
-  test('a hundred arguments', async () => {
+  test('a function with a hundred arguments', async () => {
     const args = Array.from({ length: 100 }, (_, n) => `a${n} int default ${n}`).join(', ')
     const catalog = await read('hundred', `create function f(${args}) returns int language sql as 'select 1'`)
     expect(only(catalog, 'f').inputs[99]).toMatchObject({ position: 100, name: 'a99', default: '99' })
   })
 })
 
-test('contracts: a document of every function', async () => {
+test('the contracts describe every function', async () => {
   const catalog = await read(
     'contracts',
     `create function add(a int, b int default 2, out sum int) stable language sql as 'select a + b';

@@ -1,4 +1,4 @@
-/** What becomes a resource and what is known of it (decision 0002), against a real PostgreSQL. */
+/** What becomes a resource and what the catalog knows about it (decision 0002), against a real PostgreSQL. */
 import { describe, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
@@ -9,10 +9,10 @@ import type { Catalog, Column, Table } from './model.ts'
 
 const database = databaseFixture()
 const admin = fixture(() => openSession(database.adminUrl))
-/** The gateway's role: owns nothing, may read nothing. */
+/** The gateway's role: it owns nothing and has no privileges. */
 const gateway = fixture(() => openSession(database.url))
 
-/** Makes the schema with what `ddl` creates in it, and reads it as the gateway's role. */
+/** Creates the schema with `ddl` and reads it as the gateway's role. */
 async function read(schema: string, ddl: string, exposedViews: readonly string[] = []): Promise<Catalog> {
   await admin.run(`create schema "${schema}"; set search_path to "${schema}", public; ${ddl}; reset search_path`)
   return introspect(gateway.query, { schemas: [schema], exposedViews })
@@ -31,7 +31,7 @@ function column(of: Table, name: string): Column {
 }
 
 describe('resources', () => {
-  test('tables, partitioned and foreign tables are resources; views only when security_invoker or listed', async () => {
+  test('tables, partitioned and foreign tables are resources; views only if security_invoker or listed', async () => {
     const catalog = await read(
       'kinds',
       `create table t (id int);
@@ -64,7 +64,7 @@ describe('resources', () => {
     ])
   })
 
-  test('in the first schema the name is the table’s, in the others schema.table; other schemas are not read', async () => {
+  test('names are unqualified in the first schema and schema.table in others; other schemas are not read', async () => {
     await admin.run(`
       create schema shop; create schema sales; create schema hidden;
       create table shop.orders (id int); create table sales.orders (id int); create table hidden.orders (id int);
@@ -83,7 +83,7 @@ describe('resources', () => {
     expect([...swapped.tables.keys()]).toEqual(['orders', 'shop.orders', 'shop.report'])
   })
 
-  test('should two tables come to one resource name, the schema configured first has it', async () => {
+  test('if two tables have the same resource name, the schema configured first has it', async () => {
     await admin.run(
       'create schema one; create schema two; create table one."two.t" (a int); create table two.t (b int)',
     )
@@ -93,14 +93,14 @@ describe('resources', () => {
     ])
   })
 
-  test('a configured schema that does not exist is an error that names the nearest one', async () => {
+  test('a configured schema that does not exist is an error with a suggestion', async () => {
     await admin.run('create schema if not exists billing')
     await expect(introspect(gateway.query, { schemas: ['public', 'biling'], exposedViews: [] })).rejects.toThrow(
       `schemas: there is no schema "biling" in database "${database.database}"; did you mean "billing"?`,
     )
   })
 
-  test('names that are reserved, mixed-case, dotted, quoted, Unicode or known to objects are ordinary', async () => {
+  test('reserved, mixed-case, dotted, quoted, Unicode and Object.prototype names are ordinary', async () => {
     const names = [
       '__proto__',
       'constructor',
@@ -149,13 +149,13 @@ describe('resources', () => {
     expect([...catalog.tables.values()].map(({ schema, name }) => [schema, name])).toEqual([[schema, 't']])
   })
 
-  test('a table is listed whatever is granted on it: PostgreSQL refuses what the role may not do', async () => {
+  test('a table is listed whatever its grants, which PostgreSQL enforces', async () => {
     const catalog = await read('granted', 'create table secret (id int)')
     expect(catalog.tables.has('secret')).toBe(true)
     await expect(gateway.query('select * from granted.secret', [])).rejects.toThrow('permission denied')
   })
 
-  test('comments, row security flags, and what the relation itself can take', async () => {
+  test('comments, row-level security flags and supported writes are read', async () => {
     const catalog = await read(
       'flags',
       `create table plain (id int);
@@ -192,7 +192,7 @@ describe('resources', () => {
     expect(column(table(catalog, 'plain'), 'id').comment).toBe('which')
   })
 
-  test('a foreign table that nothing can handle, and a view over it, cost nobody else anything', async () => {
+  test('a foreign table without a handler, and a view over it, do not affect other tables', async () => {
     const catalog = await read(
       'dead_end',
       `create foreign data wrapper nothing; create server nowhere foreign data wrapper nothing;
@@ -208,7 +208,7 @@ describe('resources', () => {
 })
 
 describe('columns', () => {
-  test('exact types: text, kind, and what they are made of', async () => {
+  test('types have their text, kind and components', async () => {
     const catalog = await read(
       'types',
       `create type mood as enum ('sad', 'ok', 'so "happy"');
@@ -263,7 +263,7 @@ describe('columns', () => {
     ])
   })
 
-  test('one type is one object, however many columns have it', async () => {
+  test('columns of one type share one object', async () => {
     const catalog = await read(
       'shared',
       `create type e as enum ('x'); create table a (x e, y e[]); create table b (z e)`,
@@ -272,7 +272,7 @@ describe('columns', () => {
     expect(column(table(catalog, 'a'), 'y').type.of).toBe(column(table(catalog, 'b'), 'z').type)
   })
 
-  test('nullable, default, generated and identity; domains count; dropped columns are gone', async () => {
+  test('nullable, default, generated and identity are read; domains count; dropped columns are omitted', async () => {
     const catalog = await read(
       'defaults',
       `create domain required as text not null;
@@ -338,7 +338,7 @@ describe('columns', () => {
 })
 
 describe('keys', () => {
-  test('a primary key is told in key order, unique constraints and plain unique indexes once each', async () => {
+  test('a primary key has its columns in key order; unique constraints and indexes appear once', async () => {
     const catalog = await read(
       'keys',
       `create table t (a int, b int, c int, d text, e int, primary key (b, a), unique (c), unique (d, c) include (e));
@@ -376,7 +376,7 @@ describe('keys', () => {
     },
   )
 
-  test('an index that is not valid makes no key', async () => {
+  test('an invalid index is not a key', async () => {
     await admin.run('create schema invalid; create table invalid.t (a int); insert into invalid.t values (1), (1)')
     await expect(admin.run('create unique index concurrently on invalid.t (a)')).rejects.toThrow(
       'could not create unique index',
@@ -387,7 +387,7 @@ describe('keys', () => {
 })
 
 describe('foreign keys and relations', () => {
-  test('forward and reverse, with their columns paired', async () => {
+  test('relations are forward and reverse, with paired columns', async () => {
     const catalog = await read(
       'shop2',
       `create table customers (id int primary key);
@@ -420,7 +420,7 @@ describe('foreign keys and relations', () => {
     ])
   })
 
-  test('composite keys keep the order of the constraint, and go to unique keys as well', async () => {
+  test('composite keys keep the order of the constraint and can refer to unique keys', async () => {
     const catalog = await read(
       'composite',
       `create table seats (hall int, row_no int, seat int, primary key (hall, row_no), unique (seat, hall));
@@ -433,7 +433,7 @@ describe('foreign keys and relations', () => {
     ])
   })
 
-  test('a key to a table outside the schemas is known, by schema and table, but is no relation', async () => {
+  test('a foreign key to a table outside the schemas is listed but is not a relation', async () => {
     await admin.run(`
       create schema inside; create schema outside;
       create table outside.users (a int, id int, tenant int, primary key (id, tenant));
@@ -453,7 +453,7 @@ describe('foreign keys and relations', () => {
     expect(table(catalog, 'outside.users').relations).toEqual([])
   })
 
-  test('a relation to a table of another schema is named by the bare table and leads to the resource', async () => {
+  test('a relation to a table of another schema has the unqualified name and refers to the resource', async () => {
     await admin.run(`
       create schema front; create schema back;
       create table back.users (id int primary key);
@@ -467,7 +467,7 @@ describe('foreign keys and relations', () => {
     ])
   })
 
-  test('keys from and to partitioned tables are told once, not once for each partition', async () => {
+  test('foreign keys of partitioned tables appear once, not once for each partition', async () => {
     const catalog = await read(
       'partitions',
       `create table accounts (id int, region text, primary key (id, region)) partition by list (region);
@@ -486,7 +486,7 @@ describe('foreign keys and relations', () => {
     ])
   })
 
-  test('a key to one partition leads nowhere: a partition is no resource', async () => {
+  test('a foreign key to a single partition is not a relation, because a partition is not a resource', async () => {
     const catalog = await read(
       'to_partition',
       `create table p (id int primary key) partition by range (id);
@@ -498,7 +498,7 @@ describe('foreign keys and relations', () => {
   })
 })
 
-test('the model is frozen', async () => {
+test('the catalog is frozen', async () => {
   const catalog = await read('frozen', 'create table a (id int primary key, up int references a unique)')
   const { columns, relations, foreignKeys, unique, writable, rowSecurity } = table(catalog, 'a')
   const parts = [
@@ -526,7 +526,7 @@ test('the model is frozen', async () => {
   }
 })
 
-test('the server’s version is told as PostgreSQL numbers it', async () => {
+test('the server’s version is PostgreSQL’s version number', async () => {
   const catalog = await introspect(gateway.query, { schemas: ['public'], exposedViews: [] })
   const [row] = await gateway.query('show server_version_num', [])
   expect(String(catalog.serverVersion)).toBe(row?.[0])

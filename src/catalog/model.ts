@@ -26,7 +26,7 @@ export interface Catalog {
    * resources; relations without dependencies are omitted.
    */
   readonly dependencies: ReadonlyMap<number, Dependency>
-  /** False if dependencies were not requested, so there are none. */
+  /** False if dependencies were not requested and are therefore missing. */
   readonly knowsDependencies: boolean
   /** Which statements can run a function of the database, which may leave something in the session. */
   readonly functionReach: FunctionReach
@@ -254,7 +254,7 @@ export interface Tie {
   readonly how: 'child' | 'view' | 'policy' | 'delete deletes' | 'delete updates' | 'update updates' | 'update moves'
 }
 
-/** In place of a relation's OID: a function that PostgreSQL replaces by its body where a query reads from it. */
+/** The key of a function that PostgreSQL inlines, used in place of a relation's OID. */
 export function inlinedKey({ oid }: Pick<DatabaseFunction, 'oid'>): number {
   return -oid
 }

@@ -1,4 +1,4 @@
-/** The catalog read by our own wire client is the one that another client reads. */
+/** The catalog read by the gateway's own wire client equals the one read by another client. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'
@@ -20,7 +20,7 @@ afterAll(async () => {
   await pool?.close({ deadlineMs: 1_000 })
 })
 
-test('more rows than a batch, text of any script, and NULL', async () => {
+test('reads many rows, text in any script, and NULL', async () => {
   const admin = await openSession(database.adminUrl)
   await admin.run(`create table "تست" (id int primary key, "💥" text);
     do $$ begin for n in 1..300 loop execute format('create table t%s (a int, b int, c int, d int)', n); end loop;
@@ -32,11 +32,11 @@ test('more rows than a batch, text of any script, and NULL', async () => {
   await admin.close()
 })
 
-test('what the database refuses rejects', async () => {
+test('an error of the database rejects', async () => {
   await expect(queryThrough(pool)('select 1 / $1::int', ['0'])).rejects.toThrow('division by zero')
 })
 
-test('a read that takes too long is given up, and the next one is not', async () => {
+test('a read that takes too long is cancelled, and the next one succeeds', async () => {
   await expect(queryThrough(pool, 50)('select pg_sleep(10)', [])).rejects.toThrow('statement timeout')
   expect(await queryThrough(pool)('select current_setting($1)', ['statement_timeout'])).toEqual([['30s']])
 })

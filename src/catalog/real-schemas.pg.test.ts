@@ -1,5 +1,5 @@
 /**
- * Schemas that nobody here wrote are read whole. The numbers can be counted in the files (`create table`,
+ * Well-known public schemas are read completely. The numbers can be counted in the files (`create table`,
  * `foreign key`).
  */
 import { existsSync } from 'node:fs'
@@ -14,7 +14,7 @@ const FOLDER = new URL('../../../shared/data/', import.meta.url)
 const SKIPPED = existsSync(FOLDER) ? null : `the databases of ${FOLDER.pathname} are not here`
 if (SKIPPED !== null) console.info(`skipped: ${SKIPPED}`)
 
-describe.skipIf(SKIPPED !== null)('databases that nobody here wrote', () => {
+describe.skipIf(SKIPPED !== null)('public example databases', () => {
   test('chinook: a self-reference, a composite key, a junction', async () => {
     const catalog = await load('chinook.sql')
     expect(catalog.tables.size).toBe(11)
@@ -60,7 +60,7 @@ describe.skipIf(SKIPPED !== null)('databases that nobody here wrote', () => {
     expect(type('fulltext')).toMatchObject({ kind: 'base', name: 'tsvector' })
   })
 
-  test('pagila: views are resources when they are listed', async () => {
+  test('pagila: views are resources if they are listed', async () => {
     const names = ['actor_info', 'customer_list', 'film_list', 'rental_by_category']
     const catalog = await load('pagila.sql', names)
     expect(names.map(name => table(catalog, name).kind)).toEqual(['view', 'view', 'view', 'materialized view'])
@@ -68,7 +68,7 @@ describe.skipIf(SKIPPED !== null)('databases that nobody here wrote', () => {
   })
 })
 
-/** Makes a database of the file's definitions and reads them. */
+/** Creates a database with the definitions in the file and reads it. */
 async function load(file: string, exposedViews: readonly string[] = []): Promise<Catalog> {
   const database = await testDatabase()
   const admin = await openSession(database.adminUrl)
@@ -85,7 +85,7 @@ async function load(file: string, exposedViews: readonly string[] = []): Promise
   }
 }
 
-/** The file without its rows and without what is for psql or about databases. */
+/** The file without its rows, psql commands and database-level statements. */
 function definitions(sql: string): string {
   return sql
     .replaceAll(/^COPY .* FROM stdin;\n[\s\S]*?^\\\.$/gm, '')

@@ -1,10 +1,10 @@
-/** docs/reference/reading.md#related-rows: which relations lead between tables, and their names. */
+/** docs/reference/reading.md#related-rows: the relations between tables, and their names. */
 import { describe, expect, test } from 'vitest'
 import type { ForeignKey, Relation } from './model.ts'
 import { type KeyedTable, relate } from './relations.ts'
 
 describe('forward and reverse', () => {
-  test('every key is one way forward and many ways back', () => {
+  test('every foreign key is one forward and one reverse relation', () => {
     const relations = relate([
       table('customers', ['id']),
       table('orders', ['id'], key('customer_id', 'customers', 'id')),
@@ -13,19 +13,19 @@ describe('forward and reverse', () => {
     expect(told(relations, 'customers')).toEqual(['many orders: id = orders.customer_id'])
   })
 
-  test('a unique key makes the reverse no single row: it is nested all the same', () => {
+  test('a unique foreign key still has a reverse relation with many rows', () => {
     const profile = { ...table('profiles', ['id'], key('user_id', 'users', 'id')), unique: [['user_id']] }
     expect(told(relate([table('users', ['id']), profile]), 'users')).toEqual(['many profiles: id = profiles.user_id'])
   })
 
-  test('two keys to one table are two relations of one name; constraints tell them apart', () => {
+  test('two foreign keys to one table are two relations of one name, with different constraints', () => {
     const orders = table('orders', ['id'], key('approved_by', 'users', 'id'), key('created_by', 'users', 'id'))
     const relations = relate([table('users', ['id']), orders])
     expect(told(relations, 'orders')).toEqual(['one users: approved_by = users.id', 'one users: created_by = users.id'])
     expect(relations.get('users')?.map(one => one.constraints)).toEqual([['approved_by_fkey'], ['created_by_fkey']])
   })
 
-  test('a table that refers to itself has both ends', () => {
+  test('a table that refers to itself has both relations', () => {
     const employees = table('employees', ['id'], key('manager_id', 'employees', 'id'))
     expect(told(relate([employees]), 'employees')).toEqual([
       'one employees (manager): manager_id = employees.id',
@@ -33,7 +33,7 @@ describe('forward and reverse', () => {
     ])
   })
 
-  test('composite keys are paired column by column and have no short name', () => {
+  test('composite keys pair their columns and have no short name', () => {
     const items = table('items', ['tenant_id', 'id'], key('tenant_id,order_id', 'orders', 'tenant_id,id'))
     const relations = relate([table('orders', ['tenant_id', 'id']), items])
     expect(told(relations, 'items')).toEqual(['one orders: tenant_id,order_id = orders.tenant_id,id'])
@@ -53,7 +53,7 @@ describe('forward and reverse', () => {
     expect(relations.get('b')?.[0]?.shortName).toBe(shortName)
   })
 
-  test('two constraints that say the same are one way, and either name hints at it', () => {
+  test('two identical constraints are one relation, and either name selects it', () => {
     const twice = table(
       'orders',
       ['id'],
@@ -65,18 +65,18 @@ describe('forward and reverse', () => {
     expect(relations.get('users')?.map(one => one.constraints)).toEqual([['first', 'second']])
   })
 
-  test('a key to a table that is not there is no way', () => {
+  test('a foreign key to a missing table is not a relation', () => {
     expect(told(relate([table('orders', ['id'], key('user_id', 'auth.users', 'id'))]), 'orders')).toEqual([])
   })
 
-  test('the name is the bare table’s, the table the resource’s', () => {
+  test('the relation has the unqualified name of the table and refers to the resource', () => {
     const back = { ...table('users', ['id']), resource: 'back.users' }
     const relations = relate([back, table('notes', ['id'], key('user_id', 'back.users', 'id'))])
     expect(relations.get('notes')).toMatchObject([{ name: 'users', table: 'back.users' }])
     expect(relations.get('back.users')).toMatchObject([{ name: 'notes', table: 'notes' }])
   })
 
-  test('tables named like properties of objects are tables', () => {
+  test('tables named like Object.prototype members are ordinary tables', () => {
     const relations = relate([
       table('__proto__', ['id']),
       table('constructor', ['id'], key('valueOf', '__proto__', 'id')),
@@ -86,12 +86,12 @@ describe('forward and reverse', () => {
   })
 })
 
-describe('through a junction', () => {
+describe('relations through a junction', () => {
   const posts = table('posts', ['id'])
   const tags = table('tags', ['id'])
   const links = [key('post_id', 'posts', 'id'), key('tag_id', 'tags', 'id')] as const
 
-  test('whose primary key is its two foreign keys, both ways', () => {
+  test('exist in both directions if its primary key is its two foreign keys', () => {
     const relations = relate([posts, tags, table('post_tags', ['post_id', 'tag_id'], ...links)])
     expect(told(relations, 'posts')).toEqual([
       'many post_tags: id = post_tags.post_id',
@@ -104,22 +104,22 @@ describe('through a junction', () => {
     expect(relations.get('tags')?.[1]?.constraints).toEqual(['tag_id_fkey', 'post_id_fkey'])
   })
 
-  test('in any order, and when a unique key has the two beside an id of its own', () => {
+  test('exist in any column order, and if a unique key has the two foreign keys', () => {
     expect(throughOf(relate([posts, tags, table('x', ['tag_id', 'post_id'], ...links)]), 'posts')).toEqual(['tags'])
     const surrogate = { ...table('x', ['id'], ...links), unique: [['note'], ['tag_id', 'post_id']] }
     expect(throughOf(relate([posts, tags, surrogate]), 'posts')).toEqual(['tags'])
   })
 
   test.each([
-    ['the pair is no key', table('x', ['id'], ...links)],
+    ['the pair is not a key', table('x', ['id'], ...links)],
     ['the key has another column', table('x', ['post_id', 'tag_id', 'at'], ...links)],
     ['one foreign key alone is the key', table('x', ['post_id'], ...links)],
     ['there is no key', table('x', [], ...links)],
-  ])('but not when %s', (_why, junction) => {
+  ])('do not exist if %s', (_why, junction) => {
     expect(throughOf(relate([posts, tags, junction]), 'posts')).toEqual([])
   })
 
-  test('not when one foreign key’s columns contain the other’s: that is a detail, not a pair', () => {
+  test('do not exist if one foreign key’s columns contain the other’s', () => {
     const shipments = table(
       'shipments',
       ['order_id', 'line'],
@@ -131,7 +131,7 @@ describe('through a junction', () => {
     expect(throughOf(relations, 'lines')).toEqual([])
   })
 
-  test('the two keys may share a column, as tenants’ tables do', () => {
+  test('exist if the two foreign keys share a column, such as the tenant', () => {
     const junction = table(
       'post_tags',
       ['tenant_id', 'post_id', 'tag_id'],
@@ -153,7 +153,7 @@ describe('through a junction', () => {
     )
   })
 
-  test('of a table with itself, walked in both directions', () => {
+  test('of a table with itself exist in both directions', () => {
     const follows = table(
       'follows',
       ['follower_id', 'followed_id'],
@@ -182,7 +182,7 @@ function table(name: string, primaryKey: readonly string[], ...foreignKeys: read
   return { name, resource: name, primaryKey, unique: [], foreignKeys }
 }
 
-/** Columns separated by commas. */
+/** Column names, separated by commas. */
 function key(columns: string, to: string, referenced: string): ForeignKey {
   return { name: `${columns}_fkey`, columns: columns.split(','), table: to, referencedColumns: referenced.split(',') }
 }

@@ -9,7 +9,7 @@
  */
 import type { ForeignKey, Relation, Table } from './model.ts'
 
-/** What relations are built from. */
+/** The tables and keys that relations are built from. */
 export type KeyedTable = Pick<Table, 'name' | 'resource' | 'primaryKey' | 'unique' | 'foreignKeys'>
 
 /**

@@ -1,9 +1,9 @@
-/** The new catalog is built aside and swapped whole; when it cannot be built the old one keeps serving. */
+/** The new catalog is built separately and swapped as a whole; if that fails, the old one stays in use. */
 import { describe, expect, test } from 'vitest'
 import type { Catalog } from './model.ts'
 import { type CatalogEvent, type CatalogSource, createCatalogSource, SETTLE_MS, type Timers } from './reload.ts'
 
-describe('reload', () => {
+describe('reloading', () => {
   test('serves the first catalog, then the next, swapped whole', async () => {
     const world = await start({ pollSeconds: 0 })
     expect(world.source.current().fingerprint).toBe('1')
@@ -15,7 +15,7 @@ describe('reload', () => {
     expect(world.events).toEqual([{ kind: 'loaded', reason: 'SIGHUP', changed: true, tables: 0, durationMs: 0 }])
   })
 
-  test('what is the same schema stays the same object', async () => {
+  test('keeps the object if the schema is unchanged', async () => {
     const world = await start({ pollSeconds: 0 })
     const before = world.source.current()
     expect(await world.source.reload('SIGHUP')).toBe(true)
@@ -23,7 +23,7 @@ describe('reload', () => {
     expect(world.events).toMatchObject([{ kind: 'loaded', changed: false }])
   })
 
-  test('when it fails the old one keeps serving, the reason is told, and the next one may succeed', async () => {
+  test('keeps the old catalog and reports the reason if it fails, and can succeed later', async () => {
     const world = await start({ pollSeconds: 0 })
     const error = new Error('connection lost')
     world.database.fingerprint = '2'
@@ -36,12 +36,12 @@ describe('reload', () => {
     expect(world.source.current().fingerprint).toBe('2')
   })
 
-  test('whoever asks while a read is under way shares one more that begins after it', async () => {
+  test('requests during a read share one more read that begins after it', async () => {
     const world = await start({ pollSeconds: 0 })
     const open = world.database.hold()
     const first = world.source.reload('first')
     await world.database.asked(2)
-    // The read under way has its snapshot; this change is for the next one.
+    // The read in progress has its snapshot; this change is for the next one.
     world.database.fingerprint = '2'
     const second = world.source.reload('second')
     const third = world.source.reload('third')
@@ -55,15 +55,15 @@ describe('reload', () => {
     expect(world.events.map(event => event.reason)).toEqual(['first', 'second, third'])
   })
 
-  test('a failing first read rejects: start-up says so', async () => {
+  test('rejects if the first read fails, so startup fails', async () => {
     const load = () => Promise.reject(new Error('no database'))
     const options = { load, fingerprint: load, pollSeconds: 60, onEvent: () => {} }
     await expect(createCatalogSource(options)).rejects.toThrow('no database')
   })
 })
 
-describe('poll', () => {
-  test('looks at the fingerprint every pollSeconds and loads only when it changed', async () => {
+describe('polling', () => {
+  test('reads the fingerprint every pollSeconds and loads only if it changed', async () => {
     const world = await start({ pollSeconds: 60 })
     await world.clock.advance(59_999)
     expect(world.database.looks).toBe(0)
@@ -78,7 +78,7 @@ describe('poll', () => {
     expect(world.events).toMatchObject([{ kind: 'loaded', reason: 'poll', changed: true }])
   })
 
-  test('goes on after a failure, of the look as of the load', async () => {
+  test('continues after a failure of reading the fingerprint or loading', async () => {
     const world = await start({ pollSeconds: 1 })
     world.database.failure = new Error('gone')
     await world.clock.advance(1_000)
@@ -92,7 +92,7 @@ describe('poll', () => {
     expect(world.source.current().fingerprint).toBe('2')
   })
 
-  test('a look that takes long delays the next: they never pile up', async () => {
+  test('waits for a slow fingerprint query before the next one', async () => {
     const world = await start({ pollSeconds: 1 })
     const open = world.database.hold()
     await world.clock.advance(1_000)
@@ -104,19 +104,19 @@ describe('poll', () => {
     expect(world.database.looks).toBe(2)
   })
 
-  test('0 never looks', async () => {
+  test('is off with 0', async () => {
     const world = await start({ pollSeconds: 0 })
     expect(world.clock.pending).toBe(0)
   })
 
-  test('an interval beyond what a timer can hold does not become no interval', async () => {
+  test('accepts an interval longer than a timer’s maximum', async () => {
     const world = await start({ pollSeconds: 10_000_000 })
     expect(world.clock.delays).toEqual([2 ** 31 - 1])
   })
 })
 
-describe('notify', () => {
-  test('notices that come together cause one look, and one load if something changed', async () => {
+describe('notifications', () => {
+  test('that arrive together cause one fingerprint query, and one load if the schema changed', async () => {
     const world = await start({ pollSeconds: 0 })
     world.database.fingerprint = '2'
     for (let n = 0; n < 500; n++) world.source.notify('NOTIFY svc_schema')
@@ -127,7 +127,7 @@ describe('notify', () => {
     expect(world.events).toMatchObject([{ kind: 'loaded', reason: 'NOTIFY svc_schema', changed: true }])
   })
 
-  test('a notice about what is not served causes a look and nothing else', async () => {
+  test('about an unpublished object cause a fingerprint query only', async () => {
     const world = await start({ pollSeconds: 0 })
     world.source.notify('NOTIFY svc_schema')
     await world.clock.advance(SETTLE_MS)
@@ -135,7 +135,7 @@ describe('notify', () => {
     expect(world.events).toEqual([])
   })
 
-  test('a notice during a look causes another one', async () => {
+  test('during a fingerprint query cause another one', async () => {
     const world = await start({ pollSeconds: 0 })
     const open = world.database.hold()
     world.source.notify('NOTIFY svc_schema')
@@ -149,7 +149,7 @@ describe('notify', () => {
     expect(world.source.current().fingerprint).toBe('2')
   })
 
-  test('a request to load and a waiting look become one load', async () => {
+  test('a reload request and a pending fingerprint query become one load', async () => {
     const world = await start({ pollSeconds: 0 })
     const open = world.database.hold()
     const first = world.source.reload('first')
@@ -164,8 +164,8 @@ describe('notify', () => {
   })
 })
 
-describe('close', () => {
-  test('ends timers; what is under way swaps nothing and tells nothing; the catalog stays readable', async () => {
+describe('closing', () => {
+  test('ends timers and ignores reads in progress; the catalog stays readable', async () => {
     const world = await start({ pollSeconds: 1 })
     const open = world.database.hold()
     const reloading = world.source.reload('SIGHUP')
@@ -203,7 +203,7 @@ async function start({ pollSeconds }: { pollSeconds: number }): Promise<World> {
   return { source, database, clock, events }
 }
 
-/** Answers with the schema as it was when it was asked, at once or when let. */
+/** Answers with the schema at the time of the call, at once or when released. */
 class FakeDatabase {
   fingerprint = '1'
   failure: Error | null = null

@@ -6,7 +6,7 @@ export interface TableName {
   readonly table: string
 }
 
-/** Reads `name`, in the first schema, or `schema.name`. Whether there is such a table is not checked. */
+/** Reads `name`, in the first schema, or `schema.name`. The table need not exist. */
 export function parseTableName(written: string, schemas: readonly string[]): TableName {
   const dot = written.indexOf('.')
   return dot < 0

@@ -28,7 +28,7 @@ export interface Config {
   readonly krb5Config: string | null
   readonly krb5CredentialCache: string | null
   readonly krb5ClientKeytab: string | null
-  /** Absolute path of the file that was read; null if there was none. */
+  /** Absolute path of the file that was read; null without a file. */
   readonly file: string | null
 }
 

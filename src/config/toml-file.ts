@@ -55,7 +55,7 @@ export function isTable(value: unknown): value is TomlTable {
 }
 
 /**
- * The value at a path, which can contain array indexes; undefined if there is none. Inherited properties
+ * The value at a path, which can contain array indexes; undefined for none. Inherited properties
  * are ignored.
  */
 export function valueAt(root: TomlTable, path: readonly string[]): unknown {

@@ -66,7 +66,7 @@ async function platformPackage(from: string): Promise<{ folder: string; version:
     throw new EmbeddedError(
       `no PostgreSQL for ${os}-${process.arch}: the optional package ${name} is not ` +
         'installed (npm install --include=optional). ' +
-        'With a PostgreSQL of your own: DATABASE_URL=… svc serve',
+        'To use your own PostgreSQL: DATABASE_URL=… svc serve',
       { cause },
     )
   }
@@ -95,8 +95,8 @@ async function readLinks(folder: string): Promise<readonly Link[]> {
 }
 
 /**
- * Restores links; returns whether all exist. The package's install script creates them, unless npm was told
- * not to run scripts.
+ * Restores links; returns whether all exist. The package's install script creates them, unless npm
+ * does not run scripts.
  */
 async function restoreLinks(folder: string, links: readonly Link[]): Promise<boolean> {
   for (const link of links) {

@@ -58,7 +58,7 @@ describe.sequential('several demos with one cache folder', () => {
   })
 
   test(
-    'a second demo at the same time gets data of its own',
+    'a second concurrent demo gets separate data',
     async () => {
       const [one, two] = await Promise.all([start(), start()])
       expect(new Set([one.folder, two.folder]).size).toBe(2)

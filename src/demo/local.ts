@@ -68,7 +68,7 @@ export async function startLocal(options: LocalOptions): Promise<Local> {
     await rm(urlFile, { force: true })
     throw new EmbeddedError(`PostgreSQL has ended. Its last messages:\n${await lastMessages(cluster)}`)
   })
-  // Whoever closes it need not listen.
+  // A caller that closes the server need not handle the rejection.
   failed.catch(() => {})
   return {
     ...{ url, major: binaries.major, failed },

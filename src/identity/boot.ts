@@ -15,7 +15,7 @@ export interface BootConfig extends Pick<Config, 'jwtSecret' | 'jwtSecretPreviou
 const SECRET_BYTES_MIN = 32
 
 /**
- * The findings of the identity settings; an error prevents startup. What is a warning here is an error to
+ * The findings of the identity settings; an error prevents startup. A warning here is an error to
  * `strict` and `svc check`.
  */
 export function identityFindings(config: BootConfig): readonly Finding[] {

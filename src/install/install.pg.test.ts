@@ -76,7 +76,7 @@ async function logged(work: () => Promise<unknown>, client = admin): Promise<rea
 describe('the change log', () => {
   beforeEach(() => admin.query('truncate items, pairs, keyless, parts'))
 
-  test('records what each statement did to each row, in order, whoever executed it', async () => {
+  test('records what each statement did to each row, in order, for every writer', async () => {
     expect(
       await logged(async () => {
         await app.query(`insert into items values (1, 'one', 1.50), (2, 'two', null)`)
@@ -621,7 +621,7 @@ describe('svc uninstall', () => {
       },
     ],
     [
-      'somebody who has locked in the other order',
+      'a session that locks in the opposite order',
       { first: 'select version from svc.installation', later: 'select count(*) from svc.change' },
     ],
   ])('waits for %s, and ends neither as a deadlock', async (_, { first, later }) => {

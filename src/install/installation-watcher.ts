@@ -17,7 +17,7 @@ export interface InstallationWatcher {
 /** What watching needs. */
 export interface InstallationWatcherParts {
   readonly installed: Installed
-  /** Milliseconds between two looks that nobody asks for; 0: there are none. */
+  /** The interval of periodic checks in milliseconds; 0 turns them off. */
   readonly everyMs: number
   /** Called when the set of captured tables has changed, with those no longer captured. */
   readonly onChange: (left: readonly string[]) => void

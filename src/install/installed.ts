@@ -10,7 +10,7 @@ const CLEANUP_INTERVAL_MS = 600_000
 
 /** The installation in use. */
 export interface Installed {
-  /** The installation; null if there is none that can be used. */
+  /** The installation; null for none that can be used. */
   current(): Installation | null
   /** Checks again; if the database is unavailable, nothing changes. */
   refresh(): Promise<void>

@@ -18,13 +18,13 @@ const parse = (text: string): JsonBody => parseJsonBody(Buffer.from(text), ITEMS
 
 const parseObject = (text: string): JsonObject => {
   const body = parse(text)
-  if (body.kind !== 'object') throw new Error(`${body.kind} is no object`)
+  if (body.kind !== 'object') throw new Error(`${body.kind} is not an object`)
   return body
 }
 
 const parseArray = (text: string): JsonArray => {
   const body = parse(text)
-  if (body.kind !== 'array') throw new Error(`${body.kind} is no array`)
+  if (body.kind !== 'array') throw new Error(`${body.kind} is not an array`)
   return body
 }
 
@@ -41,7 +41,7 @@ describe('the outline', () => {
     ['true', 'boolean'],
     ['false', 'boolean'],
     ['null', 'null'],
-  ])('%s is a scalar of type %s, its bytes as they came', (text, type) => {
+  ])('%s is a scalar of type %s with its bytes unchanged', (text, type) => {
     expect(parse(` ${text}\n`)).toEqual({ kind: 'scalar', type, bytes: Buffer.from(text) })
   })
 
@@ -87,7 +87,7 @@ describe('the outline', () => {
     expect(members.map(member => member.key)).toEqual(['__proto__', 'constructor', '10', '9', ''])
   })
 
-  test('a body may lie anywhere in its memory', () => {
+  test('a body can begin anywhere in its buffer', () => {
     const body = parseJsonBody(Buffer.from('xx[{"é":1}]yy').subarray(2, -2), ITEMS_MAX)
     expect(body).toMatchObject({ kind: 'array', items: [{ start: 1, end: 9, keys: ['é'] }] })
   })
@@ -96,14 +96,14 @@ describe('the outline', () => {
 describe('rows of a batch', () => {
   const keysOf = (text: string): readonly (readonly string[])[] => parseArray(text).items.map(item => item.keys)
 
-  test('neighbours with the same keys share one array', () => {
+  test('adjacent rows with the same keys share one array', () => {
     const [first, second, third] = keysOf('[{"a":1,"\\u0062":2}, { "a" : {"a":1} , "\\u0062":"x" },{"a":3,"b":4}]')
     expect(first).toEqual(['a', 'b'])
     expect(second).toBe(first)
     expect(third).toEqual(['a', 'b'])
   })
 
-  test('rows with fewer, more, other or no keys have their own', () => {
+  test('rows with fewer, more, other or no keys have separate arrays', () => {
     const rows =
       '[{"a":1,"b":1},{"a":1},{"a":1},{"a":1,"b":1},{"a":1,"b":1,"c":1},{"b":1,"a":1},{},{},{"a":1},5,{"a":1}]'
     const keys = keysOf(rows)
@@ -112,7 +112,7 @@ describe('rows of a batch', () => {
     expect(keys[10]).toBe(keys[8])
   })
 
-  test('a key that begins like the one before is another', () => {
+  test('keys with a common prefix differ', () => {
     expect(keysOf('[{"ab":1},{"a":1},{"abc":1},{"a\\"":1},{"a\\\\":1}]')).toEqual([
       ['ab'],
       ['a'],
@@ -122,7 +122,7 @@ describe('rows of a batch', () => {
     ])
   })
 
-  test('as many items as allowed pass, one more is too large', () => {
+  test('the maximum number of items is accepted, one more is too large', () => {
     const array = (count: number): Buffer => Buffer.from(`[${Array(count).fill('{"a":1}').join(',')}]`)
     expect(parseJsonBody(array(3), 3)).toMatchObject({ kind: 'array', items: { length: 3 } })
     expect(() => parseJsonBody(array(4), 3)).toThrow(
@@ -139,7 +139,7 @@ describe('rows of a batch', () => {
   })
 })
 
-describe('keys that are known', () => {
+describe('known keys', () => {
   const known = (inItems: boolean) => {
     const asked: string[] = []
     const keys: KnownKeys = {
@@ -161,11 +161,11 @@ describe('keys that are known', () => {
     ['[{"a":1},{"a":2,"é":{"z":1}},[{"x":1}]]', true],
     ['[{"x":1}]', false],
     ['"x"', true],
-  ])('%s may hold whatever it likes further inside', (text, inItems) => {
+  ])('%s can contain any keys at deeper levels', (text, inItems) => {
     expect(() => parseJsonBody(Buffer.from(text), ITEMS_MAX, known(inItems).keys)).not.toThrow()
   })
 
-  test('reading ends at the first other key', () => {
+  test('parsing ends at the first unknown key', () => {
     const { keys, asked } = known(true)
     const many = Array.from({ length: 1_000 }, (_, n) => `"k${n}":1`).join(',')
     expect(() => parseJsonBody(Buffer.from(`[{"a":1},{"a":2},{"a":3,${many}}]`), ITEMS_MAX, keys)).toThrow('refused k0')
@@ -173,7 +173,7 @@ describe('keys that are known', () => {
   })
 })
 
-describe('what is refused says where, what and what to do', () => {
+describe('an error has the position, the problem and the fix', () => {
   test.each([
     ['{"a":1,}', 'line 1, column 8 of the body: found "}", expected a key in double quotes after the comma'],
     ['[1,\n  ]', 'line 2, column 3 of the body: found "]", expected a JSON value after the comma'],
@@ -248,20 +248,20 @@ describe('what is refused says where, what and what to do', () => {
     expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'PARSE_ERROR', message }))
   })
 
-  test('a long key is not repeated whole', () => {
+  test('a long key is shortened in the message', () => {
     const key = 'k'.repeat(100_000)
     expect(() => parse(`{"${key}":1,"${key}":2}`)).toThrow(`key "${'k'.repeat(80)}…" is given twice`)
   })
 })
 
-test('the table of texts', () => {
+test('the shared table of JSON texts', () => {
   const verdicts = JSON_TEXTS.map(({ name, bytes }) => [name, verdictOf(bytes)])
   expect(verdicts).toEqual(JSON_TEXTS.map(({ name, verdict }) => [name, verdict]))
   expect(JSON_TEXTS.filter(({ verdict }) => verdict === 'accept').length).toBeGreaterThan(100)
   expect(JSON_TEXTS.filter(({ verdict }) => verdict === 'refuse').length).toBeGreaterThan(150)
 })
 
-test('the table agrees with the slow check', () => {
+test('the table agrees with the reference check', () => {
   const verdicts = JSON_TEXTS.map(({ name, bytes }) => [name, slowVerdict(bytes)])
   expect(verdicts).toEqual(JSON_TEXTS.map(({ name, verdict }) => [name, verdict]))
 })
@@ -277,7 +277,8 @@ function verdictOf(bytes: Buffer): 'accept' | 'refuse' {
 }
 
 /**
- * The same rules written another way: JSON.parse, and its tokens one by one for what JSON.parse lets pass.
+ * The same rules implemented differently: JSON.parse, plus a check of each token for texts that JSON.parse
+ * accepts.
  */
 function slowVerdict(bytes: Buffer): 'accept' | 'refuse' {
   let text: string
@@ -305,7 +306,7 @@ function slowVerdict(bytes: Buffer): 'accept' | 'refuse' {
   return 'accept'
 }
 
-/** The outline of an accepted text, held against what JSON.parse makes of it. */
+/** The outline of an accepted text, compared with the result of JSON.parse. */
 function expectOutline(text: string): void {
   const body = parseJsonBody(Buffer.from(text), Number.POSITIVE_INFINITY)
   const value: unknown = JSON.parse(text)
@@ -346,7 +347,7 @@ function expectOutline(text: string): void {
   }
 }
 
-describe('as JSON.parse sees it', () => {
+describe('the outline agrees with JSON.parse', () => {
   const jsonText = fc
     .tuple(
       fc.oneof(fc.jsonValue({ maxDepth: 5, stringUnit: 'grapheme' }), fc.jsonValue({ stringUnit: 'binary' })),
@@ -354,7 +355,7 @@ describe('as JSON.parse sees it', () => {
     )
     .map(([value, indent]) => JSON.stringify(value, null, indent))
 
-  test('everything that JSON.stringify writes', () => {
+  test('any output of JSON.stringify', () => {
     fc.assert(
       fc.property(jsonText, text => {
         if (slowVerdict(Buffer.from(text)) === 'accept') expectOutline(text)
@@ -378,7 +379,7 @@ describe('as JSON.parse sees it', () => {
     )
   })
 
-  // Few keys, in all their spellings, so that they meet again: in one object, in the next, and deeper.
+  // Few keys in all spellings, so that they repeat in one object, in the next, and at deeper levels.
   const KEYS = ['"a"', '"\\u0061"', '"b"', '"ab"', '"é"', '"\\u00e9"', '"\\u00E9"', '""', '"1"', '"__proto__"', '"\\""']
   const spelled = fc.letrec<{ value: string; object: string }>(tie => ({
     value: fc.oneof(
@@ -401,7 +402,7 @@ describe('as JSON.parse sees it', () => {
       .map(members => `{${members.map(([key, value]) => `${key}:${value}`).join(',')}}`),
   }))
 
-  test('objects whose keys meet again, however they are spelled', () => {
+  test('objects with repeated keys in different spellings', () => {
     const seen = { accept: 0, refuse: 0 }
     fc.assert(
       fc.property(
@@ -458,7 +459,7 @@ describe('as JSON.parse sees it', () => {
     expect(seen.refuse).toBeGreaterThan(100)
   })
 
-  test('any bytes', () => {
+  test('arbitrary bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 20 }), bytes => {
         expect(verdictOf(Buffer.from(bytes))).toBe(slowVerdict(Buffer.from(bytes)))
@@ -468,9 +469,9 @@ describe('as JSON.parse sees it', () => {
   })
 })
 
-describe('2 MiB of what costs most end soon', () => {
+describe('2 MiB of the most expensive input is parsed quickly', () => {
   const BODY_BYTES_MAX = 2 * 1024 * 1024
-  /** A quadratic reader would need minutes. */
+  /** A quadratic parser would need minutes. */
   const TIMEOUT_MS = 30_000
 
   const filled = (open: string, close: string, part: (index: number) => string): Buffer => {
@@ -498,7 +499,8 @@ describe('2 MiB of what costs most end soon', () => {
     ['objects with different keys', array(nineKeys), 'accept'],
     ['such objects deeper', filled('[[', ']]', nineKeys), 'accept'],
     ['keys in one object', object(index => `"${index.toString(36)}":1`), 'accept'],
-    // All are 0 in their lower 16 bits: where texts of digits are hashed as numbers they fall into one place.
+    // The hashes of all keys are 0 in their lower 16 bits: a hash table of numbers would put them into one
+    // bucket.
     [
       'keys that would collide as numbers',
       object(index => `"${(index % 256) * 2 ** 24 + (index >> 8) * 2 ** 16}${' '.repeat(index >> 16)}":1`),
@@ -509,7 +511,7 @@ describe('2 MiB of what costs most end soon', () => {
     ['8 very long keys that begin alike', object(index => `"${'p'.repeat(250_000)}${index}":1`), 'accept'],
     ['white space', Buffer.alloc(BODY_BYTES_MAX, ' '), 'accept'],
     [
-      'a byte that is no UTF-8 at the end',
+      'an invalid UTF-8 byte at the end',
       Buffer.concat([Buffer.alloc(BODY_BYTES_MAX - 1, 'é'), Buffer.from([0xff])]),
       'refuse',
     ],

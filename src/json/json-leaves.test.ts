@@ -7,7 +7,7 @@ const read = (json: string) => {
   return [...leavesOf(bytes)].map(({ type, start, end }) => [type, bytes.toString('utf8', start, end)])
 }
 
-test('values of all types, through all arrays', () => {
+test('finds values of all types, through all arrays', () => {
   expect(read('[1, -2.5,[ "a,]\\"\\\\", [true]], null ,1e3,1E3,\n0, false, []]')).toEqual([
     ['integer', '1'],
     ['number', '-2.5'],
@@ -21,14 +21,14 @@ test('values of all types, through all arrays', () => {
   ])
 })
 
-test('the first object is the last', () => {
+test('descends into the first object only', () => {
   expect(read('[1, {"a": [2]}, 3]')).toEqual([
     ['integer', '1'],
     ['object', '{'],
   ])
 })
 
-test('leaves are those that JSON.parse finds, however it is written', () => {
+test('leaves agree with JSON.parse, however the text is formatted', () => {
   const leaf = fc.oneof(
     fc.string({ unit: 'grapheme' }),
     fc.integer(),
@@ -40,7 +40,7 @@ test('leaves are those that JSON.parse finds, however it is written', () => {
   fc.assert(
     fc.property(fc.array(tree), fc.constantFrom(0, 1, '\t'), (value, indent) => {
       const found = read(JSON.stringify(value, null, indent)).map(([, text = '']) => JSON.parse(text))
-      // -0 is written as 0.
+      // -0 is printed as 0.
       expect(found).toEqual(JSON.parse(JSON.stringify(value.flat(Number.POSITIVE_INFINITY))))
     }),
   )

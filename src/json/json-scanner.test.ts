@@ -12,7 +12,7 @@ import {
 
 const bytes = (text: string): Buffer => Buffer.from(text)
 
-test('a scan ends after the last byte of its word, whatever follows', () => {
+test('a scan ends after the last byte of its token, whatever follows', () => {
   expect(skipWhiteSpace(bytes(' \t\r\n x'), 0)).toBe(5)
   expect(skipWhiteSpace(bytes('  '), 0)).toBe(2)
   expect(scanString(bytes('"a" b'), 0)).toBe(3)
@@ -31,7 +31,7 @@ test.each([
   ['\\ud83d\\ude00', '😀'],
   ['\\\\u0041', '\\u0041'],
   ['😀\\n', '😀\n'],
-])('a text is unescaped as JSON.parse does: %j', (content, text) => {
+])('a string is unescaped as by JSON.parse: %j', (content, text) => {
   expect(unescapeString(content)).toBe(text)
   expect(JSON.parse(`"${content}"`)).toBe(text)
 })
@@ -51,7 +51,7 @@ test.each([
   expect(typeOf(bytes(text), 0, text.length)).toBe(expected)
 })
 
-test('only the given bytes decide whether a number is an integer', () => {
+test('only the bytes of a number decide whether it is an integer', () => {
   expect(typeOf(bytes('1.5,23,4e5'), 4, 6)).toBe('integer')
 })
 
@@ -67,7 +67,7 @@ test.each([
   expect(() => refuse(bytes(text), at, 'no')).toThrow(`${expected} of the body: no`)
 })
 
-test('the position is also there for programs', () => {
+test('the position is also available as numbers', () => {
   expect(() => refuse(bytes('a\nb'), 2, 'no')).toThrow(
     expect.objectContaining({ code: 'PARSE_ERROR', status: 400, details: { line: 2, column: 1 } }),
   )
@@ -85,11 +85,11 @@ test.each([
   ['\u{e0001}', 'U+E0001'],
   ['', 'the end of the body'],
   ['x'.repeat(1000), `"${'x'.repeat(80)}…"`],
-])('what stands there is shown: %j', (text, expected) => {
+])('the text at the position is shown: %j', (text, expected) => {
   expect(describeToken(bytes(text), 0)).toBe(expected)
 })
 
-test('the first byte that is no UTF-8 is found, also after a character that looks like its replacement', () => {
+test('the first invalid UTF-8 byte is found, even after a literal replacement character', () => {
   const body = Buffer.concat([bytes('\ufffd\né'), Buffer.from([0xe2, 0x82]), bytes('"')])
   expect(() => refuseUtf8(body)).toThrow('line 2, column 2 of the body: found the byte 0xE2, expected UTF-8')
 })

@@ -17,7 +17,7 @@ interface Case {
   readonly good: string
   /** Undoes what the case creates. */
   readonly after?: string
-  /** There is no SQL, because the fix depends on the intention. */
+  /** The lint prints no SQL, because the fix depends on the intention. */
   readonly noSql?: true
   /** The first version for which the lint prints SQL, and what older versions lack. */
   readonly since?: readonly [major: number, lacks: string]

@@ -60,14 +60,14 @@ const EXPECTED: Readonly<Record<(typeof REAL_DATABASES)[number], Readonly<Record
 }
 
 /**
- * There is no SQL for a column that is named like a secret, for a materialized view, and for any view
+ * SQL is missing for a column that is named like a secret, for a materialized view, and for any view
  * before PostgreSQL 15.
  */
 const LEFT: Partial<typeof EXPECTED> = {
   pagila: { 'secret-column-readable': 1, 'view-unpublished': POSTGRES_MAJOR < 15 ? 8 : 1 },
 }
 
-describe.skipIf(REAL_DATA_MISSING !== null)('databases that nobody here wrote', () => {
+describe.skipIf(REAL_DATA_MISSING !== null)('public example databases', () => {
   test.each(REAL_DATABASES)('%s', { timeout: 120_000 }, async name => {
     expect(await lintAndMend(await realDatabase(name))).toEqual({ before: EXPECTED[name], after: LEFT[name] ?? {} })
   })

@@ -193,7 +193,7 @@ export class Batch implements PendingRequest, RunningRequest<readonly Result[]> 
   }
 
   /**
-   * Reserves budget for a result of `bytes` bytes. Returns false if there is none; the result is given up
+   * Reserves budget for a result of `bytes` bytes. Returns false if it does not exist; the result is given up
    * then.
    */
   #grow(bytes: number): boolean {

@@ -11,7 +11,7 @@ import {
 
 let txids = 0
 
-/** In a transaction of its own unless one is given. */
+/** In a separate transaction unless one is given. */
 function change(operation: ChangeOperation, more: Partial<ChangeEvent> = {}): ChangeEvent {
   const where = { seq: 1, key: '{"id": 1}', at: '', txid: String(txids++), from: '', to: '' }
   return { ...where, operation, before: null, assigned: null, routes: null, ...more }

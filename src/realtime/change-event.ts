@@ -68,7 +68,7 @@ function extendTransition({ first, assigned, found }: Transition, change: Change
   }
 }
 
-/** What a subscriber can see of a transition. */
+/** The part of a transition that a subscriber can see. */
 export interface Visibility {
   /** True if the row is visible now. */
   readonly now: boolean

@@ -93,7 +93,7 @@ export interface Evaluation {
   readonly fixed: readonly (string | null)[]
 }
 
-/** What an evaluation is built from. */
+/** The inputs of an evaluation. */
 export interface EvaluationParts {
   readonly table: Table
   /** As the `select` of a list request; undefined selects all columns that the caller can read. */

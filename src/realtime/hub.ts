@@ -1,6 +1,6 @@
 /**
  * The hub of all subscriptions: the tables that are subscribed to, and the visibility groups of each. Nothing
- * runs while there are no subscriptions.
+ * runs without subscriptions.
  */
 import type { Table } from '../catalog/model.ts'
 import { catalogueStatement } from '../compile/derive.ts'

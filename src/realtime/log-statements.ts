@@ -15,7 +15,7 @@ export interface LogEntry {
   /** The row before the change; null also if it is too large to be evaluated. */
   readonly old: string | null
   /**
-   * The values of the routing column before and after, as JSON text; null if unknown or if there was no row.
+   * The values of the routing column before and after, as JSON text; null if unknown or without a row.
    * For a bulk change, the second is a JSON array of all values.
    */
   readonly routes: readonly [before: string | null, after: string | null]

@@ -53,7 +53,7 @@ export interface LogListener {
 
 /** Figures of the log. */
 export interface LogStats {
-  /** True if the last read succeeded; false while there are no listeners. */
+  /** True if the last read succeeded; false without listeners. */
   readonly reading: boolean
   readonly reads: number
   readonly rows: number

@@ -41,7 +41,7 @@ export const MESSAGE_BYTES_MAX: number = 64 * 1024
 /** Limit on the characters of an `id`, which is stored and repeated in each notification. */
 export const ID_CHARACTERS_MAX = 128
 
-/** The fields that each message may have besides `type` and `id`. */
+/** The fields that each message can have in addition to `type` and `id`. */
 export const CLIENT_FIELDS = {
   subscribe: ['channel', 'filter', 'select', 'events', 'since'],
   unsubscribe: ['channel'],

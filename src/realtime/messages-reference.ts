@@ -1,4 +1,4 @@
-/** The message tables in `docs/reference/realtime.md`. The test compares them with the page, and updates it with `-u`. */
+/** The message tables in `docs/reference/realtime.md`. The test compares them with the page; `-u` updates it. */
 
 import type { CLIENT_FIELDS, MessageType } from './message.ts'
 import type { ResyncReason } from './visibility-group.ts'
@@ -84,7 +84,8 @@ export const SERVER_MESSAGES: readonly ServerMessage[] = [
     type: 'resync',
     fields: ['id', 'channel', 'reason', 'token'],
     about:
-      'changes may have been missed; read the rows again. For a live query, the message has `id` and `reason`, and its rows follow',
+      'changes may have been missed; read the rows again. For a live query, the message has `id` and `reason`, ' +
+      'and its rows follow',
   },
   { type: 'unsubscribed', fields: ['id', 'channel'], about: 'a subscription or a live query has ended' },
   { type: 'authenticated', fields: ['id', 'expires_at'], about: 'the token was accepted' },
@@ -93,12 +94,15 @@ export const SERVER_MESSAGES: readonly ServerMessage[] = [
     type: 'error',
     fields: ['id', 'code', 'message', 'details', 'hint'],
     about:
-      'a request failed, with a code from [errors](errors.md); or `UNAUTHORIZED` as a warning that the token expires soon',
+      'a request failed, with a code from [errors](errors.md); or `UNAUTHORIZED` as a warning that the token ' +
+      'expires soon',
   },
 ]
 
 const REASONS: Readonly<Record<ResyncReason, string>> = {
-  bulk: 'one statement wrote more than 1 000 rows (without triggers, 500) or rows without a usable key, or the table was truncated',
+  bulk:
+    'one statement wrote more than 1 000 rows (without triggers, 500) or rows without a usable key, or the table ' +
+    'was truncated',
   'unknown before': 'a row is not visible now, and the gateway cannot determine whether it was visible before',
   dependency:
     'a table that the policies read has changed; without triggers, also a table whose changes cascade to this one',

@@ -64,7 +64,7 @@ export interface Quotas {
   refusals(): Readonly<Record<string, number>>
 }
 
-/** What happens beyond a limit: the caller is refused, or only counted. */
+/** The reaction beyond a limit: reject the caller, or only count it. */
 export type OverLimit = 'refuse' | 'count'
 
 /** Creates quotas with nothing counted. */

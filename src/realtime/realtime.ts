@@ -110,7 +110,7 @@ export interface WriteCapture {
   readonly isCaptured: (table: string) => boolean
   readonly announcements: NotifyingWrites
   readonly rowsBefore: ReturnType<typeof createOldImageStore>
-  /** Sets the hub that knows which tables are subscribed to. */
+  /** Sets the hub, which has the subscribed tables. */
   connect(by: Pick<Hub, 'wants' | 'routeBy'>): void
 }
 

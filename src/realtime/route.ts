@@ -98,7 +98,7 @@ function conjunctsOf(condition: string): readonly string[] {
   }
 }
 
-/** The position after the parenthesis that closes the one at `start`; null if there is none. */
+/** The position after the parenthesis that closes the one at `start`; null for none. */
 function enclosed(text: string, start: number): number | null {
   if (text[start] !== '(') return null
   let depth = 0

@@ -35,7 +35,7 @@ export function printRows(id: string, table: string, rows: string, count: number
   return `{${head},"rows":${rows},"count":${count},"seq":${seq}}`
 }
 
-/** The fields that a message of each type may have besides `id`. */
+/** The fields that a message of each type can have in addition to `id`. */
 export const SERVER_FIELDS = {
   subscribed: ['channel', 'token', 'table'],
   resync: ['channel', 'reason', 'token'],

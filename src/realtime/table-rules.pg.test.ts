@@ -28,7 +28,8 @@ beforeAll(async () => {
      create type kind as enum ('a', 'b');
      create table parents (id int primary key);
      create collation folding (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-     create table notes (id int primary key, tenant text, who text, team int, kind kind, org uuid, label varchar(9), amount numeric, folded text collate folding, parent int references parents on delete cascade);
+     create table notes (id int primary key, tenant text, who text, team int, kind kind, org uuid, label varchar(9),
+     amount numeric, folded text collate folding, parent int references parents on delete cascade);
      create view noted as select * from notes;
      create table old_notes () inherits (notes);
      create view member ${INVOKER} as select * from members;
@@ -50,7 +51,8 @@ afterAll(async () => {
 beforeEach(async () => {
   await execute(
     database.adminUrl,
-    `do $$ declare name text; begin for name in select polname from pg_policy where polrelid = 'notes'::regclass loop execute format('drop policy %I on notes', name); end loop; end $$`,
+    `do $$ declare name text; begin for name in select polname from pg_policy where polrelid = 'notes'::regclass ` +
+      `loop execute format('drop policy %I on notes', name); end loop; end $$`,
   )
 })
 
@@ -81,7 +83,8 @@ test.each([
   ],
   [`using (team = team_of(current_setting('app.current_user_id', true)))`, null, ['team']],
   [
-    `using (exists (select from members m where m.team = notes.team and m.who = current_setting('app.current_user_id', true)))`,
+    'using (exists (select from members m where m.team = notes.team and m.who = ' +
+      `current_setting('app.current_user_id', true)))`,
     null,
     ['team'],
   ],
@@ -115,7 +118,9 @@ test.each([
       },
     ],
     {
-      text: `select asked.*, to_json(t) -> $1, ${routeHash(`to_json(t.${column})`)} from (${routeStatement(route)}) asked, (select $2::text::uuid as org, '7' as tenant, '7' as label, 7 as team) t`,
+      text: `select asked.*, to_json(t) -> $1, ${routeHash(`to_json(t.${column})`)}
+        from (${routeStatement(route)}) asked, (select $2::text::uuid as org, '7' as tenant, '7' as label,
+        7 as team) t`,
       parameters: [column, value.padStart(36, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')],
     },
   ]).result
@@ -123,7 +128,7 @@ test.each([
   expect([computed?.toString(), hash?.toString()]).toEqual([stored?.toString(), storedHash?.toString()])
 })
 
-test('permissive policies are alternatives, restrictive ones conditions, and those of other roles and commands are ignored', async () => {
+test('permissive policies are alternatives, restrictive ones conditions; those of other roles are ignored', async () => {
   const { settings, condition } = await rulesWith(
     `using (tenant = current_setting('app.t', true))`,
     `for select using (who = 'all')`,
@@ -154,7 +159,7 @@ test('without a policy no row is visible, and without row-level security every r
   await execute(database.adminUrl, 'alter table notes enable row level security')
 })
 
-test('a table depends on cascades to it, on tables its policies read, and on other names it is written under', async () => {
+test('a table depends on cascades to it, on tables its policies read, and on its views', async () => {
   const { reads, views, inheriting, writtenBy } = await rulesWith(
     'using (exists (select from member m where m.team = notes.team))',
   )

@@ -10,7 +10,7 @@ import { quoteIdentifier } from '../language/sql/quote.ts'
 import type { Database } from '../postgres/types.ts'
 import { exactColumns, type PolicyCondition, type Route, routeOf } from './route.ts'
 
-/** What decides which rows of a table are visible. */
+/** The rules that decide which rows of a table are visible. */
 export interface TableRules {
   /**
    * Identifies the policies as they were read; statements that rely on these rules check it again

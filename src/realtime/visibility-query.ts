@@ -19,7 +19,7 @@ import { conditionStatement, FINGERPRINT, type TableRules } from './table-rules.
 /** A change as a visibility group sees it. */
 export interface VisibleChange {
   /**
-   * The steps that are visible, in order; empty if there are none. Null if the row is not visible and it is
+   * The steps that are visible, in order; empty for none. Null if the row is not visible and it is
    * unknown whether it was.
    */
   readonly steps: readonly Step[] | null

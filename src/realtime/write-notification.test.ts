@@ -3,7 +3,8 @@ import { decodeNotification } from './write-notification.ts'
 
 test('keys keep all digits', () => {
   const payload =
-    '{"txid":"7","origin":"me","before":true,"set":["a"],"by":"tenant","at":"2026-01-01T00:00:00+00:00","rows":[["I",{"id": 9007199254740993},-9007199254740993],["D",{"a": "x\\"]", "b": 1.50},null]]}'
+    '{"txid":"7","origin":"me","before":true,"set":["a"],"by":"tenant","at":"2026-01-01T00:00:00+00:00",' +
+    '"rows":[["I",{"id": 9007199254740993},-9007199254740993],["D",{"a": "x\\"]", "b": 1.50},null]]}'
   expect(decodeNotification(payload)).toEqual({
     ...{ txid: '7', origin: 'me', hasBefore: true, assigned: ['a'], at: '2026-01-01T00:00:00+00:00' },
     ...{ by: 'tenant', whom: null },

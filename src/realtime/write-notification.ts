@@ -15,7 +15,7 @@ export interface WriteNotification {
   readonly hasBefore: boolean
   /** The columns that the change assigned; null if rows were inserted or deleted. */
   readonly assigned: readonly string[] | null
-  /** The routing column; null if there is none. */
+  /** The routing column; null for none. */
   readonly by: string | null
   /** The routing values of a bulk change, as hashes; null if unknown. */
   readonly whom: readonly string[] | null

@@ -76,7 +76,7 @@ export function lineEnd(text: string, at: number): number {
   return LINE_END.exec(text)?.index ?? text.length
 }
 
-/** The bare word that begins here, as written; empty if there is none. */
+/** The bare word that begins here, as written; empty for none. */
 export function wordAt(cursor: Cursor): string {
   return cursor.text.slice(cursor.at, matchEnd(WORD, cursor.text, cursor.at))
 }

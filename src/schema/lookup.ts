@@ -81,7 +81,7 @@ function resolved<T>(map: ReadonlyMap<string, T>, { schema, name }: Pick<TableNa
   return map.get(lookupKeyOf({ schema: 'public', name })) ?? null
 }
 
-/** The columns of the primary key, wherever it is written; empty if there is none. */
+/** The columns of the primary key, wherever it is written; empty for none. */
 export function primaryKeyOf(table: TableDefinition): readonly string[] {
   const inline = table.columns.filter(column => column.primaryKey).map(column => column.name.text)
   const key = table.keys.find(one => one.kind === 'primary key')

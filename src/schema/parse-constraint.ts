@@ -72,7 +72,7 @@ export function readForeignKey(cursor: Cursor, start: number): ForeignKey {
 
 /**
  * reference = "references" table names { "on_delete" action | "on_update" action | "match_full" | "period" |
- * timing } ; Stands behind the keyword.
+ * timing } ; follows the keyword.
  */
 export function readReference(cursor: Cursor, start: number, width: number): Reference {
   skipInLine(cursor)

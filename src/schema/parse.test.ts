@@ -1,4 +1,7 @@
-/** docs/guides/schema-document.md#grammar: what the grammar takes, and that anything else is one error with its place, in linear time. */
+/**
+ * docs/guides/schema-document.md#grammar: everything that the grammar accepts; any other text is one error
+ * with its position, in linear time.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DOCUMENT_LENGTH_MAX } from './cursor.ts'
@@ -16,7 +19,7 @@ function refused(text: string): SchemaSyntaxError {
   throw new Error(`accepted: ${text}`)
 }
 
-/** The columns of `table t { … }` as they are printed. */
+/** The columns of `table t { … }` as printed. */
 function columns(body: string): readonly string[] {
   return printSchema(parseSchema(`table t {${body}\n}`))
     .split('\n')
@@ -24,8 +27,8 @@ function columns(body: string): readonly string[] {
     .map(line => line.trim())
 }
 
-describe('what the grammar takes', () => {
-  test('the example of every part', () => {
+describe('accepted documents', () => {
+  test('the example of every part is accepted', () => {
     const document = parseSchema(`
       # shop
       extension pgcrypto -- for digests
@@ -76,7 +79,7 @@ describe('what the grammar takes', () => {
     expect(document.comments[1]).toMatchObject({ on: { kind: 'column' }, text: "it's the sum" })
   })
 
-  test('commas and line breaks both separate, in one line or in many', () => {
+  test('commas and line breaks both separate parts', () => {
     const lines = ['a int4', 'b text', 'unique (a, b)']
     for (const body of [
       ' a int, b text, unique (a, b) ',
@@ -92,7 +95,7 @@ describe('what the grammar takes', () => {
     expect(() => columns('a int,\n, b text')).toThrow('expected a column')
   })
 
-  test('types: the synonyms, PostgreSQL’s own in any spelling, users’ own', () => {
+  test('synonyms, PostgreSQL’s own types in any spelling and user-defined types are accepted', () => {
     const types = (list: string) =>
       columns(
         list
@@ -112,7 +115,7 @@ describe('what the grammar takes', () => {
     ])
   })
 
-  test('expressions keep quotes, brackets and dollar signs; comments and line breaks become one blank', () => {
+  test('expressions keep quotes, brackets and dollar signs; comments and line breaks become one space', () => {
     expect(
       columns("a int check (b > '), (' and c = E'\\')' /* ) */ and d -- )\n  = $$ ) $$ and \"x)\" # 1 = 2)"),
     ).toEqual(["a int4 check (b > '), (' and c = E'\\')' and d = $$ ) $$ and \"x)\" # 1 = 2)"])
@@ -125,7 +128,7 @@ describe('what the grammar takes', () => {
     ])
   })
 
-  test('a word that means something elsewhere may be a name', () => {
+  test('a key word can be a name where it has no meaning', () => {
     expect(
       columns('table text, index int, not_null int not_null, comment text, `check` int, exclude_me int'),
     ).toHaveLength(6)
@@ -135,18 +138,19 @@ describe('what the grammar takes', () => {
     expect(document.comments.map(({ on }) => on.kind)).toEqual(['relation', 'column', 'relation', 'column'])
   })
 
-  test('everybody is public, whoever stands beside it', () => {
+  test('a role list that contains public means every role', () => {
     expect(parseSchema('policy p on t to app, public').policies[0]?.roles).toEqual([])
   })
 })
 
-describe('errors say where, what was found and what was expected', () => {
-  test('line, column, the line with a caret', () => {
+describe('errors have the position, the text found and what was expected', () => {
+  test('an error has line, column and the line with a caret', () => {
     const error = refused('table users {\n  id uuid primary_key\n\temail string uniqe\n}')
     expect(error).toMatchObject({ line: 3, column: 15, offset: 50, found: 'uniqe', hint: 'did you mean "unique"?' })
     expect(error.expected).toContain('unique')
     expect(error.message).toBe(
-      'expected "primary_key", "not_null", "nullable", "unique", "default", "identity", "generated", "references", "check", ",", the end of the line or "}"; found "uniqe" (line 3, column 15)\n' +
+      'expected "primary_key", "not_null", "nullable", "unique", "default", "identity", "generated", ' +
+        '"references", "check", ",", the end of the line or "}"; found "uniqe" (line 3, column 15)\n' +
         '  \temail string uniqe\n  \t             ^\ndid you mean "unique"?',
     )
   })
@@ -203,7 +207,7 @@ describe('errors say where, what was found and what was expected', () => {
     expect(refused(text)).toMatchObject({ column, problem, expected: problem.includes('opens') ? ['*/'] : [] })
   })
 
-  test('of a long line only the neighbourhood is shown, the caret below its place', () => {
+  test('of a long line only the part around the position is shown, with the caret below it', () => {
     const error = refused(`${'# x\n'.repeat(3)}table t { ${'a int, '.repeat(1_000)}? int }`)
     expect(error.line).toBe(4)
     const [, shown = '', caret = ''] = error.message.split('\n')
@@ -214,7 +218,7 @@ describe('errors say where, what was found and what was expected', () => {
 })
 
 describe('hostile texts', () => {
-  test('any text is a document or one error', () => {
+  test('any text is either a document or one error', () => {
     const pieces = fc.constantFrom(
       ...[
         'table',
@@ -288,7 +292,7 @@ describe('hostile texts', () => {
     )
   })
 
-  test('a part of a sound document is a document or one error', () => {
+  test('a part of a valid document is either a document or one error', () => {
     const sound = `enum e { a, 'b c' } table t { a int default (1) check (a > 0), b text[] references u (c) on_delete set_null (b), unique (a, b) }
       unique index i on t using gin (lower(b), a desc) include (a) where a > 0
       policy p on t for all to x, y using $q$ a $$ b $q$ function f(out a int = 1) returns table (b text) language sql $$ x $$ comment on t.a 'z'`
@@ -304,14 +308,14 @@ describe('hostile texts', () => {
     }
   })
 
-  test('brackets are as deep as the limit, and no deeper', () => {
+  test('brackets can be nested up to the limit', () => {
     const nested = (depth: number) => `table t { a int check (1 + ${'('.repeat(depth)}1${')'.repeat(depth)}) }`
     expect(parseSchema(nested(128)).tables).toHaveLength(1)
     expect(refused(nested(129)).problem).toBe('the expression has more than 128 brackets inside each other')
     expect(refused(nested(200_000)).problem).toBe('the expression has more than 128 brackets inside each other')
   })
 
-  test('a text that is too long is refused before it is read', () => {
+  test('a text that is too long is rejected before it is parsed', () => {
     expect(refused(' '.repeat(DOCUMENT_LENGTH_MAX + 1)).problem).toBe(
       'the document has more than 8388608 characters; split it',
     )
@@ -339,14 +343,14 @@ describe('hostile texts', () => {
     ['line ends before an error', `${'\r'.repeat(LENGTH)}?`],
     ['a long line with an error', `${' '.repeat(LENGTH)}?`],
     ['modifiers', `table t { a int ${'check (a)'.repeat(LENGTH / 9)} ? }`],
-  ])('many %s take time in proportion', (_, text) => {
+  ])('many %s are parsed in linear time', (_, text) => {
     const before = performance.now()
     try {
       parseSchema(text)
     } catch (error) {
       expect(error).toBeInstanceOf(SchemaSyntaxError)
     }
-    // Linear costs are some tens of milliseconds; squares of this length are minutes.
+    // Linear time is tens of milliseconds; quadratic time of this length would be minutes.
     expect(performance.now() - before).toBeLessThan(5_000)
   })
 })

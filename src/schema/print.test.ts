@@ -1,4 +1,4 @@
-/** `parseSchema(printSchema(d))` is `d`, positions aside, for any schema document at all. */
+/** `parseSchema(printSchema(d))` equals `d`, except for positions, for any schema document. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LanguageError } from '../language/tree/error.ts'
@@ -30,7 +30,7 @@ import { printSchema } from './print.ts'
 
 const span = fc.constant(NOWHERE)
 
-/** Names that somebody might think are safe, and names nobody would write. */
+/** Names that look safe, and unusual names. */
 const nameText = fc.oneof(
   fc.constantFrom(
     'users',
@@ -106,14 +106,17 @@ const type: fc.Arbitrary<SchemaType> = fc
     dimensions: fc.integer({ min: 0, max: 3 }),
     span,
   })
-  // One form for one meaning: `char` has its length, `bpchar` has none.
+  // One form for each meaning: `char` has its length, `bpchar` has none.
   .map(made => {
     if (made.schema !== null) return made
     if (made.name === 'char' && made.modifiers.length === 0) return { ...made, modifiers: ['1'] }
     return made.name === 'bpchar' ? { ...made, modifiers: [] } : made
   })
 
-/** Expressions with what may deceive a reader: quotes, comments, keywords of the document, brackets, rows, line breaks. */
+/**
+ * Expressions with misleading content: quotes, comments, key words of the document, brackets, rows, line
+ * breaks.
+ */
 const token = fc.constantFrom(
   ...[
     'a',
@@ -337,13 +340,13 @@ const documents: fc.Arbitrary<SchemaDocument> = fc.record({
   span,
 })
 
-/** The tree without its positions. */
+/** The tree without positions. */
 function bare(document: SchemaDocument): unknown {
   return JSON.parse(JSON.stringify(document), (key, value) => (key === 'span' ? undefined : value))
 }
 
 describe('any document', () => {
-  test('what is printed is parsed as the same tree, and printed the same again', () => {
+  test('printed text is parsed to the same tree and printed identically', () => {
     fc.assert(
       fc.property(documents, document => {
         const printed = printSchema(document)
@@ -355,7 +358,7 @@ describe('any document', () => {
     )
   })
 
-  test('spans say where a part is: its text alone is the same part', () => {
+  test('the span of a part contains exactly its text', () => {
     fc.assert(
       fc.property(documents, document => {
         const printed = printSchema(document)
@@ -384,7 +387,7 @@ function withoutSpan(key: string, value: unknown): unknown {
 }
 
 describe('canonical text', () => {
-  test('parts come by kind, a column on a line', () => {
+  test('parts are ordered by kind, with a column per line', () => {
     const text = `comment on users 'People' policy own on users for select to app using $$ id = me() $$
       table users { id uuid primary_key default ( gen_random_uuid() ), email string not_null unique, "x" }`
     expect(() => parseSchema(text)).toThrow('a column in back-ticks: `name`')
@@ -404,11 +407,11 @@ describe('canonical text', () => {
     )
   })
 
-  test('nothing is nothing', () => {
+  test('an empty document is an empty text', () => {
     expect(printSchema(parseSchema('  # only a comment'))).toBe('')
   })
 
-  test('a default that would end too early, or holds a comma, stands in parentheses', () => {
+  test('a default that would end too early or contains a comma is printed in parentheses', () => {
     const printed = (value: string) =>
       /default (.*)/.exec(printSchema(parseSchema(`table t { a int default ${value} }`)))?.[1]
     expect(printed("'a, b'")).toBe("'a, b'")
@@ -422,7 +425,7 @@ describe('canonical text', () => {
     expect(printed("('a'\n'b')")).toBe("('a'")
   })
 
-  test('a body that contains dollar signs gets a tag', () => {
+  test('a body that contains dollar signs is quoted with a tag', () => {
     const printed = (body: string) =>
       printSchema({
         ...parseSchema('function f() returns void language sql $$$$'),
@@ -433,7 +436,7 @@ describe('canonical text', () => {
     expect(printed('$q1$ $$ $q1$')).toContain('$q2$$q1$ $$ $q1$$q2$')
   })
 
-  test('what no document can say is refused', () => {
+  test('a tree that no document can express is rejected', () => {
     const document = parseSchema('table t { a int check (a > 0) }')
     const [one] = document.tables
     if (one === undefined) throw new Error('no table')

@@ -1,4 +1,7 @@
-/** docs/guides/schema-document.md: nothing accepted is left out of the summary, and what looks wrong is a warning. */
+/**
+ * docs/guides/schema-document.md: the summary contains every accepted part, and likely problems are
+ * warnings.
+ */
 import { describe, expect, test } from 'vitest'
 import { parseSchema } from './parse.ts'
 import { summarize } from './summary.ts'
@@ -9,11 +12,11 @@ function warnings(text: string): readonly string[] {
   return summarize(parseSchema(text)).warnings.map(({ code, message }) => `${code}: ${message}`)
 }
 
-/** What keeps row-level security from being what is wrong. */
+/** The parts without which row-level security itself would be a warning. */
 const GUARDED = 'enable_rls force_rls'.replace(' ', '\n')
 
 describe('the summary', () => {
-  test('has everything that the document has', () => {
+  test('contains every part of the document', () => {
     const summary = summarize(
       parseSchema(`
         extension pgcrypto
@@ -163,7 +166,7 @@ describe('the summary', () => {
     })
   })
 
-  test('survives JSON, and names are never properties', () => {
+  test('is unchanged by JSON, and names are never properties', () => {
     const summary = summarize(
       parseSchema(
         'table __proto__ { constructor int primary_key } comment on __proto__.constructor `x`'.replaceAll('`', "'"),
@@ -175,7 +178,7 @@ describe('the summary', () => {
 })
 
 describe('warnings', () => {
-  test('tables and columns that are not there', () => {
+  test('missing tables and columns', () => {
     expect(
       warnings(`table a { id int references b (id), x int references c (y), primary_key (id, z)
           foreign_key (x, w) references c (id, v) on_delete set_null (u) }
@@ -208,7 +211,7 @@ describe('warnings', () => {
     ])
   })
 
-  test('a schema of which the document has nothing is outside; a bare name may be one of `public`', () => {
+  test('references to schemas outside the document are not checked; an unqualified name can be one of `public`', () => {
     expect(
       warnings(`table a { id int primary_key references auth.users (id), b int references public.c (x) } table c { id int primary_key }
         table s.a { id int references s.b (id), c int references c (id) }`),
@@ -218,7 +221,7 @@ describe('warnings', () => {
     ).toEqual(['missing_table: table s.a: (x) refers to d (id), but table d does not exist'])
   })
 
-  test('a key that refers to what is not unique', () => {
+  test('a foreign key to columns that are not unique', () => {
     const target = 'a int, b int, c int unique, d int, e int, f int, primary_key (a, b), unique (d, a)'
     const indexes = 'unique index e on t (e desc) unique index f on t (f) where f > 0\nunique index g on t (lower(f))'
     const reference = (columns: string) =>
@@ -233,7 +236,7 @@ describe('warnings', () => {
     }
   })
 
-  test('a key whose types cannot be compared', () => {
+  test('a foreign key whose types cannot be compared', () => {
     expect(
       warnings(`table t { id uuid primary_key, n int unique, s varchar(3) unique } domain key uuid
         table u { a int references t (id), b i64 references t (n), c text references t (s), d key references t (id), e uuid[] references t (id) }`),
@@ -243,18 +246,19 @@ describe('warnings', () => {
     ])
   })
 
-  test('types that nothing explains', () => {
+  test('unknown types', () => {
     const text =
       'table t { a sting, b other.thing, c t[], d e } enum e { x } function f(a nope) returns setof t language sql $$$$'
     expect(warnings(text)).toEqual([
-      "unknown_type: column t.a: the type sting is neither PostgreSQL's own nor defined in the document; did you mean string?",
+      "unknown_type: column t.a: the type sting is neither PostgreSQL's own nor defined in the document; did you " +
+        'mean string?',
       "unknown_type: function f: the type nope is neither PostgreSQL's own nor defined in the document",
     ])
     expect(warnings(`${text} extension pgcrypto`)).toHaveLength(2)
     expect(warnings(`${text} extension citext`)).toEqual([])
   })
 
-  test('of many the first are told what was meant', () => {
+  test('of many warnings only the first have suggestions', () => {
     const many = Array.from({ length: SUGGESTIONS_MAX + 1 }, (_, n) => `c${n} mod`).join(', ')
     const told = warnings(`enum mood { calm } table t { ${many} }`)
     expect(told).toHaveLength(SUGGESTIONS_MAX + 1)
@@ -262,7 +266,7 @@ describe('warnings', () => {
     expect(told.at(-1)).not.toContain('did you mean')
   })
 
-  test('names that are there twice', () => {
+  test('duplicate names', () => {
     expect(
       warnings(`extension x extension x
         enum e { a, b, a } enum e { c } domain e int
@@ -299,7 +303,7 @@ describe('warnings', () => {
     ])
   })
 
-  test('tenants that nothing separates, and policies that do nothing', () => {
+  test('tenants that are not isolated, and policies without effect', () => {
     const table = (body: string, rest = '') => warnings(`table t { tenant_id uuid\n ${body} } ${rest}`)
     const policy = 'policy p on t using $$ tenant_id = me() $$'
     expect(table(GUARDED, policy)).toEqual([])
@@ -325,7 +329,7 @@ describe('warnings', () => {
     expect(summarize(other, { tenantColumn: 'shop' }).warnings).toMatchObject([{ code: 'tenant_unprotected' }])
   })
 
-  test('conditions that an operation does not take', () => {
+  test('conditions that an operation does not support', () => {
     const policy = (rest: string) =>
       warnings(`table t { a int\n${GUARDED} } policy p on t ${rest} policy q on t using $$ true $$`)
     expect(policy('for insert using $$ true $$')).toEqual([
@@ -341,7 +345,7 @@ describe('warnings', () => {
     expect(policy('for update using $$ true $$ with_check $$ true $$')).toEqual([])
   })
 
-  test('views that show rows past row-level security', () => {
+  test('views that bypass row-level security', () => {
     const view = (definition: string) =>
       warnings(
         `table guarded { a int\n${GUARDED} } policy p on guarded using $$ true $$ table free { a int } ${definition}`,
@@ -355,14 +359,14 @@ describe('warnings', () => {
     ])
   })
 
-  test('a warning says where in the text', () => {
+  test('a warning has its position in the text', () => {
     const text = 'table a { id int references b (id) }'
     const [warning] = summarize(parseSchema(text)).warnings
     expect(text.slice(warning?.span.start, warning?.span.end)).toBe('b')
   })
 })
 
-test('a summary takes time in proportion', () => {
+test('a summary takes linear time', () => {
   const rows = 20_000
   const columns = Array.from({ length: rows }, (_, n) => `c${n} int references t (c${n})`).join('\n')
   const indexes = Array.from(
@@ -372,6 +376,6 @@ test('a summary takes time in proportion', () => {
   const document = parseSchema(`table t { ${columns}\n enable_rls }\n${indexes}`)
   const before = performance.now()
   expect(summarize(document).warnings.length).toBeGreaterThan(rows)
-  // Linear costs are under a second; squares of this number of columns are minutes.
+  // Linear time is under a second; quadratic time with this number of columns would be minutes.
   expect(performance.now() - before).toBeLessThan(15_000)
 })

@@ -1,4 +1,4 @@
-/** The schema type of the builder: it compiles, and says what the document says. */
+/** The schema type for the builder: it compiles and matches the document. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { builder } from '../language/builder/builder.ts'
@@ -20,7 +20,8 @@ describe('columns', () => {
     ).toEqual([...['number', 'number', 'string', 'number', 'number', 'string']])
     expect(
       types(
-        'a str not_null, b bool not_null, c json not_null, d jsonb not_null, e timestamptz not_null, f uuid not_null, g money not_null',
+        'a str not_null, b bool not_null, c json not_null, d jsonb not_null, e timestamptz not_null, f uuid ' +
+          'not_null, g money not_null',
       ),
     ).toEqual([...['string', 'boolean', 'Json', 'Json', 'string', 'string', 'string']])
     expect(types('a text[] not_null, b int[][] not_null, c jsonb[], d interval year, e pg_catalog.char')).toEqual([
@@ -28,7 +29,7 @@ describe('columns', () => {
     ])
   })
 
-  test('null where a column can be: not in a key, an identity, a serial, a domain that says so', () => {
+  test('a column type includes null unless it is a key, an identity, a serial or a not-null domain', () => {
     expect(
       types(
         'a int, b int not_null, c int identity, d serial, e int, f strict, g loose, h strict[], primary_key (b, e)',
@@ -37,11 +38,12 @@ describe('columns', () => {
     ).toEqual(['number | null', 'number', 'number', 'number', 'number', 'number', 'string | null', 'number[] | null'])
   })
 
-  test('enums, domains over them, and types that nobody knows', () => {
+  test('enums, domains over them, and unknown types', () => {
     const rest = `enum mood { ok, 'it''s "bad"', 'a\\b' } enum none { } domain moods mood[] domain round round`
     expect(
       types(
-        'a mood not_null, b mood[] not_null, c moods not_null, d none not_null, e nope not_null, f nope, g round not_null, h citext',
+        'a mood not_null, b mood[] not_null, c moods not_null, d none not_null, e nope not_null, f nope, g round ' +
+          'not_null, h citext',
         rest,
       ),
     ).toEqual([
@@ -94,13 +96,13 @@ const DOCUMENT = `
   view seen $$ select 1 $$
   comment on users 'People\nwho buy' comment on users.\`E-mail\` 'Where it came from' comment on seen 'Only the public ones */'`
 
-test('the text is the type that the compiler sees above', () => {
+test('the printed text equals the type that the compiler checks above', () => {
   const source = readFileSync(new URL(import.meta.url), 'utf8')
   const [, shown] = /\/\/ <<<.*\n([\s\S]*?)\/\/ >>>/.exec(source) ?? []
   expect(printTypes(parseSchema(DOCUMENT))).toBe(shown?.replaceAll(/^(?=type|interface)/gm, 'export ').trimStart())
 })
 
-test('the builder takes it', () => {
+test('the builder accepts the type', () => {
   const { get, add } = builder<Schema>()
   expect(get('users').fields('id', 'mood').toText()).toBe('get users\nfields id, mood')
   expect(get('sales.Order Details').fields('id').toSql({ parameters: 'keep' }).text).toContain('"Order Details"')
@@ -111,7 +113,7 @@ test('the builder takes it', () => {
   get('users').fields('nope')
 })
 
-test('Json is there only where it is used, and nothing else is there for nothing', () => {
+test('Json and other helpers are printed only if they are used', () => {
   expect(printTypes(parseSchema("enum Json { 'Json' } table t { Json `Json` }"))).toBe(
     "export interface Schema {\n  t: {\n    columns: {\n      Json: 'Json' | null\n    }\n  }\n}\n",
   )

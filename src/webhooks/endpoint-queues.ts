@@ -38,7 +38,7 @@ export interface QueueStats {
   readonly waiting: number
   readonly inFlight: number
   readonly bytes: number
-  /** When the oldest delivery was created; null if there is none. */
+  /** When the oldest delivery was created; null for none. */
   readonly oldestMs: number | null
   /** Endpoints that are throttled. */
   readonly throttled: number

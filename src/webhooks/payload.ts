@@ -9,7 +9,7 @@ import type { PayloadOperation, Trigger } from './trigger.ts'
 export interface WebhookChange {
   readonly table: string
   readonly operation: PayloadOperation
-  /** Rows as JSON objects; null where there is none. */
+  /** Rows as JSON objects; null for a missing row. */
   readonly after: string | null
   readonly before: string | null
   readonly atMs: number

@@ -183,7 +183,7 @@ function failureOf(error: unknown): Outcome {
   return { kind: 'failed', reason: 'connection', message }
 }
 
-/** When a connection to several addresses fails, the aggregate error has no message of its own. */
+/** When a connection to several addresses fails, the aggregate error has an empty message. */
 function messageOf(error: Error): string {
   const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
   return first.message || (first as NodeJS.ErrnoException).code || first.name

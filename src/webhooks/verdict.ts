@@ -1,4 +1,4 @@
-/** What follows from an attempt: the delivery is done, retried, or becomes a dead letter. */
+/** The consequence of an attempt: the delivery is done, retried, or becomes a dead letter. */
 import { describeOutcome, isSuccess, type Outcome } from './delivery.ts'
 import { delayBefore, parseRetryAfter } from './retry.ts'
 import type { Trigger } from './trigger.ts'

@@ -42,7 +42,7 @@ beforeEach(() => {
     ...{ triggers, guard: createAddressGuard({ allow: [], loopback: 'refused' }), clock: testClock() },
     ...{ outbox: null, tenantColumn: 'tenant_id', ticket: '' },
     catalog: () => {
-      throw new Error('nobody asks')
+      throw new Error('not requested')
     },
     ...{ random: Math.random, userAgent: 'svc/test', emit: event => events.push(event) },
   })

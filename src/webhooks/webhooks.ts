@@ -50,7 +50,7 @@ export type Storage = 'outbox' | 'memory'
 
 /** Figures of the queues in memory and in the outbox. */
 export interface WebhookStats extends QueueStats {
-  /** Age of the oldest pending delivery, in memory or in the outbox; null if there is none. */
+  /** Age of the oldest pending delivery, in memory or in the outbox; null for none. */
   readonly oldestAgeMs: number | null
   /** Triggers disabled by an endpoint that answered 410. */
   readonly disabled: number
@@ -167,7 +167,7 @@ export class Webhooks {
   }
 
   /**
-   * Queues a dead letter again, with the same id. Returns false if there is none, or its body was not kept.
+   * Queues a dead letter again, with the same id. Returns false if it does not exist, or its body was not kept.
    */
   redeliver(id: string): boolean {
     const letter = this.#deadLetters.get(id)
@@ -178,7 +178,7 @@ export class Webhooks {
     return true
   }
 
-  /** Deletes a dead letter. Returns false if there is none. */
+  /** Deletes a dead letter. Returns false if it does not exist. */
   purge(id: string): boolean {
     const known = this.#deadLetters.get(id) !== undefined
     this.#deadLetters.remove(id)

@@ -16,7 +16,7 @@ export interface Approvals {
   answered(request: object): void
 }
 
-/** Longer lines are not shown in the error, since nobody copies them from there. */
+/** Longer lines are not shown in the error, where they would not be copied from. */
 const LINE_SHOWN_MAX = 1_000
 
 /** Approvals by the patterns that `list` returns at the time of each query. */

@@ -1,5 +1,6 @@
 /**
- * Files are read again on SIGHUP. If one is invalid, the old one stays in force and the log says why
+ * Files are read again on SIGHUP. If one is invalid, the old one stays in force and the log has the
+ * reason
  * (docs/guides/deploying.md#start-reload-stop).
  */
 import { expect, test } from 'vitest'

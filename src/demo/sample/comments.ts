@@ -133,7 +133,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'products.attributes': 'Whatever describes this kind of product: colour, weight_g, origin.',
   'products.search_vector': 'Words of name and description for full-text search; kept by the database.',
   'orders.created_by': 'Who took the order.',
-  'orders.approved_by': 'Who released it; null while nobody has.',
+  'orders.approved_by': 'Who approved it; null until then.',
   'orders.total': 'Sum of the items, discount included.',
   'order_items.discount': 'As a part of one: 0.1 is ten percent off.',
   'shipments.expected': 'The span of time in which the parcel should arrive.',

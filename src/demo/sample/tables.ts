@@ -4,8 +4,8 @@
  */
 
 /**
- * A row belongs to the shop of whoever creates it, unless it says another, which row-level security then
- * refuses.
+ * A row belongs to the shop of the user who creates it. Row-level security rejects any other value of the
+ * tenant column.
  */
 const OWNER = `tenant_id uuid not null default nullif(current_setting('app.current_tenant_id', true), '')::uuid
       references tenants`

@@ -56,7 +56,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 const BOUNDARY = /-----(BEGIN|END)(?: ([A-Z0-9 ]{1,40})-----)?/g
 const PUBLIC_BLOCKS: ReadonlySet<string> = new Set(['PUBLIC KEY', 'RSA PUBLIC KEY', 'CERTIFICATE'])
 
-/** Reads a key file, PEM or JWK Set. Throws `KeyError` if a key cannot be used, or there is none. */
+/** Reads a key file, PEM or JWK Set. Throws `KeyError` if a key is missing or cannot be used. */
 export function parseKeyFile(text: string): readonly SigningKey[] {
   const keys = /-----(?:BEGIN|END)/.test(text) ? parsePem(text) : parseOwnSet(text)
   if (keys.length === 0) throw new KeyError('it has no key')

@@ -5,14 +5,14 @@ import type { SigningKey } from './signing-key.ts'
 
 /** The current keys of an issuer. */
 export interface KeySource {
-  /** The keys; null if there are none yet, or none any longer. */
+  /** The keys; null if they are not available yet, or no longer. */
   current(): readonly SigningKey[] | null
   /**
    * Fetches the keys again because a token names an unknown one. Never rejects; `failed` means that the key
    * may exist.
    */
   lookAgain(): Promise<LookedAgain>
-  /** The time after which to try again, while there are no keys. */
+  /** The time after which to try again, while the keys are unavailable. */
   retryAfterSeconds(): number
 }
 

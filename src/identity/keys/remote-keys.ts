@@ -29,7 +29,7 @@ export type KeysEvent =
 /** The state of a provider's keys. */
 export interface KeysStats {
   readonly keys: number
-  /** The time since the keys became stale; 0 while they are fresh or there are none. */
+  /** The time since the keys became stale; 0 while they are fresh or missing. */
   readonly staleMs: number
   readonly fetched: number
   readonly failed: number

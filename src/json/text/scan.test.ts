@@ -1,16 +1,16 @@
-/** JSON inside a query ends where JSON.parse says it ends, and is JSON when JSON.parse says so. */
+/** JSON inside a query ends where JSON.parse ends, and is valid if JSON.parse accepts it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { scanJson } from './scan.ts'
 
 const DEPTH_MAX = 64
 
-/** Objects and arrays; what jsonb does not take is left out: the NUL and halves of surrogate pairs. */
+/** Objects and arrays without what jsonb rejects: NUL and unpaired surrogates. */
 const values = fc
   .jsonValue()
   .filter(value => typeof value === 'object' && value !== null && !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(value)))
 
-test('the end of every value, whatever follows', () => {
+test('finds the end of every value, whatever follows', () => {
   fc.assert(
     fc.property(
       values,
@@ -24,7 +24,7 @@ test('the end of every value, whatever follows', () => {
   )
 })
 
-test('what JSON.parse refuses is refused, and what it takes is taken', () => {
+test('accepts and rejects the same texts as JSON.parse', () => {
   const edited = fc
     .tuple(values, fc.nat(), fc.constantFrom('', ',', '"', '\\', '{', ']', '0', ' ', 'e', 'tru'))
     .map(([value, at, put]) => {
@@ -47,7 +47,7 @@ test('what JSON.parse refuses is refused, and what it takes is taken', () => {
   )
 })
 
-describe('what jsonb does not take', () => {
+describe('texts that jsonb rejects', () => {
   test.each([
     String.raw`{"a": "\u0000"}`,
     String.raw`["\ud800"]`,
@@ -58,18 +58,18 @@ describe('what jsonb does not take', () => {
     expect(scanJson(text, 0, DEPTH_MAX).end).toBeNull()
   })
 
-  test('a whole pair is taken', () => {
+  test('a complete surrogate pair is accepted', () => {
     expect(scanJson(String.raw`["\ud83d\ude42", "🙂"]`, 0, DEPTH_MAX).end).toBe(22)
   })
 })
 
-test('levels up to the limit', () => {
+test('nesting is accepted up to the limit', () => {
   const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
   expect(scanJson(nested(DEPTH_MAX), 0, DEPTH_MAX).end).toBe(2 * DEPTH_MAX)
   expect(scanJson(nested(DEPTH_MAX + 1), 0, DEPTH_MAX)).toMatchObject({ end: null, failedAt: DEPTH_MAX })
 })
 
-test('which brackets were open where it stopped', () => {
+test('reports the brackets that are open where it stops', () => {
   expect(scanJson('[1, [2], [3, x]]', 0, DEPTH_MAX)).toMatchObject({ end: null, failedAt: 13, unclosed: [0, 9] })
   expect(scanJson('[1, {"a": 1}]', 0, DEPTH_MAX)).toMatchObject({ end: 13, hasObject: true })
 })

@@ -11,7 +11,7 @@ test.each([
   ['"\\u0061\\n\\/ü\\ud83d\\ude00"', '"a\\n/ü😀"'],
   ['{"__proto__":1,"constructor":2}', '{"__proto__":1,"constructor":2}'],
   ['{"2":1,"1":2}', '{"2":1,"1":2}'],
-])('a value is written without blanks: %s', (text, printed) => {
+])('a value is printed without blanks: %s', (text, printed) => {
   expect(again(text)).toBe(printed)
 })
 
@@ -52,29 +52,29 @@ test.each([
   expect(() => parseJson(text)).toThrow('is not valid JSON')
 })
 
-test('a repeated key is refused, at any depth and however it is written', () => {
+test('a repeated key is rejected at any depth and in any spelling', () => {
   expect(() => parseJson('{"a":1,"a":1}')).toThrow('repeats a key')
   expect(() => parseJson('{"a":1,"\\u0061":2}')).toThrow('repeats a key')
   expect(() => parseJson('[{"b":{"":1,"":2}}]')).toThrow('repeats a key')
 })
 
-test('what PostgreSQL cannot hold is refused, in keys too', () => {
+test('characters that PostgreSQL cannot store are rejected, in keys too', () => {
   expect(() => parseJson('{"a":"x\\u0000"}')).toThrow('NUL')
   expect(() => parseJson('{"\\u0000":1}')).toThrow('NUL')
   expect(() => parseJson('"\\ud83d"')).toThrow('surrogate')
   expect(() => parseJson('"\\ude00\\ud83d"')).toThrow('surrogate')
-  // A backslash and the letters, not the character.
+  // A backslash and letters, not the character itself.
   expect(again('"\\\\u0000"')).toBe('"\\\\u0000"')
 })
 
-test('nesting ends at 32', () => {
+test('nesting is limited to 32 levels', () => {
   expect(again('['.repeat(33) + ']'.repeat(33))).toBe('['.repeat(33) + ']'.repeat(33))
   expect(() => parseJson('['.repeat(34) + ']'.repeat(34))).toThrow('nests deeper than 32')
   expect(() => parseJson('{"a":'.repeat(5_000))).toThrow('nests deeper than 32')
 })
 
-describe('fuzz: as JSON.parse, where both read', () => {
-  test('every JSON text without NUL and half characters', () => {
+describe('fuzz: agrees with JSON.parse on texts that both accept', () => {
+  test('any JSON text without NUL and unpaired surrogates', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
         const text = JSON.stringify(value, null, indent)
@@ -84,7 +84,7 @@ describe('fuzz: as JSON.parse, where both read', () => {
     )
   })
 
-  test('texts that are nearly JSON', () => {
+  test('texts that are almost JSON', () => {
     const noise = fc.string({
       unit: fc.constantFrom(
         '{',

@@ -1,5 +1,6 @@
 /**
- * The grammar of JSON stands here for strings and in json-scanner for bytes: what one reads, the other reads.
+ * The grammar of JSON is implemented for strings here and for bytes in json-scanner; both accept the same
+ * texts.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -32,7 +33,7 @@ function ofValues(text: string): Verdict {
   }
 }
 
-/** Of an object or array; keys are not compared. */
+/** Values of an object or array; keys are not compared. */
 function ofScan(text: string): Verdict {
   const start = text.search(/[^ \t\r\n]/)
   const { end } = scanJson(text, Math.max(start, 0), JSON_DEPTH_MAX)
@@ -41,11 +42,11 @@ function ofScan(text: string): Verdict {
 
 const isContainer = (text: string): boolean => /^[ \t\r\n]*[[{]/.test(text)
 
-describe('the table of texts', () => {
-  // What is no UTF-8 is no string.
+describe('the shared table of JSON texts', () => {
+  // Invalid UTF-8 has no string form.
   const texts = JSON_TEXTS.map(({ bytes }) => bytes).filter(bytes => Buffer.from(bytes.toString()).equals(bytes))
   test.each(texts.map(bytes => [bytes.toString()]))('%j', text => {
-    // A token may nest half as deep as a body.
+    // A token can be nested half as deep as a body.
     const verdict = ofBytes(text)
     if (ofValues(text) !== 'too deep') expect(ofValues(text)).toBe(verdict)
     if (isContainer(text))
@@ -53,7 +54,7 @@ describe('the table of texts', () => {
   })
 })
 
-test('a text that was edited', () => {
+test('a randomly edited text', () => {
   const edited = fc
     .tuple(
       fc.jsonValue({ maxDepth: 4 }),
@@ -70,7 +71,7 @@ test('a text that was edited', () => {
     fc.property(edited, text => {
       const verdict = ofBytes(text)
       expect(ofValues(text)).toBe(verdict)
-      // Reading ends at a repeated key, whatever follows; a scan compares no keys.
+      // Parsing ends at a repeated key, whatever follows; a scan does not compare keys.
       if (isContainer(text) && verdict !== 'repeated key') expect(ofScan(text)).toBe(verdict)
     }),
     { numRuns: 3_000 },

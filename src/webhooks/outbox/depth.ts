@@ -19,7 +19,7 @@ export interface TriggerQueue {
   /** Waiting for a retry, or for an earlier webhook with the same key. */
   readonly waiting: number
   readonly inFlight: number
-  /** When the oldest of the counted webhooks was created; null if there are none. */
+  /** When the oldest of the counted webhooks was created; null for none. */
   readonly oldestMs: number | null
 }
 

@@ -79,7 +79,7 @@ SELECT s.id, g.trigger, g."schema", g."table", g.operation, g.new, g.old, g.crea
 FROM gone AS g JOIN s ON s.seq = g.seq WHERE s.verdict = 'dead' ON CONFLICT (id) DO NOTHING`
 
 /**
- * Makes the next webhook of each key due. A statement of its own: it must see webhooks stored until the
+ * Makes the next webhook of each key due. A separate statement: it must see webhooks stored until the
  * previous one was locked for deletion; otherwise it would miss one that a claim has just put off (claim.ts).
  */
 const WAKE_NEXT = `UPDATE svc.webhook AS w SET due_at = now() FROM (

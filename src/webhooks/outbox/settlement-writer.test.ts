@@ -52,7 +52,7 @@ test('outcomes of the same turn are written by one statement', async () => {
   expect([statements, written, ledger.isEmpty()]).toEqual([[['1', '2', '3']], ['1', '2', '3'], true])
 })
 
-test('a settlement that the database refuses does not affect the others and is written without the response', async () => {
+test('a settlement that the database rejects does not affect others and is written without the response', async () => {
   const { ledger, statements, written, events } = open(rows =>
     rows.some(row => row.answer === 'bad') ? refusal('22P05') : null,
   )

@@ -300,7 +300,7 @@ export class Worker {
 
 type Settled = Pick<Settlement, 'seq' | 'id' | 'trigger' | 'key'>
 
-/** The body, or a text that says why there is none. */
+/** The body, or a text with the reason why it is missing. */
 function bodyOf(trigger: Trigger, row: ClaimedRow, table: string): Buffer | string {
   const { operation, after, before, bytes, createdAtMs } = row
   if (bytes > ROWS_BYTES_MAX) return `the rows have ${bytes} bytes; the limit is ${ROWS_BYTES_MAX}`
