@@ -25,5 +25,6 @@ export function versionColumn(table: Table, { rights }: Pick<View, 'rights'>, ta
   if (configured !== null && table.columnByName.has(configured) && allows(rights.of(table).read, configured)) {
     return configured
   }
-  return table.kind === 'table' ? ROW_VERSION : null
+  // A row filter makes a subquery of the table, which has its columns only.
+  return table.kind === 'table' && rights.of(table).rows.read === null ? ROW_VERSION : null
 }

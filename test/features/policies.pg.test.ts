@@ -408,6 +408,12 @@ policies:
       { id: 3, name: 'Cord' },
     ])
     expect((await get('/api/customers/1')).status).toBe(404)
+    const one = await get('/api/customers/2')
+    expect([one.status, one.json.data, one.headers.get('etag')]).toEqual([
+      200,
+      { id: 2, name: 'Bolt' },
+      expect.stringMatching(/^W\//),
+    ])
     expect((await get('/api/customers?vip=true')).status).toBe(403)
     expect((await get('/api/customers/aggregate?fn=count')).json.data).toEqual({ count: 2 })
     expect((await get('/api/customers', { role: 'clerk' })).json.data).toEqual([])
