@@ -55,7 +55,7 @@ function operationsOf(write: Write): readonly Operation[] {
 
 /**
  * Unlike in a read, an empty field list returns no fields. A missing `returning` on an `add` means
- * `returning *` (docs/reference/language.md#answers-of-writes).
+ * `returning *` (docs/reference/language.md#results-of-writes).
  */
 function returningIn(checking: Checking, { kind, returning }: Write, scope: Scope): readonly TypedField[] {
   if (returning === null) return kind === 'add' ? everyAnswered(checking, scope) : []

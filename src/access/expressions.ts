@@ -1,6 +1,6 @@
 /** Checks expressions: resolves every name, and types every parameter by its context. */
 import { GatewayError } from '../errors.ts'
-import { isAlike, listAsJson } from '../language/sql/json-list.ts'
+import { hasOperandsOfOneType, listAsJson } from '../language/sql/json-list.ts'
 import type {
   Arithmetic,
   Case,
@@ -179,7 +179,7 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   #arithmetic(expression: Arithmetic, scope: Scope): Typed {
-    if (isAlike(expression)) {
+    if (hasOperandsOfOneType(expression)) {
       const [left, right] = this.#alike([expression.left, expression.right], scope)
       return untyped({ ...expression, left, right })
     }

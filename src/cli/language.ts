@@ -5,11 +5,11 @@
 import { fillKeys, type KeyedTables } from '../access/fill-keys.ts'
 import { GatewayError } from '../errors.ts'
 import { answerExplain, answerFormat, answerParse, answerTranspile } from '../language/hints/answer.ts'
-import { withHabit } from '../language/hints/foreign.ts'
-import { guessesIn } from '../language/hints/guesses.ts'
+import { guessedJoins } from '../language/hints/guessed-joins.ts'
+import { withSqlHint } from '../language/hints/sql-hints.ts'
 import type { ParameterMode } from '../language/sql/printer.ts'
+import { lineColumnAt } from '../language/syntax/line-column.ts'
 import { type Parsed, parseMany } from '../language/syntax/parse.ts'
-import { placeOf } from '../language/syntax/place.ts'
 import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import { explanationLines } from './explanation.ts'
@@ -57,7 +57,7 @@ export async function transpile(command: TranspileCommand, world: World): Promis
     const keyed = known === null ? statement : fillKeys(statement, known)
     const answer = answerTranspile(keyed, command.parameters)
     if (command.json) return printTool(answer, length)
-    for (const { note, span } of guessesIn(keyed)) guessed.push(`${placed(source, span.start)}: note: ${note}`)
+    for (const { note, span } of guessedJoins(keyed)) guessed.push(`${placed(source, span.start)}: note: ${note}`)
     return `${answer.sql};`
   })
   if (code === EXIT.ok) for (const note of guessed) world.error(note)
@@ -126,7 +126,7 @@ function parsedOrReported<T>(source: SourceText, world: World, work: () => T): T
     return work()
   } catch (error) {
     if (!(error instanceof Error) || !('span' in error)) throw error
-    const shown = error instanceof QuerySyntaxError ? withHabit(error, source.text) : error
+    const shown = error instanceof QuerySyntaxError ? withSqlHint(error, source.text) : error
     world.error(`${placeIn(source, shown)}: ${shown.message}`)
     return null
   }
@@ -140,7 +140,7 @@ function placeIn(source: SourceText, error: Error): string {
 }
 
 function placed({ name, text }: SourceText, offset: number): string {
-  const { line, column } = placeOf(text, offset)
+  const { line, column } = lineColumnAt(text, offset)
   return `${name}:${line}:${column}`
 }
 

@@ -332,8 +332,8 @@ filters   u.active = true
 ordering  n desc nulls first
 limit     3
 notes     The left join, which a bare join is too, keeps rows without a match in p, with null for its columns.
-          The filters ask for columns of p, which are null in the rows that have no match there.
-          Groups by u.id: beside an aggregate the other fields are an implied group by.
+          The filters use columns of p, which are null in rows without a match.
+          Groups by u.id: the fields beside an aggregate are an implied group by.
 
 action    delete
 table     posts

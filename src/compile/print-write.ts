@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import type { CheckedQuery, CheckedWrite, Write } from '../access/check.ts'
 import { type ParameterUse, parameterKeyOf } from '../access/parameters.ts'
 import type { Table } from '../catalog/model.ts'
-import { type Announcement, printWriteRows, type WriteRowsOptions } from '../language/sql/print-write-rows.ts'
-import type { Storing } from '../language/sql/storing.ts'
+import type { OutboxInsert } from '../language/sql/outbox-insert.ts'
+import { type NotifyOptions, printWriteRows, type WriteRowsOptions } from '../language/sql/print-write-rows.ts'
 import type { Expression, Get, Parameter } from '../language/tree/ast.ts'
 import { and, cast, column, compare, exists, get, integer, isDistinct, isNull, not } from '../language/tree/build.ts'
 import { targetName } from '../language/tree/scope.ts'
@@ -102,12 +102,12 @@ export function printCaptured(write: WriteStatement): WriteStatement {
 }
 
 /** Prints the same write so that it passes what it did to `by` instead of returning it. */
-export function printStoringWrite(write: WriteStatement, by: Storing): WriteStatement {
+export function printStoringWrite(write: WriteStatement, by: OutboxInsert): WriteStatement {
   const columns = ownOf(write).table.columns.map(({ name }) => name)
-  return withImagesOf(write, { storing: by, columns })
+  return withImagesOf(write, { outboxInsert: by, columns })
 }
 
-function withImagesOf(write: WriteStatement, how: Pick<WriteRowsOptions, 'storing' | 'columns'>): WriteStatement {
+function withImagesOf(write: WriteStatement, how: Pick<WriteRowsOptions, 'outboxInsert' | 'columns'>): WriteStatement {
   const own = ownOf(write)
   const { query, images } = withImages(own.checked, () => createdBy(own.checked))
   const checked = { ...own.checked, query }
@@ -121,7 +121,7 @@ function withImagesOf(write: WriteStatement, how: Pick<WriteRowsOptions, 'storin
 }
 
 /** How a write notifies. */
-export interface NotificationOptions extends Pick<Announcement, 'tellOne' | 'tellAll'> {
+export interface NotificationOptions extends Pick<NotifyOptions, 'notifyOne' | 'notifyAll'> {
   readonly before: 'with rows before' | 'keys alone'
   /** The column that determines whom a row concerns, or null. */
   readonly route: { readonly column: string; readonly number: (value: string) => string } | null
@@ -147,10 +147,10 @@ export function printNotifying(
   const { query: told, before } =
     wanted === 'with rows before' ? watchable(checked, options) : ({ query, before: 'none' } as const)
   const by = route === null ? null : { ...route, column: column(alias, route.column) }
-  const announce = { ...how, rows: notification.rows, key, operation, before, route: by }
+  const notify = { ...how, rows: notification.rows, key, operation, before, route: by }
   return statement<WriteStatement>({
     ...write,
-    ...printed(checked, bounds => printWriteRows(told, { ...bounds, ...options, announce })),
+    ...printed(checked, bounds => printWriteRows(told, { ...bounds, ...options, notify })),
   })
 }
 
@@ -182,7 +182,7 @@ function notificationPlanOf(
 function watchable(
   checked: CheckedWrite,
   { images }: WriteRowsOptions,
-): { readonly query: Write; readonly before: Announcement['before'] } {
+): { readonly query: Write; readonly before: NotifyOptions['before'] } {
   if (images == null) return withBefore(checked)
   const { before } = images
   return { query: checked.query, before: typeof before === 'object' && 'query' in before ? 'none' : before }

@@ -5,8 +5,8 @@
  */
 import type { CheckedWrite, Write } from '../access/check.ts'
 import type { Table } from '../catalog/model.ts'
+import type { RowImages } from '../language/sql/print-row-images.ts'
 import { unusedName } from '../language/sql/print-rows.ts'
-import type { Images } from '../language/sql/print-write-rows.ts'
 import type { Add, CommonTable, Expression, Field, Join, Set as SetStatement } from '../language/tree/ast.ts'
 import { and, column, compare, field, get, name, tableName } from '../language/tree/build.ts'
 import { targetName } from '../language/tree/scope.ts'
@@ -38,15 +38,15 @@ export function possibleOperations(write: Write): readonly ChangeOperation[] {
 export function withImages(
   checked: CheckedWrite,
   created: () => Expression,
-): { readonly query: Write; readonly images: Images } {
+): { readonly query: Write; readonly images: RowImages } {
   const { query, before: exactly } = withBefore(checked)
-  if (query.kind === 'del') return { query, images: { happened: 'DELETE', after: 'none', before: exactly } }
+  if (query.kind === 'del') return { query, images: { operation: 'DELETE', after: 'none', before: exactly } }
   const isCreation = query.kind === 'add' && query.conflict?.update == null
   const before = exactly === 'none' && !isCreation ? readBefore(query, checked.table) : exactly
-  return { query, images: { happened: happenedOf(query, created), after: 'target', before } }
+  return { query, images: { operation: happenedOf(query, created), after: 'target', before } }
 }
 
-function happenedOf(query: Add | SetStatement, created: () => Expression): Images['happened'] {
+function happenedOf(query: Add | SetStatement, created: () => Expression): RowImages['operation'] {
   if (query.kind === 'set') return 'UPDATE'
   if (query.conflict?.update == null) return 'INSERT'
   return { created: created(), inserted: 'INSERT', updated: 'UPDATE' }
@@ -64,14 +64,14 @@ export function withBefore(checked: CheckedWrite): { readonly query: Write; read
   return locking === null ? { query, before: 'none' } : { query: locking, before: { relation } }
 }
 
-type Exactly = Exclude<Images['before'], { readonly query: unknown }>
+type Exactly = Exclude<RowImages['before'], { readonly query: unknown }>
 
 /**
  * Reads the row as it was when the statement began, which is all that is available for an upsert before
  * PostgreSQL 18: a change that another transaction commits between that moment and the upsert's own change is
  * missing. A row whose key changes cannot be found.
  */
-function readBefore(write: Add | SetStatement, table: Table): Images['before'] {
+function readBefore(write: Add | SetStatement, table: Table): RowImages['before'] {
   const target = targetName(write)
   if (!keepsKey(write, table)) return 'none'
   const alias = unusedName(write)

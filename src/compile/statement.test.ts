@@ -50,7 +50,7 @@ test('each kind of statement has the fields that later stages use', () => {
 })
 
 test('a derived write begins with the same columns and is printed identically again', () => {
-  const told = printNotifying(write, { before: 'keys alone', route: null, tellOne: String, tellAll: String })
+  const told = printNotifying(write, { before: 'keys alone', route: null, notifyOne: String, notifyAll: String })
   const stored = printStoringWrite(write, storing)
   const captured = printCaptured(write)
   expect(new Set([write, told, stored, captured].map(({ text }) => text)).size).toBe(4)

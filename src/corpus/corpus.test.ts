@@ -1,22 +1,22 @@
 /**
- * Each example of the corpus parses, is formatted and printed as it says; each invalid one is refused word by
- * word.
+ * Each example of the corpus is parsed, formatted and printed as specified; each invalid one has exactly the
+ * specified error.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
 import { format } from '../language/format/format.ts'
-import { withHabit } from '../language/hints/foreign.ts'
+import { withSqlHint } from '../language/hints/sql-hints.ts'
 import { printSql } from '../language/sql/print.ts'
+import { lineColumnAt } from '../language/syntax/line-column.ts'
 import { parse } from '../language/syntax/parse.ts'
-import { placeOf } from '../language/syntax/place.ts'
 import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
 import { LanguageError } from '../language/tree/error.ts'
 
 const { constructs, examples, invalid } = CORPUS
 
-/** A tree without the places it came from. */
+/** A tree without its spans. */
 function plain(tree: unknown): unknown {
   return JSON.parse(JSON.stringify(tree, (name, value: unknown) => (name === 'span' ? undefined : value)))
 }
@@ -28,15 +28,15 @@ function refusal(query: string): LanguageError {
     if (error instanceof LanguageError) return error
     throw error
   }
-  throw new Error(`nobody refuses ${query}`)
+  throw new Error(`no error for ${query}`)
 }
 
-test('there are enough', () => {
+test('the corpus has a minimum number of examples', () => {
   expect(examples.length).toBeGreaterThanOrEqual(150)
   expect(invalid.length).toBeGreaterThanOrEqual(40)
 })
 
-test('none is there twice', () => {
+test('no example occurs twice', () => {
   const queries = [...examples, ...invalid].map(({ query }) => query)
   expect(queries.filter((query, index) => queries.indexOf(query) !== index)).toEqual([])
 })
@@ -46,7 +46,7 @@ test('every construct has examples', () => {
   expect(Object.keys(constructs).filter(construct => !shown.has(construct))).toEqual([])
 })
 
-test('notes are one line, and say something', () => {
+test('notes are one non-empty line', () => {
   for (const { note } of [...examples, ...invalid]) expect(note).toMatch(/^\S.{2,150}[.?]$/)
 })
 
@@ -59,31 +59,28 @@ describe('examples', () => {
     expect(plain(parse(formatted))).toEqual(plain(tree))
   })
 
-  test('the canonical form is left out where it is the query', () => {
+  test('the canonical form is omitted if it equals the query', () => {
     expect(examples.filter(({ query, formatted }) => query === formatted)).toEqual([])
   })
 })
 
 describe('invalid', () => {
-  test.each(invalid)(
-    'the text is parsed, formatted and printed: $query',
-    ({ query, error, line, column, hint = null }) => {
-      const refused = refusal(query)
-      if (refused instanceof QuerySyntaxError) {
-        const { problem } = refused
-        expect({ problem, line: refused.line, column: refused.column, hint: withHabit(refused, query).hint }).toEqual({
-          ...{ problem: error, line, column, hint },
-        })
-      } else {
-        expect(refused.message).toBe(error)
-        expect(placeOf(query, refused.span?.start ?? Number.NaN)).toEqual({ line, column })
-        expect(hint).toBeNull()
-      }
-    },
-  )
+  test.each(invalid)('the text has the specified error: $query', ({ query, error, line, column, hint = null }) => {
+    const refused = refusal(query)
+    if (refused instanceof QuerySyntaxError) {
+      const { problem } = refused
+      expect({ problem, line: refused.line, column: refused.column, hint: withSqlHint(refused, query).hint }).toEqual({
+        ...{ problem: error, line, column, hint },
+      })
+    } else {
+      expect(refused.message).toBe(error)
+      expect(lineColumnAt(query, refused.span?.start ?? Number.NaN)).toEqual({ line, column })
+      expect(hint).toBeNull()
+    }
+  })
 })
 
-test('what the package publishes for browsers does not load it', () => {
+test('the modules that browsers load do not import the corpus', () => {
   const loaded = new Set([new URL('../language/index.ts', import.meta.url).href])
   for (const file of loaded) {
     const text = readFileSync(fileURLToPath(file), 'utf8')

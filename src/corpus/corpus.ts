@@ -1,69 +1,69 @@
 /**
- * The corpus: what the query language can say, by example, each with its canonical form and its SQL; what it
- * refuses, each with the error; and its grammar. The data are the files of `corpus/` at the root of the
- * repository. The tests hold the language to them, the reference shows them, and the tool server answers from
- * them. No part of `svc-gateway/language`, so that no browser loads them.
+ * The corpus: examples of the query language, each with its canonical form and SQL; invalid texts, each with
+ * its error; and the grammar. The data are the files of `corpus/` in the root of the repository. The tests
+ * check the language against them, the reference shows them, and the tool server answers from them. The
+ * corpus is not part of `svc-gateway/language`, so that browsers do not load it.
  */
 
-/** The name of a part of the language that examples show: `join`. */
+/** The name of a part of the language that examples show, such as `join`. */
 export type Construct = string
 
-/** A query that is understood. */
+/** A valid query. */
 export interface Example {
   readonly construct: Construct
   readonly query: string
-  /** The canonical form, where the query is not written in it. */
+  /** The canonical form, if the query is not written in it. */
   readonly formatted?: string
-  /** With literals kept. */
+  /** The SQL with literals kept. */
   readonly sql: string
-  /** What there is to see, in a line. */
+  /** What the example shows, in one line. */
   readonly note: string
 }
 
-/** A text that is refused, by the parser or, where it has no SQL, by the printer. */
+/** A text that the parser rejects, or the printer if it has no SQL. */
 export interface InvalidExample {
   readonly construct: Construct
   readonly query: string
-  /** The problem in one line, without its place. */
+  /** The problem in one line, without its position. */
   readonly error: string
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number
-  /** From 1, in characters. */
+  /** Column number, from 1, in characters. */
   readonly column: number
-  /** What to write instead, where the parser knows. */
+  /** What to write instead, if known. */
   readonly hint?: string
-  /** What is wrong, in a line. */
+  /** What is wrong, in one line. */
   readonly note: string
 }
 
+/** A production of the grammar. */
 export interface Production {
   readonly name: string
-  /**
-   * The right side in EBNF: texts in double quotes are written as they are, `[ ]` is optional, `{ }` repeats.
-   */
+  /** The right side in EBNF: text in double quotes is literal, `[ ]` is optional, `{ }` repeats. */
   readonly text: string
-  /** In a line. */
+  /** A description in one line. */
   readonly explanation: string
-  /** Where its examples are; null for what stands everywhere. */
+  /** The construct with its examples; null for productions that are used everywhere. */
   readonly construct: Construct | null
 }
 
-/** What the productions do not say. */
+/** A rule that the productions do not express. */
 export interface Note {
   /** In Markdown. */
   readonly text: string
-  /** Where it matters. */
+  /** The constructs that the rule concerns. */
   readonly constructs: readonly Construct[]
 }
 
+/** All data of the corpus. */
 export interface Corpus {
-  /** With a title each, in the order in which one learns them. */
+  /** The title of each construct, in the order in which the reference presents them. */
   readonly constructs: Readonly<Record<Construct, string>>
   /** In the order of their constructs. */
   readonly examples: readonly Example[]
   readonly invalid: readonly InvalidExample[]
   readonly grammar: readonly Production[]
   readonly notes: readonly Note[]
-  /** SQL that makes the tables of the examples. */
+  /** The SQL that creates the tables of the examples. */
   readonly schema: string
 }

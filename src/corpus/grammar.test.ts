@@ -1,11 +1,11 @@
-/** The grammar as data is whole: it defines what it mentions, and its words are those of the language. */
+/** The grammar is complete: it defines everything it mentions, and its words are those of the language. */
 import { expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
 import { findWord, hashed } from '../language/syntax/vocabulary.ts'
 
 const { examples, grammar } = CORPUS
 
-/** What is left to the reader's eye. */
+/** Character classes, which the grammar describes only in words. */
 const CHARACTERS = ['letter', 'mark', 'digit']
 
 const TERMINAL = /"([^"\s]+)"|'[^']*'/g
@@ -16,14 +16,14 @@ function isKeyword(word: string): boolean {
   return findWord(word, 0, word.length, hash) !== null
 }
 
-test('every production that is mentioned is defined, once', () => {
+test('every production that is mentioned is defined once', () => {
   const defined = grammar.map(({ name }) => name)
   expect(new Set(defined).size).toBe(defined.length)
   const mentioned = grammar.flatMap(({ text }) => text.replace(TERMINAL, ' ').match(/[a-z]+/g) ?? [])
   expect([...new Set(mentioned)].filter(name => !defined.includes(name) && !CHARACTERS.includes(name))).toEqual([])
 })
 
-test('every production is reached from the first', () => {
+test('every production can be reached from the first', () => {
   const reached = new Set<string>(['query'])
   for (const name of reached) {
     const text = grammar.find(production => production.name === name)?.text ?? ''
@@ -32,7 +32,7 @@ test('every production is reached from the first', () => {
   expect(grammar.map(({ name }) => name).filter(name => !reached.has(name))).toEqual([])
 })
 
-test('its words are keywords, but for units and exponents', () => {
+test("the grammar's words are keywords, except units and exponents", () => {
   const words = grammar
     .filter(({ name }) => name !== 'duration' && name !== 'exponent')
     .flatMap(({ text }) =>
@@ -42,10 +42,10 @@ test('its words are keywords, but for units and exponents', () => {
   expect([...new Set(words)].filter(word => !isKeyword(word))).toEqual([])
 })
 
-test('what the examples use is in it', () => {
+test('the grammar contains every word and sign of the examples', () => {
   const words = new Set(grammar.flatMap(({ text }) => [...text.matchAll(TERMINAL)].map(([, word]) => word)))
   const used = examples.flatMap(({ query }) => {
-    // Names are in back-ticks where they are keywords, but for those that can be nothing else.
+    // Names that are keywords are in backticks, except where only a name is possible.
     const bare = query.replace(/'''[\s\S]*?'''|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|--.*|\/\*.*?\*\//g, ' ')
     return bare.toLowerCase().match(/[a-z_]+/g) ?? []
   })
@@ -54,7 +54,7 @@ test('what the examples use is in it', () => {
   expect(keywords.filter(word => !words.has(word))).toEqual([])
 })
 
-test('every production is shown by examples', () => {
+test('every production has examples', () => {
   const shown = new Set(examples.map(({ construct }) => construct))
   expect(grammar.filter(({ construct }) => construct !== null && !shown.has(construct))).toEqual([])
 })

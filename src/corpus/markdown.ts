@@ -1,21 +1,23 @@
-/** Productions and examples as Markdown, for the reference and for tools. */
+/** Formats productions and examples as Markdown, for the reference and for tools. */
 
 import type { Example, Production } from './corpus.ts'
 
-/** In EBNF, its explanation as a comment before it. */
+/** A production in EBNF, after a comment with its explanation. */
 export function printEbnf({ name, text, explanation }: Production): string {
   return `(* ${explanation} *)\n${name} = ${text} ;`
 }
 
+/** A production as a code block. */
 export function printProduction(production: Production): string {
   return block('ebnf', printEbnf(production))
 }
 
+/** An example: its note, the query and the SQL. */
 export function printExample({ query, sql, note }: Pick<Example, 'query' | 'sql' | 'note'>): string {
   return `${note}\n\n${block('svc', query)}\n\n${block('sql', sql)}`
 }
 
-/** As a block of code, fenced by more back-ticks than stand together inside. */
+/** A fenced code block, with more backticks than the text has in a row. */
 export function block(language: string, text: string): string {
   let longest = 2
   for (const [marks] of text.matchAll(/`+/g)) longest = Math.max(longest, marks.length)

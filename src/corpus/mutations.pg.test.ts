@@ -1,7 +1,7 @@
 /**
- * Texts that nobody meant: examples with words left out, doubled, moved, or taken from other examples.
- * Whatever comes of it is refused with a place, or is read back from its canonical form as the same tree and
- * prints what PostgreSQL parses.
+ * Mutated examples, with words removed, doubled, moved, or taken from other examples. Each is rejected with a
+ * position, or is parsed back from its canonical form as the same tree and printed as SQL that PostgreSQL
+ * parses.
  */
 import fc from 'fast-check'
 import pg from 'pg'
@@ -56,7 +56,7 @@ const EXPRESSIONS: ReadonlySet<string> = new Set<Expression['kind']>([
   ...(['subquery', 'array', 'row'] as const),
 ])
 
-/** Where each node of a text stands, expressions among them as one kind. */
+/** The span of each node of a text; all kinds of expressions count as one kind. */
 function partsOf(text: string): readonly Part[] {
   const parts: Part[] = []
   JSON.stringify(parse(text), (_, node: unknown) => {
@@ -79,7 +79,7 @@ for (const { query } of examples) {
   }
 }
 
-/** A node of the text gives way to one of another example, of the same kind. */
+/** Replaces a node of the text by a node of the same kind from another example. */
 function graft(text: string, at: number, from: number): string {
   const parts = partsOf(text)
   const part = parts[at % parts.length]
@@ -90,7 +90,7 @@ function graft(text: string, at: number, from: number): string {
     : `${text.slice(0, part.start)}${piece}${text.slice(part.end)}`
 }
 
-/** Texts and quoted names whole, so that mutants are more often queries. */
+/** Splits a text into words. Texts and quoted names stay whole, so that more mutants are valid. */
 const WORDS =
   /'''[\s\S]*?'''|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|[\p{L}\p{N}_]+|\s+|->>|#>>|[-#]>|[!<>]=|<>|::|@[>@]|<@|&&|\|\||\?[|&]?|[\s\S]/gu
 
@@ -99,7 +99,7 @@ type Slip =
   | { readonly kind: 'swap'; readonly at: number; readonly with: number }
   | { readonly kind: 'group'; readonly at: number; readonly length: number }
 
-/** What happens to a text while somebody edits it. */
+/** Applies a random editing mistake to a text. */
 function slip(text: string, change: Slip): string {
   const words: string[] = text.match(WORDS) ?? []
   const place = change.at % Math.max(words.length, 1)
@@ -146,14 +146,14 @@ const mutant = fc
     return slips.reduce(slip, grafted)
   })
 
-// ---- what becomes of them ---------------------------------------------------------------------------------
+// ---- checking mutants -------------------------------------------------------------------------------------
 
 const database = databaseFixture()
 const client = clientFixture(() => database.adminUrl)
 
 beforeAll(() => client.query(schema))
 
-/** The tree, or null where the text is refused as it should be. */
+/** The tree, or null if the text is rejected with a complete error. */
 function read(text: string): Statement | null {
   try {
     return parse(text)
@@ -183,7 +183,7 @@ function printed(tree: Statement, parameters: ParameterMode): string | null {
 const PREPARABLE: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>(['get', 'add', 'set', 'del', 'merge'])
 const DEFINITIONS: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>(['make', 'index'])
 
-/** What PostgreSQL has against the statement; empty where it is taken. */
+/** PostgreSQL's error for a statement; empty if it accepts the statement. */
 async function refusalOf(kind: Statement['kind'], sql: string): Promise<string> {
   try {
     if (PREPARABLE.has(kind)) {
@@ -202,7 +202,7 @@ async function refusalOf(kind: Statement['kind'], sql: string): Promise<string> 
 
 const RUNS = 2_000
 
-test('mutants are refused, or mean what they say', { timeout: 120_000 }, async () => {
+test('a mutant is rejected, or its text and its SQL are valid', { timeout: 120_000 }, async () => {
   let understood = 0
   let taken = 0
   await fc.assert(
@@ -215,12 +215,12 @@ test('mutants are refused, or mean what they say', { timeout: 120_000 }, async (
       expect(formatStatement(parse(formatted))).toBe(formatted)
 
       const [kept, lifted] = [printed(tree, 'keep'), printed(tree, 'all')]
-      // Whether there is SQL at all does not depend on where the literals go.
+      // The existence of SQL does not depend on how literals are printed.
       expect(lifted === null, text).toBe(kept === null)
       if (kept === null || lifted === null) return
       if (!hasGrammarFor(kept)) return
       const refusal = await refusalOf(tree.kind, kept)
-      // Other refusals are about names and types, which a mutant has from everywhere.
+      // All other errors are about names and types, which mutants combine at random.
       expect(refusal, kept).not.toMatch(/^syntax error/)
       expect(await refusalOf(tree.kind, lifted), lifted).toEqual(
         refusal === '' ? '' : expect.not.stringMatching(/^syntax error/),

@@ -1,5 +1,5 @@
 /**
- * Reads the corpus from the repository, for the build and the tests. Only what a line can be wrong about is
+ * Reads the corpus from the repository, for the build and the tests. Only the structure of the files is
  * checked here; the tests check the rest.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -7,7 +7,11 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import type { Corpus, Example, InvalidExample, Note, Production } from './corpus.ts'
 
-/** `root`: of the repository. Throws where a file has no construct. */
+/**
+ * Reads the corpus; `root` is the root of the repository.
+ *
+ * @throws Error if a file has no construct.
+ */
 export function readCorpus(root: string): Corpus {
   const folder = join(root, 'corpus')
   const textOf = (name: string): string => readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n')
@@ -17,7 +21,7 @@ export function readCorpus(root: string): Corpus {
   const names = Object.keys(constructs)
   const listed = <T>(kind: string): readonly T[] => {
     const others = readdirSync(join(folder, kind)).filter(file => !names.includes(file.replace(/\.yaml$/, '')))
-    if (others.length > 0) throw new Error(`corpus/${kind}/${others[0]} is for no construct of corpus/constructs.yaml`)
+    if (others.length > 0) throw new Error(`corpus/${kind}/${others[0]} has no construct in corpus/constructs.yaml`)
     return names
       .filter(construct => existsSync(join(folder, kind, `${construct}.yaml`)))
       .flatMap(construct => {

@@ -4,12 +4,12 @@ import { printReference } from './reference.ts'
 
 const { examples, grammar, invalid } = CORPUS
 
-/** Out of date? `npx vitest run src/corpus/reference.test.ts -u` writes it anew. */
-test('docs/reference/language.md says what the grammar and the examples say', async () => {
+/** If the page is out of date, `npx vitest run src/corpus/reference.test.ts -u` rewrites it. */
+test('docs/reference/language.md is generated from the grammar and the examples', async () => {
   await expect(printReference(CORPUS)).toMatchFileSnapshot('../../docs/reference/language.md')
 })
 
-test('every production, every example and every error is in it', () => {
+test('the page has every production, every example and every error', () => {
   const page = printReference(CORPUS)
   const rows = page.split('\n').filter(line => line.startsWith('| ') && line.includes('`'))
   expect(rows.length).toBeGreaterThanOrEqual(examples.length + invalid.length)
@@ -22,7 +22,7 @@ test('the reference has a row for each example', () => {
     '| `cnt users where a = 1` | `SELECT COUNT(*) FROM users WHERE a = 1` | One row with the column "count". |',
   )
   expect(page).toContain('| `del users limit 5` | "del" has no limit. | del takes no limit | 1:11 |')
-  // Pipes would end the cell, also in code; back-ticks would end the code.
+  // Pipes would end the cell, even in code; backticks would end the code.
   expect(page).toContain("`SELECT name \\|\\| ' <' \\|\\| email \\|\\| '>' AS address FROM users`")
   expect(page).toContain('| ``get `Order Details` fields id, `unit price` where `unit price` > 10`` |')
 })

@@ -1,11 +1,12 @@
 /**
- * `docs/reference/language.md`, written from the grammar and the examples. Its test compares the two, and
- * rewrites the page with `-u`.
+ * Writes `docs/reference/language.md` from the grammar and the examples. Its test compares the page with the
+ * result and rewrites it with `-u`.
  */
 
 import type { Corpus, Example, InvalidExample } from './corpus.ts'
 import { printEbnf } from './markdown.ts'
 
+/** Returns the whole page. */
 export function printReference({ constructs, examples, invalid, grammar, notes, schema }: Corpus): string {
   const section = ([construct, title]: [string, string]): string => {
     const rows = examples.filter(example => example.construct === construct).map(row)
@@ -91,7 +92,7 @@ function invalidRow({ query, error, line, column, hint, note }: InvalidExample):
   return `| ${query === '' ? '' : code(query)} | ${prose(note)} | ${prose(error)}${help} | ${line}:${column} |`
 }
 
-/** A text as code in a cell: each line by itself, in more back-ticks than it has in a row. */
+/** A text as code in a table cell: each line separately, with more backticks than it has in a row. */
 function code(text: string): string {
   return text
     .split('\n')
@@ -105,7 +106,8 @@ function code(text: string): string {
 }
 
 /**
- * A sentence in a cell, with nothing in it that Markdown would take for a mark; `_` inside of a word is none.
+ * A sentence in a table cell, with Markdown's special characters escaped. An underscore inside a word is not
+ * special.
  */
 function prose(text: string): string {
   return text.replace(/[\\`*[\]<~|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])/g, mark => (mark === '<' ? '&lt;' : `\\${mark}`))

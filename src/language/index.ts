@@ -1,4 +1,4 @@
-/** The query language as the package publishes it (`svc-gateway/language`). */
+/** The query language as published by the package (`svc-gateway/language`). */
 
 export type { SchemaDocument } from '../schema/model.ts'
 export { parseSchema } from '../schema/parse.ts'

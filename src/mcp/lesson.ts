@@ -1,7 +1,7 @@
 /** Explains an invalid text: where it stops, what was possible there, and a valid text. */
 import type { Construct, Corpus } from '../corpus/corpus.ts'
-import { withHabit } from '../language/hints/foreign.ts'
-import { placeOf } from '../language/syntax/place.ts'
+import { withSqlHint } from '../language/hints/sql-hints.ts'
+import { lineColumnAt } from '../language/syntax/line-column.ts'
 import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import { SchemaSyntaxError } from '../schema/syntax-error.ts'
@@ -40,11 +40,11 @@ export function resultOrLesson<T>(text: string, example: (error: LanguageError) 
 function describe(error: LanguageError, text: string): Omit<Lesson['error'], 'example'> {
   if (error instanceof QuerySyntaxError || error instanceof SchemaSyntaxError) {
     const { problem, line, column, found, expected, hint } =
-      error instanceof QuerySyntaxError ? withHabit(error, text) : error
+      error instanceof QuerySyntaxError ? withSqlHint(error, text) : error
     return { message: problem, line, column, found, expected, hint }
   }
   const { message, span } = error
-  const place = span === null ? { line: null, column: null } : placeOf(text, span.start)
+  const place = span === null ? { line: null, column: null } : lineColumnAt(text, span.start)
   const found = span === null ? null : shorten(text.slice(span.start, span.end))
   return { message, ...place, found, expected: [], hint: null }
 }

@@ -1,6 +1,6 @@
 /**
- * The door of `POST /api/_query`: a text of the query language becomes the same tree, check and transaction
- * as any other request.
+ * Handles `POST /api/_query`: a query-language text goes through the same tree, checks and transaction as any
+ * other request.
  */
 import type { ParameterKey } from '../access/parameters.ts'
 import type { Catalog, Table } from '../catalog/model.ts'
@@ -31,30 +31,34 @@ import { seesFigures, withoutFigures } from '../run/explain-figures.ts'
 import type { Row, WriteResult } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
-import { createTextPlans, type TextPlans, type TextPlansParts } from './text-plans.ts'
-import { encodeValue, type ListLimit, nameOf } from './values.ts'
+import { createTextPlans, type TextPlans, type TextPlansOptions } from './text-plans.ts'
+import { encodeValue, type ListLimit, parameterName } from './values.ts'
 
-export interface TextDoorParts extends TextPlansParts {
+/** What the handler of `POST /api/_query` depends on. */
+export interface QueryHandlerOptions extends TextPlansOptions {
   readonly limits: { readonly maxResultRows: number } & ListLimit
-  /** Whether plans are told to everybody who may read. */
+  /** True if every caller who may read can get plans. */
   readonly explains: boolean
 }
 
-/** As in filtered writes of REST; no name of the language has a hyphen. */
+/**
+ * As in filtered writes of REST. No name in the language contains a hyphen, so it cannot clash with a
+ * parameter of the text.
+ */
 const ROWS_MAX = { kind: 'named', name: 'X-Max-Affected', span: NOWHERE } as const
 
 type Runnable = ReadStatement | StreamStatement | WriteStatement | ExplainStatement
 
 export class QueryHandler {
-  readonly #parts: TextDoorParts
+  readonly #parts: QueryHandlerOptions
   readonly #texts: TextPlans<Runnable>
 
-  constructor(parts: TextDoorParts) {
+  constructor(parts: QueryHandlerOptions) {
     this.#parts = parts
     this.#texts = createTextPlans('text', parts)
   }
 
-  /** What is sent, and nothing of it judged. */
+  /** Reads the body, without checking the text. */
   parse(incoming: Incoming): Promise<QueryRequest> {
     if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('query'))
     return readQueryRequest(incoming)
@@ -96,9 +100,9 @@ export class QueryHandler {
       return compile(asked.tree, context, asked.mode)
     }
     if (tree.statement.kind === 'explain') {
-      throw new GatewayError('PARSE_ERROR', 'a plan has no plan; write explain once', { span: tree.statement.span })
+      throw new GatewayError('PARSE_ERROR', 'explain cannot be nested; write it once', { span: tree.statement.span })
     }
-    if (!this.#parts.explains) throw new GatewayError('FORBIDDEN', 'explain is switched off (explain_endpoint)')
+    if (!this.#parts.explains) throw new GatewayError('FORBIDDEN', 'explain is disabled (explain_endpoint)')
     const asked = askedOf(tree.statement, rowsMax)
     return compile(asked.tree, context, { kind: 'explain', of: asked.mode })
   }
@@ -110,7 +114,7 @@ function answerOfWrite([written]: readonly WriteResult[]): Answer {
   return withTxid(respondWrittenRows(200, rows, written.count), written)
 }
 
-/** What is to be run for a statement of a text. */
+/** The operation for a statement of a text. */
 function askedOf(
   tree: Tree,
   rowsMax: number,
@@ -120,7 +124,7 @@ function askedOf(
       if (tree.purpose !== 'export')
         return { tree, mode: { kind: hasWrite(tree) ? 'writing text' : 'read text', rowsMax } }
       if (!hasWrite(tree)) return { tree, mode: { kind: 'stream text', rowsMax } }
-      throw new GatewayError('PARSE_ERROR', 'export streams what it reads and changes nothing; write get', {
+      throw new GatewayError('PARSE_ERROR', 'export cannot change data; write get', {
         span: tree.span,
       })
     case 'add':
@@ -137,27 +141,30 @@ function askedOf(
   }
 }
 
-/** A row of one cell, the plan. */
+/** Reduces the plan's row to its only cell. */
 function outlined([plan]: Row): Row {
   return plan == null ? [] : [withoutFigures(plan)]
 }
 
-export type TextParts = TextPlansParts & { readonly limits: TextDoorParts['limits'] }
+/** What a text reader depends on. */
+export type TextReaderOptions = TextPlansOptions & { readonly limits: QueryHandlerOptions['limits'] }
 
-/** A text that reads, whose main table is `table`. */
+/** Compiles a text that reads and whose main table is `table`. */
 export type TextReader = (request: QueryRequest, table: string, identity: Identity) => BoundStatement<ReadStatement>
 
 /**
- * For whoever runs a text again and again: the same check and the same rows as `POST /api/_query`. Throws as
- * that answers.
+ * Creates a reader for texts that run repeatedly, with the same check and the same rows as `POST
+ * /api/_query`.
+ *
+ * @throws the errors of `POST /api/_query`.
  */
-export function createTextReader(parts: TextParts): TextReader {
+export function createTextReader(parts: TextReaderOptions): TextReader {
   const { approvals, limits } = parts
   const texts = createTextPlans<ReadStatement>('live query', parts)
   return (request, table, identity) => {
     const statement = texts.of(request, request, identity, table, (tree, context) => {
       if (tree.kind !== 'get' || tree.purpose === 'export' || hasWrite(tree)) {
-        throw new GatewayError('FORBIDDEN', 'a live query reads: get or count, without export and without changes', {
+        throw new GatewayError('FORBIDDEN', 'a live query must be get or count, and cannot change data', {
           span: tree.span,
         })
       }
@@ -189,7 +196,7 @@ function firstTable({ dependencies }: Runnable, { schemas }: Catalog): string | 
   return first.schema === schemas[0] ? first.name : `${first.schema}.${first.name}`
 }
 
-/** Whether a common table anywhere at the top changes data; elsewhere the printer refuses it. */
+/** Reports whether a common table at the top level changes data; the printer rejects it elsewhere. */
 function hasWrite({ with: clause }: Get): boolean {
   return clause?.tables.some(({ statement }) => statement.kind !== 'get') ?? false
 }
@@ -207,14 +214,14 @@ function valuesOf(
     if (key === ROWS_MAX.name) return String(rowsMax)
     used.add(key)
     const value = values.get(key)
-    if (value === undefined) throw new Error(`parameter ${nameOf(key)} was given before`)
+    if (value === undefined) throw new Error(`parameter ${parameterName(key)} is given twice`)
     return encodeValue(key, value, use, limits)
   })
   const unused = [...values.keys()].filter(key => !used.has(key))
   if (unused.length > 0) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `the query has no ${unused.map(nameOf).join(', ')}; leave out what it does not use`,
+      `the query has no ${unused.map(parameterName).join(', ')}; remove the parameters that it does not use`,
     )
   }
   return bound

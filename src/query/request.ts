@@ -1,6 +1,6 @@
 /**
- * The body of `POST /api/_query` (docs/reference/language.md#over-http): a text of the query language, alone
- * or with its parameters.
+ * Reads the body of `POST /api/_query` (docs/reference/language.md#over-http): a text of the query language,
+ * with or without parameters.
  */
 import type { ParameterKey } from '../access/parameters.ts'
 import { GatewayError } from '../errors.ts'
@@ -11,15 +11,21 @@ import { nextTurn } from '../rest/next-turn.ts'
 import { parseQueryString } from '../rest/parameters/query-string.ts'
 import { shorten } from '../text/shorten.ts'
 
+/** A query with its parameters. */
 export interface QueryRequest {
   readonly text: string
-  /** By `n` of `$n` or the name of `:name`. */
+  /** The values by the `n` of `$n` or the name of `:name`. */
   readonly values: ReadonlyMap<ParameterKey, JsonValue>
 }
 
-/** PostgreSQL's own limit on parameters is 65 535; nobody writes as many. */
+/** Maximum number of parameters, far below PostgreSQL's limit of 65 535. */
 const PARAMETERS_MAX = 1_000
 
+/**
+ * Reads the body of a request.
+ *
+ * @throws GatewayError `PARSE_ERROR` if the body is invalid.
+ */
 export async function readQueryRequest(incoming: Incoming): Promise<QueryRequest> {
   const [given] = parseQueryString(incoming.query)
   if (given !== undefined) {
@@ -42,7 +48,7 @@ async function readObject(incoming: Incoming): Promise<QueryRequest> {
   }
   const query = body.members.find(({ key }) => key === 'query')
   if (query?.type !== 'string') {
-    throw new GatewayError('PARSE_ERROR', 'the body has no text called query; send {"query": "get …"}')
+    throw new GatewayError('PARSE_ERROR', 'the body has no string "query"; send {"query": "get …"}')
   }
   const parameters = body.members.find(({ key }) => key === 'parameters')
   if (incoming.isLarge) await nextTurn()
@@ -56,11 +62,14 @@ const QUERY_KEYS: KnownKeys = {
   inItems: false,
   has: key => key === 'query' || key === 'parameters',
   refuse(key) {
-    throw new GatewayError('PARSE_ERROR', `the body has "${shorten(key)}"; it takes query and parameters only`)
+    throw new GatewayError('PARSE_ERROR', `the body has "${shorten(key)}"; it accepts only query and parameters`)
   },
 }
 
-/** An array is `$1, $2, …`; the keys of an object are names, and those that are numbers positions as well. */
+/**
+ * Reads `parameters`: an array has the values of `$1, $2, …`; the keys of an object are names, and numeric
+ * keys are positions too.
+ */
 export function readParameters(bytes: Buffer): ReadonlyMap<ParameterKey, JsonValue> {
   const parameters = parseJsonBody(bytes, PARAMETERS_MAX, countedKeys())
   switch (parameters.kind) {
@@ -71,12 +80,12 @@ export function readParameters(bytes: Buffer): ReadonlyMap<ParameterKey, JsonVal
     default:
       throw new GatewayError(
         'PARSE_ERROR',
-        'parameters must be an array for $1, $2, … or an object for :name; leave it out where there are none',
+        'parameters must be an array for $1, $2, … or an object for :name; omit it if there are none',
       )
   }
 }
 
-/** Any names, but not more than `PARAMETERS_MAX`. */
+/** Accepts any key, up to `PARAMETERS_MAX` keys. */
 function countedKeys(): KnownKeys {
   let count = 0
   return {

@@ -1,6 +1,6 @@
 /**
- * A text that is known is neither parsed, nor checked, nor printed again; what may have changed since is
- * looked at all the same.
+ * A cached text is not parsed, checked or printed again, but everything that may have changed since is
+ * checked.
  */
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
@@ -17,7 +17,7 @@ import { parse } from '../language/syntax/parse.ts'
 import type { Get } from '../language/tree/ast.ts'
 import { STATEMENT_LIMITS } from '../statement-limits.ts'
 import type { QueryRequest } from './request.ts'
-import { createTextPlans, printClasses, TEXT_CHARACTERS_MAX, type TextPlansParts } from './text-plans.ts'
+import { createTextPlans, printClasses, TEXT_CHARACTERS_MAX, type TextPlansOptions } from './text-plans.ts'
 
 const catalog = catalogOf(tableOf('orders', { id: 'int8', note: 'text' }))
 const value = (type: JsonType, text: string): JsonValue => ({ type, bytes: Buffer.from(text) })
@@ -26,7 +26,7 @@ const request = (text: string, ...values: readonly JsonValue[]): QueryRequest =>
   values: new Map(values.map((of, index) => [index + 1, of])),
 })
 
-function open(parts: Partial<TextPlansParts> = {}) {
+function open(parts: Partial<TextPlansOptions> = {}) {
   const cache = createPlanCache()
   const texts = createTextPlans<ReadStatement>('text', {
     view: () => ({ catalog, rights: EVERYTHING }),
@@ -64,7 +64,7 @@ test('a long text is compiled each time', () => {
   expect([compiled(), cache.stats().entries]).toEqual([2, 0])
 })
 
-test('of values that pass as they are, and not with the longest of their class, nothing is kept', () => {
+test('nothing is cached if the actual values pass but the longest values of their class would not', () => {
   const limits = { ...STATEMENT_LIMITS, maxBuiltValueBytes: 8 }
   const { ask, cache } = open({ view: () => ({ catalog, rights: EVERYTHING, limits }) })
   const text = 'get orders fields concat($1, note) as a'
@@ -73,7 +73,7 @@ test('of values that pass as they are, and not with the longest of their class, 
   expect(() => ask(request(text, value('string', `"${'x'.repeat(600)}"`)))).toThrow(/more than 512 bytes/)
 })
 
-test('a plan that may call a function is made anew for another list of functions', () => {
+test('a plan that may call a function is compiled again for a different list of functions', () => {
   let allowed: object | null = null
   const { ask, compiled } = open({ allowed: () => allowed })
   for (let times = 0; times < 2; times++) ask(request('get orders'))
@@ -83,7 +83,7 @@ test('a plan that may call a function is made anew for another list of functions
   expect(compiled()).toBe(2)
 })
 
-test('the allow-list is asked each time, with the same shape and line', () => {
+test('the allow-list is checked each time, with the same shape and line', () => {
   const asked: unknown[] = []
   let refuses = false
   const approvals: Approvals = {
@@ -103,7 +103,7 @@ test('the allow-list is asked each time, with the same shape and line', () => {
   expect(() => ask(request(text))).toThrow('not on the list')
 })
 
-test('what is told of values cannot be read in two ways', () => {
+test('the cache key of values is unambiguous', () => {
   const of = (...entries: readonly (readonly [string | number, JsonValue])[]) =>
     printClasses({ text: '', values: new Map(entries) })
   const one = value('integer', '1')

@@ -1,7 +1,7 @@
 /**
- * From a text of the query language to what runs. An application sends the same texts with other parameters,
- * so what a text came to is kept, with all that the check asked of the parameters in its key: what each is
- * typed by where nothing else does, and how long it may be.
+ * Caches the compiled statements of query-language texts, since applications send the same texts with
+ * different parameters. The cache key includes everything that the check uses of the parameters: the type of
+ * each, if the query does not determine it, and its size class.
  */
 import type { IsCallable } from '../access/functions.ts'
 import type { Approvals } from '../access/list/approvals.ts'
@@ -14,9 +14,9 @@ import type { Statement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { JsonValue } from '../json/json-body.ts'
-import { withHabit } from '../language/hints/foreign.ts'
+import { withSqlHint } from '../language/hints/sql-hints.ts'
+import { lineColumnAt } from '../language/syntax/line-column.ts'
 import { parse } from '../language/syntax/parse.ts'
-import { placeOf } from '../language/syntax/place.ts'
 import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
 import type { InValues, Parameter, Statement as Tree } from '../language/tree/ast.ts'
 import { LanguageError } from '../language/tree/error.ts'
@@ -24,25 +24,27 @@ import { visit } from '../language/tree/walk.ts'
 import { tooManyValues } from '../rest/parameters/list-values.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import type { QueryRequest } from './request.ts'
-import { type ListLimit, nameOf, typeOfValue } from './values.ts'
+import { type ListLimit, parameterName, typeOfValue } from './values.ts'
 
-export interface TextPlansParts {
+/** What the cache of text plans depends on. */
+export interface TextPlansOptions {
   readonly view: (identity: Identity) => View
   readonly searchLanguage: string
-  /** Null: every query may be asked. */
+  /** The allow-list; null if every query is allowed. */
   readonly approvals: Approvals | null
   readonly isCallable: IsCallable
-  /** The list that `isCallable` goes by, another object when it is another list. */
+  /** The list of functions behind `isCallable`. A changed list is a different object. */
   readonly allowed: () => object | null
   readonly limits: ListLimit
   readonly plans: PlanCache
 }
 
+/** The cache of compiled texts. */
 export interface TextPlans<S extends Statement> {
   /**
-   * What runs for the text. `asker` stands for the request until it is answered, as for `Approvals`.
-   * `compiled` is called for a text that is not known for this `purpose`, and decides by nothing but what it
-   * is given. Errors about a part of the text say where that is.
+   * Returns the statement to run for the text. `asker` identifies the request until it is answered, as for
+   * `Approvals`. `compiled` is called for a text that is not cached for this `purpose`; its result must
+   * depend only on its arguments. Errors about a part of the text include the position.
    */
   of(
     request: QueryRequest,
@@ -53,16 +55,20 @@ export interface TextPlans<S extends Statement> {
   ): S
 }
 
-/** A longer text is parsed and checked each time. */
+/** Maximum length of a cached text. Longer texts are parsed and checked each time. */
 export const TEXT_CHARACTERS_MAX: number = 16 * 1024
 
 interface TextPlan<S> {
   readonly statement: S
-  /** For the allow-list, where there is one: canonical form takes longer than parsing. */
+  /**
+   * The query's shape for the allow-list; null if absent, because formatting takes longer than
+   * parsing.
+   */
   readonly shape: Pick<QueryShape, 'key' | 'values'> | null
 }
 
-export function createTextPlans<S extends Statement>(kind: PlanKind, parts: TextPlansParts): TextPlans<S> {
+/** Creates a cache of compiled texts. */
+export function createTextPlans<S extends Statement>(kind: PlanKind, parts: TextPlansOptions): TextPlans<S> {
   const { view: viewOf, approvals, limits, searchLanguage, isCallable } = parts
   // The values of a shape are parts of the text.
   const plans = parts.plans.plans<TextPlan<S>>(kind, ({ statement, shape }) =>
@@ -71,7 +77,7 @@ export function createTextPlans<S extends Statement>(kind: PlanKind, parts: Text
   let allowed: object | null = null
   let generation = 0
 
-  /** A plan may call what could be called then. */
+  /** A plan may only call functions that were callable when it was compiled. */
   function currentGeneration(): number {
     const current = parts.allowed()
     if (current !== allowed) {
@@ -81,7 +87,7 @@ export function createTextPlans<S extends Statement>(kind: PlanKind, parts: Text
     return generation
   }
 
-  /** Parsed, approved, and with a value for every parameter. */
+  /** Parses and approves the text, and checks that every parameter has a value. */
   function open(request: QueryRequest, asker: object): { readonly tree: Tree; readonly shape: TextPlan<S>['shape'] } {
     const tree = parse(request.text)
     const shape = approvals === null ? null : shapeOfQuery(tree)
@@ -118,7 +124,7 @@ export function createTextPlans<S extends Statement>(kind: PlanKind, parts: Text
         }
         return statement
       } catch (error) {
-        // Of the values as they are, it may yet pass.
+        // The query may still pass with the actual values.
         if (opened === null || !isAboutSize(error)) throw error
         return plan(exactBytes).statement
       }
@@ -126,14 +132,12 @@ export function createTextPlans<S extends Statement>(kind: PlanKind, parts: Text
   }
 }
 
-// ---- what the check asks of values ------------------------------------------------------------------------
+// ---- parameter classes ------------------------------------------------------------------------------------
 
-/**
- * Values of this many bytes at most are of one class; longer ones are with those of up to twice their length.
- */
+/** The smallest size class of values is up to 2^10 bytes; each further class is twice as large. */
 const FIRST_CLASS_BITS = 10
 
-/** But for short ones, of which a search has one for each column. */
+/** Short values have a smaller class, because a search has one for each column. */
 const SHORT_BITS = 5
 
 function classOf(bytes: number): number {
@@ -145,17 +149,14 @@ function exactBytes({ bytes }: JsonValue): number {
 }
 
 /**
- * The check adds lengths up and refuses too many of them: what passes with the longest value of a class
- * passes with all of it.
+ * The largest size in the value's class. The check limits the sum of sizes, so values that pass with the
+ * largest size of their class pass with any.
  */
 function bytesInClass({ bytes }: JsonValue): number {
   return 2 ** classOf(bytes.length)
 }
 
-/**
- * Every value that was given, with its type and class: two requests for which this is equal are checked
- * alike.
- */
+/** The types and size classes of all values. Two requests with the same result pass the same checks. */
 export function printClasses({ values }: QueryRequest): string {
   let text = ''
   for (const [key, value] of values) {
@@ -165,7 +166,7 @@ export function printClasses({ values }: QueryRequest): string {
   return text
 }
 
-/** What a limit counts depends on how long the values are. */
+/** Limits whose use depends on the size of values. */
 const OF_SIZES: ReadonlySet<string> = new Set([LIMIT_NAMES.maxBuiltValueBytes, LIMIT_NAMES.maxPatternBytes])
 
 function isAboutSize(error: unknown): boolean {
@@ -176,7 +177,7 @@ function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {
   const key = parameter.kind === 'position' ? parameter.n : parameter.name
   const value = values.get(key)
   if (value !== undefined) return value
-  throw new GatewayError('PARSE_ERROR', `parameter ${nameOf(key)} has no value; give it in "parameters"`, {
+  throw new GatewayError('PARSE_ERROR', `parameter ${parameterName(key)} has no value; give it in "parameters"`, {
     span: parameter.span,
   })
 }
@@ -186,14 +187,14 @@ function assertListed({ values, span }: InValues, { maxInValues }: ListLimit): v
   throw new GatewayError('PARSE_ERROR', `the list ${tooManyValues(maxInValues)}`, { span })
 }
 
-// ---- places in the text -----------------------------------------------------------------------------------
+// ---- positions in the text --------------------------------------------------------------------------------
 
-/** Errors about a part of the text say where it is. */
+/** Adds the position in the text to errors about a part of it. */
 function withPlaces<T>(text: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (error instanceof QuerySyntaxError) throw syntaxError(withHabit(error, text))
+    if (error instanceof QuerySyntaxError) throw syntaxError(withSqlHint(error, text))
     if (error instanceof LanguageError) {
       if (error.span === null) throw new GatewayError('PARSE_ERROR', error.message, { cause: error })
       throw placed('PARSE_ERROR', error.message, error.span, text, error)
@@ -221,7 +222,7 @@ function placed(
   text: string,
   cause: unknown,
 ): GatewayError {
-  const { line, column } = placeOf(text, span.start)
+  const { line, column } = lineColumnAt(text, span.start)
   const limit = cause instanceof GatewayError && cause.limit !== undefined ? { limit: cause.limit } : {}
   return new GatewayError(code, `${message} (line ${line}, column ${column})`, {
     ...limit,

@@ -1,6 +1,6 @@
 /**
- * JSON values as the parameters of a query: their type where nothing else gives one, and their text for
- * PostgreSQL.
+ * Converts JSON values to the parameters of a query: their type, if nothing else determines it, and their
+ * text for PostgreSQL.
  */
 import type { ParameterKey, ParameterUse } from '../access/parameters.ts'
 import { isJsonValue } from '../access/typed.ts'
@@ -22,7 +22,7 @@ import { integerType } from '../rest/body/integer-type.ts'
 import { tooManyValues } from '../rest/parameters/list-values.ts'
 import { shorten } from '../text/shorten.ts'
 
-/** Of a parameter that meets no column: that of a literal which looks the same. */
+/** The type of a parameter that is not used with a column: that of a literal with the same JSON type. */
 export function typeOfValue({ type, bytes }: JsonValue): string {
   switch (type) {
     case 'string':
@@ -40,12 +40,17 @@ export function typeOfValue({ type, bytes }: JsonValue): string {
   }
 }
 
+/** The limit on lists of values. */
 export interface ListLimit {
-  /** Values in one list. */
+  /** Maximum number of values in a list. */
   readonly maxInValues: number
 }
 
-/** The value in the form that PostgreSQL reads as `use`; JSON columns get the bytes as they are. */
+/**
+ * The value in the text format that PostgreSQL expects for `use`. JSON columns get the bytes unchanged.
+ *
+ * @throws GatewayError `PARSE_ERROR` if the value does not fit the use.
+ */
 export function encodeValue(
   key: ParameterKey,
   value: JsonValue,
@@ -55,7 +60,7 @@ export function encodeValue(
   if (value.type === 'null') return null
   if (use.list) {
     if (value.type === 'array' && hasMoreItems(value.bytes, maxInValues)) {
-      throw new GatewayError('PARSE_ERROR', `the list in parameter ${nameOf(key)} ${tooManyValues(maxInValues)}`)
+      throw new GatewayError('PARSE_ERROR', `the list in parameter ${parameterName(key)} ${tooManyValues(maxInValues)}`)
     }
     if (value.type === 'array') return arrayText(key, value, isJsonValue(use) ? JSON_ARRAY : PLAIN_ARRAY, 1)
     throw refused(key, value, 'a list of values, as "in" takes', use)
@@ -84,11 +89,11 @@ function formOf({ type, typeName }: ParameterUse): ArrayForm {
   return /^jsonb?\[\]$/.test(typeName) ? JSON_ARRAY : PLAIN_ARRAY
 }
 
-/** `[1, "a", null]` → `{1,"a",NULL}`. `dimensions`: arrays in one another, at most. */
+/** `[1, "a", null]` → `{1,"a",NULL}`. `dimensions` is the maximum depth of nested arrays. */
 function arrayText(key: ParameterKey, { bytes }: JsonValue, form: ArrayForm, dimensions?: number): string {
   const text = printArray(bytes, form, dimensions)
   if (text !== null) return text
-  throw new GatewayError('PARSE_ERROR', `parameter ${nameOf(key)} has an array inside its list; expected values`)
+  throw new GatewayError('PARSE_ERROR', `parameter ${parameterName(key)} has an array inside its list; expected values`)
 }
 
 function refused(key: ParameterKey, value: JsonValue, expected: string, use: ParameterUse): GatewayError {
@@ -96,10 +101,11 @@ function refused(key: ParameterKey, value: JsonValue, expected: string, use: Par
   const shown = shorten(value.bytes.toString())
   return new GatewayError(
     'PARSE_ERROR',
-    `parameter ${nameOf(key)} is the ${value.type} ${shown}; expected ${expected}${place}`,
+    `parameter ${parameterName(key)} is the ${value.type} ${shown}; expected ${expected}${place}`,
   )
 }
 
-export function nameOf(key: ParameterKey): string {
+/** The name of a parameter in messages, `$1` or `:name`. */
+export function parameterName(key: ParameterKey): string {
   return typeof key === 'number' ? `$${key}` : `:${key}`
 }

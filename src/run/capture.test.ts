@@ -12,7 +12,7 @@ import { printCaptured, printStoringWrite } from '../compile/print-write.ts'
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
-import type { Storing } from '../language/sql/storing.ts'
+import type { OutboxInsert } from '../language/sql/outbox-insert.ts'
 import { parse } from '../language/syntax/parse.ts'
 import type { Get } from '../language/tree/ast.ts'
 import { DatabaseError } from '../postgres/errors.ts'
@@ -23,7 +23,7 @@ const of = (name: string) => tableOf(name, { id: 'text', a: 'text' }, { primaryK
 const TABLE = of('notes')
 const STORED = of('stored')
 const BY_STATEMENT = of('by statement')
-const STORING: Storing = { columns: [], ticket: '', statement: ({ from }) => `store ${from}` }
+const STORING: OutboxInsert = { columns: [], ticket: '', statement: ({ from }) => `store ${from}` }
 const OTHER = of('others')
 
 const context = {

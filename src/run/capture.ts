@@ -8,7 +8,7 @@ import type { ChangeOperation } from '../compile/row-images.ts'
 import type { BoundStatement, HiddenWrite, OwnWrite, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Storing } from '../language/sql/storing.ts'
+import type { OutboxInsert } from '../language/sql/outbox-insert.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { rebind } from './rebind.ts'
 import type { Row, Runner, RunningRequest, ServerTime, WriteResult } from './run.ts'
@@ -42,7 +42,7 @@ export interface WriteListeners {
   /** Triggers whose deliveries are stored within the write, by the database or by the statement. */
   readonly outbox: readonly string[]
   /** How the statement stores them itself; null if it does not need to. */
-  readonly storing: Storing | null
+  readonly storing: OutboxInsert | null
 }
 
 /** The columns of a captured change, after the statement's own result. */
@@ -148,12 +148,12 @@ function inMemoryOnly(found: NeededCapture | null): NeededCapture | null {
 interface Variants {
   captured(write: WriteStatement): WriteStatement
   /** Printed again only for another `by`. */
-  stored(write: WriteStatement, by: Storing): WriteStatement
+  stored(write: WriteStatement, by: OutboxInsert): WriteStatement
 }
 
 function createVariants(): Variants {
   const captured = new WeakMap<WriteStatement, WriteStatement>()
-  const stored = new WeakMap<WriteStatement, { readonly by: Storing; readonly statement: WriteStatement }>()
+  const stored = new WeakMap<WriteStatement, { readonly by: OutboxInsert; readonly statement: WriteStatement }>()
   return {
     captured(write) {
       const known = captured.get(write)

@@ -89,9 +89,9 @@ export function createWriteNotifier(origin: string): WriteNotifier {
     return printNotifying(write, {
       before: watched ? 'with rows before' : 'keys alone',
       route: route === null ? null : { column: route, number: value => routeHash(`pg_catalog.to_json(${value})`) },
-      tellOne: change =>
+      notifyOne: change =>
         `CASE WHEN ${NO_LISTENER} THEN NULL ELSE ${notify(`${head} || '"rows":[' || ${change} || ']}'`)} END`,
-      tellAll: (from, change, by) =>
+      notifyAll: (from, change, by) =>
         `(SELECT CASE WHEN COUNT(*) = 0 THEN true WHEN ${NO_LISTENER} THEN true WHEN COUNT(*) > ${CHANGES_MAX}
   OR SUM(octet_length(${change}) + 1) > ${CHANGES_BYTES_MAX}
     THEN ${notify(`${head} || '"whom":' || ${whom(by)} || ',"bulk":' || COUNT(*) || '}'`)}::text IS NOT NULL

@@ -1,6 +1,6 @@
 /** Names and texts as a document writes them. */
 
-import { inDoubleQuotes, refuseUnwritable } from '../language/sql/quote.ts'
+import { assertStorable, inDoubleQuotes } from '../language/sql/quote.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import type { TableName } from './model.ts'
 
@@ -21,13 +21,13 @@ export function printTableName({ schema, name }: TableName): string {
 }
 
 export function printText(text: string): string {
-  refuseUnwritable(text, 'the text')
+  assertStorable(text, 'the text')
   return `'${text.replaceAll("'", "''")}'`
 }
 
 /** A text between `$$`, or between tags where it contains them; to the letter. */
 export function printBody(text: string): string {
-  refuseUnwritable(text, 'the text')
+  assertStorable(text, 'the text')
   const tag = tagFor(text)
   return `${tag}${text}${tag}`
 }

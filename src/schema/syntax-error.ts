@@ -2,7 +2,7 @@
  * A syntax error in a schema document with its position, in the form of the query language's syntax error.
  */
 
-import { placeOf } from '../language/syntax/place.ts'
+import { lineColumnAt } from '../language/syntax/line-column.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import { alternatives, excerptAt, foundText } from '../text/excerpt.ts'
 import { nearest, WORDS } from '../text/nearest.ts'
@@ -46,7 +46,7 @@ export class SchemaSyntaxError extends LanguageError {
       `expected ${alternatives(expected)}; found ${found.isText ? JSON.stringify(found.text) : `the ${found.text}`}`
     // A line may end with CR alone; to count, all ends of lines are one.
     const before = text.slice(0, start).replaceAll(/\r\n?/g, '\n')
-    const { line, column } = placeOf(before, before.length)
+    const { line, column } = lineColumnAt(before, before.length)
     const { line: sourceLine, lines: excerpt } = excerptAt(text, start)
     const near = found.isText
       ? nearest(

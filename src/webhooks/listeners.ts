@@ -3,7 +3,7 @@
  * kind of write, and again after the triggers or the installation have changed.
  */
 import type { Table } from '../catalog/model.ts'
-import type { Storing } from '../language/sql/storing.ts'
+import type { OutboxInsert } from '../language/sql/outbox-insert.ts'
 import { type OutboxInsertParts, outboxInsertFor } from './outbox/outbox-insert.ts'
 import { type RowOperation, TRIGGER_OPERATION_OF, TRIGGER_OPERATIONS } from './trigger.ts'
 import type { DeliveryWriter, Triggers } from './triggers.ts'
@@ -18,7 +18,7 @@ export interface WebhookListeners {
    * How the statement stores deliveries itself where no database trigger does. The same object until triggers
    * or the installation change.
    */
-  readonly storing: Storing | null
+  readonly storing: OutboxInsert | null
 }
 
 /** What the index needs. */
@@ -31,7 +31,7 @@ interface TableListeners {
   /** The generation of the triggers that this was computed for. */
   readonly generation: number
   /** Created when first needed. */
-  storing: Storing | null
+  storing: OutboxInsert | null
   /** Listeners by the operations that the write may perform. */
   readonly byOperations: Map<string, WebhookListeners>
 }
@@ -91,7 +91,7 @@ export class ListenerIndex {
   }
 
   /** The statement for all triggers of the table, whatever the operation: it selects the triggers itself. */
-  #outboxInsert(table: Table): Storing {
+  #outboxInsert(table: Table): OutboxInsert {
     const { triggers } = this.#parts
     const wanting = triggers.on(table, TRIGGER_OPERATIONS).filter(trigger => triggers.writerOf(trigger) === 'statement')
     return outboxInsertFor(table, wanting, this.#parts)

@@ -468,7 +468,7 @@ describe('tools/call', () => {
         column: 11,
         found: '=',
         expected: expect.arrayContaining(['an expression']),
-        hint: 'equality is one sign: =',
+        hint: 'write equality with one sign: =',
         example: expect.stringMatching(/^get /),
       },
     })

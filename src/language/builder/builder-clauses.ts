@@ -1,4 +1,4 @@
-/** What the steps of the builder have in common: from what a person passes to nodes of the tree. */
+/** Converts the arguments of builder methods to nodes of the tree. */
 
 import type {
   Assignment,
@@ -31,29 +31,34 @@ export function tableOf(name: string): TableName {
   return build.tableName({ schema: path.length > 1 ? path[0] : null, name: path.at(-1) as string })
 }
 
+/** The table that a statement is about. */
 export interface Target {
   readonly table: TableName
   readonly alias: string | null
 }
 
+/** The target of a write. */
 export function targetOf(source: unknown): Target {
   return source instanceof Aliased
     ? { table: tableOf(source.of as string), alias: source.alias }
     : { table: tableOf(source as string), alias: null }
 }
 
+/** The source for a table name, an aliased table or an aliased query. */
 export function sourceOf(source: unknown): Source {
   return source instanceof Aliased && typeof source.of !== 'string'
     ? { kind: 'query source', query: (source.of as Built<Get>).toTree(), alias: source.alias, span }
     : { kind: 'table source', ...targetOf(source), condition: null, span }
 }
 
+/** A join of a source. */
 export function joinOf(type: JoinType, source: unknown, on: Term | undefined): Join {
   return { kind: 'join', type, lateral: false, source: sourceOf(source), on: on?.expression ?? null, span }
 }
 
+/** Adds a common table to a `with` clause. */
 export function withTable(clause: With | null, name: string, built: Built, recursive: boolean): With {
-  const table = { kind: 'cte', name: nameOf(name), columns: [], statement: built.toTree(), span } as const
+  const table = { kind: 'cte', name: nameNode(name), columns: [], statement: built.toTree(), span } as const
   return {
     kind: 'with',
     recursive: recursive || clause?.recursive === true,
@@ -62,10 +67,12 @@ export function withTable(clause: With | null, name: string, built: Built, recur
   }
 }
 
-export function nameOf(text: string): Name {
+/** A name without source text. */
+export function nameNode(text: string): Name {
   return { kind: 'name', text, span }
 }
 
+/** The members of `fields` and `returning`. */
 export function fieldsOf(items: readonly unknown[]): readonly Field[] {
   return items.map(item => {
     if (item instanceof Output) return build.field(item.expression, item.alias)
@@ -75,10 +82,16 @@ export function fieldsOf(items: readonly unknown[]): readonly Field[] {
   })
 }
 
+/** The members of `orderBy`. */
 export function ordersOf(items: readonly unknown[]): readonly Order[] {
   return items.map(item => (item instanceof Ordering ? item.order : build.order(leftOf(item as string | Term))))
 }
 
+/**
+ * The operand of `limit` and `offset`.
+ *
+ * @throws LanguageError if it is not a whole number or a parameter.
+ */
 export function countOf(count: unknown): Count {
   const node = rightOf(count)
   if (node.kind === 'position' || node.kind === 'named' || (node.kind === 'literal' && /^[0-9]+$/.test(node.value)))
@@ -86,15 +99,16 @@ export function countOf(count: unknown): Count {
   throw new LanguageError('limit and offset take a whole number that is not negative, or a parameter')
 }
 
-/** Conditions of several calls hold together. */
+/** Combines the conditions of several `where` calls with `and`. */
 export function alsoWhere(before: Expression | null, condition: Term): Expression {
   return before === null ? condition.expression : build.and(before, condition.expression)
 }
 
+/** The assignments of `set` and of a conflict. */
 export function assignmentsOf(values: object): readonly Assignment[] {
   return Object.entries(values).map(([name, item]) => ({
     kind: 'assignment',
-    column: nameOf(name),
+    column: nameNode(name),
     value: item instanceof Term ? item.expression : literalOf(item),
     span,
   }))

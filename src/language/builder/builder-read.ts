@@ -1,18 +1,18 @@
-/** `get('users').fields('id').where(…)`: reads and the rows nested in them. */
+/** `get('users').fields('id').where(…)`: reads and nested rows. */
 
 import type { Compound, Get, Lock, Nest } from '../tree/ast.ts'
 import { NOWHERE } from '../tree/ast.ts'
 import * as build from '../tree/build.ts'
 import { alsoWhere, countOf, fieldsOf, joinOf, ordersOf, sourceOf, targetOf, withTable } from './builder-clauses.ts'
 import { Built, leftOf, type Ordering, type Term } from './builder-term.ts'
-import type { Aliased, Answered, FieldOf, NameOf, RowOf, SourceOf, TableOf } from './builder-types.ts'
+import type { Aliased, FieldOf, NameOf, OutputNames, RowOf, SourceOf, TableOf } from './builder-types.ts'
 
 const span = NOWHERE
 
 type NestSource<S> = TableOf<S> | Aliased<TableOf<S>>
 type Limit = number | bigint | Term<unknown>
 
-/** A read. `Row` is what its sources bring, `Out` the names of its answer. */
+/** Builds a read. `Row` has the columns of its sources, `Out` the names in its result. */
 export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
   readonly #tree: Get
 
@@ -29,17 +29,17 @@ export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
     return new GetBuilder({ ...this.#tree, ...parts })
   }
 
-  /** Further fields; none at all are all columns. */
-  fields<const F extends readonly FieldOf<Row>[]>(...items: F): GetBuilder<S, Row, Out & Answered<F>> {
+  /** Adds fields. A read without fields returns all columns. */
+  fields<const F extends readonly FieldOf<Row>[]>(...items: F): GetBuilder<S, Row, Out & OutputNames<F>> {
     return this.#and({ fields: [...this.#tree.fields, ...fieldsOf(items)] })
   }
 
-  /** Without columns: rows that differ; with columns: the first row of each. */
+  /** Without arguments, removes duplicate rows; with arguments, keeps the first row of each combination. */
   distinct(...on: readonly (NameOf<Row> | Term<Row>)[]): GetBuilder<S, Row, Out> {
     return this.#and({ distinct: { kind: 'distinct', on: on.map(leftOf), span } })
   }
 
-  /** A left join; without a condition the foreign key decides. */
+  /** A left join. Without a condition, the foreign key is used. */
   join<const J extends SourceOf<S>>(source: J, on?: Term<Row & RowOf<S, J>>): GetBuilder<S, Row & RowOf<S, J>, Out> {
     return this.#and({ joins: [...this.#tree.joins, joinOf('left', source, on)] })
   }
@@ -69,17 +69,17 @@ export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
     return this.#and({ joins: [...this.#tree.joins, joinOf('cross', source, undefined)] })
   }
 
-  /** The related row as an object. */
+  /** Adds the related row as an object. */
   nest<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row>): GetBuilder<S, Row, Out> {
     return this.#and({ nests: [...this.#tree.nests, nestOf(source, false, shape)] })
   }
 
-  /** The related rows as an array. */
+  /** Adds the related rows as an array. */
   nestMany<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row>): GetBuilder<S, Row, Out> {
     return this.#and({ nests: [...this.#tree.nests, nestOf(source, true, shape)] })
   }
 
-  /** Conditions of several calls hold together. */
+  /** Adds a condition; the conditions of several calls are combined with `and`. */
   where(condition: Term<Row>): GetBuilder<S, Row, Out> {
     return this.#and({ where: alsoWhere(this.#tree.where, condition) })
   }
@@ -112,7 +112,7 @@ export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
     return this.#and({ lock: { kind: 'lock', strength: 'share', wait, span } })
   }
 
-  /** A read that is meant to be streamed. */
+  /** Turns the read into an export, which is streamed. */
   forExport(): GetBuilder<S, Row, Out> {
     return this.#and({ purpose: 'export' })
   }
@@ -134,7 +134,7 @@ export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
     return this.#and({ compounds: [...this.#tree.compounds, compound] })
   }
 
-  /** A common table: a name for the rows of a statement. */
+  /** Adds a common table: a name for the rows of a statement. */
   with(name: string, statement: Built, recursive?: 'recursive'): GetBuilder<S, Row, Out> {
     return this.#and({ with: withTable(this.#tree.with, name, statement, recursive === 'recursive') })
   }
@@ -142,7 +142,7 @@ export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
 
 type Shape<S, N, Around> = (nest: NestBuilder<S, RowOf<S, N>, Around>) => NestBuilder<S, RowOf<S, N>, Around>
 
-/** The rows inside a row. `Around` is what the rows around them bring. */
+/** Builds nested rows. `Around` has the columns of the enclosing read. */
 export class NestBuilder<S, Row, Around> {
   readonly #node: Nest
 
@@ -158,7 +158,7 @@ export class NestBuilder<S, Row, Around> {
     return new NestBuilder({ ...this.#node, ...parts })
   }
 
-  /** What relates the rows; without it the foreign key decides. */
+  /** Sets the condition that relates the rows. Without one, the foreign key is used. */
   on(condition: Term<Row & Around>): NestBuilder<S, Row, Around> {
     return this.#and({ on: alsoWhere(this.#node.on, condition) })
   }
@@ -197,7 +197,7 @@ function nestOf<S, N, Around>(source: N, many: boolean, shape: Shape<S, N, Aroun
   return (shape?.(plain) ?? plain).toNode()
 }
 
-/** A read of everything in a source. */
+/** A read of all columns and rows of a source. */
 export function readOf<S, Row>(source: unknown, purpose: Get['purpose']): GetBuilder<S, Row> {
   return new GetBuilder({
     ...build.get({ table: { schema: null, name: '' } }),

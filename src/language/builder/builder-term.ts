@@ -1,9 +1,9 @@
 /**
- * The parts of which the builder's clauses are made. A part carries in its type which columns it needs and
- * what it compares them with; a clause takes it when its tables have such columns.
+ * The parts that the builder's clauses consist of. The type of each part records which columns it needs and
+ * the types of the values they are compared with; a clause accepts the part if its tables have such columns.
  *
- * A string on the left of an operator, and as an argument of a function, is a column (`'id'`, `'users.id'`);
- * every other plain value, and everything on the right, is a value. `col` and `value` say otherwise.
+ * A string to the left of an operator, or as an argument of a function, is a column (`'id'`, `'users.id'`).
+ * All other plain values, and everything to the right, are values. `col` and `value` override this.
  */
 
 import { formatStatement } from '../format/format.ts'
@@ -16,16 +16,19 @@ import * as build from '../tree/build.ts'
 import { LanguageError } from '../tree/error.ts'
 import { jsonOf, literalOf, type Value } from './builder-value.ts'
 
-/** What a column accepts; a column that accepts more fits better. */
-export type Takes<T> = (value: T) => void
+/**
+ * The type of values that a column accepts. A function type, so that a column that accepts more types is
+ * assignable.
+ */
+export type Accepts<T> = (value: T) => void
 
 /**
- * An expression that needs the columns of `Row`. A class, so that no object from outside is ever taken for
- * one.
+ * An expression that needs the columns of `Row`. A class, so that an object from untrusted input is never
+ * taken for one.
  */
 export class Term<in Row = never> {
   readonly expression: Expression
-  /** Only in the type. */
+  /** Exists only in the type. */
   declare protected readonly needs?: (row: Row) => void
 
   constructor(expression: Expression) {
@@ -33,7 +36,7 @@ export class Term<in Row = never> {
   }
 }
 
-/** A column with its direction in `order by`. */
+/** A column or expression in `order by`, with its direction. */
 export class Ordering<in Row = never> {
   readonly order: Order
   declare protected readonly needs?: (row: Row) => void
@@ -43,7 +46,7 @@ export class Ordering<in Row = never> {
   }
 }
 
-/** An expression with its name in the answer. */
+/** An expression with its name in the result. */
 export class Output<in Row = never, out Alias extends string = string> {
   readonly expression: Expression
   readonly alias: Alias
@@ -55,17 +58,29 @@ export class Output<in Row = never, out Alias extends string = string> {
   }
 }
 
-/** A statement as far as it is built. Never changed: each step answers a new one. */
+/** A statement under construction. It is immutable: each step returns a new one. */
 export abstract class Built<out T extends Statement = Statement> {
-  /** The tree; an unfinished statement is refused here. */
+  /**
+   * Returns the tree.
+   *
+   * @throws LanguageError if the statement is incomplete.
+   */
   abstract toTree(): T
 
-  /** The text in canonical form. */
+  /**
+   * Returns the text in canonical form.
+   *
+   * @throws LanguageError if the statement is incomplete.
+   */
   toText(): string {
     return formatStatement(this.toTree())
   }
 
-  /** SQL for PostgreSQL; values are parameters unless `{parameters: 'keep'}` says otherwise. */
+  /**
+   * Returns SQL for PostgreSQL. Values become parameters unless `{parameters: 'keep'}` is passed.
+   *
+   * @throws LanguageError if the statement is incomplete or has no SQL equivalent.
+   */
   toSql(options: PrintOptions = { parameters: 'all' }): Sql {
     return printSql(this.toTree(), options)
   }
@@ -73,21 +88,25 @@ export abstract class Built<out T extends Statement = Statement> {
 
 type Left = string | Term
 type Right = Value | Term
-type Has<Name extends string, T = never> = { readonly [N in Name]: Takes<T> }
-/** A list is inferred as a tuple that cannot be written to; columns of arrays say `string[]`. */
+type Has<Name extends string, T = never> = { readonly [N in Name]: Accepts<T> }
+/** A list is inferred as a readonly tuple, but array columns have types such as `string[]`. */
 type Given<T> = T extends readonly unknown[] ? T[number][] : T
 type Needs<L> = L extends Term<infer Row> ? Row : L extends string ? Has<L> : unknown
 type Compared<L, R> = R extends Term<infer Row> ? Needs<L> & Row : L extends string ? Has<L, Given<R>> : Needs<L>
-/** What all of them need together. */
+/** The intersection of what all members need. */
 export type NeedsAll<L> = (L extends unknown ? (row: Needs<L>) => void : never) extends (row: infer Row) => void
   ? Row
   : never
 
-/** `users.id` → the path of a column; a part that holds a dot itself is given to `col` alone. */
+/**
+ * Splits `users.id` into the path of a column. A name that contains a dot must be passed to `col` as a
+ * separate part.
+ */
 export function pathOf(name: string): readonly [string, ...string[]] {
   return name.split('.') as [string, ...string[]]
 }
 
+/** The expression on the left of an operator: a string is a column. */
 export function leftOf(left: Left): Expression {
   return left instanceof Term
     ? left.expression
@@ -96,6 +115,7 @@ export function leftOf(left: Left): Expression {
       : literalOf(left)
 }
 
+/** The expression on the right of an operator: a string is a value. */
 export function rightOf(right: unknown): Expression {
   return right instanceof Term ? right.expression : literalOf(right)
 }
@@ -103,30 +123,33 @@ export function rightOf(right: unknown): Expression {
 // ---- columns, values, parameters --------------------------------------------------------------------------
 
 /**
- * A column where a value would be read, or a path into one: `col('meta', 'theme')`. One part alone is split
- * at its dots.
+ * A column in a position where a string is a value, or a path into one: `col('meta', 'theme')`. A single part
+ * is split at its dots.
  */
 export function col<const N extends string>(name: N, ...steps: readonly string[]): Term<Has<N>> {
   return new Term(steps.length > 0 ? build.column(name, ...steps) : build.column(...pathOf(name)))
 }
 
 /**
- * A column that the compiler cannot see: of the query around this one, of a common table, of a query in
- * `from`.
+ * A column that the compiler cannot check: of an enclosing query, of a common table, or of a query in `from`.
  */
 export function unchecked(name: string): Term<unknown> {
   return new Term(build.column(...pathOf(name)))
 }
 
-/** The value of the row that `add` could not insert; for `conflict`. */
+/** In `conflict`, the value of a column in the row that `add` could not insert. */
 export function excluded<const N extends string>(name: N): Term<Has<N>> {
   return new Term(build.column('excluded', name))
 }
 
-/** `:name`, or `$1`. */
+/**
+ * `:name`, or `$1`.
+ *
+ * @throws LanguageError for an invalid number, and for the placeholder of patterns.
+ */
 export function param(name: string | number): Term<unknown> {
   if (name === PLACEHOLDER) {
-    throw new LanguageError('? is any value in the pattern of a query; a parameter of a query has a name or a number')
+    throw new LanguageError('? stands for any value in a query pattern; a query parameter has a name or a number')
   }
   if (typeof name === 'string') return new Term(build.named(name))
   if (!(Number.isInteger(name) && name >= 1 && name <= PARAMETER_NUMBER_MAX)) {
@@ -135,17 +158,17 @@ export function param(name: string | number): Term<unknown> {
   return new Term(build.position(name))
 }
 
-/** A value where a column would be read. */
+/** A value in a position where a string is a column. */
 export function value(what: Value): Term<unknown> {
   return new Term(literalOf(what))
 }
 
-/** The value as JSON, lists too. */
+/** The value as JSON; lists become JSON arrays too. */
 export function json(what: unknown): Term<unknown> {
   return new Term(jsonOf(what))
 }
 
-/** A call; strings among the arguments are columns. */
+/** A function call; strings among the arguments are columns. */
 export function fn<const A extends readonly (Left | Exclude<Value, string>)[]>(
   name: string,
   ...args: A
@@ -187,7 +210,11 @@ export function subquery(query: Built<Get>): Term<unknown> {
 
 // ---- conditions -------------------------------------------------------------------------------------------
 
-/** Any comparison, also those without a word of their own: `compare('tags', '&&', ['a'])`. */
+/**
+ * Any comparison, including operators without a method: `compare('tags', '&&', ['a'])`.
+ *
+ * @throws LanguageError for a comparison with null.
+ */
 export function compare<const L extends Left, const R extends Right>(
   left: L,
   operator: Exclude<ComparisonOperator, 'matches'>,
@@ -199,35 +226,42 @@ export function compare<const L extends Left, const R extends Right>(
   return new Term(build.compare(operator, leftOf(left), rightOf(right)))
 }
 
+/** `left = right`. */
 export function eq<const L extends Left, const R extends Right>(left: L, right: R): Term<Compared<L, R>> {
   return compare(left, '=', right)
 }
 
+/** `left <> right`. */
 export function ne<const L extends Left, const R extends Right>(left: L, right: R): Term<Compared<L, R>> {
   return compare(left, '<>', right)
 }
 
+/** `left < right`. */
 export function lt<const L extends Left, const R extends Right>(left: L, right: R): Term<Compared<L, R>> {
   return compare(left, '<', right)
 }
 
+/** `left <= right`. */
 export function lte<const L extends Left, const R extends Right>(left: L, right: R): Term<Compared<L, R>> {
   return compare(left, '<=', right)
 }
 
+/** `left > right`. */
 export function gt<const L extends Left, const R extends Right>(left: L, right: R): Term<Compared<L, R>> {
   return compare(left, '>', right)
 }
 
+/** `left >= right`. */
 export function gte<const L extends Left, const R extends Right>(left: L, right: R): Term<Compared<L, R>> {
   return compare(left, '>=', right)
 }
 
-/** The text is somewhere inside, in any case. */
+/** Case-insensitive substring match. */
 export function contains<const L extends Left, const R extends string | Term>(left: L, right: R): Term<Compared<L, R>> {
   return compare(left, '~', right)
 }
 
+/** `left like pattern`, or another pattern operator. */
 export function like<const L extends Left, const R extends string | Term>(
   left: L,
   pattern: R,
@@ -236,19 +270,22 @@ export function like<const L extends Left, const R extends string | Term>(
   return new Term(build.like(operator, leftOf(left), rightOf(pattern)))
 }
 
+/** `left is null`. */
 export function isNull<const L extends Left>(left: L): Term<Needs<L>> {
   return new Term(build.isNull(leftOf(left)))
 }
 
+/** `left is not null`. */
 export function isNotNull<const L extends Left>(left: L): Term<Needs<L>> {
   return new Term(build.isNull(leftOf(left), 'negated'))
 }
 
-/** Not equal, where null is a value like any other. */
+/** Inequality in which null counts as an ordinary value. */
 export function isDistinct<const L extends Left, const R extends Right>(left: L, right: R): Term<Compared<L, R>> {
   return new Term(build.isDistinct(leftOf(left), rightOf(right)))
 }
 
+/** `left between low and high`. */
 export function between<const L extends Left, const Low extends Right, const High extends Right>(
   left: L,
   low: Low,
@@ -257,7 +294,11 @@ export function between<const L extends Left, const Low extends Right, const Hig
   return new Term(build.between(leftOf(left), rightOf(low), rightOf(high)))
 }
 
-/** One of the values, of the rows of a query, or of the array that a parameter is. */
+/**
+ * Reports whether the left side is among values, rows of a query, or items of an array parameter.
+ *
+ * @throws LanguageError for an empty list.
+ */
 export function isIn<const L extends Left, const R extends readonly Right[] | Built<Get> | Term<unknown>>(
   left: L,
   set: R,
@@ -271,34 +312,40 @@ export function isIn<const L extends Left, const R extends readonly Right[] | Bu
     }
     return new Term(build.inSet(operand, expression))
   }
-  if (set.length === 0) throw new LanguageError('isIn has no values; an empty list is in nothing')
+  if (set.length === 0) throw new LanguageError('isIn has no values; nothing is in an empty list')
   return new Term(build.inValues(operand, set.map(rightOf)))
 }
 
 type InNeeds<L, R> = R extends readonly (infer Item)[] ? Compared<L, Item> : Needs<L>
 
+/** `exists (get …)`. */
 export function exists(query: Built<Get>): Term<unknown> {
   return new Term(build.exists(query.toTree()))
 }
 
+/** All of the conditions. */
 export function and<const C extends readonly [Term, ...Term[]]>(...conditions: C): Term<NeedsAll<C[number]>> {
   return new Term(build.and(...conditions.map(condition => condition.expression)))
 }
 
+/** At least one of the conditions. */
 export function or<const C extends readonly [Term, ...Term[]]>(...conditions: C): Term<NeedsAll<C[number]>> {
   return new Term(build.or(...conditions.map(condition => condition.expression)))
 }
 
+/** The negated condition. */
 export function not<Row>(condition: Term<Row>): Term<Row> {
   return new Term(build.not(condition.expression))
 }
 
-// ---- what clauses take ------------------------------------------------------------------------------------
+// ---- order and output -------------------------------------------------------------------------------------
 
+/** Descending order. */
 export function desc<const L extends Left>(left: L, nulls: Order['nulls'] = null): Ordering<Needs<L>> {
   return new Ordering(build.order(leftOf(left), { descending: true, nulls }))
 }
 
+/** Ascending order. */
 export function asc<const L extends Left>(left: L, nulls: Order['nulls'] = null): Ordering<Needs<L>> {
   return new Ordering(build.order(leftOf(left), { nulls }))
 }

@@ -1,6 +1,6 @@
 /**
- * docs/guides/builder.md#checked-by-the-compiler: with a schema the compiler checks names and values. What
- * must not compile is marked, and the mark is checked by `tsc`.
+ * docs/guides/builder.md#checked-by-the-compiler: with a schema, the compiler checks names and values.
+ * Statements that must not compile are marked, and `tsc` checks the marks.
  */
 import { expect, test } from 'vitest'
 import {
@@ -53,7 +53,7 @@ interface Schema {
 
 const db: Builder<Schema> = builder<Schema>()
 
-test('what fits the schema compiles', () => {
+test('statements that match the schema compile', () => {
   const query = db
     .get('users')
     .fields('id', 'users.email', '*', 'users.*', as('age', 'years'), fn('lower', 'email'), as(countAll(), 'n'))
@@ -101,7 +101,7 @@ test('what fits the schema compiles', () => {
   db.set(aliased('users', 'u')).values({ age: 3 }).innerJoin('posts').where(eq('posts.title', 'x'))
 })
 
-test('what does not fit does not compile', () => {
+test('statements that do not match the schema do not compile', () => {
   // @ts-expect-error table
   db.get('nope')
   // @ts-expect-error column
@@ -154,7 +154,7 @@ test('what does not fit does not compile', () => {
   expect(() => db.get('users').where(eq('age', null))).toThrow('isNull')
 })
 
-test('without a schema every name compiles', () => {
+test('every name compiles without a schema', () => {
   expect<unknown>(db.get).toBe(get)
   get('x')
     .fields('a', as('b', 'c'))

@@ -1,34 +1,35 @@
-/** What the compiler knows of a schema, and which columns a clause can see. */
+/** Types that describe a schema to the compiler, and the columns that a clause can use. */
 
 import type { Get } from '../tree/ast.ts'
-import type { Built, Output, Takes, Term } from './builder-term.ts'
+import type { Accepts, Built, Output, Term } from './builder-term.ts'
 
 /**
- * A table as the builder knows it: its columns and what may be written into them (`number | bigint`, `string
- * | null`, `string[]`).
+ * A table: its columns with the types that can be written to them (`number | bigint`, `string | null`,
+ * `string[]`).
  */
 export interface TableType {
   readonly columns: object
 }
 
 /**
- * A schema: its tables by name (`users`, `sales.orders`). `interface Schema { users: { columns: { id: number;
- * email: string } } }` is one.
+ * A schema: its tables by name (`users`, `sales.orders`). For example: `interface Schema { users: { columns:
+ * { id: number; email: string } } }`.
  */
 export type SchemaType<S> = { readonly [T in keyof S]: TableType }
 
 declare const untyped: unique symbol
-/** Without a schema every name is possible. */
+/** The schema type of a builder that accepts every name. */
 export interface Untyped {
   readonly [untyped]: true
 }
 
+/** The names of a schema's tables. */
 export type TableOf<S> = S extends Untyped ? string : keyof S & string
 
-/** What `values` writes into: the columns of a table. */
+/** The columns of a table, which `values` writes to. */
 export type ColumnsOf<S, T> = T extends keyof S ? (S[T] extends { readonly columns: infer C } ? C : never) : never
 
-/** A table or query under another name. */
+/** A table or query with an alias. */
 export class Aliased<out T = unknown, out A extends string = string> {
   readonly of: T
   readonly alias: A
@@ -39,12 +40,12 @@ export class Aliased<out T = unknown, out A extends string = string> {
   }
 }
 
-/** A table by its name, under another name, or a query under a name. */
+/** A table name, an aliased table, or an aliased query. */
 export type SourceOf<S> = TableOf<S> | Aliased<TableOf<S> | Built<Get>>
 
 /**
- * The columns that a source brings, bare and with its name: what they take. `never` fits every part, and
- * stands for columns that nothing is known about: it makes the whole query unchecked.
+ * The columns of a source, unqualified and qualified, with the values they accept. `never` accepts every
+ * part; it represents unknown columns and disables the checks of the whole query.
  */
 export type RowOf<S, Source> = S extends Untyped
   ? never
@@ -58,25 +59,26 @@ export type RowOf<S, Source> = S extends Untyped
         ? Named<ColumnsOf<S, Source>, Source>
         : never
 
-type Named<C, A extends string> = { readonly [N in keyof C]: Takes<C[N]> } & {
-  readonly [N in keyof C & string as `${A}.${N}`]: Takes<C[N]>
+type Named<C, A extends string> = { readonly [N in keyof C]: Accepts<C[N]> } & {
+  readonly [N in keyof C & string as `${A}.${N}`]: Accepts<C[N]>
 }
 
+/** The names of a row's columns. */
 export type NameOf<Row> = keyof Row & string
 
-/** What `fields` and `returning` take: a column, all of them, an expression, an expression with a name. */
+/** A member of `fields` or `returning`: a column, `*`, an expression, or an expression with an alias. */
 export type FieldOf<Row> = NameOf<Row> | '*' | `${string}.*` | Term<Row> | Output<Row>
 
-/** The names that these fields add to the answer, for `order by` and `having`. */
-export type Answered<F extends readonly unknown[]> = {
+/** The names that these fields add to the result, for `order by` and `having`. */
+export type OutputNames<F extends readonly unknown[]> = {
   readonly [A in F[number] extends infer Item
     ? Item extends Output<never, infer Alias>
       ? Alias
       : never
-    : never]: Takes<unknown>
+    : never]: Accepts<unknown>
 }
 
-/** A row to write. */
+/** A row to be written. */
 export type RowToWrite<S, T, Row> = S extends Untyped
   ? { readonly [column: string]: unknown }
   : { readonly [N in keyof ColumnsOf<S, T>]?: ColumnsOf<S, T>[N] | Term<Row> }

@@ -1,4 +1,4 @@
-/** Values of JavaScript as literals of the tree: exactly, or not at all. */
+/** Converts JavaScript values to literals of the tree, without loss of precision. */
 
 import { isJsonLiteral } from '../format/format-literal.ts'
 import type { Expression } from '../tree/ast.ts'
@@ -7,8 +7,8 @@ import { LanguageError } from '../tree/error.ts'
 import { NESTING_MAX } from '../tree/nesting.ts'
 
 /**
- * What the builder writes as a literal. A plain object becomes JSON, a list an array of PostgreSQL, a date
- * its instant.
+ * The values that the builder converts to literals. A plain object becomes JSON, a list a PostgreSQL array, a
+ * date a timestamp.
  */
 export type Value =
   | string
@@ -21,9 +21,11 @@ export type Value =
   | { readonly [key: string]: unknown }
 
 /**
- * The literal that means this value and no other: all digits of a bigint, the shortest digits that give a
- * number back. `-0` is 0, which SQL has no other way to write. Refused: NaN and the infinities, whole numbers
- * that a `number` does not hold exactly, `undefined`, and objects that are neither plain nor dates.
+ * The literal with exactly this value: all digits of a bigint, and the shortest digits that identify a
+ * number. `-0` becomes 0, because SQL cannot express it.
+ *
+ * @throws LanguageError for NaN and infinities, integers that a `number` cannot represent exactly,
+ *   `undefined`, and objects that are neither plain objects nor dates.
  */
 export function literalOf(value: unknown): Expression {
   switch (typeof value) {
@@ -44,8 +46,8 @@ export function literalOf(value: unknown): Expression {
 }
 
 /**
- * Any value as JSON; the same rules hold inside. What the language does not read as JSON by itself is a text
- * with a cast.
+ * Any value as JSON; the rules of `literalOf` apply to its parts. JSON that the language would not parse as
+ * JSON becomes a text with a cast.
  */
 export function jsonOf(value: unknown): Expression {
   const json = toJson(value, 0)
@@ -57,11 +59,11 @@ function numberOf(digits: string): Expression {
 }
 
 function digitsOf(value: number): string {
-  if (!Number.isFinite(value)) throw new LanguageError(`${value} is no number of SQL; write null or leave it out`)
+  if (!Number.isFinite(value)) throw new LanguageError(`${value} is not a number in SQL; write null or omit it`)
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
     throw new LanguageError(`the number ${value} is too large to be exact; write it as a bigint, ${BigInt(value)}n`)
   }
-  // Of -0, too, this is "0".
+  // Also "0" for -0.
   return String(value)
 }
 
@@ -94,10 +96,10 @@ function toJson(value: unknown, depth: number): string {
 }
 
 function plain(value: unknown): object {
-  if (value === undefined) throw new LanguageError('undefined is no value; write null or leave it out')
+  if (value === undefined) throw new LanguageError('undefined is not a value; write null or omit it')
   if (typeof value === 'object' && value !== null) {
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype === null || prototype === Object.prototype) return value
   }
-  throw new LanguageError(`a ${typeof value} that is no plain object cannot be written as a literal`)
+  throw new LanguageError(`a ${typeof value} that is not a plain object cannot be written as a literal`)
 }

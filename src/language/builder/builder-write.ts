@@ -1,9 +1,18 @@
-/** `add`, `set` and `del`: writes that cannot leave their `where` out by accident. */
+/** `add`, `set` and `del`: writes that require an explicit `where`. */
 
 import type { Add, Conflict, Del, Expression, Get, Set as SetStatement } from '../tree/ast.ts'
 import { NOWHERE } from '../tree/ast.ts'
 import { LanguageError } from '../tree/error.ts'
-import { alsoWhere, assignmentsOf, fieldsOf, joinOf, nameOf, tableOf, targetOf, withTable } from './builder-clauses.ts'
+import {
+  alsoWhere,
+  assignmentsOf,
+  fieldsOf,
+  joinOf,
+  nameNode,
+  tableOf,
+  targetOf,
+  withTable,
+} from './builder-clauses.ts'
 import { Built, rightOf, type Term } from './builder-term.ts'
 import type { ColumnsOf, FieldOf, RowOf, RowToWrite, SourceOf, Untyped } from './builder-types.ts'
 
@@ -11,6 +20,7 @@ const span = NOWHERE
 
 type ColumnName<S, T> = S extends Untyped ? string : keyof ColumnsOf<S, T> & string
 
+/** Builds an `add`. */
 export class AddBuilder<S, T> extends Built<Add> {
   readonly #tree: Omit<Add, 'rows'> & { readonly rows: Add['rows'] | null }
 
@@ -29,7 +39,7 @@ export class AddBuilder<S, T> extends Built<Add> {
     return new AddBuilder({ ...this.#tree, ...parts })
   }
 
-  /** Rows by their columns; all rows name the same ones. */
+  /** Adds rows as objects. All rows must have the same columns. */
   values(first: RowToWrite<S, T, unknown>, ...others: readonly RowToWrite<S, T, unknown>[]): AddBuilder<S, T> {
     const columns = Object.keys(first)
     if (columns.length === 0) throw new LanguageError('a row of add has no columns; write defaults()')
@@ -41,20 +51,20 @@ export class AddBuilder<S, T> extends Built<Add> {
       const values = new Map(Object.entries(row))
       return columns.map(name => rightOf(values.get(name)))
     })
-    return this.#and({ columns: columns.map(nameOf), rows: { kind: 'values', rows, span } })
+    return this.#and({ columns: columns.map(nameNode), rows: { kind: 'values', rows, span } })
   }
 
-  /** The rows of a query. */
+  /** Adds the rows of a query. */
   from(columns: readonly ColumnName<S, T>[], query: Built<Get>): AddBuilder<S, T> {
-    return this.#and({ columns: columns.map(nameOf), rows: { kind: 'from', query: query.toTree(), span } })
+    return this.#and({ columns: columns.map(nameNode), rows: { kind: 'from', query: query.toTree(), span } })
   }
 
-  /** One row in which every column has its default. */
+  /** Adds one row in which every column has its default. */
   defaults(): AddBuilder<S, T> {
     return this.#and({ columns: [], rows: { kind: 'defaults', span } })
   }
 
-  /** Where the row exists already: leave it alone, or change it. */
+  /** What to do if the row already exists: nothing, or an update. */
   conflict(
     target: readonly ColumnName<S, T>[],
     action: 'nothing' | RowToWrite<S, T, RowOf<S, T>>,
@@ -62,10 +72,10 @@ export class AddBuilder<S, T> extends Built<Add> {
   ): AddBuilder<S, T> {
     const update: Conflict['update'] =
       action === 'nothing' ? null : { assignments: assignmentsOf(action as object), where: where?.expression ?? null }
-    return this.#and({ conflict: { kind: 'conflict', target: target.map(nameOf), update, span } })
+    return this.#and({ conflict: { kind: 'conflict', target: target.map(nameNode), update, span } })
   }
 
-  /** What to answer of the rows; everything by default. */
+  /** The columns to return; all columns by default. */
   returning(...items: readonly [FieldOf<RowOf<S, T>>, ...FieldOf<RowOf<S, T>>[]]): AddBuilder<S, T> {
     return this.#and({ returning: fieldsOf(items) })
   }
@@ -79,7 +89,7 @@ type Unfinished<W extends SetStatement | Del> = Omit<W, 'where'> & { readonly wh
 
 function whereOf(where: Expression | 'all' | null, kind: string): Expression | 'all' {
   if (where === null)
-    throw new LanguageError(`${kind} without where meets every row; write where(…), or all() if that is meant`)
+    throw new LanguageError(`${kind} without where affects every row; write where(…), or all() if that is intended`)
   return where
 }
 
@@ -92,6 +102,7 @@ function widened(where: Expression | 'all' | null, kind: string): 'all' {
   return 'all'
 }
 
+/** Builds a `set`. */
 export class SetBuilder<S, T, Row> extends Built<SetStatement> {
   readonly #tree: Unfinished<SetStatement>
 
@@ -121,7 +132,7 @@ export class SetBuilder<S, T, Row> extends Built<SetStatement> {
     return this.#and({ where: narrowed(this.#tree.where, condition) })
   }
 
-  /** Every row is meant. */
+  /** Confirms that every row is to be changed. */
   all(): SetBuilder<S, T, Row> {
     return this.#and({ where: widened(this.#tree.where, 'set') })
   }
@@ -135,6 +146,7 @@ export class SetBuilder<S, T, Row> extends Built<SetStatement> {
   }
 }
 
+/** Builds a `del`. */
 export class DelBuilder<S, T, Row> extends Built<Del> {
   readonly #tree: Unfinished<Del>
 
@@ -159,7 +171,7 @@ export class DelBuilder<S, T, Row> extends Built<Del> {
     return this.#and({ where: narrowed(this.#tree.where, condition) })
   }
 
-  /** Every row is meant. */
+  /** Confirms that every row is to be deleted. */
   all(): DelBuilder<S, T, Row> {
     return this.#and({ where: widened(this.#tree.where, 'del') })
   }
@@ -175,6 +187,7 @@ export class DelBuilder<S, T, Row> extends Built<Del> {
 
 const NO_CLAUSES = { with: null, joins: [], where: null, returning: null, span } as const
 
+/** A new `add` into a table. */
 export function addOf<S, T>(table: string): AddBuilder<S, T> {
   return new AddBuilder({
     kind: 'add',
@@ -188,10 +201,12 @@ export function addOf<S, T>(table: string): AddBuilder<S, T> {
   })
 }
 
+/** A new `set` of a table. */
 export function setOf<S, T, Row>(target: unknown): SetBuilder<S, T, Row> {
   return new SetBuilder({ kind: 'set', ...targetOf(target), ...NO_CLAUSES, assignments: [] })
 }
 
+/** A new `del` from a table. */
 export function delOf<S, T, Row>(target: unknown): DelBuilder<S, T, Row> {
   return new DelBuilder({ kind: 'del', ...targetOf(target), ...NO_CLAUSES })
 }

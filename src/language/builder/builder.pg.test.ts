@@ -1,6 +1,6 @@
 /**
- * docs/guides/builder.md: what is written as a value of JavaScript arrives in PostgreSQL as that value, as a
- * parameter and as a literal.
+ * docs/guides/builder.md: a JavaScript value arrives in PostgreSQL as that value, as a parameter and as a
+ * literal.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
@@ -27,7 +27,8 @@ const client = clientFixture(() => database.adminUrl)
 
 beforeAll(() =>
   client.query(`
-    create table kinds (id int primary key, i int8, n numeric, f float8, s text, b boolean, d jsonb, a int[], t timestamptz);
+    create table kinds (
+      id int primary key, i int8, n numeric, f float8, s text, b boolean, d jsonb, a int[], t timestamptz);
     create table users (id int primary key, name text unique, age int);
     create table posts (id int primary key, user_id int, title text);
     insert into users values (1, 'Ann', 30), (2, 'Bob', 17);
@@ -35,7 +36,7 @@ beforeAll(() =>
   `),
 )
 
-/** The answer; values are bound, or stand in the text. */
+/** The result; values are bound, or are literals in the text. */
 async function run(
   built: Built,
   parameters: 'all' | 'keep' = 'all',
@@ -88,7 +89,7 @@ test('values arrive exactly', async () => {
   ).toEqual([{ d: [1, 'x'], f: 0 }])
 })
 
-test('queries and writes do what they say', async () => {
+test('built queries and writes return the expected rows', async () => {
   const adults = get('users')
     .fields('name')
     .where(and(gt('age', 18), isIn('id', param('ids'))))

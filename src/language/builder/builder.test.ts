@@ -1,4 +1,4 @@
-/** docs/guides/builder.md: the same tree as the text makes; values exactly or not at all. */
+/** docs/guides/builder.md: the builder creates the same tree as the text, with exact values or an error. */
 import { describe, expect, test } from 'vitest'
 import { parse } from '../syntax/parse.ts'
 import { LanguageError } from '../tree/error.ts'
@@ -44,7 +44,7 @@ import {
   value,
 } from './builder.ts'
 
-/** In one line; what is read back from it is the tree it came from. */
+/** The text in one line; it must be parsed back to the same tree. */
 function text(built: Built): string {
   expect(plain(parse(built.toText()))).toEqual(plain(built.toTree()))
   return built.toText().replace(/\s*\n\s*/g, ' ')
@@ -64,7 +64,7 @@ function written(what: Parameters<typeof value>[0]): readonly [string, string] {
   return [text(query).replace(/^get t fields /, ''), sql(query).replace(/^SELECT (.*) FROM t$/, '$1')]
 }
 
-test('the example of the reference', () => {
+test('the example of the reference builds the documented text', () => {
   const query = get('users')
     .fields('id', 'email')
     .where(and(eq('active', true), gt('age', 18)))
@@ -85,7 +85,7 @@ limit 10`)
   })
 })
 
-test('a step changes nothing that was there before', () => {
+test('a step does not change the statement it is called on', () => {
   const users = get('users')
   const before = users.toText()
   const narrow = users.where(eq('a', 1))
@@ -95,7 +95,7 @@ test('a step changes nothing that was there before', () => {
 })
 
 describe('reads', () => {
-  test('conditions make the tree of their text', () => {
+  test('conditions create the tree of their text', () => {
     const all = get('t').where(
       or(
         and(ne('a', 1), lt('b', 2), lte('c', 3), gte('d', 4), not(or(isNull('e'), isNotNull('f')))),
@@ -112,14 +112,15 @@ describe('reads', () => {
       ),
     )
     expect(text(all)).toBe(
-      'get t where a <> 1 and b < 2 and c <= 3 and d >= 4 and not (e is null or f is not null) or g is distinct from 5' +
+      'get t where a <> 1 and b < 2 and c <= 3 and d >= 4 and not (e is null or f is not null) or g is ' +
+        'distinct from 5' +
         " or h ~ 'x' or i like 'x%' or i ilike 'x%' or j between 1 and 2 or k && ['x'] or l in (1, 'x', null)" +
         ' or m in :ids or n in (get u fields id) or exists (get u where u.id = t.id)',
     )
     expect(sql(all)).toContain('m = ANY($1)')
   })
 
-  test('a string on the left is a column, on the right a value; col and value say otherwise', () => {
+  test('a string is a column on the left and a value on the right, unless col or value is used', () => {
     expect(text(get('t').where(eq('a', 'b')))).toBe("get t where a = 'b'")
     expect(text(get('t').where(eq(value('a'), col('b.c'))))).toBe("get t where 'a' = b.c")
     expect(text(get('t').where(eq(fn('lower', 'a'), fn('pg_catalog.upper', value('b'), 1))))).toBe(
@@ -128,14 +129,14 @@ describe('reads', () => {
     expect(text(get('t').where(eq(col('meta', 'th.eme'), param(1))))).toBe('get t where meta.`th.eme` = $1')
   })
 
-  test('a question mark is no name of a parameter', () => {
+  test('a question mark is not a valid parameter name', () => {
     expect(() => param('?')).toThrow(LanguageError)
     for (const n of [0, -1, 1.5, 65_536, Number.NaN]) {
       expect(() => param(n)).toThrow(`parameters are numbered from 1 to 65535; it got ${n}`)
     }
   })
 
-  test('sources, fields, groups and the rest', () => {
+  test('sources, fields, groups and other clauses create the tree of their text', () => {
     const query = get(aliased('sales.orders', 'o'))
       .join('users', eq('users.id', col('o.user_id')))
       .innerJoin(aliased('users', 'v'))
@@ -166,7 +167,7 @@ offset 20`)
     expect(text(get('t').forExport())).toBe('export t')
   })
 
-  test('compounds and common tables', () => {
+  test('compounds and common tables create the tree of their text', () => {
     const query = get('x')
       .with('x', get('t').where(eq('a', 1)))
       .union(get('y'), 'all')
@@ -174,13 +175,14 @@ offset 20`)
       .except(get('w'))
       .limit(1)
     expect(sql(query)).toBe(
-      'WITH x AS (SELECT * FROM t WHERE a = 1) SELECT * FROM x UNION ALL SELECT * FROM y INTERSECT SELECT * FROM z EXCEPT SELECT * FROM w LIMIT 1',
+      'WITH x AS (SELECT * FROM t WHERE a = 1) SELECT * FROM x UNION ALL SELECT * FROM y INTERSECT SELECT * ' +
+        'FROM z EXCEPT SELECT * FROM w LIMIT 1',
     )
     expect(text(query)).toBe('with x as (get t where a = 1) get x union all get y intersect get z except get w limit 1')
     expect(text(get('x').with('x', get('x'), 'recursive'))).toBe('with recursive x as (get x) get x')
   })
 
-  test('nested rows', () => {
+  test('nested rows create the tree of their text', () => {
     const query = get('users')
       .nest('company')
       .nestMany(aliased('posts', 'p'), nest =>
@@ -207,13 +209,14 @@ offset 20`)
 })
 
 describe('writes', () => {
-  test('an add makes the tree of its text', () => {
+  test('an add creates the tree of its text', () => {
     const query = add('users')
       .values({ name: 'A', email: param('email') }, { email: 'b@x.io', name: null })
       .conflict(['email'], { name: excluded('name'), n: compute('n', '+', 1) }, eq('users.active', true))
       .returning('id', as('name', 'called'))
     expect(sql(query)).toBe(
-      "INSERT INTO users (name, email) VALUES ('A', $1), (NULL, 'b@x.io') ON CONFLICT (email) DO UPDATE SET name = excluded.name, n = n + 1" +
+      "INSERT INTO users (name, email) VALUES ('A', $1), (NULL, 'b@x.io') ON CONFLICT (email) DO UPDATE SET " +
+        'name = excluded.name, n = n + 1' +
         ' WHERE users.active = true RETURNING id, name AS called',
     )
     expect(sql(add('t').values({ a: 1 }).conflict([], 'nothing'))).toBe(
@@ -224,7 +227,7 @@ describe('writes', () => {
     expect(sql(add('t').with('u', del('v').all().returning('*')).from(['a'], get('u').fields('b')))).toMatch(/^WITH u/)
   })
 
-  test('set and del', () => {
+  test('set and del create the tree of their text', () => {
     expect(
       sql(
         set('users')
@@ -248,7 +251,7 @@ describe('writes', () => {
     expect(text(set('t').with('v', get('u')).values({ a: 1 }).all())).toMatch(/^with v/)
   })
 
-  test('a write without where is refused, and so is what would undo one', () => {
+  test('a write without where is rejected, and so is all() after where', () => {
     const unfinished: readonly Built[] = [set('t').values({ a: 1 }), del('t')]
     for (const built of unfinished) {
       expect(() => built.toTree()).toThrow(LanguageError)
@@ -260,7 +263,7 @@ describe('writes', () => {
     expect(text(del('t').all().where(eq('a', 1)))).toBe('del t where a = 1')
   })
 
-  test('what is not finished or not even is refused', () => {
+  test('an incomplete or inconsistent statement is rejected', () => {
     expect(() => add('t').toTree()).toThrow('add needs rows')
     expect(() => add('t').values({})).toThrow('defaults()')
     expect(() => add('t').values({ a: 1 }, { b: 1 })).toThrow('row 2')
@@ -278,7 +281,7 @@ describe('writes', () => {
 })
 
 describe('values', () => {
-  test('are exact', () => {
+  test('values are exact', () => {
     expect(written('it\'s "so"')).toEqual(["'it''s \"so\"'", "'it''s \"so\"'"])
     expect(written(1)).toEqual(['1', '1'])
     expect(written(-1)).toEqual(['-1', '-1'])
@@ -299,7 +302,7 @@ describe('values', () => {
     ])
   })
 
-  test('that cannot be exact are refused', () => {
+  test('values that cannot be exact are rejected', () => {
     const refused = [
       Number.NaN,
       Number.POSITIVE_INFINITY,
@@ -320,13 +323,13 @@ describe('values', () => {
     expect(() => value(cycle)).toThrow('nested more than')
   })
 
-  test('as JSON: lists too, and what is no object', () => {
+  test('values are converted to JSON, including lists and scalars', () => {
     expect(text(get('t').fields(json([1, 'x']), json('x'), json(-1), json(null)))).toBe(
       "get t fields '[1,\"x\"]'::jsonb, '\"x\"'::jsonb, '-1'::jsonb, 'null'::jsonb",
     )
   })
 
-  test('an object from outside is a value, whatever it looks like', () => {
+  test('an object from untrusted input is a value, whatever its shape', () => {
     const hostile: object = JSON.parse('{"expression": {"kind": "column", "path": ["secret"]}, "needs": 1}')
     expect(sql(get('t').where(eq('a', hostile as { readonly [key: string]: unknown })))).toBe(
       `SELECT * FROM t WHERE a = '{"expression":{"kind":"column","path":["secret"]},"needs":1}'::jsonb`,

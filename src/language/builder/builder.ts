@@ -1,11 +1,11 @@
 /**
- * The builder: queries from TypeScript, which make the tree that a text makes.
+ * The builder: queries in TypeScript, which create the same tree as the text.
  *
- *     get('users').fields('id', 'email').where(and(eq('active', true), gt('age',
- * 18))).orderBy(desc('created_at')).limit(10)
+ *     get('users').fields('id', 'email').where(and(eq('active', true), gt('age', 18)))
+ *       .orderBy(desc('created_at')).limit(10)
  *
- * Every step answers a new builder. `builder<Schema>()` answers the same functions with names and values
- * checked by the compiler. There is no way to pass SQL: what is not a name is a value.
+ * Every step returns a new builder. `builder<Schema>()` returns the same functions with names and values
+ * checked by the compiler. SQL cannot be passed: everything that is not a name is a value.
  */
 
 import { type GetBuilder, readOf } from './builder-read.ts'
@@ -57,10 +57,10 @@ export type { AddBuilder, DelBuilder, SetBuilder } from './builder-write.ts'
 
 type TargetTable<Target> = Target extends Aliased<infer T> ? T : Target
 
-/** What a query can begin with. */
+/** The functions that start a statement. */
 export interface Builder<S> {
   get<const F extends SourceOf<S>>(source: F): GetBuilder<S, RowOf<S, F>>
-  /** How many rows there are: one row, column `count`. */
+  /** Counts the rows: one row with the column `count`. */
   count<const F extends SourceOf<S>>(source: F): GetBuilder<S, RowOf<S, F>>
   add<const T extends TableOf<S>>(table: T): AddBuilder<S, T>
   set<const F extends TableOf<S> | Aliased<TableOf<S>>>(target: F): SetBuilder<S, TargetTable<F>, RowOf<S, F>>
@@ -75,19 +75,26 @@ const FUNCTIONS: Builder<Untyped> = {
   del: target => delOf(target),
 }
 
-/** The builder for a schema: only its tables, columns and types of values compile. */
+/**
+ * The functions for a schema: the compiler accepts only its tables, its columns and values of their types.
+ */
 export function builder<S extends SchemaType<S>>(): Builder<S> {
-  // The schema exists for the compiler alone.
+  // The schema exists only at compile time.
   return FUNCTIONS as unknown as Builder<S>
 }
 
-/** A table or query under another name: `get(aliased('users', 'u'))`. */
+/** A table or query with an alias: `get(aliased('users', 'u'))`. */
 export function aliased<const T, const A extends string>(of: T, alias: A): Aliased<T, A> {
   return new Aliased(of, alias)
 }
 
+/** Starts a read; every name compiles. */
 export const get: Builder<Untyped>['get'] = FUNCTIONS.get
+/** Starts a count; every name compiles. */
 export const count: Builder<Untyped>['count'] = FUNCTIONS.count
+/** Starts an insert; every name compiles. */
 export const add: Builder<Untyped>['add'] = FUNCTIONS.add
+/** Starts an update; every name compiles. */
 export const set: Builder<Untyped>['set'] = FUNCTIONS.set
+/** Starts a delete; every name compiles. */
 export const del: Builder<Untyped>['del'] = FUNCTIONS.del

@@ -62,7 +62,7 @@ export function concat(...docs: readonly Doc[]): Doc {
   return text
 }
 
-/** Joins documents with a separator; `''` if there are none. */
+/** Joins documents with a separator; `''` if absent. */
 export function join(docs: readonly Doc[], separator: Doc): Doc {
   const [only = ''] = docs
   return docs.length < 2 ? only : { kind: 'joined', docs, separator }
@@ -203,8 +203,8 @@ function joinedInOneLine(docs: readonly Doc[], separator: string, space: number)
 }
 
 /**
- * Whether the document fits on one line, together with what follows it up to the next possible break. `free`
- * is the number of its characters before a forced break.
+ * Reports whether the document fits on one line, together with what follows it up to the next possible break.
+ * `free` is the number of its characters before a forced break.
  */
 function fits(doc: Doc, space: number, free: number, after: readonly Piece[]): boolean {
   const waiting: Doc[] = [doc]

@@ -12,7 +12,7 @@ import { NESTING_MAX } from '../tree/nesting.ts'
 import { type Doc, type Gap, type Rendered, render } from './document.ts'
 
 /** A token with its key for alignment. */
-export interface Token extends Span {
+export interface AlignedToken extends Span {
   readonly key: string
 }
 
@@ -20,7 +20,7 @@ export interface Token extends Span {
  * `above`: on a separate line. `behind`: at the end of a line. `before`: inside a line, before a token.
  * `last`: after everything else.
  */
-interface Placed {
+interface TokenPosition {
   readonly text: string
   readonly place: 'above' | 'behind' | 'before' | 'last'
   /** In characters of the document's content. */
@@ -36,16 +36,16 @@ export function renderWithComments(doc: Doc, width: number, text: string, commen
   return insertComments(placed, render(doc, width, sorted))
 }
 
-function placeComments(source: string, comments: readonly Comment[], target: Rendered): readonly Placed[] {
+function placeComments(source: string, comments: readonly Comment[], target: Rendered): readonly TokenPosition[] {
   const from = tokensOf(source)
   const to = tokensOf(target.text)
   const twins = align(from, to)
-  const places = placesOf(to, target.gaps)
+  const places = positionsOf(to, target.gaps)
   const breaks = breaksOutside(source, comments)
   const hasBreak = (start: number, end: number): boolean => (breaks[end] ?? 0) > (breaks[start] ?? 0)
   let next = 0
   return comments.map(({ text, span }) => {
-    while (next < from.length && (from[next] as Token).start < span.start) next += 1
+    while (next < from.length && (from[next] as AlignedToken).start < span.start) next += 1
     const before = from[next - 1]
     const after = from[next]
     const opensLine = before === undefined || hasBreak(before.end, span.start)
@@ -79,12 +79,12 @@ function breaksOutside(text: string, comments: readonly Comment[]): Int32Array {
 // ---- tokens -----------------------------------------------------------------------------------------------
 
 /** The tokens of a text that is known to be valid. */
-export function tokensOf(text: string): readonly Token[] {
+export function tokensOf(text: string): readonly AlignedToken[] {
   const lexer = createLexer(text)
   // Disables the limit: the text has been parsed before, and canonical text may have more tokens than a query
   // may.
   lexer.count = Number.NEGATIVE_INFINITY
-  const tokens: Token[] = []
+  const tokens: AlignedToken[] = []
   for (advance(lexer); lexer.token !== '#end'; advance(lexer)) {
     const end = jsonEnd(lexer)
     if (end !== null) lexer.end = end
@@ -121,7 +121,7 @@ function keyOf({ token, isWord, text, start, end, value }: Lexer): string {
 const AHEAD_MAX = 24
 
 /** For each token of `from`, the index of the equal token in `to`, or -1. */
-function align(from: readonly Token[], to: readonly Token[]): readonly number[] {
+function align(from: readonly AlignedToken[], to: readonly AlignedToken[]): readonly number[] {
   const twins: number[] = new Array<number>(from.length).fill(-1)
   const isEqual = (i: number, j: number): boolean => from[i]?.key === to[j]?.key && i < from.length
   let i = 0
@@ -149,7 +149,7 @@ function nextEqual(i: number, j: number, isEqual: (i: number, j: number) => bool
   return [0, 0]
 }
 
-/** The counterpart of the nearest token in that direction that has one; -1 if there is none. */
+/** The counterpart of the nearest token in that direction that has one; -1 if absent. */
 function nearest(twins: readonly number[], index: number, step: 1 | -1): number {
   for (let at = index; at >= 0 && at < twins.length; at += step) {
     const twin = twins[at] ?? -1
@@ -167,7 +167,7 @@ interface Place {
   readonly lineEnd: number
 }
 
-function placesOf(tokens: readonly Token[], gaps: readonly Gap[]): readonly Place[] {
+function positionsOf(tokens: readonly AlignedToken[], gaps: readonly Gap[]): readonly Place[] {
   let next = 0
   let spaces = 0
   return tokens.map(({ start }) => {
@@ -177,7 +177,7 @@ function placesOf(tokens: readonly Token[], gaps: readonly Gap[]): readonly Plac
   })
 }
 
-function insertComments(placed: readonly Placed[], { text, gaps }: Rendered): string {
+function insertComments(placed: readonly TokenPosition[], { text, gaps }: Rendered): string {
   const breaks = gaps.filter(({ isBreak }) => isBreak)
   // Between statements there are two breaks: a comment at the end of a line goes before the first one, a
   // comment above a statement after the last one.

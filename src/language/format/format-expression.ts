@@ -5,7 +5,7 @@ import type { Cast, Expression, In } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
 import { concat, type Doc, enclosed, group, indent, join, line, list } from './document.ts'
 import { formatCall } from './format-function.ts'
-import { formatList, some } from './format-list.ts'
+import { formatList, nonEmpty } from './format-list.ts'
 import { formatLiteral, formatParameter, formatType, isJsonLiteral, isNegative, isNumber } from './format-literal.ts'
 import { formatDotted, formatText } from './format-name.ts'
 import type { Formatter } from './formatter.ts'
@@ -66,7 +66,7 @@ function bare(expression: Expression, formatter: Formatter): Doc {
       return group(
         join(
           // An `and` inside an `or` needs no parentheses; the indentation shows the grouping.
-          some(expression.operands, `the operands of "${expression.kind}"`).map(part =>
+          nonEmpty(expression.operands, `the operands of "${expression.kind}"`).map(part =>
             group(part.kind === 'and' ? indent(at(part, floor)) : at(part, floor)),
           ),
           [line, `${expression.kind} `],
@@ -131,7 +131,7 @@ function bare(expression: Expression, formatter: Formatter): Doc {
     case 'function':
       return formatCall(expression, formatter)
     case 'case': {
-      const branches = some(expression.whens, 'the branches of a case').map(({ when, then }) => [
+      const branches = nonEmpty(expression.whens, 'the branches of a case').map(({ when, then }) => [
         line,
         'when ',
         at(when, BINDING.any),
@@ -172,7 +172,7 @@ function not({ negated }: { readonly negated: boolean }): string {
 function formatSet({ set }: In, formatter: Formatter): Doc {
   switch (set.kind) {
     case 'in values':
-      return enclosed('(', formatList(some(set.values, 'the values of "in"'), formatter), ')')
+      return enclosed('(', formatList(nonEmpty(set.values, 'the values of "in"'), formatter), ')')
     case 'subquery':
       return enclosed('(', formatter.query(set.query), ')')
     case 'position':

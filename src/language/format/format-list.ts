@@ -10,7 +10,7 @@ import type { Formatter } from './formatter.ts'
  *
  * @throws LanguageError if it is empty and therefore has no text form.
  */
-export function some<T>(items: readonly T[], what: string): readonly T[] {
+export function nonEmpty<T>(items: readonly T[], what: string): readonly T[] {
   if (items.length === 0) throw new LanguageError(`${what}: an empty list has no text form`)
   return items
 }

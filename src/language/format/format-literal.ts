@@ -35,8 +35,8 @@ export function formatLiteral({ type, value, span }: Literal): string {
 }
 
 /**
- * Whether the text of a JSON literal is parsed as JSON: it is an object, or a list that contains one. Other
- * JSON is formatted as a text with a cast.
+ * Reports whether the text of a JSON literal is parsed as JSON: it is an object, or a list that contains one.
+ * Other JSON is formatted as a text with a cast.
  */
 export function isJsonLiteral(value: string): boolean {
   if (!/^[[{]/.test(value)) return false
@@ -44,12 +44,12 @@ export function isJsonLiteral(value: string): boolean {
   return end === value.length && hasObject
 }
 
-/** Whether the literal is a number. */
+/** Reports whether the literal is a number. */
 export function isNumber({ type }: Literal): boolean {
   return type === 'integer' || type === 'decimal'
 }
 
-/** Whether the literal is a number with a minus sign. */
+/** Reports whether the literal is a number with a minus sign. */
 export function isNegative(literal: Literal): boolean {
   return isNumber(literal) && literal.value.startsWith('-')
 }

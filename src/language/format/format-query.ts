@@ -18,7 +18,7 @@ import type {
 import { LanguageError, unreachable } from '../tree/error.ts'
 import { concat, type Doc, enclosed, group, indent, line, lines, list } from './document.ts'
 import { formatOrders, formatWindow } from './format-function.ts'
-import { formatList, some } from './format-list.ts'
+import { formatList, nonEmpty } from './format-list.ts'
 import { formatLiteral, formatParameter } from './format-literal.ts'
 import { formatAnyName, formatDotted, formatName } from './format-name.ts'
 import type { Formatter } from './formatter.ts'
@@ -55,7 +55,7 @@ function formatCompound({ operator, all, query }: Compound, formatter: Formatter
   ])
 }
 
-/** Whether clauses of the compound after its last get would be parsed as clauses of that get. */
+/** Reports whether clauses of the compound after its last get would be parsed as clauses of that get. */
 function endsOpen(get: Get): boolean {
   return (
     get.with !== null ||
@@ -126,7 +126,7 @@ export function formatField(field: Field, formatter: Formatter): Doc {
 /** `with a as (…)`, `with recursive a as (…), b as (…)`; `''` if there is no clause. */
 export function formatWith(clause: With | null, formatter: Formatter): Doc {
   if (clause === null) return ''
-  const tables = some(clause.tables, 'the tables of with').map(({ name, columns, statement }) => [
+  const tables = nonEmpty(clause.tables, 'the tables of with').map(({ name, columns, statement }) => [
     formatName(name.text),
     columns.length > 0 ? [' ', formatNames(columns)] : '',
     ' as ',
@@ -138,7 +138,7 @@ export function formatWith(clause: With | null, formatter: Formatter): Doc {
 
 /** `(a, b)`. */
 export function formatNames(names: readonly Name[]): Doc {
-  return enclosed('(', list(some(names, 'names').map(name => formatName(name.text))), ')')
+  return enclosed('(', list(nonEmpty(names, 'names').map(name => formatName(name.text))), ')')
 }
 
 // ---- sources ----------------------------------------------------------------------------------------------

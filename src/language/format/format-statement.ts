@@ -21,7 +21,7 @@ import type {
 import { LanguageError, unreachable } from '../tree/error.ts'
 import { concat, type Doc, enclosed, group, indent, join, line, lines, list } from './document.ts'
 import { formatExpression } from './format-expression.ts'
-import { formatList, some } from './format-list.ts'
+import { formatList, nonEmpty } from './format-list.ts'
 import { formatType } from './format-literal.ts'
 import { formatAnyName, formatName } from './format-name.ts'
 import {
@@ -114,7 +114,7 @@ function formatRows({ rows }: Add, formatter: Formatter): Doc {
 }
 
 function formatValues({ rows }: AddValues, formatter: Formatter): Doc {
-  for (const row of some(rows, 'the rows of an add')) some(row, 'the values of a row')
+  for (const row of nonEmpty(rows, 'the rows of an add')) nonEmpty(row, 'the values of a row')
   const [only] = rows
   // A single row that consists of a row in parentheses would be parsed as its values.
   if (only !== undefined && rows.length === 1 && only.every(({ kind }) => kind !== 'row')) {
@@ -134,7 +134,7 @@ function formatConflict({ target, update }: Conflict, formatter: Formatter): Doc
 
 function formatAssignments(assignments: readonly Assignment[], formatter: Formatter): Doc {
   return list(
-    some(assignments, 'assignments').map(({ column, value }) =>
+    nonEmpty(assignments, 'assignments').map(({ column, value }) =>
       concat(`${formatName(column.text)} = `, formatter.expression(value)),
     ),
   )
@@ -172,7 +172,7 @@ function formatMerge(merge: Merge, formatter: Formatter): Doc {
     formatWith(merge.with, formatter),
     `merge ${formatTarget(merge.table, merge.alias)}`,
     ['using ', formatSource(merge.using, formatter), formatCondition(' on', merge.on, formatter)],
-    ...some(merge.whens, 'the branches of a merge').map(when => formatWhen(when, formatter)),
+    ...nonEmpty(merge.whens, 'the branches of a merge').map(when => formatWhen(when, formatter)),
   ])
 }
 
@@ -190,7 +190,7 @@ function formatAction(action: MergeAction, formatter: Formatter): Doc {
         'insert ',
         action.columns.length > 0 ? [formatNames(action.columns), ' '] : '',
         'values ',
-        enclosed('(', formatList(some(action.values, 'the values of an insert'), formatter), ')'),
+        enclosed('(', formatList(nonEmpty(action.values, 'the values of an insert'), formatter), ')'),
       ]
     case 'merge delete':
       return 'delete'
@@ -204,7 +204,7 @@ function formatAction(action: MergeAction, formatter: Formatter): Doc {
 // ---- definitions ------------------------------------------------------------------------------------------
 
 function formatMake(make: Make, formatter: Formatter): Doc {
-  const columns = some(make.columns, 'the columns of make').map(column => formatColumn(column, formatter))
+  const columns = nonEmpty(make.columns, 'the columns of make').map(column => formatColumn(column, formatter))
   const constraints = make.constraints.map(({ kind, columns: names }) => [`${kind} `, formatNames(names)])
   return [
     group(`make ${formatTable(make.table)}`, indent(line, list(columns))),
@@ -227,7 +227,7 @@ export function formatColumn(column: ColumnDefinition, formatter: Formatter): Do
 }
 
 function formatIndex(index: Index, formatter: Formatter): Doc {
-  const columns = list(some(index.columns, 'the columns of an index').map(name => formatName(name.text)))
+  const columns = list(nonEmpty(index.columns, 'the columns of an index').map(name => formatName(name.text)))
   return lines([
     group(`index ${formatName(index.name.text)} on ${formatTable(index.table)}`, indent(line, columns)),
     index.unique ? 'unique' : '',

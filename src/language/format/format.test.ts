@@ -111,7 +111,8 @@ order by posts.created_at desc
 limit 10`
     expect(format(canonical)).toBe(canonical)
     const loose =
-      "GET users JOIN posts ON users.id=posts.user_id Fields users.id,posts.title where ((active=true) AND (role=\"admin\" or (role = '''owner'''))) order BY posts.created_at DESC Limit 10 ;"
+      'GET users JOIN posts ON users.id=posts.user_id Fields users.id,posts.title where ((active=true) AND ' +
+      "(role=\"admin\" or (role = '''owner'''))) order BY posts.created_at DESC Limit 10 ;"
     expect(format(loose)).toBe(canonical)
   })
 
@@ -131,8 +132,10 @@ limit 10`
     ['update a inner join b values c = d + 1 where all', 'set a\n  inner join b\nvalues c = d + 1\nwhere all'],
     ['delete a where `all`', 'del a\nwhere `all`'],
     [
-      'merge a using b on a.id = b.id when matched and b.x then update set c = 1, d = 2 when not matched by target then insert (c) values (1) when not matched by source then delete',
-      'merge a\nusing b on a.id = b.id\nwhen matched and b.x then update set c = 1, d = 2\nwhen not matched by target then insert (c) values (1)\nwhen not matched by source then delete',
+      'merge a using b on a.id = b.id when matched and b.x then update set c = 1, d = 2 when not matched by ' +
+        'target then insert (c) values (1) when not matched by source then delete',
+      'merge a\nusing b on a.id = b.id\nwhen matched and b.x then update set c = 1, d = 2\nwhen not matched ' +
+        'by target then insert (c) values (1)\nwhen not matched by source then delete',
     ],
     [
       'create a id:i64:pk, n:text:default="x":unique:check=n > 1 unique (id, n)',
@@ -150,8 +153,10 @@ limit 10`
       'get a\nwhere b in (1, 2) and c not in :ids and d in (get e) and exists (get f)',
     ],
     [
-      'get a fields extract(day from b), substring(c from 2 for 3), sum(d) filter (where e) over (partition by f order by g rows between 1 preceding and current row)',
-      'get a\nfields\n  extract(day from b),\n  substring(c, 2, 3),\n  sum(d) filter (where e) over (\n    partition by f\n    order by g\n    rows between 1 preceding and current row\n  )',
+      'get a fields extract(day from b), substring(c from 2 for 3), sum(d) filter (where e) over (partition ' +
+        'by f order by g rows between 1 preceding and current row)',
+      'get a\nfields\n  extract(day from b),\n  substring(c, 2, 3),\n  sum(d) filter (where e) over (\n    ' +
+        'partition by f\n    order by g\n    rows between 1 preceding and current row\n  )',
     ],
     [
       'get a fields left(b, 1), `exists`(c), count(*) as count, d.order, `Order Details`.id',
@@ -175,7 +180,10 @@ fields
 
   test('a long operand is indented below the expression that contains it', () => {
     const loose =
-      'get users nest many posts p on p.user_id = users.id and p.active { fields id, title where length(title) > 10 order by id limit 3 } where exists (get orders where orders.user_id = users.id and orders.total > 1000) and (name ~ "aaaaaaaaaaaaaaaaaaaaaaaaa" or email ~ "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb")'
+      'get users nest many posts p on p.user_id = users.id and p.active { fields id, title where ' +
+      'length(title) > 10 order by id limit 3 } where exists (get orders where orders.user_id = users.id ' +
+      'and orders.total > 1000) and (name ~ "aaaaaaaaaaaaaaaaaaaaaaaaa" or email ~ ' +
+      '"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb")'
     expect(format(loose)).toBe(`get users
   nest many posts as p on p.user_id = users.id and p.active {
     fields id, title

@@ -1,7 +1,7 @@
 /**
- * What can be said about a text, as plain data: the objects of the tools `svc_parse_query`,
- * `svc_transpile_query`, `svc_explain_query` and `svc_format_query` (docs/guides/agents.md#tools), which `svc
- * parse --json`, `transpile`, `explain` and `format` print too.
+ * The results of the tools `svc_parse_query`, `svc_transpile_query`, `svc_explain_query` and
+ * `svc_format_query` (docs/guides/agents.md#tools) as plain data. `svc parse --json`, `transpile`, `explain`
+ * and `format` print them too.
  */
 
 import { format, formatStatement } from '../format/format.ts'
@@ -9,55 +9,62 @@ import { printSql } from '../sql/print.ts'
 import type { ParameterMode, SqlParameter } from '../sql/printer.ts'
 import type { Statement } from '../tree/ast.ts'
 import { type Explanation, explain } from './explain.ts'
-import { guessesIn } from './guesses.ts'
+import { guessedJoins } from './guessed-joins.ts'
 
+/** The result of `transpile`. */
 export interface TranspileAnswer {
   readonly ok: true
   readonly sql: string
-  /** Entry n-1 is what `$n` stands for. */
+  /** Entry n-1 is the value of `$n`. */
   readonly parameters: readonly SqlParameter[]
-  /** What was guessed; left out where nothing was. */
+  /** Join conditions that were guessed; absent if there are none. */
   readonly notes?: readonly string[]
 }
 
+/** The result of `parse`. */
 export interface ParseAnswer extends TranspileAnswer {
-  /** The tree without its places in the text. */
+  /** The tree without its spans. */
   readonly ast: object
   readonly formatted: string
 }
 
+/** The result of `format`. */
 export interface FormatAnswer {
   readonly ok: true
   readonly formatted: string
 }
 
+/** The result of `explain`. */
 export interface ExplainAnswer extends Explanation {
   readonly ok: true
 }
 
+/** Returns the tree of a statement with its SQL. */
 export function answerParse(statement: Statement, mode: ParameterMode): ParseAnswer {
   const { ok, ...transpiled } = answerTranspile(statement, mode)
   return { ok, ast: withoutPlaces(statement), formatted: formatStatement(statement), ...transpiled }
 }
 
+/** Returns the SQL of a statement with its parameters. */
 export function answerTranspile(statement: Statement, mode: ParameterMode): TranspileAnswer {
   const { text, parameters } = printSql(statement, { parameters: mode })
-  const notes = guessesIn(statement).map(({ note }) => note)
+  const notes = guessedJoins(statement).map(({ note }) => note)
   return { ok: true, sql: text, parameters, ...(notes.length > 0 ? { notes } : {}) }
 }
 
+/** Returns the explanation of a statement. */
 export function answerExplain(statement: Statement): ExplainAnswer {
   return { ok: true, ...explain(statement) }
 }
 
-/** Of one statement or several, comments kept. */
+/** Formats one or several statements and keeps their comments. */
 export function answerFormat(text: string): FormatAnswer {
   return { ok: true, formatted: format(text) }
 }
 
 /**
- * Places are half of a tree's JSON, and say nothing to who has only asked what a text means. No deeper than
- * the parser lets a tree be.
+ * Removes the spans, which are half of a tree's JSON and irrelevant to the meaning of the text. The recursion
+ * is as deep as the tree, which the parser limits.
  */
 function withoutPlaces(node: object): object {
   if (Array.isArray(node)) return node.map(bare)

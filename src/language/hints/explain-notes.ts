@@ -1,6 +1,6 @@
 /**
- * The notes of an explanation: what a statement does beyond what its parts say, and what a reader may
- * overlook. Each is a sentence.
+ * Writes the notes of an explanation: effects of a statement that its parts do not show and that a reader may
+ * overlook. Each note is a sentence.
  */
 
 import { renderFlat } from '../format/document.ts'
@@ -47,6 +47,7 @@ import {
 
 // ---- reads ------------------------------------------------------------------------------------------------
 
+/** Notes about a read. */
 export function notesOfRead(get: Get): readonly string[] {
   return [
     ...notesOfWith(get.with),
@@ -72,7 +73,7 @@ function notesOfWith(clause: With | null): readonly string[] {
   })
 }
 
-/** Sources that are no tables. */
+/** Notes about derived tables. */
 function notesOfQueries(sources: readonly Source[]): readonly string[] {
   return sources.flatMap(source =>
     source.kind === 'query source' ? [`${sourceText(source)} stands for (${statementText(source.query)}).`] : [],
@@ -90,9 +91,9 @@ function notesOfJoins(joins: readonly Join[], first: Source, where: Expression |
     const { source } = join
     const notes = [...noteOfKeptRows(join, name)]
     if ((join.type === 'left' || join.type === 'full') && asked.has(sourceName(source))) {
-      notes.push(`The filters ask for columns of ${name}, which are null in the rows that have no match there.`)
+      notes.push(`The filters use columns of ${name}, which are null in rows without a match.`)
     }
-    if (join.lateral) notes.push(`${name} is computed anew for each row to its left (lateral).`)
+    if (join.lateral) notes.push(`${name} is computed for each row to its left (lateral).`)
     else if (join.on === null && join.type !== 'cross' && source.kind === 'table source') {
       const key = expressionText(joinCondition(join, first))
       notes.push(`${name} is joined by the foreign key; where none is known, on ${key}.`)
@@ -106,7 +107,7 @@ function notesOfJoins(joins: readonly Join[], first: Source, where: Expression |
   })
 }
 
-/** The beginnings of dotted names, those in queries inside left out. */
+/** Collects the first parts of dotted names, except those in subqueries. */
 function collectQualifiers(expression: Expression, into: Set<string>): void {
   if (expression.kind === 'column' && expression.path.length > 1) into.add(expression.path[0] ?? '')
   for (const child of childrenOf(expression)) collectQualifiers(child, into)
@@ -132,7 +133,7 @@ function noteOfKeptRows({ type }: Join, name: string): readonly string[] {
 }
 
 function notesOfPurpose(get: Get): readonly string[] {
-  if (get.purpose === 'count') return ['Answers one row, with the number of rows in its column "count".']
+  if (get.purpose === 'count') return ['Returns one row with the number of rows in the column "count".']
   const conditions = sourceConditions([get.source, ...joinSources(get.joins)])
   const isWhole = get.where === null && conditions.length === 0 && get.limit === null
   return get.purpose === 'export' && isWhole ? ['Exports every row: there is no where.'] : []
@@ -148,7 +149,7 @@ function notesOfGroups(get: Get): readonly string[] {
     notes.push(
       groups === ''
         ? 'All rows become one, because the fields are aggregates.'
-        : `Groups by ${groups}: beside an aggregate the other fields are an implied group by.`,
+        : `Groups by ${groups}: the fields beside an aggregate are an implied group by.`,
     )
   }
   if (get.having !== null) {
@@ -160,7 +161,7 @@ function notesOfGroups(get: Get): readonly string[] {
 function noteOfNest(nest: Nest): string {
   const name = formatAnyName(nestName(nest))
   const holds = nest.many
-    ? 'the related rows as an array, empty where there are none'
+    ? 'the related rows as an array, empty if there are none'
     : 'the related row as an object, or null'
   const key = nest.on === null ? ', by the foreign key' : ''
   return `The column ${name} holds ${holds}${key}: ${nestText(nest)}.`
@@ -171,50 +172,52 @@ function notesOfWindows(get: Get): readonly string[] {
   return [
     ...get.windows.map(window => `It has the ${renderFlat(formatNamedWindow(window, FORMATTER))}.`),
     ...fields.map(
-      field => `${fieldText(field)} looks at several rows (a window function) and leaves each in the answer.`,
+      field => `${fieldText(field)} is computed over several rows (a window function); each stays in the result.`,
     ),
   ]
 }
 
 function notesOfDistinct({ distinct }: Get): readonly string[] {
   if (distinct === null) return []
-  if (distinct.on.length === 0) return ['Rows that are equal in every column are answered once (distinct).']
+  if (distinct.on.length === 0) return ['Rows that are equal in every column are returned once (distinct).']
   const list = expressionsText(distinct.on)
-  return [`Of the rows with the same ${list} only the first is answered (distinct on); order by decides which.`]
+  return [`Of the rows with the same ${list}, only the first is returned (distinct on); order by determines which.`]
 }
 
 function notesOfCompounds({ compounds }: Get): readonly string[] {
   if (compounds.length === 0) return []
   return [
     ...compounds.map(({ operator, all, query }) => `Then ${operator}${all ? ' all' : ''} (${statementText(query)}).`),
-    'The columns and filters shown are those of the first query; ordering, limit and offset are those of the whole.',
+    'The columns and filters shown are those of the first query; ' +
+      'ordering, limit and offset apply to the whole compound.',
   ]
 }
 
 function notesOfPage({ orderBy, limit, offset }: Get): readonly string[] {
   if (orderBy.length > 0 || (limit === null && offset === null)) return []
   const clause = limit === null ? 'an offset' : 'a limit'
-  return [`There is ${clause} without order by: which rows are answered may differ each time.`]
+  return [`There is ${clause} without order by: the rows returned can differ each time.`]
 }
 
 function noteOfLock({ strength, wait }: Lock): string {
   const others = {
-    'skip locked': 'leaves out rows that others have locked',
-    nowait: 'fails if others have locked one of them',
-    wait: 'waits for rows that others have locked',
+    'skip locked': 'skips rows that other transactions have locked',
+    nowait: 'fails if another transaction has locked one of them',
+    wait: 'waits for rows that other transactions have locked',
   }[wait ?? 'wait']
   return `Locks the rows for ${strength} until the transaction ends, and ${others}.`
 }
 
 // ---- writes -----------------------------------------------------------------------------------------------
 
+/** Notes about an insert. */
 export function notesOfAdd(add: Add): readonly string[] {
   return [
     ...notesOfWith(add.with),
     noteOfRows(add),
     ...(add.conflict === null ? [] : [noteOfConflict(add.conflict)]),
     ...(add.returning === null
-      ? ['Answers every column of the rows (returning *), because nothing else is asked for.']
+      ? ['Returns every column of the rows (returning *), because there is no returning clause.']
       : notesOfReturning(add.returning)),
   ]
 }
@@ -238,7 +241,7 @@ function noteOfRows({ table, columns, rows }: Add): string {
 function noteOfConflict({ target, update }: Conflict): string {
   const columns = target.map(nameText).join(', ')
   const meets = columns === '' ? 'A row that breaks any unique key' : `A row whose ${columns} exists already`
-  if (update === null) return `${meets} is left out, and is not among the rows answered.`
+  if (update === null) return `${meets} is skipped and not returned.`
   const where = update.where === null ? '' : `, where ${expressionText(update.where)}`
   return `${meets} is not added: the existing one is updated by ${assignmentsText(update.assignments)}${where}.`
 }
@@ -247,11 +250,13 @@ function notesOfReturning(returning: readonly Field[]): readonly string[] {
   return returning.length === 0 ? [] : [`Answers ${returning.map(fieldText).join(', ')} of each row.`]
 }
 
+/** Notes about an update. */
 export function notesOfSet(set: SetStatement): readonly string[] {
   const { assignments, returning } = set
   return [...notesOfTarget(set), `Sets ${assignmentsText(assignments)}.`, ...notesOfReturning(returning ?? [])]
 }
 
+/** Notes about a delete. */
 export function notesOfDel(del: Del): readonly string[] {
   return notesOfTarget(del)
 }
@@ -269,25 +274,30 @@ function notesOfTarget(write: SetStatement | Del): readonly string[] {
   ]
 }
 
+/** Notes about a merge. */
 export function notesOfMerge(merge: Merge): readonly string[] {
   const whens = merge.whens.map(when => renderFlat(formatWhen(when, FORMATTER)))
   return [
     ...notesOfWith(merge.with),
     ...notesOfQueries([merge.using]),
-    `Each row takes the first branch that fits: ${whens.join('; ')}.`,
+    `Each row takes the first branch that matches: ${whens.join('; ')}.`,
   ]
 }
 
 // ---- definitions and the rest -----------------------------------------------------------------------------
 
+/** Notes about a table definition. */
 export function notesOfMake({ columns, constraints }: Make): readonly string[] {
   const required = columns.filter(column => !column.nullable && !column.primaryKey)
   return [
-    ...(required.length === 0 ? [] : [`Null is refused in ${required.map(({ name }) => nameText(name)).join(', ')}.`]),
+    ...(required.length === 0
+      ? []
+      : [`Null is not allowed in ${required.map(({ name }) => nameText(name)).join(', ')}.`]),
     ...constraints.map(({ kind, columns: names }) => `Has the ${kind} (${names.map(nameText).join(', ')}).`),
   ]
 }
 
+/** Notes about an index definition. */
 export function notesOfIndex({ name, unique, where }: Index): readonly string[] {
   return [
     `The index is called ${nameText(name)}.`,
@@ -296,6 +306,7 @@ export function notesOfIndex({ name, unique, where }: Index): readonly string[] 
   ]
 }
 
+/** The note about a procedure call. */
 export function noteOfCall(call: Call): string {
   return `Runs the procedure: ${statementText(call)}.`
 }

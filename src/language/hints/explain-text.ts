@@ -1,6 +1,6 @@
 /**
- * Parts of a tree as they stand in canonical text, each in one line: what an explanation is made of. What has
- * no text form is a `LanguageError`.
+ * Formats parts of a tree as canonical text in one line, for explanations. Parts without a text form throw a
+ * `LanguageError`.
  */
 
 import { renderFlat } from '../format/document.ts'
@@ -9,10 +9,12 @@ import { formatField, formatNest, formatTable } from '../format/format-query.ts'
 import { documentOf, FORMATTER } from '../format/format-statement.ts'
 import type { Assignment, Expression, Field, Name, Nest, Source, Statement, TableName } from '../tree/ast.ts'
 
+/** `a + 1`. */
 export function expressionText(expression: Expression): string {
   return renderFlat(FORMATTER.expression(expression))
 }
 
+/** `a, b`. */
 export function expressionsText(expressions: readonly Expression[]): string {
   return expressions.map(expressionText).join(', ')
 }
@@ -22,14 +24,17 @@ export function fieldText(field: Field): string {
   return renderFlat(formatField(field, FORMATTER))
 }
 
+/** The statement in one line. */
 export function statementText(statement: Statement): string {
   return renderFlat(documentOf(statement))
 }
 
+/** `nest many posts {…}`. */
 export function nestText(nest: Nest): string {
   return renderFlat(formatNest(nest, FORMATTER))
 }
 
+/** `id`. */
 export function nameText(name: Name): string {
   return formatName(name.text)
 }
@@ -39,12 +44,13 @@ export function assignmentsText(assignments: readonly Assignment[]): string {
   return assignments.map(({ column, value }) => `${nameText(column)} = ${expressionText(value)}`).join(', ')
 }
 
-/** What a source is called in the statement. */
+/** The name of a source in the statement. */
 export function sourceText(source: Source): string {
   if (source.kind !== 'table source') return formatAnyName(source.alias)
   return targetText(source.table, source.alias)
 }
 
+/** `users`, `sales.orders as o`. */
 export function targetText(table: TableName, alias: string | null): string {
   return alias === null ? formatTable(table) : formatAnyName(alias)
 }

@@ -1,6 +1,6 @@
 /**
- * What `svc_explain_query` answers (docs/guides/agents.md#tools): what a query does, part by part, and what a
- * reader may overlook.
+ * The explanation of a query (docs/guides/agents.md#tools): what it does, part by part, and what a reader may
+ * overlook.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ function notes(query: string): readonly string[] {
   return explained(query).notes
 }
 
-/** Every text of the explanation. */
+/** All texts of an explanation. */
 function texts(explanation: Explanation): string {
   const { action, table, columns, joins, filters, ordering, limit, offset } = explanation
   const places = joins.flatMap(({ table: joined, alias, on }) => [joined, alias, on])
@@ -41,7 +41,7 @@ function texts(explanation: Explanation): string {
   return parts.flat().join('\n')
 }
 
-/** The values of an add are told by their number only. */
+/** The statement without the values of an add, which an explanation only counts. */
 function withoutValues(statement: Statement): Statement {
   if (statement.kind === 'explain') return { ...statement, statement: withoutValues(statement.statement) }
   const isListed = statement.kind === 'add' && statement.rows.kind === 'values'
@@ -49,7 +49,7 @@ function withoutValues(statement: Statement): Statement {
 }
 
 describe('whatever the tree', () => {
-  test('it is explained, and every table and column that it names is mentioned', { timeout: 60_000 }, () => {
+  test('any tree is explained, and every table and column in it is mentioned', { timeout: 60_000 }, () => {
     let mentioned = 0
     fc.assert(
       fc.property(anyStatement, statement => {
@@ -95,7 +95,7 @@ describe('whatever the tree', () => {
     )
   })
 
-  test('a tree without a text form is refused, and one that is too deep', () => {
+  test('a tree without a text form is rejected, and so is one that is too deep', () => {
     const built = get({ table: { schema: null, name: 't' }, where: { ...text('x'), type: 'integer' } })
     expect(() => explain(built)).toThrow(LanguageError)
     const deep = Array.from({ length: NESTING_MAX + 1 }).reduce<Statement>(
@@ -106,7 +106,7 @@ describe('whatever the tree', () => {
   })
 })
 
-test('a read, part by part', () => {
+test('a read is explained part by part', () => {
   expect(
     explained(`get users u[active = true] left join sales.posts as p on p.user_id = u.id fields u.id, count(*) as n, *
       where (role = "admin" or role = 'owner') and age >= 18 order by n desc, u.id asc nulls first limit 10 offset :from`),
@@ -125,13 +125,13 @@ test('a read, part by part', () => {
     notes: [
       'This cannot run: * cannot be combined with an aggregate; name the columns to group by.',
       'The left join, which a bare join is too, keeps rows without a match in p, with null for its columns.',
-      'Groups by u.id: beside an aggregate the other fields are an implied group by.',
+      'Groups by u.id: the fields beside an aggregate are an implied group by.',
       'Needs values for :from.',
     ],
   })
 })
 
-test('nothing said is nothing told', () => {
+test('absent clauses are not mentioned', () => {
   expect(explained('get `Order Details`')).toEqual({
     action: 'read',
     table: '`Order Details`',
@@ -145,7 +145,7 @@ test('nothing said is nothing told', () => {
   })
 })
 
-test('nulls are where PostgreSQL puts them', () => {
+test("the position of nulls is PostgreSQL's default", () => {
   expect(explained('get t order by a, b desc, c desc nulls last').ordering.map(({ nulls }) => nulls)).toEqual([
     'last',
     'first',
@@ -153,7 +153,7 @@ test('nulls are where PostgreSQL puts them', () => {
   ])
 })
 
-test('a limit is a number, or the text that it is', () => {
+test('a limit is a number, or the text of a parameter', () => {
   const limits = ['10', '007', '$2', ':n', '99999999999999999999'].map(limit =>
     explained(`get t order by a limit ${limit}`),
   )
@@ -173,7 +173,8 @@ test.each([
   ['del s.t where id = 1', 'delete', 's.t', []],
   ['del t where id = 1 returning id, name as n', 'delete', 't', ['id', 'name as n']],
   [
-    'merge t using u on t.id = u.id when matched then update set a = 1 when not matched then insert (id, a) values (u.id, 2)',
+    'merge t using u on t.id = u.id when matched then update set a = 1 when not matched then insert (id, ' +
+      'a) values (u.id, 2)',
     'merge',
     't',
     ['a', 'id'],
@@ -186,13 +187,13 @@ test.each([
   ['rollback', 'rollback', null, []],
   ['explain del t where a = 1', 'explain delete', 't', []],
   ['get (get t fields a) x', 'read', null, ['*']],
-] as const)('an explanation has action, tables and columns: %s', (query, action, table, columns) => {
+] as const)('an explanation has the action, tables and columns: %s', (query, action, table, columns) => {
   const explanation = explained(query)
   expect(explanation).toMatchObject({ action, table, columns })
 })
 
 describe('joins', () => {
-  test('each with its table, alias and condition', () => {
+  test('each join has its table, alias and condition', () => {
     expect(
       explained(`get users join posts inner join tags as t on t.post_id = posts.id and t.on = true cross join days
         left join lateral (get logs limit 1) l`).joins,
@@ -204,13 +205,13 @@ describe('joins', () => {
     ])
   })
 
-  test('the source of a merge is one', () => {
+  test('the source of a merge is listed as a join', () => {
     const { joins, filters } = explained('merge t using u as x[b = 1] on t.id = x.id when matched then delete')
     expect(joins).toEqual([{ type: 'using', table: 'u', alias: 'x', on: 't.id = x.id' }])
     expect(filters).toEqual(['b = 1'])
   })
 
-  test('those of writes, with the conditions in their brackets', () => {
+  test('joins of writes are listed, and conditions in brackets are filters', () => {
     const { joins, filters } = explained('del t inner join u[b = 1] on u.id = t.id where t.a = 2')
     expect(joins).toEqual([{ type: 'inner', table: 'u', alias: null, on: 'u.id = t.id' }])
     expect(filters).toEqual(['b = 1', 't.a = 2'])
@@ -238,7 +239,7 @@ describe('notes', () => {
       'get a left join b as x on a.id = x.id where lower(x.c) = 1 and x is null',
       [
         'The left join, which a bare join is too, keeps rows without a match in x, with null for its columns.',
-        'The filters ask for columns of x, which are null in the rows that have no match there.',
+        'The filters use columns of x, which are null in rows without a match.',
       ],
     ],
     ['get a cross join b', ['The cross join pairs every row with every row of b.']],
@@ -252,13 +253,10 @@ describe('notes', () => {
     ],
     [
       'get a inner join lateral (get b where b.x = a.x limit 1 offset 0) c on true',
-      [
-        'c stands for (get b where b.x = a.x limit 1 offset 0).',
-        'c is computed anew for each row to its left (lateral).',
-      ],
+      ['c stands for (get b where b.x = a.x limit 1 offset 0).', 'c is computed for each row to its left (lateral).'],
     ],
     ['get (get t limit 5) as x', ['x stands for (get t limit 5).']],
-    ['cnt t', ['Answers one row, with the number of rows in its column "count".']],
+    ['cnt t', ['Returns one row with the number of rows in the column "count".']],
     ['export t', ['Exports every row: there is no where.']],
     ['export t where a = 1', []],
     ['export t[a = 1]', []],
@@ -268,13 +266,13 @@ describe('notes', () => {
     ],
     [
       'get t fields role, lower(role), role, sum(n)',
-      ['Groups by role, lower(role): beside an aggregate the other fields are an implied group by.'],
+      ['Groups by role, lower(role): the fields beside an aggregate are an implied group by.'],
     ],
     ['get t fields max(a)', ['All rows become one, because the fields are aggregates.']],
     [
       'get users nest many posts { fields id limit 3 } nest company as c on c.id = users.company_id',
       [
-        'The column posts holds the related rows as an array, empty where there are none, by the foreign key: ' +
+        'The column posts holds the related rows as an array, empty if there are none, by the foreign key: ' +
           'nest many posts { fields id limit 3 }.',
         'The column c holds the related row as an object, or null: nest company as c on c.id = users.company_id.',
       ],
@@ -283,30 +281,31 @@ describe('notes', () => {
       'get t fields a, rank() over w as r window w as (order by a)',
       [
         'It has the window w as (order by a).',
-        'rank() over w as r looks at several rows (a window function) and leaves each in the answer.',
+        'rank() over w as r is computed over several rows (a window function); each stays in the result.',
       ],
     ],
-    ['get distinct t fields a', ['Rows that are equal in every column are answered once (distinct).']],
+    ['get distinct t fields a', ['Rows that are equal in every column are returned once (distinct).']],
     [
       'get distinct on (a) t order by a',
-      ['Of the rows with the same a only the first is answered (distinct on); order by decides which.'],
+      ['Of the rows with the same a, only the first is returned (distinct on); order by determines which.'],
     ],
     [
       'get a fields x union all get b fields y order by 1 limit 3',
       [
         'Then union all (get b fields y).',
-        'The columns and filters shown are those of the first query; ordering, limit and offset are those of the whole.',
+        'The columns and filters shown are those of the first query; ordering, limit and offset apply to the ' +
+          'whole compound.',
       ],
     ],
-    ['get t limit 5', ['There is a limit without order by: which rows are answered may differ each time.']],
-    ['get t offset 5', ['There is an offset without order by: which rows are answered may differ each time.']],
+    ['get t limit 5', ['There is a limit without order by: the rows returned can differ each time.']],
+    ['get t offset 5', ['There is an offset without order by: the rows returned can differ each time.']],
     [
       'get t for update skip locked',
-      ['Locks the rows for update until the transaction ends, and leaves out rows that others have locked.'],
+      ['Locks the rows for update until the transaction ends, and skips rows that other transactions have locked.'],
     ],
     [
       'get t for share',
-      ['Locks the rows for share until the transaction ends, and waits for rows that others have locked.'],
+      ['Locks the rows for share until the transaction ends, and waits for rows that other transactions have locked.'],
     ],
     [
       'with old (id) as (del t where a = 1 returning id) get old',
@@ -323,7 +322,7 @@ describe('notes', () => {
     ],
     [
       'add t fields a values (1), (2)',
-      ['Adds 2 rows.', 'Answers every column of the rows (returning *), because nothing else is asked for.'],
+      ['Adds 2 rows.', 'Returns every column of the rows (returning *), because there is no returning clause.'],
     ],
     [
       'add t values 1, 2 returning id',
@@ -333,7 +332,7 @@ describe('notes', () => {
       'add t fields a from (get u fields b) conflict nothing returning a',
       [
         'Adds the rows of (get u fields b).',
-        'A row that breaks any unique key is left out, and is not among the rows answered.',
+        'A row that breaks any unique key is skipped and not returned.',
         'Answers a of each row.',
       ],
     ],
@@ -350,11 +349,14 @@ describe('notes', () => {
     ['del t inner join u on u.id = t.id where all', ['Every row of t that the joins find is deleted (where all).']],
     [
       'merge t using u on t.id = u.id when matched and u.x then delete when not matched then nothing',
-      ['Each row takes the first branch that fits: when matched and u.x then delete; when not matched then nothing.'],
+      [
+        'Each row takes the first branch that matches: when matched and u.x then delete; when not matched ' +
+          'then nothing.',
+      ],
     ],
     [
       'make t a:int4, b:int4:nullable, c:int4 primary key (a, c)',
-      ['Null is refused in a, c.', 'Has the primary key (a, c).'],
+      ['Null is not allowed in a, c.', 'Has the primary key (a, c).'],
     ],
     [
       'index i on t a unique where b',
@@ -367,21 +369,21 @@ describe('notes', () => {
     ["call app.run(1, 'x')", ["Runs the procedure: call app.run(1, 'x')."]],
     [
       'explain del t where all',
-      ['Nothing is read or written: PostgreSQL tells how it would do it.', 'Every row of t is deleted (where all).'],
+      ['Nothing is read or written: PostgreSQL returns the plan.', 'Every row of t is deleted (where all).'],
     ],
     ['begin', []],
-  ] as const)('a note says what a reader may overlook: %s', (query, expected) => {
+  ] as const)('a note describes what a reader may overlook: %s', (query, expected) => {
     expect(notes(query)).toEqual(expected)
   })
 })
 
-test('texts stay in one line and are those of the canonical form, however long', () => {
+test('texts are in one line and in canonical form, however long', () => {
   const names = Array.from({ length: 60 }, (_, index) => `column_${index}`)
   const { filters } = explained(`get t where coalesce(${names.join(',')}) = "x"`)
   expect(filters).toEqual([`coalesce(${names.join(', ')}) = 'x'`])
 })
 
-test('a query of thousands of parts is explained in the time of thousands of parts', () => {
+test('a query with thousands of parts is explained in linear time', () => {
   const many = Array.from({ length: 1_200 }, (_, index) => `a${index} as (get b where c = ${index})`)
   const started = performance.now()
   const explanation = explained(`with ${many.join(', ')} get a0`)

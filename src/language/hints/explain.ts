@@ -1,6 +1,6 @@
 /**
- * What a statement does, as plain data for people and agents: its parts in canonical text, and notes about
- * what is easily overlooked.
+ * Explains a statement as plain data for people and agents: its parts in canonical text, and notes about
+ * effects that are easily overlooked.
  */
 
 import { renderFlat } from '../format/document.ts'
@@ -28,12 +28,13 @@ import {
 } from './explain-notes.ts'
 import { conditionTexts, expressionText, fieldText, nameText } from './explain-text.ts'
 
+/** What a statement does. */
 export type Action =
   | 'read'
   | 'count'
   | 'export'
   | 'insert'
-  /** An insert that updates the row it meets. */
+  /** An insert that updates existing rows. */
   | 'upsert'
   | 'update'
   | 'delete'
@@ -44,52 +45,55 @@ export type Action =
   | 'begin'
   | 'commit'
   | 'rollback'
-  /** The plan of that action; the other parts are those of the statement that is planned. */
+  /** The plan of that action. The other properties are those of the planned statement. */
   | `explain ${string}`
 
+/** The explanation of a statement. */
 export interface Explanation {
   readonly action: Action
   /**
-   * The table that is read or written, as a query writes its name; null where there is none, or a query in
-   * its place.
+   * The table that is read or written, as in the query; null if absent or if the source is a query.
    */
   readonly table: string | null
   /**
-   * A read's, a count's and a delete's answer (`*`, `count(*) as n`), or the columns that are written (`*`:
-   * all, in their order).
+   * The columns of the result (`*`, `count(*) as n`) of a read, a count or a delete; otherwise the columns
+   * that are written (`*` is all, in order).
    */
   readonly columns: readonly string[]
   readonly joins: readonly ExplainedJoin[]
-  /** What all must be true of a row, `where` and conditions in brackets alike. */
+  /** The conditions that a row must satisfy, from `where` and from brackets. */
   readonly filters: readonly string[]
   readonly ordering: readonly ExplainedOrder[]
-  /** A text where it is a parameter, or a number that JavaScript does not hold. */
+  /** A text if the limit is a parameter, or too large for a JavaScript number. */
   readonly limit: number | string | null
   readonly offset: number | string | null
-  /** Sentences. */
+  /** Each note is a sentence. */
   readonly notes: readonly string[]
 }
 
+/** A join, or the source of a merge. */
 export interface ExplainedJoin {
-  /** `using`: the source of a merge. */
+  /** `using` is the source of a merge. */
   readonly type: Join['type'] | 'using'
-  /** Null: a query, which a note shows. */
+  /** Null for a query, which a note shows. */
   readonly table: string | null
   readonly alias: string | null
-  /** Null: by the foreign key; a cross join has no condition. */
+  /** Null if the foreign key is used, and for a cross join. */
   readonly on: string | null
 }
 
+/** A member of `order by`. */
 export interface ExplainedOrder {
   readonly by: string
   readonly direction: 'asc' | 'desc'
-  /** Where PostgreSQL puts them, said or not. */
+  /** PostgreSQL's default unless specified. */
   readonly nulls: 'first' | 'last'
 }
 
 /**
- * Breaks the statement down. What has no text form is a `LanguageError`; what has no SQL is explained, with
- * the reason among the notes.
+ * Explains a statement. A statement that has no SQL is explained too, and a note has the reason.
+ *
+ * @throws LanguageError if a part has no text form or the tree is too deep.
  */
 export function explain(statement: Statement): Explanation {
   assertNesting(statement)
@@ -176,7 +180,7 @@ function explained(statement: Statement): Explanation {
       return { ...NOTHING, action: statement.kind }
     case 'explain': {
       const inner = explained(statement.statement)
-      const note = 'Nothing is read or written: PostgreSQL tells how it would do it.'
+      const note = 'Nothing is read or written: PostgreSQL returns the plan.'
       return { ...inner, action: `explain ${inner.action}`, notes: [note, ...inner.notes] }
     }
     default:
@@ -203,7 +207,7 @@ function explainedRead(get: Get): Explanation {
 }
 
 function explainedJoin({ type, lateral, source, on }: Join): ExplainedJoin {
-  // Without a condition every row that a lateral query makes belongs to the row it was made for.
+  // A lateral query without a condition joins all its rows to the row it was computed for.
   const condition = on === null ? (lateral ? 'true' : null) : expressionText(on)
   return { type, ...placeOf(source), on: condition }
 }
@@ -220,7 +224,7 @@ function explainedOrder({ expression, descending, nulls }: Order): ExplainedOrde
   return { by: expressionText(expression), direction, nulls: nulls ?? (descending ? 'first' : 'last') }
 }
 
-/** Conditions in brackets are part of the statement's `where`. */
+/** The filters, including conditions in brackets, which are part of the statement's `where`. */
 function filtersOf(sources: readonly Source[], where: Expression | 'all' | null): readonly string[] {
   const own = where === null || where === 'all' ? [] : [where]
   return [...sourceConditions(sources), ...own].flatMap(conditionTexts)
@@ -245,7 +249,7 @@ function countOf(count: Count | null): number | string | null {
   return Number.isSafeInteger(number) ? number : count.value
 }
 
-/** Why the statement has no SQL, although it is one. */
+/** A note with the reason if the statement has no SQL. */
 function refusalOf(statement: Statement): readonly string[] {
   try {
     printSql(statement)

@@ -22,23 +22,26 @@ export function listAsJson(expression: Expression): Expression {
  * Operators with both operands of the same type. `?|` and `?&` are not among them: they take an array of
  * texts.
  */
-const ALIKE: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=', '@>', '<@', '||'])
+const SAME_TYPE_OPERATORS: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=', '@>', '<@', '||'])
 
-/** Whether the operator requires both operands to have the same type, so that a list beside JSON is JSON. */
-export function isAlike({ operator }: Comparison | Arithmetic): boolean {
-  return ALIKE.has(operator)
+/**
+ * Reports whether the operator requires both operands to have the same type, so that a list beside JSON is
+ * JSON.
+ */
+export function hasOperandsOfOneType({ operator }: Comparison | Arithmetic): boolean {
+  return SAME_TYPE_OPERATORS.has(operator)
 }
 
 /** The pair with a list on one side converted to JSON if the other side is evidently JSON. */
 export function withJsonList<T extends Comparison | Arithmetic>(pair: T): T {
   const { left, right } = pair
   if (left.kind !== 'array' && right.kind !== 'array') return pair
-  if (!isAlike(pair)) return pair
+  if (!hasOperandsOfOneType(pair)) return pair
   if (isJsonByForm(right)) return { ...pair, left: listAsJson(left) }
   return isJsonByForm(left) ? { ...pair, right: listAsJson(right) } : pair
 }
 
-/** Whether the syntax alone shows that the expression is JSON. A column may be JSON too. */
+/** Reports whether the syntax alone shows that the expression is JSON. A column may be JSON too. */
 function isJsonByForm(expression: Expression): boolean {
   return expression.kind === 'json step'
     ? expression.operator === '->' || expression.operator === '#>'

@@ -9,10 +9,10 @@ import type { Inference, Printed } from './printer.ts'
 import { quoteLiteral } from './quote.ts'
 
 /** Prints an operand, in parentheses if its precedence is lower than `floor`. */
-export type At = (part: Expression, floor: number, inference?: Inference) => string
+export type PrintOperand = (part: Expression, floor: number, inference?: Inference) => string
 
 /** Prints a comparison. */
-export function printComparison(comparison: Comparison, at: At, scope: Scope): Printed {
+export function printComparison(comparison: Comparison, at: PrintOperand, scope: Scope): Printed {
   const { operator, left, right } = withJsonList(comparison)
   switch (operator) {
     case '<':
@@ -21,9 +21,9 @@ export function printComparison(comparison: Comparison, at: At, scope: Scope): P
     case '>=':
       return {
         text: [
-          at(left, LEVEL.like, ordered(left, right, scope)),
+          at(left, LEVEL.like, inferenceInOrder(left, right, scope)),
           operator,
-          at(right, LEVEL.like, ordered(right, left, scope)),
+          at(right, LEVEL.like, inferenceInOrder(right, left, scope)),
         ].join(' '),
         level: LEVEL.comparison,
       }
@@ -33,7 +33,7 @@ export function printComparison(comparison: Comparison, at: At, scope: Scope): P
         text: [
           at(left, LEVEL.like, besideRight(left, right)),
           operator,
-          at(right, LEVEL.like, beside(left, right)),
+          at(right, LEVEL.like, inferenceBeside(left, right)),
         ].join(' '),
         level: LEVEL.comparison,
       }
@@ -64,14 +64,14 @@ export function printComparison(comparison: Comparison, at: At, scope: Scope): P
 }
 
 /** Prints a binary operator of the level `LEVEL.operator`. */
-export function infix(left: Expression, operator: string, right: Expression, at: At): Printed {
+export function infix(left: Expression, operator: string, right: Expression, at: PrintOperand): Printed {
   return { text: `${at(left, LEVEL.operator)} ${operator} ${at(right, LEVEL.operator + 1)}`, level: LEVEL.operator }
 }
 
 /**
  * The `ILIKE` pattern for a substring. `\`, `%` and `_` of the text are escaped (PostgreSQL manual, 9.7.1).
  */
-function containing(value: Expression, at: At): string {
+function containing(value: Expression, at: PrintOperand): string {
   // A number is searched for as written.
   if (value.kind === 'literal' && (value.type === 'text' || value.type === 'integer' || value.type === 'decimal')) {
     const pattern: Literal = { ...value, type: 'text', value: `%${value.value.replace(/[\\%_]/g, '\\$&')}%` }
@@ -92,7 +92,7 @@ function containing(value: Expression, at: At): string {
  * The type information that a literal gets from the other operand: its type, unless that is a literal or
  * parameter too. The items of a row are compared with the items of another row, and with nothing else.
  */
-export function beside(neighbour: Expression, part: Expression): Inference {
+export function inferenceBeside(neighbour: Expression, part: Expression): Inference {
   switch (neighbour.kind) {
     case 'literal':
       return neighbour.type === 'null' ? 'none' : 'open'
@@ -100,7 +100,7 @@ export function beside(neighbour: Expression, part: Expression): Inference {
     case 'named':
       return 'open'
     case 'row':
-      return neighbour.items.every(item => beside(item, item) === 'known') ? 'known' : 'open'
+      return neighbour.items.every(item => inferenceBeside(item, item) === 'known') ? 'known' : 'open'
     default:
       return part.kind === 'row' ? 'none' : 'known'
   }
@@ -108,14 +108,14 @@ export function beside(neighbour: Expression, part: Expression): Inference {
 
 /** A row to the left of a query is compared with the query's columns, as in `in`. */
 function besideRight(left: Expression, right: Expression): Inference {
-  return left.kind === 'row' && right.kind === 'subquery' ? 'known' : beside(right, left)
+  return left.kind === 'row' && right.kind === 'subquery' ? 'known' : inferenceBeside(right, left)
 }
 
 /**
  * The type information for operands of an ordering comparison. A number keeps its type, so that PostgreSQL
  * rejects it beside a text; compared as text, 10 would be less than 9.
  */
-export function ordered(part: Expression, neighbour: Expression, scope: Scope): Inference {
+export function inferenceInOrder(part: Expression, neighbour: Expression, scope: Scope): Inference {
   return isTextByForm(neighbour, scope) ? 'open' : besideRight(part, neighbour)
 }
 

@@ -5,7 +5,7 @@ import { LanguageError, unreachable } from '../tree/error.ts'
 import { resolveColumn, type Scope } from '../tree/scope.ts'
 import { listAsJson, withJsonList } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
-import { type At, beside, infix, ordered, printComparison } from './print-comparison.ts'
+import { inferenceBeside, inferenceInOrder, infix, type PrintOperand, printComparison } from './print-comparison.ts'
 import { printFunction } from './print-function.ts'
 import { printLiteral } from './print-literal.ts'
 import { countRepetitions, type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
@@ -110,7 +110,7 @@ function print(expression: Expression, scope: Scope, printer: Printer, inference
  * Prints a cast. PostgreSQL has no cast from arrays to JSON, so a list of values is printed as JSON, and
  * other arrays are converted with to_json.
  */
-function printCast({ operand, type }: Cast, at: At, printer: Printer): Printed {
+function printCast({ operand, type }: Cast, at: PrintOperand, printer: Printer): Printed {
   const name = printer.type(type)
   const list = (name === 'json' || name === 'jsonb') && operand.kind === 'array' ? listAsJson(operand) : operand
   if (list.kind === 'array' && list.items.length > 0 && (name === 'json' || name === 'jsonb')) {
@@ -159,14 +159,18 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
       const operator = `IS ${expression.negated ? 'NOT ' : ''}DISTINCT FROM`
       const above = LEVEL.comparison
       return {
-        text: `${at(left, above, beside(right, left))} ${operator} ${at(right, above, beside(left, right))}`,
+        text: [
+          at(left, above, inferenceBeside(right, left)),
+          operator,
+          at(right, above, inferenceBeside(left, right)),
+        ].join(' '),
         level: LEVEL.is,
       }
     }
     case 'between': {
       const { operand, low, high } = expression
       const word = expression.negated ? 'NOT BETWEEN' : 'BETWEEN'
-      const bound = (part: Expression): string => at(part, LEVEL.operator, ordered(part, operand, scope))
+      const bound = (part: Expression): string => at(part, LEVEL.operator, inferenceInOrder(part, operand, scope))
       return { text: `${at(operand, LEVEL.operator)} ${word} ${bound(low)} AND ${bound(high)}`, level: LEVEL.like }
     }
     case 'in':
@@ -220,7 +224,7 @@ const ARITHMETIC_LEVEL = {
   '%': LEVEL.multiply,
 } as const
 
-function printIn(expression: In, at: At, scope: Scope, printer: Printer): Printed {
+function printIn(expression: In, at: PrintOperand, scope: Scope, printer: Printer): Printed {
   const { operand, set, negated } = expression
   switch (set.kind) {
     case 'in values': {
@@ -230,7 +234,7 @@ function printIn(expression: In, at: At, scope: Scope, printer: Printer): Printe
           expression.span,
         )
       }
-      const values = set.values.map(value => at(value, LEVEL.any, beside(operand, value))).join(', ')
+      const values = set.values.map(value => at(value, LEVEL.any, inferenceBeside(operand, value))).join(', ')
       return { text: `${at(operand, LEVEL.operator)}${negated ? ' NOT' : ''} IN (${values})`, level: LEVEL.like }
     }
     case 'subquery':
@@ -253,7 +257,7 @@ function printIn(expression: In, at: At, scope: Scope, printer: Printer): Printe
   }
 }
 
-function printJsonTest(expression: JsonTest, at: At, printer: Printer): Printed {
+function printJsonTest(expression: JsonTest, at: PrintOperand, printer: Printer): Printed {
   const operand = at(expression.operand, LEVEL.any)
   const path =
     printer.mode === 'all' && printer.definition === null
@@ -289,7 +293,7 @@ function printColumn(reference: ColumnReference, scope: Scope): Printed {
 /** To PostgreSQL, the operand of a case is a single value: a row beside it is compared as a whole. */
 function inferredInWhen(when: Expression, operand: Expression | null): Inference {
   if (when.kind === 'row') return 'none'
-  return operand === null ? 'open' : beside(operand, when)
+  return operand === null ? 'open' : inferenceBeside(operand, when)
 }
 
 /** A row inside a row is compared as a whole, not item by item. */

@@ -182,7 +182,7 @@ function refuseMisusedSyntax(call: FunctionCall, name: string): void {
   }
 }
 
-/** Whether the call has no clause of an aggregate or a window function. */
+/** Reports whether the call has no clause of an aggregate or a window function. */
 function isPlain(call: FunctionCall): boolean {
   return call.over === null && !isAggregate(call)
 }

@@ -6,7 +6,7 @@
 
 import type { Comparison, Get, Nest } from '../tree/ast.ts'
 import { LanguageError } from '../tree/error.ts'
-import { keyByName, type Side } from '../tree/relation-name.ts'
+import { type AliasedTable, keyByName } from '../tree/relation-name.ts'
 import type { Scope } from '../tree/scope.ts'
 import type { Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
@@ -71,7 +71,7 @@ function onlyFirst(nest: Nest): string {
 export function nestKey(nest: Nest, scope: Scope): Comparison {
   const parent = scope.relations[0]
   if (parent === undefined) throw new LanguageError(`nest ${nestName(nest)} has no row to relate to`, nest.span)
-  const outside: Side = { table: parent.table?.name ?? parent.name, alias: parent.name }
-  const inside: Side = { table: nest.table.name, alias: nest.alias ?? nest.table.name }
+  const outside: AliasedTable = { table: parent.table?.name ?? parent.name, alias: parent.name }
+  const inside: AliasedTable = { table: nest.table.name, alias: nest.alias ?? nest.table.name }
   return nest.many ? keyByName(inside, outside) : keyByName(outside, inside)
 }

@@ -220,7 +220,7 @@ function refuseContradictions(get: Get): void {
   }
 }
 
-/** The clause because of which a result row is not a row of one table; null if there is none. */
+/** The clause because of which a result row is not a row of one table; null if absent. */
 function clauseThatMixesRows(get: Get): string | null {
   if (get.compounds.length > 0) return 'a compound'
   if (get.purpose === 'count') return 'count'

@@ -36,9 +36,11 @@ beforeAll(() =>
     create table lines (id int primary key, order_id int, n int);
     create index on lines (order_id);
     create sequence evaluated;
-    create function seen(id int) returns int language plpgsql volatile as $$ begin perform nextval('evaluated'); return id; end $$;
+    create function seen(id int) returns int language plpgsql volatile
+      as $$ begin perform nextval('evaluated'); return id; end $$;
     insert into customers select i, 'c' || i, 'r' || i from generate_series(1, 5) as i;
-    insert into orders select i, 1 + i % 5, i % 7, 'n' || i, jsonb_build_object('k', 100 - i), -i, i * 10 from generate_series(1, 60) as i;
+    insert into orders select i, 1 + i % 5, i % 7, 'n' || i, jsonb_build_object('k', 100 - i), -i, i * 10
+      from generate_series(1, 60) as i;
     insert into lines select i, 1 + i % 60, i from generate_series(1, 600) as i;
     analyze;
   `),
@@ -101,7 +103,9 @@ describe('the plain form', () => {
   test('keys that are columns of the result are read from it', async () => {
     const query = read({ nests: [customer] })
     expect(printRows(query, { keys: keysOf(query) }).text).toBe(
-      'SELECT row_to_json(r.*), r.id FROM (SELECT o.id, o.total AS sum, (SELECT row_to_json(n.*) FROM (SELECT page.name FROM customers AS page WHERE page.id = o.customer_id) AS n) AS customer FROM orders AS o ORDER BY o.id DESC LIMIT 2) AS r',
+      'SELECT row_to_json(r.*), r.id FROM (SELECT o.id, o.total AS sum, (SELECT row_to_json(n.*) FROM ' +
+        '(SELECT page.name FROM customers AS page WHERE page.id = o.customer_id) AS n) AS customer FROM ' +
+        'orders AS o ORDER BY o.id DESC LIMIT 2) AS r',
     )
     expect(await rows(query)).toEqual([
       ['{"id":60,"sum":4,"customer":{"name":"c1"}}', '60'],
@@ -163,7 +167,10 @@ describe('the split form', () => {
     const key = jsonStep('->>', o('meta'), cast(position(1), 'text'))
     const query = read({ orderBy: [order(key), order(o('id'))] })
     expect(printRows(query, { keys: keysOf(query) })).toEqual({
-      text: 'SELECT row_to_json(r.*), page.c3, page.c1 FROM (SELECT o.id AS c1, o.total AS c2, o.meta ->> $1::text AS c3 FROM orders AS o ORDER BY o.meta ->> $1::text, o.id LIMIT 2) AS page CROSS JOIN LATERAL (SELECT page.c1 AS id, page.c2 AS sum) AS r',
+      text:
+        'SELECT row_to_json(r.*), page.c3, page.c1 FROM (SELECT o.id AS c1, o.total AS c2, o.meta ->> ' +
+        '$1::text AS c3 FROM orders AS o ORDER BY o.meta ->> $1::text, o.id LIMIT 2) AS page CROSS JOIN ' +
+        'LATERAL (SELECT page.c1 AS id, page.c2 AS sum) AS r',
       parameters: [{ kind: 'position', n: 1 }],
     })
     expect(await rows(query, keysOf(query), ['k'])).toEqual([
@@ -175,7 +182,11 @@ describe('the split form', () => {
   test('with an offset, nested rows are computed only for the rows of the page', async () => {
     const query = read({ nests: [customer, lines], offset: position(1) })
     expect(printRows(query, { keys: [] }).text).toBe(
-      "SELECT row_to_json(r.*) FROM (SELECT o.id AS c1, o.total AS c2, o.customer_id AS c3 FROM orders AS o ORDER BY o.id DESC LIMIT 2 OFFSET $1) AS page2 CROSS JOIN LATERAL (SELECT page2.c1 AS id, page2.c2 AS sum, (SELECT row_to_json(n.*) FROM (SELECT page.name FROM customers AS page WHERE page.id = page2.c3) AS n) AS customer, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT t2.n FROM lines AS t2 WHERE t2.order_id = page2.c1 ORDER BY t2.n LIMIT 2) AS n) AS lines) AS r",
+      'SELECT row_to_json(r.*) FROM (SELECT o.id AS c1, o.total AS c2, o.customer_id AS c3 FROM orders AS o ' +
+        'ORDER BY o.id DESC LIMIT 2 OFFSET $1) AS page2 CROSS JOIN LATERAL (SELECT page2.c1 AS id, page2.c2 ' +
+        'AS sum, (SELECT row_to_json(n.*) FROM (SELECT page.name FROM customers AS page WHERE page.id = ' +
+        "page2.c3) AS n) AS customer, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT t2.n " +
+        'FROM lines AS t2 WHERE t2.order_id = page2.c1 ORDER BY t2.n LIMIT 2) AS n) AS lines) AS r',
     )
     expect(await rows(query, keysOf(query), [10])).toEqual([
       ['{"id":50,"sum":1,"customer":{"name":"c1"},"lines":[{"n":49}, {"n":109}]}', '50'],
@@ -235,7 +246,8 @@ describe('the split form', () => {
       printRows(query, { keys: [] }).text,
     )
     expect(plain[0]).toEqual([
-      '{"id":60,"sum":4,"none":[],"customer":{"name":"c1","siblings":[{"id":5,"from":60}]},"lines":[{"n":59}, {"n":119}]}',
+      '{"id":60,"sum":4,"none":[],"customer":{"name":"c1","siblings":[{"id":5,"from":60}]},"lines":[{"n":59}, ' +
+        '{"n":119}]}',
       '60',
     ])
   })
@@ -251,7 +263,9 @@ describe('the split form', () => {
     }
     const { text: sql } = printRows(query, { keys: keysOf(query) })
     expect(sql).toBe(
-      'SELECT row_to_json(r.*), page.c2, page.c3 FROM (SELECT customer_id AS c1, COUNT(*) AS c2, MAX(id) AS c3 FROM orders GROUP BY customer_id HAVING COUNT(*) > 1 ORDER BY COUNT(*), MAX(id) DESC) AS page CROSS JOIN LATERAL (SELECT page.c1 AS who, page.c2 AS n) AS r',
+      'SELECT row_to_json(r.*), page.c2, page.c3 FROM (SELECT customer_id AS c1, COUNT(*) AS c2, MAX(id) AS ' +
+        'c3 FROM orders GROUP BY customer_id HAVING COUNT(*) > 1 ORDER BY COUNT(*), MAX(id) DESC) AS page ' +
+        'CROSS JOIN LATERAL (SELECT page.c1 AS who, page.c2 AS n) AS r',
     )
     expect((await rows(query))[0]).toEqual(['{"who":1,"n":12}', '12', '60'])
   })

@@ -79,7 +79,7 @@ function onlyName({ fields, nests }: Get): string {
   return name
 }
 
-/** The column of the result that holds `key`; null if there is none, or if its name is not unique. */
+/** The column of the result that holds `key`; null if absent, or if its name is not unique. */
 function outputOf(key: Expression, get: Get): string | null {
   const names = [...get.fields.map(outputName), ...get.nests.map(nestName)]
   const once = (name: string | null): string | null =>
@@ -237,8 +237,8 @@ function withoutAlias(expression: Expression, get: Get): Expression {
 }
 
 /**
- * Whether the nest refers to the outer row only by qualified columns; an unqualified name could belong to
- * either.
+ * Reports whether the nest refers to the outer row only by qualified columns; an unqualified name could
+ * belong to either.
  */
 function isMovable(nest: Nest, get: Get): boolean {
   if (isUnsplittable(get) || groupsOf(get).length > 0 || hasAggregate(get)) return false

@@ -2,7 +2,7 @@
 
 import type { Expression, FunctionSource, Get, Join, JoinType, RecordSource, Source, TableName } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
-import { keyByName, type Side } from '../tree/relation-name.ts'
+import { type AliasedTable, keyByName } from '../tree/relation-name.ts'
 import { lateralScope, type Scope } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
 import type { Printer } from './printer.ts'
@@ -136,7 +136,7 @@ export function printConditions(
   return ` ${word} ${conditions.map(condition => printer.expression(condition, scope, floor)).join(' AND ')}`
 }
 
-function sideOf(source: Source): Side {
+function sideOf(source: Source): AliasedTable {
   return source.kind === 'table source'
     ? { table: source.table.name, alias: source.alias ?? source.table.name }
     : { table: source.alias, alias: source.alias }

@@ -26,8 +26,8 @@ import {
   set,
   star,
 } from '../tree/build.ts'
+import type { WrittenRows } from './outbox-insert.ts'
 import { printWriteRows, type WriteRowsOptions } from './print-write-rows.ts'
-import type { RowsWritten } from './storing.ts'
 
 const database = databaseFixture()
 const client = clientFixture(() => database.adminUrl)
@@ -178,9 +178,9 @@ test.each([
   },
 )
 
-const STORING = {
+const OUTBOX_INSERT = {
   ...{ columns: ['id'], ticket: '' },
-  statement({ from, happened, after, before, column }: RowsWritten) {
+  statement({ from, operation: happened, after, before, column }: WrittenRows) {
     const word = 'always' in happened ? `'${happened.always}'` : happened.column
     return `INSERT INTO kept SELECT ${word}, ${after}, ${before}, ${column('id')} FROM ${from}`
   },
@@ -190,8 +190,8 @@ testSince(18, 'old in RETURNING')(
   'images are handed to a statement that writes them down, and the answer stays as it is',
   async () => {
     await client.query('create temp table kept (happened text, after json, before json, id int)')
-    const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
-    const options = { ...NOTHING_ELSE, images, storing: STORING }
+    const images = { operation: 'UPDATE', after: 'target', before: 'old' } as const
+    const options = { ...NOTHING_ELSE, images, outboxInsert: OUTBOX_INSERT }
     const answer = await rowsOf(renaming('b'), options, ['{"name":"c"}'])
     expect(answer.rows).toEqual([[{ id: 102, called: 'c' }], [{ id: 103, called: 'c' }]])
     const kept = [102, 103].map(id => ({
@@ -218,8 +218,8 @@ testSince(18, 'old in RETURNING')(
     const columns = ['id', 'name', 'r']
     await client.query('create temp table kept (happened text, after json, before json, id int)')
     const whole = columns.map(name => field(column('t', name)))
-    const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
-    const options = { ...NOTHING_ELSE, images, storing: STORING, columns }
+    const images = { operation: 'UPDATE', after: 'target', before: 'old' } as const
+    const options = { ...NOTHING_ELSE, images, outboxInsert: OUTBOX_INSERT, columns }
     const made = 'row_to_json(t.*) AS after'
     const shared: WriteRowsOptions[] = [options, { ...options, rowsMax: { limit: integer('5'), marker: 'm' } }]
     for (const how of shared) {
@@ -255,8 +255,8 @@ testSince(18, 'old in RETURNING')(
 test('a deleted row that is returned in full is recorded as it was before', async () => {
   const columns = ['id', 'name', 'r']
   await client.query('create temp table kept (happened text, after json, before json, id int)')
-  const images = { happened: 'DELETE', after: 'none', before: 'target' } as const
-  const options = { ...NOTHING_ELSE, images, storing: STORING, columns }
+  const images = { operation: 'DELETE', after: 'none', before: 'target' } as const
+  const options = { ...NOTHING_ELSE, images, outboxInsert: OUTBOX_INSERT, columns }
   const write = { ...deletion(), returning: columns.map(name => field(column('t', name))) }
   expect(printWriteRows(write, options).text).not.toContain('AS before')
   const { rows } = await rowsOf(write, options, [])

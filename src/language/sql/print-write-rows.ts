@@ -16,17 +16,15 @@ import {
   withCommonTables,
   writeScope,
 } from '../tree/scope.ts'
+import type { OutboxInsert } from './outbox-insert.ts'
 import { LEVEL } from './precedence.ts'
 import { createPrinter, printStatement } from './print.ts'
-import { type Images, imageOf, printImages, type RowBefore, relationOf } from './print-images.ts'
+import { type PrintedOutboxInsert, printOutboxInsert, returnsWholeRow } from './print-outbox-insert.ts'
 import { printFields, printWith } from './print-query.ts'
+import { printRowImages, type RowBefore, type RowImages, relationBefore, rowImage } from './print-row-images.ts'
 import { unusedName } from './print-rows.ts'
-import { answersWhole, printStored, type Stored } from './print-stored.ts'
 import type { ParameterMode, Printer, Sql } from './printer.ts'
 import { quoteLiteral } from './quote.ts'
-import type { Storing } from './storing.ts'
-
-export type { Images } from './print-images.ts'
 
 /** Options of `printWriteRows`. */
 export interface WriteRowsOptions {
@@ -43,23 +41,23 @@ export interface WriteRowsOptions {
   /** See `PrintOptions`. */
   readonly repeatedCharactersMax?: number
   /** Adds three columns after the keys: the operation, and the row as JSON after and before it. */
-  readonly images?: Images | null
+  readonly images?: RowImages | null
   /** Inserts the images into the outbox, in the same statement, instead of returning them. */
-  readonly storing?: Storing | null
+  readonly outboxInsert?: OutboxInsert | null
   /**
    * All columns of the table, in order. If `returning` has exactly these, the returned row also serves as the
    * image.
    */
   readonly columns?: readonly string[]
   /** Notifies listeners of the written rows, in the same statement. */
-  readonly announce?: Announcement | null
+  readonly notify?: NotifyOptions | null
 }
 
 /**
  * How to send change notifications. The caller provides the SQL that notifies; the SQL of the change is
  * printed here, where the rows are in scope.
  */
-export interface Announcement {
+export interface NotifyOptions {
   /** `one` if the write has at most one row. */
   readonly rows: 'one' | 'many'
   /** The key's columns by name; sent as a JSON object. */
@@ -80,12 +78,12 @@ export interface Announcement {
    * Makes an expression from the SQL of one row's change, the JSON `["I",{"id":7}]`, with `route` as the
    * third item. It is evaluated for the row.
    */
-  readonly tellOne: (change: string) => string
+  readonly notifyOne: (change: string) => string
   /**
    * Makes a condition over all rows of `from`, from the names of the columns with the change and the route
-   * (null if there is none). It is evaluated once, even if there are no rows.
+   * (null if absent). It is evaluated once, even if there are no rows.
    */
-  readonly tellAll: (from: string, change: string, route: string | null) => string
+  readonly notifyAll: (from: string, change: string, route: string | null) => string
 }
 
 /**
@@ -107,47 +105,64 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const scope = returningScope(write, around)
   const row = write.returning === null || write.returning.length === 0 ? [] : [printRow(write, scope, printer)]
   const keys = options.keys.map(key => printer.expression(key, scope, LEVEL.any))
-  const { announce = null, storing = null, images = null, rowsMax } = options
-  const answersImages = storing === null && images !== null
-  const columns = [...row, ...keys, ...(answersImages ? Object.values(printImages(write, images, scope, printer)) : [])]
+  const { notify = null, outboxInsert = null, images = null, rowsMax } = options
+  const answersImages = outboxInsert === null && images !== null
+  const columns = [
+    ...row,
+    ...keys,
+    ...(answersImages ? Object.values(printRowImages(write, images, scope, printer)) : []),
+  ]
   const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
-  const told = announce === null ? null : printTold(write, announce, scope, printer)
+  const notification = notify === null ? null : printNotify(write, notify, scope, printer)
   // One row is notified as it is written; several rows when all are written.
-  const isToldAtOnce = announce?.rows === 'one' && rowsMax === null && check === null
+  const notifiesPerRow = notify?.rows === 'one' && rowsMax === null && check === null
   const answered =
-    told === null || !isToldAtOnce ? columns : [...columns, announce.tellOne(told.change), ...told.before]
-  const gathered = isToldAtOnce ? null : told
-  if (rowsMax === null && check === null && storing === null && gathered === null) {
+    notification === null || !notifiesPerRow
+      ? columns
+      : [...columns, notify.notifyOne(notification.change), ...notification.before]
+  const gathered = notifiesPerRow ? null : notification
+  if (rowsMax === null && check === null && outboxInsert === null && gathered === null) {
     return { text: `${head}${statement}${returning(answered)}`, parameters: printer.parameters }
   }
   const name = unusedName(write)
   const conditions = [
     ...(check === null ? [] : [HELD]),
     ...(rowsMax === null ? [] : [printRowsMax(rowsMax, name, printer)]),
-    ...(announce === null || gathered === null
+    ...(notify === null || gathered === null
       ? []
-      : [announce.tellAll(name, CHANGE, gathered.route === null ? null : ROUTE)]),
+      : [notify.notifyAll(name, CHANGE, gathered.route === null ? null : ROUTE)]),
   ]
-  const whole = options.columns !== undefined && answersWhole(write, options.columns) ? columnName(0) : null
-  const stored =
-    storing === null || images === null ? null : printStored({ write, name, images, storing, whole, scope, printer })
-  const text = printGathered({ head, statement, columns: answered, check, told: gathered, stored, conditions, name })
+  const whole = options.columns !== undefined && returnsWholeRow(write, options.columns) ? columnName(0) : null
+  const insert =
+    outboxInsert === null || images === null
+      ? null
+      : printOutboxInsert({ write, name, images, insert: outboxInsert, whole, scope, printer })
+  const text = printGathered({
+    head,
+    statement,
+    columns: answered,
+    check,
+    notify: gathered,
+    outboxInsert: insert,
+    conditions,
+    name,
+  })
   return { text, parameters: printer.parameters }
 }
 
 /** The SQL of a row's change notification. */
-interface Told {
+interface PrintedNotify {
   readonly change: string
   readonly route: string | null
   readonly before: readonly string[]
 }
 
-function printTold(
+function printNotify(
   write: Add | SetStatement | Del,
-  { key, operation, before, route: by }: Announcement,
+  { key, operation, before, route: by }: NotifyOptions,
   scope: Scope,
   printer: Printer,
-): Told {
+): PrintedNotify {
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
   // Not printed from a tree: the column names would become parameters.
   const members = [...key].flatMap(([name, value]) => [quoteLiteral(name), print(value)])
@@ -161,7 +176,7 @@ function printTold(
   const end = route === null ? "']'" : `',' || coalesce(${route}::text, 'null') || ']'`
   const change = `${typeof operation === 'string' ? letter : `(${letter})`} || ${keyJson} || ${end}`
   if (before === 'none') return { change, route, before: [] }
-  return { change, route, before: [keyJson, imageOf(relationOf(before, write))] }
+  return { change, route, before: [keyJson, rowImage(relationBefore(before, write))] }
 }
 
 /**
@@ -204,8 +219,8 @@ interface Gathered {
   readonly statement: string
   readonly columns: readonly string[]
   readonly check: string | null
-  readonly told: Told | null
-  readonly stored: Stored | null
+  readonly notify: PrintedNotify | null
+  readonly outboxInsert: PrintedOutboxInsert | null
   readonly conditions: readonly string[]
   /** Name of the common table. */
   readonly name: string
@@ -216,22 +231,31 @@ interface Gathered {
  * manual, 7.8.4). Its rows are then checked, counted and notified. The conditions thus hold within one
  * statement, even if rows are inserted concurrently.
  */
-function printGathered({ head, statement, columns, check, told, stored, conditions, name }: Gathered): string {
-  const answered = [...columns, ...(told?.before ?? [])]
+function printGathered({
+  head,
+  statement,
+  columns,
+  check,
+  notify: notification,
+  outboxInsert: insert,
+  conditions,
+  name,
+}: Gathered): string {
+  const answered = [...columns, ...(notification?.before ?? [])]
   const names = answered.map((_, index) => columnName(index))
   const named = [
     ...answered.map((column, index) => `${column} AS ${names[index]}`),
     ...(check === null ? [] : [`${check} AS ${HELD}`]),
-    ...(told === null ? [] : [`${told.change} AS ${CHANGE}`]),
-    ...(told?.route == null ? [] : [`${told.route} AS ${ROUTE}`]),
-    ...(stored?.columns ?? []),
+    ...(notification === null ? [] : [`${notification.change} AS ${CHANGE}`]),
+    ...(notification?.route == null ? [] : [`${notification.route} AS ${ROUTE}`]),
+    ...(insert?.columns ?? []),
   ]
   // The common table must have a column, so that its rows can be counted.
   const inner = named.length === 0 ? ['1 AS c1'] : named
   const selected = answered.length === 0 ? '' : ` ${names.join(', ')}`
   const table = `${name} AS (${statement}${returning(inner)})`
   const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
-  const second = stored === null ? '' : `, ${stored.name} AS (${stored.statement})`
+  const second = insert === null ? '' : `, ${insert.name} AS (${insert.statement})`
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
   return `${opening}${table}${second} SELECT${selected} FROM ${name}${where}`
 }

@@ -314,7 +314,8 @@ const examples: readonly (readonly [string, Statement, string])[] = [
         span: NOWHERE,
       },
     }),
-    "INSERT INTO users (name, email) VALUES ('A', 'a@x.io') ON CONFLICT (email) DO UPDATE SET name = excluded.name RETURNING *",
+    "INSERT INTO users (name, email) VALUES ('A', 'a@x.io') ON CONFLICT (email) DO UPDATE SET name = " +
+      'excluded.name RETURNING *',
   ],
   [
     'set users values n = n + 1 where id = $1',
@@ -372,7 +373,8 @@ const further: readonly (readonly [string, Statement, string])[] = [
         join('docs', null, { type: 'cross' }),
       ],
     },
-    'SELECT companies.* FROM companies INNER JOIN users ON users.company_id = companies.id RIGHT JOIN orders ON orders.user_id = users.id INNER JOIN posts ON true CROSS JOIN docs',
+    'SELECT companies.* FROM companies INNER JOIN users ON users.company_id = companies.id RIGHT JOIN ' +
+      'orders ON orders.user_id = users.id INNER JOIN posts ON true CROSS JOIN docs',
   ],
   [
     'a lateral join sees what is left of it',
@@ -382,7 +384,8 @@ const further: readonly (readonly [string, Statement, string])[] = [
         join('', null, { lateral: true, source: { kind: 'query source', query: recent, alias: 'p', span: NOWHERE } }),
       ],
     },
-    'SELECT users.id, p.title FROM users LEFT JOIN LATERAL (SELECT title FROM posts WHERE user_id = users.id LIMIT 1) AS p ON true',
+    'SELECT users.id, p.title FROM users LEFT JOIN LATERAL (SELECT title FROM posts WHERE user_id = ' +
+      'users.id LIMIT 1) AS p ON true',
   ],
   [
     'a derived table',
@@ -441,7 +444,8 @@ const further: readonly (readonly [string, Statement, string])[] = [
         true,
       ),
     },
-    'WITH RECURSIVE tree AS (SELECT id FROM companies WHERE parent_id IS NULL UNION ALL SELECT companies.id FROM companies INNER JOIN tree ON companies.parent_id = tree.id) SELECT * FROM tree',
+    'WITH RECURSIVE tree AS (SELECT id FROM companies WHERE parent_id IS NULL UNION ALL SELECT ' +
+      'companies.id FROM companies INNER JOIN tree ON companies.parent_id = tree.id) SELECT * FROM tree',
   ],
   [
     'a common table called recursive',
@@ -459,7 +463,8 @@ const further: readonly (readonly [string, Statement, string])[] = [
         field(call('sum', [column('n')], { filter: compare('=', column('active'), yes) })),
       ],
     }),
-    "SELECT LOWER(role) AS r, a + SUM(b) AS total, 'x' AS label, SUM(n) FILTER (WHERE active = true) FROM users GROUP BY LOWER(role), a",
+    "SELECT LOWER(role) AS r, a + SUM(b) AS total, 'x' AS label, SUM(n) FILTER (WHERE active = true) FROM " +
+      'users GROUP BY LOWER(role), a',
   ],
   [
     'an alias in having stands for its expression, but not inside an aggregate',
@@ -531,7 +536,8 @@ const further: readonly (readonly [string, Statement, string])[] = [
         },
       ],
     },
-    'SELECT RANK() OVER w AS rank, SUM(n) OVER ("rows" ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS moving FROM users WINDOW w AS (PARTITION BY role ORDER BY id DESC NULLS LAST), rows AS (ORDER BY id)',
+    'SELECT RANK() OVER w AS rank, SUM(n) OVER ("rows" ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS ' +
+      'moving FROM users WINDOW w AS (PARTITION BY role ORDER BY id DESC NULLS LAST), rows AS (ORDER BY id)',
   ],
   [
     'a lock',
@@ -554,7 +560,9 @@ const further: readonly (readonly [string, Statement, string])[] = [
         field(call('lower', [column('name')], { schema: 'pg_catalog' })),
       ],
     }),
-    "SELECT EXTRACT(YEAR FROM created_at), SUBSTRING(name, 1, 2), CURRENT_DATE, string_agg(DISTINCT name, ',' ORDER BY name), COALESCE(name, ''), pg_catalog.lower(name) FROM users GROUP BY EXTRACT(YEAR FROM created_at), SUBSTRING(name, 1, 2), COALESCE(name, ''), pg_catalog.lower(name)",
+    'SELECT EXTRACT(YEAR FROM created_at), SUBSTRING(name, 1, 2), CURRENT_DATE, string_agg(DISTINCT name, ' +
+      "',' ORDER BY name), COALESCE(name, ''), pg_catalog.lower(name) FROM users GROUP BY EXTRACT(YEAR FROM " +
+      "created_at), SUBSTRING(name, 1, 2), COALESCE(name, ''), pg_catalog.lower(name)",
   ],
   [
     'add several rows and nothing on conflict',
@@ -596,7 +604,8 @@ const further: readonly (readonly [string, Statement, string])[] = [
         span: NOWHERE,
       },
     }),
-    "INSERT INTO orders (id) SELECT users.id FROM users CROSS JOIN docs ON CONFLICT (id) DO UPDATE SET total = orders.total + excluded.total WHERE orders.status <> 'paid' RETURNING *",
+    'INSERT INTO orders (id) SELECT users.id FROM users CROSS JOIN docs ON CONFLICT (id) DO UPDATE SET ' +
+      "total = orders.total + excluded.total WHERE orders.status <> 'paid' RETURNING *",
   ],
   [
     'set with joins',
@@ -610,7 +619,8 @@ const further: readonly (readonly [string, Statement, string])[] = [
       where: compare('=', column('orders', 'status'), text('paid')),
       returning: [field(column('u', 'id'))],
     }),
-    "UPDATE users AS u SET n = orders.id, name = posts.title FROM orders LEFT JOIN posts ON posts.user_id = orders.user_id WHERE orders.user_id = u.id AND orders.status = 'paid' RETURNING u.id",
+    'UPDATE users AS u SET n = orders.id, name = posts.title FROM orders LEFT JOIN posts ON posts.user_id ' +
+      "= orders.user_id WHERE orders.user_id = u.id AND orders.status = 'paid' RETURNING u.id",
   ],
   [
     'del with a join by name, and a source with a condition',
@@ -628,7 +638,9 @@ const further: readonly (readonly [string, Statement, string])[] = [
   [
     'merge',
     merge,
-    'MERGE INTO users AS u USING orders AS o ON u.id = o.user_id WHEN MATCHED AND o.total > 10 THEN UPDATE SET n = o.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (o.user_id) WHEN NOT MATCHED BY SOURCE THEN DO NOTHING',
+    'MERGE INTO users AS u USING orders AS o ON u.id = o.user_id WHEN MATCHED AND o.total > 10 THEN ' +
+      'UPDATE SET n = o.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (o.user_id) ' +
+      'WHEN NOT MATCHED BY SOURCE THEN DO NOTHING',
   ],
   [
     'merge from a source with a condition',
@@ -637,7 +649,8 @@ const further: readonly (readonly [string, Statement, string])[] = [
       using: { ...source('orders', 'o'), condition: compare('>', column('o', 'total'), integer('1')) },
       whens: merge.whens.slice(0, 1),
     },
-    'MERGE INTO users AS u USING (SELECT * FROM orders AS o WHERE o.total > 1) AS o ON u.id = o.user_id WHEN MATCHED AND o.total > 10 THEN UPDATE SET n = o.id',
+    'MERGE INTO users AS u USING (SELECT * FROM orders AS o WHERE o.total > 1) AS o ON u.id = o.user_id ' +
+      'WHEN MATCHED AND o.total > 10 THEN UPDATE SET n = o.id',
   ],
   [
     'make',
@@ -656,7 +669,9 @@ const further: readonly (readonly [string, Statement, string])[] = [
       constraints: [{ kind: 'unique', columns: [name('price'), name('user_id')], span: NOWHERE }],
       span: NOWHERE,
     },
-    'CREATE TABLE made (id int8 PRIMARY KEY, price numeric NOT NULL DEFAULT 1 + 2 CHECK (price > 0), flags text UNIQUE DEFAULT (true OR true), user_id integer REFERENCES users (id), UNIQUE (price, user_id))',
+    'CREATE TABLE made (id int8 PRIMARY KEY, price numeric NOT NULL DEFAULT 1 + 2 CHECK (price > 0), ' +
+      'flags text UNIQUE DEFAULT (true OR true), user_id integer REFERENCES users (id), UNIQUE (price, ' +
+      'user_id))',
   ],
   [
     'make, of columns whose names open other syntax before their types',
@@ -980,7 +995,8 @@ describe('parameters', () => {
     }
     const { text: sql } = printSql(query, { parameters: 'all' })
     expect(sql).toBe(
-      'SELECT date_trunc($1, created_at) AS day, COUNT(*) AS n FROM users GROUP BY date_trunc($1, created_at) HAVING date_trunc($1, created_at) > NOW() ORDER BY day',
+      'SELECT date_trunc($1, created_at) AS day, COUNT(*) AS n FROM users GROUP BY date_trunc($1, ' +
+        'created_at) HAVING date_trunc($1, created_at) > NOW() ORDER BY day',
     )
     await prepare(sql)
     const distinct: Get = {
@@ -1009,7 +1025,8 @@ describe('nests', () => {
       orderBy: [order(column('id'))],
     })
     expect(printSql(query).text).toBe(
-      "SELECT id, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT title FROM posts WHERE posts.user_id = users.id ORDER BY id LIMIT 1 OFFSET 1) AS n) AS posts FROM users ORDER BY id",
+      "SELECT id, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT title FROM posts WHERE " +
+        'posts.user_id = users.id ORDER BY id LIMIT 1 OFFSET 1) AS n) AS posts FROM users ORDER BY id',
     )
     expect(await rows(query)).toEqual([
       { id: 1, posts: [{ title: 'two' }] },
@@ -1033,7 +1050,9 @@ describe('nests', () => {
       where: equal('id', '2'),
     })
     expect(printSql(query).text).toBe(
-      'SELECT *, (SELECT row_to_json(n.*) FROM (SELECT name, (SELECT row_to_json(n.*) FROM (SELECT name FROM companies AS p WHERE p.id = companies.parent_id) AS n) AS parent FROM companies WHERE users.company_id = companies.id) AS n) AS companies FROM users WHERE id = 2',
+      'SELECT *, (SELECT row_to_json(n.*) FROM (SELECT name, (SELECT row_to_json(n.*) FROM (SELECT name ' +
+        'FROM companies AS p WHERE p.id = companies.parent_id) AS n) AS parent FROM companies WHERE ' +
+        'users.company_id = companies.id) AS n) AS companies FROM users WHERE id = 2',
     )
     expect(await rows(query)).toEqual([
       expect.objectContaining({ id: 2, companies: { name: 'Branch', parent: { name: 'Acme' } } }),

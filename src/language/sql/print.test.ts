@@ -409,7 +409,8 @@ test('a lifted number keeps its type in a text comparison, so that PostgreSQL re
     "get t where meta.n > 5 and 5 <= meta ->> 'n' and meta.n between 1 and 2 and a > 5 and meta.n = 5",
   )
   expect(printSql(query, { parameters: 'all' }).text).toBe(
-    "SELECT * FROM t WHERE meta->>'n' > $1::int4 AND $2::int4 <= meta ->> $3 AND meta->>'n' BETWEEN $4::int4 AND $5::int4 AND a > $6 AND meta->>'n' = $7",
+    "SELECT * FROM t WHERE meta->>'n' > $1::int4 AND $2::int4 <= meta ->> $3 AND meta->>'n' BETWEEN " +
+      "$4::int4 AND $5::int4 AND a > $6 AND meta->>'n' = $7",
   )
 })
 

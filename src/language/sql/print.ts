@@ -18,7 +18,9 @@ import { type ParameterMode, type Printer, REPEATED_CHARACTERS_MAX, type Sql } f
 
 /** Options of `printSql`. */
 export interface PrintOptions {
-  /** Whether literals stay in the text or become parameters. Parameters of the query stay parameters. */
+  /**
+   * Reports whether literals stay in the text or become parameters. Parameters of the query stay parameters.
+   */
   readonly parameters: ParameterMode
   /**
    * Maximum number of source characters that the SQL may repeat; 0 means no limit. Defaults to

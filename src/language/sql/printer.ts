@@ -5,7 +5,7 @@
 import type { Expression, Get, Literal, Parameter, Statement, TypeName } from '../tree/ast.ts'
 import { LanguageError, RepetitionError } from '../tree/error.ts'
 import type { Scope } from '../tree/scope.ts'
-import { refuseUnwritable } from './quote.ts'
+import { assertStorable } from './quote.ts'
 
 /**
  * `keep`: literals stay in the text. `all`: they become parameters, so that the text depends only on the
@@ -84,7 +84,7 @@ export interface Printer {
   readonly numbers: Map<string, number>
   /**
    * Expressions that PostgreSQL compares with each other, such as those of `group by` and the select list;
-   * they must use the same parameters. Null if there are none, or if literals are kept, which are equal
+   * they must use the same parameters. Null if absent, or if literals are kept, which are equal
    * anyway.
    */
   shared: Shared | null
@@ -119,7 +119,7 @@ export function placeholder(parameter: Parameter, printer: Printer): string {
  * text does not depend on values.
  */
 export function lifted(value: string, type: Literal['type'], printer: Printer): string {
-  refuseUnwritable(value, 'the text')
+  assertStorable(value, 'the text')
   return `$${printer.parameters.push({ kind: 'literal', value, type })}`
 }
 

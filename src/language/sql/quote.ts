@@ -57,7 +57,7 @@ export function quoteQualifier(name: string): string {
  */
 export function inDoubleQuotes(name: string): string {
   if (name === '') throw new LanguageError('a name is empty; PostgreSQL has no empty names')
-  refuseUnwritable(name, 'the name')
+  assertStorable(name, 'the name')
   if (utf8Length(name) > IDENTIFIER_BYTES_MAX) {
     throw new LanguageError(
       `the name ${shown(name)} has ${utf8Length(name)} bytes; ` +
@@ -73,7 +73,7 @@ export function inDoubleQuotes(name: string): string {
  * @throws LanguageError if the text contains NUL or an unpaired surrogate.
  */
 export function quoteLiteral(text: string): string {
-  refuseUnwritable(text, 'the text')
+  assertStorable(text, 'the text')
   return `'${text.replaceAll("'", "''")}'`
 }
 
@@ -82,7 +82,7 @@ export function quoteLiteral(text: string): string {
  *
  * @throws LanguageError if it contains NUL, or an unpaired surrogate, which would silently become U+FFFD.
  */
-export function refuseUnwritable(text: string, what: string): void {
+export function assertStorable(text: string, what: string): void {
   if (text.includes('\0'))
     throw new LanguageError(`${what} ${shown(text)} contains a NUL character; PostgreSQL cannot hold it`)
   if (/\p{Surrogate}/u.test(text)) {

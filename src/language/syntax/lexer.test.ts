@@ -5,7 +5,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BINDING } from './binding.ts'
-import { advance, type Comment, createLexer, type Lexer, refuseLongText, TEXT_BYTES_MAX, TOKENS_MAX } from './lexer.ts'
+import {
+  advance,
+  assertTextLength,
+  type Comment,
+  createLexer,
+  type Lexer,
+  TEXT_BYTES_MAX,
+  TOKENS_MAX,
+} from './lexer.ts'
 import { QuerySyntaxError } from './syntax-error.ts'
 import { ROLE } from './vocabulary.ts'
 
@@ -120,7 +128,9 @@ describe('numbers', () => {
     expect(refusal(text)).toEqual({
       problem: 'this is neither a number nor a duration',
       span: { start, end },
-      hint: 'a duration is a whole number and one of s, m, h, d, w, mo, y, as in 24h; put a name that starts with a digit in backticks',
+      hint:
+        'a duration is a whole number and one of s, m, h, d, w, mo, y, as in 24h; put a name that starts with ' +
+        'a digit in backticks',
       expected: [],
     })
   })
@@ -378,7 +388,7 @@ describe('hostile texts', () => {
     ['😀', 4],
   ])('%s counts with its UTF-8 bytes towards the length limit', (character, bytes) => {
     const fits = character.repeat(Math.floor(TEXT_BYTES_MAX / bytes))
-    expect(() => refuseLongText(fits)).not.toThrow()
-    expect(() => refuseLongText(fits + character)).toThrow(`the query has more than ${TEXT_BYTES_MAX} bytes`)
+    expect(() => assertTextLength(fits)).not.toThrow()
+    expect(() => assertTextLength(fits + character)).toThrow(`the query has more than ${TEXT_BYTES_MAX} bytes`)
   })
 })

@@ -160,7 +160,7 @@ export function advance(lexer: Lexer): void {
     else break
   }
   if (++lexer.count > TOKENS_MAX) {
-    throw refusal(lexer, at, at + 1, `the query has more than ${TOKENS_MAX} tokens`)
+    throw syntaxError(lexer, at, at + 1, `the query has more than ${TOKENS_MAX} tokens`)
   }
   lexer.start = at
   const kind = code < 128 ? CLASS[code] : LETTER
@@ -190,12 +190,14 @@ function readWord(lexer: Lexer, start: number): Token {
   return word.text
 }
 
-/** Whether a non-ASCII character belongs to a word. A low surrogate does if its high surrogate does. */
+/**
+ * Reports whether a non-ASCII character belongs to a word. A low surrogate does if its high surrogate does.
+ */
 function isLetter(lexer: Lexer, at: number): boolean {
   const { text } = lexer
   const code = text.charCodeAt(at)
   if (isLow(code) && at > lexer.start && isHigh(text.charCodeAt(at - 1))) return true
-  refuseUnwritable(lexer, at)
+  assertStorable(lexer, at)
   return /[\p{L}\p{M}\p{N}]/u.test(String.fromCodePoint(text.codePointAt(at) ?? code))
 }
 
@@ -228,7 +230,7 @@ function readNumber(lexer: Lexer, start: number): Token {
   return token
 }
 
-/** Length of a duration's unit, `s`, `m`, `h`, `d`, `w`, `mo` or `y`; 0 if there is none. */
+/** Length of a duration's unit, `s`, `m`, `h`, `d`, `w`, `mo` or `y`; 0 if absent. */
 function unitLength(text: string, at: number): number {
   const length = text.startsWith('mo', at) ? 2 : 'smhdwy'.includes(text.charAt(at)) ? 1 : 0
   return isWordAt(text, at + length) ? 0 : length
@@ -259,12 +261,13 @@ function refuseNumber(lexer: Lexer, start: number, at: number): never {
   const end = /[\p{L}\p{M}\p{N}_]*/uy
   end.lastIndex = at
   const tail = end.exec(lexer.text)?.[0].length ?? 0
-  throw refusal(
+  throw syntaxError(
     lexer,
     start,
     at + tail,
     'this is neither a number nor a duration',
-    'a duration is a whole number and one of s, m, h, d, w, mo, y, as in 24h; put a name that starts with a digit in backticks',
+    'a duration is a whole number and one of s, m, h, d, w, mo, y, as in 24h; ' +
+      'put a name that starts with a digit in backticks',
   )
 }
 
@@ -352,7 +355,7 @@ function readSign(lexer: Lexer, at: number, code: number): Token {
  * A character that starts no token. It becomes a token, so that the parser reports what it expected there.
  */
 function unknown(lexer: Lexer, at: number): Token {
-  refuseUnwritable(lexer, at)
+  assertStorable(lexer, at)
   lexer.end = at + (isHigh(lexer.text.charCodeAt(at)) ? 2 : 1)
   return '#unknown'
 }
@@ -386,7 +389,7 @@ function readText(lexer: Lexer, at: number, quote: number): Token {
   if (text.charCodeAt(at + 1) === quote && text.charCodeAt(at + 2) === quote) {
     const mark = text.slice(at, at + 3)
     const end = text.indexOf(mark, at + 3)
-    if (end < 0) throw refusal(lexer, at, at + 3, 'unterminated raw text', `close it with ${mark}`, mark)
+    if (end < 0) throw syntaxError(lexer, at, at + 3, 'unterminated raw text', `close it with ${mark}`, mark)
     refuseUnwritables(lexer, at + 3, end)
     lexer.value = text.slice(at + 3, end)
     lexer.end = end + 3
@@ -399,7 +402,7 @@ function readText(lexer: Lexer, at: number, quote: number): Token {
 /** A name in backticks, with a doubled backtick for the backtick itself. */
 function readQuoted(lexer: Lexer, at: number): Token {
   readDelimited(lexer, at, 96, 'name')
-  if (lexer.value === '') throw refusal(lexer, at, lexer.end, 'a name is empty', null, 'a name')
+  if (lexer.value === '') throw syntaxError(lexer, at, lexer.end, 'a name is empty', null, 'a name')
   return '#quoted'
 }
 
@@ -411,14 +414,14 @@ function readDelimited(lexer: Lexer, start: number, mark: number, what: 'text' |
   for (; ; at++) {
     if (at >= length) {
       const sign = text.charAt(start)
-      throw refusal(lexer, start, start + 1, `unterminated ${what}`, `close it with ${sign}`, sign)
+      throw syntaxError(lexer, start, start + 1, `unterminated ${what}`, `close it with ${sign}`, sign)
     }
     const code = text.charCodeAt(at)
     if (code === mark) {
       if (text.charCodeAt(at + 1) !== mark) break
       isDoubled = true
       at++
-    } else if (code > 127 || code === 0) refuseUnwritable(lexer, at)
+    } else if (code > 127 || code === 0) assertStorable(lexer, at)
   }
   const content = text.slice(start + 1, at)
   const sign = text.charAt(start)
@@ -454,7 +457,7 @@ function blockComment(lexer: Lexer, start: number): number {
       }
     } else at++
   }
-  throw refusal(lexer, start, start + 2, 'unterminated comment', 'close it with */', '*/')
+  throw syntaxError(lexer, start, start + 2, 'unterminated comment', 'close it with */', '*/')
 }
 
 /** Records a comment once. The parser sometimes looks ahead and then reads the same comment again. */
@@ -467,7 +470,7 @@ function keepComment(lexer: Lexer, start: number, end: number): void {
 
 // ---- errors -----------------------------------------------------------------------------------------------
 
-function refusal(
+function syntaxError(
   lexer: Lexer,
   start: number,
   end: number,
@@ -483,7 +486,7 @@ function refusal(
  *
  * @throws QuerySyntaxError if it has more than `TEXT_BYTES_MAX` bytes.
  */
-export function refuseLongText(text: string): void {
+export function assertTextLength(text: string): void {
   // A UTF-16 unit takes at most three bytes.
   if (text.length * 3 <= TEXT_BYTES_MAX) return
   let bytes = 0
@@ -508,18 +511,23 @@ function isLow(code: number): boolean {
 }
 
 function refuseUnwritables(lexer: Lexer, start: number, end: number): void {
-  for (let at = start; at < end; at++) refuseUnwritable(lexer, at)
+  for (let at = start; at < end; at++) assertStorable(lexer, at)
 }
 
 /**
  * Rejects characters that PostgreSQL cannot store: NUL, and unpaired surrogates, which would arrive as a
  * different character.
  */
-function refuseUnwritable(lexer: Lexer, at: number): void {
+function assertStorable(lexer: Lexer, at: number): void {
   const code = lexer.text.charCodeAt(at)
   const isLone =
     (isHigh(code) && !isLow(lexer.text.charCodeAt(at + 1))) || (isLow(code) && !isHigh(lexer.text.charCodeAt(at - 1)))
   if (isLone || code === 0) {
-    throw refusal(lexer, at, at + 1, isLone ? 'an unpaired surrogate is not a character' : 'a text cannot contain NUL')
+    throw syntaxError(
+      lexer,
+      at,
+      at + 1,
+      isLone ? 'an unpaired surrogate is not a character' : 'a text cannot contain NUL',
+    )
   }
 }

@@ -22,6 +22,7 @@ import { parseNumber, parseParameter, parsePrimary } from './parse-primary.ts'
 import { parseType } from './parse-type.ts'
 import {
   accept,
+  addLevel,
   enter,
   expect,
   expectOneOf,
@@ -33,7 +34,6 @@ import {
   type Parser,
   parseWhole,
   spanFrom,
-  wrap,
 } from './parser.ts'
 
 /**
@@ -83,7 +83,7 @@ function parseOperators(parser: Parser, first: Expression, start: number, floor:
 
 /** Parses the right operand. The left operand is now one level deeper. */
 function parseRight(parser: Parser, floor: number): Expression {
-  wrap(parser)
+  addLevel(parser)
   parser.levels++
   const right = parseExpression(parser, floor)
   parser.levels--
@@ -98,7 +98,7 @@ function parseLogic(parser: Parser, left: Expression, start: number): Logic {
   const floor = BINDING[kind] + 1
   const operands: Expression[] = []
   addOperand(operands, left, kind)
-  wrap(parser)
+  addLevel(parser)
   parser.levels++
   while (parser.token === kind) {
     advance(parser)
@@ -169,7 +169,7 @@ function parseIs(parser: Parser, operand: Expression, start: number): Expression
     const right = parseRight(parser, BINDING.concatenate)
     return { kind: 'distinct from', negated, left: operand, right, span: spanFrom(parser, start) }
   }
-  wrap(parser)
+  addLevel(parser)
   const what = expectOneOf(parser, 'null', 'true', 'false')
   return { kind: 'is', what, negated, operand, span: spanFrom(parser, start) }
 }
@@ -202,7 +202,7 @@ function parseBetween(parser: Parser, operand: Expression, start: number, negate
 
 /** `"in" ( "(" exprs ")" | "(" get ")" | parameter )` */
 function parseIn(parser: Parser, operand: Expression, start: number, negated: boolean): In {
-  wrap(parser)
+  addLevel(parser)
   parser.levels++
   const set = parser.token === '(' ? parseSet(parser) : parseArrayParameter(parser)
   parser.levels--
@@ -236,7 +236,7 @@ function parseArrayParameter(parser: Parser): In['set'] {
   }
   let set: In['set'] = parameter
   while (accept(parser, '::')) {
-    wrap(parser)
+    addLevel(parser)
     set = { kind: 'cast', operand: set, type: parseType(parser), span: spanFrom(parser, start) }
   }
   return set
@@ -244,7 +244,7 @@ function parseArrayParameter(parser: Parser): In['set'] {
 
 /** `( "json_exists" | "json_query" | "json_value" ) 'path'` */
 function parseJsonTest(parser: Parser, operand: Expression, start: number, test: JsonTest['test']): JsonTest {
-  wrap(parser)
+  addLevel(parser)
   advance(parser)
   if (parser.token !== '#text') {
     note(parser, 'a JSON path in quotes')
@@ -302,7 +302,7 @@ function parseStep(parser: Parser, operand: Expression, start: number): JsonStep
 
 /** `expr "::" type` */
 function parseCast(parser: Parser, operand: Expression, start: number): Expression {
-  wrap(parser)
+  addLevel(parser)
   advance(parser)
   return { kind: 'cast', operand, type: parseType(parser), span: spanFrom(parser, start) }
 }

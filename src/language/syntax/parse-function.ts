@@ -67,7 +67,7 @@ export function parseCall(parser: Parser, { path, span }: ColumnReference): Func
   }
 }
 
-/** Whether an order follows, as in `mode(order by x)`; `order` alone can be a column. */
+/** Reports whether an order follows, as in `mode(order by x)`; `order` alone can be a column. */
 function isOrder(parser: Parser): boolean {
   return parser.token === 'order' && !isName(parser)
 }
@@ -190,7 +190,7 @@ export function parseWindowBody(parser: Parser): WindowBody {
   return { kind: 'window', base, partitionBy, orderBy, frame, span: spanFrom(parser, start) }
 }
 
-/** Whether the name of a window follows. Every keyword that can follow instead starts a clause. */
+/** Reports whether the name of a window follows. Every keyword that can follow instead starts a clause. */
 function isWindowBase(parser: Parser): boolean {
   note(parser, 'the name of a window')
   switch (parser.token) {

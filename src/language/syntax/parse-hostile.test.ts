@@ -11,14 +11,19 @@ import { QuerySyntaxError } from './syntax-error.ts'
 
 const QUERIES = [
   'get users fields id, email where active = true order by created_at desc limit 10',
-  'get distinct on (role) users u left join posts p on u.id = p.user_id nest many tags {fields name where a limit 3} where p.a is not null',
+  'get distinct on (role) users u left join posts p on u.id = p.user_id nest many tags {fields name ' +
+    'where a limit 3} where p.a is not null',
   'with recursive t (n) as (get one fields 1 union all get t fields n + 1 where n < 5) get t for update skip locked',
-  "add users fields name, email values ('A', 'a@x.io'), ('B', null) conflict (email) update name = excluded.name returning id",
+  "add users fields name, email values ('A', 'a@x.io'), ('B', null) conflict (email) update name = " +
+    'excluded.name returning id',
   'set users u inner join x on u.a = x.a values n = u.n + 1 where u.id = $1 returning *',
-  'merge stock s using (get d) x on s.id = x.id when matched and a then update set n = 1 when not matched then insert (id) values (1)',
+  'merge stock s using (get d) x on s.id = x.id when matched and a then update set n = 1 when not ' +
+    'matched then insert (id) values (1)',
   'make orders id:i64:pk, n:numeric(10, 2):default=0:check=n > 0, u:uuid:ref=users.id unique (n) ; ',
-  'get t fields case when a then [1, 2] else {"a": [1, "x\\u00e9"]} end as c, sum(x) filter (where y) over (partition by z rows 1 preceding)',
-  "get `Order Details` where a -> 'b' ->> \"c\" = '''raw''' or not (d between 1.5e3 and :e) -- note\n and x in :ids /* y */",
+  'get t fields case when a then [1, 2] else {"a": [1, "x\\u00e9"]} end as c, sum(x) filter (where y) ' +
+    'over (partition by z rows 1 preceding)',
+  "get `Order Details` where a -> 'b' ->> \"c\" = '''raw''' or not (d between 1.5e3 and :e) -- note\n " +
+    'and x in :ids /* y */',
 ] as const
 
 const ENTRIES = [parse, parseWithComments, parseMany, parseCondition] as const

@@ -21,6 +21,7 @@ import { parseCall, parseExtract, parseSubstring } from './parse-function.ts'
 import { parseType } from './parse-type.ts'
 import {
   accept,
+  addLevel,
   enter,
   enterGroup,
   expect,
@@ -40,7 +41,6 @@ import {
   spanFrom,
   takeName,
   takeWord,
-  wrap,
 } from './parser.ts'
 import { ROLE } from './vocabulary.ts'
 
@@ -151,7 +151,7 @@ export function parseNumber(parser: Parser): Literal {
 }
 
 /**
- * `parameter = "$" digits | ":" name`; null if there is none. The conditions of a policy also have `$name`,
+ * `parameter = "$" digits | ":" name`; null if absent. The conditions of a policy also have `$name`,
  * patterns have `?`.
  */
 export function parseParameter(parser: Parser): Parameter | null {
@@ -258,7 +258,7 @@ function parseParenthesised(parser: Parser): Expression {
   const first = parseWhole(parser)
   let expression = first
   if (is(parser, ',')) {
-    wrap(parser)
+    addLevel(parser)
     parser.levels++
     const items = [first]
     while (accept(parser, ',')) items.push(parseWhole(parser))

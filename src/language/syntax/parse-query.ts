@@ -18,8 +18,8 @@ import type {
   Source,
   With,
 } from '../tree/ast.ts'
+import { failIfMisplaced } from './clause-order.ts'
 import { advance } from './lexer.ts'
-import { refuseMisplaced } from './misplaced.ts'
 import { parseOrder, parseWindowBody } from './parse-function.ts'
 import { parseNumber, parseParameter } from './parse-primary.ts'
 import {
@@ -48,7 +48,7 @@ const NONE: readonly never[] = []
 
 // ---- with -------------------------------------------------------------------------------------------------
 
-/** `with = "with" [ "recursive" ] cte { "," cte }`; null if there is none. */
+/** `with = "with" [ "recursive" ] cte { "," cte }`; null if absent. */
 export function parseWith(parser: Parser): With | null {
   const { start } = parser
   if (!accept(parser, 'with')) return null
@@ -60,7 +60,9 @@ export function parseWith(parser: Parser): With | null {
   return { kind: 'with', recursive, tables, span: spanFrom(parser, start) }
 }
 
-/** Whether `recursive` is the keyword; in `with recursive as (…)` it is the name of a common table. */
+/**
+ * Reports whether `recursive` is the keyword; in `with recursive as (…)` it is the name of a common table.
+ */
 function isRecursive(parser: Parser): boolean {
   if (!is(parser, 'recursive')) return false
   const next = peek(parser)
@@ -75,7 +77,7 @@ function parseCommonTable(parser: Parser): CommonTable {
   expect(parser, 'as')
   expect(parser, '(')
   const statement = parser.grammar.statement(parser)
-  if (!is(parser, ')')) refuseMisplaced(parser, statement)
+  if (!is(parser, ')')) failIfMisplaced(parser, statement)
   expect(parser, ')')
   return { kind: 'cte', name, columns, statement, span: spanFrom(parser, start) }
 }
@@ -88,7 +90,7 @@ export function parseQuery(parser: Parser): Get {
   const clause = parseWith(parser)
   if (!is(parser, 'get')) fail(parser)
   const get = parseGet(parser, clause, start)
-  if (!is(parser, ')')) refuseMisplaced(parser, get)
+  if (!is(parser, ')')) failIfMisplaced(parser, get)
   return get
 }
 
@@ -315,7 +317,7 @@ function parseNestBody(parser: Parser): NestBody {
   const orderBy: readonly Order[] = parseOrder(parser)
   const limit = accept(parser, 'limit') ? parseCount(parser) : null
   const offset = accept(parser, 'offset') ? parseCount(parser) : null
-  if (!is(parser, '}')) refuseMisplaced(parser, 'nest')
+  if (!is(parser, '}')) failIfMisplaced(parser, 'nest')
   expect(parser, '}')
   return { fields, nests, where, orderBy, limit, offset }
 }

@@ -21,7 +21,10 @@ import {
 const MODIFIERS_MAX = 8
 const MODIFIER_MAX = 2 ** 31 - 1
 
-/** Whether a type name is valid without a schema and without backticks. All other names need one of them. */
+/**
+ * Reports whether a type name is valid without a schema and without backticks. All other names need one of
+ * them.
+ */
 export function isKnownType(name: string): boolean {
   return BARE_NAMES.has(name) || OWN_NAMES.has(name)
 }

@@ -15,8 +15,8 @@ import type {
   Source,
   With,
 } from '../tree/ast.ts'
+import { failIfMisplaced } from './clause-order.ts'
 import { advance } from './lexer.ts'
-import { refuseMisplaced } from './misplaced.ts'
 import { parseField, parseJoins, parseSource } from './parse-query.ts'
 import {
   accept,
@@ -62,7 +62,7 @@ function parseRows(parser: Parser): Add['rows'] {
   const { start } = parser
   if (is(parser, 'values')) return parseValues(parser)
   if (accept(parser, 'defaults')) return { kind: 'defaults', span: spanFrom(parser, start) }
-  if (!is(parser, 'from')) refuseMisplaced(parser, 'add')
+  if (!is(parser, 'from')) failIfMisplaced(parser, 'add')
   expect(parser, 'from')
   const query = parseEnclosedQuery(parser)
   return { kind: 'from', query, span: spanFrom(parser, start) }
@@ -120,7 +120,7 @@ function parseAssignment(parser: Parser): Assignment {
   return { kind: 'assignment', column, value, span: spanFrom(parser, start) }
 }
 
-/** `returning = "returning" ( "*" | field { "," field } )`; null if there is none */
+/** `returning = "returning" ( "*" | field { "," field } )`; null if absent */
 function parseReturning(parser: Parser): readonly Field[] | null {
   return accept(parser, 'returning') ? listOf(parser, parseField) : null
 }
@@ -137,7 +137,7 @@ export function parseSet(parser: Parser, clause: With | null, start: number): Se
   const table = parseTable(parser)
   const alias = parseAlias(parser)
   const joins = parseJoins(parser)
-  if (!is(parser, 'values')) refuseMisplaced(parser, 'set')
+  if (!is(parser, 'values')) failIfMisplaced(parser, 'set')
   expect(parser, 'values')
   const assignments = listOf(parser, parseAssignment)
   const where = parseRequiredWhere(parser, 'set')
@@ -166,7 +166,7 @@ export function parseDel(parser: Parser, clause: With | null, start: number): De
  */
 function parseRequiredWhere(parser: Parser, statement: 'set' | 'del'): Expression | 'all' {
   if (!is(parser, 'where')) {
-    if (parser.token !== 'returning') refuseMisplaced(parser, statement)
+    if (parser.token !== 'returning') failIfMisplaced(parser, statement)
     if (parser.token === 'returning' || parser.token === '#end' || parser.token === ';' || parser.token === ')') {
       const what = statement === 'set' ? 'change' : 'delete'
       fail(parser, `${statement} without where would ${what} every row`, 'add a condition, or write "where all"')
@@ -181,7 +181,7 @@ function parseRequiredWhere(parser: Parser, statement: 'set' | 'del'): Expressio
   return parseWhole(parser)
 }
 
-/** Whether `all` is the keyword: at the end of the condition it is not a column. */
+/** Reports whether `all` is the keyword: at the end of the condition it is not a column. */
 function isEverything(parser: Parser): boolean {
   const next = peek(parser)
   return next === '#end' || next === ';' || next === ')' || next === 'returning'

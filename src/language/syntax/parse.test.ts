@@ -68,7 +68,8 @@ describe('the statements of the reference', () => {
     ['cnt users where a = 1', 'SELECT COUNT(*) FROM users WHERE a = 1'],
     [
       `add users fields name, email values 'A', 'a@x.io' conflict (email) update name = excluded.name`,
-      `INSERT INTO users (name, email) VALUES ('A', 'a@x.io') ON CONFLICT (email) DO UPDATE SET name = excluded.name RETURNING *`,
+      `INSERT INTO users (name, email) VALUES ('A', 'a@x.io') ON CONFLICT (email) DO UPDATE SET name = ` +
+        `excluded.name RETURNING *`,
     ],
     ['set users values n = n + 1 where id = $1', 'UPDATE users SET n = n + 1 WHERE id = $1'],
     ['del sessions where user_id = $1 or expired = true', 'DELETE FROM sessions WHERE user_id = $1 OR expired = true'],
@@ -140,11 +141,13 @@ describe('every production', () => {
     ],
     [
       `get users where a @> b and c <@ d and e && f and g ? 'h' and i ?| j and k ?& l and m @@ 'n'`,
-      `SELECT * FROM users WHERE a @> b AND c <@ d AND e && f AND g ? 'h' AND i ?| j AND k ?& l AND to_tsvector('english', COALESCE(m, '')) @@ websearch_to_tsquery('english', 'n')`,
+      `SELECT * FROM users WHERE a @> b AND c <@ d AND e && f AND g ? 'h' AND i ?| j AND k ?& l AND ` +
+        `to_tsvector('english', COALESCE(m, '')) @@ websearch_to_tsquery('english', 'n')`,
     ],
     [
       "get users where meta json_exists '$.a' and meta json_query '$.b' and meta json_value '$.c'",
-      "SELECT * FROM users WHERE jsonb_path_exists(meta, '$.a') AND jsonb_path_query_first(meta, '$.b') IS NOT NULL AND jsonb_path_query_first(meta, '$.c') #>> '{}' IS NOT NULL",
+      "SELECT * FROM users WHERE jsonb_path_exists(meta, '$.a') AND jsonb_path_query_first(meta, '$.b') IS " +
+        "NOT NULL AND jsonb_path_query_first(meta, '$.c') #>> '{}' IS NOT NULL",
     ],
     [
       'get users where a || b || c = d and 1 + 2 * 3 - 4 / 5 % 6 > -7',
@@ -163,8 +166,10 @@ describe('every production', () => {
       `SELECT * FROM users WHERE meta->>'theme' = 'dark' AND a->'b'->>'c' = 1`,
     ],
     [
-      'get users fields a::int, b::numeric(10, 2), c::text[], d::STRING, e::i64, f::double precision, g::timestamp(3) with time zone, h::character varying(20), i::sales.status, j::`My Type`[][]',
-      'SELECT a::int, b::numeric(10, 2), c::text[], d::text, e::int8, f::float8, g::timestamptz(3), h::varchar(20), i::sales.status, j::"My Type"[][] FROM users',
+      'get users fields a::int, b::numeric(10, 2), c::text[], d::STRING, e::i64, f::double precision, ' +
+        'g::timestamp(3) with time zone, h::character varying(20), i::sales.status, j::`My Type`[][]',
+      'SELECT a::int, b::numeric(10, 2), c::text[], d::text, e::int8, f::float8, g::timestamptz(3), ' +
+        'h::varchar(20), i::sales.status, j::"My Type"[][] FROM users',
     ],
     [
       'get users fields cast(a as text), row(1), row(), (1, 2), [1, 2], [], [[1], [2]]',
@@ -179,16 +184,24 @@ describe('every production', () => {
       `SELECT CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END AS x, CASE a WHEN 1 THEN 'x' END FROM users`,
     ],
     [
-      `get users fields extract(day from created_at), substring(a from 2 for 3), substring(a for 3), substring(a, 1), extract('hour', b)`,
-      'SELECT EXTRACT(DAY FROM created_at), SUBSTRING(a, 2, 3), SUBSTRING(a, 1, 3), SUBSTRING(a, 1), EXTRACT(HOUR FROM b) FROM users',
+      `get users fields extract(day from created_at), substring(a from 2 for 3), substring(a for 3), ` +
+        `substring(a, 1), extract('hour', b)`,
+      'SELECT EXTRACT(DAY FROM created_at), SUBSTRING(a, 2, 3), SUBSTRING(a, 1, 3), SUBSTRING(a, 1), ' +
+        'EXTRACT(HOUR FROM b) FROM users',
     ],
     [
-      `get users fields count(distinct role), string_agg(name, ', ' order by name desc nulls last), count(*) filter (where a)`,
-      `SELECT COUNT(DISTINCT role), string_agg(name, ', ' ORDER BY name DESC NULLS LAST), COUNT(*) FILTER (WHERE a) FROM users`,
+      `get users fields count(distinct role), string_agg(name, ', ' order by name desc nulls last), ` +
+        `count(*) filter (where a)`,
+      `SELECT COUNT(DISTINCT role), string_agg(name, ', ' ORDER BY name DESC NULLS LAST), COUNT(*) FILTER ` +
+        `(WHERE a) FROM users`,
     ],
     [
-      'get users fields row_number() over (partition by role order by id rows between 1 preceding and current row), sum(x) over w, rank() over (w range unbounded preceding) window w as (order by id), v as ()',
-      'SELECT ROW_NUMBER() OVER (PARTITION BY role ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), SUM(x) OVER w, RANK() OVER (w RANGE UNBOUNDED PRECEDING) FROM users WINDOW w AS (ORDER BY id), v AS ()',
+      'get users fields row_number() over (partition by role order by id rows between 1 preceding and ' +
+        'current row), sum(x) over w, rank() over (w range unbounded preceding) window w as (order by id), v ' +
+        'as ()',
+      'SELECT ROW_NUMBER() OVER (PARTITION BY role ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), ' +
+        'SUM(x) OVER w, RANK() OVER (w RANGE UNBOUNDED PRECEDING) FROM users WINDOW w AS (ORDER BY id), v AS ' +
+        '()',
     ],
     [
       'get users fields role group by role having count(*) > 1',
@@ -200,7 +213,8 @@ describe('every production', () => {
     ],
     [
       'get users right join a full join b join c',
-      'SELECT * FROM users RIGHT JOIN a ON a.user_id = users.id FULL JOIN b ON b.user_id = users.id LEFT JOIN c ON c.user_id = users.id',
+      'SELECT * FROM users RIGHT JOIN a ON a.user_id = users.id FULL JOIN b ON b.user_id = users.id LEFT ' +
+        'JOIN c ON c.user_id = users.id',
     ],
     [
       'get users join lateral (get posts where posts.user_id = users.id limit 3) p on true',
@@ -208,8 +222,13 @@ describe('every production', () => {
     ],
     ['get (get users where a) u where u.b', 'SELECT * FROM (SELECT * FROM users WHERE a) AS u WHERE u.b'],
     [
-      'get users nest many posts p on p.user_id = users.id {fields id, title nest users where p.a order by id limit 3 offset 1} nest profiles',
-      `SELECT *, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT id, title, (SELECT row_to_json(n.*) FROM (SELECT * FROM users WHERE p.user_id = users.id) AS n) AS users FROM posts AS p WHERE p.user_id = users.id AND p.a ORDER BY id LIMIT 3 OFFSET 1) AS n) AS p, (SELECT row_to_json(n.*) FROM (SELECT * FROM profiles WHERE users.profile_id = profiles.id) AS n) AS profiles FROM users`,
+      'get users nest many posts p on p.user_id = users.id {fields id, title nest users where p.a order by ' +
+        'id limit 3 offset 1} nest profiles',
+      `SELECT *, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT id, title, (SELECT ` +
+        `row_to_json(n.*) FROM (SELECT * FROM users WHERE p.user_id = users.id) AS n) AS users FROM posts AS ` +
+        `p WHERE p.user_id = users.id AND p.a ORDER BY id LIMIT 3 OFFSET 1) AS n) AS p, (SELECT ` +
+        `row_to_json(n.*) FROM (SELECT * FROM profiles WHERE users.profile_id = profiles.id) AS n) AS ` +
+        `profiles FROM users`,
     ],
     [
       'get users where a = 24h or b = 1mo',
@@ -220,11 +239,13 @@ describe('every production', () => {
     ['get users for share nowait', 'SELECT * FROM users FOR SHARE NOWAIT'],
     [
       'get a union all get b intersect get c except (get d order by x limit 1) order by y limit 2',
-      'SELECT * FROM a UNION ALL SELECT * FROM b INTERSECT SELECT * FROM c EXCEPT (SELECT * FROM d ORDER BY x LIMIT 1) ORDER BY y LIMIT 2',
+      'SELECT * FROM a UNION ALL SELECT * FROM b INTERSECT SELECT * FROM c EXCEPT (SELECT * FROM d ORDER BY ' +
+        'x LIMIT 1) ORDER BY y LIMIT 2',
     ],
     [
       'with recursive t(n) as (get one fields 1 union all get t fields n + 1 where n < 5), u as (get t) get u',
-      'WITH RECURSIVE t (n) AS (SELECT 1 FROM one UNION ALL SELECT n + 1 FROM t WHERE n < 5), u AS (SELECT * FROM t) SELECT * FROM u',
+      'WITH RECURSIVE t (n) AS (SELECT 1 FROM one UNION ALL SELECT n + 1 FROM t WHERE n < 5), u AS (SELECT ' +
+        '* FROM t) SELECT * FROM u',
     ],
     [
       'with x as (with y as (get z) get y) count x',
@@ -264,16 +285,24 @@ describe('every production', () => {
     ],
     ['del users where all returning id', 'DELETE FROM users RETURNING id'],
     [
-      'merge stock s using (get deliveries) on s.id = source.id when matched and s.n > 0 then update set n = s.n + 1 when not matched by target then insert (id, n) values (source.id, 1) when not matched by source then delete when not matched then nothing',
-      'MERGE INTO stock AS s USING (SELECT * FROM deliveries) AS source ON s.id = source.id WHEN MATCHED AND s.n > 0 THEN UPDATE SET n = s.n + 1 WHEN NOT MATCHED THEN INSERT (id, n) VALUES (source.id, 1) WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED THEN DO NOTHING',
+      'merge stock s using (get deliveries) on s.id = source.id when matched and s.n > 0 then update set n ' +
+        '= s.n + 1 when not matched by target then insert (id, n) values (source.id, 1) when not matched by ' +
+        'source then delete when not matched then nothing',
+      'MERGE INTO stock AS s USING (SELECT * FROM deliveries) AS source ON s.id = source.id WHEN MATCHED ' +
+        'AND s.n > 0 THEN UPDATE SET n = s.n + 1 WHEN NOT MATCHED THEN INSERT (id, n) VALUES (source.id, 1) ' +
+        'WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED THEN DO NOTHING',
     ],
     [
       'merge stock using deliveries d [d.a = 1] on stock.id = d.id when matched then delete',
-      'MERGE INTO stock USING (SELECT * FROM deliveries AS d WHERE d.a = 1) AS d ON stock.id = d.id WHEN MATCHED THEN DELETE',
+      'MERGE INTO stock USING (SELECT * FROM deliveries AS d WHERE d.a = 1) AS d ON stock.id = d.id WHEN ' +
+        'MATCHED THEN DELETE',
     ],
     [
-      'make sales.orders id:i64:pk, name:string:unique:nullable, n:int:default=1 + 2:check=n > 0, u:uuid:ref=sales.users.id, t:timestamp with time zone:default=now() unique (name, n)',
-      'CREATE TABLE sales.orders (id int8 PRIMARY KEY, name text UNIQUE, n int NOT NULL DEFAULT 1 + 2 CHECK (n > 0), u uuid NOT NULL REFERENCES sales.users (id), t timestamptz NOT NULL DEFAULT NOW(), UNIQUE (name, n))',
+      'make sales.orders id:i64:pk, name:string:unique:nullable, n:int:default=1 + 2:check=n > 0, ' +
+        'u:uuid:ref=sales.users.id, t:timestamp with time zone:default=now() unique (name, n)',
+      'CREATE TABLE sales.orders (id int8 PRIMARY KEY, name text UNIQUE, n int NOT NULL DEFAULT 1 + 2 CHECK ' +
+        '(n > 0), u uuid NOT NULL REFERENCES sales.users (id), t timestamptz NOT NULL DEFAULT NOW(), UNIQUE ' +
+        '(name, n))',
     ],
     [
       'create t a:int, limit:int primary key (a)',

@@ -9,8 +9,8 @@
 import type { Expression, Statement } from '../tree/ast.ts'
 import { markShallow } from '../tree/nesting.ts'
 import { BINDING } from './binding.ts'
-import { type Comment, refuseLongText } from './lexer.ts'
-import { refuseMisplaced } from './misplaced.ts'
+import { failIfMisplaced } from './clause-order.ts'
+import { assertTextLength, type Comment } from './lexer.ts'
 import { parseExpression } from './parse-expression.ts'
 import { GRAMMAR, parseStatement } from './parse-statement.ts'
 import { accept, begin, createParser, type Dialect, Failure, fail, note, type Parser } from './parser.ts'
@@ -106,7 +106,7 @@ function parseOnly(parser: Parser): Statement {
 /** `[ ";" ]`, after a statement. */
 function parseEnd(parser: Parser, statement: Statement): void {
   if (accept(parser, ';')) return
-  refuseMisplaced(parser, statement)
+  failIfMisplaced(parser, statement)
   note(parser, 'the end of the query')
   fail(parser)
 }
@@ -116,7 +116,7 @@ function isEnd(parser: Parser): boolean {
 }
 
 function run<T>(text: string, dialect: Dialect, production: (parser: Parser) => T): T {
-  refuseLongText(text)
+  assertTextLength(text)
   try {
     return production(createParser(text, GRAMMAR, { dialect, failedAt: -1 }))
   } catch (error) {

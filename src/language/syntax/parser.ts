@@ -47,7 +47,7 @@ export interface Parser extends Lexer {
   bareAliasEnd: number
   bareAlias: string
   /**
-   * Offset of the error that a first pass found. What is expected at that offset is collected. -1 in the
+   * Offset of the error that a first pass found. Expectations at that offset are collected. -1 in the
    * first pass.
    */
   readonly failedAt: number
@@ -67,12 +67,12 @@ export class Failure {
 }
 
 /**
- * The kind of text, which determines its parameters besides `$1` and `:name`: the condition of a policy has
- * `$name`, the pattern of an allow-list has `?`.
+ * The kind of text, which determines its parameters in addition to `$1` and `:name`: the condition of a
+ * policy has `$name`, the pattern of an allow-list has `?`.
  */
 export type Dialect = 'query' | 'condition' | 'pattern'
 
-/** What a parser is created for. */
+/** Options of a parser. */
 export interface ParserOptions {
   readonly dialect: Dialect
   readonly failedAt: number
@@ -122,7 +122,7 @@ export function begin(parser: Parser, comments: Comment[] | null): Parser {
 
 // ---- testing and taking tokens ----------------------------------------------------------------------------
 
-/** Whether the current token is this one. */
+/** Reports whether the current token is this one. */
 export function is(parser: Parser, token: Keyword | Sign): boolean {
   if (parser.token === token) return true
   if (parser.start === parser.failedAt) parser.expected.push(token)
@@ -234,7 +234,7 @@ export function enterGroup(parser: Parser): void {
  *
  * @throws QuerySyntaxError if the tree is too deep.
  */
-export function wrap(parser: Parser): void {
+export function addLevel(parser: Parser): void {
   deepen(parser, parser.deepest + 1)
 }
 
@@ -261,8 +261,8 @@ const AFTER_NAMES: ReadonlySet<Token> = new Set<Token>([
 ])
 
 /**
- * Whether the token is a name here: a word or a name in backticks. A keyword that starts a clause is a name
- * only if no clause can start here.
+ * Reports whether the token is a name here: a word or a name in backticks. A keyword that starts a clause is
+ * a name only if no clause can start here.
  */
 export function isName(parser: Parser): boolean {
   if (!parser.isWord) return parser.token === '#quoted'
@@ -279,7 +279,7 @@ export function isName(parser: Parser): boolean {
   }
 }
 
-/** Whether the token, in the position of an operand, is the placeholder of a pattern. */
+/** Reports whether the token, in the position of an operand, is the placeholder of a pattern. */
 export function isPlaceholder(parser: Parser, token: Token): boolean {
   return token === '?' && parser.dialect === 'pattern'
 }
@@ -361,7 +361,7 @@ export function parseTable(parser: Parser, kind: string = 'a table name'): Table
   return { kind: 'table', schema: first, name, span: spanFrom(parser, start) }
 }
 
-/** `alias = [ "as" ] name`; without `as` it cannot be a keyword. Null if there is none. */
+/** `alias = [ "as" ] name`; without `as` it cannot be a keyword. Null if absent. */
 export function parseAlias(parser: Parser): string | null {
   if (parser.token === 'as') {
     advance(parser)
@@ -383,7 +383,7 @@ export function parseAlias(parser: Parser): string | null {
 // ---- errors -----------------------------------------------------------------------------------------------
 
 /** Words of other languages, with the keyword to suggest. */
-const FOREIGN: ReadonlyMap<string, string> = new Map([
+const FOREIGN_KEYWORDS: ReadonlyMap<string, string> = new Map([
   ['select', 'get'],
   ['fetch', 'get'],
   ['upsert', 'add … conflict … update'],
@@ -418,7 +418,7 @@ function suggestion(parser: Parser): string | null {
   if (parser.expected.includes(OPERATOR)) candidates.push(...INFIX_WORDS)
   if (parser.isWord) {
     const word = parser.text.slice(parser.start, parser.end)
-    const meant = FOREIGN.get(word.toLowerCase()) ?? nearest(word, candidates, WORDS)
+    const meant = FOREIGN_KEYWORDS.get(word.toLowerCase()) ?? nearest(word, candidates, WORDS)
     if (meant !== null && meant !== word.toLowerCase()) return `did you mean "${meant}"?`
   }
   if (parser.bareAliasEnd !== parser.before) return null

@@ -2,13 +2,13 @@
 
 import { alternatives, excerptAt, foundText } from '../../text/excerpt.ts'
 import { LanguageError } from '../tree/error.ts'
-import { placeOf } from './place.ts'
+import { lineColumnAt } from './line-column.ts'
 
 /** Maximum number of expected items that a message lists. */
 const EXPECTED_SHOWN_MAX = 12
 
 /** The details of a syntax error. */
-interface Complaint {
+interface SyntaxErrorDetails {
   /** Offsets of the text found, in UTF-16 units; equal at the end of the text. */
   readonly start: number
   readonly end: number
@@ -34,19 +34,19 @@ export class QuerySyntaxError extends LanguageError {
   readonly column: number
   /** Offset from 0, in UTF-16 units, as in spans. */
   readonly offset: number
-  /** The text found, shortened; `end of the query` if there was none. */
+  /** The text found, shortened; `end of the query` at the end. */
   readonly found: string
   readonly expected: readonly string[]
   readonly hint: string | null
   /** The source line, shortened around the position if it is long, with control characters shown as `�`. */
   readonly sourceLine: string
 
-  constructor(text: string, complaint: Complaint) {
+  constructor(text: string, complaint: SyntaxErrorDetails) {
     const { start, end, reason, hint } = complaint
     const expected = [...new Set(complaint.expected)]
     const found = end > start ? foundText(text.slice(start, end)) : 'end of the query'
     const problem = reason ?? problemOf(expected, end > start ? JSON.stringify(found) : `the ${found}`)
-    const { line, column } = placeOf(text, start)
+    const { line, column } = lineColumnAt(text, start)
     const { line: sourceLine, lines: excerpt } = excerptAt(text, start)
     const lines = [`${problem} (line ${line}, column ${column})`, ...excerpt]
     super((hint === null ? lines : [...lines, hint]).join('\n'), { start, end })

@@ -198,7 +198,7 @@ export function hashed(hash: number, code: number): number {
   return (Math.imul(hash, 31) + (code | 32)) | 0
 }
 
-/** The keyword between two offsets, given its hash; null if there is none. Allocates no string. */
+/** The keyword between two offsets, given its hash; null if absent. Allocates no string. */
 export function findWord(text: string, start: number, end: number, hash: number): Word | null {
   for (let word = WORDS[hash & (SLOTS - 1)] ?? null; word !== null; word = word.next) {
     if (word.text.length === end - start && isSpelled(word.text, text, start)) return word

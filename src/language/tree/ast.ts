@@ -97,7 +97,7 @@ export interface TableName {
   readonly span: Span
 }
 
-/** What a read or a join takes its rows from. */
+/** A source of rows for a read or a join. */
 export type Source = TableSource | QuerySource | RecordSource | FunctionSource
 
 /** `t`, `t as a`, `t[condition]`. The condition becomes part of the statement's `where`. */

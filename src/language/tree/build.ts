@@ -46,7 +46,7 @@ import {
 
 const span = NOWHERE
 
-/** Whether an operator is negated itself (`not like`, `not in`, `is not null`). */
+/** The polarity of an operator that has a negated form (`not like`, `not in`, `is not null`). */
 export type Polarity = 'plain' | 'negated'
 
 // ---- expressions ------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ export function or(...operands: readonly Expression[]): Expression {
   return logic('or', operands)
 }
 
-/** The conjunction of the conditions that are not null; null if there are none. */
+/** The conjunction of the conditions that are not null; null if absent. */
 export function allOf(conditions: readonly (Expression | null)[]): Expression | null {
   const all = conditions.filter(condition => condition !== null)
   return all.length === 0 ? null : and(...all)

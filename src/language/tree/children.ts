@@ -1,4 +1,4 @@
-/** The direct children of an expression. This is the only module that knows which properties hold them. */
+/** The direct children of an expression. Only this module depends on which properties hold them. */
 
 import type { Expression, FrameBound, Get, Order, WindowBody } from './ast.ts'
 import { LanguageError, unreachable } from './error.ts'
@@ -7,7 +7,7 @@ import { LanguageError, unreachable } from './error.ts'
  * The functions that are applied to the children of an expression. Returning the argument keeps the child
  * unchanged.
  */
-export interface Parts {
+export interface ChildMappers {
   expression(expression: Expression): Expression
   /** The query of an `exists`, an `in` or a subquery. */
   query(query: Get): Get
@@ -19,7 +19,7 @@ export interface Parts {
  *
  * @throws Error if the parameter of an `in` is replaced by anything but a parameter or a cast of one.
  */
-export function mapChildren(expression: Expression, parts: Parts): Expression {
+export function mapChildren(expression: Expression, parts: ChildMappers): Expression {
   const one = parts.expression
   switch (expression.kind) {
     case 'literal':
@@ -29,21 +29,21 @@ export function mapChildren(expression: Expression, parts: Parts): Expression {
       return expression
     case 'and':
     case 'or':
-      return changed(expression, { operands: mapList(expression.operands, one) })
+      return withProperties(expression, { operands: mapList(expression.operands, one) })
     case 'not':
     case 'negate':
     case 'is':
     case 'cast':
     case 'json test':
-      return changed(expression, { operand: one(expression.operand) })
+      return withProperties(expression, { operand: one(expression.operand) })
     case 'comparison':
     case 'arithmetic':
     case 'distinct from':
-      return changed(expression, { left: one(expression.left), right: one(expression.right) })
+      return withProperties(expression, { left: one(expression.left), right: one(expression.right) })
     case 'pattern':
-      return changed(expression, { operand: one(expression.operand), pattern: one(expression.pattern) })
+      return withProperties(expression, { operand: one(expression.operand), pattern: one(expression.pattern) })
     case 'between':
-      return changed(expression, {
+      return withProperties(expression, {
         operand: one(expression.operand),
         low: one(expression.low),
         high: one(expression.high),
@@ -52,10 +52,10 @@ export function mapChildren(expression: Expression, parts: Parts): Expression {
       const operand = one(expression.operand)
       const { set } = expression
       if (set.kind === 'in values') {
-        return changed(expression, { operand, set: changed(set, { values: mapList(set.values, one) }) })
+        return withProperties(expression, { operand, set: withProperties(set, { values: mapList(set.values, one) }) })
       }
       if (set.kind === 'subquery') {
-        return changed(expression, { operand, set: changed(set, { query: parts.query(set.query) }) })
+        return withProperties(expression, { operand, set: withProperties(set, { query: parts.query(set.query) }) })
       }
       const list = one(set)
       if (list.kind !== 'position' && list.kind !== 'named' && list.kind !== 'cast') {
@@ -64,15 +64,15 @@ export function mapChildren(expression: Expression, parts: Parts): Expression {
           set.span,
         )
       }
-      return changed(expression, { operand, set: list })
+      return withProperties(expression, { operand, set: list })
     }
     case 'exists':
     case 'subquery':
-      return changed(expression, { query: parts.query(expression.query) })
+      return withProperties(expression, { query: parts.query(expression.query) })
     case 'json step':
-      return changed(expression, { operand: one(expression.operand), step: one(expression.step) })
+      return withProperties(expression, { operand: one(expression.operand), step: one(expression.step) })
     case 'function':
-      return changed(expression, {
+      return withProperties(expression, {
         arguments: mapList(expression.arguments, one),
         orderBy: mapOrder(expression.orderBy, one),
         filter: expression.filter && one(expression.filter),
@@ -82,15 +82,17 @@ export function mapChildren(expression: Expression, parts: Parts): Expression {
             : mapWindow(expression.over, one),
       })
     case 'case':
-      return changed(expression, {
+      return withProperties(expression, {
         operand: expression.operand && one(expression.operand),
-        // biome-ignore lint/suspicious/noThenProperty: branches of the tree have a `then`; nothing awaits them.
-        whens: mapList(expression.whens, branch => changed(branch, { when: one(branch.when), then: one(branch.then) })),
+        whens: mapList(expression.whens, branch => {
+          // biome-ignore lint/suspicious/noThenProperty: branches of the tree have a `then`; nothing awaits them.
+          return withProperties(branch, { when: one(branch.when), then: one(branch.then) })
+        }),
         else: expression.else && one(expression.else),
       })
     case 'array':
     case 'row':
-      return changed(expression, { items: mapList(expression.items, one) })
+      return withProperties(expression, { items: mapList(expression.items, one) })
     default:
       return unreachable(expression)
   }
@@ -115,18 +117,19 @@ export function childrenOf(expression: Expression): readonly Expression[] {
 
 /** Replaces the expressions of an `order by` list. Returns the same list if none changed. */
 export function mapOrder(orders: readonly Order[], one: (expression: Expression) => Expression): readonly Order[] {
-  return mapList(orders, order => changed(order, { expression: one(order.expression) }))
+  return mapList(orders, order => withProperties(order, { expression: one(order.expression) }))
 }
 
 /** Replaces the expressions of a window definition. Returns the same object if none changed. */
 export function mapWindow(body: WindowBody, one: (expression: Expression) => Expression): WindowBody {
-  const bound = (end: FrameBound): FrameBound => ('offset' in end ? changed(end, { offset: one(end.offset) }) : end)
-  return changed(body, {
+  const bound = (end: FrameBound): FrameBound =>
+    'offset' in end ? withProperties(end, { offset: one(end.offset) }) : end
+  return withProperties(body, {
     partitionBy: mapList(body.partitionBy, one),
     orderBy: mapOrder(body.orderBy, one),
     frame:
       body.frame &&
-      changed(body.frame, { start: bound(body.frame.start), end: body.frame.end && bound(body.frame.end) }),
+      withProperties(body.frame, { start: bound(body.frame.start), end: body.frame.end && bound(body.frame.end) }),
   })
 }
 
@@ -142,7 +145,7 @@ export function mapList<T>(list: readonly T[], one: (member: T, index: number) =
 }
 
 /** A copy of the node with these properties. Returns the same object if none of them differs. */
-export function changed<T extends object>(node: T, properties: Partial<T>): T {
+export function withProperties<T extends object>(node: T, properties: Partial<T>): T {
   for (const name of Object.keys(properties) as (keyof T)[]) {
     if (properties[name] !== node[name]) return { ...node, ...properties }
   }

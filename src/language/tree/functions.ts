@@ -8,12 +8,12 @@ import { childrenOf } from './children.ts'
 
 /** Aggregates (PostgreSQL manual, 9.21), except those in `AGGREGATES_IF_ORDERED`. */
 const AGGREGATES = words(`
-  any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop covar_samp every json_agg json_agg_strict
-  json_object_agg json_object_agg_strict json_object_agg_unique json_object_agg_unique_strict jsonb_agg jsonb_agg_strict
-  jsonb_object_agg jsonb_object_agg_strict jsonb_object_agg_unique jsonb_object_agg_unique_strict max min percentile_cont
-  percentile_disc range_agg
-  range_intersect_agg regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy stddev
-  stddev_pop stddev_samp string_agg sum var_pop var_samp variance xmlagg
+  any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop covar_samp every
+  json_agg json_agg_strict json_object_agg json_object_agg_strict json_object_agg_unique
+  json_object_agg_unique_strict jsonb_agg jsonb_agg_strict jsonb_object_agg jsonb_object_agg_strict
+  jsonb_object_agg_unique jsonb_object_agg_unique_strict max min percentile_cont percentile_disc range_agg
+  range_intersect_agg regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy
+  regr_syy stddev stddev_pop stddev_samp string_agg sum var_pop var_samp variance xmlagg
 `)
 
 /**
@@ -31,9 +31,10 @@ const AGGREGATES_IF_ORDERED = words('mode rank dense_rank percent_rank cume_dist
 
 /** Functions of the SQL standard, and `now`. They are printed in upper case, however the text spells them. */
 const UPPER_CASE = words(`
-  abs array_agg avg cardinality ceil ceiling coalesce corr count cume_dist dense_rank every exp extract first_value floor greatest
-  grouping lag last_value lead least length ln lower max min mod normalize now nth_value ntile nullif overlay percent_rank
-  percentile_cont percentile_disc power rank round row_number sqrt stddev_pop stddev_samp substring sum trim upper var_pop var_samp
+  abs array_agg avg cardinality ceil ceiling coalesce corr count cume_dist dense_rank every exp extract
+  first_value floor greatest grouping lag last_value lead least length ln lower max min mod normalize now
+  nth_value ntile nullif overlay percent_rank percentile_cont percentile_disc power rank round row_number
+  sqrt stddev_pop stddev_samp substring sum trim upper var_pop var_samp
 `)
 
 /**
@@ -54,8 +55,8 @@ export const SYNTAX_FUNCTIONS: ReadonlyMap<string, { readonly min: number; reado
 
 /** Functions that are called without parentheses (PostgreSQL manual, 9.9.5 and 9.27). */
 export const VALUE_FUNCTIONS: ReadonlySet<string> = words(`
-  current_catalog current_date current_role current_schema current_time current_timestamp current_user localtime localtimestamp
-  session_user system_user user
+  current_catalog current_date current_role current_schema current_time current_timestamp current_user
+  localtime localtimestamp session_user system_user user
 `)
 
 /**
@@ -63,18 +64,19 @@ export const VALUE_FUNCTIONS: ReadonlySet<string> = words(`
  * it needs a cast.
  */
 export const UNTYPED_ARGUMENTS: ReadonlySet<string> = words(`
-  concat concat_ws count format json_build_array json_build_object json_object_agg json_object_agg_strict json_object_agg_unique
-  json_object_agg_unique_strict jsonb_build_array jsonb_build_object jsonb_object_agg jsonb_object_agg_strict
-  jsonb_object_agg_unique jsonb_object_agg_unique_strict num_nonnulls num_nulls pg_typeof
+  concat concat_ws count format json_build_array json_build_object json_object_agg json_object_agg_strict
+  json_object_agg_unique json_object_agg_unique_strict jsonb_build_array jsonb_build_object jsonb_object_agg
+  jsonb_object_agg_strict jsonb_object_agg_unique jsonb_object_agg_unique_strict num_nonnulls num_nulls
+  pg_typeof
 `)
 
 /** The fields that `extract` accepts (PostgreSQL manual, 9.9.1). */
 export const EXTRACT_FIELDS: ReadonlySet<string> = words(`
-  century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month quarter second
-  timezone timezone_hour timezone_minute week year
+  century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute
+  month quarter second timezone timezone_hour timezone_minute week year
 `)
 
-/** Whether a name, in lower case, is a built-in aggregate of PostgreSQL. */
+/** Reports whether a name, in lower case, is a built-in aggregate of PostgreSQL. */
 export function isKnownAggregate(name: string): boolean {
   return AGGREGATES.has(name)
 }
@@ -85,7 +87,7 @@ export function upperCased(call: FunctionCall): string | null {
   return call.schema === null && UPPER_CASE.has(name) ? name.toUpperCase() : null
 }
 
-/** Whether the order of the call belongs to `WITHIN GROUP`. */
+/** Reports whether the order of the call belongs to `WITHIN GROUP`. */
 export function isOrderedSet({ schema, name, orderBy }: FunctionCall): boolean {
   if (schema !== null && schema !== 'pg_catalog') return false
   const known = name.toLowerCase()
@@ -93,8 +95,8 @@ export function isOrderedSet({ schema, name, orderBy }: FunctionCall): boolean {
 }
 
 /**
- * Whether the call is an aggregate. A call of an unknown function counts as one if its syntax is valid only
- * for aggregates.
+ * Reports whether the call is an aggregate. A call of an unknown function counts as one if its syntax is
+ * valid only for aggregates.
  */
 export function isAggregate(call: FunctionCall): boolean {
   if (call.over !== null) return false
@@ -102,7 +104,7 @@ export function isAggregate(call: FunctionCall): boolean {
   return (call.schema === null || call.schema === 'pg_catalog') && AGGREGATES.has(call.name.toLowerCase())
 }
 
-/** Whether the expression contains an aggregate of its own query; subqueries are not searched. */
+/** Reports whether the expression contains an aggregate of the same query; subqueries are not searched. */
 export function containsAggregate(expression: Expression): boolean {
   return (expression.kind === 'function' && isAggregate(expression)) || childrenOf(expression).some(containsAggregate)
 }
@@ -127,17 +129,22 @@ function collectGroups(expression: Expression, groups: Expression[]): void {
   }
 }
 
-/** Whether the expression contains a window function of its own query; subqueries are not searched. */
+/**
+ * Reports whether the expression contains a window function of the same query; subqueries are not searched.
+ */
 export function containsWindow(expression: Expression): boolean {
   return (expression.kind === 'function' && expression.over !== null) || childrenOf(expression).some(containsWindow)
 }
 
-/** Whether the value can differ between rows: it contains a column or a query, which may be correlated. */
+/**
+ * Reports whether the value can differ between rows: it contains a column or a query, which may be
+ * correlated.
+ */
 function dependsOnRow(expression: Expression): boolean {
   return expression.kind === 'column' || isOfQuery(expression) || childrenOf(expression).some(dependsOnRow)
 }
 
-/** Whether the expression contains a query. */
+/** Reports whether the expression contains a query. */
 export function containsQuery(expression: Expression): boolean {
   return isOfQuery(expression) || childrenOf(expression).some(containsQuery)
 }

@@ -37,13 +37,13 @@ export function singular(name: string): string {
 }
 
 /** A table and its alias. */
-export interface Side {
+export interface AliasedTable {
   readonly table: string
   readonly alias: string
 }
 
 /** `holder.<target singular>_id = target.id`. */
-export function keyByName(holder: Side, target: Side): Comparison {
+export function keyByName(holder: AliasedTable, target: AliasedTable): Comparison {
   const key = column(holder.alias, `${singular(target.table)}_id`)
   return { kind: 'comparison', operator: '=', left: key, right: column(target.alias, 'id'), span: NOWHERE }
 }

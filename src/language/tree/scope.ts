@@ -43,7 +43,7 @@ export interface Scope {
   readonly relations: readonly Relation[]
   /** The common tables that a table name can refer to, including those of enclosing queries. */
   readonly commonTables: CommonTables | null
-  /** The select list, whose aliases `order by` and `having` can use; empty if there is none. */
+  /** The select list, whose aliases `order by` and `having` can use; empty if absent. */
   readonly fields: readonly Field[]
 }
 
@@ -51,7 +51,7 @@ export interface Scope {
 export const OUTERMOST: Scope = { parent: null, relations: [], commonTables: null, fields: [] }
 
 /** The meaning of a dotted name. */
-export interface Resolved {
+export interface ResolvedColumn {
   /** Null for an unqualified column, or for a name that nothing in scope matches. */
   readonly relation: Relation | null
   /** The part of the path that names the relation: empty, `alias`, or `schema.table`. */
@@ -65,7 +65,7 @@ export interface Resolved {
  * Resolves a dotted name: to `alias.column` or `schema.table.column` if its prefix is in scope (including
  * enclosing queries), otherwise to a column and a path into its JSON.
  */
-export function resolveColumn(path: readonly string[], scope: Scope): Resolved {
+export function resolveColumn(path: readonly string[], scope: Scope): ResolvedColumn {
   const [first = '', second = '', third = ''] = path
   if (path.length > 1) {
     const relation = findRelation(first, scope)

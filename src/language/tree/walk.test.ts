@@ -340,7 +340,9 @@ describe('rewrite', () => {
           : expression,
     })
     expect(printSql(upper).text).toBe(
-      `SELECT LOWER("NAME"), (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT * FROM items WHERE items.order_id = orders.id AND "D" = 2) AS n) AS items FROM orders WHERE "A" = 1 AND "B" IN (SELECT "ID" FROM users WHERE "C" = 'x')`,
+      `SELECT LOWER("NAME"), (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT * FROM items ` +
+        `WHERE items.order_id = orders.id AND "D" = 2) AS n) AS items FROM orders WHERE "A" = 1 AND "B" IN ` +
+        `(SELECT "ID" FROM users WHERE "C" = 'x')`,
     )
     expect(upper.source).toBe(query.source)
   })
@@ -357,7 +359,9 @@ describe('rewrite', () => {
       nest: one => ({ ...one, limit: integer('10') }),
     })
     expect(printSql(narrowed).text).toBe(
-      "SELECT LOWER(name), (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT * FROM items WHERE items.order_id = orders.id AND d = 2 LIMIT 10) AS n) AS items FROM orders WHERE a = 1 AND b IN (SELECT id FROM users WHERE c = 'x' AND users.tenant = $1) AND orders.tenant = $1",
+      "SELECT LOWER(name), (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT * FROM items " +
+        'WHERE items.order_id = orders.id AND d = 2 LIMIT 10) AS n) AS items FROM orders WHERE a = 1 AND b IN ' +
+        "(SELECT id FROM users WHERE c = 'x' AND users.tenant = $1) AND orders.tenant = $1",
     )
   })
 })

@@ -31,7 +31,7 @@ import type {
   TypeName,
   With,
 } from './ast.ts'
-import { changed, mapChildren, mapList, mapOrder, mapWindow } from './children.ts'
+import { mapChildren, mapList, mapOrder, mapWindow, withProperties } from './children.ts'
 import { unreachable } from './error.ts'
 import { assertNesting } from './nesting.ts'
 import {
@@ -162,14 +162,14 @@ class Walk {
       case 'make': {
         const scope = writeScope(outer, { table: statement.table, alias: null })
         this.#hooks.table?.(statement.table, 'make', scope)
-        return changed(statement, {
+        return withProperties(statement, {
           columns: mapList(statement.columns, column => {
             const { references } = column
             if (references !== null) {
               this.#hooks.table?.(references.table, 'reference', scope)
               this.#hooks.name?.(references.column, 'reference', references.table)
             }
-            return changed(column, {
+            return withProperties(column, {
               default: this.#optional(column.default, 'default', scope),
               check: this.#optional(column.check, 'check', scope),
             })
@@ -180,16 +180,16 @@ class Walk {
         const scope = writeScope(outer, { table: statement.table, alias: null })
         this.#hooks.table?.(statement.table, 'index', scope)
         this.#names(statement.columns, 'index', statement.table)
-        return changed(statement, { where: this.#optional(statement.where, 'where', scope) })
+        return withProperties(statement, { where: this.#optional(statement.where, 'where', scope) })
       }
       case 'call':
-        return changed(statement, { arguments: this.#expressions(statement.arguments, 'arguments', outer) })
+        return withProperties(statement, { arguments: this.#expressions(statement.arguments, 'arguments', outer) })
       case 'begin':
       case 'commit':
       case 'rollback':
         return statement
       case 'explain':
-        return changed(statement, { statement: this.statement(statement.statement, outer) })
+        return withProperties(statement, { statement: this.statement(statement.statement, outer) })
       default:
         return unreachable(statement)
     }
@@ -200,9 +200,10 @@ class Walk {
     const around = withCommonTables(outer, get.with)
     const scope = getScope(get, around)
     if (get.fields.length === 0 && get.purpose !== 'count') this.#hooks.star?.(null, 'fields', scope)
-    const replaced = changed(get, {
+    const replaced = withProperties(get, {
       with: commonTables,
-      distinct: get.distinct && changed(get.distinct, { on: this.#expressions(get.distinct.on, 'distinct', scope) }),
+      distinct:
+        get.distinct && withProperties(get.distinct, { on: this.#expressions(get.distinct.on, 'distinct', scope) }),
       fields: this.#fields(get.fields, 'fields', scope),
       nests: mapList(get.nests, nest => this.nest(nest, scope)),
       source: this.#source(get.source, scope, around),
@@ -211,9 +212,11 @@ class Walk {
       groupBy: this.#expressions(get.groupBy, 'group by', scope),
       having: this.#optional(get.having, 'having', scope),
       windows: mapList(get.windows, window =>
-        changed(window, { body: mapWindow(window.body, part => this.#expression(part, 'window', scope)) }),
+        withProperties(window, { body: mapWindow(window.body, part => this.#expression(part, 'window', scope)) }),
       ),
-      compounds: mapList(get.compounds, compound => changed(compound, { query: this.get(compound.query, around) })),
+      compounds: mapList(get.compounds, compound =>
+        withProperties(compound, { query: this.get(compound.query, around) }),
+      ),
       orderBy: mapOrder(get.orderBy, part => this.#expression(part, 'order by', scope)),
     })
     this.#count(get.limit, scope)
@@ -225,7 +228,7 @@ class Walk {
     const scope = nestScope(nest, parent)
     this.#table(nest.table, parent)
     if (nest.fields.length === 0) this.#hooks.star?.(null, 'fields', scope)
-    const replaced = changed(nest, {
+    const replaced = withProperties(nest, {
       on: this.#optional(nest.on, 'on', scope),
       fields: this.#fields(nest.fields, 'fields', scope),
       nests: mapList(nest.nests, inner => this.nest(inner, scope)),
@@ -245,16 +248,16 @@ class Walk {
     this.#names(add.columns, 'add', add.table)
     if (add.returning === null) this.#hooks.star?.(null, 'returning', scope)
     const { rows } = add
-    return changed(add, {
+    return withProperties(add, {
       with: commonTables,
       rows:
         rows.kind === 'values'
-          ? changed(rows, { rows: mapList(rows.rows, row => this.#expressions(row, 'values', around)) })
+          ? withProperties(rows, { rows: mapList(rows.rows, row => this.#expressions(row, 'values', around)) })
           : rows.kind === 'from'
-            ? changed(rows, { query: this.get(rows.query, around) })
+            ? withProperties(rows, { query: this.get(rows.query, around) })
             : rows.items === undefined
               ? rows
-              : changed(rows, { items: this.#expression(rows.items, 'values', around) }),
+              : withProperties(rows, { items: this.#expression(rows.items, 'values', around) }),
       conflict: add.conflict && this.#conflict(add.conflict, add.table, around),
       returning: add.returning && this.#fields(add.returning, 'returning', scope),
     })
@@ -263,10 +266,10 @@ class Walk {
   #conflict(conflict: Conflict, table: TableName, around: Scope): Conflict {
     const scope = writeScope(around, { table, alias: null }, [], [excludedRelation(table)])
     this.#names(conflict.target, 'conflict', table)
-    return changed(conflict, {
+    return withProperties(conflict, {
       update:
         conflict.update &&
-        changed(conflict.update, {
+        withProperties(conflict.update, {
           assignments: this.#assignments(conflict.update.assignments, table, scope),
           where: this.#optional(conflict.update.where, 'where', scope),
         }),
@@ -276,7 +279,7 @@ class Walk {
   #set(set: SetStatement, outer: Scope): SetStatement {
     const commonTables = this.#with(set.with, outer)
     const { scope, around } = this.#target(set, outer)
-    return changed(set, {
+    return withProperties(set, {
       with: commonTables,
       joins: this.#joins(set.joins, scope, around),
       assignments: this.#assignments(set.assignments, set.table, scope),
@@ -288,7 +291,7 @@ class Walk {
   #del(del: Del, outer: Scope): Del {
     const commonTables = this.#with(del.with, outer)
     const { scope, around } = this.#target(del, outer)
-    return changed(del, {
+    return withProperties(del, {
       with: commonTables,
       joins: this.#joins(del.joins, scope, around),
       where: del.where === 'all' ? 'all' : this.#expression(del.where, 'where', scope),
@@ -308,12 +311,12 @@ class Walk {
     const around = withCommonTables(outer, merge.with)
     const scope = writeScope(around, merge, [merge.using])
     this.#hooks.table?.(merge.table, 'merge', scope)
-    return changed(merge, {
+    return withProperties(merge, {
       with: commonTables,
       using: this.#source(merge.using, scope, around),
       on: this.#expression(merge.on, 'on', scope),
       whens: mapList(merge.whens, when =>
-        changed(when, {
+        withProperties(when, {
           and: this.#optional(when.and, 'when', scope),
           action: this.#action(when.action, merge.table, scope),
         }),
@@ -324,10 +327,10 @@ class Walk {
   #action(action: MergeAction, table: TableName, scope: Scope): MergeAction {
     switch (action.kind) {
       case 'merge update':
-        return changed(action, { assignments: this.#assignments(action.assignments, table, scope) })
+        return withProperties(action, { assignments: this.#assignments(action.assignments, table, scope) })
       case 'merge insert':
         this.#names(action.columns, 'add', table)
-        return changed(action, { values: this.#expressions(action.values, 'values', scope) })
+        return withProperties(action, { values: this.#expressions(action.values, 'values', scope) })
       case 'merge delete':
       case 'merge nothing':
         return action
@@ -339,9 +342,9 @@ class Walk {
   #with(clause: With | null, outer: Scope): With | null {
     if (clause === null) return null
     const scopes = commonTableScopes(outer, clause)
-    return changed(clause, {
+    return withProperties(clause, {
       tables: mapList(clause.tables, (table, index) =>
-        changed(table, { statement: this.statement(table.statement, scopes[index] ?? outer) }),
+        withProperties(table, { statement: this.statement(table.statement, scopes[index] ?? outer) }),
       ),
     })
   }
@@ -352,7 +355,7 @@ class Walk {
         join.lateral || join.source.kind === 'function source'
           ? lateralScope(scope.relations.slice(0, index + 1), around)
           : around
-      const parts = changed(join, {
+      const parts = withProperties(join, {
         source: this.#source(join.source, scope, left),
         on: this.#optional(join.on, 'on', scope),
       })
@@ -364,19 +367,19 @@ class Walk {
   #source(source: Source, scope: Scope, outer: Scope): Source {
     switch (source.kind) {
       case 'query source':
-        return changed(source, { query: this.get(source.query, outer) })
+        return withProperties(source, { query: this.get(source.query, outer) })
       case 'record source':
-        return changed(source, { value: this.#expression(source.value, 'arguments', outer) })
+        return withProperties(source, { value: this.#expression(source.value, 'arguments', outer) })
       case 'function source': {
         const called = mapList(source.arguments, argument =>
-          changed(argument, { value: this.#expression(argument.value, 'arguments', outer) }),
+          withProperties(argument, { value: this.#expression(argument.value, 'arguments', outer) }),
         )
         this.#hooks.call?.(source)
-        return changed(source, { arguments: called })
+        return withProperties(source, { arguments: called })
       }
       case 'table source':
         this.#table(source.table, scope)
-        return changed(source, { condition: this.#optional(source.condition, 'where', scope) })
+        return withProperties(source, { condition: this.#optional(source.condition, 'where', scope) })
       default:
         return unreachable(source)
     }
@@ -389,7 +392,7 @@ class Walk {
   #assignments(assignments: readonly Assignment[], table: TableName, scope: Scope): readonly Assignment[] {
     return mapList(assignments, assignment => {
       this.#hooks.name?.(assignment.column.text, 'set', table)
-      return changed(assignment, { value: this.#expression(assignment.value, 'assignment', scope) })
+      return withProperties(assignment, { value: this.#expression(assignment.value, 'assignment', scope) })
     })
   }
 
@@ -400,7 +403,7 @@ class Walk {
   #fields(fields: readonly Field[], clause: 'fields' | 'returning', scope: Scope): readonly Field[] {
     return mapList(fields, field => {
       if (field.kind === 'field')
-        return changed(field, { expression: this.#expression(field.expression, clause, scope) })
+        return withProperties(field, { expression: this.#expression(field.expression, clause, scope) })
       this.#hooks.star?.(field, clause, scope)
       return field
     })

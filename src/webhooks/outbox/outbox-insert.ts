@@ -5,8 +5,8 @@
  */
 import type { Table } from '../../catalog/model.ts'
 import { OUTBOX_COLUMNS, TICKET_COLUMN } from '../../install/outbox.ts'
+import type { OutboxInsert, WrittenRows } from '../../language/sql/outbox-insert.ts'
 import { quoteLiteral } from '../../language/sql/quote.ts'
-import type { RowsWritten, Storing } from '../../language/sql/storing.ts'
 import { ROW_OPERATIONS, type RowOperation, TRIGGER_OPERATION_OF, type Trigger } from '../trigger.ts'
 
 /** What an outbox insert depends on. */
@@ -22,13 +22,13 @@ export function outboxInsertFor(
   table: Table,
   triggers: readonly Trigger[],
   { tenantColumn, ticket }: OutboxInsertParts,
-): Storing {
+): OutboxInsert {
   const { schema, name, primaryKey, columnByName } = table
   const hasTenant = columnByName.has(tenantColumn)
   const isByKey = triggers.some(({ order }) => order === 'key')
   const selectFor = (
     trigger: Trigger,
-    { from, happened, after, before, column, ticket: ticketParameter }: RowsWritten,
+    { from, operation: happened, after, before, column, ticket: ticketParameter }: WrittenRows,
   ): readonly string[] => {
     const operations = rowOperationsOf(trigger)
     if ('always' in happened && !operations.some(word => word === happened.always)) return []

@@ -2,26 +2,26 @@
 
 import type { Add, Del, Set as SetStatement } from '../tree/ast.ts'
 import { type Scope, targetName } from '../tree/scope.ts'
-import { type Images, NO_IMAGE, printImages } from './print-images.ts'
+import type { OutboxInsert, WrittenRows } from './outbox-insert.ts'
+import { NO_IMAGE, printRowImages, type RowImages } from './print-row-images.ts'
 import { unusedName } from './print-rows.ts'
 import { lifted, type Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
-import type { RowsWritten, Storing } from './storing.ts'
 
 /** The printed insert, and the columns that the common table of the write needs for it. */
-export interface Stored {
+export interface PrintedOutboxInsert {
   readonly name: string
   readonly columns: readonly string[]
   readonly statement: string
 }
 
-interface ToStore {
+interface OutboxInsertParts {
   readonly write: Add | SetStatement | Del
   /** Name of the write's common table. */
   readonly name: string
-  readonly images: Images
-  readonly storing: Storing
-  /** The column that already holds the whole row; null if there is none. */
+  readonly images: RowImages
+  readonly insert: OutboxInsert
+  /** The column that already holds the whole row; null if absent. */
   readonly whole: string | null
   readonly scope: Scope
   readonly printer: Printer
@@ -31,7 +31,15 @@ interface ToStore {
  * Prints an outbox insert. Each column adds to the cost of every write, so none is printed twice, and values
  * that are equal for all rows are not columns.
  */
-export function printStored({ write, name, images, storing, whole, scope, printer }: ToStore): Stored {
+export function printOutboxInsert({
+  write,
+  name,
+  images,
+  insert,
+  whole,
+  scope,
+  printer,
+}: OutboxInsertParts): PrintedOutboxInsert {
   const columns: string[] = []
   let ticket: string | null = null
   const has = (sql: string, as: string): string => {
@@ -39,24 +47,24 @@ export function printStored({ write, name, images, storing, whole, scope, printe
     return as
   }
   const target = targetName(write)
-  const printed = printImages(write, images, scope, printer, 'json')
+  const printed = printRowImages(write, images, scope, printer, 'json')
   const image = (as: 'after' | 'before'): string => {
     if (images[as] === 'none') return NO_IMAGE
     return images[as] === 'target' && whole !== null ? whole : has(printed[as], as)
   }
   const asked = new Map(
-    storing.columns.map((column, index) => [
+    insert.columns.map((column, index) => [
       column,
       has(`${quoteIdentifier(target)}.${quoteIdentifier(column)}`, `of${index + 1}`),
     ]),
   )
-  const { happened } = images
-  const rows: RowsWritten = {
+  const { operation } = images
+  const rows: WrittenRows = {
     from: name,
-    happened: typeof happened === 'string' ? { always: happened } : { column: has(printed.happened, 'happened') },
+    operation: typeof operation === 'string' ? { always: operation } : { column: has(printed.operation, 'happened') },
     ...{ after: image('after'), before: image('before') },
     ticket() {
-      ticket ??= lifted(storing.ticket, 'text', printer)
+      ticket ??= lifted(insert.ticket, 'text', printer)
       return ticket
     },
     column(of) {
@@ -65,14 +73,14 @@ export function printStored({ write, name, images, storing, whole, scope, printe
       return found
     },
   }
-  return { name: unusedName({ write, name }), columns, statement: storing.statement(rows) }
+  return { name: unusedName({ write, name }), columns, statement: insert.statement(rows) }
 }
 
 /**
- * Whether the write returns exactly these columns of its target, in this order. If a column has the target's
- * name, its paths would be ambiguous.
+ * Reports whether the write returns exactly these columns of its target, in this order. If a column has the
+ * target's name, its paths would be ambiguous.
  */
-export function answersWhole(write: Add | SetStatement | Del, columns: readonly string[]): boolean {
+export function returnsWholeRow(write: Add | SetStatement | Del, columns: readonly string[]): boolean {
   const fields = write.returning ?? []
   const target = targetName(write)
   if (fields.length !== columns.length || columns.includes(target)) return false

@@ -13,9 +13,9 @@ import { quoteIdentifier, quoteLiteral } from './quote.ts'
 export type RowBefore = 'target' | 'old' | 'none' | { readonly relation: string }
 
 /** What to report for each written row. */
-export interface Images {
+export interface RowImages {
   /** The name of the operation, or two names if it differs by row. */
-  readonly happened: string | { readonly created: Expression; readonly inserted: string; readonly updated: string }
+  readonly operation: string | { readonly created: Expression; readonly inserted: string; readonly updated: string }
   /** The row after the write; `none` for a deletion. */
   readonly after: 'target' | 'none'
   /** The row before the write, or a query that finds it. */
@@ -23,29 +23,29 @@ export interface Images {
 }
 
 /** Prints the expressions of the row images. */
-export function printImages(
+export function printRowImages(
   write: Add | SetStatement | Del,
-  { happened, after, before }: Images,
+  { operation, after, before }: RowImages,
   scope: Scope,
   printer: Printer,
   type: 'text' | 'json' = 'text',
-): Readonly<Record<'happened' | 'after' | 'before', string>> {
+): Readonly<Record<'operation' | 'after' | 'before', string>> {
   const none = type === 'text' ? 'NULL' : NO_IMAGE
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
   return {
-    happened:
-      typeof happened === 'string'
-        ? quoteLiteral(happened)
-        : `CASE WHEN ${print(happened.created)} THEN ${quoteLiteral(happened.inserted)} ` +
-          `ELSE ${quoteLiteral(happened.updated)} END`,
-    after: after === 'none' ? none : imageOf(targetName(write), type),
+    operation:
+      typeof operation === 'string'
+        ? quoteLiteral(operation)
+        : `CASE WHEN ${print(operation.created)} THEN ${quoteLiteral(operation.inserted)} ` +
+          `ELSE ${quoteLiteral(operation.updated)} END`,
+    after: after === 'none' ? none : rowImage(targetName(write), type),
     before: printBefore(),
   }
 
   function printBefore(): string {
     if (before === 'none') return none
-    if (typeof before === 'string' || 'relation' in before) return imageOf(relationOf(before, write), type)
-    return `(SELECT ${imageOf('r', type)} FROM (${printer.query(before.query, scope)}) AS r)`
+    if (typeof before === 'string' || 'relation' in before) return rowImage(relationBefore(before, write), type)
+    return `(SELECT ${rowImage('r', type)} FROM (${printer.query(before.query, scope)}) AS r)`
   }
 }
 
@@ -53,12 +53,12 @@ export function printImages(
 export const NO_IMAGE = 'NULL::json'
 
 /** The relation that holds the row before the write. */
-export function relationOf(before: Exclude<RowBefore, 'none'>, write: Add | SetStatement | Del): string {
+export function relationBefore(before: Exclude<RowBefore, 'none'>, write: Add | SetStatement | Del): string {
   if (typeof before === 'object') return before.relation
   return before === 'old' ? 'old' : targetName(write)
 }
 
 /** The row as JSON: as text for a response, as `json` for an insert, which need not parse it again. */
-export function imageOf(relation: string, type: 'text' | 'json' = 'text'): string {
+export function rowImage(relation: string, type: 'text' | 'json' = 'text'): string {
   return `row_to_json(${quoteIdentifier(relation)}.*)${type === 'text' ? '::text' : ''}`
 }

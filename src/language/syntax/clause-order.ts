@@ -18,7 +18,7 @@ const CLAUSES = {
 } as const
 
 /** Keywords that start the same clause as another keyword. */
-const SAME: Readonly<Partial<Record<Token, Token>>> = {
+const CLAUSE_SYNONYMS: Readonly<Partial<Record<Token, Token>>> = {
   left: 'join',
   right: 'join',
   full: 'join',
@@ -28,10 +28,13 @@ const SAME: Readonly<Partial<Record<Token, Token>>> = {
   except: 'union',
 }
 
-const ALL: ReadonlySet<Token> = new Set<Token>([...Object.values(CLAUSES).flat(), ...(Object.keys(SAME) as Token[])])
+const CLAUSE_WORDS: ReadonlySet<Token> = new Set<Token>([
+  ...Object.values(CLAUSES).flat(),
+  ...(Object.keys(CLAUSE_SYNONYMS) as Token[]),
+])
 
 /** The names of clauses that consist of two words. */
-const WRITTEN: Readonly<Partial<Record<Token, string>>> = {
+const CLAUSE_NAMES: Readonly<Partial<Record<Token, string>>> = {
   order: 'order by',
   group: 'group by',
   primary: 'primary key',
@@ -43,21 +46,21 @@ const WRITTEN: Readonly<Partial<Record<Token, string>>> = {
  *
  * @throws QuerySyntaxError for a misplaced clause.
  */
-export function refuseMisplaced(parser: Parser, statement: Statement | keyof typeof CLAUSES): void {
+export function failIfMisplaced(parser: Parser, statement: Statement | keyof typeof CLAUSES): void {
   const { token } = parser
-  if (!ALL.has(token)) return
-  const word = WRITTEN[token] ?? token
-  const name = typeof statement === 'string' ? statement : nameOf(statement)
+  if (!CLAUSE_WORDS.has(token)) return
+  const word = CLAUSE_NAMES[token] ?? token
+  const name = typeof statement === 'string' ? statement : statementName(statement)
   const clauses: readonly Token[] = name in CLAUSES ? CLAUSES[name as keyof typeof CLAUSES] : []
-  if (!clauses.includes(SAME[token] ?? token)) fail(parser, `${name} takes no ${word}`)
-  if (name === 'get' && clauses.indexOf(SAME[token] ?? token) === clauses.indexOf('union')) {
+  if (!clauses.includes(CLAUSE_SYNONYMS[token] ?? token)) fail(parser, `${name} takes no ${word}`)
+  if (name === 'get' && clauses.indexOf(CLAUSE_SYNONYMS[token] ?? token) === clauses.indexOf('union')) {
     const hint = 'write them after the last get; (get …) in parentheses can have its own order and limit'
     fail(parser, `"order by", "limit", "offset" and "for" apply to the whole compound and cannot precede ${word}`, hint)
   }
-  const order = clauses.map(clause => WRITTEN[clause] ?? clause).join(', ')
+  const order = clauses.map(clause => CLAUSE_NAMES[clause] ?? clause).join(', ')
   fail(parser, `"${word}" is not allowed here`, `write each clause once, in the order ${order}`)
 }
 
-function nameOf(statement: Statement): string {
+function statementName(statement: Statement): string {
   return statement.kind === 'get' && statement.purpose !== 'rows' ? statement.purpose : statement.kind
 }

@@ -1,4 +1,4 @@
-/** Joins and nests whose condition the printer guesses from the names of their tables. */
+/** Finds joins and nests whose condition the printer guesses from the names of the tables. */
 
 import { nestKey } from '../sql/print-nest.ts'
 import { joinCondition } from '../sql/print-source.ts'
@@ -7,16 +7,19 @@ import type { Relation } from '../tree/scope.ts'
 import { rewrite } from '../tree/walk.ts'
 import { expressionText, targetText } from './explain-text.ts'
 
-export interface Guess {
+/** A guessed condition, described in a sentence. */
+export interface GuessedJoin {
   readonly note: string
   readonly span: Span
 }
 
-/** In the order of the text. */
-export function guessesIn(statement: Statement): readonly Guess[] {
-  const guesses: Guess[] = []
+/** The guessed conditions of a statement, in the order of the text. */
+export function guessedJoins(statement: Statement): readonly GuessedJoin[] {
+  const guesses: GuessedJoin[] = []
   const add = (what: string, on: Expression, span: Span): void => {
-    const note = `${what} is on ${expressionText(on)}, which is guessed from the names; write "on", or let svc transpile read the foreign keys: --schema FILE or --database`
+    const note =
+      `${what} is on ${expressionText(on)}, which is guessed from the names; ` +
+      'write "on", or let svc transpile read the foreign keys: --schema FILE or --database'
     guesses.push({ note, span })
   }
   rewrite(statement, {
@@ -36,7 +39,7 @@ export function guessesIn(statement: Statement): readonly Guess[] {
   return guesses.sort((a, b) => a.span.start - b.span.start)
 }
 
-/** A relation of the scope as the source that it came from, as far as its names go. */
+/** A source with the names of a relation in scope. */
 function sourceOf({ name, table }: Relation, span: Span): Source {
   return {
     kind: 'table source',

@@ -1,7 +1,7 @@
 /** The interface between an outbox insert, which the webhooks define, and the write that it is part of. */
 
 /** An insert into the outbox. Its SQL contains only names from the catalog and the configuration. */
-export interface Storing {
+export interface OutboxInsert {
   /** Columns of the table that the insert needs in addition to the rows as JSON. */
   readonly columns: readonly string[]
   /**
@@ -9,14 +9,14 @@ export interface Storing {
    * session can read it.
    */
   readonly ticket: string
-  readonly statement: (rows: RowsWritten) => string
+  readonly statement: (rows: WrittenRows) => string
 }
 
 /** The written rows, as SQL expressions. */
-export interface RowsWritten {
+export interface WrittenRows {
   readonly from: string
   /** The operation: one name for all rows, or a column of type text. */
-  readonly happened: { readonly always: string } | { readonly column: string }
+  readonly operation: { readonly always: string } | { readonly column: string }
   /** Expressions of type json, over `from`; NULL if the write has no such row. */
   readonly after: string
   readonly before: string

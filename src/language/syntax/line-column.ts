@@ -1,7 +1,7 @@
 /** Converts offsets to line and column numbers. */
 
 /** A position in a text by line and column. */
-export interface Place {
+export interface LineColumn {
   /** Line number, from 1. */
   readonly line: number
   /** Column number, from 1, in characters (code points): an emoji counts once. */
@@ -9,7 +9,7 @@ export interface Place {
 }
 
 /** The position of an offset, which counts UTF-16 units from 0, as spans do. */
-export function placeOf(text: string, offset: number): Place {
+export function lineColumnAt(text: string, offset: number): LineColumn {
   const before = text.slice(0, offset)
   const lineStart = before.lastIndexOf('\n') + 1
   let line = 1
