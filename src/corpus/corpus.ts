@@ -16,7 +16,7 @@ export interface Example {
   readonly formatted?: string
   /** The SQL with literals kept. */
   readonly sql: string
-  /** What the example shows, in one line. */
+  /** The point of the example, in one line. */
   readonly note: string
 }
 

@@ -60,7 +60,9 @@ send POST /api/_query -d '{"query": "get orders fields number, total where statu
 - A text with an error is 400 \`PARSE_ERROR\`; \`details\` has \`line\`, \`column\`, \`found\`, \`expected\` and \`source\`, the line with the error.
 `
 
-const GRAMMAR_HEAD = `Text in double quotes is literal, \`[ ]\` is optional, \`{ }\` can be repeated or omitted, \`|\` separates alternatives.`
+const GRAMMAR_HEAD =
+  'Text in double quotes is literal, `[ ]` is optional, `{ }` can be repeated or omitted, ' +
+  '`|` separates alternatives.'
 
 const CANONICAL = `## Canonical form
 
@@ -81,7 +83,9 @@ const EXAMPLES_HEAD = `## Examples
 The tests parse, format and print each example, and have PostgreSQL prepare it, with [these tables](#tables-of-the-examples). The SQL is the output of \`svc transpile\`.
 `
 
-const ERRORS_HEAD = `For an invalid text, the response contains one error with its line and column, and if possible what to write instead.`
+const ERRORS_HEAD =
+  'For an invalid text, the response contains one error with its line and column, ' +
+  'and if possible what to write instead.'
 
 function row({ query, sql, note }: Example): string {
   return `| ${code(query)} | ${code(sql)} | ${prose(note)} |`

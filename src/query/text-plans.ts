@@ -26,7 +26,7 @@ import { LIMIT_NAMES } from '../statement-limits.ts'
 import type { QueryRequest } from './request.ts'
 import { type ListLimit, parameterName, typeOfValue } from './values.ts'
 
-/** What the cache of text plans depends on. */
+/** Dependencies of the cache of text plans. */
 export interface TextPlansOptions {
   readonly view: (identity: Identity) => View
   readonly searchLanguage: string

@@ -132,7 +132,7 @@ export class SetBuilder<S, T, Row> extends Built<SetStatement> {
     return this.#and({ where: narrowed(this.#tree.where, condition) })
   }
 
-  /** Confirms that every row is to be changed. */
+  /** Confirms that every row will be changed. */
   all(): SetBuilder<S, T, Row> {
     return this.#and({ where: widened(this.#tree.where, 'set') })
   }
@@ -171,7 +171,7 @@ export class DelBuilder<S, T, Row> extends Built<Del> {
     return this.#and({ where: narrowed(this.#tree.where, condition) })
   }
 
-  /** Confirms that every row is to be deleted. */
+  /** Confirms that every row will be deleted. */
   all(): DelBuilder<S, T, Row> {
     return this.#and({ where: widened(this.#tree.where, 'del') })
   }

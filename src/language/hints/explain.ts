@@ -28,7 +28,7 @@ import {
 } from './explain-notes.ts'
 import { conditionTexts, expressionText, fieldText, nameText } from './explain-text.ts'
 
-/** What a statement does. */
+/** The effect of a statement. */
 export type Action =
   | 'read'
   | 'count'

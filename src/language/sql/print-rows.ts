@@ -39,7 +39,7 @@ export interface RowsOptions {
 
 /**
  * Prints a statement that returns the read's rows in order. Column 1 is the row as a JSON object of exactly
- * the read's fields and nests; the further columns are the keys. All columns are to be fetched in text
+ * the read's fields and nests; the further columns are the keys. Fetch all columns in text
  * format.
  *
  * @throws LanguageError if keys are ambiguous or unavailable: with `distinct`, in compounds, and with a `*`

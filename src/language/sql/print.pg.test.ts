@@ -41,7 +41,8 @@ import {
 import { printSql } from './print.ts'
 
 const SCHEMA = `
-  create table users (id int primary key, name text, email text unique, role text, active boolean, a int, b int, c int, n int,
+  create table users (
+    id int primary key, name text, email text unique, role text, active boolean, a int, b int, c int, n int,
     created_at timestamptz, score numeric(10, 2), tags text[], company_id int);
   create table companies (id int primary key, name text, parent_id int);
   create table posts (id int primary key, user_id int, title text, created_at timestamptz);
@@ -63,7 +64,8 @@ const SCHEMA = `
     (3, '50%_\\', 'c@x.io', 'owner', false, 2, 2, 5, 0, null, null, null, null);
   insert into posts values (1, 1, 'one', now()), (2, 1, 'two', now()), (3, 2, 'three', now());
   insert into orders values (1, 1, 11, 'paid'), (2, 1, 5, 'new'), (3, 2, 20, 'paid');
-  insert into docs values (1, '{"a": 1, "theme": "dark", "x": {"y": "z"}, "list": [1, 2]}', to_tsvector('english', 'running dogs'), 'Running dogs');
+  insert into docs
+    values (1, '{"a": 1, "theme": "dark", "x": {"y": "z"}, "list": [1, 2]}', to_tsvector('english', 'running dogs'), 'Running dogs');
   insert into n values (1, 7, 1), (2, 8, 1);
 `
 
@@ -377,7 +379,7 @@ const further: readonly (readonly [string, Statement, string])[] = [
       'orders ON orders.user_id = users.id INNER JOIN posts ON true CROSS JOIN docs',
   ],
   [
-    'a lateral join sees what is left of it',
+    'a lateral join sees the sources to its left',
     {
       ...get({ table: users, fields: [field(column('users', 'id')), field(column('p', 'title'))] }),
       joins: [
@@ -804,7 +806,7 @@ describe('conditions', () => {
       "jsonb_path_query_first((SELECT meta FROM docs LIMIT 1), '$.a') #>> '{}' IS NOT NULL",
     ],
     [
-      'two minus signs are no comment',
+      'two minus signs do not start a comment',
       compare('=', negate(negate(column('a'))), arithmetic('-', integer('5'), integer('-1'))),
       '-(-a) = 5 - -1',
     ],
@@ -943,7 +945,7 @@ describe('parameters', () => {
     }
   })
 
-  test('a row that is assigned to a column keeps its constants, because the column determines their types', async () => {
+  test('a row that is assigned to a column keeps its constants, since the column determines their types', async () => {
     const place = row([text('Main St'), text('2026-01-31')])
     const added = printSql(add('shops', { rows: values(integer('1'), place, place) }), { parameters: 'all' })
     expect(added).toEqual({

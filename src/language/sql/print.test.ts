@@ -127,7 +127,7 @@ const withWrite = {
 test.each<[string, Statement, string]>([
   ['count with a limit', { ...plain, purpose: 'count', limit: one }, 'count takes no limit'],
   ['count with a nest', { ...plain, purpose: 'count', nests: [posts] }, 'count takes no nest'],
-  ['a limit that is no whole number', { ...plain, limit: literal('decimal', '1.5') }, 'limit takes a whole number'],
+  ['a limit with decimals', { ...plain, limit: literal('decimal', '1.5') }, 'limit takes a whole number'],
   [
     'a negative offset',
     { ...plain, offset: integer('-1') },
@@ -298,9 +298,9 @@ test.each<[string, Statement, string]>([
     'a case has no "when"',
   ],
   ['a duration of no unit', where(literal('duration', '24x')), 'invalid duration "24x"'],
-  ['a number that is none', where(literal('integer', '1; drop table users')), 'is not a number'],
-  ['a decimal that is none', where(literal('decimal', '1e')), 'is not a number'],
-  ['a boolean that is none', where(literal('boolean', 'yes')), 'neither true nor false'],
+  ['an invalid number', where(literal('integer', '1; drop table users')), 'is not a number'],
+  ['an invalid decimal', where(literal('decimal', '1e')), 'is not a number'],
+  ['an invalid boolean', where(literal('boolean', 'yes')), 'neither true nor false'],
   ['a text with NUL', where(compare('=', column('a'), text('\0'))), 'contains a NUL character'],
   ['a column without a name', where({ kind: 'column', path: [], span: NOWHERE }), 'a column has no name'],
   [

@@ -53,7 +53,7 @@ export type Shared = ReadonlyMap<Expression['kind'], Map<string, SharedText | nu
 /** The first printed text of a shared expression. */
 export interface SharedText {
   readonly printed: Printed
-  /** What the expression repeats inside. Printing it again repeats that again. */
+  /** The repetitions inside the expression. Printing it again repeats that again. */
   readonly repeated: Repeated
 }
 

@@ -20,7 +20,7 @@ export const NOWHERE: Span = Object.freeze({ start: 0, end: 0 })
 /** Any statement of the language. */
 export type Statement = Get | Add | Set | Del | Merge | Make | Index | Call | Transaction | Explain
 
-/** What a read returns: its rows, the number of its rows, or a stream of its rows. */
+/** The purpose of a read: its rows, the number of its rows, or a stream of its rows. */
 export type Purpose = 'rows' | 'count' | 'export'
 
 // ---- reads ------------------------------------------------------------------------------------------------
