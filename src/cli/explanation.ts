@@ -1,9 +1,9 @@
 /** Formats the explanation of a query as text; empty parts are omitted. */
-import type { Explanation } from '../language/hints/explain.ts'
+import type { StatementExplanation } from '../language/hints/explain.ts'
 
 const LABEL_WIDTH = 10
 
-export function explanationLines(explanation: Explanation): string {
+export function explanationLines(explanation: StatementExplanation): string {
   const { action, table, columns, joins, filters, ordering, limit, offset, notes } = explanation
   const lines = [
     ...labelled('action', [action]),

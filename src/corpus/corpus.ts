@@ -9,7 +9,7 @@
 export type Construct = string
 
 /** A valid query. */
-export interface Example {
+export interface QueryExample {
   readonly construct: Construct
   readonly query: string
   /** The canonical form, if the query is not written in it. */
@@ -21,7 +21,7 @@ export interface Example {
 }
 
 /** A text that the parser rejects, or the printer if it has no SQL. */
-export interface InvalidExample {
+export interface InvalidQueryExample {
   readonly construct: Construct
   readonly query: string
   /** The problem in one line, without its position. */
@@ -48,7 +48,7 @@ export interface Production {
 }
 
 /** A rule that the productions do not express. */
-export interface Note {
+export interface GrammarNote {
   /** In Markdown. */
   readonly text: string
   /** The constructs that the rule concerns. */
@@ -60,10 +60,10 @@ export interface Corpus {
   /** The title of each construct, in the order in which the reference presents them. */
   readonly constructs: Readonly<Record<Construct, string>>
   /** In the order of their constructs. */
-  readonly examples: readonly Example[]
-  readonly invalid: readonly InvalidExample[]
+  readonly examples: readonly QueryExample[]
+  readonly invalid: readonly InvalidQueryExample[]
   readonly grammar: readonly Production[]
-  readonly notes: readonly Note[]
+  readonly notes: readonly GrammarNote[]
   /** The SQL that creates the tables of the examples. */
   readonly schema: string
 }

@@ -1,7 +1,7 @@
 /** The grammar is complete: it defines everything it mentions, and its words are those of the language. */
 import { expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
-import { findWord, hashed } from '../language/syntax/vocabulary.ts'
+import { extendHash, findWord } from '../language/syntax/vocabulary.ts'
 
 const { examples, grammar } = CORPUS
 
@@ -12,7 +12,7 @@ const TERMINAL = /"([^"\s]+)"|'[^']*'/g
 
 function isKeyword(word: string): boolean {
   let hash = 0
-  for (let at = 0; at < word.length; at++) hash = hashed(hash, word.charCodeAt(at))
+  for (let at = 0; at < word.length; at++) hash = extendHash(hash, word.charCodeAt(at))
   return findWord(word, 0, word.length, hash) !== null
 }
 

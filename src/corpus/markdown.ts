@@ -1,6 +1,6 @@
 /** Formats productions and examples as Markdown, for the reference and for tools. */
 
-import type { Example, Production } from './corpus.ts'
+import type { Production, QueryExample } from './corpus.ts'
 
 /** A production in EBNF, after a comment with its explanation. */
 export function printEbnf({ name, text, explanation }: Production): string {
@@ -13,7 +13,7 @@ export function printProduction(production: Production): string {
 }
 
 /** An example: its note, the query and the SQL. */
-export function printExample({ query, sql, note }: Pick<Example, 'query' | 'sql' | 'note'>): string {
+export function printExample({ query, sql, note }: Pick<QueryExample, 'query' | 'sql' | 'note'>): string {
   return `${note}\n\n${block('svc', query)}\n\n${block('sql', sql)}`
 }
 

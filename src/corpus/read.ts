@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import type { Corpus, Example, InvalidExample, Note, Production } from './corpus.ts'
+import type { Corpus, GrammarNote, InvalidQueryExample, Production, QueryExample } from './corpus.ts'
 
 /**
  * Reads the corpus; `root` is the root of the repository.
@@ -31,12 +31,12 @@ export function readCorpus(root: string): Corpus {
   }
   const { productions, notes } = dataOf('grammar.yaml') as {
     readonly productions: readonly Production[]
-    readonly notes: readonly Note[]
+    readonly notes: readonly GrammarNote[]
   }
   return {
     constructs,
-    examples: listed<Example>('examples'),
-    invalid: listed<InvalidExample>('invalid'),
+    examples: listed<QueryExample>('examples'),
+    invalid: listed<InvalidQueryExample>('invalid'),
     grammar: productions,
     notes,
     schema: textOf('schema.sql').replace(/^--.*\n+/, ''),

@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
-import { printReference } from './reference.ts'
+import { printLanguageReference } from './reference.ts'
 
 const { examples, grammar, invalid } = CORPUS
 
 /** If the page is out of date, `npx vitest run src/corpus/reference.test.ts -u` rewrites it. */
 test('docs/reference/language.md is generated from the grammar and the examples', async () => {
-  await expect(printReference(CORPUS)).toMatchFileSnapshot('../../docs/reference/language.md')
+  await expect(printLanguageReference(CORPUS)).toMatchFileSnapshot('../../docs/reference/language.md')
 })
 
 test('the page has every production, every example and every error', () => {
-  const page = printReference(CORPUS)
+  const page = printLanguageReference(CORPUS)
   const rows = page.split('\n').filter(line => line.startsWith('| ') && line.includes('`'))
   expect(rows.length).toBeGreaterThanOrEqual(examples.length + invalid.length)
   for (const { name, text } of grammar) expect(page).toContain(`\n${name} = ${text} ;\n`)
 })
 
 test('the reference has a row for each example', () => {
-  const page = printReference(CORPUS)
+  const page = printLanguageReference(CORPUS)
   expect(page).toContain(
     '| `cnt users where a = 1` | `SELECT COUNT(*) FROM users WHERE a = 1` | One row with the column "count". |',
   )

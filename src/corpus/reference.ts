@@ -3,11 +3,11 @@
  * result and rewrites it with `-u`.
  */
 
-import type { Corpus, Example, InvalidExample } from './corpus.ts'
+import type { Corpus, InvalidQueryExample, QueryExample } from './corpus.ts'
 import { printEbnf } from './markdown.ts'
 
 /** Returns the whole page. */
-export function printReference({ constructs, examples, invalid, grammar, notes, schema }: Corpus): string {
+export function printLanguageReference({ constructs, examples, invalid, grammar, notes, schema }: Corpus): string {
   const section = ([construct, title]: [string, string]): string => {
     const rows = examples.filter(example => example.construct === construct).map(row)
     return `### ${title}\n\n| Query | SQL | Note |\n| --- | --- | --- |\n${rows.join('\n')}\n`
@@ -87,11 +87,11 @@ const ERRORS_HEAD =
   'For an invalid text, the response contains one error with its line and column, ' +
   'and if possible what to write instead.'
 
-function row({ query, sql, note }: Example): string {
+function row({ query, sql, note }: QueryExample): string {
   return `| ${code(query)} | ${code(sql)} | ${prose(note)} |`
 }
 
-function invalidRow({ query, error, line, column, hint, note }: InvalidExample): string {
+function invalidRow({ query, error, line, column, hint, note }: InvalidQueryExample): string {
   const help = hint === undefined ? '' : ` – ${prose(hint)}`
   return `| ${query === '' ? '' : code(query)} | ${prose(note)} | ${prose(error)}${help} | ${line}:${column} |`
 }

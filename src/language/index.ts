@@ -8,7 +8,13 @@ export { SchemaSyntaxError } from '../schema/syntax-error.ts'
 export { printTypes } from '../schema/types.ts'
 export * from './builder/builder.ts'
 export { format, formatStatement } from './format/format.ts'
-export { type Action, type ExplainedJoin, type ExplainedOrder, type Explanation, explain } from './hints/explain.ts'
+export {
+  type Action,
+  type ExplainedJoin,
+  type ExplainedOrder,
+  explain,
+  type StatementExplanation as Explanation,
+} from './hints/explain.ts'
 export { type PrintOptions, printSql } from './sql/print.ts'
 export type { ParameterMode, Sql, SqlParameter } from './sql/printer.ts'
 export { quoteIdentifier, quoteLiteral } from './sql/quote.ts'

@@ -54,7 +54,7 @@ async function readObject(incoming: Incoming): Promise<QueryRequest> {
   if (incoming.isLarge) await nextTurn()
   return {
     text: JSON.parse(bytesOf(body, query).toString()) as string,
-    values: parameters === undefined ? new Map() : readParameters(bytesOf(body, parameters)),
+    values: parameters === undefined ? new Map() : readQueryParameters(bytesOf(body, parameters)),
   }
 }
 
@@ -70,7 +70,7 @@ const QUERY_KEYS: KnownKeys = {
  * Reads `parameters`: an array has the values of `$1, $2, …`; the keys of an object are names, and numeric
  * keys are positions too.
  */
-export function readParameters(bytes: Buffer): ReadonlyMap<ParameterKey, JsonValue> {
+export function readQueryParameters(bytes: Buffer): ReadonlyMap<ParameterKey, JsonValue> {
   const parameters = parseJsonBody(bytes, PARAMETERS_MAX, countedKeys())
   switch (parameters.kind) {
     case 'array':

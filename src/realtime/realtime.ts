@@ -6,7 +6,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Listener, PrepareConnection } from '../postgres/listener.ts'
 import type { Database } from '../postgres/types.ts'
 import type { TextReader } from '../query/query.ts'
-import { readParameters } from '../query/request.ts'
+import { readQueryParameters } from '../query/request.ts'
 import { createNotifyingWrites, type NotifyingWrites } from '../run/notifying-writes.ts'
 import type { Runner } from '../run/run.ts'
 import { LISTEN_LOCKS } from '../run/write-notifications.ts'
@@ -183,7 +183,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
         ...{ link, identity, hub, live, now, clock, count: counts.count, authenticate: parts.authenticate },
         seat,
         liveRequest({ svc, parameters, table, intervalMs }) {
-          const request = { text: svc, values: parameters === null ? new Map() : readParameters(parameters.bytes) }
+          const request = { text: svc, values: parameters === null ? new Map() : readQueryParameters(parameters.bytes) }
           return { intervalMs, prepare: identity => texts(request, table, identity) }
         },
       })

@@ -17,43 +17,43 @@ import type {
 import { NOWHERE } from '../tree/ast.ts'
 import * as build from '../tree/build.ts'
 import { LanguageError } from '../tree/error.ts'
-import { type Built, leftOf, Ordering, Output, pathOf, rightOf, Term } from './builder-term.ts'
+import { type Built, columnPath, leftOf, Ordering, Output, rightOf, Term } from './builder-term.ts'
 import { Aliased } from './builder-types.ts'
 import { literalOf } from './builder-value.ts'
 
 const span = NOWHERE
 
 /** `users`, `sales.orders`. */
-export function tableOf(name: string): TableName {
-  const path = pathOf(name)
+export function tableNameNode(name: string): TableName {
+  const path = columnPath(name)
   if (path.length > 2)
     throw new LanguageError(`the table name ${JSON.stringify(name)} has more than a schema and a name`)
   return build.tableName({ schema: path.length > 1 ? path[0] : null, name: path.at(-1) as string })
 }
 
 /** The table that a statement is about. */
-export interface Target {
+export interface WriteTarget {
   readonly table: TableName
   readonly alias: string | null
 }
 
 /** The target of a write. */
-export function targetOf(source: unknown): Target {
+export function writeTarget(source: unknown): WriteTarget {
   return source instanceof Aliased
-    ? { table: tableOf(source.of as string), alias: source.alias }
-    : { table: tableOf(source as string), alias: null }
+    ? { table: tableNameNode(source.of as string), alias: source.alias }
+    : { table: tableNameNode(source as string), alias: null }
 }
 
 /** The source for a table name, an aliased table or an aliased query. */
-export function sourceOf(source: unknown): Source {
+export function sourceNode(source: unknown): Source {
   return source instanceof Aliased && typeof source.of !== 'string'
     ? { kind: 'query source', query: (source.of as Built<Get>).toTree(), alias: source.alias, span }
-    : { kind: 'table source', ...targetOf(source), condition: null, span }
+    : { kind: 'table source', ...writeTarget(source), condition: null, span }
 }
 
 /** A join of a source. */
 export function joinOf(type: JoinType, source: unknown, on: Term | undefined): Join {
-  return { kind: 'join', type, lateral: false, source: sourceOf(source), on: on?.expression ?? null, span }
+  return { kind: 'join', type, lateral: false, source: sourceNode(source), on: on?.expression ?? null, span }
 }
 
 /** Adds a common table to a `with` clause. */

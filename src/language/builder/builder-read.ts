@@ -3,7 +3,16 @@
 import type { Compound, Get, Lock, Nest } from '../tree/ast.ts'
 import { NOWHERE } from '../tree/ast.ts'
 import * as build from '../tree/build.ts'
-import { alsoWhere, countOf, fieldsOf, joinOf, ordersOf, sourceOf, targetOf, withTable } from './builder-clauses.ts'
+import {
+  alsoWhere,
+  countOf,
+  fieldsOf,
+  joinOf,
+  ordersOf,
+  sourceNode,
+  withTable,
+  writeTarget,
+} from './builder-clauses.ts'
 import { Built, leftOf, type Ordering, type Term } from './builder-term.ts'
 import type { Aliased, FieldOf, NameOf, OutputNames, RowOf, SourceOf, TableOf } from './builder-types.ts'
 
@@ -193,7 +202,7 @@ export class NestBuilder<S, Row, Around> {
 }
 
 function nestOf<S, N, Around>(source: N, many: boolean, shape: Shape<S, N, Around> | undefined): Nest {
-  const plain = new NestBuilder<S, RowOf<S, N>, Around>(build.nest({ many, ...targetOf(source) }))
+  const plain = new NestBuilder<S, RowOf<S, N>, Around>(build.nest({ many, ...writeTarget(source) }))
   return (shape?.(plain) ?? plain).toNode()
 }
 
@@ -201,7 +210,7 @@ function nestOf<S, N, Around>(source: N, many: boolean, shape: Shape<S, N, Aroun
 export function readOf<S, Row>(source: unknown, purpose: Get['purpose']): GetBuilder<S, Row> {
   return new GetBuilder({
     ...build.get({ table: { schema: null, name: '' } }),
-    source: sourceOf(source),
+    source: sourceNode(source),
     purpose,
   })
 }

@@ -102,7 +102,7 @@ export type NeedsAll<L> = (L extends unknown ? (row: Needs<L>) => void : never) 
  * Splits `users.id` into the path of a column. A name that contains a dot must be passed to `col` as a
  * separate part.
  */
-export function pathOf(name: string): readonly [string, ...string[]] {
+export function columnPath(name: string): readonly [string, ...string[]] {
   return name.split('.') as [string, ...string[]]
 }
 
@@ -111,7 +111,7 @@ export function leftOf(left: Left): Expression {
   return left instanceof Term
     ? left.expression
     : typeof left === 'string'
-      ? build.column(...pathOf(left))
+      ? build.column(...columnPath(left))
       : literalOf(left)
 }
 
@@ -127,14 +127,14 @@ export function rightOf(right: unknown): Expression {
  * is split at its dots.
  */
 export function col<const N extends string>(name: N, ...steps: readonly string[]): Term<Has<N>> {
-  return new Term(steps.length > 0 ? build.column(name, ...steps) : build.column(...pathOf(name)))
+  return new Term(steps.length > 0 ? build.column(name, ...steps) : build.column(...columnPath(name)))
 }
 
 /**
  * A column that the compiler cannot check: of an enclosing query, of a common table, or of a query in `from`.
  */
 export function unchecked(name: string): Term<unknown> {
-  return new Term(build.column(...pathOf(name)))
+  return new Term(build.column(...columnPath(name)))
 }
 
 /** In `conflict`, the value of a column in the row that `add` could not insert. */
@@ -173,7 +173,7 @@ export function fn<const A extends readonly (Left | Exclude<Value, string>)[]>(
   name: string,
   ...args: A
 ): Term<NeedsAll<A[number]>> {
-  const path = pathOf(name)
+  const path = columnPath(name)
   const last = path.at(-1) as string
   return new Term(
     build.call(

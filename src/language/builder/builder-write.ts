@@ -9,9 +9,9 @@ import {
   fieldsOf,
   joinOf,
   nameNode,
-  tableOf,
-  targetOf,
+  tableNameNode,
   withTable,
+  writeTarget,
 } from './builder-clauses.ts'
 import { Built, rightOf, type Term } from './builder-term.ts'
 import type { ColumnsOf, FieldOf, RowOf, RowToWrite, SourceOf, Untyped } from './builder-types.ts'
@@ -192,7 +192,7 @@ export function addOf<S, T>(table: string): AddBuilder<S, T> {
   return new AddBuilder({
     kind: 'add',
     with: null,
-    table: tableOf(table),
+    table: tableNameNode(table),
     columns: [],
     rows: null,
     conflict: null,
@@ -203,10 +203,10 @@ export function addOf<S, T>(table: string): AddBuilder<S, T> {
 
 /** A new `set` of a table. */
 export function setOf<S, T, Row>(target: unknown): SetBuilder<S, T, Row> {
-  return new SetBuilder({ kind: 'set', ...targetOf(target), ...NO_CLAUSES, assignments: [] })
+  return new SetBuilder({ kind: 'set', ...writeTarget(target), ...NO_CLAUSES, assignments: [] })
 }
 
 /** A new `del` from a table. */
 export function delOf<S, T, Row>(target: unknown): DelBuilder<S, T, Row> {
-  return new DelBuilder({ kind: 'del', ...targetOf(target), ...NO_CLAUSES })
+  return new DelBuilder({ kind: 'del', ...writeTarget(target), ...NO_CLAUSES })
 }

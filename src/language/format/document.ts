@@ -79,7 +79,7 @@ export function lines(docs: readonly Doc[]): Doc {
 const COMMA: Doc = [',', line]
 
 /** `a, b, c` on one line, or one item per line. */
-export function list(docs: readonly Doc[]): Doc {
+export function commaList(docs: readonly Doc[]): Doc {
   return join(docs, COMMA)
 }
 

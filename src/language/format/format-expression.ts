@@ -3,10 +3,17 @@
 import { BINDING } from '../syntax/binding.ts'
 import type { Cast, Expression, In } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
-import { concat, type Doc, enclosed, group, indent, join, line, list } from './document.ts'
+import { commaList, concat, type Doc, enclosed, group, indent, join, line } from './document.ts'
 import { formatCall } from './format-function.ts'
 import { formatList, nonEmpty } from './format-list.ts'
-import { formatLiteral, formatParameter, formatType, isJsonLiteral, isNegative, isNumber } from './format-literal.ts'
+import {
+  formatLiteral,
+  formatParameter,
+  formatType,
+  isJsonLiteral,
+  isNegative,
+  isNumberLiteral,
+} from './format-literal.ts'
 import { formatDotted, formatText } from './format-name.ts'
 import type { Formatter } from './formatter.ts'
 
@@ -110,7 +117,8 @@ function bare(expression: Expression, formatter: Formatter): Doc {
       // Two consecutive minus signs would start a comment, and a minus sign before a number is part of the
       // number.
       const inner = expression.operand
-      if (inner.kind === 'literal' && isNumber(inner)) return concat('-', enclosed('(', formatLiteral(inner), ')'))
+      if (inner.kind === 'literal' && isNumberLiteral(inner))
+        return concat('-', enclosed('(', formatLiteral(inner), ')'))
       return concat('-', at(inner, inner.kind === 'negate' ? BINDING.primary : BINDING.negate))
     }
     case 'json step': {
@@ -145,7 +153,7 @@ function bare(expression: Expression, formatter: Formatter): Doc {
     case 'subquery':
       return enclosed('(', formatter.query(expression.query), ')')
     case 'array':
-      return enclosed('[', list(formatItems(expression.items, formatter)), ']')
+      return enclosed('[', commaList(formatItems(expression.items, formatter)), ']')
     case 'row':
       return enclosed(expression.items.length > 1 ? '(' : 'row(', formatList(expression.items, formatter), ')')
     default:

@@ -2,7 +2,7 @@
 
 import { BINDING } from '../syntax/binding.ts'
 import type { Frame, FrameBound, FunctionCall, Order, WindowBody } from '../tree/ast.ts'
-import { concat, type Doc, enclosed, group, indent, join, line, list } from './document.ts'
+import { commaList, concat, type Doc, enclosed, group, indent, join, line } from './document.ts'
 import { formatList } from './format-list.ts'
 import { formatDotted, formatFunctionName, formatName, formatText } from './format-name.ts'
 import type { Formatter } from './formatter.ts'
@@ -55,7 +55,7 @@ function formatArguments(call: FunctionCall, formatter: Formatter): Doc {
 
 /** `total desc nulls last, id`. */
 export function formatOrders(orders: readonly Order[], formatter: Formatter): Doc {
-  return list(
+  return commaList(
     orders.map(({ expression, descending, nulls }) => {
       const order = `${descending ? ' desc' : ''}${nulls === null ? '' : ` nulls ${nulls}`}`
       return concat(formatter.expression(expression), order)

@@ -2,7 +2,7 @@
 
 import type { Expression } from '../tree/ast.ts'
 import { LanguageError } from '../tree/error.ts'
-import { type Doc, list } from './document.ts'
+import { commaList, type Doc } from './document.ts'
 import type { Formatter } from './formatter.ts'
 
 /**
@@ -17,5 +17,5 @@ export function nonEmpty<T>(items: readonly T[], what: string): readonly T[] {
 
 /** `a, b`: expressions on one line, or one per line. */
 export function formatList(expressions: readonly Expression[], formatter: Formatter): Doc {
-  return list(expressions.map(item => formatter.expression(item)))
+  return commaList(expressions.map(item => formatter.expression(item)))
 }

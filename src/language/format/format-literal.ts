@@ -45,13 +45,13 @@ export function isJsonLiteral(value: string): boolean {
 }
 
 /** Reports whether the literal is a number. */
-export function isNumber({ type }: Literal): boolean {
+export function isNumberLiteral({ type }: Literal): boolean {
   return type === 'integer' || type === 'decimal'
 }
 
 /** Reports whether the literal is a number with a minus sign. */
 export function isNegative(literal: Literal): boolean {
-  return isNumber(literal) && literal.value.startsWith('-')
+  return isNumberLiteral(literal) && literal.value.startsWith('-')
 }
 
 /** A parameter's name is one word, possibly a keyword. In the condition of a policy it can be a path. */

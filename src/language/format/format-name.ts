@@ -1,6 +1,6 @@
 /** Formats names and texts so that they are parsed back unchanged. */
 
-import { findWord, hashed, ROLE } from '../syntax/vocabulary.ts'
+import { extendHash, findWord, ROLE } from '../syntax/vocabulary.ts'
 import { LanguageError } from '../tree/error.ts'
 
 /** A text that the lexer reads as one word. */
@@ -29,7 +29,7 @@ export function formatFunctionName(name: string): string {
 
 function roleOf(name: string): number {
   let hash = 0
-  for (let at = 0; at < name.length; at++) hash = hashed(hash, name.charCodeAt(at))
+  for (let at = 0; at < name.length; at++) hash = extendHash(hash, name.charCodeAt(at))
   return findWord(name, 0, name.length, hash)?.role ?? ROLE.name
 }
 

@@ -16,7 +16,7 @@ import type {
   With,
 } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
-import { concat, type Doc, enclosed, group, indent, line, lines, list } from './document.ts'
+import { commaList, concat, type Doc, enclosed, group, indent, line, lines } from './document.ts'
 import { formatOrders, formatWindow } from './format-function.ts'
 import { formatList, nonEmpty } from './format-list.ts'
 import { formatLiteral, formatParameter } from './format-literal.ts'
@@ -113,7 +113,9 @@ function formatListed(word: string, expressions: readonly Expression[], formatte
 
 /** `fields id, name as n`; `''` if there are no fields. */
 export function formatFields(word: 'fields' | 'returning', fields: readonly Field[], formatter: Formatter): Doc {
-  return fields.length === 0 ? '' : group(word, indent(line, list(fields.map(field => formatField(field, formatter)))))
+  return fields.length === 0
+    ? ''
+    : group(word, indent(line, commaList(fields.map(field => formatField(field, formatter)))))
 }
 
 /** `users.*`, `count(*) as n`. */
@@ -133,12 +135,12 @@ export function formatWith(clause: With | null, formatter: Formatter): Doc {
     enclosed('(', formatter.statement(statement), ')'),
   ])
   const head = `with${clause.recursive ? ' recursive' : ''}`
-  return tables.length === 1 ? [`${head} `, tables] : group(head, indent(line, list(tables)))
+  return tables.length === 1 ? [`${head} `, tables] : group(head, indent(line, commaList(tables)))
 }
 
 /** `(a, b)`. */
 export function formatNames(names: readonly Name[]): Doc {
-  return enclosed('(', list(nonEmpty(names, 'names').map(name => formatName(name.text))), ')')
+  return enclosed('(', commaList(nonEmpty(names, 'names').map(name => formatName(name.text))), ')')
 }
 
 // ---- sources ----------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import type {
   Statement,
 } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
-import { concat, type Doc, enclosed, group, indent, join, line, lines, list } from './document.ts'
+import { commaList, concat, type Doc, enclosed, group, indent, join, line, lines } from './document.ts'
 import { formatExpression } from './format-expression.ts'
 import { formatList, nonEmpty } from './format-list.ts'
 import { formatType } from './format-literal.ts'
@@ -42,7 +42,7 @@ import type { Formatter } from './formatter.ts'
  *
  * @throws LanguageError if a part of the tree has no text form.
  */
-export function documentOf(statement: Statement): Doc {
+export function statementDocument(statement: Statement): Doc {
   return FORMATTER.statement(statement)
 }
 
@@ -89,7 +89,7 @@ export const FORMATTER: Formatter = {
 
 function formatAdd(add: Add, formatter: Formatter): Doc {
   if (add.returning?.length === 0) throw new LanguageError('an add that returns nothing has no text form', add.span)
-  const columns = list(add.columns.map(name => formatName(name.text)))
+  const columns = commaList(add.columns.map(name => formatName(name.text)))
   return lines([
     formatWith(add.with, formatter),
     `add ${formatTable(add.table)}`,
@@ -120,7 +120,7 @@ function formatValues({ rows }: AddValues, formatter: Formatter): Doc {
   if (only !== undefined && rows.length === 1 && only.every(({ kind }) => kind !== 'row')) {
     return group('values', indent(line, formatList(only, formatter)))
   }
-  return group('values', indent(line, list(rows.map(row => enclosed('(', formatList(row, formatter), ')')))))
+  return group('values', indent(line, commaList(rows.map(row => enclosed('(', formatList(row, formatter), ')')))))
 }
 
 function formatConflict({ target, update }: Conflict, formatter: Formatter): Doc {
@@ -133,7 +133,7 @@ function formatConflict({ target, update }: Conflict, formatter: Formatter): Doc
 }
 
 function formatAssignments(assignments: readonly Assignment[], formatter: Formatter): Doc {
-  return list(
+  return commaList(
     nonEmpty(assignments, 'assignments').map(({ column, value }) =>
       concat(`${formatName(column.text)} = `, formatter.expression(value)),
     ),
@@ -207,7 +207,7 @@ function formatMake(make: Make, formatter: Formatter): Doc {
   const columns = nonEmpty(make.columns, 'the columns of make').map(column => formatColumn(column, formatter))
   const constraints = make.constraints.map(({ kind, columns: names }) => [`${kind} `, formatNames(names)])
   return [
-    group(`make ${formatTable(make.table)}`, indent(line, list(columns))),
+    group(`make ${formatTable(make.table)}`, indent(line, commaList(columns))),
     constraints.map(constraint => [line, constraint]),
   ]
 }
@@ -227,7 +227,7 @@ export function formatColumn(column: ColumnDefinition, formatter: Formatter): Do
 }
 
 function formatIndex(index: Index, formatter: Formatter): Doc {
-  const columns = list(nonEmpty(index.columns, 'the columns of an index').map(name => formatName(name.text)))
+  const columns = commaList(nonEmpty(index.columns, 'the columns of an index').map(name => formatName(name.text)))
   return lines([
     group(`index ${formatName(index.name.text)} on ${formatTable(index.table)}`, indent(line, columns)),
     index.unique ? 'unique' : '',

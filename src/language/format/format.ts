@@ -5,7 +5,7 @@ import type { Statement } from '../tree/ast.ts'
 import { assertNesting } from '../tree/nesting.ts'
 import { hardline, join, renderText } from './document.ts'
 import { renderWithComments } from './format-comments.ts'
-import { documentOf } from './format-statement.ts'
+import { statementDocument } from './format-statement.ts'
 
 const WIDTH = 80
 
@@ -16,7 +16,7 @@ const WIDTH = 80
  */
 export function formatStatement(statement: Statement): string {
   assertNesting(statement)
-  return renderText(documentOf(statement), WIDTH)
+  return renderText(statementDocument(statement), WIDTH)
 }
 
 /**
@@ -29,7 +29,7 @@ export function format(text: string): string {
   // An empty text, or only comments.
   if (parsed.length === 0) return text.trim()
   const doc = join(
-    parsed.map(({ statement }) => documentOf(statement)),
+    parsed.map(({ statement }) => statementDocument(statement)),
     [';', hardline, hardline],
   )
   const comments = parsed.flatMap(one => one.comments)

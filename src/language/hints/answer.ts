@@ -8,7 +8,7 @@ import { format, formatStatement } from '../format/format.ts'
 import { printSql } from '../sql/print.ts'
 import type { ParameterMode, SqlParameter } from '../sql/printer.ts'
 import type { Statement } from '../tree/ast.ts'
-import { type Explanation, explain } from './explain.ts'
+import { explain, type StatementExplanation } from './explain.ts'
 import { guessedJoins } from './guessed-joins.ts'
 
 /** The result of `transpile`. */
@@ -35,7 +35,7 @@ export interface FormatAnswer {
 }
 
 /** The result of `explain`. */
-export interface ExplainAnswer extends Explanation {
+export interface ExplainAnswer extends StatementExplanation {
   readonly ok: true
 }
 

@@ -6,7 +6,7 @@
 import { renderFlat } from '../format/document.ts'
 import { formatAnyName, formatName } from '../format/format-name.ts'
 import { formatField, formatNest, formatTable } from '../format/format-query.ts'
-import { documentOf, FORMATTER } from '../format/format-statement.ts'
+import { FORMATTER, statementDocument } from '../format/format-statement.ts'
 import type { Assignment, Expression, Field, Name, Nest, Source, Statement, TableName } from '../tree/ast.ts'
 
 /** `a + 1`. */
@@ -26,7 +26,7 @@ export function fieldText(field: Field): string {
 
 /** The statement in one line. */
 export function statementText(statement: Statement): string {
-  return renderFlat(documentOf(statement))
+  return renderFlat(statementDocument(statement))
 }
 
 /** `nest many posts {…}`. */

@@ -13,9 +13,9 @@ import { get, text } from '../tree/build.ts'
 import { LanguageError } from '../tree/error.ts'
 import { NESTING_MAX } from '../tree/nesting.ts'
 import { visit } from '../tree/walk.ts'
-import { type Explanation, explain } from './explain.ts'
+import { explain, type StatementExplanation } from './explain.ts'
 
-function explained(query: string): Explanation {
+function explained(query: string): StatementExplanation {
   return explain(parse(query))
 }
 
@@ -24,7 +24,7 @@ function notes(query: string): readonly string[] {
 }
 
 /** All texts of an explanation. */
-function texts(explanation: Explanation): string {
+function texts(explanation: StatementExplanation): string {
   const { action, table, columns, joins, filters, ordering, limit, offset } = explanation
   const places = joins.flatMap(({ table: joined, alias, on }) => [joined, alias, on])
   const parts = [

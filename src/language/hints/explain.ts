@@ -49,7 +49,7 @@ export type Action =
   | `explain ${string}`
 
 /** The explanation of a statement. */
-export interface Explanation {
+export interface StatementExplanation {
   readonly action: Action
   /**
    * The table that is read or written, as in the query; null if absent or if the source is a query.
@@ -95,14 +95,14 @@ export interface ExplainedOrder {
  *
  * @throws LanguageError if a part has no text form or the tree is too deep.
  */
-export function explain(statement: Statement): Explanation {
+export function explain(statement: Statement): StatementExplanation {
   assertNesting(statement)
   const explanation = explained(statement)
   const notes = [...refusalOf(statement), ...explanation.notes, ...parametersOf(statement)]
   return { ...explanation, notes }
 }
 
-const NOTHING: Omit<Explanation, 'action'> = {
+const NOTHING: Omit<StatementExplanation, 'action'> = {
   table: null,
   columns: [],
   joins: [],
@@ -113,7 +113,7 @@ const NOTHING: Omit<Explanation, 'action'> = {
   notes: [],
 }
 
-function explained(statement: Statement): Explanation {
+function explained(statement: Statement): StatementExplanation {
   switch (statement.kind) {
     case 'get':
       return explainedRead(statement)
@@ -190,7 +190,7 @@ function explained(statement: Statement): Explanation {
 
 const READS: Readonly<Record<Purpose, Action>> = { rows: 'read', count: 'count', export: 'export' }
 
-function explainedRead(get: Get): Explanation {
+function explainedRead(get: Get): StatementExplanation {
   const fields = get.fields.length === 0 ? ['*'] : get.fields.map(fieldText)
   const nests = get.nests.map(nest => formatAnyName(nestName(nest)))
   return {

@@ -5,14 +5,14 @@ import { unreachable } from '../tree/error.ts'
 import { resolveColumn, type Scope } from '../tree/scope.ts'
 import { withJsonList } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
-import type { Inference, Printed } from './printer.ts'
+import type { Inference, PrintedExpression } from './printer.ts'
 import { quoteLiteral } from './quote.ts'
 
 /** Prints an operand, in parentheses if its precedence is lower than `floor`. */
 export type PrintOperand = (part: Expression, floor: number, inference?: Inference) => string
 
 /** Prints a comparison. */
-export function printComparison(comparison: Comparison, at: PrintOperand, scope: Scope): Printed {
+export function printComparison(comparison: Comparison, at: PrintOperand, scope: Scope): PrintedExpression {
   const { operator, left, right } = withJsonList(comparison)
   switch (operator) {
     case '<':
@@ -64,7 +64,7 @@ export function printComparison(comparison: Comparison, at: PrintOperand, scope:
 }
 
 /** Prints a binary operator of the level `LEVEL.operator`. */
-export function infix(left: Expression, operator: string, right: Expression, at: PrintOperand): Printed {
+export function infix(left: Expression, operator: string, right: Expression, at: PrintOperand): PrintedExpression {
   return { text: `${at(left, LEVEL.operator)} ${operator} ${at(right, LEVEL.operator + 1)}`, level: LEVEL.operator }
 }
 

@@ -4,7 +4,7 @@ import type { ColumnDefinition, Index, Make, TableConstraint } from '../tree/ast
 import { LanguageError } from '../tree/error.ts'
 import { OUTERMOST, type Scope, writeScope } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
-import { printTable } from './print-source.ts'
+import { printTableName } from './print-source.ts'
 import { printType } from './print-type.ts'
 import type { Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
@@ -19,7 +19,7 @@ export function printMake(make: Make, printer: Printer): string {
     ...make.columns.map(column => printColumnDefinition(column, scope, inside)),
     ...make.constraints.map(printConstraint),
   ]
-  return `CREATE TABLE ${printTable(make.table)} (${parts.join(', ')})`
+  return `CREATE TABLE ${printTableName(make.table)} (${parts.join(', ')})`
 }
 
 function printColumnDefinition(column: ColumnDefinition, scope: Scope, printer: Printer): string {
@@ -35,7 +35,7 @@ function printColumnDefinition(column: ColumnDefinition, scope: Scope, printer: 
   if (column.default !== null) parts.push(`DEFAULT ${printer.expression(column.default, scope, LEVEL.operator)}`)
   if (column.check !== null) parts.push(`CHECK (${printer.expression(column.check, scope, LEVEL.any)})`)
   if (column.references !== null) {
-    parts.push(`REFERENCES ${printTable(column.references.table)} (${quoteIdentifier(column.references.column)})`)
+    parts.push(`REFERENCES ${printTableName(column.references.table)} (${quoteIdentifier(column.references.column)})`)
   }
   return parts.join(' ')
 }
@@ -65,5 +65,5 @@ export function printIndex(index: Index, printer: Printer): string {
   const columns = index.columns.map(name => quoteIdentifier(name.text)).join(', ')
   const where = index.where === null ? '' : ` WHERE ${inside.expression(index.where, scope, LEVEL.any)}`
   const head = `CREATE ${index.unique ? 'UNIQUE ' : ''}INDEX ${quoteIdentifier(index.name.text)}`
-  return `${head} ON ${printTable(index.table)} (${columns})${where}`
+  return `${head} ON ${printTableName(index.table)} (${columns})${where}`
 }

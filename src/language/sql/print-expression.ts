@@ -8,7 +8,14 @@ import { LEVEL } from './precedence.ts'
 import { inferenceBeside, inferenceInOrder, infix, type PrintOperand, printComparison } from './print-comparison.ts'
 import { printFunction } from './print-function.ts'
 import { printLiteral } from './print-literal.ts'
-import { countRepetitions, type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
+import {
+  countRepetitions,
+  type Inference,
+  lifted,
+  type PrintedExpression,
+  type Printer,
+  placeholder,
+} from './printer.ts'
 import { quoteIdentifier, quoteLiteral } from './quote.ts'
 
 /** Prints an expression, in parentheses if its precedence is lower than `floor`. */
@@ -61,7 +68,7 @@ function keepStructure(value: object, text: string): string {
   return text
 }
 
-function printShared(expression: Expression, scope: Scope, printer: Printer, inference: Inference): Printed {
+function printShared(expression: Expression, scope: Scope, printer: Printer, inference: Inference): PrintedExpression {
   const alike = printer.shared?.get(expression.kind)
   if (alike === undefined || expression.kind === 'literal') return print(expression, scope, printer, inference)
   const key = structureOf(expression)
@@ -81,7 +88,7 @@ function printShared(expression: Expression, scope: Scope, printer: Printer, inf
   return printed
 }
 
-function print(expression: Expression, scope: Scope, printer: Printer, inference: Inference): Printed {
+function print(expression: Expression, scope: Scope, printer: Printer, inference: Inference): PrintedExpression {
   switch (expression.kind) {
     case 'literal':
       return printLiteral(expression, printer, inference)
@@ -110,7 +117,7 @@ function print(expression: Expression, scope: Scope, printer: Printer, inference
  * Prints a cast. PostgreSQL has no cast from arrays to JSON, so a list of values is printed as JSON, and
  * other arrays are converted with to_json.
  */
-function printCast({ operand, type }: Cast, at: PrintOperand, printer: Printer): Printed {
+function printCast({ operand, type }: Cast, at: PrintOperand, printer: Printer): PrintedExpression {
   const name = printer.type(type)
   const list = (name === 'json' || name === 'jsonb') && operand.kind === 'array' ? listAsJson(operand) : operand
   if (list.kind === 'array' && list.items.length > 0 && (name === 'json' || name === 'jsonb')) {
@@ -125,7 +132,12 @@ type Operation = Exclude<
 >
 
 /** Prints an expression that has operands. */
-function printOperation(expression: Operation, scope: Scope, printer: Printer, inference: Inference): Printed {
+function printOperation(
+  expression: Operation,
+  scope: Scope,
+  printer: Printer,
+  inference: Inference,
+): PrintedExpression {
   const at = (part: Expression, floor: number, partInference?: Inference): string =>
     printer.expression(part, scope, floor, partInference)
   switch (expression.kind) {
@@ -224,7 +236,7 @@ const ARITHMETIC_LEVEL = {
   '%': LEVEL.multiply,
 } as const
 
-function printIn(expression: In, at: PrintOperand, scope: Scope, printer: Printer): Printed {
+function printIn(expression: In, at: PrintOperand, scope: Scope, printer: Printer): PrintedExpression {
   const { operand, set, negated } = expression
   switch (set.kind) {
     case 'in values': {
@@ -257,7 +269,7 @@ function printIn(expression: In, at: PrintOperand, scope: Scope, printer: Printe
   }
 }
 
-function printJsonTest(expression: JsonTest, at: PrintOperand, printer: Printer): Printed {
+function printJsonTest(expression: JsonTest, at: PrintOperand, printer: Printer): PrintedExpression {
   const operand = at(expression.operand, LEVEL.any)
   const path =
     printer.mode === 'all' && printer.definition === null
@@ -279,7 +291,7 @@ function printJsonTest(expression: JsonTest, at: PrintOperand, printer: Printer)
  * Prints a column, `orders.id`, or a path into a JSON column, `meta->'a'->>'b'`. The steps belong to the name
  * and never become parameters.
  */
-function printColumn(reference: ColumnReference, scope: Scope): Printed {
+function printColumn(reference: ColumnReference, scope: Scope): PrintedExpression {
   if (reference.path.length === 0) throw new LanguageError('a column has no name', reference.span)
   const { qualifier, column, steps } = resolveColumn(reference.path, scope)
   let name = ''
@@ -302,6 +314,6 @@ function insideRow(item: Expression, inference: Inference): Inference {
   return inference === 'known' && item.kind !== 'row' ? 'known' : 'none'
 }
 
-function primary(text: string): Printed {
+function primary(text: string): PrintedExpression {
   return { text, level: LEVEL.primary }
 }

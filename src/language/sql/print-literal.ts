@@ -3,7 +3,7 @@
 import type { Count, Literal } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
 import { LEVEL } from './precedence.ts'
-import { type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
+import { type Inference, lifted, type PrintedExpression, type Printer, placeholder } from './printer.ts'
 import { quoteLiteral } from './quote.ts'
 
 /**
@@ -28,7 +28,7 @@ const INT4_MAX = 2n ** 31n - 1n
 const INT8_MAX = 2n ** 63n - 1n
 
 /** Prints a literal, or lifts it to a parameter. */
-export function printLiteral(literal: Literal, printer: Printer, inference: Inference): Printed {
+export function printLiteral(literal: Literal, printer: Printer, inference: Inference): PrintedExpression {
   if (literal.type === 'null') return primary('NULL')
   return printer.mode === 'all' && printer.definition === null && inference !== 'constant'
     ? liftedLiteral(literal, printer, inference)
@@ -39,7 +39,7 @@ export function printLiteral(literal: Literal, printer: Printer, inference: Infe
  * Prints a literal that PostgreSQL's syntax requires to be constant, such as a position in `order by` or
  * `group by`.
  */
-export function constant(literal: Literal): Printed {
+export function constant(literal: Literal): PrintedExpression {
   switch (literal.type) {
     case 'integer':
     case 'decimal':
@@ -59,8 +59,8 @@ export function constant(literal: Literal): Printed {
   }
 }
 
-function liftedLiteral(literal: Literal, printer: Printer, inference: Inference): Printed {
-  const lift = (value: string, type: string | null): Printed => {
+function liftedLiteral(literal: Literal, printer: Printer, inference: Inference): PrintedExpression {
+  const lift = (value: string, type: string | null): PrintedExpression => {
     const text = lifted(value, literal.type, printer)
     return type === null ? primary(text) : { text: `${text}::${type}`, level: LEVEL.cast }
   }
@@ -136,6 +136,6 @@ function interval(literal: Literal): string {
   return digits === '1' ? `1 ${word}` : `${digits} ${word}s`
 }
 
-function primary(text: string): Printed {
+function primary(text: string): PrintedExpression {
   return { text, level: LEVEL.primary }
 }

@@ -17,7 +17,7 @@ const JOIN_WORDS: Readonly<Record<JoinType, string>> = {
 }
 
 /** `users`, `sales.orders`. */
-export function printTable(table: TableName): string {
+export function printTableName(table: TableName): string {
   return table.schema === null
     ? quoteIdentifier(table.name)
     : `${quoteIdentifier(table.schema)}.${quoteIdentifier(table.name)}`
@@ -26,8 +26,8 @@ export function printTable(table: TableName): string {
 /** `users AS u`; an alias that equals the table's name is omitted. */
 export function printTarget(table: TableName, alias: string | null): string {
   return alias === null || alias === table.name
-    ? printTable(table)
-    : `${printTable(table)} AS ${quoteIdentifier(alias)}`
+    ? printTableName(table)
+    : `${printTableName(table)} AS ${quoteIdentifier(alias)}`
 }
 
 /** Prints a source that cannot refer to the other sources; `scope` is that of the query that contains it. */
@@ -65,7 +65,7 @@ function printFunctionSource(source: FunctionSource, scope: Scope, printer: Prin
     return `${argument.variadic ? 'VARIADIC ' : ''}${name}${printer.expression(argument.value, scope, LEVEL.any)}`
   })
   const columns = source.columns.length === 0 ? '' : `(${source.columns.map(quoteIdentifier).join(', ')})`
-  return `${printTable(source.function)}(${list.join(', ')}) AS ${quoteIdentifier(source.alias)}${columns}`
+  return `${printTableName(source.function)}(${list.join(', ')}) AS ${quoteIdentifier(source.alias)}${columns}`
 }
 
 /**

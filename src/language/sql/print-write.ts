@@ -25,7 +25,7 @@ import {
   printConditions,
   printJoined,
   printSource,
-  printTable,
+  printTableName,
   printTarget,
   sourceConditions,
 } from './print-source.ts'
@@ -41,7 +41,7 @@ export function printAdd(add: Add, outer: Scope, printer: Printer): string {
   const rows = printRowsToAdd(add, around, printer)
   const conflict = add.conflict === null ? '' : ` ${printConflict(add.conflict, add, around, printer)}`
   const returning = printReturning(add.returning ?? EVERYTHING, scope, printer)
-  return `${head}INSERT INTO ${printTable(add.table)}${columns} ${rows}${conflict}${returning}`
+  return `${head}INSERT INTO ${printTableName(add.table)}${columns} ${rows}${conflict}${returning}`
 }
 
 function printRowsToAdd(add: Add, scope: Scope, printer: Printer): string {

@@ -39,7 +39,7 @@ export type Inference = 'known' | 'open' | 'none' | 'constant'
 /**
  * SQL with the precedence of its outermost operator, which decides whether parentheses are needed around it.
  */
-export interface Printed {
+export interface PrintedExpression {
   readonly text: string
   readonly level: number
 }
@@ -52,7 +52,7 @@ export type Shared = ReadonlyMap<Expression['kind'], Map<string, SharedText | nu
 
 /** The first printed text of a shared expression. */
 export interface SharedText {
-  readonly printed: Printed
+  readonly printed: PrintedExpression
   /** The repetitions inside the expression. Printing it again repeats that again. */
   readonly repeated: Repeated
 }

@@ -1,7 +1,7 @@
 /** Errors for clauses that a statement does not have, or that are out of order. */
 
 import type { Statement } from '../tree/ast.ts'
-import type { Token } from './lexer.ts'
+import type { TokenType } from './lexer.ts'
 import { fail, type Parser } from './parser.ts'
 
 /** The clauses of each statement, in order, by their first word. */
@@ -18,7 +18,7 @@ const CLAUSES = {
 } as const
 
 /** Keywords that start the same clause as another keyword. */
-const CLAUSE_SYNONYMS: Readonly<Partial<Record<Token, Token>>> = {
+const CLAUSE_SYNONYMS: Readonly<Partial<Record<TokenType, TokenType>>> = {
   left: 'join',
   right: 'join',
   full: 'join',
@@ -28,13 +28,13 @@ const CLAUSE_SYNONYMS: Readonly<Partial<Record<Token, Token>>> = {
   except: 'union',
 }
 
-const CLAUSE_WORDS: ReadonlySet<Token> = new Set<Token>([
+const CLAUSE_WORDS: ReadonlySet<TokenType> = new Set<TokenType>([
   ...Object.values(CLAUSES).flat(),
-  ...(Object.keys(CLAUSE_SYNONYMS) as Token[]),
+  ...(Object.keys(CLAUSE_SYNONYMS) as TokenType[]),
 ])
 
 /** The names of clauses that consist of two words. */
-const CLAUSE_NAMES: Readonly<Partial<Record<Token, string>>> = {
+const CLAUSE_NAMES: Readonly<Partial<Record<TokenType, string>>> = {
   order: 'order by',
   group: 'group by',
   primary: 'primary key',
@@ -51,7 +51,7 @@ export function failIfMisplaced(parser: Parser, statement: Statement | keyof typ
   if (!CLAUSE_WORDS.has(token)) return
   const word = CLAUSE_NAMES[token] ?? token
   const name = typeof statement === 'string' ? statement : statementName(statement)
-  const clauses: readonly Token[] = name in CLAUSES ? CLAUSES[name as keyof typeof CLAUSES] : []
+  const clauses: readonly TokenType[] = name in CLAUSES ? CLAUSES[name as keyof typeof CLAUSES] : []
   if (!clauses.includes(CLAUSE_SYNONYMS[token] ?? token)) fail(parser, `${name} takes no ${word}`)
   if (name === 'get' && clauses.indexOf(CLAUSE_SYNONYMS[token] ?? token) === clauses.indexOf('union')) {
     const hint = 'write them after the last get; (get …) in parentheses can have its own order and limit'

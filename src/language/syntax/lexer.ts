@@ -7,7 +7,7 @@
 import type { Span } from '../tree/ast.ts'
 import { BINDING } from './binding.ts'
 import { QuerySyntaxError } from './syntax-error.ts'
-import { findWord, hashed, type Keyword } from './vocabulary.ts'
+import { extendHash, findWord, type Keyword } from './vocabulary.ts'
 
 /** Maximum length of a text, in bytes of UTF-8. */
 export const TEXT_BYTES_MAX = 65_536
@@ -62,7 +62,7 @@ export type Sign =
   | '#>>'
 
 /** The type of a token. For a keyword or a sign it is the text in lower case; the others are classes. */
-export type Token =
+export type TokenType =
   | Keyword
   | Sign
   | '#word'
@@ -79,7 +79,7 @@ export type Token =
 /** The state of the lexer. `parser.ts` extends it. */
 export interface Lexer {
   readonly text: string
-  token: Token
+  token: TokenType
   /** The keyword's role, one of `ROLE`; 0 for all other tokens. */
   role: number
   /** True for words, including keywords: tokens that can be names. */
@@ -170,7 +170,7 @@ export function advance(lexer: Lexer): void {
 
 // ---- words ------------------------------------------------------------------------------------------------
 
-function readWord(lexer: Lexer, start: number): Token {
+function readWord(lexer: Lexer, start: number): TokenType {
   const { text } = lexer
   const { length } = text
   let at = start
@@ -178,7 +178,7 @@ function readWord(lexer: Lexer, start: number): Token {
   for (; at < length; at++) {
     const code = text.charCodeAt(at)
     if (code > 127 ? !isLetter(lexer, at) : CLASS[code] === OTHER) break
-    hash = hashed(hash, code)
+    hash = extendHash(hash, code)
   }
   if (at === start) return unknown(lexer, start)
   lexer.end = at
@@ -207,10 +207,10 @@ function isBlank(text: string, at: number): boolean {
 
 // ---- numbers ----------------------------------------------------------------------------------------------
 
-function readNumber(lexer: Lexer, start: number): Token {
+function readNumber(lexer: Lexer, start: number): TokenType {
   const { text } = lexer
   let at = skipDigits(text, start)
-  let token: Token = '#integer'
+  let token: TokenType = '#integer'
   if (text.charCodeAt(at) === 46) {
     token = '#decimal'
     at = skipDigits(text, at + 1)
@@ -284,7 +284,7 @@ function sign(lexer: Lexer, token: Sign, infix: number): Sign {
 }
 
 /** Reads a sign, by its first character. The longest sign matches. */
-function readSign(lexer: Lexer, at: number, code: number): Token {
+function readSign(lexer: Lexer, at: number, code: number): TokenType {
   const { text } = lexer
   const next = at + 1 < text.length ? text.charCodeAt(at + 1) : 0
   switch (code) {
@@ -354,7 +354,7 @@ function readSign(lexer: Lexer, at: number, code: number): Token {
 /**
  * A character that starts no token. It becomes a token, so that the parser reports what it expected there.
  */
-function unknown(lexer: Lexer, at: number): Token {
+function unknown(lexer: Lexer, at: number): TokenType {
   assertStorable(lexer, at)
   lexer.end = at + (isHigh(lexer.text.charCodeAt(at)) ? 2 : 1)
   return '#unknown'
@@ -363,7 +363,7 @@ function unknown(lexer: Lexer, at: number): Token {
 const DOLLAR_NAME = /[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*/y
 
 /** `$1`; or `$name` and `$claims.name`, which are allowed only in the conditions of a policy. */
-function readDollar(lexer: Lexer, at: number): Token {
+function readDollar(lexer: Lexer, at: number): TokenType {
   const { text } = lexer
   const digits = skipDigits(text, at + 1)
   if (digits > at + 1) {
@@ -384,7 +384,7 @@ function readDollar(lexer: Lexer, at: number): Token {
  * `'text'` and `"text"`, with doubled quotes for the quote itself. Three quotes start a raw text, which ends
  * at the next three.
  */
-function readText(lexer: Lexer, at: number, quote: number): Token {
+function readText(lexer: Lexer, at: number, quote: number): TokenType {
   const { text } = lexer
   if (text.charCodeAt(at + 1) === quote && text.charCodeAt(at + 2) === quote) {
     const mark = text.slice(at, at + 3)
@@ -400,7 +400,7 @@ function readText(lexer: Lexer, at: number, quote: number): Token {
 }
 
 /** A name in backticks, with a doubled backtick for the backtick itself. */
-function readQuoted(lexer: Lexer, at: number): Token {
+function readQuoted(lexer: Lexer, at: number): TokenType {
   readDelimited(lexer, at, 96, 'name')
   if (lexer.value === '') throw syntaxError(lexer, at, lexer.end, 'a name is empty', null, 'a name')
   return '#quoted'

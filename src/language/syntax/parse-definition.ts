@@ -9,11 +9,11 @@ import {
   fail,
   failAt,
   is,
-  listOf,
   type Parser,
   parseAfter,
   parseAnyName,
   parseColumnName,
+  parseList,
   parseName,
   parseNameNode,
   parseNames,
@@ -28,7 +28,7 @@ import {
 export function parseMake(parser: Parser, start: number): Make {
   advance(parser)
   const table = parseTable(parser)
-  const columns = listOf(parser, parseColumn)
+  const columns = parseList(parser, parseColumn)
   const constraints: TableConstraint[] = []
   while (is(parser, 'primary') || is(parser, 'unique')) constraints.push(parseConstraint(parser))
   return { kind: 'make', table, columns, constraints, span: spanFrom(parser, start) }
@@ -131,7 +131,7 @@ export function parseIndex(parser: Parser, start: number): Index {
   const name = parseNameNode(parser, 'the name of the index')
   expect(parser, 'on')
   const table = parseTable(parser)
-  const columns = listOf(parser, parseColumnName)
+  const columns = parseList(parser, parseColumnName)
   const unique = accept(parser, 'unique')
   const where = parseAfter(parser, 'where')
   return { kind: 'index', name, table, columns, unique, where, span: spanFrom(parser, start) }

@@ -23,15 +23,15 @@ import { parseType } from './parse-type.ts'
 import {
   accept,
   addLevel,
-  enter,
+  enterLevel,
   expect,
   expectOneOf,
   fail,
   is,
-  listOf,
   note,
   OPERATOR,
   type Parser,
+  parseList,
   parseWhole,
   spanFrom,
 } from './parser.ts'
@@ -117,7 +117,7 @@ function addOperand(operands: Expression[], operand: Expression, kind: Logic['ki
 function parseNot(parser: Parser): Expression {
   const { start } = parser
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const operand = parseExpression(parser, BINDING.not)
   parser.levels--
   const span = spanFrom(parser, start)
@@ -221,7 +221,7 @@ function parseSet(parser: Parser): InValues | SubQuery {
     note(parser, 'an expression')
     fail(parser, 'in () has no values', 'write at least one, or compare with an array parameter: in :ids')
   }
-  const values = listOf(parser, parseWhole)
+  const values = parseList(parser, parseWhole)
   expect(parser, ')')
   return { kind: 'in values', values, span: spanFrom(parser, start) }
 }
@@ -280,12 +280,12 @@ function parseNegation(parser: Parser, floor: number): Expression {
       const literal: Literal = { ...number, value: `-${number.value}`, span: spanFrom(parser, start) }
       return literal
     }
-    enter(parser)
+    enterLevel(parser)
     const operand = parseOperators(parser, number, numberStart, inner)
     parser.levels--
     return { kind: 'negate', operand, span: spanFrom(parser, start) }
   }
-  enter(parser)
+  enterLevel(parser)
   const operand = parseExpression(parser, inner)
   parser.levels--
   return { kind: 'negate', operand, span: spanFrom(parser, start) }

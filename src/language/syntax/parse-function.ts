@@ -14,17 +14,17 @@ import { BINDING } from './binding.ts'
 import { advance } from './lexer.ts'
 import {
   accept,
-  enter,
+  enterLevel,
   expect,
   expectOneOf,
   failAt,
   is,
   isName,
-  listOf,
   note,
   type Parser,
   parseAfter,
   parseAnyName,
+  parseList,
   parseName,
   parseWhole,
   peek,
@@ -39,11 +39,11 @@ export function parseCall(parser: Parser, { path, span }: ColumnReference): Func
   const [first = '', second] = path
   if (path.length > 2)
     failAt(parser, span.start, span.end, 'a function name has the form function or schema.function', null)
-  enter(parser)
+  enterLevel(parser)
   expect(parser, '(')
   const star = accept(parser, '*')
   const distinct = !star && parser.token === 'distinct' && !isName(parser) && accept(parser, 'distinct')
-  const args = star || parser.token === ')' || (!distinct && isOrder(parser)) ? NONE : listOf(parser, parseWhole)
+  const args = star || parser.token === ')' || (!distinct && isOrder(parser)) ? NONE : parseList(parser, parseWhole)
   const orderBy = star ? NONE : parseOrder(parser)
   expect(parser, ')')
   const filter = parser.token === 'filter' ? parseFilter(parser) : null
@@ -94,7 +94,7 @@ function parseOver(parser: Parser): string | WindowBody {
 export function parseExtract(parser: Parser): FunctionCall {
   const { start } = parser
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   expect(parser, '(')
   const isText = parser.token === '#text'
   const field = parseExtractField(parser, isText)
@@ -119,9 +119,9 @@ function parseExtractField(parser: Parser, isText: boolean): Literal {
 export function parseSubstring(parser: Parser): FunctionCall {
   const { start } = parser
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   expect(parser, '(')
-  const args = [...listOf(parser, parseWhole)]
+  const args = [...parseList(parser, parseWhole)]
   if (args.length === 1) {
     const from = parseAfter(parser, 'from')
     const { start: at } = parser
@@ -159,7 +159,7 @@ function plainCall(parser: Parser, start: number, name: string, args: readonly E
 export function parseOrder(parser: Parser): readonly Order[] {
   if (!accept(parser, 'order')) return NONE
   expect(parser, 'by')
-  return listOf(parser, parseOrderItem)
+  return parseList(parser, parseOrderItem)
 }
 
 function parseOrderItem(parser: Parser): Order {
@@ -182,7 +182,7 @@ export function parseWindowBody(parser: Parser): WindowBody {
   let partitionBy: readonly Expression[] = NONE
   if (accept(parser, 'partition')) {
     expect(parser, 'by')
-    partitionBy = listOf(parser, parseWhole)
+    partitionBy = parseList(parser, parseWhole)
   }
   const orderBy = parseOrder(parser)
   const frame = parseFrame(parser)

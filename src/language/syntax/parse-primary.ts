@@ -22,20 +22,20 @@ import { parseType } from './parse-type.ts'
 import {
   accept,
   addLevel,
-  enter,
   enterGroup,
+  enterLevel,
   expect,
   fail,
   failAt,
   is,
   isName,
   isPlaceholder,
-  listOf,
   note,
   type Parser,
   parseAfter,
   parseAnyName,
   parseEnclosedQuery,
+  parseList,
   parseWhole,
   peek,
   spanFrom,
@@ -220,9 +220,9 @@ function parseArray(parser: Parser): Literal | ArrayConstructor {
     if (end !== null) parser.plainUntil = end
     else parser.notJson = new Set(unclosed)
   }
-  enter(parser)
+  enterLevel(parser)
   expect(parser, '[')
-  const items = parser.token === ']' ? [] : listOf(parser, parseWhole)
+  const items = parser.token === ']' ? [] : parseList(parser, parseWhole)
   expect(parser, ']')
   parser.levels--
   return { kind: 'array', items, span: spanFrom(parser, start) }
@@ -291,7 +291,7 @@ function parseExists(parser: Parser): Expression {
 function parseCast(parser: Parser): Cast {
   const { start } = parser
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   expect(parser, '(')
   const operand = parseWhole(parser)
   expect(parser, 'as')
@@ -305,9 +305,9 @@ function parseCast(parser: Parser): Cast {
 function parseRow(parser: Parser): Row {
   const { start } = parser
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   expect(parser, '(')
-  const items = parser.token === ')' ? [] : listOf(parser, parseWhole)
+  const items = parser.token === ')' ? [] : parseList(parser, parseWhole)
   expect(parser, ')')
   parser.levels--
   return { kind: 'row', items, span: spanFrom(parser, start) }
@@ -317,7 +317,7 @@ function parseRow(parser: Parser): Row {
 function parseCase(parser: Parser): Case {
   const { start } = parser
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const operand = is(parser, 'when') ? null : parseWhole(parser)
   const whens: { readonly when: Expression; readonly then: Expression }[] = []
   if (!is(parser, 'when')) fail(parser)

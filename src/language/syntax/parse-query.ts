@@ -24,18 +24,18 @@ import { parseOrder, parseWindowBody } from './parse-function.ts'
 import { parseNumber, parseParameter } from './parse-primary.ts'
 import {
   accept,
-  enter,
+  enterLevel,
   expect,
   expectOneOf,
   fail,
   is,
-  listOf,
   note,
   type Parser,
   parseAfter,
   parseAlias,
   parseAnyName,
   parseEnclosedQuery,
+  parseList,
   parseNameNode,
   parseNames,
   parseTable,
@@ -54,8 +54,8 @@ export function parseWith(parser: Parser): With | null {
   if (!accept(parser, 'with')) return null
   const recursive = isRecursive(parser) && accept(parser, 'recursive')
   // The common tables are nested in the statement that follows, which counts as a level.
-  enter(parser)
-  const tables = listOf(parser, parseCommonTable)
+  enterLevel(parser)
+  const tables = parseList(parser, parseCommonTable)
   parser.levels--
   return { kind: 'with', recursive, tables, span: spanFrom(parser, start) }
 }
@@ -107,12 +107,12 @@ export function parseGet(parser: Parser, clause: With | null, start: number): Ge
 /** A read. As a part of a compound it has no order, limit, offset and lock; they belong to the compound. */
 function parseRead(parser: Parser, purpose: Purpose, clause: With | null, start: number, isWhole: boolean): Get {
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const distinct = parser.token === 'distinct' ? parseDistinct(parser) : null
   const source = parseSource(parser)
   const joins = parseJoins(parser)
   const nests = parseNests(parser)
-  const fields = accept(parser, 'fields') ? listOf(parser, parseField) : NONE
+  const fields = accept(parser, 'fields') ? parseList(parser, parseField) : NONE
   const where = parseAfter(parser, 'where')
   const groupBy = parseGroups(parser)
   const having = parseAfter(parser, 'having')
@@ -148,7 +148,7 @@ function parseRead(parser: Parser, purpose: Purpose, clause: With | null, start:
 /** `count = ( "count" | "cnt" ) source { join } [ where ]` */
 export function parseCountRows(parser: Parser, clause: With | null, start: number): Get {
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const source = parseSource(parser)
   const joins = parseJoins(parser)
   const where = parseAfter(parser, 'where')
@@ -181,7 +181,7 @@ function parseDistinct(parser: Parser): Distinct {
   advance(parser)
   if (!accept(parser, 'on')) return { kind: 'distinct', on: NONE, span: spanFrom(parser, start) }
   expect(parser, '(')
-  const on = listOf(parser, parseWhole)
+  const on = parseList(parser, parseWhole)
   expect(parser, ')')
   return { kind: 'distinct', on, span: spanFrom(parser, start) }
 }
@@ -293,7 +293,7 @@ function parseNests(parser: Parser): readonly Nest[] {
 function parseNest(parser: Parser): Nest {
   const { start } = parser
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const many = accept(parser, 'many')
   const table = parseTable(parser)
   const alias = parseAlias(parser)
@@ -311,7 +311,7 @@ const EMPTY_BODY: NestBody = { fields: NONE, nests: NONE, where: null, orderBy: 
 
 function parseNestBody(parser: Parser): NestBody {
   expect(parser, '{')
-  const fields = accept(parser, 'fields') ? listOf(parser, parseField) : NONE
+  const fields = accept(parser, 'fields') ? parseList(parser, parseField) : NONE
   const nests = parseNests(parser)
   const where = parseAfter(parser, 'where')
   const orderBy: readonly Order[] = parseOrder(parser)
@@ -340,7 +340,7 @@ export function parseField(parser: Parser): Field {
 function parseGroups(parser: Parser): readonly Expression[] {
   if (!accept(parser, 'group')) return NONE
   expect(parser, 'by')
-  return listOf(parser, parseWhole)
+  return parseList(parser, parseWhole)
 }
 
 /**

@@ -7,14 +7,14 @@ import { parseExpression } from './parse-expression.ts'
 import { parseCountRows, parseGet, parseQuery, parseWith } from './parse-query.ts'
 import { parseAdd, parseDel, parseMerge, parseSet } from './parse-write.ts'
 import {
-  enter,
+  enterLevel,
   expect,
   fail,
   type Grammar,
   is,
-  listOf,
   note,
   type Parser,
+  parseList,
   parseTable,
   parseWhole,
   spanFrom,
@@ -88,7 +88,7 @@ function parseCallStatement(parser: Parser, start: number): Call {
   advance(parser)
   const procedure = parseTable(parser, 'the name of a procedure')
   expect(parser, '(')
-  const args = is(parser, ')') ? [] : listOf(parser, parseWhole)
+  const args = is(parser, ')') ? [] : parseList(parser, parseWhole)
   expect(parser, ')')
   return { kind: 'call', function: procedure, arguments: args, span: spanFrom(parser, start) }
 }
@@ -102,7 +102,7 @@ function parseTransaction(parser: Parser, kind: Transaction['kind'], start: numb
 /** `explain = "explain" statement` */
 function parseExplain(parser: Parser, start: number): Explain {
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const statement = parser.grammar.statement(parser)
   parser.levels--
   return { kind: 'explain', statement, span: spanFrom(parser, start) }

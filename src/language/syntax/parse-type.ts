@@ -10,10 +10,10 @@ import {
   fail,
   failAt,
   isName,
-  listOf,
   note,
   type Parser,
   parseAnyName,
+  parseList,
   spanFrom,
   takeName,
 } from './parser.ts'
@@ -78,7 +78,7 @@ function finished(
 function parseModifiers(parser: Parser): readonly number[] {
   if (parser.token !== '(') return []
   expect(parser, '(')
-  const modifiers = listOf(parser, parseModifier)
+  const modifiers = parseList(parser, parseModifier)
   if (modifiers.length > MODIFIERS_MAX) fail(parser, `a type takes at most ${MODIFIERS_MAX} modifiers`)
   expect(parser, ')')
   return modifiers

@@ -20,17 +20,17 @@ import { advance } from './lexer.ts'
 import { parseField, parseJoins, parseSource } from './parse-query.ts'
 import {
   accept,
-  enter,
+  enterLevel,
   expect,
   expectOneOf,
   fail,
   is,
-  listOf,
   type Parser,
   parseAfter,
   parseAlias,
   parseColumnName,
   parseEnclosedQuery,
+  parseList,
   parseNames,
   parseTable,
   parseWhole,
@@ -48,9 +48,9 @@ const NONE: readonly never[] = []
  */
 export function parseAdd(parser: Parser, clause: With | null, start: number): Add {
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const table = parseTable(parser)
-  const columns = accept(parser, 'fields') ? listOf(parser, parseColumnName) : NONE
+  const columns = accept(parser, 'fields') ? parseList(parser, parseColumnName) : NONE
   const rows = parseRows(parser)
   const conflict = is(parser, 'conflict') ? parseConflict(parser) : null
   const returning = parseReturning(parser)
@@ -106,7 +106,7 @@ function parseConflict(parser: Parser): Conflict {
   const target = is(parser, '(') ? parseNames(parser) : NONE
   if (accept(parser, 'nothing')) return { kind: 'conflict', target, update: null, span: spanFrom(parser, start) }
   expect(parser, 'update')
-  const assignments = listOf(parser, parseAssignment)
+  const assignments = parseList(parser, parseAssignment)
   const where = parseAfter(parser, 'where')
   return { kind: 'conflict', target, update: { assignments, where }, span: spanFrom(parser, start) }
 }
@@ -122,7 +122,7 @@ function parseAssignment(parser: Parser): Assignment {
 
 /** `returning = "returning" ( "*" | field { "," field } )`; null if absent */
 function parseReturning(parser: Parser): readonly Field[] | null {
-  return accept(parser, 'returning') ? listOf(parser, parseField) : null
+  return accept(parser, 'returning') ? parseList(parser, parseField) : null
 }
 
 // ---- set and del ------------------------------------------------------------------------------------------
@@ -133,13 +133,13 @@ function parseReturning(parser: Parser): readonly Field[] | null {
  */
 export function parseSet(parser: Parser, clause: With | null, start: number): SetStatement {
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const table = parseTable(parser)
   const alias = parseAlias(parser)
   const joins = parseJoins(parser)
   if (!is(parser, 'values')) failIfMisplaced(parser, 'set')
   expect(parser, 'values')
-  const assignments = listOf(parser, parseAssignment)
+  const assignments = parseList(parser, parseAssignment)
   const where = parseRequiredWhere(parser, 'set')
   const returning = parseReturning(parser)
   parser.levels--
@@ -150,7 +150,7 @@ export function parseSet(parser: Parser, clause: With | null, start: number): Se
 /** `del = ( "del" | "delete" ) table [ alias ] { join } [ where ] [ returning ]` */
 export function parseDel(parser: Parser, clause: With | null, start: number): Del {
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const table = parseTable(parser)
   const alias = parseAlias(parser)
   const joins = parseJoins(parser)
@@ -198,7 +198,7 @@ const MERGE_ALIAS = 'source'
  */
 export function parseMerge(parser: Parser, clause: With | null, start: number): Merge {
   advance(parser)
-  enter(parser)
+  enterLevel(parser)
   const table = parseTable(parser)
   const alias = parseAlias(parser)
   expect(parser, 'using')
@@ -251,14 +251,14 @@ function parseAction(parser: Parser): MergeAction {
   if (accept(parser, 'delete')) return { kind: 'merge delete', span: spanFrom(parser, start) }
   if (accept(parser, 'update')) {
     expect(parser, 'set')
-    const assignments = listOf(parser, parseAssignment)
+    const assignments = parseList(parser, parseAssignment)
     return { kind: 'merge update', assignments, span: spanFrom(parser, start) }
   }
   expect(parser, 'insert')
   const columns = is(parser, '(') ? parseNames(parser) : NONE
   expect(parser, 'values')
   expect(parser, '(')
-  const values = listOf(parser, parseWhole)
+  const values = parseList(parser, parseWhole)
   expect(parser, ')')
   return { kind: 'merge insert', columns, values, span: spanFrom(parser, start) }
 }

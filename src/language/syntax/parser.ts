@@ -5,7 +5,7 @@ import type { Expression, Get, Name, Span, Statement, TableName } from '../tree/
 import { IDENTIFIER_BYTES_MAX, utf8Length } from '../tree/identifier.ts'
 import { NESTING_MAX } from '../tree/nesting.ts'
 import { BINDING } from './binding.ts'
-import { advance, type Comment, type Lexer, type Sign, type Token } from './lexer.ts'
+import { advance, type Comment, type Lexer, type Sign, type TokenType } from './lexer.ts'
 import { QuerySyntaxError } from './syntax-error.ts'
 import { INFIX_WORDS, type Keyword, ROLE } from './vocabulary.ts'
 
@@ -168,7 +168,7 @@ export function spanFrom(parser: Parser, start: number): Span {
 }
 
 /** The token after the current one, without moving to it. */
-export function peek(parser: Parser): Token {
+export function peek(parser: Parser): TokenType {
   const { token, role, isWord, infix, start, end, before, value, count } = parser
   advance(parser)
   const next = parser.token
@@ -205,7 +205,7 @@ export function parseEnclosedQuery(parser: Parser): Get {
 }
 
 /** `item { "," item }` */
-export function listOf<T>(parser: Parser, item: (parser: Parser) => T): readonly T[] {
+export function parseList<T>(parser: Parser, item: (parser: Parser) => T): readonly T[] {
   const items = [item(parser)]
   while (accept(parser, ',')) items.push(item(parser))
   return items
@@ -216,7 +216,7 @@ export function listOf<T>(parser: Parser, item: (parser: Parser) => T): readonly
  *
  * @throws QuerySyntaxError if the tree is too deep.
  */
-export function enter(parser: Parser): void {
+export function enterLevel(parser: Parser): void {
   if (++parser.levels > parser.deepest) deepen(parser, parser.levels)
 }
 
@@ -254,7 +254,7 @@ function refuseNesting(parser: Parser): never {
 // ---- names ------------------------------------------------------------------------------------------------
 
 /** Tokens that cannot start an operand. A keyword followed by one of them is a name. */
-const AFTER_NAMES: ReadonlySet<Token> = new Set<Token>([
+const AFTER_NAMES: ReadonlySet<TokenType> = new Set<TokenType>([
   ...([',', ')', ']', '}', '.', '.*', ';', '::', '=', '<>', '<', '<=', '>', '>=', '~', '~*', '@>', '<@'] as const),
   ...(['&&', '?', '?|', '?&', '@@', '||', '+', '/', '%', '->', '->>', '#>', '#>>', '#end'] as const),
   ...(['and', 'as', 'asc', 'between', 'desc', 'ilike', 'in', 'is', 'like', 'or', 'regex', 'similar'] as const),
@@ -280,7 +280,7 @@ export function isName(parser: Parser): boolean {
 }
 
 /** Reports whether the token, in the position of an operand, is the placeholder of a pattern. */
-export function isPlaceholder(parser: Parser, token: Token): boolean {
+export function isPlaceholder(parser: Parser, token: TokenType): boolean {
   return token === '?' && parser.dialect === 'pattern'
 }
 
@@ -342,7 +342,7 @@ export function parseNameNode(parser: Parser, kind: string): Name {
 /** `"(" name { "," name } ")"` */
 export function parseNames(parser: Parser): readonly Name[] {
   expect(parser, '(')
-  const names = listOf(parser, parseColumnName)
+  const names = parseList(parser, parseColumnName)
   expect(parser, ')')
   return names
 }

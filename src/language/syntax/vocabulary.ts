@@ -180,7 +180,7 @@ function table(): readonly (Word | null)[] {
   const enter = (words: readonly Keyword[], role: number): void => {
     for (const text of words) {
       let hash = 0
-      for (let at = 0; at < text.length; at++) hash = hashed(hash, text.charCodeAt(at))
+      for (let at = 0; at < text.length; at++) hash = extendHash(hash, text.charCodeAt(at))
       const slot = hash & (SLOTS - 1)
       slots[slot] = { text, role, infix: INFIX[text] ?? 0, next: slots[slot] ?? null }
     }
@@ -194,7 +194,7 @@ function table(): readonly (Word | null)[] {
 }
 
 /** Adds one character to the hash of a word, ignoring its case. */
-export function hashed(hash: number, code: number): number {
+export function extendHash(hash: number, code: number): number {
   return (Math.imul(hash, 31) + (code | 32)) | 0
 }
 

@@ -68,7 +68,7 @@ export interface ResolvedColumn {
 export function resolveColumn(path: readonly string[], scope: Scope): ResolvedColumn {
   const [first = '', second = '', third = ''] = path
   if (path.length > 1) {
-    const relation = findRelation(first, scope)
+    const relation = findInScope(first, scope)
     if (relation !== null) return { relation, qualifier: [first], column: second, steps: path.slice(2) }
   }
   if (path.length > 2) {
@@ -79,7 +79,7 @@ export function resolveColumn(path: readonly string[], scope: Scope): ResolvedCo
 }
 
 /** The innermost relation with that name, or null. */
-export function findRelation(name: string, scope: Scope): Relation | null {
+export function findInScope(name: string, scope: Scope): Relation | null {
   for (let at: Scope | null = scope; at !== null; at = at.parent) {
     for (const relation of at.relations) {
       if (relation.name === name) return relation
@@ -97,7 +97,7 @@ function findTable(schema: string, name: string, scope: Scope): Relation | null 
 }
 
 /** The common table that a table name refers to, or null. */
-export function commonTable(table: TableName, scope: Scope): CommonTable | null {
+export function findCommonTable(table: TableName, scope: Scope): CommonTable | null {
   if (table.schema !== null) return null
   for (let at = scope.commonTables; at !== null; at = at.before) {
     if (at.latest.name.text === table.name) return at.latest
@@ -202,7 +202,7 @@ export function sourceRelation(source: Source, outer: Scope): Relation {
 }
 
 function tableRelation(table: TableName, alias: string | null, outer: Scope): Relation {
-  return { name: alias ?? table.name, table, aliased: hides(alias, table), query: commonTable(table, outer) }
+  return { name: alias ?? table.name, table, aliased: hides(alias, table), query: findCommonTable(table, outer) }
 }
 
 function hides(alias: string | null, table: TableName): boolean {

@@ -35,9 +35,9 @@ import { mapChildren, mapList, mapOrder, mapWindow, withProperties } from './chi
 import { unreachable } from './error.ts'
 import { assertNesting } from './nesting.ts'
 import {
-  commonTable,
   commonTableScopes,
   excludedRelation,
+  findCommonTable,
   getScope,
   joinSources,
   lateralScope,
@@ -386,7 +386,7 @@ class Walk {
   }
 
   #table(table: TableName, scope: Scope): void {
-    if (commonTable(table, scope) === null) this.#hooks.table?.(table, 'read', scope)
+    if (findCommonTable(table, scope) === null) this.#hooks.table?.(table, 'read', scope)
   }
 
   #assignments(assignments: readonly Assignment[], table: TableName, scope: Scope): readonly Assignment[] {

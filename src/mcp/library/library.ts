@@ -1,5 +1,5 @@
 /** The shipped documentation, with search. */
-import type { Corpus, Example } from '../../corpus/corpus.ts'
+import type { Corpus, QueryExample } from '../../corpus/corpus.ts'
 import { type EntryKind, KINDS, type LibraryData, type LibraryEntry, type Recipe } from './model.ts'
 import { corpusEntries, exampleIds } from './of-corpus.ts'
 import { openIndex, searchIndex } from './search.ts'
@@ -17,7 +17,7 @@ export interface Library {
   readonly recipes: readonly Recipe[]
   readonly corpus: Corpus
   /** By the id that a search finds it under. */
-  example(id: string): Example | null
+  example(id: string): QueryExample | null
   /** The best first, at most `limit`. Null: of any kind. */
   search(query: string, kind: EntryKind | null, limit: number): readonly LibraryResult[]
   /** A page whole. */

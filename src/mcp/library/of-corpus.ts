@@ -1,5 +1,5 @@
 /** Productions and examples of the language as entries that a search finds. */
-import type { Corpus, Example } from '../../corpus/corpus.ts'
+import type { Corpus, QueryExample } from '../../corpus/corpus.ts'
 import { printExample, printProduction } from '../../corpus/markdown.ts'
 import type { EntryKind, LibraryEntry } from './model.ts'
 
@@ -33,7 +33,7 @@ export function corpusEntries(corpus: Corpus): readonly LibraryEntry[] {
 }
 
 /** `example:join-3`: the third one of joins. */
-export function exampleIds({ examples }: Corpus): ReadonlyMap<string, Example> {
+export function exampleIds({ examples }: Corpus): ReadonlyMap<string, QueryExample> {
   const counts = new Map<string, number>()
   return new Map(
     examples.map(example => {

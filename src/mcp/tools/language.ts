@@ -1,5 +1,5 @@
 /** Tools that teach the language: its grammar by construct, and examples with their SQL. */
-import type { Construct, Corpus, Example } from '../../corpus/corpus.ts'
+import type { Construct, Corpus, QueryExample } from '../../corpus/corpus.ts'
 import { printEbnf } from '../../corpus/markdown.ts'
 import { optional } from '../arguments.ts'
 import { type ConstructLookup, lookUpConstruct } from '../constructs.ts'
@@ -108,18 +108,18 @@ export function cardOf({ name, constructs, productions }: ConstructLookup, corpu
 }
 
 /** In turn one of each construct, so that a few of them show all. */
-function spread(constructs: readonly Construct[], { examples }: Corpus): readonly Example[] {
+function spread(constructs: readonly Construct[], { examples }: Corpus): readonly QueryExample[] {
   const groups = constructs.map(construct => examples.filter(example => example.construct === construct))
   const longest = Math.max(...groups.map(({ length }) => length))
   return Array.from({ length: longest }, (_, at) => groups.flatMap(group => group[at] ?? [])).flat()
 }
 
-function searched(library: Library, query: string): readonly Example[] {
+function searched(library: Library, query: string): readonly QueryExample[] {
   return library
     .search(query, EXAMPLE_KIND, library.corpus.examples.length)
     .flatMap(({ entry }) => library.example(entry.id) ?? [])
 }
 
-function shown({ query, formatted = query, sql, note }: Example): ShownExample {
+function shown({ query, formatted = query, sql, note }: QueryExample): ShownExample {
   return { query: formatted, sql, note }
 }
