@@ -46,7 +46,8 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
   if (server === undefined) throw new Error('the catalog statement returned no server version')
   const schemas = [...new Set(options.schemas)]
   assertSchemas(schemas, sections, server)
-  const types = buildTypes(sections.type)
+  const attributesByRelation = groupByRelation(sections.attribute)
+  const types = buildTypes(sections.type, sections.composite, attributesByRelation)
   const intern = interning()
   const tables = buildTables(sections, schemas, types, intern)
   return Object.freeze({
@@ -59,7 +60,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
     functions: buildFunctions({
       functions: nameFunctions(sections.function, schemas),
       composites: sections.composite,
-      attributesByRelation: groupByRelation(sections.attribute),
+      attributesByRelation,
       resourceByOid: new Map(Array.from(tables.values(), table => [table.oid, table.resource])),
       types,
       intern,

@@ -109,11 +109,19 @@ export interface DataType {
   readonly of: DataType | null
   /** Enum: labels in order. */
   readonly labels: readonly string[]
+  /** Composite: its attributes in order. */
+  readonly attributes?: readonly Attribute[]
   /**
    * The row type of a relation, or a composite type that contains one: its text form shows the relation's
    * columns.
    */
   readonly rows?: true
+}
+
+/** A member of a composite type. */
+export interface Attribute {
+  readonly name: string
+  readonly type: DataType
 }
 
 /** Rows of a partitioned table, as errors name where they are. */

@@ -171,7 +171,7 @@ export interface FunctionItem {
   readonly defaults: readonly (string | null)[] | null
 }
 
-/** A composite type that a function returns, by itself or under a domain. */
+/** A composite type that a column, a function or another composite type uses. */
 export interface CompositeItem {
   readonly type: number
   /** The table whose rows it describes, or the relation of a composite type. */
@@ -194,6 +194,30 @@ export interface OutsideColumnItem {
   readonly number: number
   readonly name: string
 }
+
+/** The columns of each constraint and unique index of the partition `p`, by name. */
+export const CONSTRAINTS_OF_PARTITION = `
+      select coalesce(jsonb_object_agg(o.name, (
+        select coalesce(jsonb_agg(a.attname order by k.place), '[]')
+        from unnest(o.columns) with ordinality k (number, place)
+        join pg_catalog.pg_attribute a on a.attrelid = p.oid and a.attnum = k.number
+      )), '{}')
+      from (
+        select c.conname, c.conkey
+        from pg_catalog.pg_constraint c
+        where c.conrelid = p.oid and c.contype in ('p', 'u', 'x', 'c', 'f') and c.conkey is not null
+        union all
+        select x.relname, array(
+          select k.number from unnest(i.indkey::int2[]) with ordinality k (number, place)
+          where k.place <= i.indnkeyatts order by k.place
+        )
+        from pg_catalog.pg_index i
+        join pg_catalog.pg_class x on x.oid = i.indexrelid
+        where i.indrelid = p.oid and i.indisunique and not exists (
+          select from pg_catalog.pg_constraint c where c.conindid = i.indexrelid and c.contype in ('p', 'u', 'x')
+        )
+      ) o (name, columns)
+    `
 
 /** Each section is a separate select; the common table expressions below are shared. */
 const SECTIONS = {
@@ -300,26 +324,7 @@ const SECTIONS = {
       select b.oid, i.inhrelid from below b join pg_catalog.pg_inherits i on i.inhparent = b.part
     )
     select r.oid::int8 as relation, n.nspname as schema, p.relname as name, (
-      select coalesce(jsonb_object_agg(o.name, (
-        select coalesce(jsonb_agg(a.attname order by k.place), '[]')
-        from unnest(o.columns) with ordinality k (number, place)
-        join pg_catalog.pg_attribute a on a.attrelid = p.oid and a.attnum = k.number
-      )), '{}')
-      from (
-        select c.conname, c.conkey
-        from pg_catalog.pg_constraint c
-        where c.conrelid = p.oid and c.contype in ('p', 'u', 'x', 'c', 'f') and c.conkey is not null
-        union all
-        select x.relname, array(
-          select k.number from unnest(i.indkey::int2[]) with ordinality k (number, place)
-          where k.place <= i.indnkeyatts order by k.place
-        )
-        from pg_catalog.pg_index i
-        join pg_catalog.pg_class x on x.oid = i.indexrelid
-        where i.indrelid = p.oid and i.indisunique and not exists (
-          select from pg_catalog.pg_constraint c where c.conindid = i.indexrelid and c.contype in ('p', 'u', 'x')
-        )
-      ) o (name, columns)
+      ${CONSTRAINTS_OF_PARTITION}
     ) as constraints
     from below r
     join pg_catalog.pg_class p on p.oid = r.part and p.relkind <> 'p'
@@ -383,10 +388,11 @@ const SECTIONS = {
  *   writable is an error in PostgreSQL, and one such table must not prevent reading the others.
  * - function: callable functions. Excludes those of extensions, and those with types that no statement can
  *   have (README, "Callable functions").
- * - composite: the types with columns that functions return, with domains resolved to their base.
  * - used: the types of columns and functions, followed downwards: domain to base, array to element, range and
- *   multirange to bound. `part` is not materialized, so that the planner knows that an OID is one type;
- *   otherwise it expects millions of rows, and JIT-compiles a statement of half a second for three seconds.
+ *   multirange to bound, composite type to attributes. `part` is not materialized, so that the planner knows
+ *   that an OID is one type; otherwise it expects millions of rows, and JIT-compiles a statement of half a
+ *   second for three seconds.
+ * - composite: the types among them that have attributes.
  * - holds: what these composite types consist of, down to row types of relations.
  */
 const SHARED = `
@@ -460,31 +466,34 @@ const SHARED = `
         where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid and d.objsubid = 0 and d.deptype = 'e'
       )
   ),
-  returned(oid) as (
-    select f.result from function f
-    union
-    select t.typbasetype
-    from returned r
-    join pg_catalog.pg_type t on t.oid = r.oid and t.typtype = 'd'
-  ),
-  composite as materialized (
-    select t.oid, t.typrelid as relation
-    from returned r
-    join pg_catalog.pg_type t on t.oid = r.oid and t.typtype = 'c'
-  ),
   used(oid, made_of, is_array) as (
     select p.oid, p.made_of, p.is_array
     from (
       select a.atttypid as oid
       from pg_catalog.pg_attribute a
-      join (select oid from relation union select relation from composite) r on r.oid = a.attrelid
+      join relation r on r.oid = a.attrelid
       where a.attnum > 0 and not a.attisdropped
       union
       select unnest(f.result || f.types) from function f
     ) c
     join part p on p.oid = c.oid
     union
-    select p.oid, p.made_of, p.is_array from used u join part p on p.oid = u.made_of
+    select p.oid, p.made_of, p.is_array
+    from used u
+    cross join lateral (
+      select u.made_of
+      union all
+      select a.atttypid
+      from pg_catalog.pg_type t
+      join pg_catalog.pg_attribute a on a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
+      where t.oid = u.oid and t.typtype = 'c'
+    ) next(oid)
+    join part p on p.oid = next.oid
+  ),
+  composite as materialized (
+    select t.oid, t.typrelid as relation
+    from used u
+    join pg_catalog.pg_type t on t.oid = u.oid and t.typtype = 'c'
   ),
   holds(root, oid, relation, kind, made_of) as (
     select u.oid, u.oid, c.oid, c.relkind, 0::oid

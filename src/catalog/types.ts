@@ -2,8 +2,8 @@
  * Data types of the model from the rows of `pg_type`; each type is one object, shared by every column that
  * has it.
  */
-import type { DataType, DataTypeKind } from './model.ts'
-import type { TypeItem } from './statement.ts'
+import type { Attribute, DataType, DataTypeKind } from './model.ts'
+import type { AttributeItem, CompositeItem, TypeItem } from './statement.ts'
 
 /** A type with what it means for a column that has it. */
 export interface ColumnType {
@@ -19,16 +19,45 @@ export interface ColumnType {
   readonly default: string | null
 }
 
-/** Builds the types by OID. Every type that another one is made of must be among the items. */
-export function buildTypes(items: readonly TypeItem[]): ReadonlyMap<number, ColumnType> {
+/**
+ * Builds the types by OID. Every type that another one is made of must be among the items. Attributes are
+ * added when all types exist, because they can be of any of them.
+ */
+export function buildTypes(
+  items: readonly TypeItem[],
+  composites: readonly CompositeItem[],
+  attributesByRelation: ReadonlyMap<number, readonly AttributeItem[]>,
+): ReadonlyMap<number, ColumnType> {
   const itemByOid = new Map(items.map(item => [item.oid, item]))
-  const built = new Map<number, ColumnType>()
+  const built = new Map<number, BuiltType>()
   for (const item of items) {
     for (const part of chainBelow(item, itemByOid, built).reverse()) {
       built.set(part.oid, buildType(part, part.of === null ? undefined : built.get(part.of)))
     }
   }
+  for (const { type, relation } of composites) {
+    const composite = built.get(type)
+    if (composite === undefined) continue
+    const attributes = attributesByRelation.get(relation) ?? []
+    composite.type.attributes = Object.freeze(
+      attributes
+        .toSorted((a, b) => a.number - b.number)
+        .map(attribute => Object.freeze({ name: attribute.name, type: typeOf(built, attribute) })),
+    )
+  }
+  for (const { type } of built.values()) Object.freeze(type)
   return built
+}
+
+function typeOf(types: ReadonlyMap<number, ColumnType>, { name, type }: AttributeItem): DataType {
+  const found = types.get(type)
+  if (found === undefined) throw new Error(`attribute ${name} is of type ${type}, which is missing`)
+  return found.type
+}
+
+/** A type that still takes its attributes. */
+interface BuiltType extends ColumnType {
+  readonly type: DataType & { attributes?: readonly Attribute[] }
 }
 
 /**
@@ -49,11 +78,11 @@ function chainBelow(
   return chain
 }
 
-function buildType(item: TypeItem, of: ColumnType | undefined): ColumnType {
+function buildType(item: TypeItem, of: ColumnType | undefined): BuiltType {
   if (item.of !== null && of === undefined)
     throw new Error(`type ${item.name} is made of type ${item.of}, which is missing`)
   const kind = item.array ? 'array' : KIND_OF[item.kind]
-  const type: DataType = Object.freeze({
+  const type: BuiltType['type'] = {
     oid: item.oid,
     schema: item.schema,
     name: item.name,
@@ -62,7 +91,7 @@ function buildType(item: TypeItem, of: ColumnType | undefined): ColumnType {
     of: of?.type ?? null,
     labels: Object.freeze(item.labels ?? []),
     ...(item.rows ? { rows: true as const } : {}),
-  })
+  }
   const notNull = item.notNull || (kind === 'domain' && of?.notNull === true)
   return { type, text: item.text, notNull, default: item.default }
 }

@@ -254,6 +254,9 @@ class Stages {
   #compile(asked: RequestStep, asker: RequestContext): Compiled | Promise<Compiled> {
     const { parts } = asked
     if (!isList(parts)) return this.#compileInTurns(parts, asker).then(all => this.#compiled(asked, all, asker))
+    if (!parts.every(isReady)) {
+      return Promise.all(parts.map(finished)).then(ready => this.#compile({ ...asked, parts: ready }, asker))
+    }
     const { compiler } = this.#parts
     return this.#compiled(
       asked,
@@ -267,6 +270,7 @@ class Stages {
     const { compiler } = this.#parts
     const statements: BoundStatement[] = []
     for (const part of parts) {
+      if (!isReady(part)) await finished(part)
       statements.push(compiler.statement(part, asker, statements.length < KEPT_AT_ONCE ? 'kept' : 'once'))
       if (statements.length % COMPILED_AT_ONCE === 0) await nextTurn()
     }
@@ -331,6 +335,16 @@ class Stages {
         return unreachable(step)
     }
   }
+}
+
+/** Reports whether all values are finished. Values of large bodies take several turns of the event loop. */
+function isReady(part: StatementPart): boolean {
+  return 'statement' in part || part.values.isReady
+}
+
+async function finished(part: StatementPart): Promise<StatementPart> {
+  if ('tree' in part) await part.values.finish()
+  return part
 }
 
 function isList(parts: RequestStep['parts']): parts is readonly StatementPart[] {

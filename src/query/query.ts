@@ -2,6 +2,7 @@
  * Handles `POST /api/_query`: a query-language text goes through the same tree, checks and transaction as any
  * other request.
  */
+import { assertElements } from '../access/containment.ts'
 import type { ParameterKey } from '../access/parameters.ts'
 import type { Catalog, Table } from '../catalog/model.ts'
 import { type Context, compile, type TextMode } from '../compile/compile.ts'
@@ -10,7 +11,6 @@ import type {
   ExplainStatement,
   ReadStatement,
   Statement,
-  StatementValue,
   StreamStatement,
   WriteStatement,
 } from '../compile/statement.ts'
@@ -19,12 +19,14 @@ import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Add, Del, Get, Set as SetStatement, Statement as Tree } from '../language/tree/ast.ts'
 import { NOWHERE } from '../language/tree/ast.ts'
+import type { PendingValue } from '../rest/body/text-values.ts'
 import { headerOf } from '../rest/header.ts'
 import { methodNotAllowed, methodsOf } from '../rest/method.ts'
 import { nextTurn } from '../rest/next-turn.ts'
 import { requireTable } from '../rest/resource.ts'
 import { cacheUseOf, respondReadRows, respondWrittenRows, withTxid } from '../rest/respond.ts'
 import type { RequestContext, RequestStep } from '../rest/steps.ts'
+import { Values } from '../rest/values.ts'
 import { describeViolation } from '../rest/violation.ts'
 import { parseRowsMax } from '../rest/write/request.ts'
 import { seesFigures, withoutFigures } from '../run/explain-figures.ts'
@@ -32,11 +34,11 @@ import type { Row, WriteResult } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
 import { createTextPlans, type TextPlans, type TextPlansOptions } from './text-plans.ts'
-import { encodeValue, type ListLimit, parameterName } from './values.ts'
+import { encodeValue, type ValueLimits, parameterName } from './values.ts'
 
 /** What the handler of `POST /api/_query` depends on. */
 export interface QueryHandlerOptions extends TextPlansOptions {
-  readonly limits: { readonly maxResultRows: number } & ListLimit
+  readonly limits: { readonly maxResultRows: number } & ValueLimits
   /** True if every caller who may read can get plans. */
   readonly explains: boolean
 }
@@ -61,16 +63,19 @@ export class QueryHandler {
   /** Reads the body, without checking the text. */
   parse(incoming: Incoming): Promise<QueryRequest> {
     if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('query'))
-    return readQueryRequest(incoming)
+    return readQueryRequest(incoming, this.#parts.limits.maxParameters)
   }
 
   /** The approved statement of the text, kept for the next that sends it, with the values of this request. */
-  ask(request: QueryRequest, { incoming, identity, view }: RequestContext): RequestStep | Promise<RequestStep> {
+  ask(request: QueryRequest, { incoming, identity, view }: RequestContext): Promise<RequestStep> {
     const statement = this.#texts.of(request, incoming, identity, '', (tree, context) => this.#compiled(tree, context))
-    const ask = (): RequestStep => {
+    const ask = async (): Promise<RequestStep> => {
       incoming.usage.table = firstTable(statement, view.catalog)
       const rowsMax = parseRowsMax(headerOf(incoming.headers, 'x-max-affected'))
-      const parts = [{ statement, values: valuesOf(statement, request, rowsMax, this.#parts.limits) }]
+      const values = valuesOf(statement, request, rowsMax, this.#parts.limits)
+      if (!values.isReady) await values.finish()
+      assertElements(statement.parameters, values.all)
+      const parts = [{ statement, values: values.all }]
       switch (statement.kind) {
         case 'stream':
           return { runs: 'stream', parts }
@@ -178,7 +183,9 @@ export function createTextReader(parts: TextReaderOptions): TextReader {
     })
     const values = valuesOf(statement, request, 0, limits)
     approvals?.answered(request)
-    return { statement, values }
+    const bound = values.finished()
+    assertElements(statement.parameters, bound)
+    return { statement, values: bound }
   }
 }
 
@@ -201,14 +208,9 @@ function hasWrite({ with: clause }: Get): boolean {
   return clause?.tables.some(({ statement }) => statement.kind !== 'get') ?? false
 }
 
-function valuesOf(
-  statement: Statement,
-  { values }: QueryRequest,
-  rowsMax: number,
-  limits: ListLimit,
-): readonly StatementValue[] {
+function valuesOf(statement: Statement, { values }: QueryRequest, rowsMax: number, limits: ValueLimits): Values {
   const used = new Set<ParameterKey>()
-  const bound = statement.parameters.map(parameter => {
+  const given = (parameter: Statement['parameters'][number]): PendingValue => {
     if ('literal' in parameter) return parameter.literal
     const { key, use } = parameter
     if (key === ROWS_MAX.name) return String(rowsMax)
@@ -216,7 +218,9 @@ function valuesOf(
     const value = values.get(key)
     if (value === undefined) throw new Error(`parameter ${parameterName(key)} is given twice`)
     return encodeValue(key, value, use, limits)
-  })
+  }
+  const bound = new Values()
+  for (const parameter of statement.parameters) bound.add(given(parameter))
   const unused = [...values.keys()].filter(key => !used.has(key))
   if (unused.length > 0) {
     throw new GatewayError(

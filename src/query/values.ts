@@ -5,21 +5,23 @@
 import type { ParameterKey, ParameterUse } from '../access/parameters.ts'
 import { isJsonValue } from '../access/typed.ts'
 import { baseOf } from '../access/types.ts'
-import type { StatementValue } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { JsonValue } from '../json/json-body.ts'
 import { hasMoreItems } from '../json/json-scanner.ts'
+import { integerType } from '../rest/body/integer-type.ts'
+import { BYTES_IN_A_TURN, Rewriting } from '../rest/body/rewriting.ts'
 import {
   type ArrayForm,
   arrayFormOf,
+  elementFormOf,
+  isArrayForm,
+  isRecord,
   JSON_ARRAY,
   PLAIN_ARRAY,
-  printArray,
-  printHstore,
-  textFormOf,
-} from '../rest/body/array-values.ts'
-import { integerType } from '../rest/body/integer-type.ts'
+} from '../rest/body/text-forms.ts'
+import type { PendingValue } from '../rest/body/text-values.ts'
 import { tooManyValues } from '../rest/parameters/list-values.ts'
+import { LIMIT_NAMES } from '../statement-limits.ts'
 import { shorten } from '../text/shorten.ts'
 
 /** The type of a parameter that is not used with a column: that of a literal with the same JSON type. */
@@ -40,10 +42,12 @@ export function typeOfValue({ type, bytes }: JsonValue): string {
   }
 }
 
-/** The limit on lists of values. */
-export interface ListLimit {
+/** Limits on the values of a query text. */
+export interface ValueLimits {
   /** Maximum number of values in a list. */
   readonly maxInValues: number
+  /** Parameters of one text. */
+  readonly maxParameters: number
 }
 
 /**
@@ -55,14 +59,16 @@ export function encodeValue(
   key: ParameterKey,
   value: JsonValue,
   use: ParameterUse,
-  { maxInValues }: ListLimit,
-): StatementValue {
+  { maxInValues }: ValueLimits,
+): PendingValue {
   if (value.type === 'null') return null
   if (use.list) {
     if (value.type === 'array' && hasMoreItems(value.bytes, maxInValues)) {
-      throw new GatewayError('PARSE_ERROR', `the list in parameter ${parameterName(key)} ${tooManyValues(maxInValues)}`)
+      throw new GatewayError('PARSE_ERROR', `the list in parameter ${parameterName(key)} ${tooManyValues(maxInValues)}`, {
+        limit: LIMIT_NAMES.maxInValues,
+      })
     }
-    if (value.type === 'array') return arrayText(key, value, isJsonValue(use) ? JSON_ARRAY : PLAIN_ARRAY, 1)
+    if (value.type === 'array') return arrayText(key, value, listFormOf(use), 1)
     throw refused(key, value, 'a list of values, as "in" takes', use)
   }
   if (isJsonValue(use)) return value.bytes
@@ -73,8 +79,7 @@ export function encodeValue(
       if (isArray(use)) return arrayText(key, value, formOf(use))
       throw refused(key, value, `a value of type ${use.typeName}`, use)
     case 'object':
-      if (use.type !== null && textFormOf(use.type) === 'hstore') return printHstore(value.bytes)
-      throw refused(key, value, `a value of type ${use.typeName}`, use)
+      return objectText(key, value, use)
     default:
       return value.bytes.toString('latin1')
   }
@@ -89,11 +94,29 @@ function formOf({ type, typeName }: ParameterUse): ArrayForm {
   return /^jsonb?\[\]$/.test(typeName) ? JSON_ARRAY : PLAIN_ARRAY
 }
 
-/** `[1, "a", null]` → `{1,"a",NULL}`. `dimensions` is the maximum depth of nested arrays. */
-function arrayText(key: ParameterKey, { bytes }: JsonValue, form: ArrayForm, dimensions?: number): string {
-  const text = printArray(bytes, form, dimensions)
-  if (text !== null) return text
-  throw new GatewayError('PARSE_ERROR', `parameter ${parameterName(key)} has an array inside its list; expected values`)
+function listFormOf(use: ParameterUse): ArrayForm {
+  if (isJsonValue(use)) return JSON_ARRAY
+  const element = use.type === null ? 'plain' : elementFormOf(use.type)
+  return isArrayForm(element) ? PLAIN_ARRAY : { of: element }
+}
+
+/** `[1, "a", null]` → `{1,"a",NULL}`. `dimensions`: arrays in one another, at most. */
+function arrayText(key: ParameterKey, { bytes }: JsonValue, form: ArrayForm, dimensions?: number): PendingValue {
+  const refuse = () =>
+    new GatewayError('PARSE_ERROR', `parameter ${parameterName(key)} has an array inside its list; expected values`)
+  return begun(Rewriting.text(bytes, form, refuse, dimensions))
+}
+
+/** `{"a": 1}` → `"a"=>"1"` or `(1)`. */
+function objectText(key: ParameterKey, value: JsonValue, use: ParameterUse): PendingValue {
+  const form = use.type === null ? 'plain' : elementFormOf(use.type)
+  const refuse = () => refused(key, value, `a value of type ${use.typeName}`, use)
+  if (form !== 'hstore' && !isRecord(form)) throw refuse()
+  return begun(Rewriting.text(value.bytes, form, refuse))
+}
+
+function begun(rewriting: Rewriting): PendingValue {
+  return rewriting.run(BYTES_IN_A_TURN) ? rewriting.bytes() : rewriting
 }
 
 function refused(key: ParameterKey, value: JsonValue, expected: string, use: ParameterUse): GatewayError {

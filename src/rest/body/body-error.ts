@@ -9,7 +9,8 @@ import { GatewayError } from '../../errors.ts'
 import { bytesOf, type JsonArray, type JsonObject, parseJsonBody } from '../../json/json-body.ts'
 import { shorten } from '../../text/shorten.ts'
 import { sqlstateOf } from '../sqlstate.ts'
-import { arrayFormOf, printArray } from './array-values.ts'
+import { Rewriting } from './rewriting.ts'
+import { arrayFormOf } from './text-forms.ts'
 
 /** A value in a body and the column or argument it is for. */
 export interface Meant {
@@ -122,14 +123,23 @@ interface Refused {
 }
 
 /**
+ * Limit on the search. The error of a longer body is PostgreSQL's own: searching the body would block other
+ * requests.
+ */
+const SEARCHED_CHARACTERS_MAX = 128 * 1024
+
+/**
  * The first value that the message quotes, preferably one of a type that the message names. Values of types
  * that accept any JSON are skipped.
  */
 function findValue(values: () => Iterable<Meant>, quotes: Quotes): Refused | null {
   if (quotes.texts.size === 0) return null
   let first: Refused | null = null
+  let left = SEARCHED_CHARACTERS_MAX
   for (const meant of values()) {
     const { type, text } = meant
+    left -= text.length
+    if (left < 0) return null
     if (isText(type) || isJson(type)) continue
     const value = valueIn(text, quotes) ?? arrayIn(type, text, quotes)
     if (value === undefined) continue
@@ -141,8 +151,9 @@ function findValue(values: () => Iterable<Meant>, quotes: Quotes): Refused | nul
 }
 
 function* valuesOf(body: JsonObject | JsonArray, { columnByName }: Table): Generator<Meant> {
-  const rows = body.kind === 'object' ? [body] : body.items.map(item => parseJsonBody(bytesOf(body, item), 0))
-  for (const [index, row] of rows.entries()) {
+  const items = body.kind === 'object' ? [null] : body.items
+  for (const [index, item] of items.entries()) {
+    const row = item === null ? body : parseJsonBody(bytesOf(body, item), 0)
     if (row.kind !== 'object') continue
     const place = body.kind === 'object' ? '' : `item ${index + 1}: `
     for (const member of row.members) {
@@ -171,13 +182,15 @@ function valueIn(json: string, { texts, containers }: Quotes): string | undefine
 }
 
 /**
- * Finds an array that was sent in PostgreSQL's text form (array-values.ts) and that the message quotes in
+ * Finds an array that was sent in PostgreSQL's text form (rewriting.ts) and that the message quotes in
  * full or in part. Returns the JSON from the request.
  */
 function arrayIn(type: DataType, json: string, { array }: Quotes): string | undefined {
   const form = array === null || !json.startsWith('[') ? null : arrayFormOf(type)
-  const text = form === null ? null : printArray(Buffer.from(json), form)
-  return array !== null && text !== null && withoutEscapes(text).includes(array) ? json : undefined
+  if (array === null || form === null) return undefined
+  const rewriting = Rewriting.text(Buffer.from(json), form)
+  rewriting.run(Number.POSITIVE_INFINITY)
+  return withoutEscapes(rewriting.bytes().toString()).includes(array) ? json : undefined
 }
 
 /** Removes escapes: a nested array has more of them than the same array on its own. */

@@ -2,7 +2,7 @@
  * Binds the arguments of a call to its statement.
  *
  * A JSON body is one parameter, which PostgreSQL expands to a record of the arguments' types. Its bytes are
- * not decoded here, except for arrays whose elements are arrays (array-values.ts). Each argument of a query
+ * not decoded here, except for arrays whose elements are arrays (rewriting.ts). Each argument of a query
  * string is a separate parameter. The values are bound for every call; the tree is built only for a plan key
  * that is not cached.
  */
@@ -11,7 +11,9 @@ import { GatewayError } from '../../errors.ts'
 import type { Argument, Expression, Parameter, RecordSource, TypeName } from '../../language/tree/ast.ts'
 import { NOWHERE } from '../../language/tree/ast.ts'
 import { column, recordColumn, recordSource } from '../../language/tree/build.ts'
-import { JSON_ARRAY, type TextForm, textFormOf, withArrayTexts } from '../body/array-values.ts'
+import type { Rewriting } from '../body/rewriting.ts'
+import { JSON_ARRAY, type TextForm, textFormOf } from '../body/text-forms.ts'
+import { withTextMembers } from '../body/text-values.ts'
 import type { Values } from '../values.ts'
 import type { BodyValue, PassedArguments } from './passed-arguments.ts'
 import { choosePolymorphic, isPolymorphic } from './polymorphic.ts'
@@ -154,10 +156,10 @@ function isJsonArray({ name, dimensions }: TypeName): boolean {
   return name === 'jsonb' && dimensions === 1
 }
 
-function bodyOf(slots: readonly Slot[], given: PassedArguments): Buffer {
+function bodyOf(slots: readonly Slot[], given: PassedArguments): Buffer | Rewriting {
   const bytes = given.kind === 'named' && given.whole !== null ? given.whole : wrapArguments(slots)
   if (slots.every(({ form }) => form === null)) return bytes
-  return withArrayTexts(bytes, new Map(slots.flatMap(({ key, form }) => (form === null ? [] : [[key, form]]))))
+  return withTextMembers(bytes, new Map(slots.flatMap(({ key, form }) => (form === null ? [] : [[key, form]]))))
 }
 
 // ---- a query string ---------------------------------------------------------------------------------------

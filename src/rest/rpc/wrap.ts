@@ -2,19 +2,13 @@
  * Builds a JSON object from separate values by joining bytes, so that PostgreSQL can read the arguments by
  * name.
  */
-import { printListed } from '../body/array-values.ts'
 import type { Slot } from './bind-arguments.ts'
 
 /** Prints `{"a1":…,"a2":[…]}`. The keys need no escapes. */
 export function wrapArguments(slots: readonly Slot[]): Buffer {
   const parts: Buffer[] = []
-  for (const [index, { key, values, list, form }] of slots.entries()) {
+  for (const [index, { key, values, list }] of slots.entries()) {
     parts.push(Buffer.from(`${index === 0 ? '{' : ','}"${key}":`, 'latin1'))
-    const listed = list && form !== null && form !== 'hstore' ? printListed(values, form) : null
-    if (listed !== null) {
-      parts.push(listed)
-      continue
-    }
     if (list) parts.push(OPEN_LIST)
     for (const [n, { bytes }] of values.entries()) {
       if (n > 0) parts.push(COMMA)

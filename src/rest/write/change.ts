@@ -5,8 +5,8 @@
 import type { Table } from '../../catalog/model.ts'
 import type { JsonObject } from '../../json/json-body.ts'
 import type { WriteResult } from '../../run/run.ts'
-import { withArrayColumns } from '../body/array-values.ts'
 import { REFUSED_ITEMS_MAX, readJsonBody } from '../body/body.ts'
+import { withTextColumns } from '../body/text-values.ts'
 import { nextTurn } from '../next-turn.ts'
 import type { FilterLimits } from '../parameters/filters.ts'
 import { toArrayLiteral } from '../parameters/list-values.ts'
@@ -119,7 +119,7 @@ function remove(writing: Writing, { target, values }: Chosen, respond: Respond):
 function set(writing: Writing, { target, values }: Chosen, body: JsonObject, respond: Respond): RequestStep {
   const { table, wanted } = writing
   const columns = body.members.map(({ key }) => key).sort()
-  const value = values.add(withArrayColumns(body.bytes, table, columns))
+  const value = values.add(withTextColumns(body.bytes, table, columns))
   const returning = parseReturning(wanted, 'rows', answerable(writing, columns), values)
   return asWrite(
     writing,

@@ -6,7 +6,7 @@ import { allows, type Columns } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { JsonArray, JsonBody, JsonObject } from '../../json/json-body.ts'
 import type { Row, WriteResult } from '../../run/run.ts'
-import { withArrayColumns } from '../body/array-values.ts'
+import { withTextColumns } from '../body/text-values.ts'
 import { respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
 import { sqlstateOf } from '../sqlstate.ts'
 import type { RequestStep, StatementPart } from '../steps.ts'
@@ -47,7 +47,7 @@ function insertion(
 ): StatementPart {
   const { table, wanted } = writing
   const values = new Values()
-  const value = values.add(withArrayColumns(bytes, table, columns))
+  const value = values.add(withTextColumns(bytes, table, columns))
   const returning = parseReturning(wanted, 'rows', answerable(writing, columns), values)
   const tree: InsertTree = { kind: 'insert', table, columns, value, rows, upsert, key, returning }
   return { tree, values }
@@ -133,7 +133,7 @@ class BatchCreation {
   #asked(kind: BodyTree['kind'], columns: readonly string[], bytes: Buffer): StatementPart {
     const { table } = this.#writing
     const values = new Values()
-    const value = values.add(withArrayColumns(bytes, table, columns))
+    const value = values.add(withTextColumns(bytes, table, columns))
     return { tree: { kind, table, columns, value }, values }
   }
 

@@ -3,15 +3,19 @@ import { describe, expect, test } from 'vitest'
 import { arrayOf, baseType, domainOver, tableOf } from '../../../test/support/model.ts'
 import type { DataType } from '../../catalog/model.ts'
 import { JSON_DEPTH_MAX } from '../../json/json-body.ts'
-import {
-  arrayFormOf,
-  JSON_ARRAY,
-  printArray,
-  printHstore,
-  printListed,
-  withArrayColumns,
-  withArrayTexts,
-} from './array-values.ts'
+import { Rewriting } from './rewriting.ts'
+import { type ArrayForm, JSON_ARRAY, type TextForms, textFormOf } from './text-forms.ts'
+import { isPending, withTextColumns } from './text-values.ts'
+
+/** Finished, however often it is left in between. */
+function finished(rewriting: Rewriting, bytesInATurn = Number.POSITIVE_INFINITY): Buffer {
+  while (!rewriting.run(bytesInATurn)) {}
+  return rewriting.bytes()
+}
+
+function withTextMembers(bytes: Buffer, forms: TextForms, bytesInATurn?: number): Buffer {
+  return finished(Rewriting.members(bytes, forms), bytesInATurn)
+}
 
 const json = baseType('json')
 const jsonb = baseType('jsonb')
@@ -23,15 +27,21 @@ const pairs = domainOver('pairs', arrayOf(composite))
 
 /** The text form of a JSON array for a column of this type. */
 function printed(type: DataType, array: string): string | null {
-  const form = arrayFormOf(type)
+  const form = textFormOf(type) as ArrayForm | null
   if (form === null) throw new Error(`${type.name} is read from JSON`)
-  return printArray(Buffer.from(array), form)
+  const none = new Error('no text form')
+  try {
+    return finished(Rewriting.text(Buffer.from(array), form, () => none)).toString()
+  } catch (error) {
+    if (error === none) return null
+    throw error
+  }
 }
 
 test('an hstore object becomes its text form, escaped at every level', () => {
   const hstore = baseType('hstore')
   const table = tableOf('t', { h: hstore, hs: arrayOf(hstore), id: int })
-  const rewritten = (row: string) => withArrayColumns(Buffer.from(row), table, ['h', 'hs', 'id']).toString()
+  const rewritten = (row: string) => withTextColumns(Buffer.from(row), table, ['h', 'hs', 'id']).toString()
   const written = JSON.parse(
     rewritten(
       '[{"id": 1, "h": {"a": "1", "b\\"\\\\": null, "c": 2, "d": {"e": []}, "\\n":true}}, {"h": "x=>1", "id":2}]',
@@ -45,7 +55,7 @@ test('an hstore object becomes its text form, escaped at every level', () => {
     hs: String.raw`{"\"a\"=>\"x\\\"y\"",null,""}`,
     h: '',
   })
-  expect(printHstore(Buffer.from('{"a" : "b"}'))).toBe('"a"=>"b"')
+  expect(finished(Rewriting.text(Buffer.from('{"a" : "b"}'), 'hstore')).toString()).toBe('"a"=>"b"')
 })
 
 describe('a column type', () => {
@@ -58,7 +68,7 @@ describe('a column type', () => {
     ['an array of a domain over an array', arrayOf(ints)],
     ['an array of a domain over such a domain', arrayOf(domainOver('small', ints))],
   ])('%s has a text form', (_, type) => {
-    expect(arrayFormOf(type)).not.toBeNull()
+    expect(textFormOf(type)).not.toBeNull()
   })
   test.each<[string, DataType]>([
     ['jsonb', jsonb],
@@ -67,7 +77,7 @@ describe('a column type', () => {
     ['an array of a domain', arrayOf(domainOver('positive', int))],
     ['an array of composites', arrayOf(composite)],
   ])('%s is read from JSON by PostgreSQL', (_, type) => {
-    expect(arrayFormOf(type)).toBeNull()
+    expect(textFormOf(type)).toBeNull()
   })
 })
 
@@ -113,7 +123,8 @@ const FORMS = new Map([
   ['many', JSON_ARRAY],
   ['é"', JSON_ARRAY],
 ])
-const rewritten = (body: string) => withArrayTexts(Buffer.from(body), FORMS).toString()
+const rewritten = (body: string, bytesInATurn?: number) =>
+  withTextMembers(Buffer.from(body), FORMS, bytesInATurn).toString()
 
 describe('a body', () => {
   test.each([
@@ -133,7 +144,7 @@ describe('a body', () => {
     'is unchanged if there is nothing to convert: %s',
     body => {
       const bytes = Buffer.from(body)
-      expect(withArrayTexts(bytes, FORMS)).toBe(bytes)
+      expect(withTextMembers(bytes, FORMS)).toBe(bytes)
     },
   )
   test('can be as deep as a body is allowed to be', () => {
@@ -143,20 +154,11 @@ describe('a body', () => {
   test('is not scanned without such a column in the request', () => {
     const table = tableOf('t', { id: int, many: arrayOf(jsonb), a: arrayOf(int) })
     const bytes = Buffer.from('no JSON')
-    expect(withArrayColumns(bytes, table, ['id', 'a', 'unknown'])).toBe(bytes)
-    expect(withArrayColumns(Buffer.from('{"many":[[1]]}'), table, ['many']).toString()).toBe(
+    expect(withTextColumns(bytes, table, ['id', 'a', 'unknown'])).toBe(bytes)
+    expect(withTextColumns(Buffer.from('{"many":[[1]]}'), table, ['many']).toString()).toBe(
       String.raw`{"many":"{\"[1]\"}"}`,
     )
   })
-})
-
-test('separate elements are joined to one text form', () => {
-  const elements = [
-    { type: 'array', bytes: Buffer.from('[1]') },
-    { type: 'null', bytes: Buffer.from('null') },
-  ] as const
-  expect(printListed(elements, JSON_ARRAY)?.toString()).toBe(String.raw`"{\"[1]\",NULL}"`)
-  expect(printListed([], JSON_ARRAY)?.toString()).toBe('"{}"')
 })
 
 /** The elements of `{"…",1,null}`. */
@@ -175,6 +177,7 @@ test('every element and everything around it keeps its bytes', () => {
       (rows, indent) => {
         const body = JSON.stringify(rows, null, indent)
         fc.pre(!body.includes('\\u0000'))
+        expect(rewritten(body, 1)).toBe(rewritten(body))
         const sent = JSON.parse(rewritten(body)) as readonly { readonly id: unknown; readonly many: string }[]
         expect(sent.map(({ id }) => id)).toEqual(JSON.parse(body).map(({ id }: { id: unknown }) => id))
         for (const [index, { many }] of sent.entries()) {
@@ -199,7 +202,7 @@ test('escapes in strings of an hstore are decoded', () => {
     fc.property(fc.string({ unit: fc.constantFrom(...units) }), text => {
       const body = `{"h":{"k":"${print(text)}"}}`
       expect(JSON.parse(body)).toEqual({ h: { k: text } })
-      const { h } = JSON.parse(withArrayTexts(Buffer.from(body), new Map([['h', 'hstore']])).toString())
+      const { h } = JSON.parse(withTextMembers(Buffer.from(body), new Map([['h', 'hstore']])).toString())
       expect(h).toBe(`"k"=>"${text.replace(/["\\]/g, '\\$&')}"`)
     }),
   )
@@ -210,7 +213,89 @@ test('a large hostile body is converted in linear time', () => {
   const deep = '['.repeat(60) + ']'.repeat(60)
   const body = Buffer.from(`{"many":[${`${deep},`.repeat(2_000)}"${'\\\\\\"'.repeat(100_000)}"]}`)
   const forms = new Map([['many', { of: { of: { of: 'plain' } } } as const]])
-  withArrayTexts(body, forms)
-  withArrayTexts(body, FORMS)
+  withTextMembers(body, forms)
+  withTextMembers(body, FORMS)
   expect(performance.now() - started).toBeLessThan(3_000)
 })
+
+describe('composite values', () => {
+  const hstore = baseType('hstore')
+  const label = composed('label', { at: int, pairs: hstore, docs: arrayOf(jsonb), note: baseType('text') })
+  const box = composed('box', { label: domainOver('labelled', label), labels: arrayOf(label) })
+  const plain = composed('plain', { a: int, b: arrayOf(int), c: jsonb })
+  const rows = (type: DataType, value: string, bytesInATurn?: number) => {
+    const body = Buffer.from(`{"v":${value}}`)
+    const form = textFormOf(type)
+    const { v } = JSON.parse(
+      withTextMembers(body, new Map(form === null ? [] : [['v', form]]), bytesInATurn).toString(),
+    )
+    return v
+  }
+
+  test.each([
+    [
+      'members of every kind',
+      label,
+      '{"at":1,"pairs":{"a":"1"},"docs":[[1]],"note":"x"}',
+      { at: 1, pairs: '"a"=>"1"', docs: '{"[1]"}', note: 'x' },
+    ],
+    ['a text form', label, '{"pairs":"a=>1","docs":"{}"}', { pairs: 'a=>1', docs: '{}' }],
+    [
+      'in one another',
+      box,
+      '{"label":{"pairs":{}},"labels":[{"pairs":{"é":null}},null]}',
+      { label: { pairs: '' }, labels: [{ pairs: '"é"=>NULL' }, null] },
+    ],
+    ['with two dimensions', arrayOf(label), '[[{"pairs":{}}],[{"at":2}]]', [[{ pairs: '' }], [{ at: 2 }]]],
+    ['that PostgreSQL reads', plain, '{"a":1,"b":[1],"c":{"pairs":{}}}', { a: 1, b: [1], c: { pairs: {} } }],
+  ])('%s stay objects', (_, type, value, expected) => {
+    expect(rows(type, value)).toEqual(expected)
+    expect(rows(type, value, 1)).toEqual(expected)
+  })
+
+  test.each([
+    [
+      'by their place',
+      plain,
+      '[[{"c":{"x":[null]},"a":1,"b":[1,null],"z":0}],null,[]]',
+      String.raw`{"{\"(1,\\\"{1,null}\\\",\\\"{\\\\\\\"x\\\\\\\":[null]}\\\")\"}",null,"{}"}`,
+    ],
+    ['texts and NULL', label, '[[{"note":"","at":null}]]', String.raw`{"{\"(,,,\\\"\\\")\"}"}`],
+    [
+      'in one another',
+      composed('outer', { inner: plain }),
+      '[[{"inner":{"a":1}}]]',
+      String.raw`{"{\"(\\\"(1,,)\\\")\"}"}`,
+    ],
+  ])('in an array of arrays they are texts: %s', (_, type, value, expected) => {
+    const list = arrayOf(domainOver('many', arrayOf(type)))
+    expect(printed(list, value)).toBe(expected)
+    expect(rows(list, value, 1)).toBe(expected)
+  })
+
+  test('a large body is left and resumed', () => {
+    const table = tableOf('t', { labels: arrayOf(label) })
+    const body = Buffer.from(`{"labels":[${Array(20_000).fill('{"pairs":{"a":"1"}}').join(',')}]}`)
+    const begun = withTextColumns(body, table, ['labels'])
+    if (!isPending(begun)) throw new Error('it is finished')
+    const { labels } = JSON.parse(finished(begun, 1000).toString())
+    expect(labels).toEqual(Array(20_000).fill({ pairs: '"a"=>"1"' }))
+  })
+
+  test('a value whose escapes grow beyond the limit is refused', () => {
+    let type = baseType('text')
+    for (let n = 0; n < 30; n += 1) type = domainOver(`d${n}`, arrayOf(type))
+    expect(() => rows(type, `${'['.repeat(30)}"a"${']'.repeat(30)}`)).toThrow('more than 67108864 bytes')
+  })
+
+  test('a row type of 1 600 columns does not multiply empty objects without end', () => {
+    const wide = composed('wide', Object.fromEntries(Array.from({ length: 1600 }, (_, n) => [`c${n}`, int])))
+    const list = arrayOf(domainOver('many', arrayOf(wide)))
+    expect(() => rows(list, `[[${Array(50_000).fill('{}').join(',')}]]`)).toThrow('more than 67108864 bytes')
+  })
+})
+
+function composed(name: string, attributes: Readonly<Record<string, DataType>>): DataType {
+  const list = Object.entries(attributes).map(([attribute, type]) => ({ name: attribute, type }))
+  return { ...baseType(name), kind: 'composite', category: 'C', attributes: list }
+}
