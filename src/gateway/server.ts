@@ -4,6 +4,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { IsCallable } from '../access/functions.ts'
 import type { Policies } from '../access/policy/policies.ts'
 import type { View } from '../access/rights.ts'
+import { queryThrough } from '../catalog/query.ts'
+import { readPartition } from '../catalog/read-partition.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
 import type { PlanCache } from '../compile/plans.ts'
 import type { Config } from '../config/config.ts'
@@ -43,6 +45,7 @@ import { createRealtime, createWriteCapture, type Realtime } from '../realtime/r
 import { planSubscription } from '../realtime/subscription-plan.ts'
 import type { AllowLists } from '../rest/allow-list/lists.ts'
 import { Compiler } from '../rest/compile.ts'
+import { NewPartitions } from '../rest/new-partitions.ts'
 import { createCursorCodec } from '../rest/read/cursor.ts'
 import { ReadHandler } from '../rest/read/read.ts'
 import { CallHandler } from '../rest/rpc/call.ts'
@@ -60,6 +63,9 @@ import { createRunners } from './runners.ts'
  * broken fails at every request, which must not cause constant reloads.
  */
 const STALE_LOOK_INTERVAL_MS = 5_000
+
+/** The response to a violated constraint waits for the constraint of a new partition. */
+const PARTITION_TIMEOUT_MS = 1_000
 
 interface ServerParts {
   readonly config: Config
@@ -188,6 +194,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     explainEndpoint: gateway.explainEndpoint,
     isAdmin: createAdminCheck(config.adminToken),
   }
+  const partitionQuery = queryThrough(pool, PARTITION_TIMEOUT_MS)
   const answer = createPipeline({
     ...callers,
     ...{ view, approvals: lists.approvals, plans, cachesRequests: cache !== null },
@@ -205,6 +212,10 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       signatureCheck: gateway.rpcSignatureCheck,
     }),
     text: new QueryHandler({ ...texts, explains: gateway.explainEndpoint === 'on' }),
+    newPartitions: new NewPartitions({
+      find: (schema, name) => readPartition(partitionQuery, schema, name),
+      now,
+    }),
     compiler: new Compiler({ plans, searchLanguage: gateway.searchLanguage, limits: gateway }),
     documents: createDocuments({ config, catalog: current, functions: lists.functions }),
     assertRoom: unsent.assertRoom,

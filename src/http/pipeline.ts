@@ -34,6 +34,7 @@ import { printLine } from '../rest/allow-list/line.ts'
 import { awaitRead, awaitResult } from '../rest/cancel-on-disconnect.ts'
 import type { Compiler } from '../rest/compile.ts'
 import { NEEDS, READING } from '../rest/method.ts'
+import type { NewPartitions } from '../rest/new-partitions.ts'
 import { nextTurn } from '../rest/next-turn.ts'
 import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
 import type { ReadHandler } from '../rest/read/read.ts'
@@ -49,6 +50,7 @@ import {
   type StatementPart,
   type StepResult,
 } from '../rest/steps.ts'
+import { violatedBy } from '../rest/violation.ts'
 import { handleWrite, type WriteLimits, type WriteRoute } from '../rest/write/write.ts'
 import type { Runner } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
@@ -69,6 +71,7 @@ export interface PipelineParts extends CallerParts, PageParts {
   readonly call: CallHandler
   readonly text: QueryHandler
   readonly compiler: Compiler
+  readonly newPartitions: Pick<NewPartitions, 'learn'>
   readonly plans: PlanCache
   /** Acquires a permit and runs the statements. */
   readonly runner: Runner
@@ -236,9 +239,14 @@ class Stages {
     const fail = (error: unknown): never => {
       throw asked.explain === undefined ? error : asked.explain(error)
     }
+    const failed = async (error: unknown): Promise<never> => {
+      const violated = violatedBy(error, asker.view)
+      if (violated !== null) await this.#parts.newPartitions.learn(violated, asker.view)
+      return fail(error)
+    }
     try {
       const answer = this.#step(asked, asker, runner)
-      return answer instanceof Promise ? answer.catch(fail) : answer
+      return answer instanceof Promise ? answer.catch(failed) : answer
     } catch (error) {
       return fail(error)
     }

@@ -2,6 +2,7 @@
 import { allows, type View } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
+import { partitionNamed, resourceOf, type Violated as Where } from './new-partitions.ts'
 
 /** Class 23, integrity constraint violation (PostgreSQL manual, appendix A). */
 const KIND_OF: ReadonlyMap<string, ViolationKind> = new Map([
@@ -30,7 +31,7 @@ interface DatabaseDetails {
 export function describeViolation(error: unknown, view: View): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR') return error
   const details = error.details as DatabaseDetails | undefined
-  const kind = details === undefined ? undefined : KIND_OF.get(details.sqlstate)
+  const kind = kindOf(details)
   if (details === undefined || kind === undefined) return error
   const violated = violatedIn(details, schemaOf(error.cause), view)
   const table = violated?.table.name ?? details.table
@@ -43,6 +44,19 @@ export function describeViolation(error: unknown, view: View): unknown {
   })
 }
 
+/** The table and constraint of a violation, as PostgreSQL names them; null for other errors. */
+export function violatedBy(error: unknown, { catalog }: View): Where | null {
+  if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR') return null
+  const details = error.details as DatabaseDetails | undefined
+  if (details === undefined || details.table === null || kindOf(details) === undefined) return null
+  const schema = schemaOf(error.cause) ?? catalog.schemas[0]
+  return schema === undefined ? null : { schema, table: details.table, constraint: details.constraint }
+}
+
+function kindOf(details: DatabaseDetails | undefined): ViolationKind | undefined {
+  return details === undefined ? undefined : KIND_OF.get(details.sqlstate)
+}
+
 interface Violated {
   /** The resource; for a partition, its partitioned table. */
   readonly table: Table
@@ -51,9 +65,8 @@ interface Violated {
 
 function violatedIn({ table: name }: DatabaseDetails, schema: string | null, { catalog }: View): Violated | null {
   if (name === null) return null
-  const isFirst = schema === null || schema === catalog.schemas[0]
-  const resource = isFirst ? name : `${schema}.${name}`
-  const partition = catalog.partitions.get(resource)
+  const resource = resourceOf({ schema: schema ?? catalog.schemas[0] ?? '', table: name }, catalog)
+  const partition = partitionNamed(resource, catalog)
   const table = catalog.tables.get(partition?.table ?? resource)
   return table === undefined ? null : { table, constraints: partition?.constraints ?? table.constraints }
 }

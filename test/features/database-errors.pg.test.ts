@@ -301,6 +301,23 @@ test('a violation in a partition names the partitioned table and the names of it
     { table: 'visits', column: 'id', kind: 'not_null', columns: ['id'] },
   ])
   expect(await details({ ...row, place: 9 })).toMatchObject([400, { ...visits, kind: 'check', columns: [] }])
+  // The gateway has not read this partition, nor the later index.
+  await execute(
+    database.adminUrl,
+    `create table visits_west (id int not null, note text, at int constraint noon check (at < 12), place int not null);
+     alter table visits_west add constraint late check (at > 0);
+     alter table visits attach partition visits_west for values in (9);
+     insert into visits (place, at, id, note) values (9, 1, 1, 'hush')`,
+  )
+  const west = { ...row, place: 9 }
+  expect(await details({ ...west, id: 1 })).toEqual([
+    400,
+    { ...visits, sqlstate: '23505', constraint: 'visits_west_pkey', kind: 'unique', columns: ['id', 'place'] },
+  ])
+  expect(await details({ ...west, at: 20 })).toMatchObject([400, { ...visits, constraint: 'noon', columns: ['at'] }])
+  expect(await details({ ...west, id: null })).toMatchObject([400, { ...visits, column: 'id', columns: ['id'] }])
+  const batch = await send('POST', '/api/_query', { query: "add visits values (9, 1, 1, 'hush')" })
+  expect(batch.status).toBe(400)
 })
 
 test('only readable columns of a violated constraint are named', async () => {

@@ -18,10 +18,11 @@ import { CallHandler } from '../../src/rest/rpc/call.ts'
 import type { WriteLimits } from '../../src/rest/write/write.ts'
 import type { Runner } from '../../src/run/run.ts'
 
-export const PIPELINE_LIMITS: ReadLimits & WriteLimits = {
+export const PIPELINE_LIMITS: ReadLimits & WriteLimits & { readonly maxParameters: number } = {
   ...{ defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
   maxBatchRows: 100,
   tables: new Map(),
+  maxParameters: 1_000,
   maxBatchKeySets: 8,
 }
 
@@ -55,6 +56,7 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
       ...{ isCallable: () => true, allowed: () => null },
     }),
     compiler: new Compiler(common),
+    newPartitions: { learn: () => null },
     documents: { schema: unreached, contracts: unreached, openapi: unreached },
     ...{ assertRoom() {}, health: { answer: unreached }, internal: new Map() },
   })
