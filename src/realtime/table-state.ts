@@ -220,7 +220,11 @@ export function createTableState(named: TableName, parts: TableStateParts & Tabl
   }
 }
 
-/** A change to a dependency may affect any row. */
+/**
+ * A change to a dependency may affect any row, and any group: the subquery of the policy decides which rows
+ * of the dependency it uses, so a row of one tenant there can show rows here to another tenant. Neither the
+ * changed row nor a row here determines the groups.
+ */
 function invalidating(source: ChangeSource): SourceListener {
   const invalidate = () => source.invalidate('dependency')
   return {
