@@ -23,6 +23,8 @@ export interface OperandCheck {
   typed(expression: Expression, scope: Scope): Typed
   /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
   meet(expression: Expression, other: Typed, scope: Scope): Expression
+  /** Bounds the operands of `@>` and similar operators, after `compared` has checked them. */
+  contained(expression: Comparison, compared: (expression: Comparison) => Comparison, scope: Scope): Comparison
   /** The same for the pattern that `operator` searches for in a text, bounded. */
   pattern(operator: PatternOperator, expression: Expression, other: Typed, scope: Scope): Expression
 }
@@ -42,11 +44,12 @@ export function comparisonIn(check: OperandCheck, expression: Comparison, scope:
     case '@>':
     case '<@':
     case '&&':
-      return pairIn(check, expression, scope, refuseScalar)
+      return check.contained(expression, pair => pairIn(check, pair, scope, refuseScalar), scope)
     case '?':
+      return keysIn(check, expression, scope)
     case '?|':
     case '?&':
-      return keysIn(check, expression, scope)
+      return check.contained(expression, keys => keysIn(check, keys, scope), scope)
     case '<':
     case '<=':
     case '>':
@@ -58,7 +61,7 @@ export function comparisonIn(check: OperandCheck, expression: Comparison, scope:
 }
 
 /** Keys of JSON are texts, one or an array of them, whatever the type of the left operand. */
-function keysIn(check: OperandCheck, expression: Comparison, scope: Scope): Expression {
+function keysIn(check: OperandCheck, expression: Comparison, scope: Scope): Comparison {
   const { operator, left, right } = expression
   const object = isParameter(left)
     ? check.meet(left, { ...UNKNOWN, typeName: 'jsonb' }, scope)

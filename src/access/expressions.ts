@@ -5,6 +5,7 @@ import type {
   Arithmetic,
   Case,
   Cast,
+  Comparison,
   Count,
   Expression,
   FrameBound,
@@ -23,6 +24,7 @@ import { isAggregate, UNTYPED_ARGUMENTS } from '../language/tree/functions.ts'
 import { unreachable } from '../unreachable.ts'
 import { boundedArguments, boundPadding } from './built-values.ts'
 import { comparisonIn, type OperandCheck, pairIn, patternIn } from './comparisons.ts'
+import { boundedElements } from './containment.ts'
 import {
   DIGITS_OF_NUMERIC,
   digitsOfArithmetic,
@@ -296,6 +298,40 @@ export class ExpressionChecker implements OperandCheck {
     tally.addPattern(parameterBytes(expression), expression.span)
     this.#uses.pattern(expression, tally.limits.maxPatternBytes)
     return checked
+  }
+
+  contained(expression: Comparison, compared: (expression: Comparison) => Comparison, scope: Scope): Comparison {
+    const { tally } = this.#parts
+    const before = tally.mark()
+    const checked = compared(expression)
+    const growth = tally.since(before)
+    const bounded = (operand: Expression, written: Expression) =>
+      boundedElements(
+        { checked: operand, written, growth },
+        {
+          tally,
+          isStored: part => this.#isStored(part, scope),
+          onParameter: parameter => this.#uses.contained(parameter, tally.limits.maxContainedElements),
+        },
+      )
+    return {
+      ...checked,
+      left: bounded(checked.left, expression.left),
+      right: bounded(checked.right, expression.right),
+    }
+  }
+
+  /** Reports whether the expression is a column, or a part of one, that no subquery computes. */
+  #isStored(expression: Expression, scope: Scope): boolean {
+    switch (expression.kind) {
+      case 'column':
+        return !isOutput(expression, scope) && resolveName(expression, scope).growth == null
+      case 'json step':
+      case 'cast':
+        return this.#isStored(expression.operand, scope)
+      default:
+        return false
+    }
   }
 
   #in(expression: In, scope: Scope): Expression {

@@ -14,6 +14,9 @@ export const TOO_LARGE: string = `${crypto.randomUUID()} `
 /** The name that a guard of a pattern reports. */
 export const PATTERN_GUARD = 'like'
 
+/** The name in the failure of a guard of compared arrays. */
+export const CONTAINMENT_GUARD = 'containment'
+
 /** A checked argument of a function whose result can be large. */
 export interface BuiltArgument extends Typed {
   /** The size that the argument adds to the statement: a guard evaluates it a second time. */

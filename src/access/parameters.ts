@@ -22,6 +22,8 @@ export interface ParameterUse {
   readonly list: boolean
   /** Set if it is the pattern of a `like`. */
   readonly pattern?: PatternUse
+  /** Maximum number of elements, if the parameter is an operand of `@>` or a similar operator. */
+  readonly containedMax?: number
 }
 
 /** `n` of `$n`, or the name of `:name`. */
@@ -65,7 +67,12 @@ export class ParameterUses {
         { span: parameter.span },
       )
     }
-    this.byKey.set(key, before?.pattern === undefined ? use : { ...use, pattern: before.pattern })
+    const { pattern, containedMax } = before ?? {}
+    const kept = {
+      ...(pattern === undefined ? {} : { pattern }),
+      ...(containedMax === undefined ? {} : { containedMax }),
+    }
+    this.byKey.set(key, { ...use, ...kept })
   }
 
   /** Records that a parameter, already used as a text, is a pattern. */
@@ -74,6 +81,13 @@ export class ParameterUses {
     const use = this.byKey.get(key)
     const mentions = (use?.pattern?.mentions ?? 0) + 1
     if (use !== undefined) this.byKey.set(key, { ...use, pattern: { mentions, bytesMax } })
+  }
+
+  /** Bounds the elements of a parameter that is an operand of `@>` or a similar operator. */
+  contained(parameter: Parameter, containedMax: number): void {
+    const key = parameterKeyOf(parameter)
+    const use = this.byKey.get(key)
+    if (use !== undefined) this.byKey.set(key, { ...use, containedMax })
   }
 
   /** A parameter without a typed context. */

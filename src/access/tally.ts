@@ -42,12 +42,6 @@ function combined(a: Growth, b: Growth, sign: 1 | -1): Growth {
   }
 }
 
-/**
- * A text has at most 16 384 tokens; anything above that comes from columns that stand for expressions.
- * Planning 32 768 of them took 0.2 s and 50 MB.
- */
-const TERMS_MAX = 32_768
-
 /** How many values of the largest size all expressions of a statement can build together for one row. */
 const BUILT_VALUES_MAX = 64
 
@@ -92,11 +86,13 @@ export class Tally {
 
   addTerms(count: number, span?: Span): void {
     this.#terms += count
-    if (this.#terms <= TERMS_MAX) return
+    const { maxExpressions } = this.limits
+    if (this.#terms <= maxExpressions || maxExpressions === 0) return
     throw limitExceeded(
-      `the query expands to more than ${TERMS_MAX} expressions once its subqueries ` +
-        'are merged; mention computed columns less often',
+      `the query expands to more than ${maxExpressions} expressions once its subqueries ` +
+        `are merged (${LIMIT_NAMES.maxExpressions}); mention computed columns less often`,
       span,
+      'maxExpressions',
     )
   }
 

@@ -66,7 +66,9 @@ const textAfter = (key: string): string => `(string_to_array(t.text, '${key} '))
  *   refresh.
  * - inlined: functions that PostgreSQL replaces by their body when a query reads from them
  *   (optimizer/util/clauses.c, inline_set_returning_function), as far as the catalog has the body: one SELECT
- *   between BEGIN ATOMIC and END. Only PostgreSQL's parser can read a body that is a string.
+ *   between BEGIN ATOMIC and END.
+ * - quoted: the same functions with a body that is a string. Only PostgreSQL's parser can read it, so what it
+ *   reads from is taken from its words: names after FROM, JOIN or a comma, and each further SELECT.
  */
 export const DEPENDENCE_SHARED: string = `
   member(oid, relation, kind) as materialized (
@@ -133,10 +135,31 @@ export const DEPENDENCE_SHARED: string = `
   inlined(oid, text) as materialized (
     select p.oid::int8, p.prosqlbody::text || ''
     from pg_catalog.pg_proc p
-    where p.oid >= ${FIRST_OWN_OID} and p.prosqlbody is not null and p.prokind = 'f' and p.proretset and p.provolatile <> 'v'
-      and not p.proisstrict and not p.prosecdef and p.proconfig is null
+    where p.oid >= ${FIRST_OWN_OID} and p.prosqlbody is not null and p.prokind = 'f' and p.proretset
+      and p.provolatile <> 'v' and not p.proisstrict and not p.prosecdef and p.proconfig is null
       and cardinality(string_to_array(pg_get_function_sqlbody(p.oid), E';\n')) = 2
+  ),
+  quoted(oid, name, text) as materialized (
+    select p.oid::int8, p.proname, p.prosrc
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_language l on l.oid = p.prolang and l.lanname = 'sql'
+    where p.oid >= ${FIRST_OWN_OID} and p.prosqlbody is null and p.prokind = 'f' and p.proretset
+      and p.provolatile <> 'v' and not p.proisstrict and not p.prosecdef and p.proconfig is null
+  ),
+  named(name, key) as materialized (
+    select c.relname, m.relation::int8
+    from member m
+    join pg_catalog.pg_class c on c.oid = m.oid
+    where exists (select from quoted)
+    union all
+    select p.proname, -i.oid from inlined i join pg_catalog.pg_proc p on p.oid = i.oid
+    union all
+    select q.name, -q.oid from quoted q
   )`
+
+/** A name after FROM, JOIN or a comma, with or without its schema. */
+const MENTION_IN_TEXT =
+  String.raw`(?:\mfrom\M|\mjoin\M|,)[\s(]*(?:(?:only|lateral)\s+)?` + String.raw`(?:"?[\w$]+"?\s*\.\s*)?"?([\w$]+)"?`
 
 export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'unsteady' | 'effect']: string } = {
   tie: `
@@ -158,7 +181,19 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
     left join member o on o.oid = case when s.rest like '0 :relid %' then split_part(s.rest, ' ', 3)::oid end
     left join inlined f on f.oid = case when s.rest like '3 ${INLINED}%' then split_part(substr(s.rest, ${INLINED.length + 3}), ' ', 1)::int8 end
     where left(s.rest, 2) in ('0 ', '1 ', '3 ', '4 ', '5 ', '6 ') and o.relation::int8 is distinct from t.relation
-    group by 1, 2, 3`,
+    group by 1, 2, 3
+    union all
+    select -q.oid, n.key, 'read', count(*)::int
+    from quoted q
+    cross join lateral regexp_matches(q.text, '${MENTION_IN_TEXT}', 'gi') w (found)
+    join named n on n.name in (w.found[1], lower(w.found[1])) and n.key <> -q.oid
+    group by 1, 2
+    union all
+    select -q.oid, null, 'read', count(*)::int - 1
+    from quoted q
+    cross join lateral regexp_matches(q.text, '\\mselect\\M', 'gi')
+    group by 1
+    having count(*) > 1`,
 
   // `current_date` and similar words have their own node type, numbered 0 to 8 if they are about time
   // (primnodes.h, SQLValueFunctionOp).

@@ -93,6 +93,9 @@ export interface GatewayConfig {
   readonly maxBuiltValueBytes: number
   readonly maxSeriesRows: number
   readonly maxPatternBytes: number
+  readonly maxContainedElements: number
+  readonly maxExpressions: number
+  readonly maxParameters: number
   readonly maxNumericProducts: number
   readonly maxRepeatedCharacters: number
   readonly maxResultRows: number

@@ -54,6 +54,9 @@ const LIMITS: readonly NumberKey[] = [
   'maxBuiltValueBytes',
   'maxSeriesRows',
   'maxPatternBytes',
+  'maxContainedElements',
+  'maxExpressions',
+  'maxParameters',
   'maxNumericProducts',
   'maxRepeatedCharacters',
 ]

@@ -36,7 +36,8 @@ test('the table has exactly these keys', () => {
     default_limit drain_timeout_ms events_path explain_endpoint explain_max_cost explain_max_rows exposed_views
     feed_max_connections feed_url gss_module jwt_audience jwt_denylist_table jwt_issuer jwt_secrets log_level
     max_batch_rows max_batch_key_sets max_built_value_bytes max_connections max_expand_depth max_filters
-    max_in_values max_joins max_numeric_products max_pattern_bytes max_relations max_result_bytes
+    max_in_values max_joins max_numeric_products max_contained_elements
+    max_expressions max_parameters max_pattern_bytes max_relations max_result_bytes
     max_result_rows max_series_rows max_repeated_characters policy_path prepared_statements public_url
     rate_limit_burst rate_limit_rate realtime_database_url require_auth require_exp rpc_allowlist_path
     rpc_require_schema_qualified rpc_signature_check schema_poll_secs schemas search_language

@@ -557,6 +557,34 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
       'Patterns of `like` and `ilike` in one statement, all together, each from its first wildcard ' +
       '`%` on. More is 400 `PARSE_ERROR`. `0` switches it off.',
   },
+  maxContainedElements: {
+    key: 'gateway.max_contained_elements',
+    kind: integer(0, 1_073_741_823),
+    default: STATEMENT_LIMITS.maxContainedElements,
+    unit: 'elements',
+    feature: 'reads',
+    description:
+      'Maximum elements of an array or JSON document that `contains`, `contained`, `overlaps`, `@>`, `<@`, ' +
+      '`&&`, `?|` and `?&` compare, unless it is a column. More is 400 `PARSE_ERROR`. `0` turns it off.',
+  },
+  maxExpressions: {
+    key: 'gateway.max_expressions',
+    kind: integer(0, 1_073_741_823),
+    default: STATEMENT_LIMITS.maxExpressions,
+    unit: 'expressions',
+    feature: 'reads',
+    description:
+      'Maximum expressions of one statement. A computed column of a subquery counts as its whole expression ' +
+      'wherever it is mentioned. More is 400 `PARSE_ERROR`. `0` turns it off.',
+  },
+  maxParameters: {
+    key: 'gateway.max_parameters',
+    kind: integer(1, 65_535),
+    default: 1_000,
+    unit: 'parameters',
+    feature: 'reads',
+    description: 'Maximum parameters of one query text; PostgreSQL takes 65 535. More is 400 `PARSE_ERROR`.',
+  },
   maxNumericProducts: {
     key: 'gateway.max_numeric_products',
     kind: integer(0, COUNT_MAX),

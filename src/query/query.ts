@@ -34,7 +34,7 @@ import type { Row, WriteResult } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
 import { createTextPlans, type TextPlans, type TextPlansOptions } from './text-plans.ts'
-import { encodeValue, type ValueLimits, parameterName } from './values.ts'
+import { encodeValue, parameterName, type ValueLimits } from './values.ts'
 
 /** What the handler of `POST /api/_query` depends on. */
 export interface QueryHandlerOptions extends TextPlansOptions {

@@ -5,10 +5,11 @@
 import type { ParameterKey } from '../access/parameters.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
-import { bytesOf, type JsonValue, type KnownKeys, parseJsonBody, partOf } from '../json/json-body.ts'
+import { bytesOf, type JsonBody, type JsonValue, type KnownKeys, parseJsonBody, partOf } from '../json/json-body.ts'
 import { mediaTypeOf, REFUSED_ITEMS_MAX, readJsonBody, readTextBody } from '../rest/body/body.ts'
 import { nextTurn } from '../rest/next-turn.ts'
 import { parseQueryString } from '../rest/parameters/query-string.ts'
+import { LIMIT_NAMES } from '../statement-limits.ts'
 import { shorten } from '../text/shorten.ts'
 
 /** A query with its parameters. */
@@ -18,15 +19,12 @@ export interface QueryRequest {
   readonly values: ReadonlyMap<ParameterKey, JsonValue>
 }
 
-/** Maximum number of parameters, far below PostgreSQL's limit of 65 535. */
-const PARAMETERS_MAX = 1_000
-
 /**
- * Reads the body of a request.
+ * Reads the body of a request with at most `parametersMax` parameters.
  *
  * @throws GatewayError `PARSE_ERROR` if the body is invalid.
  */
-export async function readQueryRequest(incoming: Incoming): Promise<QueryRequest> {
+export async function readQueryRequest(incoming: Incoming, parametersMax: number): Promise<QueryRequest> {
   const [given] = parseQueryString(incoming.query)
   if (given !== undefined) {
     throw new GatewayError(
@@ -34,14 +32,14 @@ export async function readQueryRequest(incoming: Incoming): Promise<QueryRequest
       `_query takes no parameter "${shorten(given.name)}" in the URL; send {"query": …, "parameters": …}`,
     )
   }
-  return mediaTypeOf(incoming.headers).type === 'text/plain' ? readText(incoming) : readObject(incoming)
+  return mediaTypeOf(incoming.headers).type === 'text/plain' ? readText(incoming) : readObject(incoming, parametersMax)
 }
 
 function readText(incoming: Incoming): QueryRequest {
   return { text: readTextBody(incoming), values: new Map() }
 }
 
-async function readObject(incoming: Incoming): Promise<QueryRequest> {
+async function readObject(incoming: Incoming, parametersMax: number): Promise<QueryRequest> {
   const body = readJsonBody(incoming, REFUSED_ITEMS_MAX, QUERY_KEYS)
   if (body.kind !== 'object') {
     throw new GatewayError('PARSE_ERROR', 'the body must be {"query": "get …", "parameters": …}, or text/plain')
@@ -54,7 +52,7 @@ async function readObject(incoming: Incoming): Promise<QueryRequest> {
   if (incoming.isLarge) await nextTurn()
   return {
     text: JSON.parse(bytesOf(body, query).toString()) as string,
-    values: parameters === undefined ? new Map() : readQueryParameters(bytesOf(body, parameters)),
+    values: parameters === undefined ? new Map() : readQueryParameters(bytesOf(body, parameters), parametersMax),
   }
 }
 
@@ -68,10 +66,10 @@ const QUERY_KEYS: KnownKeys = {
 
 /**
  * Reads `parameters`: an array has the values of `$1, $2, …`; the keys of an object are names, and numeric
- * keys are positions too.
+ * keys are positions too. At most `max` parameters.
  */
-export function readQueryParameters(bytes: Buffer): ReadonlyMap<ParameterKey, JsonValue> {
-  const parameters = parseJsonBody(bytes, PARAMETERS_MAX, countedKeys())
+export function readQueryParameters(bytes: Buffer, max: number): ReadonlyMap<ParameterKey, JsonValue> {
+  const parameters = parseParameters(bytes, max)
   switch (parameters.kind) {
     case 'array':
       return new Map(parameters.items.map((item, index) => [index + 1, partOf(parameters, item)]))
@@ -85,19 +83,33 @@ export function readQueryParameters(bytes: Buffer): ReadonlyMap<ParameterKey, Js
   }
 }
 
-/** Accepts any key, up to `PARAMETERS_MAX` keys. */
-function countedKeys(): KnownKeys {
+/** Accepts any key, up to `max` keys. */
+function countedKeys(max: number): KnownKeys {
   let count = 0
   return {
     inItems: false,
     has() {
       count += 1
-      return count <= PARAMETERS_MAX
+      return count <= max
     },
     refuse() {
-      throw new GatewayError('PARSE_ERROR', `the query has more than ${PARAMETERS_MAX} parameters`)
+      throw tooManyParameters(max)
     },
   }
+}
+
+function parseParameters(bytes: Buffer, max: number): JsonBody {
+  try {
+    return parseJsonBody(bytes, max, countedKeys(max))
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'PAYLOAD_TOO_LARGE') throw tooManyParameters(max, error.code)
+    throw error
+  }
+}
+
+function tooManyParameters(max: number, code: 'PARSE_ERROR' | 'PAYLOAD_TOO_LARGE' = 'PARSE_ERROR'): GatewayError {
+  const limit = LIMIT_NAMES.maxParameters
+  return new GatewayError(code, `the query has more than ${max} parameters (${limit})`, { limit })
 }
 
 function keyOf(key: string): ParameterKey {

@@ -24,7 +24,7 @@ import { visit } from '../language/tree/walk.ts'
 import { tooManyValues } from '../rest/parameters/list-values.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import type { QueryRequest } from './request.ts'
-import { type ListLimit, parameterName, typeOfValue } from './values.ts'
+import { parameterName, typeOfValue, type ValueLimits } from './values.ts'
 
 /** Dependencies of the cache of text plans. */
 export interface TextPlansOptions {
@@ -35,7 +35,7 @@ export interface TextPlansOptions {
   readonly isCallable: IsCallable
   /** The list of functions behind `isCallable`. A changed list is a different object. */
   readonly allowed: () => object | null
-  readonly limits: ListLimit
+  readonly limits: ValueLimits
   readonly plans: PlanCache
 }
 
@@ -182,9 +182,12 @@ function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {
   })
 }
 
-function assertListed({ values, span }: InValues, { maxInValues }: ListLimit): void {
+function assertListed({ values, span }: InValues, { maxInValues }: ValueLimits): void {
   if (values.length <= maxInValues) return
-  throw new GatewayError('PARSE_ERROR', `the list ${tooManyValues(maxInValues)}`, { span })
+  throw new GatewayError('PARSE_ERROR', `the list ${tooManyValues(maxInValues)}`, {
+    span,
+    limit: LIMIT_NAMES.maxInValues,
+  })
 }
 
 // ---- positions in the text --------------------------------------------------------------------------------

@@ -64,9 +64,13 @@ export function encodeValue(
   if (value.type === 'null') return null
   if (use.list) {
     if (value.type === 'array' && hasMoreItems(value.bytes, maxInValues)) {
-      throw new GatewayError('PARSE_ERROR', `the list in parameter ${parameterName(key)} ${tooManyValues(maxInValues)}`, {
-        limit: LIMIT_NAMES.maxInValues,
-      })
+      throw new GatewayError(
+        'PARSE_ERROR',
+        `the list in parameter ${parameterName(key)} ${tooManyValues(maxInValues)}`,
+        {
+          limit: LIMIT_NAMES.maxInValues,
+        },
+      )
     }
     if (value.type === 'array') return arrayText(key, value, listFormOf(use), 1)
     throw refused(key, value, 'a list of values, as "in" takes', use)

@@ -5,6 +5,8 @@ import { type Budget, callerKey, createBudget } from '../limits/budget.ts'
 
 /** The limits; 0 means no limit. */
 export interface RealtimeLimits {
+  /** Parameters of a live query. */
+  readonly maxParameters: number
   readonly addressMaxSockets: number
   readonly tenantMaxSockets: number
   readonly tenantMaxSubscriptions: number

@@ -183,7 +183,10 @@ export function createRealtime(parts: RealtimeParts): Realtime {
         ...{ link, identity, hub, live, now, clock, count: counts.count, authenticate: parts.authenticate },
         seat,
         liveRequest({ svc, parameters, table, intervalMs }) {
-          const request = { text: svc, values: parameters === null ? new Map() : readQueryParameters(parameters.bytes) }
+          const request = {
+            text: svc,
+            values: parameters === null ? new Map() : readQueryParameters(parameters.bytes, parts.limits.maxParameters),
+          }
           return { intervalMs, prepare: identity => texts(request, table, identity) }
         },
       })

@@ -2,6 +2,7 @@
  * Binds a request's values to a statement's parameters and converts query-string notations to PostgreSQL's
  * text forms.
  */
+import { assertElements } from '../access/containment.ts'
 import type { ParameterUse } from '../access/parameters.ts'
 import { assertPatterns } from '../access/patterns.ts'
 import { baseOf } from '../access/types.ts'
@@ -22,6 +23,7 @@ export function bindValues<S extends Statement>(statement: S, values: readonly S
     return textOf(value, parameter.use)
   })
   assertPatterns(statement.parameters, bound)
+  assertElements(statement.parameters, bound)
   return { statement, values: bound }
 }
 

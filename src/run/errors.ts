@@ -1,6 +1,6 @@
 /** Translates errors of PostgreSQL and the pool into those of docs/reference/errors.md. */
 
-import { PATTERN_GUARD, TOO_LARGE } from '../access/guard.ts'
+import { CONTAINMENT_GUARD, PATTERN_GUARD, TOO_LARGE } from '../access/guard.ts'
 import type { ParameterUse } from '../access/parameters.ts'
 import { REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
@@ -243,6 +243,13 @@ function tooLarge(name: string, cause: DatabaseError): GatewayError {
       'a computed pattern of like or ilike is longer than a sixteenth of ' +
       `${LIMIT_NAMES.maxPatternBytes}; search for a shorter text`
     return new GatewayError('PARSE_ERROR', message, { cause, limit: LIMIT_NAMES.maxPatternBytes })
+  }
+  if (name === CONTAINMENT_GUARD) {
+    const { maxContainedElements } = LIMIT_NAMES
+    const message =
+      'a computed array or document that @>, <@, &&, ?| or ?& compare has more elements than ' +
+      `${maxContainedElements} allows; compare fewer`
+    return new GatewayError('PARSE_ERROR', message, { cause, limit: maxContainedElements })
   }
   if (name === 'power' || name === 'exp') {
     const message = `"${name}" would compute a number of more than 1000 digits; use smaller numbers`

@@ -49,6 +49,13 @@ beforeAll(async () => {
        select count(*)::int from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}; select id from users; end;
      create function written() returns setof int stable language sql as
        'select u0.id from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}';
+     create function written_twice() returns setof int stable language sql as
+       'select a.a from public.written() a join (select * from Written() w) b on a.a = b.w';
+     create function written_commas() returns setof int immutable language sql as
+       'with w as (select 1) select u0.id
+        from users u0 ${times(9, index => `, only "public"."users" u${index + 1}`)}';
+     create function written_strictly(n int = 1) returns setof int stable strict language sql as
+       'select u0.id from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}';
      create view over_function with (security_invoker = true) as select a.id from joined() a (id)
        join joined_twice() b (id) on a.id = b.id;
      create table asks (id int primary key);
@@ -169,11 +176,12 @@ describe('the relations of one statement', () => {
     expect(reply.json.error.message).toContain('max_relations')
   })
   test('include those in a function that PostgreSQL inlines, in calls, views and policies', async () => {
-    // 11, 23, 35 and 12: a function counts in addition to the relations in its body. The last three are not
-    // inlined, or their bodies are unknown.
+    // 11, 23, 35, 12, 11, 24 and 12: a function counts in addition to the relations of its body, which can be
+    // a string. The last three are not inlined.
     const paths = [
-      ...['/api/rpc/joined', '/api/rpc/joined_twice', '/api/over_function', '/api/asks'],
-      ...['/api/rpc/in_steps', '/api/rpc/written', '/api/rpc/changing'],
+      ...['/api/rpc/joined', '/api/rpc/joined_twice', '/api/over_function', '/api/asks', '/api/rpc/written'],
+      ...['/api/rpc/written_twice', '/api/rpc/written_commas'],
+      ...['/api/rpc/in_steps', '/api/rpc/written_strictly', '/api/rpc/changing'],
     ]
     const headers = { 'Content-Type': 'application/json' }
     const statuses = async (maxRelations: number) => {
@@ -190,10 +198,10 @@ describe('the relations of one statement', () => {
         await own.close()
       }
     }
-    expect(await statuses(36)).toEqual([200, 200, 200, 200, 200, 200, 200])
-    expect(await statuses(25)).toEqual([200, 200, 400, 200, 200, 200, 200])
-    expect(await statuses(14)).toEqual([200, 400, 400, 200, 200, 200, 200])
-    expect(await statuses(9)).toEqual([400, 400, 400, 400, 200, 200, 200])
+    expect(await statuses(36)).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 200, 200])
+    expect(await statuses(25)).toEqual([200, 200, 400, 200, 200, 200, 200, 200, 200, 200])
+    expect(await statuses(14)).toEqual([200, 400, 400, 200, 200, 400, 200, 200, 200, 200])
+    expect(await statuses(9)).toEqual([400, 400, 400, 400, 400, 400, 400, 200, 200, 200])
   })
   test('include subqueries in a computed column at each mention', async () => {
     const inner = 'get users fields id, (get orders fields count(*) as n) as n'
@@ -420,6 +428,99 @@ describe('a power of numbers', () => {
     const reply = await ask(query, parameters)
     const data = reply.json.data?.map(({ v }: { v: unknown }) => ({ v: v === null ? null : Number(v) }))
     expect([query, reply.text, data]).toEqual([query, reply.text, rows])
+  })
+})
+
+describe('elements of arrays and documents that are compared', () => {
+  beforeAll(async () => {
+    await execute(
+      database.adminUrl,
+      `create table bags (id int primary key, tags int[], data jsonb, words text[]);
+       insert into bags values (1, '{1,2,3}', '["a","b",{"c":[1]}]', '{a,"b,c"}');
+       create index on bags using gin (tags);
+       grant select on bags to app`,
+    )
+    await gateway.gateway.reload()
+  })
+  const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
+  const listed = (count: number) => numbers(count).join(', ')
+  const series = (count: number) => `get (get bags fields generate_series(1, ${count}) as n) d fields array_agg(d.n)`
+  test.each<[string, string, unknown[]?]>([
+    ['a list', `get bags where tags @> [${listed(1_001)}]`],
+    ['a list on the left', `get bags where [${listed(1_001)}] && tags`],
+    ['a literal', `get bags where tags <@ '{${listed(1_001)}}'`],
+    ['a cast literal', `get bags where tags <@ '{${listed(1_001)}}'::int[]`],
+    ['a parameter', 'get bags where tags && $1', [numbers(1_001)]],
+    ['a parameter in text form', 'get bags where tags && $1', [`{${listed(1_001)}}`]],
+    ['a document', 'get bags where data @> $1', [numbers(1_001)]],
+    ['a document in a document', 'get bags where data @> $1', [[[[numbers(1_001)]]]]],
+    ['keys', 'get bags where data ?| $1', [numbers(1_001).map(String)]],
+    ['all keys', 'get bags where data ?& $1', [numbers(1_001).map(String)]],
+    ['a built array', 'get bags where tags && array_fill(1, [1001])'],
+    ['a joined array', `get bags where tags && (tags || '{${listed(1_001)}}'::int[])`],
+    ['joined parameters', 'get bags where tags && ($1::int[] || $2::int[])', [numbers(600), numbers(600)]],
+    ['a subquery', `get bags where tags && (${series(2_000)})`],
+    ['a computed column', 'get (get bags fields id, array_fill(1, [1001]) as made, tags) d where d.made @> d.tags'],
+  ])('%s: refused beyond the limit', async (_, query, parameters = []) => {
+    await expectRefused(query, 'max_contained_elements', parameters)
+  })
+  test.each<[string, string, unknown[]?]>([
+    ['a list', `get bags fields id where tags && [${listed(1_000)}]`],
+    ['a parameter', 'get bags fields id where tags && $1', [numbers(1_000)]],
+    ['commas in texts', 'get bags fields id where words && $1', [['b,c', ',"\\'.repeat(2_000)]]],
+    ['columns', 'get bags b fields b.id where b.tags <@ b.tags and b.data @> b.data and b.data->2 @> b.data->2'],
+    ['a column or a value', "get bags fields id where coalesce(tags, '{1}') && [id, 2]"],
+    ['computed', "get bags fields id where tags && array_append(tags, 5) and data @> to_jsonb('a'::text)"],
+    ['a subquery', `get bags fields id where tags && (${series(900)})`],
+    ['nothing', 'get bags fields id where (tags && $1) is null', [null]],
+    ['a range', "get bags fields id where int4range(1, 5) @> id and int4range(1, 5) && '[1,2]'::int4range"],
+  ])('%s: answered', async (_, query, parameters = []) => {
+    await expectRows(query, [{ id: 1 }], parameters)
+  })
+  test('in filters of a URL', async () => {
+    const many = await gateway.get(`/api/bags?tags=contains.(${numbers(1_001).join(',')})`)
+    expect([many.status, many.json.error?.message]).toEqual([400, expect.stringContaining('max_contained_elements')])
+    const document = await gateway.get(`/api/bags?data=contains.[${numbers(1_001).join(',')}]`)
+    expect(document.status).toBe(400)
+    expect((await gateway.get('/api/bags?tags=overlaps.(1,9)&select=id')).json.data).toEqual([{ id: 1 }])
+    expect((await gateway.get('/api/bags?tags=contained.(1,2,3)&select=id')).json.data).toEqual([{ id: 1 }])
+    const { text } = await gateway.get('/metrics', { as: null })
+    expect(text).toMatch(/^svc_statements_refused_total\{limit="max_contained_elements"\} [1-9]/m)
+  })
+  test('the limit is configurable, and an index serves what is within it', async () => {
+    const tight = await testGateway(database.url, {
+      toml: 'max_contained_elements = 2\nmax_parameters = 1\nmax_expressions = 60',
+    })
+    const askTight = (query: string, parameters: unknown) =>
+      tight.get('/api/_query', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ query, parameters }),
+      })
+    try {
+      expect((await askTight('get bags where tags @> $1', [[1, 2]])).status).toBe(200)
+      expect((await askTight('get bags where tags @> $1', [[1, 2, 3]])).status).toBe(400)
+      for (const parameters of [[1, 2], { a: 1, b: 2 }]) {
+        const { json } = await askTight('get bags', parameters)
+        expect(json.error?.message).toBe('the query has more than 1 parameters (max_parameters)')
+      }
+      const wide = await askTight(`get bags fields ${times(30, index => `id + ${index} as f${index}`, ', ')}`, [])
+      expect(wide.json.error?.message).toContain('(max_expressions)')
+      const { text } = await tight.get('/metrics', { as: null })
+      for (const limit of ['max_parameters', 'max_expressions']) {
+        expect(text).toMatch(new RegExp(`^svc_statements_refused_total\\{limit="${limit}"\\} [1-9]`, 'm'))
+      }
+    } finally {
+      await tight.close()
+    }
+    const [plan] = await execute(
+      database.adminUrl,
+      `set enable_seqscan = off; explain select from bags where tags @>
+         case when case when cardinality(string_to_array(('{1}'::int[] || 2)::text, ',')) > 9
+           then concat('x')::bool else true end
+         then '{1}'::int[] || 2 end`,
+    )
+    expect(JSON.stringify(plan)).toContain('Bitmap')
   })
 })
 

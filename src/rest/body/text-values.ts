@@ -1,7 +1,7 @@
 /** Rewrites bodies for tables and functions (rewriting.ts), in turns of the event loop if they are large. */
 import type { Table } from '../../catalog/model.ts'
 import type { StatementValue } from '../../compile/statement.ts'
-import { nextTurn } from '../turn.ts'
+import { nextTurn } from '../next-turn.ts'
 import { BYTES_IN_A_TURN, Rewriting } from './rewriting.ts'
 import { type TextForms, textFormOf } from './text-forms.ts'
 
