@@ -1,4 +1,4 @@
-/** `svc check` against a real database (docs/guides/checking.md): what boot would warn about is an error here. */
+/** `svc check` against a real database (docs/guides/checking.md): a warning at startup is an error here. */
 import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -46,7 +46,7 @@ async function check(toml: string, url: string, ...options: string[]): Promise<r
   return [code, report.filter(line => !line.startsWith('note: PostgreSQL older than')).join('\n'), said.join('\n')]
 }
 
-test('a tenant table without forced row-level security, with the SQL that mends it', async () => {
+test('a tenant table without forced row-level security is reported with the SQL that fixes it', async () => {
   await execute(
     database.adminUrl,
     'create table deals (tenant_id int primary key, id int); grant select on deals to app',
@@ -61,7 +61,7 @@ test('a tenant table without forced row-level security, with the SQL that mends 
   expect((await check('', database.url))[1]).not.toContain('deals')
 })
 
-test('the tenant column of the configuration', async () => {
+test('the configured tenant column is checked', async () => {
   await execute(database.adminUrl, 'create table deals (operator_id int); grant select on deals to app')
   expect((await check('', database.url))[1]).not.toContain('deals')
   expect((await check('[gateway]\ntenant_column = "operator_id"', database.url))[1]).toContain('column operator_id')
@@ -73,26 +73,26 @@ test('a superuser as the gateway’s role is an error', async () => {
   )
 })
 
-test('a schema that is not there', async () => {
+test('a missing schema is reported', async () => {
   const [code, error] = await check('[gateway]\nschemas = ["public", "sales"]', database.url)
   expect(code).toBe(1)
   expect(error).toMatch(/^error: The database cannot be checked: .*sales/)
 })
 
-test('a search language that is not there', async () => {
+test('a missing search language is reported', async () => {
   const [code, error] = await check('[gateway]\nsearch_language = "englsh"', database.url)
   expect(code).toBe(1)
   expect(error).toMatch(/^error: .*englsh \(did you mean english\?\).*\n {2}Set search_language to simple/m)
 })
 
-test('the address to listen at is read like the other', async () => {
+test('realtime_database_url is checked like database_url', async () => {
   const [code, error] = await check('[gateway]\nrealtime_database_url = "postgres://app@h/d?sslmood=on"', database.url)
   expect(code).toBe(1)
   expect(error).toMatch(/^error: Changes of the schema cannot be listened for: .*sslmood/)
   expect(error).not.toContain('no effect')
 })
 
-test('triggers that do not fit the schema, and one that points to the machine itself', async () => {
+test('webhook triggers that do not match the schema, and one with a loopback URL, are reported', async () => {
   await execute(database.adminUrl, 'create table notes (id int primary key, body text); grant select on notes to app')
   const rest = 'operations: [create], webhook_url: https://example.com/hook'
   writeFileSync(
@@ -118,7 +118,7 @@ test('triggers that do not fit the schema, and one that points to the machine it
   expect((await check(`${toml}\nwebhook_allow = ["127.0.0.1"]`, database.url))[1]).not.toContain('Webhooks of')
 })
 
-test('examples in comments that do not fit, and the SQL that takes them out and leaves the words', async () => {
+test('invalid examples in comments are reported with the SQL that removes them and keeps the description', async () => {
   await execute(
     database.adminUrl,
     `create table "or ders" (id int primary key, total numeric(12, 2), note text); grant select on "or ders" to app;
@@ -148,7 +148,7 @@ test('examples in comments that do not fit, and the SQL that takes them out and 
   ])
 })
 
-test('a password that is wrong is not printed', async () => {
+test('a wrong password is not printed', async () => {
   const url = new URL(database.url)
   url.pathname = '/no_such_database'
   url.password = 'hunter2'
@@ -158,7 +158,7 @@ test('a password that is wrong is not printed', async () => {
   expect(error).not.toContain('hunter2')
 })
 
-test('a warning is told, and is no failure', async () => {
+test('a warning is printed and does not fail the check', async () => {
   await execute(database.adminUrl, 'create table a (id int primary key, b int references a); grant select on a to app')
   const [, error] = await check('', database.url)
   expect(error).toMatch(
@@ -167,7 +167,7 @@ test('a warning is told, and is no failure', async () => {
   expect(error).toContain('\n  create index on public.a (b);\n')
 })
 
-test('a pool that cannot be shared fairly', async () => {
+test('a pool that cannot be shared fairly is reported', async () => {
   const [, alone] = await check('[gateway]\nmax_connections = 1', database.url)
   expect(alone).toMatch(/^warning: the pool has a single connection/m)
   const [, whole] = await check('[gateway]\ntenant_max_connections = 10', database.url)
@@ -178,14 +178,14 @@ test('a pool that cannot be shared fairly', async () => {
   expect((await check('[gateway]\nmax_connections = 3', database.url))[1]).not.toMatch(/max_connections|tenant_max/)
 })
 
-test('an accepted finding is only counted', async () => {
+test('an accepted finding is counted but not printed', async () => {
   await execute(database.adminUrl, 'create table a (id int primary key, b int references a); grant select on a to app')
   const [, error] = await check('[gateway]\naccepted_findings = ["foreign-key-index: a_b_fkey on a"]', database.url)
   expect(error).not.toContain('[foreign-key-index]')
   expect(error).toMatch(/, 1 accepted$/)
 })
 
-test('--json: one object, with all statements and nothing beside it', async () => {
+test('--json prints one object with all statements and nothing else', async () => {
   await execute(database.adminUrl, 'create table "De als" (tenant_id int primary key); grant select on "De als" to app')
   const [code, error, out] = await check('', database.url, '--json')
   const report = JSON.parse(out)
@@ -207,7 +207,7 @@ test('--json: one object, with all statements and nothing beside it', async () =
   })
 })
 
-test('--json when there is no database, and not together with --print', async () => {
+test('--json works without a database and is rejected together with --print', async () => {
   const [code, , out] = await check('', '', '--json')
   expect(code).toBe(1)
   expect(JSON.parse(out).findings).toContainEqual({

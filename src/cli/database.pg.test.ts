@@ -5,7 +5,7 @@ import { INVOKER } from '../../test/support/postgres-version.ts'
 import { introspect } from '../catalog/introspect.ts'
 import { openDatabase } from './database.ts'
 
-test('a question that waits for a lock is given up, and the next one is answered', async () => {
+test('a query that waits for a lock is cancelled, and the next one succeeds', async () => {
   const server = await testDatabase()
   const admin = await openSession(server.adminUrl)
   const database = await openDatabase(server.url, { preparedStatements: true, gssModule: null, timeoutMs: 300 })

@@ -40,7 +40,7 @@ export async function openDatabase(url: string | ConnectionTarget, options: Data
   const failed = new Promise<never>((_, reject) => {
     fail = reject
   })
-  // There may be no query when it fails.
+  // A query may be missing when it fails.
   failed.catch(() => {})
   const pool = createPool({
     target,

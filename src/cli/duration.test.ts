@@ -7,7 +7,7 @@ test.each([
   ['1h', 3_600],
   ['7d', 604_800],
   ['3650d', 315_360_000],
-])('a duration is read as seconds: %s', (text, seconds) => {
+])('a duration is parsed to seconds: %s', (text, seconds) => {
   expect(parseDuration(text)).toBe(seconds)
 })
 

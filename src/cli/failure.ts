@@ -1,7 +1,7 @@
 /** Formats errors for standard error. */
 
 /**
- * Errors whose message says what failed and what to do; of anything else the stack is needed. Named, so that
+ * Errors whose message contains the problem and the fix; other errors need the stack trace. Named, so that
  * their modules need not be loaded.
  */
 const WRITTEN_FOR_USERS = new Set([

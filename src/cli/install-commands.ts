@@ -22,7 +22,8 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
   program
     .command('install')
     .description(
-      'Create schema svc in the database: a change log for realtime, an outbox for webhooks, and the triggers that write to them. Can be run again at any time.',
+      'Create schema svc in the database: a change log for realtime, an outbox for webhooks, and the triggers ' +
+        'that write to them. Can be run again at any time.',
     )
     .option(...adminUrl('DATABASE_URL if svc.toml contains another database_url'))
     .option('--role <name>', "the gateway's role (default: the user of database_url in svc.toml, then of DATABASE_URL)")

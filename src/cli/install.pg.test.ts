@@ -1,4 +1,4 @@
-/** `svc install` and `svc uninstall` (docs/guides/installation.md), as seen on the command line. */
+/** `svc install` and `svc uninstall` (docs/guides/installation.md) on the command line. */
 import { EventEmitter } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -51,7 +51,7 @@ const captured = async (): Promise<unknown> =>
     )
   )[0]?.tables
 
-test('captures every table of the published schemas, and says so', async () => {
+test('captures every table of the published schemas and reports it', async () => {
   const { code, out, error } = await svc(['install'])
   expect([code, error]).toEqual([0, ''])
   expect(out).toMatch(
@@ -63,7 +63,7 @@ test('captures every table of the published schemas, and says so', async () => {
   expect(await execute(feedUrl(database), "select from svc.change where operation <> 'B'")).toEqual([])
 })
 
-test('captures the tables that are named, and forgets what was chosen before', async () => {
+test('captures the named tables and replaces the previous selection', async () => {
   await svc(['install'])
   expect((await svc(['install', '--table', 'odd.name'])).code).toBe(0)
   expect(await captured()).toEqual(['"odd.name"'])
@@ -71,7 +71,7 @@ test('captures the tables that are named, and forgets what was chosen before', a
   expect(await captured()).toEqual(['"odd.name"'])
 })
 
-test('captures none where that is asked for, and takes no other choice besides', async () => {
+test('captures no table if requested, and rejects a combination with other selections', async () => {
   await svc(['install'])
   const { code, out } = await svc(['install', '--no-tables'])
   expect([code, out]).toEqual([0, expect.stringContaining('the changes of 0 tables and partitions are captured')])
@@ -82,7 +82,7 @@ test('captures none where that is asked for, and takes no other choice besides',
   })
 })
 
-test('the SQL of a dry run does the same through somebody else’s client, twice', async () => {
+test('the SQL of a dry run has the same effect in another client, also when it runs twice', async () => {
   const { code, out } = await svc(['install', '--dry-run'])
   expect(code).toBe(0)
   expect(await captured()).toEqual([])
@@ -91,7 +91,7 @@ test('the SQL of a dry run does the same through somebody else’s client, twice
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
 })
 
-test('whoever may not is told why, and given the SQL for somebody who may', async () => {
+test('without the privileges it reports the reason and prints the SQL for a role that has them', async () => {
   const { code, out, error } = await svc(['install'], { SVC_ADMIN_DATABASE_URL: database.url })
   expect(code).toBe(1)
   expect(error).toContain('Role "app" of the gateway would own schema svc')
@@ -102,7 +102,7 @@ test('whoever may not is told why, and given the SQL for somebody who may', asyn
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
 })
 
-describe('the role that creates', () => {
+describe('the installing role', () => {
   let folder: string
   let file: string
   beforeEach(async () => {
@@ -149,7 +149,7 @@ describe('the role that creates', () => {
     const environment = { DATABASE_URL: '', SVC_ADMIN_DATABASE_URL: '' }
     expect(await svc(['install', '--config', file], environment)).toMatchObject(UNKNOWN)
   })
-  test('need not be known for a dry run', async () => {
+  test('is not needed for a dry run', async () => {
     const { code, out } = await svc(['install', '--dry-run'], { SVC_ADMIN_DATABASE_URL: '' })
     expect([code, out]).toEqual([0, expect.stringContaining('CREATE SCHEMA')])
   })
@@ -187,7 +187,7 @@ describe('the role of the gateway', () => {
   })
 })
 
-test('what cannot be captured is said before anything is done', async () => {
+test('tables that cannot be captured are reported before any change', async () => {
   const argv = ['install', '--role', 'nobody', '--table', 'v', '--table', 'none']
   const { code, out, error } = await svc(argv)
   expect([code, out]).toEqual([1, ''])
@@ -199,7 +199,7 @@ test('what cannot be captured is said before anything is done', async () => {
   expect((await execute(database.adminUrl, `select to_regnamespace('svc') as svc`))[0]).toEqual({ svc: null })
 })
 
-test('the gateway’s role is never a superuser, nor one that row-level security does not apply to', async () => {
+test('the gateway’s role cannot be a superuser or bypass row-level security', async () => {
   const superuser = await svc(['install'], { DATABASE_URL: database.adminUrl, SVC_ADMIN_DATABASE_URL: '' })
   expect([superuser.code, superuser.out]).toEqual([1, ''])
   expect(superuser.error).toContain(
@@ -216,7 +216,7 @@ test('the gateway’s role is never a superuser, nor one that row-level security
   expect((await execute(database.adminUrl, `select to_regnamespace('svc') as svc`))[0]).toEqual({ svc: null })
 })
 
-test('DATABASE_URL is the role that creates where the file names the gateway’s, and --role and --admin-url come first', async () => {
+test('DATABASE_URL is the installing role if the file has the gateway’s URL, unless options override it', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-install-'))
   const file = join(folder, 'svc.toml')
   await writeFile(file, `[gateway]\ndatabase_url = "${database.url}"\n`)
@@ -243,7 +243,7 @@ test('DATABASE_URL is the role that creates where the file names the gateway’s
   await rm(folder, { recursive: true })
 })
 
-test('a feed role that the gateway’s role could become is refused', async () => {
+test('a feed role that the gateway’s role can assume is rejected', async () => {
   const feed = uniqueName('feed')
   await execute(database.adminUrl, `create role ${feed} login; grant ${feed} to app`)
   for (const name of ['app', feed]) {
@@ -275,7 +275,7 @@ test('svc check reports a feed role that cannot log in as an error', async () =>
   await execute(database.adminUrl, `drop owned by ${gateway}, ${gateway}_feed; drop role ${gateway}, ${gateway}_feed`)
 })
 
-test('a table that the gateway’s role cannot SELECT is not captured, and named if it is asked for', async () => {
+test('a table that the gateway’s role cannot SELECT is not captured, and reported if requested', async () => {
   await execute(database.adminUrl, 'create table secrets (id int primary key)')
   expect((await svc(['install'])).code).toBe(0)
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
@@ -284,7 +284,7 @@ test('a table that the gateway’s role cannot SELECT is not captured, and named
   )
 })
 
-test('an owner who is no superuser installs without event triggers', async () => {
+test('an owner without superuser rights installs without event triggers', async () => {
   const [owner, gateway] = [uniqueName('owner'), uniqueName('gateway')]
   await execute(
     database.adminUrl,
@@ -313,7 +313,7 @@ test('an owner who is no superuser installs without event triggers', async () =>
   )
 })
 
-test('a table that is being written to for long keeps nobody waiting for ever', { timeout: 30_000 }, async () => {
+test('a long write to a table does not block the installation forever', { timeout: 30_000 }, async () => {
   const { default: pg } = await import('pg')
   const writer = new pg.Client({ connectionString: database.adminUrl })
   await writer.connect()
@@ -326,7 +326,7 @@ test('a table that is being written to for long keeps nobody waiting for ever', 
   expect((await svc(['install'])).code).toBe(0)
 })
 
-test('uninstalling leaves nothing, and does not lose webhooks unasked', async () => {
+test('uninstalling leaves nothing behind and does not drop waiting webhooks without confirmation', async () => {
   expect((await svc(['uninstall'])).out).toBe('Schema svc does not exist in this database.')
   await svc(['install'])
   expect((await svc(['uninstall'], { SVC_ADMIN_DATABASE_URL: '' })).error).toContain(
@@ -347,7 +347,7 @@ test('uninstalling leaves nothing, and does not lose webhooks unasked', async ()
   await execute(database.adminUrl, 'insert into orders values (2)')
 })
 
-test('svc check tells what is missing, and leaves the mending to others', async () => {
+test('svc check reports what is missing and does not repair it', async () => {
   await svc(['install'])
   await execute(database.adminUrl, 'drop trigger svc_capture_delete on orders')
   const { out } = await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })

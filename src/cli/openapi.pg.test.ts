@@ -41,13 +41,13 @@ async function svc(...argv: readonly string[]): Promise<string> {
   return out.join('\n')
 }
 
-test('without a role the document has everything', async () => {
+test('without a role the document is complete', async () => {
   const { paths, components } = JSON.parse(await svc('openapi'))
   expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/api/orders', '/api/products/{id}', '/api/rpc/slugify']))
   expect(Object.keys(components.schemas.products.properties)).toContain('price')
 })
 
-test('with a role it has what the policy leaves', async () => {
+test('with a role it has only what the policy allows', async () => {
   await svc('openapi', '--role', 'clerk', '--out', 'clerk.json')
   const { paths, components } = JSON.parse(await readFile(join(folder, 'clerk.json'), 'utf8'))
   expect(paths['/api/orders']).toBeUndefined()
@@ -55,7 +55,7 @@ test('with a role it has what the policy leaves', async () => {
   expect(Object.keys(components.schemas.products.properties)).toEqual(['id', 'name'])
 })
 
-test('a role that no policy knows sees no table', async () => {
+test('for a role without a policy it has no tables', async () => {
   const { paths } = JSON.parse(await svc('openapi', '--role', 'stranger'))
   expect(Object.keys(paths).filter(path => path.startsWith('/api/products'))).toEqual([])
 })

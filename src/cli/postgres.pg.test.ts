@@ -1,4 +1,4 @@
-/** `svc postgres` as a shell starts it and signals end it. */
+/** `svc postgres`, started by a shell and ended by signals. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('prints its URL and nothing else, and 
   await expect(execute(url, 'select 1')).rejects.toThrow()
 })
 
-test('when PostgreSQL ends by itself, so does it: exit code 1, and why', async () => {
+test('if PostgreSQL ends by itself, svc postgres ends with exit code 1 and the reason', async () => {
   const svc = start()
   await svc.says(printed)
   process.kill(Number.parseInt(readFileSync(join(data, 'cluster/data/postmaster.pid'), 'utf8'), 10), 'SIGINT')
@@ -42,7 +42,7 @@ test('when PostgreSQL ends by itself, so does it: exit code 1, and why', async (
   expect(existsSync(join(data, 'url'))).toBe(false)
 })
 
-test('what stands in its way is told without a stack', async () => {
+test('obstacles are reported without a stack trace', async () => {
   const running = start()
   await running.says(printed)
   const second = start()

@@ -43,8 +43,8 @@ async function svc(
   return { code, out: out.join('\n'), error: error.join('\n') }
 }
 
-describe('help', () => {
-  test('of the program: every command, examples and exit codes, on standard output', async () => {
+describe('help output', () => {
+  test('contains every command, examples and exit codes, on standard output', async () => {
     const { code, out, error } = await svc(['--help'])
     expect([code, error]).toEqual([0, ''])
     for (const text of ['serve', 'demo', 'token', 'check', 'Examples:', 'svc demo\n', '\n\nExit codes:'])
@@ -62,18 +62,18 @@ describe('help', () => {
     },
   )
 
-  test('without a command it is an error', async () => {
+  test('is an error without a command', async () => {
     const { code, out, error } = await svc([])
     expect([code, out]).toEqual([2, ''])
     expect(error).toContain('Usage: svc')
   })
 })
 
-test('the option --version prints the version alone', async () => {
+test('the option --version prints only the version', async () => {
   expect(await svc(['--version'])).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+$/), error: '' })
 })
 
-describe('what is not understood: exit code 2 and what was probably meant', () => {
+describe('unknown input: exit code 2 and a suggestion', () => {
   test.each([
     [['srve'], "error: unknown command 'srve'\n(Did you mean serve?)"],
     [['chekc'], '(Did you mean check?)'],
@@ -92,7 +92,7 @@ describe('what is not understood: exit code 2 and what was probably meant', () =
 describe('token', () => {
   const verify = secretIdentities(SECRET, { requireExp: true, jwtIssuer: null, jwtAudience: null }, Date.now)
 
-  test('only the token goes to standard output, and the gateway accepts it', async () => {
+  test('only the token is printed to standard output, and the gateway accepts it', async () => {
     const argv = [
       'token',
       '--tenant',
@@ -126,21 +126,21 @@ describe('token', () => {
     expect(identity.expiresAt).toBeLessThanOrEqual(after + 900)
   })
 
-  test('is good for an hour unless said otherwise', async () => {
+  test('is valid for an hour by default', async () => {
     const { out } = await svc(['token'], { JWT_SECRET: SECRET })
     const { expiresAt } = await verify(out)
     expect((expiresAt ?? 0) - Date.now() / 1000).toBeGreaterThan(3_590)
     expect((expiresAt ?? 0) - Date.now() / 1000).toBeLessThanOrEqual(3_600)
   })
 
-  test('names the issuer and audience that the gateway asks for', async () => {
+  test('has the issuer and audience that the gateway requires', async () => {
     writeFileSync(join(folder, 'svc.toml'), '[gateway]\njwt_issuer = "me"\njwt_audience = "svc"')
     const { out } = await svc(['token'], { JWT_SECRET: SECRET })
     const strict = secretIdentities(SECRET, { requireExp: true, jwtIssuer: 'me', jwtAudience: 'svc' }, Date.now)
     expect((await strict(out)).claims).toContain('"iss":"me","aud":"svc"')
   })
 
-  test('needs no database: a variable of its URL can be unset', async () => {
+  test('needs no database, so a variable of its URL can be unset', async () => {
     const name = 'NOT_SET'
     const unset = `\${${name}}`
     writeFileSync(
@@ -157,7 +157,7 @@ describe('token', () => {
     })
   })
 
-  test('needs the secret', async () => {
+  test('requires the secret', async () => {
     const message = 'JWT_SECRET is not set: set it to the secret that the gateway verifies tokens with'
     expect(await svc(['token'])).toEqual({ code: 2, out: '', error: message })
     expect(await svc(['token'], { JWT_SECRET: '' })).toEqual({ code: 2, out: '', error: message })
@@ -165,7 +165,7 @@ describe('token', () => {
 })
 
 describe('check, without a database', () => {
-  test('problems of the configuration, all together', async () => {
+  test('reports all problems of the configuration together', async () => {
     writeFileSync(join(folder, 'svc.toml'), '[gateway]\nmax_fliters = 1\nstrict = 1\n')
     expect(await svc(['check'])).toEqual({
       code: 1,
@@ -175,7 +175,7 @@ describe('check, without a database', () => {
     })
   })
 
-  test('findings: a short secret, no database', async () => {
+  test('reports a short secret and a missing database', async () => {
     const { code, out, error } = await svc(['check'], { JWT_SECRET: 'short' })
     expect([code, error]).toEqual([1, ''])
     expect(out).toContain('error: JWT_SECRET has 5 bytes')
@@ -183,7 +183,7 @@ describe('check, without a database', () => {
     expect(out).toContain('no configuration file: 2 errors, 0 warnings')
   })
 
-  test('an address that cannot be used is a finding without the password', async () => {
+  test('an invalid database URL is a finding without the password', async () => {
     const { code, out } = await svc(['check'], {
       JWT_SECRET: SECRET,
       DATABASE_URL: 'postgres://app:hunter2@localhost/x?sslmood=require',
@@ -195,7 +195,7 @@ describe('check, without a database', () => {
     expect(out).toContain('no configuration file: 1 error, 0 warnings')
   })
 
-  test('one that can be used is told with every default, and without the password', async () => {
+  test('a valid database URL is printed with every default and without the password', async () => {
     const { out } = await svc(['check'], {
       JWT_SECRET: SECRET,
       DATABASE_URL: 'postgres://app:hunter2@127.0.0.1:1/x?sslmode=require&auth_mode=compat',
@@ -206,7 +206,7 @@ describe('check, without a database', () => {
     expect(out).not.toContain('hunter2')
   })
 
-  test('a database that does not answer is a finding at once', async () => {
+  test('a database that does not respond is a finding at once', async () => {
     const { code, out } = await svc(['check'], {
       JWT_SECRET: SECRET,
       DATABASE_URL: 'postgres://app:hunter2@127.0.0.1:1/x',
@@ -228,8 +228,8 @@ describe('check, without a database', () => {
   })
 })
 
-describe('check, of the lists of what may be asked and called', () => {
-  test('all that is wrong in both of them', async () => {
+describe('check, with the query and function allow-lists', () => {
+  test('reports all errors of both lists', async () => {
     writeFileSync(join(folder, 'svc.toml'), '[gateway]\nallow_list_path = "a.txt"\nrpc_allowlist_path = "f.txt"\n')
     writeFileSync(join(folder, 'a.txt'), 'GET /api/orders?status.ek\n# fine\nget orders where\n')
     writeFileSync(join(folder, 'f.txt'), 'no function\n')
@@ -238,7 +238,7 @@ describe('check, of the lists of what may be asked and called', () => {
     expect(out).toMatch(/error: \S+f\.txt:1: .*\n\S+a\.txt:1: .*\n\S+a\.txt:3: .*\n {2}Correct the files/)
   })
 
-  test('--record needs a file, and has nothing to do with --print', async () => {
+  test('--record needs a file and is rejected together with --print', async () => {
     expect(await svc(['check', '--record'], { JWT_SECRET: SECRET })).toEqual({
       ...{ code: 2, out: '' },
       error: '--record needs a file to write to: svc check --record FILE, or set allow_list_path',
@@ -249,7 +249,7 @@ describe('check, of the lists of what may be asked and called', () => {
 })
 
 describe('serve refuses to start', () => {
-  test('with an address that is none, or two', async () => {
+  test('with an invalid address, or two addresses', async () => {
     expect(await svc(['serve', '--bind', 'here'], { JWT_SECRET: SECRET })).toMatchObject({
       code: 2,
       error: expect.stringMatching(/^--bind here: expected /),
@@ -284,7 +284,7 @@ describe('serve refuses to start', () => {
   })
 })
 
-describe('the language', () => {
+describe('the query language', () => {
   const TWO = "get users where id=1; -- gone\ncnt users where name = 'x'"
 
   test('parse prints the tree of each statement', async () => {
@@ -292,7 +292,7 @@ describe('the language', () => {
     expect([code, error]).toEqual([0, ''])
     expect(JSON.parse(out)).toMatchObject({ kind: 'get', source: { table: { name: 'users' } } })
   })
-  test('--json is what the tools answer, a line for each of several statements', async () => {
+  test('--json prints what the tools return, one line per statement', async () => {
     const { out } = await svc(['parse', '--json', '--parameterized'], {}, TWO)
     const [first, second] = out.split('\n').map(line => JSON.parse(line))
     expect(first).toMatchObject({
@@ -304,7 +304,7 @@ describe('the language', () => {
     })
     expect(second).toMatchObject({ sql: 'SELECT COUNT(*) FROM users WHERE name = $1' })
   })
-  test('transpile prints SQL that psql takes', async () => {
+  test('transpile prints SQL that psql accepts', async () => {
     expect(await svc(['transpile', '-'], {}, TWO)).toEqual({
       code: 0,
       out: "SELECT * FROM users WHERE id = 1;\nSELECT COUNT(*) FROM users WHERE name = 'x';",
@@ -317,7 +317,7 @@ describe('the language', () => {
       parameters: [{ kind: 'name', name: 'id' }],
     })
   })
-  test('explain says what is done, part by part', async () => {
+  test('explain describes a statement part by part', async () => {
     const text =
       'get users u join posts p on p.user_id = u.id fields u.id, count(*) as n where u.active = true and p.views > 1 order by n desc limit 3; del posts where all'
     expect(await svc(['explain'], {}, text)).toEqual({
@@ -343,7 +343,7 @@ notes     Every row of posts is deleted (where all).`,
     const { out } = await svc(['explain', '--json'], {}, 'count users')
     expect(JSON.parse(out)).toMatchObject({ ok: true, action: 'count', table: 'users' })
   })
-  test('a syntax error is told on standard error, with its place', async () => {
+  test('a syntax error is printed to standard error with its position', async () => {
     for (const command of ['parse', 'transpile', 'explain', 'format']) {
       const { code, out, error } = await svc([command], {}, 'get users\nwhere )')
       expect([code, out], command).toEqual([1, ''])
@@ -355,7 +355,7 @@ notes     Every row of posts is deleted (where all).`,
       error: expect.stringMatching(/^<stdin>:1:8: .*\n {2}delete from users\n {9}\^\nleave out "from"$/),
     })
   })
-  test('what cannot become SQL is told too', async () => {
+  test('a statement that cannot become SQL is reported too', async () => {
     expect(await svc(['transpile'], {}, 'add users values 1 conflict update a = 1')).toMatchObject({ code: 1, out: '' })
   })
   test('format prints, checks and writes', async () => {
@@ -376,13 +376,13 @@ notes     Every row of posts is deleted (where all).`,
     expect(await svc(['format', '--check', good, bad])).toEqual({ code: 0, out: '', error: '' })
     expect(await svc(['format', '--check', '--write', good])).toMatchObject({ code: 2 })
   })
-  test('what is empty stays so', async () => {
+  test('an empty file stays empty', async () => {
     writeFileSync(join(folder, 'empty.svc'), '')
     expect(await svc(['format', '--check', 'empty.svc'])).toEqual({ code: 0, out: '', error: '' })
     expect(await svc(['format', '--write', 'empty.svc'])).toEqual({ code: 0, out: '', error: '' })
     expect(readFileSync(join(folder, 'empty.svc'), 'utf8')).toBe('')
   })
-  test('a text that is no UTF-8 is refused, and its file left alone', async () => {
+  test('a file that is not UTF-8 is rejected and left unchanged', async () => {
     const latin = Buffer.from("get users where name = 'M\u00fcller'", 'latin1')
     writeFileSync(join(folder, 'latin.svc'), latin)
     const error = 'is not UTF-8; save it as UTF-8'
@@ -404,7 +404,7 @@ table parcels { tenant int8, from_id int8, to_id int8
   foreign_key (tenant, from_id) references addresses (tenant, id)
   foreign_key (tenant, to_id) references addresses (tenant, id) }
 `
-  test('transpile says on standard error which conditions of joins and nests it guessed', async () => {
+  test('transpile prints the inferred join conditions to standard error', async () => {
     const text = 'count users;\nget users u join posts p nest many likes nest cities on true'
     const guessed = 'which is guessed from the names; write "on", or let svc transpile read the foreign keys'
     const both = [
@@ -423,7 +423,7 @@ table parcels { tenant int8, from_id int8, to_id int8
     const parsed = (await svc(['parse', '--json'], {}, text)).out.split('\n').map(line => JSON.parse(line))
     expect(parsed.map(({ notes }) => notes)).toEqual([undefined, both])
   })
-  test('transpile guesses nothing where a condition is written, or none is needed', async () => {
+  test('transpile infers nothing if a condition is written or not needed', async () => {
     const text = 'get users u join posts p on p.writer = u.id cross join cities inner join lateral (get likes) l'
     expect(await svc(['transpile'], {}, text)).toMatchObject({ code: 0, error: '' })
   })
@@ -475,7 +475,7 @@ table parcels { tenant int8, from_id int8, to_id int8
       'with cities as (get islands) get users join cities',
       '<stdin>:1:40: no foreign key connects table "users" with "cities"; write the condition of the join: on a.b_id = b.id',
     ],
-  ])('transpile --schema refuses: %s', async (text, error) => {
+  ])('transpile --schema rejects: %s', async (text, error) => {
     writeFileSync(join(folder, 'shop.schema'), SHOP)
     expect(await svc(['transpile', '--schema', 'shop.schema'], {}, text)).toEqual({ code: 1, out: '', error })
   })
@@ -492,7 +492,7 @@ table parcels { tenant int8, from_id int8, to_id int8
       parameters: [],
     })
   })
-  test('the guide shows what transpile says, with a schema document and without', async () => {
+  test('the guide shows the output of transpile with and without a schema document', async () => {
     const guide = readFileSync(new URL('../../docs/guides/query-language.md', import.meta.url), 'utf8')
     const blocks = Array.from(guide.matchAll(/^```console\n(.*?)^```/gms), match => match[1] ?? '')
     const shown = blocks.flatMap(block => block.split(/^\$ /m).slice(1)).map(part => part.split(/\n(.*)/s))
@@ -508,7 +508,7 @@ table parcels { tenant int8, from_id int8, to_id int8
     }
     expect(run).toBe(5)
   })
-  test('transpile takes one source of keys, and says what is wrong with it', async () => {
+  test('transpile takes one source of foreign keys and reports its errors', async () => {
     const usage = async (...options: readonly string[]): Promise<string> => {
       const { code, out, error } = await svc(['transpile', ...options], {}, 'get users')
       expect([code, out]).toEqual([2, ''])
@@ -523,7 +523,7 @@ table parcels { tenant int8, from_id int8, to_id int8
     const { code, error } = await svc(['transpile', '--schema', 'bad.schema'], {}, 'get users')
     expect([code, error]).toEqual([1, expect.stringMatching(/^bad\.schema: .*line 1/s)])
   })
-  test('a file that is not there', async () => {
+  test('a missing file is reported', async () => {
     expect(await svc(['parse', 'nope.svc'])).toEqual({
       code: 2,
       out: '',
@@ -535,20 +535,20 @@ table parcels { tenant int8, from_id int8, to_id int8
 describe('schema documents', () => {
   const DOCUMENT = 'table users { id int8 primary_key, name text not_null, tenant_id uuid not_null }'
 
-  test('summary tells what is in one, and what looks wrong', async () => {
+  test('summary describes a document and its likely problems', async () => {
     const { code, out, error } = await svc(['schema', 'summary', '-'], {}, DOCUMENT)
     expect([code, error]).toEqual([0, ''])
     const summary = JSON.parse(out)
     expect(summary.tables).toMatchObject([{ name: 'users' }])
     expect(JSON.stringify(summary.warnings)).toContain('tenant_id')
   })
-  test('types are a module', async () => {
+  test('types prints a TypeScript module', async () => {
     writeFileSync(join(folder, 'shop.schema'), DOCUMENT)
     const { code, out } = await svc(['types', 'shop.schema', '--out', 'schema.ts'])
     expect([code, out]).toEqual([0, ''])
     expect(readFileSync(join(folder, 'schema.ts'), 'utf8')).toContain('export interface Schema')
   })
-  test('an error has its place', async () => {
+  test('an error has its position', async () => {
     const { code, error } = await svc(['schema', 'summary', '-'], {}, 'table users {\n  id int8 primry_key\n}')
     expect(code).toBe(1)
     expect(error).toMatch(/^<stdin>: /)

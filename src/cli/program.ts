@@ -57,7 +57,8 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
   program
     .command('serve')
     .description(
-      'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once. SIGHUP reads the schema, policies, lists and triggers again.',
+      'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once. SIGHUP reads the schema, ' +
+        'policies, lists and triggers again.',
     )
     .option(
       '-b, --bind <host:port>',
@@ -83,7 +84,8 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
   program
     .command('demo')
     .description(
-      'Start an embedded PostgreSQL with a sample business of three tenants, and a gateway in front of it. Ctrl-C stops both.',
+      'Start an embedded PostgreSQL with a sample business of three tenants, and a gateway in front of it. ' +
+        'Ctrl-C stops both.',
     )
     .option('-p, --port <number>', 'first port to try; the next free one is taken', parsePort)
     .option('--fresh', 'recreate the sample data')
@@ -99,7 +101,8 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
   program
     .command('postgres')
     .description(
-      'Start an empty PostgreSQL for development, on 127.0.0.1, with a generated password. Prints its URL, and runs until Ctrl-C or SIGTERM.',
+      'Start an empty PostgreSQL for development, on 127.0.0.1, with a generated password. Prints its URL, and ' +
+        'runs until Ctrl-C or SIGTERM.',
     )
     .option('-d, --data <folder>', 'data folder; created at the first start', './pgdata')
     .option('-p, --port <number>', 'port to listen on', parsePort, 5432)
@@ -141,14 +144,16 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
   program
     .command('check')
     .description(
-      'Check the configuration and the database without starting. Prints what is wrong, dangerous or slow, with the fix. Exit code 1 if a finding is an error.',
+      'Check the configuration and the database without starting. Prints what is wrong, dangerous or slow, with ' +
+        'the fix. Exit code 1 if a finding is an error.',
     )
     .option(...CONFIG)
     .option('--print', 'print the effective settings, without secrets')
     .addOption(
       new Option(
         '--record [file]',
-        'start the gateway, accept every query, and write its shape to an allow-list (default: allow_list_path), until Ctrl-C',
+        'start the gateway, accept every query, and write its shape to an allow-list (default: allow_list_path), ' +
+          'until Ctrl-C',
       ).conflicts(['print', 'json']),
     )
     .addOption(new Option('--json', 'print one JSON object').conflicts('print'))

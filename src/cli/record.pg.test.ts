@@ -77,7 +77,7 @@ const OTHERS: readonly Request[] = [
   ['POST', '/api/_query', "get notes fields secret where body = 'bye' and id in (1, 2)"],
 ]
 
-/** Answered with an error while the shapes were recorded. */
+/** The request failed while the shapes were recorded. */
 const FAILED: readonly Request[] = [
   ['GET', '/api/notes?absent=1'],
   ['GET', '/api/notes/99'],
@@ -90,7 +90,7 @@ const statuses = async (url: string, requests: readonly Request[]) => {
   return found
 }
 
-test('what was asked while it recorded is what may be asked afterwards', async () => {
+test('exactly the recorded queries are allowed afterwards', async () => {
   writeFileSync(file(), '# written by hand\nGET /api/notes/aggregate?fn=count\n')
   const recording = start(['check', '--record', file()])
   const open = await listening(recording)
@@ -117,7 +117,7 @@ get notes fields id where body = ? and id in (?)
   expect(await statuses(closed, ALIKE)).toEqual([200, 200, 204, 200])
   expect(await statuses(closed, [...OTHERS, ...FAILED.slice(0, 1)])).toEqual([403, 403, 403, 403, 403, 403, 403])
 
-  // The file is read again on SIGHUP, and a broken one keeps the old one.
+  // The file is read again on SIGHUP; an invalid file leaves the old list in force.
   writeFileSync(file(), 'nonsense\n')
   serving.child.kill('SIGHUP')
   await serving.says(/allow\.txt:1: [^\n]*the list read before stays in force/)
@@ -125,7 +125,7 @@ get notes fields id where body = ? and id in (?)
   await stop(serving)
 })
 
-test('without a file it is that of allow_list_path, which is not in force and need not be there', async () => {
+test('without a file argument it records to allow_list_path, which is not in force and can be missing', async () => {
   const recording = start(['check', '--record'], "allow_list_path = 'allow.txt'")
   const url = await listening(recording)
   expect(await ask(url, ['GET', '/api/notes?body.eq=hello'])).toBe(200)
@@ -133,13 +133,13 @@ test('without a file it is that of allow_list_path, which is not in force and ne
   expect(readFileSync(file(), 'utf8')).toBe('GET /api/notes?body.eq\n')
 })
 
-test('without any file it says so', async () => {
+test('without any file it reports an error', async () => {
   const recording = start(['check', '--record'])
   expect(await recording.exited).toEqual([2, null])
   expect(recording.said.error).toContain('svc check --record FILE, or set allow_list_path')
 })
 
-test('a file that is no list is left alone', async () => {
+test('a file that is not a list is left unchanged', async () => {
   writeFileSync(file(), 'nonsense\n')
   const recording = start(['check', '--record', file()])
   expect(await recording.exited).toEqual([1, null])

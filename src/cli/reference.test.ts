@@ -4,7 +4,7 @@ import { createProgram } from './program.ts'
 import { printCliReference } from './reference.ts'
 import type { World } from './world.ts'
 
-/** Nothing is run. */
+/** The commands are only described, not run. */
 const program = createProgram({} as World, () => undefined)
 
 function below(command: SvcCommand, parent: string): readonly (readonly [string, SvcCommand])[] {
@@ -14,12 +14,12 @@ function below(command: SvcCommand, parent: string): readonly (readonly [string,
   })
 }
 
-/** Out of date? `npx vitest run src/cli/reference.test.ts -u` writes it anew. */
-test('docs/reference/cli.md says what the commands say', async () => {
+/** To update the page, run `npx vitest run src/cli/reference.test.ts -u`. */
+test('docs/reference/cli.md is generated from the commands', async () => {
   await expect(printCliReference(program)).toMatchFileSnapshot('../../docs/reference/cli.md')
 })
 
-test('every command, option and argument is in it, each command with an example', () => {
+test('every command, option and argument is in the reference, each command with an example', () => {
   const page = printCliReference(program)
   const commands = below(program, 'svc')
   expect(commands.length).toBeGreaterThan(15)

@@ -12,9 +12,12 @@ export function printCliReference(program: SvcCommand): string {
 
 const HEAD = `# Command line
 
-<!-- Written from src/cli/program.ts and its neighbours by \`npx vitest run src/cli/reference.test.ts -u\`; edit the commands, not this page. -->
+<!-- Written from src/cli/program.ts and its neighbours by \`npx vitest run src/cli/reference.test.ts -u\`; edit the \
+commands, not this page. -->
 
-\`svc --help\` and \`svc <command> --help\` print the same information. [Configuration](configuration.md) lists the environment variables; they override the configuration file. Results are written to standard output, everything else to standard error.
+\`svc --help\` and \`svc <command> --help\` print the same information. [Configuration](configuration.md) lists the \
+environment variables; they override the configuration file. Results are written to standard output, everything else \
+to standard error.
 `
 
 const EXITS = `## Exit codes

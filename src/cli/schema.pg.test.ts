@@ -28,12 +28,12 @@ async function svc(...argv: readonly string[]): Promise<string> {
   return out.join('\n')
 }
 
-test('pull prints a document that can be read again', async () => {
+test('pull prints a document that can be parsed again', async () => {
   const document = parseSchema(await svc('schema', 'pull'))
   expect(document.tables.map(table => table.name.name)).toEqual(expect.arrayContaining(['customers', 'orders']))
 })
 
-test('summary and types take the database itself', async () => {
+test('summary and types can read the database directly', async () => {
   const summary = JSON.parse(await svc('schema', 'summary'))
   expect(summary.tables.length).toBeGreaterThan(10)
   const bypassed = POSTGRES_MAJOR < 15 ? [{ code: 'view_bypasses_rls' }] : []

@@ -1,4 +1,4 @@
-/** docs/guides/deploying.md#start-reload-stop: the process itself, as a shell starts it and signals end it. */
+/** docs/guides/deploying.md#start-reload-stop: the process, started by a shell and ended by signals. */
 import { afterEach, expect, test } from 'vitest'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { configFile } from '../../test/support/gateway.ts'
@@ -25,14 +25,14 @@ async function serve(): Promise<Svc & { readonly url: string }> {
   return { ...gateway, url: await gateway.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)"/) }
 }
 
-test('--bind and --port beat the configured address', async () => {
+test('--bind and --port override the configured address', async () => {
   const environment = { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:1' }
   const bound = startSvc(['serve', '--bind', '127.0.0.1:0'], environment)
   const url = await bound.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)"/)
   expect((await get(`${url}/health`)).status).toBe(200)
   bound.child.kill('SIGTERM')
   expect(await bound.exited).toEqual([0, null])
-  // Free a moment ago, at the host of the environment.
+  // A port that was free a moment ago, on the host of the environment.
   const { port } = new URL(url)
   const moved = startSvc(['serve', '--port', port], environment)
   expect(await moved.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)"/)).toBe(url)
@@ -56,7 +56,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('a second signal ends it at once, although a request is in flight', async () => {
+test('a second signal ends it immediately, even if a request is in progress', async () => {
   const gateway = await serve()
   const answer = get(`${gateway.url}/api/slow`).then(
     response => response.status,
@@ -79,7 +79,7 @@ async function running(text: RegExp): Promise<void> {
   }
 }
 
-test('development mode on an address that is not loopback does not start', async () => {
+test('development mode does not start on an address other than loopback', async () => {
   const gateway = startSvc(['serve'], {
     DATABASE_URL: database.url,
     JWT_SECRET: SECRET,
@@ -90,7 +90,7 @@ test('development mode on an address that is not loopback does not start', async
   expect(gateway.said.error).toContain('error: SVC_DEV_MODE is on and the bind address is 0.0.0.0')
 })
 
-test('an address that is taken is told without a stack', async () => {
+test('an address in use is reported without a stack trace', async () => {
   const { url } = await serve()
   const second = startSvc(['serve'], {
     DATABASE_URL: database.url,

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { expect, test } from 'vitest'
 import { type Running, runUntilSignal, type SignalSource } from './signals.ts'
 
-/** Stands where `process` stands, and writes down that it was asked to exit instead of doing so. */
+/** Replaces `process` and records exit requests instead of exiting. */
 class Signals extends EventEmitter implements SignalSource {
   readonly exits: number[] = []
 
@@ -12,7 +12,7 @@ class Signals extends EventEmitter implements SignalSource {
   }
 }
 
-/** Resolves when the service has been told to close; it stays open until `finish` is called. */
+/** Resolves when the service is asked to close; it stays open until `finish` is called. */
 function service() {
   const events = new EventEmitter()
   const running: Running = {
@@ -25,10 +25,10 @@ function service() {
 }
 
 const nothing = (): void => {}
-/** Everything that was waiting has run. */
+/** Resolves when all pending callbacks have run. */
 const settled = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-test.each(['SIGTERM', 'SIGINT'])('%s closes the service, and then it is over', async signal => {
+test.each(['SIGTERM', 'SIGINT'])('%s closes the service and ends the run', async signal => {
   const signals = new Signals()
   const { running, closing, finish } = service()
   const run = runUntilSignal(async () => running, signals, nothing)
@@ -45,7 +45,7 @@ test.each([
   ['SIGTERM', 'SIGINT', 130],
   ['SIGINT', 'SIGINT', 130],
   ['SIGINT', 'SIGTERM', 143],
-])('%s and then %s while it closes: exits at once with %i', async (first, second, code) => {
+])('%s followed by %s during the close exits at once with %i', async (first, second, code) => {
   const signals = new Signals()
   const { running, closing, finish } = service()
   const run = runUntilSignal(async () => running, signals, nothing)
@@ -59,7 +59,7 @@ test.each([
   await run
 })
 
-test('a service that ends by itself is a failure, and is not closed', async () => {
+test('a service that ends by itself is a failure and is not closed', async () => {
   const signals = new Signals()
   const failed = Promise.reject(new Error('it has ended'))
   const close = () => Promise.reject(new Error('closed'))
@@ -67,14 +67,14 @@ test('a service that ends by itself is a failure, and is not closed', async () =
   expect(signals.eventNames()).toEqual([])
 })
 
-test('a signal while it starts exits at once', async () => {
+test('a signal during startup exits at once', async () => {
   const signals = new Signals()
   void runUntilSignal(() => new Promise(() => {}), signals, nothing)
   signals.emit('SIGTERM')
   expect(signals.exits).toEqual([143])
 })
 
-test('SIGHUP reloads, one after the other; a failure is told and changes nothing', async () => {
+test('SIGHUP reloads, one reload after another; a failure is reported and changes nothing', async () => {
   const signals = new Signals()
   const told: string[] = []
   let reloads = 0
@@ -102,7 +102,7 @@ test('SIGHUP reloads, one after the other; a failure is told and changes nothing
   await run
 })
 
-test('SIGHUP where there is nothing to reload does not end the process', async () => {
+test('SIGHUP without anything to reload does not end the process', async () => {
   const signals = new Signals()
   const run = runUntilSignal(async () => ({ close: async () => {} }), signals, nothing)
   await settled()
@@ -112,7 +112,7 @@ test('SIGHUP where there is nothing to reload does not end the process', async (
   await run
 })
 
-test('what goes wrong at the start or at the end is passed on, and nothing is listened to any more', async () => {
+test('errors at startup and shutdown are passed on, and the signal handlers are removed', async () => {
   const signals = new Signals()
   await expect(runUntilSignal(() => Promise.reject(new Error('no start')), signals, nothing)).rejects.toThrow(
     'no start',

@@ -1,4 +1,4 @@
-/** Names, options and help of what `svc token` does besides making one. */
+/** Names, options and help of the subcommands of `svc token`. */
 import { InvalidArgumentError } from 'commander'
 import type { SvcCommand } from './command.ts'
 import { CONFIG } from './help.ts'

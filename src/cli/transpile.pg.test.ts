@@ -39,7 +39,7 @@ async function transpile(text: string, schemas: readonly string[] = ['public']) 
   return { code, out: out.join('\n'), error: error.join('\n') }
 }
 
-test('the keys of the database decide, and PostgreSQL runs what is printed', async () => {
+test('join conditions follow the foreign keys of the database, and PostgreSQL runs the result', async () => {
   const { code, out, error } = await transpile(
     'get notes n join posts p nest posts post; get public.posts join public.notes',
   )
@@ -50,7 +50,7 @@ test('the keys of the database decide, and PostgreSQL runs what is printed', asy
   await execute(database.url, out)
 })
 
-test('tables of another schema are found when it is configured', async () => {
+test('tables of another schema are found if it is configured', async () => {
   const text = 'get side.badges b join members m'
   expect(await transpile(text)).toMatchObject({
     code: 1,
@@ -67,7 +67,7 @@ test('tables of another schema are found when it is configured', async () => {
   )
 })
 
-test('several keys and none are refused, with the choices', async () => {
+test('a join with several foreign keys or none is rejected with the choices', async () => {
   expect(await transpile('get members join posts')).toEqual({
     code: 1,
     out: '',

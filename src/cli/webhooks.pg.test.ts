@@ -79,7 +79,7 @@ test('list prints triggers without the path of the URL, and dead letters', async
   expect(text).not.toContain('hidden')
 })
 
-test('show has the last answer and the payload', async () => {
+test('show prints the last response and the payload', async () => {
   const [code, text] = await svc(['show', await dead()])
   expect(code).toBe(0)
   const letter = JSON.parse(text)
@@ -88,7 +88,7 @@ test('show has the last answer and the payload', async () => {
   expect(text).not.toContain('\u001b')
 })
 
-test('redeliver sends it again; purge throws it away', async () => {
+test('redeliver sends a dead letter again; purge deletes it', async () => {
   const id = await dead()
   const count = hook.received.length
   hook.respond(OK)
@@ -99,7 +99,7 @@ test('redeliver sends it again; purge throws it away', async () => {
   expect(await svc(['purge', '--all'])).toEqual([0, '1 purged'])
 })
 
-test('the command test says whether it arrives', async () => {
+test('the command test reports whether the message arrives', async () => {
   hook.respond(OK)
   const [code, text] = await svc(['test', 'notes'])
   expect(code).toBe(0)
@@ -108,7 +108,7 @@ test('the command test says whether it arrives', async () => {
   expect((await svc(['test', 'notes']))[0]).toBe(1)
 })
 
-test('what is missing is said', async () => {
+test('missing arguments are reported', async () => {
   expect((await svc(['redeliver']))[0]).toBe(2)
   expect(errors).toEqual(['svc webhooks redeliver takes the id of a dead letter, or --all'])
   expect((await svc(['list'], null))[0]).toBe(2)

@@ -73,7 +73,10 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
     knownUntil = startedAt
   }
 
-  /** After a database error, the next read starts from the current position and counts every table as changed. */
+  /**
+   * After a database error, the next read starts from the current position and counts every table as
+   * changed.
+   */
   function failed(error: unknown): void {
     if (error instanceof DatabaseError) reset()
   }

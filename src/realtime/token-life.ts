@@ -1,5 +1,6 @@
 /**
- * The lifetime of a token: a warning before it expires, and the expiry (docs/reference/realtime.md#close-codes).
+ * The lifetime of a token: a warning before it expires, and the expiry
+ * (docs/reference/realtime.md#close-codes).
  */
 
 /** How long before expiry the warning is sent. */

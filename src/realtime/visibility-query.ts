@@ -1,8 +1,8 @@
 /**
  * Reads changed rows under the session settings of one visibility group
- * (docs/reference/realtime.md#delivered-changes), in one transaction that reads the current rows and evaluates the
- * old ones. A transaction never serves several groups: `(select current_setting(…))` in a policy is evaluated
- * once per statement and would pass rows of one tenant to another.
+ * (docs/reference/realtime.md#delivered-changes), in one transaction that reads the current rows and
+ * evaluates the old ones. A transaction never serves several groups: `(select current_setting(…))` in a
+ * policy is evaluated once per statement and would pass rows of one tenant to another.
  */
 import type { Table } from '../catalog/model.ts'
 import { catalogueStatement } from '../compile/derive.ts'

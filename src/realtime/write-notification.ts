@@ -1,6 +1,6 @@
 /**
- * The notification of a gateway write (run/write-notifications), decoded from the payload of a NOTIFY, which any
- * database user can send.
+ * The notification of a gateway write (run/write-notifications), decoded from the payload of a NOTIFY,
+ * which any database user can send.
  */
 
 import type { ChangeOperation } from '../compile/row-images.ts'

@@ -1,6 +1,6 @@
 /**
- * Reads triggers from the events file and reports all problems in it (docs/guides/webhooks.md#define-a-trigger).
- * Values can be secrets, so no message repeats one.
+ * Reads triggers from the events file and reports all problems in it
+ * (docs/guides/webhooks.md#define-a-trigger). Values can be secrets, so no message repeats one.
  */
 import { type Document, DocumentProblems, type Path } from '../config/document.ts'
 import { type Environment, expand } from '../config/expand.ts'

@@ -1,4 +1,6 @@
-/** Event triggers: the changes of a table that are sent to a URL (docs/guides/webhooks.md#define-a-trigger). */
+/**
+ * Event triggers: the changes of a table that are sent to a URL (docs/guides/webhooks.md#define-a-trigger).
+ */
 
 /** Operations as written in the events file. */
 export const TRIGGER_OPERATIONS = ['create', 'update', 'delete'] as const
