@@ -750,10 +750,11 @@ describe('an error about a value names the value and its column', () => {
     const { message } = (await post('/api/typed', { id: 'x'.repeat(100_000) })).json.error
     expect(message).toContain(`cannot hold "${'x'.repeat(80)}…"`)
   })
-  test('and takes no time for a value full of quotes', async () => {
+  test('and in a large body the error is that of PostgreSQL', async () => {
     const rows = Array.from({ length: 50 }, (_, id) => ({ id, many: Array.from({ length: 4_000 }, () => id) }))
     const reply = await post('/api/typed', [...rows.slice(0, 49), { id: '"'.repeat(500_000) }])
-    expect(reply.status).toBe(400)
-    expect(reply.json.error.message).toContain('item 50: column "id" is integer and cannot hold')
+    expect([reply.status, reply.json.error.code]).toEqual([400, 'QUERY_ERROR'])
+    expect(reply.json.error.message).toMatch(/^invalid input syntax for type integer: "/)
+    expect(reply.json.error.message.length).toBeLessThan(1_100)
   })
 })
