@@ -44,7 +44,8 @@ const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass`
  * - reach_lasting: PostgreSQL's own functions are pinned and not in `pg_depend`; these few are searched for
  *   in the expression trees.
  * - reach_direct: relations that call one themselves. An index, a default or a check runs when a row is
- *   written; a materialized view when it is refreshed.
+ *   written; a materialized view when it is refreshed. Before PostgreSQL 15, what a generated column calls is
+ *   a dependency of the column, and not of its expression.
  * - reach: relations that read or write those in turn. A cascading foreign key leads from the referenced
  *   table.
  * - reach_deferring: relations with a trigger that can be deferred, and those that write to them in turn.
@@ -138,6 +139,10 @@ export const REACH_SHARED: string = `
     ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_attrdef')}
     join pg_catalog.pg_attrdef a on a.oid = d.objid
     join pg_catalog.pg_attribute c on c.attrelid = a.adrelid and c.attnum = a.adnum
+    union all
+    select d.objid, false
+    from reach_object o
+    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_class')} and d.objsubid > 0
     union all
     select c.conrelid, false
     from reach_object o
