@@ -14,11 +14,11 @@ test('an error has one form, with details and hint where there are any', () => {
   })
 })
 
-test('what is no error of ours says nothing', () => {
+test('an error that is not a GatewayError reveals nothing', () => {
   expect(JSON.stringify(bodyOf(new Error('secret')))).not.toContain('secret')
 })
 
-test('a read that is too expensive is told flat and in the usual form', () => {
+test('a read that is too expensive has the flat form and the usual form', () => {
   const details = '{"estimated_cost":1}'
   expect(bodyOf(new GatewayError('QUERY_TOO_EXPENSIVE', 'm', { details }))).toEqual({
     code: 'QUERY_TOO_EXPENSIVE',

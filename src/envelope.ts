@@ -1,9 +1,10 @@
-/** The one place that makes the error envelope (docs/reference/errors.md). */
+/** Creates the error envelope (docs/reference/errors.md); nothing else does. */
 import { GatewayError } from './errors.ts'
 
 /**
- * `{"error": {code, message, status, request_id, details?, hint?}}` as UTF-8. What is no `GatewayError` says nothing about itself. A read that is
- * too expensive has `{code, message, details}` beside `error` too, for clients that expect that flat form.
+ * `{"error": {code, message, status, request_id, details?, hint?}}` as UTF-8. An error that is not a
+ * `GatewayError` reveals nothing. A read that is too expensive also has `code`, `message` and `details` next
+ * to `error`, for clients that expect that flat form.
  */
 export function errorBody(error: unknown, requestId: string): Buffer {
   const known =

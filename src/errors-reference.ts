@@ -1,7 +1,7 @@
 /** The table of docs/reference/errors.md. Its test compares the two, and rewrites the page with `-u`. */
 import { type ErrorCode, STATUS_OF } from './errors.ts'
 
-/** When a code is answered; Markdown, as the page has it. */
+/** When a code is returned, in the page's Markdown. */
 const WHEN: Readonly<Record<ErrorCode, string>> = {
   PARSE_ERROR:
     "the request is invalid: an unknown column or relation, a malformed parameter or body, a value that the column's type cannot represent, or an error in a query text, for which `details` has `line` and `column`",
@@ -34,7 +34,7 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
     'the database is unavailable; no connection became free within `acquire_timeout_ms`; the gateway is shutting down or overloaded; a [limit](limits.md) on connections, request bodies or unread responses is reached; or a deadlock or serialization failure occurred. Retry after `Retry-After` seconds. Retry a write only if there is no `hint` that it may have been made',
 }
 
-/** By their statuses. */
+/** Sorted by status. */
 export function printErrors(): string {
   const codes = Object.entries(STATUS_OF) as [ErrorCode, number][]
   const rows = codes

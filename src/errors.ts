@@ -1,4 +1,7 @@
-/** The codes an answer can carry (docs/reference/errors.md), their HTTP statuses, and the one error class that knows them. */
+/**
+ * The error codes of responses (docs/reference/errors.md), their HTTP statuses, and the error class that has
+ * them.
+ */
 
 import type { LimitName } from './statement-limits.ts'
 
@@ -30,9 +33,9 @@ export interface ErrorExtras {
   /** Response headers that go with the error, e.g. `Allow`, `Retry-After`, `WWW-Authenticate`. */
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
-  /** Offsets in the text of the query that it is about; doors without a text leave it aside. */
+  /** Offsets in the query text at which the error is; ignored for requests without a query text. */
   readonly span?: { readonly start: number; readonly end: number }
-  /** The limit on statements that the request is above, for metrics. */
+  /** The limit on statements that the request exceeds, for metrics. */
   readonly limit?: LimitName
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { PROBE_INTERVAL_MS, watchEventLoop } from './event-loop.ts'
 
-test('each delay is told from when the one before was noticed, and never less than none', async () => {
+test('each delay is measured from when the previous timer ran, and is never negative', async () => {
   // Half a second late, in time, and a clock that has hardly gone on.
   const times = [0, PROBE_INTERVAL_MS + 500, 2 * PROBE_INTERVAL_MS + 500, 2 * PROBE_INTERVAL_MS + 501]
   const told: number[] = []

@@ -1,8 +1,14 @@
-/** How late the event loop comes to what is due: while a timer waits, every request does. One timer for all who want to know. */
+/**
+ * Measures the delay of the event loop: while a timer waits, so does every request. All listeners share one
+ * timer.
+ */
 
 export const PROBE_INTERVAL_MS = 100
 
-/** Tells after each interval how late its end was noticed; `now` gives milliseconds, from any monotonic clock. The answer ends it. */
+/**
+ * Reports after each interval how late its timer ran. `now` returns milliseconds of any monotonic clock. The
+ * returned function stops the measurement.
+ */
 export function watchEventLoop(now: () => number, hear: (delayMs: number) => void): () => void {
   let dueAt = now() + PROBE_INTERVAL_MS
   const timer = setInterval(() => {

@@ -1,4 +1,4 @@
-/** Everything that happens and may interest somebody who watches: the log is one listener, metrics are another. */
+/** The events of the gateway, for listeners such as the log and the metrics. */
 import type { ErrorCode } from './errors.ts'
 import type { LimitName } from './statement-limits.ts'
 
@@ -13,55 +13,58 @@ export type Event =
       /** The route's pattern, never the path. */
       readonly route: string
       readonly status: number
-      /** Of the error that was answered, or that broke the answer off; null if all went well. */
+      /** The code of the error that was sent or that interrupted the response; null if there was none. */
       readonly code: ErrorCode | null
       readonly durationMs: number
       readonly requestId: string
-      /** Empty without one. A listener that writes it anywhere hashes it first. */
+      /** Empty if there is none. A listener must hash it before writing it anywhere. */
       readonly tenantId: string
       /** Null until the caller is known. */
       readonly role: string | null
-      /** Path and query without values; null where nothing answers, and while nobody logs requests. */
+      /** Path and query without values; null if no route matches or requests are not logged. */
       readonly path: string | null
-      /** By their resource names, of which a request has one or none. */
+      /** Resource names; a request has at most one of the two. */
       readonly table: string | null
       readonly function: string | null
-      /** Read or written; null where rows are not what it is about. */
+      /** The number of rows read or written; null if the request is not about rows. */
       readonly rows: number | null
-      /** From sending to the database's answer; null if nothing was sent. */
+      /** Time from sending to the database's response; null if nothing was sent. */
       readonly databaseMs: number | null
       readonly cache: 'HIT' | 'MISS' | null
     }
-  /** Statements of a request were executed, well or not. */
+  /** Statements of a request were executed, successfully or not. */
   | {
       readonly kind: 'statement'
       readonly requestId: string | null
-      /** Texts; values are parameters and are not in it. */
+      /** The statements' texts, without values, which are parameters. */
       readonly sql: readonly string[]
       readonly durationMs: number
     }
-  /** A request was refused for being above one of the limits on statements. */
+  /** A request was rejected because it exceeded one of the limits on statements. */
   | { readonly kind: 'statement refused'; readonly limit: LimitName }
   | { readonly kind: 'request failed'; readonly requestId: string; readonly error: unknown }
   | { readonly kind: 'warning'; readonly message: string; readonly fix: string | null }
   /** The gateway is starting and has not reached its database yet. */
   | { readonly kind: 'waiting for database'; readonly message: string }
   | { readonly kind: 'database'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
-  /** The circuit that guards attempts to connect with Kerberos changed (docs/guides/database-connections.md#kerberos). */
+  /**
+   * The circuit that guards attempts to connect with Kerberos changed
+   * (docs/guides/database-connections.md#kerberos).
+   */
   | { readonly kind: 'circuit'; readonly from: CircuitKind; readonly to: CircuitKind; readonly error: Error | null }
   | { readonly kind: 'catalogue'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   /** Keys of an identity provider were fetched, or could not be. */
   | { readonly kind: 'identity'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   | { readonly kind: 'webhooks'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   | {
-      /** A try to deliver is over. */
+      /** An attempt to deliver has ended. */
       readonly kind: 'webhook attempt'
       readonly outcome: 'delivered' | 'refused' | 'timeout' | 'address' | 'connection'
       readonly durationMs: number
       readonly trigger: string
       readonly id: string
       readonly tries: number
-      /** What came of it, in a few words. */
+      /** The outcome, in a few words. */
       readonly message: string
     }
 
@@ -69,7 +72,7 @@ export type CircuitKind = 'closed' | 'open' | 'half-open'
 
 export type Emit = (event: Event) => void
 
-/** A file was read again and cannot be used; `kept` says what is in force. */
+/** Reports a file that was read again and cannot be used; `kept` says what stays in force. */
 export function unusableFile(message: string, kept: string): Event {
   return { kind: 'warning', message: `${message}; ${kept}`, fix: 'Mend the file and send SIGHUP again.' }
 }

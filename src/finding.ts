@@ -1,28 +1,28 @@
-/** A danger, or something to mend, that boot and `svc check` see; and what to do about it. */
+/** A problem that boot or `svc check` reports, and its fix. */
 
 export interface Finding {
   readonly level: Level
-  /** What is the case, and what can come of it. */
+  /** The problem, and its consequences. */
   readonly message: string
-  /** What to do: a sentence, or SQL that can be pasted. */
+  /** The fix: a sentence, or SQL that can be pasted. */
   readonly fix: string
-  /** The check that found it, by its name in docs/reference/checks.md; what is found in other ways has none. */
+  /** The name of the check in docs/reference/checks.md; none if it was found in another way. */
   readonly check?: string
-  /** What it was found in, all of it, where the message may name only the first. */
+  /** All objects that have the problem; the message may name only the first. */
   readonly objects?: readonly string[]
-  /** The statements that mend it, all of them, in order. */
+  /** All statements of the fix, in order. */
   readonly sql?: readonly string[]
 }
 
-/** A note is worth knowing and fails nothing. */
+/** A note is for information only and never makes a check fail. */
 export type Level = 'note' | 'warning' | 'error'
 
-/** Under `strict` every warning is an error. Notes stay notes. */
+/** Turns warnings into errors, for `strict`. Notes stay notes. */
 export function asErrors(findings: readonly Finding[]): readonly Finding[] {
   return findings.map(finding => (finding.level === 'note' ? finding : { ...finding, level: 'error' }))
 }
 
-/** At boot, without `strict`, a danger is told and the gateway starts. */
+/** Turns errors into warnings: at boot without `strict`, they are reported and the gateway starts. */
 export function asWarnings(findings: readonly Finding[]): readonly Finding[] {
   return findings.map(finding => (finding.level === 'note' ? finding : { ...finding, level: 'warning' }))
 }

@@ -1,11 +1,20 @@
-/** Limits on what one statement may have PostgreSQL plan and build. Neither planning nor building a value looks at a timeout, so both are bounded before. */
+/**
+ * Limits on what one statement may have PostgreSQL plan and build. Neither planning nor building a value
+ * checks a timeout, so both are limited in advance.
+ */
 
 export interface StatementLimits {
   /** Joins of one query level. 0: no limit. */
   readonly maxJoins: number
-  /** Tables, views, functions, common tables and subqueries that a statement reads from, those of views and policies included. 0: no limit. */
+  /**
+   * Tables, views, functions, common tables and subqueries that a statement reads from, those of views and
+   * policies included. 0: no limit.
+   */
   readonly maxRelations: number
-  /** Bytes of a value that a function builds from a number: `repeat`, `lpad`, `format`, `array_fill`. 0: no limit. */
+  /**
+   * Bytes of a value that a function builds from a number: `repeat`, `lpad`, `format`, `array_fill`. 0: no
+   * limit.
+   */
   readonly maxBuiltValueBytes: number
   /** Rows of one `generate_series`. 0: no limit. */
   readonly maxSeriesRows: number
@@ -15,9 +24,15 @@ export interface StatementLimits {
   readonly maxContainedElements: number
   /** Expressions of a statement whose subqueries have been merged. 0: no limit. */
   readonly maxExpressions: number
-  /** Multiplications and divisions of numbers of the largest size that `numeric` has; smaller ones count by their steps. 0: no limit. */
+  /**
+   * Multiplications and divisions of numbers of the largest size that `numeric` has; smaller ones count by
+   * their steps. 0: no limit.
+   */
   readonly maxNumericProducts: number
-  /** Characters of a query text that its SQL repeats, because aliases in `having` stand for their expressions. 0: no limit. */
+  /**
+   * Characters of a query text that its SQL repeats, because aliases in `having` stand for their expressions.
+   * 0: no limit.
+   */
   readonly maxRepeatedCharacters: number
 }
 
@@ -43,7 +58,7 @@ export const UNLIMITED: StatementLimits = {
   ...{ maxContainedElements: 0, maxExpressions: 0, maxNumericProducts: 0, maxRepeatedCharacters: 0 },
 }
 
-/** The configuration's name of each limit: in messages, in the metric that counts refusals. */
+/** The configuration key of each limit, for messages and for the metric that counts rejections. */
 export const LIMIT_NAMES = {
   maxJoins: 'max_joins',
   maxRelations: 'max_relations',

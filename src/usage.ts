@@ -1,8 +1,14 @@
-/** What a request has used so far, for the access log. The parts that wait for the database and make the answer write it down. */
+/**
+ * What a request has used so far, for the access log. It is filled in by the code that waits for the database
+ * and creates the response.
+ */
 export class Usage {
-  /** How long the database has worked for the request, without waiting for connections; the pool adds to it. `statement_timeout_ms` bounds it. */
+  /**
+   * Time that the database has worked for the request, without waiting for connections; the pool adds to it.
+   * Limited by `statement_timeout_ms`.
+   */
   readonly worked = { ms: 0 }
-  /** Rows that were answered or written; null until known. */
+  /** The number of rows returned or written; null until known. */
   rows: number | null = null
   /** Resource name of the first table that a query text reads or writes. */
   table: string | null = null
@@ -10,7 +16,10 @@ export class Usage {
   #since: number | null = null
   #used = false
 
-  /** Something was sent to the database, or is about to wait for a connection. Does nothing while the time is running. */
+  /**
+   * Starts the time when something is sent to the database or begins to wait for a connection. No effect if
+   * it is running.
+   */
   waits(): void {
     this.#used = true
     this.#since ??= performance.now()
@@ -22,7 +31,10 @@ export class Usage {
     this.#since = null
   }
 
-  /** Milliseconds from sending to the answer, waiting for a connection included; null if nothing was sent. Ends what is still running. */
+  /**
+   * Milliseconds from sending to the response, including the wait for a connection; null if nothing was sent.
+   * Stops a running time.
+   */
   databaseMs(): number | null {
     this.answered()
     return this.#used ? this.#databaseMs : null

@@ -1,4 +1,4 @@
-/** The package's version, from the package.json that stands beside `src` and `dist` alike. */
+/** The package's version, from the package.json next to `src` and `dist`. */
 import { readFileSync } from 'node:fs'
 
 const manifest: { readonly version: string } = JSON.parse(

@@ -126,8 +126,7 @@ function onlyOutputs(fields: readonly ExpressionField[], outer: Scope): Scope {
   }
 }
 
-// ---- fields and nests
-// --------------------------------------------------------------------------------------
+// ---- fields and nests ----
 
 interface Projection {
   readonly fields: readonly ExpressionField[]

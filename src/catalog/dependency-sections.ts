@@ -34,7 +34,9 @@ export interface EffectItem {
   readonly delete: boolean
 }
 
-/** Of objects that PostgreSQL brings along (PostgreSQL manual, System Catalog Initial Data). */
+/**
+ * Objects that PostgreSQL itself creates have lower OIDs (PostgreSQL manual, System Catalog Initial Data).
+ */
 const FIRST_OWN_OID = 16_384
 
 /**

@@ -241,11 +241,11 @@ export type FunctionResult =
 
 /** How results depend on a relation, and which relations a write to it affects. */
 export interface Dependency {
-  /** Relations that it brings in. */
+  /** The relations that it is tied to. */
   readonly ties: readonly Tie[]
   /** What its query and its policies mention, with repetitions. */
   readonly mentions: readonly RelationMention[]
-  /** Why what it shows may change though no row of its tables does. */
+  /** Reasons why its result may change although no row of its tables changes. */
   readonly nondeterminism: readonly NondeterminismCause[]
   /** Which writes to it may change any table; null: none. */
   readonly effect: { readonly insert: boolean; readonly update: boolean; readonly delete: boolean } | null

@@ -1,4 +1,7 @@
-/** `svc schema pull`: what a database has is in the document, the document's text means the same document, and a summary of it warns of nothing. */
+/**
+ * `svc schema pull`: what a database has is in the document, the document's text means the same document, and
+ * a summary of it warns of nothing.
+ */
 import { describe, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
@@ -324,7 +327,7 @@ comment on function b(int4, text, text[]) 'Best'
   })
 })
 
-test('several schemas: names of the first are bare; what is outside has its schema, and is no warning', async () => {
+test('several schemas: names of the first are bare; names of other schemas are qualified, without a warning', async () => {
   await admin.run(`
     create schema front; create schema back; create schema elsewhere;
     create type back.status as enum ('on'); create type front.pair as (a int, b int);
@@ -367,7 +370,7 @@ comment on table back.posts 'back'
   await admin.run('drop extension citext cascade')
 })
 
-test('a partition is part of its table, and what PostgreSQL cloned for it is told once', async () => {
+test('a partition is part of its table, and objects that PostgreSQL cloned for it are printed once', async () => {
   expect(
     await pull(
       'pull_partitions',

@@ -28,7 +28,7 @@ export type CatalogEvent =
   /** The old catalog stays in use. */
   | { readonly kind: 'failed'; readonly reason: string; readonly error: unknown }
 
-/** The clock and the timers of the world; tests bring their own. */
+/** A clock and timers; tests provide their own. */
 export interface Timers {
   /** Milliseconds from any beginning, never going back. */
   now(): number
@@ -43,8 +43,8 @@ export interface CatalogSource {
   /** The current catalog. A request must read it once and use the same object throughout. */
   current(): Catalog
   /**
-   * Reads the catalog, whatever its fingerprint (SIGHUP). Resolves, when a read that began after this call
-   * has ended, to whether it succeeded; never rejects. Calls during a read share the next one.
+   * Reads the catalog even if its fingerprint is unchanged (SIGHUP). Resolves at the end of a read that began
+   * after this call: true if it succeeded. Never rejects. Calls during a read share the next one.
    */
   reload(reason: string): Promise<boolean>
   /**

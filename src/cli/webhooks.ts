@@ -21,7 +21,7 @@ export interface Letters {
   readonly all: boolean
 }
 
-/** `before`: the id of a dead letter; those are listed that were given up before it. */
+/** `before` is the id of a dead letter: only deliveries given up before it are listed. */
 export async function list(before: string | undefined, command: WebhooksCommand, world: World): Promise<number> {
   const answer = await ask(command, world, 'GET', '/internal/webhooks', before === undefined ? {} : { before })
   if (command.json) return print(answer, world)

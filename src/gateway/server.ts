@@ -86,7 +86,7 @@ interface ServerParts {
   readonly load: Load
   readonly answerBytes: ResponseBytes
   readonly installed: Installed
-  /** What `svc install` made is not as it was found. */
+  /** Called when the objects of `svc install` have changed since they were detected. */
   readonly onBroken: () => void
   readonly internal: (realtime: Realtime['stats'], http: () => HttpStats) => OperatorRoutes
   readonly pages: Pages

@@ -1,6 +1,6 @@
 /**
- * One message in, one answer out, whatever way they travel. Nothing is kept between messages: a tool can be
- * called without `initialize`, and a client that comes back finds what it left (decision 0014).
+ * Returns one response for each message, over any transport. There is no state between messages: a tool can
+ * be called without `initialize`, and a client can reconnect at any time (decision 0014).
  */
 import type { InitializeResult } from '@modelcontextprotocol/sdk/spec.types.js'
 import { nearest } from '../text/nearest.ts'
@@ -32,14 +32,14 @@ export const PROTOCOL_VERSIONS = ['2025-06-18', '2025-03-26'] as const
 
 /** Responds to the messages of a client. */
 export interface Answerer {
-  /** Null where none is due: a notification. Never throws. */
+  /** Null for a notification, which has no response. Never throws. */
   answer(bytes: Uint8Array): RpcResponse | null
 }
 
 /** The dependencies of an answerer. */
 export interface AnswererOptions {
   readonly library: Library
-  /** A defect: the caller hears nothing about it but that there is one. */
+  /** Receives a defect; the caller learns only that there is one. */
   readonly report: (error: unknown) => void
 }
 

@@ -1,4 +1,4 @@
-/** The map has every folder, and leads to what is there. */
+/** The table of areas has every folder, and refers only to folders and documents that exist. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -12,12 +12,12 @@ test('every folder of the sources is an area', () => {
   expect([...folders].filter(folder => !paths.includes(folder))).toEqual([])
 })
 
-test.each(AREAS)('the area $name leads to what is there', ({ path, purpose, documents }) => {
+test.each(AREAS)('the path and the documents of area $name exist', ({ path, purpose, documents }) => {
   expect(existsSync(join(ROOT, path))).toBe(true)
   expect(purpose).toMatch(/^[A-Z].+\.$/)
   expect(documents.filter(id => repositoryLibrary().entry(id) === null)).toEqual([])
 })
 
-test('no name is there twice', () => {
+test('names are unique', () => {
   expect(new Set(AREAS.map(({ name }) => name)).size).toBe(AREAS.length)
 })

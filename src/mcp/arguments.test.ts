@@ -30,7 +30,7 @@ function refusal(given: unknown): unknown {
   return null
 }
 
-test('what is not given has its default', () => {
+test('an omitted argument has its default value', () => {
   expect(readArguments(TABLE, GIVEN)).toEqual({
     ...{ query: 'a', text: 'b', kind: null, note: null, deep: true, limit: 5 },
   })
@@ -38,7 +38,7 @@ test('what is not given has its default', () => {
   expect(readArguments({ note: TABLE.note }, null)).toEqual({ note: null })
 })
 
-test('what is given is taken', () => {
+test('given values are used', () => {
   const given = { query: 'a', text: '', kind: 'guide', note: 'x', deep: false, limit: 20 }
   expect(readArguments(TABLE, given)).toEqual(given)
 })

@@ -22,7 +22,7 @@ test.each(PART_NAMES)('%s has productions and constructs', name => {
   expect(part.constructs.filter(construct => !Object.hasOwn(CORPUS.constructs, construct))).toEqual([])
 })
 
-test('all constructs and all productions can be asked for', () => {
+test('every construct and every production can be requested', () => {
   expect(PART_NAMES).toEqual(
     expect.arrayContaining([...Object.keys(CORPUS.constructs), ...CORPUS.grammar.map(({ name }) => name)]),
   )

@@ -6,7 +6,7 @@ import { notAmong } from './arguments.ts'
 export interface ConstructLookup {
   /** As requested. */
   readonly name: string
-  /** The first is what is meant most. */
+  /** The most likely meaning first. */
   readonly constructs: readonly [Construct, ...Construct[]]
   readonly productions: readonly Production[]
 }

@@ -8,13 +8,13 @@ import type { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import { fromSql } from './from-sql.ts'
 
-/** Longer texts are not written once more. */
+/** Longer texts are not corrected. */
 export const CORRECTED_LENGTH_MAX = 2_000
 
 const INSTEAD = /^did you mean "([^"]+)" instead of "([^"]+)"\?$/
 const MEANT = /^did you mean "([^"]+)"\?$/
 
-/** Null where none of the changes makes a query of it. */
+/** Null if no change makes it a valid query. */
 export function correctedQuery(text: string, error: QuerySyntaxError): string | null {
   if (text.length > CORRECTED_LENGTH_MAX) return null
   for (const candidate of candidates(text, error)) {
@@ -41,7 +41,7 @@ function* candidates(text: string, error: QuerySyntaxError): Generator<string, v
   if (only !== undefined && others.length === 0 && !only.includes(' ')) yield replaced(text, offset, '', `${only} `)
   const whole = expected.find(word => /^[a-z]{3,}$/.test(word) && found.toLowerCase().startsWith(word))
   if (whole !== undefined) yield replaced(text, offset, found, whole)
-  // Signs alone: a word that is left out was meant to say something.
+  // Only punctuation: a word was meant to say something, so it is not left out.
   if (/^[^\w\s'"`]+$/.test(found)) yield replaced(text, offset, found, '')
 }
 

@@ -11,7 +11,7 @@ const DELETE = /^\s*(?:delete|del)\s+from\s+([\s\S]*)$/i
 /** After sources and joins, where fields may follow. */
 const CLAUSE = /\b(?:where|group\s+by|having|window|union|intersect|except|order\s+by|limit|offset|for)\b/i
 
-/** The text itself where it is not SQL. */
+/** Returns the text unchanged if it is not SQL. */
 export function fromSql(text: string): string {
   return moved(text)
     .replace(/\bon\s+conflict\b/gi, 'conflict')

@@ -19,15 +19,15 @@ export const PATH = '/mcp'
 /** For each address; docs/guides/agents.md#rules-and-limits has it for clients. */
 export const RATE_LIMIT = { burst: 120, rate: 2 } as const
 
-/** 131 072 addresses at a time, in 2 MB; beyond that the fullest bucket of a few is forgotten. */
+/** Room for 131 072 addresses, in 2 MB; beyond that, the fullest of a few candidate buckets is removed. */
 const RATE_SETS = 8_192
 
 const HEADER_BYTES_MAX = 16 * 1024
-/** The whole request must have come by then, and what is too large has been thrown away. */
+/** Limit on the time to receive a whole request, including one that is too large and is discarded. */
 const REQUEST_MS_MAX = 10_000
 /** Interval at which Node checks for requests that have timed out. */
 const REQUEST_CHECK_MS = 1_000
-/** A client that neither sends nor takes anything for so long loses its connection. */
+/** A connection on which the client neither sends nor reads anything for this long is closed. */
 const IDLE_MS_MAX = 30_000
 const KEEP_ALIVE_MS = 10_000
 /** Connections above the limit are closed at once. */
@@ -38,11 +38,11 @@ const DRAIN_MS_MAX = 5_000
 /** The options of the tool server. */
 export interface ToolServerOptions {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number
   /** Host names by which it is reached in addition to loopback and its address. */
   readonly allowedHosts: readonly string[]
-  /** Whose `X-Forwarded-For` is believed. */
+  /** Addresses whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[]
   readonly answerer: Answerer
   /** 0 switches it off. */
@@ -73,7 +73,7 @@ export async function startToolServer(options: ToolServerOptions): Promise<ToolS
   /** Checks everything that does not require the body, cheapest first; null if the request is accepted. */
   function refusalOf(request: IncomingMessage): Refusal | null {
     const { headers, socket } = request
-    // Before the bucket: a page in a browser must not empty that of the program beside it.
+    // Before the rate limit: a page in a browser must not use up the tokens of a program on the same machine.
     if (!hosts.isOurs(headers.host, headers.origin, socket.localAddress)) return FOREIGN
     const forwardedFor = headers['x-forwarded-for']
     if (rate?.take(addressOf(socket.remoteAddress, String(forwardedFor ?? ''))) === false) return TOO_MANY
@@ -115,7 +115,7 @@ export async function startToolServer(options: ToolServerOptions): Promise<ToolS
   return { url: urlOf(server.address() as AddressInfo), close: () => closed(server) }
 }
 
-/** Calls back once, with null for a body that is too large; never for one whose client went away. */
+/** Calls back once, with null for a body that is too large; never calls back if the client disconnected. */
 function readBody(request: IncomingMessage, done: (body: Buffer | null) => void): void {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -192,7 +192,7 @@ function urlOf({ address, port, family }: AddressInfo): string {
 
 async function closed(server: ReturnType<typeof createServer>): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), DRAIN_MS_MAX)
-  // Ends what is idle, and every other connection with its answer.
+  // Closes idle connections now, and every other connection once its response is sent.
   server.close()
   await once(server, 'close')
   clearTimeout(cutOff)

@@ -15,7 +15,7 @@ export interface Lesson {
   readonly error: {
     /** The problem in a line, without its place. */
     readonly message: string
-    /** From 1; null where it is the whole. */
+    /** Counted from 1; null if the error concerns the whole text. */
     readonly line: number | null
     readonly column: number | null
     readonly found: string | null

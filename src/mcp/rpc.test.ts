@@ -57,17 +57,17 @@ describe('refused', () => {
     expect(() => decodeMessage(Buffer.from([0xed, 0xa0, 0x80]))).toThrow('the message is not valid UTF-8')
   })
 
-  test('integers that JavaScript does not hold: another would come back', () => {
+  test('integer ids that JavaScript cannot represent exactly', () => {
     expect(refused('{"jsonrpc":"2.0","id":9007199254740993,"method":"x"}').code).toBe(RPC.invalidRequest)
   })
 
-  test('with the id, where it could be read', () => {
+  test('with the id, if it could be read', () => {
     expect(refused({ jsonrpc: '1', id: 'a', method: 'x' }).id).toBe('a')
     expect(refused({ jsonrpc: '1', id: {}, method: 'x' }).id).toBeNull()
   })
 })
 
-test('members that every object inherits are not there', () => {
+test('members that every object inherits are not found', () => {
   expect([ownMember({}, 'toString'), ownMember({}, '__proto__'), ownMember({ toString: 1 }, 'toString')]).toEqual([
     undefined,
     undefined,

@@ -43,7 +43,7 @@ function answer(method: string, id: number): object {
   return { jsonrpc: '2.0', id, result: { method } }
 }
 
-test('a message a line, in whatever pieces it comes', async () => {
+test('each line is a message, however the input is split into chunks', async () => {
   const text = `${ask('a', 1)}\n${ask('b', 2)}\r\n\n  \n${ask('ü', 3)}`
   expect(await answersTo([text])).toEqual([answer('a', 1), answer('b', 2), answer('ü', 3)])
   expect(await answersTo([...Buffer.from(text)].map(byte => Buffer.from([byte])))).toEqual([
@@ -72,7 +72,7 @@ test('a line that is too long is refused, and the next one answered', async () =
   ])
 })
 
-test('takes no more input than its answers are read', async () => {
+test('stops reading input while its responses are not read', async () => {
   let taken = 0
   const input = Readable.from(
     (function* () {

@@ -73,7 +73,7 @@ async function drained(output: Writable): Promise<void> {
   try {
     await Promise.race([once(output, 'drain', { signal }), once(output, 'close', { signal })])
   } catch {
-    // Broken: the next write finds out.
+    // The output is broken; the next write fails.
   } finally {
     controller.abort()
   }

@@ -18,7 +18,7 @@ function lesson(query: string): Lesson['error'] {
   throw new Error(`${query} was accepted`)
 }
 
-test('a text that is right is what the work makes of it', () => {
+test('a valid text returns the result of the work', () => {
   expect(
     resultOrLesson(
       'x',
@@ -67,7 +67,7 @@ test.each([
   expect(lesson(query).example).toBe(example)
 })
 
-test('a word that is too much is not left out: it was meant to say something', () => {
+test('a surplus word is not simply removed, because it was meant to say something', () => {
   expect(lesson('get users select id').example).toBe('get users')
   expect(lesson("get users where name is 'x'").example).toBe('get users\nwhere active is false')
 })
@@ -84,7 +84,7 @@ test('a text that cannot be corrected gets the most similar example', () => {
   expect(lesson('get customers where exists orders').example).toMatch(/^get customers\nwhere exists|exists \(get/)
 })
 
-test('looking for what was meant takes no time', () => {
+test('the search for a correction is fast for hostile texts', () => {
   const floods = [
     'select ',
     'select a from ',
@@ -111,7 +111,7 @@ test('a text that is too long is not repeated in the answer', () => {
   expect(example.length).toBeLessThan(200)
 })
 
-test('what only the printer refuses has its place as well', () => {
+test('an error of the printer has a position as well', () => {
   const query = 'get users\nwhere id = 1\nunion get posts returning id'
   expect(lesson(query)).toMatchObject({ line: 3, column: expect.any(Number), found: expect.any(String) })
   const { message, line, column } = lesson('add users values 1 conflict update a = 1')
@@ -143,10 +143,10 @@ test.each([
   expect(constructNear(text.replace('|', ''), text.indexOf('|'))).toBe(construct)
 })
 
-test('every word that opens a construct opens one that there is', () => {
+test('every word that opens a construct opens an existing one', () => {
   expect(Object.values(OPENS).filter(construct => !Object.hasOwn(CORPUS.constructs, construct))).toEqual([])
 })
 
-test('the example beside errors of schema documents has nothing to warn of', () => {
+test('the example shown with errors of schema documents causes no warnings', () => {
   expect(summarize(parseSchema(SCHEMA_EXAMPLE)).warnings).toEqual([])
 })

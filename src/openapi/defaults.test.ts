@@ -29,7 +29,7 @@ test.each([
   expect(defaultOf(baseType(type), text)).toEqual(value)
 })
 
-test('of arrays the empty one', () => {
+test('the only array default that is read is the empty array', () => {
   expect(defaultOf(arrayOf(baseType('text')), "'{}'::text[]")).toEqual([])
   expect(defaultOf(arrayOf(baseType('text')), "'{a}'::text[]")).toBeUndefined()
 })

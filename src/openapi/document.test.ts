@@ -24,7 +24,7 @@ function rights(of: Partial<TableRights>): Rights {
   return { key: 'k', of: table => (table === people ? { ...none, ...of } : none) }
 }
 
-test('a hidden table and a hidden column are not in it', () => {
+test('the document contains neither hidden tables nor hidden columns', () => {
   const read = new Set(['id', 'name'])
   const refused = { read: null, create: 'no', update: 'no', delete: 'no' }
   const text = openApiDocument({ catalog, rights: rights({ refused, read }) }, OPTIONS).toString()
@@ -35,7 +35,7 @@ test('a hidden table and a hidden column are not in it', () => {
   expect(Object.keys(paths['/api/people/{id}'])).toEqual(['get'])
 })
 
-test('what a hidden column declares is in it as little as its name', () => {
+test('the document contains neither the name nor the example of a hidden column', () => {
   const told = tableOf('people', { id: 'int8', name: 'text', salary: 'numeric' }, { primaryKey: ['id'] })
   const columns = told.columns.map((column, at) => ({ ...column, example: ['4711', 'Ada', '98765.5'][at] ?? null }))
   const declaring = { ...told, columns, columnByName: new Map(columns.map(column => [column.name, column])) }
@@ -54,7 +54,7 @@ test('what a hidden column declares is in it as little as its name', () => {
   })
 })
 
-test('who may only write sees what to write, and gets it answered', () => {
+test('a caller who can only write sees the writable columns, and returned rows contain only those', () => {
   const refused = { read: 'no', create: null, update: 'no', delete: 'no' }
   const text = openApiDocument(
     { catalog, rights: rights({ refused, create: new Set(['salary']) }) },
@@ -68,7 +68,7 @@ test('who may only write sees what to write, and gets it answered', () => {
   expect([Object.keys(properties), required]).toEqual([['salary'], undefined])
 })
 
-test('settings decide on plans and tokens', () => {
+test('settings determine which routes exist and which tokens they need', () => {
   const with_ = (options: Partial<DocumentOptions>) =>
     JSON.parse(openApiDocument({ catalog, rights: EVERYTHING }, { ...OPTIONS, ...options }).toString())
   expect(with_({ explainEndpoint: 'off' }).paths['/api/people/_explain']).toBeUndefined()
@@ -78,7 +78,7 @@ test('settings decide on plans and tokens', () => {
   expect(with_({ requireAuth: false }).security).toEqual([{ bearer: [] }, {}])
 })
 
-test('of very many tables, whatever their names are, it is whole', () => {
+test('the document of very many tables with unusual names is complete', () => {
   const names = Array.from({ length: 200 }, (_, n) => `Größe 😀 ${n}`)
   const many = catalogOf(...names.map(name => tableOf(name, { id: 'int8', größe: 'text' }, { primaryKey: ['id'] })))
   const document = openApiDocument({ catalog: many, rights: EVERYTHING }, OPTIONS)
@@ -89,7 +89,7 @@ test('of very many tables, whatever their names are, it is whole', () => {
   expect(names.filter(name => paths[`/api/${encodeURIComponent(name)}`] === undefined)).toEqual([])
 })
 
-test('what parts share is in it once, as the first of them has it', () => {
+test('a component that several parts share is printed once, as defined by the first part', () => {
   const part = (description: string): DocumentPart => ({
     ...{ tag: { name: 'a' }, paths: [], parameters: [], responses: [] },
     schemas: [['shared', { type: 'string', description }]],

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { NameReader } from '../rest/parameters/name-reader.ts'
 import { componentKey, distinctBy, distinctKeys, identifierOf, pairKey, quoted } from './keys.ts'
 
-test('plain names are their own keys; what does not fit is its code point', () => {
+test('a plain name is its own key; other characters are replaced by their code points', () => {
   expect(['orders', 'sales.orders', 'Server Today', 'a/b', '__proto__', 'été', '😀'].map(componentKey)).toEqual([
     ...['orders', 'sales.orders', 'Server-20-Today', 'a-2f-b', '-5f-_proto__', '-e9-t-e9-', '-1f600-'],
   ])
@@ -14,7 +14,7 @@ const NAME = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 })
 const TRICKY = fc.string({ unit: fc.constantFrom('-', '2', '0', 'd', 't', 'o', ' ', '_'), minLength: 1, maxLength: 8 })
 const ANY = fc.oneof(NAME, TRICKY)
 
-test('keys are what the standard takes, and never those of another name or pair', () => {
+test('keys are valid in OpenAPI, and different names and pairs have different keys', () => {
   fc.assert(
     fc.property(ANY, ANY, ANY, ANY, (a, b, c, d) => {
       expect(componentKey(a)).toMatch(/^[a-zA-Z0-9._-]+$/)
@@ -35,19 +35,19 @@ test('a quoted name is read as that name wherever names are read', () => {
   )
 })
 
-test('identifiers have neither case nor punctuation', () => {
+test('identifiers ignore case and punctuation', () => {
   expect(['order_id', 'orderId', 'Order ID', '"order-id"'].map(identifierOf)).toEqual(Array(4).fill('orderid'))
   expect(['Größe', '->', '', 'имя'].map(identifierOf)).toEqual(['größe', '->', '', 'имя'])
 })
 
-test('of names that are alike the plain one is kept, in its place', () => {
+test('of names with the same identifier, the plain one is kept, at its position', () => {
   const same = (name: string) => name
   expect(distinctBy(['Name', 'id', 'name', 'NAME'], same)).toEqual(['id', 'name'])
   expect(distinctBy(['orderId', 'Order ID'], same)).toEqual(['orderId'])
   expect(distinctBy(['limit', 'Limit', 'id'], same, new Set(['limit']))).toEqual(['id'])
 })
 
-test('keys of names that are alike have a hash, whatever order they come in', () => {
+test('keys of similar names have a hash, in any order of the names', () => {
   const roles = ['', 'create']
   const names = ['Orders', 'create_orders', 'orders', 'svc_page']
   const keys = distinctKeys(names, roles, ['svc-page'])

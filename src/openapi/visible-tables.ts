@@ -51,7 +51,7 @@ export interface DocumentView {
 /** Tables by resource name. */
 export type VisibleTables = ReadonlyMap<string, VisibleTable>
 
-/** The tables of a view. */
+/** Returns the tables that a caller's view of the catalog contains. */
 export function visibleTables(view: View, filters: SharedFilters): VisibleTables {
   const known = [...view.catalog.tables.values()].filter(table => isKnown(table, view.rights))
   const names = known.map(({ resource }) => resource)

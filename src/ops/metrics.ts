@@ -2,8 +2,8 @@
  * `GET /metrics` (docs/reference/metrics.md): counts what happens, and asks the parts for their state when it
  * is scraped.
  *
- * The text is written by us: a listener on the way of every request may cost a small part of what the request
- * does, and the usual package hashes the labels for each number.
+ * The text format is implemented here, because it runs for every request and must cost only a small part of
+ * it; the usual package hashes the labels for each number.
  */
 
 import type { PlanStats } from '../compile/plans.ts'
@@ -27,17 +27,17 @@ import { createWebhookMetrics } from './webhook-metrics.ts'
 /** The metrics of the gateway. */
 export interface Metrics {
   hear(event: Event): void
-  /** The event loop came so late to what was due (event-loop.ts). */
+  /** Records how late the event loop ran a timer (event-loop.ts). */
   delayed(ms: number): void
   /** All metrics in Prometheus's text format. */
   print(parts: MetricsParts): Promise<string>
   close(): void
 }
 
-/** What is asked when it is printed. */
+/** The current state of the parts, read when the metrics are printed. */
 export interface MetricsParts {
   readonly pool: PoolStats
-  /** Null: the result cache is off. */
+  /** Null if the result cache is disabled. */
   readonly cache: CacheStats | null
   readonly plans: PlanStats
   readonly maxConnections: number
@@ -46,9 +46,9 @@ export interface MetricsParts {
   readonly realtime: RealtimeStats
   readonly http: HttpStats
   readonly warnings: number
-  /** Null: there are no triggers. */
+  /** Null if there are no webhook triggers. */
   readonly webhooks: WebhookStats | null
-  /** Of identity providers whose keys are fetched. */
+  /** The identity providers whose keys are fetched. */
   readonly issuers: readonly IssuerStats[]
 }
 

@@ -37,7 +37,7 @@ test('if every wait is longer, it goes to the shortest and requests one more con
   expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: candidates[1], grow: true })
 })
 
-test('slow or unknown work takes an idle connection', () => {
+test('work that is slow or of unknown duration is sent on an idle connection', () => {
   const candidates = [connection('busy', 0.3), connection('idle', 0)]
   expect(choose(candidates, flow, true, UNKNOWN_LATENCY_MS, 0)).toEqual({ candidate: candidates[1], grow: false })
 })

@@ -9,7 +9,7 @@ export interface Coalescer<T> {
   close(): void
 }
 
-/** What is called. */
+/** The clock and the callbacks of a coalescer. */
 export interface CoalescerParts<T> {
   /** Monotonic milliseconds. */
   readonly now: () => number

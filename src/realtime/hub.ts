@@ -393,8 +393,8 @@ export class Hub {
   }
 
   /**
-   * Takes all subscribers out of their groups, because the rules may no longer apply; those that remain are
-   * asked to resync.
+   * Takes all subscribers out of their groups, because the rules may no longer apply. `#regroup` later asks
+   * those that keep their subscription to resync.
    */
   #suspend(entry: Entry): void {
     for (const subscriber of entry.subscribers) {

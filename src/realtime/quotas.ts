@@ -21,7 +21,7 @@ export interface RealtimeLimits {
   readonly unroutedResyncIntervalMs: number
 }
 
-/** Returns what was taken; further calls have no effect. */
+/** Releases what was counted; further calls have no effect. */
 export type Release = () => void
 
 /** The quota of one socket. */
@@ -32,7 +32,7 @@ export interface Seat {
    */
   claim(identity: Identity): void
   /**
-   * Checks whether a socket with `held` of them may have another.
+   * Checks whether a socket that has `held` subscriptions or live queries can have another one.
    * @throws GatewayError `FORBIDDEN`
    */
   assertRoom(kind: 'subscription' | 'live query', held: number): void

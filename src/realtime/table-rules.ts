@@ -133,7 +133,7 @@ interface RawTableRules {
   readonly triggers: boolean
   readonly policies: readonly { readonly permissive: boolean; readonly condition: string | null }[]
   readonly columns: readonly string[]
-  /** Columns in which different texts can be equal. */
+  /** Columns with a nondeterministic collation, in which different texts can be equal. */
   readonly inexact: readonly string[]
   /** True if a policy calls something that is not built in; a domain's constraint may call anything. */
   readonly foreign: boolean

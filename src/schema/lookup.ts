@@ -36,7 +36,7 @@ export function lookupOf(document: SchemaDocument): Lookup {
   const types = new Map([...document.enums, ...document.domains].toReversed().map(one => [lookupKeyOf(one.name), one]))
   const schemas = new Set([...document.tables, ...document.views].map(one => one.name.schema))
   const columns = new Map(document.tables.map(table => [table, columnsByName(table)]))
-  // A second primary key is a mistake, and yet what is in it is meant not to be null.
+  // A second primary key is a mistake, but its columns are still meant to be not null.
   const keyed = new Map(
     document.tables.map(table => [
       table,

@@ -48,7 +48,7 @@ function printEnum({ name, labels }: EnumDefinition): string {
   return `enum ${printTableName(name)} {${labels.length > 0 ? ` ${labels.map(printLabel).join(', ')} ` : ''}}`
 }
 
-/** Labels are data: what is not a bare word is a text. */
+/** A label is data: it is printed as a string unless it is a bare word. */
 function printLabel({ text }: Name): string {
   return /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(text) ? text : printText(text)
 }

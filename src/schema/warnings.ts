@@ -162,7 +162,7 @@ function targetName({ on }: CommentDefinition): string {
 // ---- types
 // -------------------------------------------------------------------------------------------------
 
-/** Extensions that bring no types, so that they explain none. */
+/** Extensions without types: they cannot be the source of an unknown type. */
 const TYPELESS: ReadonlySet<string> = new Set(
   (
     'plpgsql pgcrypto uuid-ossp pg_trgm btree_gin btree_gist unaccent pg_stat_statements ' +
@@ -170,11 +170,11 @@ const TYPELESS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Limit on suggestions, each of which compares all names of the document, which may be thousands. */
+/** Limit on suggestions: each one compares all names of the document, of which there can be thousands. */
 export const SUGGESTIONS_MAX = 50
 
 function checkTypes(document: SchemaDocument, lookup: Lookup, report: Report): void {
-  // An extension may have brought the type.
+  // The type may come from an extension.
   if (document.extensions.some(extension => !TYPELESS.has(extension.text))) return
   const names = [...document.enums, ...document.domains].map(one => one.name.name)
   const unknown = typesOf(document).filter(({ type }) => !lookup.isKnown(type))
@@ -319,7 +319,7 @@ function isComparable(a: SchemaType, b: SchemaType): boolean {
   return a.name === b.name || isOneFamily(a.name, b.name)
 }
 
-/** No column with order, collation and operator class is longer; what is, is an expression. */
+/** No column with order, collation and operator class is longer; a longer element is an expression. */
 const PLAIN_LENGTH_MAX = 512
 
 /** The column of an index element without order and operator class; null for an expression. */

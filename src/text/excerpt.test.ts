@@ -14,13 +14,13 @@ test.each(['\n', '\r\n', '\r'])('a line ends with %j', ending => {
   expect(excerptAt(`one${ending}two${ending}three`, 3 + ending.length).line).toBe('two')
 })
 
-test('of a long line a window around the place is shown', () => {
+test('a long line is shortened to a window around the position', () => {
   const { line, lines } = excerptAt(`${'a'.repeat(200)}!${'b'.repeat(200)}`, 200)
   expect(line).toBe(`…${'a'.repeat(50)}!${'b'.repeat(49)}…`)
   expect(lines[1].indexOf('^')).toBe(2 + 1 + 50)
 })
 
-test('the end of a text and an empty text are places too', () => {
+test('the end of a text and an empty text are valid positions', () => {
   expect(excerptAt('orders |', 8).lines).toEqual(['  orders |', `  ${' '.repeat(8)}^`])
   expect(excerptAt('', 0).lines).toEqual(['  ', '  ^'])
 })
@@ -30,12 +30,12 @@ test('control characters and halves of surrogate pairs are not sent to a termina
   expect(foundText('\u0007x')).toBe('\ufffdx')
 })
 
-test('what was found is shown by its beginning', () => {
+test('only the beginning of a long found text is shown', () => {
   expect(foundText('x'.repeat(40))).toBe('x'.repeat(40))
   expect(foundText('x'.repeat(41))).toBe(`${'x'.repeat(40)}…`)
 })
 
-test('what is expected: words are quoted, kinds of things are not, and no more than asked for', () => {
+test('in a list of alternatives, literals are quoted, kinds are not, and the number is limited', () => {
   expect(alternatives(['on', 'as', 'a table'])).toBe('"on", "as" or a table')
   expect(alternatives(['on'])).toBe('"on"')
   expect(alternatives(['a', 'b', 'c'], 2)).toBe('"a", "b" or …')

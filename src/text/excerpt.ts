@@ -1,7 +1,7 @@
-/** How a syntax error shows the text around its place, and what could have stood there. */
+/** Formats the text around the position of a syntax error, and what was expected there. */
 import { shorten } from './shorten.ts'
 
-/** How much of what stood at the place is shown, and how much of a long line around it. */
+/** Limits on the text shown at the position, and on the part of a long line around it. */
 const FOUND_SHOWN_MAX = 40
 const LINE_SHOWN_MAX = 100
 

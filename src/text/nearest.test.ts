@@ -27,7 +27,7 @@ describe('nearest', () => {
     expect(nearest(written, candidates)).toBeNull()
   })
 
-  test('of two candidates the one with fewer edits, of equals the one that begins like the name, then the first', () => {
+  test('prefers fewer edits, then the same beginning, then the first candidate', () => {
     expect(nearest('orderz', ['order_z', 'borders', 'orders'])).toBe('order_z')
     expect(nearest('orders', ['borders', 'sorders', 'orderz'])).toBe('orderz')
     expect(nearest('orders', ['border', 'order', 'orderz'])).toBe('order')
@@ -52,7 +52,7 @@ describe('nearest', () => {
     )
   })
 
-  test('a hostile name costs next to nothing: too long is not looked at, the longest is looked at in a band', () => {
+  test('a hostile name costs almost nothing: too long a name is skipped, the longest is compared within a band', () => {
     const long = 'a'.repeat(102)
     const candidates = Array.from({ length: 5_000 }, (_, n) => 'a'.repeat(100) + n)
     expect(nearest('a'.repeat(2 ** 20), candidates)).toBeNull()

@@ -1,4 +1,4 @@
-/** For error messages: what was sent is shown, but not all of it, and no character cut in two. */
+/** Shortens a client's text for an error message, without splitting a surrogate pair. */
 export function shorten(text: string, charactersMax: number = SHOWN_MAX): string {
   return text.length <= charactersMax ? text : `${text.slice(0, charactersMax).replace(HALF_A_PAIR, '')}…`
 }

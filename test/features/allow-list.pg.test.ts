@@ -80,7 +80,7 @@ describe('a listed request is answered', () => {
     const second = await gateway.get(`/api/orders?select=id&status=paid&sort=-placed_at&limit=1&${next}`)
     expect([...first.json.data, ...second.json.data]).toEqual([{ id: 2 }, { id: 1 }])
   })
-  test('if it is a write', async () => {
+  test('even if it is a write', async () => {
     const row = { id: 50, tenant_id: 't1', name: 'new' }
     expect((await send('POST', '/api/labels?returning=id,name', row)).json).toEqual({ data: { id: 50, name: 'new' } })
     const upsert = await send('POST', '/api/labels?returning=name', { ...row, name: 'again' }, { 'X-Upsert': 'true' })

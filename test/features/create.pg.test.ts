@@ -540,7 +540,7 @@ describe('a role that can write and not read', () => {
     expect((await post('/api/drops', [{ id: 2 }, { id: 3, secret: 'y' }], minimal)).status).toBe(201)
     expect(await sql('select id from drops order by id')).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }])
   })
-  test('also if a policy hides the row', async () => {
+  test('writes a row that a policy hides from it', async () => {
     const reply = await post('/api/letters', { id: 1, text: 'x' }, minimal)
     expect([reply.status, reply.text, reply.headers.get('location')]).toEqual([201, '', null])
     expect((await post('/api/letters', { id: 2, text: 'x' })).status).toBe(403)

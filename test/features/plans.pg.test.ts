@@ -61,7 +61,7 @@ test('writes reuse plans as well, and a rejected value does not affect the next 
   expect((await counts())[0]).toBe(hits + 1)
 })
 
-test('a function removed from the list is not called any more, nor is a dropped column read', async () => {
+test('a function removed from the list is no longer called, and a dropped column is no longer read', async () => {
   for (let times = 0; times < 2; times++) {
     expect((await ask('get notes fields twice(id) as n where id = 1')).json.data).toEqual([{ n: 2 }])
   }

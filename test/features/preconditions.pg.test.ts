@@ -325,7 +325,7 @@ describe('If-Match', () => {
     expect([...codeOf(reply), reply.headers.get('etag')]).toEqual([412, 'PRECONDITION_FAILED', null])
   })
 
-  test('of many writers with one tag, one writes', async () => {
+  test('only one of many concurrent writers with the same tag succeeds', async () => {
     const current = await tag('/api/items/1')
     const writers = Array.from({ length: 20 }, (_, n) => patch('/api/items/1', { stock: 100 + n }, match(current)))
     const replies = await Promise.all(writers)

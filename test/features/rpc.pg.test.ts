@@ -413,7 +413,7 @@ describe('the rows of a set', () => {
     await refused(call('words?expand=notes'), 400, 'PARSE_ERROR', '"expand" is neither')
     await refused(call('words?size=gt.x'), 400, 'PARSE_ERROR', 'size')
   })
-  test('cannot be filtered if the function returns no rows', async () => {
+  test('cannot be filtered if the function does not return a set', async () => {
     await refused(call('an_int?limit=1'), 400, 'PARSE_ERROR', 'does not return a set, so it takes no parameter "limit"')
     await refused(call('a_pair?a=1'), 400, 'PARSE_ERROR', 'does not return a set')
     await refused(gateway.get('/api/rpc/echo_int?x=1&y=2'), 400, 'PARSE_ERROR', 'takes no parameter "y"')
@@ -500,7 +500,7 @@ describe('a call by GET', () => {
       }
     },
   )
-  test('with an unknown result type accepts no empty sort, whatever was requested before', async () => {
+  test('with an unknown result type rejects an empty sort, even after a valid call', async () => {
     expect(await get('rows_of?x=1')).toBe('["1"]')
     await refused(gateway.get('/api/rpc/rows_of?x=1&sort='), 400, 'PARSE_ERROR', 'not "sort"')
   })

@@ -325,7 +325,7 @@ describe('a client that disconnects from a stream', () => {
     await single.close()
   })
 
-  test('before the first row does the same', async () => {
+  test('before the first row ends the query', async () => {
     const connection = await openRaw(gateway.url)
     connection.send('/api/stuck?stream=true&id=1001', token)
     await activity.started(/\bstuck\b/)
@@ -334,7 +334,7 @@ describe('a client that disconnects from a stream', () => {
     await activity.gone(/\bstuck\b/)
   })
 
-  test('before its turn on the connection does the same', async () => {
+  test('before its turn on the connection ends all of its queries', async () => {
     const connection = await openRaw(gateway.url)
     connection.send('/api/slow?stream=true', token)
     connection.send('/api/endless?stream=true', token)

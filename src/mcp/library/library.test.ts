@@ -15,7 +15,7 @@ import { snippetOf } from './snippet.ts'
 const library = repositoryLibrary()
 
 describe('the knowledge of the repository', () => {
-  test('every document and every README is there, whole', () => {
+  test('the library contains every document and README in full', () => {
     const documents = filesBelow('docs').filter(path => path.endsWith('.md'))
     const readmes = filesBelow('src').filter(path => path.endsWith('/README.md'))
     expect(readmes.length).toBeGreaterThan(5)
@@ -23,12 +23,12 @@ describe('the knowledge of the repository', () => {
       expect(library.page(path)?.markdown, path).toBe(read(path))
     }
   })
-  test('every production and every example is there', () => {
+  test('the library contains every production and every example', () => {
     for (const { name, text } of CORPUS.grammar) expect(library.entry(`grammar:${name}`)?.markdown).toContain(text)
     const ids = library.ids.filter(id => id.startsWith('example:'))
     expect(ids.map(id => library.example(id))).toEqual(CORPUS.examples)
   })
-  test('no id is there twice', () => {
+  test('ids are unique', () => {
     expect(new Set(library.ids).size).toBe(library.ids.length)
   })
 
@@ -60,14 +60,14 @@ describe('pages and their parts', () => {
   const data: LibraryData = { entries, corpus, recipes: [], index: createIndex(entries).toJSON() }
   const small = openLibrary(data)
 
-  test('a page is all of its parts, a part has those below it', () => {
+  test('a page consists of all of its parts, and a part includes those below it', () => {
     expect(small.page('p.md')).toMatchObject({ id: 'p.md', markdown: '# p\n## a\n### a1\n## b' })
     expect(small.entry('p.md')?.markdown).toBe('# p\n## a\n### a1\n## b')
     expect(small.entry('p.md#a')).toMatchObject({ id: 'p.md#a', markdown: '## a\n### a1' })
     expect(small.entry('p.md#b')?.markdown).toBe('## b')
     expect(small.slugs('p.md')).toEqual(['p', 'a', 'a1', 'b'])
   })
-  test('what is not there', () => {
+  test('unknown ids return null, or no anchors', () => {
     expect(small.page('q.md')).toBeNull()
     expect(small.page('__proto__')).toBeNull()
     expect(small.entry('p.md#c')).toBeNull()
@@ -83,7 +83,7 @@ test('a recipe that lacks a block is not shipped', () => {
 
 describe('snippets', () => {
   const text = `# Title\n\n${'before '.repeat(50)}\n\`\`\`sh\nneedle here\n\`\`\`\n${'after '.repeat(50)}`
-  test('are around what was found', () => {
+  test('surround the first match', () => {
     expect(snippetOf(text, ['needle'])).toMatch(/^… (before )+needle here (after )+…$|^… .*needle here.* …$/)
   })
   test('are the beginning if the text does not contain the query', () => {

@@ -23,7 +23,7 @@ Words.
 The end.
 `
 
-test('parts by headings of any level, fences left alone', () => {
+test('a page is split at headings of any level, except inside code fences', () => {
   expect(splitSections(PAGE).map(({ slug, title, level }) => [slug, title, level])).toEqual([
     ['a-page-with-code', 'A page, with code', 1],
     ['limits--more', 'Limits & more', 2],
@@ -32,7 +32,7 @@ test('parts by headings of any level, fences left alone', () => {
   ])
 })
 
-test('together they are the page', () => {
+test('all parts together are the page', () => {
   expect(
     splitSections(PAGE)
       .map(({ markdown }) => markdown)

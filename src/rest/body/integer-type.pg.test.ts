@@ -29,6 +29,6 @@ test.each([
   expect(rows).toEqual([{ typname: type }])
 })
 
-test('the type of a part of a buffer is found', () => {
+test('the type is derived from the given part of a buffer only', () => {
   expect(integerType(Buffer.from('[1,2147483648]'), 3, 13)).toBe('int8')
 })

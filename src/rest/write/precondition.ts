@@ -13,13 +13,16 @@ import { Values } from '../values.ts'
 import type { Writing } from './writing.ts'
 
 export interface Precondition {
-  /** The versions of the row with which the write is made. */
+  /** The versions in `If-Match`: the write applies only if the row has one of them. */
   readonly versions: readonly string[]
-  /** After a write that found no such row: 404 where there is none, else 412. */
+  /** For a write that matched no row: responds 404 if the row does not exist, otherwise 412. */
   judge(): RequestStep
 }
 
-/** Null: none, or `*`, which requires only a row. Throws `PARSE_ERROR` and `PRECONDITION_REQUIRED`. */
+/**
+ * Null without `If-Match`, or for `*`, which only requires that the row exists.
+ * @throws {GatewayError} `PARSE_ERROR` or `PRECONDITION_REQUIRED`.
+ */
 export function preconditionOf(writing: Writing, id: string): Precondition | null {
   const { table, view, written, tables } = writing
   assertCondition(writing)
@@ -41,7 +44,7 @@ export function assertCondition({ table, tables, written: { headers } }: Writing
   )
 }
 
-/** Refuses tags for a write that is not to one row: no row that it writes could be compared with them. */
+/** Rejects entity tags for a write that is not addressed to one row, because they could not be compared. */
 export function refuseTags({ written: { headers } }: Writing, what: string): void {
   if (headers.ifMatch === undefined || parseIfMatch(headers.ifMatch) === '*') return
   throw new GatewayError(
@@ -51,11 +54,11 @@ export function refuseTags({ written: { headers } }: Writing, what: string): voi
 }
 
 /**
- * Reads the row as it is now. If it has one of the versions, a policy has hidden it from the write: 404, as
+ * Reads the current row. If it has one of the versions, a policy has hidden it from the write: 404, as
  * without the header.
  */
 function judging({ table, view, written, tables }: Writing, id: string, versions: readonly string[]): RequestStep {
-  // Without the right to read, the tag of the row is not answered, nor whether there is one.
+  // A caller who cannot read the row learns neither its tag nor whether it exists.
   const { refused } = view.rights.of(table)
   if (refused.read !== null || readableColumns(table, view.rights).length === 0) throw failed(null)
   const column = versionColumn(table, view, tables)
@@ -87,7 +90,7 @@ function failed(tag: string | null): GatewayError {
   )
 }
 
-/** The column that a write returns for the new tag; none where the transaction is the version. */
+/** The column that a write returns for the new tag; empty if the transaction number is the version. */
 export function returnedVersion({ table, view, tables }: Writing): readonly string[] {
   const column = versionColumn(table, view, tables)
   return column === null || column === ROW_VERSION ? [] : [column]

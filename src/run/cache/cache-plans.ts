@@ -21,7 +21,7 @@ export interface CachedReadPlan {
 export interface CachePlans {
   /** Null if the result cannot be cached. */
   reading(statement: Readable): CachedReadPlan | null
-  /** The relations that statements may change; null if any. */
+  /** The relations that statements may change; null if they may change any relation. */
   writing(statements: readonly WriteStatement[]): ReadonlySet<number> | null
 }
 

@@ -21,7 +21,7 @@ export interface ClaimScheduler {
   hasMore(trigger: string): boolean
 }
 
-/** Creates a scheduler. `room` returns the free slots of an endpoint. */
+/** Creates a scheduler. `freeSlots` returns the free slots of an endpoint. */
 export function createClaimScheduler(freeSlots: (endpoint: string) => number): ClaimScheduler {
   /** The tenant to visit next, by trigger. */
   const cursors = new Map<string, string>()
