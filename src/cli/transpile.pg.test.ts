@@ -54,7 +54,7 @@ test('tables of another schema are found if it is configured', async () => {
   const text = 'get side.badges b join members m'
   expect(await transpile(text)).toMatchObject({
     code: 1,
-    error: expect.stringContaining('"side.badges", which the schema does not have'),
+    error: expect.stringContaining('"side.badges" (not in the schema)'),
   })
   const { out, error } = await transpile(text, ['public', 'side'])
   expect(error).toBe('')

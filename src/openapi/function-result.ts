@@ -41,7 +41,7 @@ export function resultParameters(
   const own: readonly ParameterObject[] = [
     ...list('select', 'The columns to return; all by default.', columnNames(distinct)),
     ...(typed.length === columns.length
-      ? list('sort', 'The columns to sort by; a leading `-` means descending.', sortsOf(distinct))
+      ? list('sort', 'Sort columns; `-` before one: descending.', sortsOf(distinct))
       : []),
     ...(typed.length === columns.length ? filterParameters(distinct) : []),
   ]

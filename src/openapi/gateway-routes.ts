@@ -56,7 +56,7 @@ export function gatewayPart(
       ['aggregate', AGGREGATE],
       ['plan', PLAN],
       ['done', DONE],
-      ['not-modified', NOT_MODIFIED],
+      ['unchanged', NOT_MODIFIED],
     ],
   }
 }

@@ -72,11 +72,9 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
     header('If-Match', 'The `ETag` of the row: 412 and no change if the row has another version. `*`: any version.', {
       type: 'string',
     }),
-    prefer('prefer-count', '`count=exact`: the response has `total`, the number of rows on all pages.', [
-      'count=exact',
-    ]),
+    prefer('count', '`count=exact`: the response has `total`, the number of rows on all pages.', ['count=exact']),
     prefer(
-      'prefer-return',
+      'return',
       '`return=minimal`: no body, status 201 for a creation and 204 otherwise; `return=representation`: the rows.',
       ['return=minimal', 'return=representation'],
     ),
@@ -127,18 +125,8 @@ export function tableParameters(seen: VisibleTable, returned: readonly Column[])
     ...(canRead(seen)
       ? [
           list(`select-${key}`, 'select', 'The columns to return; all by default.', all),
-          list(
-            `groups-${key}`,
-            'group_by',
-            'The columns to group by: one value per group instead of one in total.',
-            all,
-          ),
-          ...notEmpty(
-            `sort-${key}`,
-            'sort',
-            'The columns to sort by; a leading `-` ' + 'means descending.',
-            sortsOf(distinct),
-          ),
+          list(`groups-${key}`, 'group_by', 'The columns to group by.', all),
+          ...notEmpty(`sort-${key}`, 'sort', 'Sort columns; `-` before one: descending.', sortsOf(distinct)),
           ...notEmpty(`expand-${key}`, 'expand', 'Related rows to include in each row.', distinctTexts(expands)),
           columnParameter(key, distinct),
         ]
@@ -149,7 +137,7 @@ export function tableParameters(seen: VisibleTable, returned: readonly Column[])
 const RETURNING = 'The columns to return; none by default for a deletion.'
 
 function columnParameter(key: string, columns: readonly Column[]): Entry {
-  const description = 'The column to compute with; optional for `count`.'
+  const description = 'The column; optional for `count`.'
   const schema: SchemaObject = { type: 'string', enum: columnNames(columns) }
   return [`column-${key}`, { name: 'column', in: 'query', description, schema }]
 }

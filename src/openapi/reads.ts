@@ -36,8 +36,8 @@ function list(seen: VisibleTable): OperationObject {
     operationId: `list-${key}`,
     tags: [seen.tag],
     summary: `List rows of ${table.resource}`,
-    parameters: [seen.parameters.list, parameterRef('prefer-count'), parameterRef('If-None-Match')],
-    responses: { 200: responseRef(`list-${key}`), 304: responseRef('not-modified') },
+    parameters: [seen.parameters.list, parameterRef('count'), parameterRef('If-None-Match')],
+    responses: { 200: responseRef(`list-${key}`), 304: responseRef('unchanged') },
   }
 }
 
@@ -53,7 +53,7 @@ function one(seen: VisibleTable): OperationObject {
       ...seen.parameters.expand,
       parameterRef('If-None-Match'),
     ],
-    responses: { 200: responseRef(`get-${key}`), 304: responseRef('not-modified') },
+    responses: { 200: responseRef(`get-${key}`), 304: responseRef('unchanged') },
   }
 }
 
@@ -64,7 +64,7 @@ function aggregate(seen: VisibleTable): OperationObject {
     operationId: `aggregate-${key}`,
     tags: [seen.tag],
     summary: `Aggregate ${table.resource}`,
-    description: '`limit` and `offset` apply to the groups of `group_by`.',
+    description: '`limit` and `offset` apply to groups.',
     parameters: [
       parameterRef('fn'),
       ...[`column-${key}`, `groups-${key}`, 'limit-all', 'offset'].map(parameterRef),
@@ -80,8 +80,7 @@ function explain(seen: VisibleTable, { explainEndpoint }: ReadOptions): Operatio
     operationId: `explain-${key}`,
     tags: [seen.tag],
     summary: `Explain the list of ${table.resource}`,
-    description:
-      'Runs the statement of the same list request with EXPLAIN ' + 'ANALYZE. All filters are given in `filters`.',
+    description: 'EXPLAIN ANALYZE of the list request.',
     ...(explainEndpoint === 'admin' ? { security: ADMIN_SECURITY } : {}),
     parameters: seen.parameters.explain,
     responses: { 200: responseRef('plan') },
@@ -100,10 +99,10 @@ function childPaths(seen: VisibleTable, tables: VisibleTables) {
       parameters: [
         parameterRef(`id-${key}`),
         children.parameters.children,
-        parameterRef('prefer-count'),
+        parameterRef('count'),
         parameterRef('If-None-Match'),
       ],
-      responses: { 200: responseRef(`list-${children.key}`), 304: responseRef('not-modified') },
+      responses: { 200: responseRef(`list-${children.key}`), 304: responseRef('unchanged') },
     }
     return [[`${path}/{id}/${encodeURIComponent(child)}`, { get: operation }]]
   })

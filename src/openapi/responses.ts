@@ -15,7 +15,7 @@ const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 
 /** The schema of `count`, the number of rows in a response. */
-export const COUNT: SchemaObject = { type: 'integer', description: 'Number of rows in this response.', minimum: 0 }
+export const COUNT: SchemaObject = { type: 'integer', description: 'Rows in this response.', minimum: 0 }
 
 /** An object schema with these properties. */
 export function envelope(properties: SchemaObject['properties'], required?: readonly string[]): SchemaObject {
@@ -64,7 +64,7 @@ export function pageSchema(row: ReferenceObject): SchemaObject {
 /** The response with a page. As NDJSON, each line is a row. `limit` is the default limit. */
 export function pageResponse(page: ReferenceObject, { row, example }: ResponseRow, limit: number): ResponseObject {
   return {
-    description: 'A page of rows. With `select`, rows contain only those columns; with `distinct`, only that one.',
+    description: 'A page of rows.',
     headers: headersWith('X-Cache', 'Preference-Applied', 'ETag'),
     content: {
       [JSON_TYPE]: mediaType(page, examplePage(example, limit)),

@@ -39,7 +39,7 @@ const JSON_TYPE = 'application/json'
 
 /** A write to a table that cannot be read returns nothing, whatever the preference. */
 function returningReferences({ key }: VisibleTable, written: WrittenRow | null): readonly ReferenceObject[] {
-  return [...(written === null ? [] : [`returning-${key}`]), 'prefer-return'].map(parameterRef)
+  return [...(written === null ? [] : [`returning-${key}`]), 'return'].map(parameterRef)
 }
 
 function create(seen: VisibleTable, written: WrittenRow | null): OperationObject {
@@ -52,7 +52,7 @@ function create(seen: VisibleTable, written: WrittenRow | null): OperationObject
     operationId: `create-${key}`,
     tags: [seen.tag],
     summary: `Create rows of ${table.resource}`,
-    description: 'An object is one row; an array is a batch, of which all rows are created, or none.',
+    description: 'One row, or a batch: all rows or none.',
     parameters: [...returningReferences(seen, written), ...upsert],
     requestBody: body({ anyOf: [row, { type: 'array', items: row }] }),
     responses: { 201: responseRef(`created-${key}`), 200: responseRef(`created-${key}`) },
@@ -62,9 +62,9 @@ function create(seen: VisibleTable, written: WrittenRow | null): OperationObject
 /** The response of a creation, for both statuses. OpenAPI cannot express an optional body. */
 export function createdResponse(seen: VisibleTable, written: WrittenRow | null): ResponseObject {
   const description = [
-    'Created (201), or nothing was created (200):',
-    canUpdate(seen) ? 'the rows were updated, or left unchanged (`null`).' : 'a trigger suppressed the row (`null`).',
-    ...(written === null ? [] : ['With `Prefer: return=minimal` there is no body.']),
+    'Created (201),',
+    canUpdate(seen) ? 'updated, or unchanged (`null`; 200).' : 'or suppressed by a trigger (`null`; 200).',
+    ...(written === null ? [] : ['No body with `return=minimal`.']),
   ].join(' ')
   const headers = headersWith('Location', 'Preference-Applied', 'ETag')
   return written === null
@@ -100,7 +100,7 @@ function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind)
     operationId: `${change}_many-${key}`,
     tags: [seen.tag],
     summary: `${WORDS[change].many} in ${table.resource}`,
-    description: 'At least one filter is required.',
+    description: 'Needs a filter.',
     parameters: [...returningReferences(seen, written), parameterRef('X-Max-Affected'), parameters.filters],
     ...changesOf(seen, change),
     responses: {
