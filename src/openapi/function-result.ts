@@ -39,7 +39,7 @@ export function resultParameters(
   const byName = [...new Map(typed.map(column => [column.name, column])).values()]
   const distinct = distinctBy(byName, ({ name }) => name)
   const own: readonly ParameterObject[] = [
-    ...list('select', 'The columns to return; all by default.', columnNames(distinct)),
+    ...list('select', 'The columns; all by default.', columnNames(distinct)),
     ...(typed.length === columns.length
       ? list('sort', 'Sort columns; `-` before one: descending.', sortsOf(distinct))
       : []),

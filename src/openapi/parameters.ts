@@ -124,17 +124,17 @@ export function tableParameters(seen: VisibleTable, returned: readonly Column[])
         ]),
     ...(canRead(seen)
       ? [
-          list(`select-${key}`, 'select', 'The columns to return; all by default.', all),
+          list(`select-${key}`, 'select', 'The columns; all by default.', all),
           list(`groups-${key}`, 'group_by', 'The columns to group by.', all),
           ...notEmpty(`sort-${key}`, 'sort', 'Sort columns; `-` before one: descending.', sortsOf(distinct)),
-          ...notEmpty(`expand-${key}`, 'expand', 'Related rows to include in each row.', distinctTexts(expands)),
+          ...notEmpty(`expand-${key}`, 'expand', 'Related rows to include.', distinctTexts(expands)),
           columnParameter(key, distinct),
         ]
       : []),
   ]
 }
 
-const RETURNING = 'The columns to return; none by default for a deletion.'
+const RETURNING = 'The columns; none by default for a deletion.'
 
 function columnParameter(key: string, columns: readonly Column[]): Entry {
   const description = 'The column; optional for `count`.'

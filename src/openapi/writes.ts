@@ -64,7 +64,7 @@ export function createdResponse(seen: VisibleTable, written: WrittenRow | null):
   const description = [
     'Created (201),',
     canUpdate(seen) ? 'updated, or unchanged (`null`; 200).' : 'or suppressed by a trigger (`null`; 200).',
-    ...(written === null ? [] : ['No body with `return=minimal`.']),
+    ...(written === null ? [] : ['With `Prefer: return=minimal` there is no body.']),
   ].join(' ')
   const headers = headersWith('Location', 'Preference-Applied', 'ETag')
   return written === null
