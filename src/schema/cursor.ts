@@ -1,13 +1,13 @@
 /**
- * A place in the text of a document: blanks, words, names and texts are read here, one after the other, never
- * twice.
+ * A position in the text of a document. Blanks, words, names and texts are read from it in order, each only
+ * once.
  */
 
 import { IDENTIFIER_BYTES_MAX } from '../language/tree/identifier.ts'
 import type { Name, Span, TableName } from './model.ts'
 import { SchemaSyntaxError } from './syntax-error.ts'
 
-/** UTF-16 units of one document: some ten thousand tables. */
+/** Limit on the UTF-16 units of one document; enough for about ten thousand tables. */
 export const DOCUMENT_LENGTH_MAX: number = 8 * 1024 * 1024
 
 export interface Cursor {
@@ -16,8 +16,8 @@ export interface Cursor {
 }
 
 /**
- * Refuses what no document is: too long a text, NUL, half a surrogate pair. A byte order mark at the start is
- * skipped.
+ * Opens a text. Rejects texts that are too long or contain NUL or an unpaired surrogate. Skips a byte order
+ * mark at the start.
  */
 export function openCursor(text: string): Cursor {
   const cursor: Cursor = { text, at: text.startsWith('\uFEFF') ? 1 : 0 }
@@ -32,26 +32,26 @@ export function openCursor(text: string): Cursor {
   return cursor
 }
 
-// Made once: a document has a hundred thousand places where each is tried.
-export const BLANKS: RegExp = /[ \t\f\v\r\n]+/y
+// Created once, because each is tried at many thousands of positions of a document.
+export const DOCUMENT_BLANKS: RegExp = /[ \t\f\v\r\n]+/y
 export const BLANKS_IN_LINE: RegExp = /[ \t\f\v]+/y
 const LINE_END = /[\r\n]/g
 const WORD = /[\p{L}_][\p{L}\p{M}\p{N}_]*/uy
 const TAG = /\$(?:[\p{L}_][\p{L}\p{M}\p{N}_]*)?\$/uy
 
-/** Where the sticky expression, tried at this place, ends; the place itself where it does not match. */
+/** The end of the match of a sticky expression at this position; the position itself if it does not match. */
 export function matchEnd(sticky: RegExp, text: string, at: number): number {
   sticky.lastIndex = at
   return sticky.test(text) ? sticky.lastIndex : at
 }
 
-export function spanFrom(cursor: Cursor, start: number): Span {
+export function spanSince(cursor: Cursor, start: number): Span {
   return { start, end: cursor.at }
 }
 
 /** Skips white space, line breaks and comments. */
 export function skipBlanks(cursor: Cursor): void {
-  skip(cursor, BLANKS)
+  skip(cursor, DOCUMENT_BLANKS)
 }
 
 /** Skips white space and a comment, and stops before the line break. */
@@ -103,12 +103,12 @@ export function takeSymbol(cursor: Cursor, symbol: string): boolean {
 /** Takes the keyword after blanks, or fails. */
 export function expectKeyword(cursor: Cursor, keyword: string): void {
   skipBlanks(cursor)
-  if (!takeKeyword(cursor, keyword)) fail(cursor, [keyword])
+  if (!takeKeyword(cursor, keyword)) failExpecting(cursor, [keyword])
 }
 
 export function expectSymbol(cursor: Cursor, symbol: string): void {
   skipBlanks(cursor)
-  if (!takeSymbol(cursor, symbol)) fail(cursor, [symbol])
+  if (!takeSymbol(cursor, symbol)) failExpecting(cursor, [symbol])
 }
 
 /** name = word | "`" { any | "``" } "`" ; */
@@ -117,12 +117,12 @@ export function readName(cursor: Cursor, what: string): Name {
   const text = cursor.text[start] === '`' ? readQuoted(cursor, '`') : takeWord(cursor)
   if (text === '') {
     cursor.at = start
-    fail(cursor, cursor.text[start] === '"' ? [`${what} in back-ticks: \`name\``] : [what])
+    failExpecting(cursor, cursor.text[start] === '"' ? [`${what} in back-ticks: \`name\``] : [what])
   }
   if (isTooLong(text)) {
-    refuseAt(cursor, start, `a name has at most ${IDENTIFIER_BYTES_MAX} bytes; PostgreSQL would cut this one off`)
+    refuseAt(cursor, start, `a name has at most ${IDENTIFIER_BYTES_MAX} bytes; PostgreSQL would truncate this one`)
   }
-  return { kind: 'name', text, span: spanFrom(cursor, start) }
+  return { kind: 'name', text, span: spanSince(cursor, start) }
 }
 
 function takeWord(cursor: Cursor): string {
@@ -140,7 +140,7 @@ export function readTableName(cursor: Cursor, what: string): TableName {
     kind: 'table',
     schema: second === null ? null : first.text,
     name: (second ?? first).text,
-    span: spanFrom(cursor, start),
+    span: spanSince(cursor, start),
   }
 }
 
@@ -153,7 +153,7 @@ export function readNames(cursor: Cursor): readonly Name[] {
     names.push(readName(cursor, 'a name'))
     skipBlanks(cursor)
   } while (takeSymbol(cursor, ','))
-  if (!takeSymbol(cursor, ')')) fail(cursor, [',', ')'])
+  if (!takeSymbol(cursor, ')')) failExpecting(cursor, [',', ')'])
   return names
 }
 
@@ -162,19 +162,19 @@ export function readMethod(cursor: Cursor): string {
   return readName(cursor, 'an access method').text
 }
 
-/** A comma, a line break, both in either order, or the brace that ends the list. */
+/** Reads a separator: a comma, a line break, both in either order, or the brace that ends the list. */
 export function expectSeparator(cursor: Cursor): void {
   skipInLine(cursor)
   const next = cursor.text[cursor.at]
   if (next === '}') return
   const isEnded = next === '\n' || next === '\r'
   if (isEnded) skipBlanks(cursor)
-  if (!takeSymbol(cursor, ',') && !isEnded) fail(cursor, [',', 'the end of the line', '}'])
+  if (!takeSymbol(cursor, ',') && !isEnded) failExpecting(cursor, [',', 'the end of the line', '}'])
 }
 
 /** text = "'" { any | "''" } "'" ; */
-export function readText(cursor: Cursor, what: string): string {
-  if (cursor.text[cursor.at] !== "'") fail(cursor, [what])
+export function readTextLiteral(cursor: Cursor, what: string): string {
+  if (cursor.text[cursor.at] !== "'") failExpecting(cursor, [what])
   return readQuoted(cursor, "'")
 }
 
@@ -192,10 +192,10 @@ function readQuoted(cursor: Cursor, quote: string): string {
   }
 }
 
-/** `$$ … $$` or `$tag$ … $tag$`, to the letter. */
+/** Reads a body in `$$ … $$` or `$tag$ … $tag$`, unchanged. */
 export function readBody(cursor: Cursor, what: string): string {
   const open = dollarTagAt(cursor.text, cursor.at)
-  if (open === null) fail(cursor, [what])
+  if (open === null) failExpecting(cursor, [what])
   const start = cursor.at + open.length
   const end = cursor.text.indexOf(open, start)
   if (end < 0) refuseOpen(cursor.text, cursor.at, open, open)
@@ -210,7 +210,7 @@ export function dollarTagAt(text: string, at: number): string | null {
 }
 
 /** @throws SchemaSyntaxError for an unexpected token */
-export function fail(cursor: Cursor, expected: readonly string[]): never {
+export function failExpecting(cursor: Cursor, expected: readonly string[]): never {
   const { text, at } = cursor
   throw new SchemaSyntaxError(text, { start: at, end: tokenEnd(text, at), expected })
 }
@@ -220,9 +220,9 @@ export function refuseAt(cursor: Cursor, at: number, reason: string): never {
   throw new SchemaSyntaxError(cursor.text, { start: at, end: tokenEnd(cursor.text, at), expected: [], reason })
 }
 
-/** Throws: what is opened here is not closed before the text ends. */
+/** @throws SchemaSyntaxError for an opening that is never closed */
 export function refuseOpen(text: string, at: number, opened: string, closing: string): never {
-  const reason = `${opened} opens what has no end; there is no ${closing}`
+  const reason = `${opened} is not closed; expected ${closing}`
   throw new SchemaSyntaxError(text, { start: at, end: at + opened.length, expected: [closing], reason })
 }
 

@@ -9,11 +9,11 @@ import { LanguageError } from '../language/tree/error.ts'
 import { NESTING_MAX } from '../language/tree/nesting.ts'
 import { shorten } from '../text/shorten.ts'
 import {
-  BLANKS,
   BLANKS_IN_LINE,
   type Cursor,
+  DOCUMENT_BLANKS,
   dollarTagAt,
-  fail,
+  failExpecting,
   keywordAt,
   lineEnd,
   matchEnd,
@@ -22,7 +22,9 @@ import {
 } from './cursor.ts'
 import { SchemaSyntaxError } from './syntax-error.ts'
 
-/** What ends an expression in addition to a comma, an unmatched closing bracket, and the end of the text. */
+/**
+ * The end of an expression, in addition to a comma, an unmatched closing bracket, and the end of the text.
+ */
 export interface ExpressionEnd {
   /**
    * True if a line break and `#`, as a comment, end it. If false, the expression is in brackets, and `#` is
@@ -34,19 +36,18 @@ export interface ExpressionEnd {
 
 const NO_KEYWORDS: ReadonlySet<string> = new Set()
 
-/** Alone or one of several, up to the parenthesis that closes. */
+/** One expression or a list of them, up to the closing parenthesis. */
 export const IN_PARENTHESES: ExpressionEnd = { line: false, keywords: NO_KEYWORDS }
-/** The rest of the line, or up to another part of the document where SQL cannot go on. */
+/** The rest of the line, or the text up to a keyword of the document that cannot continue the SQL. */
 export const TO_LINE_END: ExpressionEnd = { line: true, keywords: new Set(['table', 'unique']) }
 
-/** Reads an expression and takes away parentheses around the whole. */
+/** Reads an expression and removes parentheses around the whole. */
 export function readExpression(cursor: Cursor, end: ExpressionEnd): string {
   return unwrapped(readElement(cursor, end))
 }
 
 /**
- * Reads an expression as a member of a list, where parentheses around it may mean something
- * (`create index … ((a + b))`).
+ * Reads an expression in a list, where parentheses around it can have a meaning (`create index … ((a + b))`).
  */
 export function readElement(cursor: Cursor, end: ExpressionEnd): string {
   const { text } = cursor
@@ -68,15 +69,15 @@ export function readElement(cursor: Cursor, end: ExpressionEnd): string {
     const token = text.slice(start, cursor.at)
     if (token === '`') refuseAt(cursor, start, 'expressions are SQL, where an unusual name must be in double quotes')
     if (pieces.length > 0 && gap !== '') {
-      // Two texts are one when a line break is between them (PostgreSQL manual, 4.1.2.1), and an error when
-      // it is not.
+      // Two string constants separated by a line break are one constant (PostgreSQL manual, 4.1.2.1); without
+      // a line break they are an error.
       pieces.push(gap === '\n' && token.startsWith("'") && pieces.at(-1)?.endsWith("'") ? '\n' : ' ')
     }
     pieces.push(token)
     gap = ''
   }
-  if (pieces.length === 0) fail(cursor, ['an expression'])
-  if (open.length > 0) fail(cursor, [open.at(-1) ?? ''])
+  if (pieces.length === 0) failExpecting(cursor, ['an expression'])
+  if (open.length > 0) failExpecting(cursor, [open.at(-1) ?? ''])
   return pieces.join('')
 }
 
@@ -89,16 +90,16 @@ export function readElements(cursor: Cursor): readonly string[] {
   } while (cursor.text[cursor.at - 1] === ',')
   if (cursor.text[cursor.at - 1] === ')') return elements
   cursor.at -= 1
-  fail(cursor, [',', ')'])
+  failExpecting(cursor, [',', ')'])
 }
 
 /** The text as written in a document: bare if it can be read back unchanged, in parentheses otherwise. */
-export function printExpression(text: string, end: ExpressionEnd): string {
+export function printDocumentExpression(text: string, end: ExpressionEnd): string {
   const canonical = canonicalExpression(text)
   return isWhole(canonical, end) ? canonical : `(${canonical})`
 }
 
-/** The text as it comes back from a document. Throws `LanguageError` where it would not come back. */
+/** The text as it is read back from a document. @throws LanguageError if it cannot be read back */
 export function canonicalExpression(text: string): string {
   return whole(text, IN_PARENTHESES, readExpression)
 }
@@ -124,7 +125,7 @@ function isWhole(canonical: string, end: ExpressionEnd): boolean {
   }
 }
 
-/** Braces and semicolons are nothing that an expression of SQL has. */
+/** SQL expressions contain neither braces nor semicolons. */
 const ENDS: ReadonlySet<string> = new Set([')', ']', '{', '}', ',', ';'])
 
 function isEnd(cursor: Cursor, first: string, end: ExpressionEnd): boolean {
@@ -140,7 +141,7 @@ function isEnd(cursor: Cursor, first: string, end: ExpressionEnd): boolean {
 function skipBlank(cursor: Cursor, endsWithLine: boolean): '' | ' ' | '\n' {
   const { text } = cursor
   const start = cursor.at
-  cursor.at = matchEnd(endsWithLine ? BLANKS_IN_LINE : BLANKS, text, start)
+  cursor.at = matchEnd(endsWithLine ? BLANKS_IN_LINE : DOCUMENT_BLANKS, text, start)
   if (cursor.at > start) {
     return /[\r\n]/.test(text.slice(start, cursor.at)) ? '\n' : ' '
   }
@@ -163,17 +164,17 @@ function commentEnd(text: string, start: number): number {
 
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']' }
 
-/** Keeps account of the brackets that are open, as what closes them. */
+/** Tracks open brackets, as the characters that close them. */
 function bracket(cursor: Cursor, first: string, open: string[]): void {
-  if (first === '{' || first === '}' || first === ';') fail(cursor, [open.at(-1) ?? ''])
+  if (first === '{' || first === '}' || first === ';') failExpecting(cursor, [open.at(-1) ?? ''])
   const closing = CLOSING[first]
   if (closing !== undefined) {
     open.push(closing)
     if (open.length > NESTING_MAX) {
-      refuseAt(cursor, cursor.at, `the expression has more than ${NESTING_MAX} brackets inside each other`)
+      refuseAt(cursor, cursor.at, `the expression nests more than ${NESTING_MAX} brackets`)
     }
   } else if (first === ')' || first === ']') {
-    if (open.pop() !== first) fail(cursor, [first === ')' ? ']' : ')'])
+    if (open.pop() !== first) failExpecting(cursor, [first === ')' ? ']' : ')'])
   }
 }
 
@@ -206,7 +207,7 @@ function quoteEnd(text: string, start: number, quote: string): number {
   }
 }
 
-/** `E'…'`: a back-slash takes the next character with it (PostgreSQL manual, 4.1.2.2). */
+/** `E'…'`: a backslash escapes the next character (PostgreSQL manual, 4.1.2.2). */
 function escapedEnd(text: string, start: number): number {
   const marks = /\\|'/g
   marks.lastIndex = start + 1
@@ -220,7 +221,7 @@ function escapedEnd(text: string, start: number): number {
 /** Queries and rows need their parentheses. */
 const QUERY = /^\(\s*(?:select|with|values|table)\b/i
 
-/** Takes away the parentheses around the whole. One pass, however many there are. */
+/** Removes the parentheses around the whole, in one pass. */
 function unwrapped(text: string): string {
   if (!text.startsWith('(') || !text.endsWith(')')) return text
   const open: number[] = []

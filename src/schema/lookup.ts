@@ -1,4 +1,4 @@
-/** Finds what the names of a document mean: tables, types, the key of a table. */
+/** Resolves the names of a document: tables, types, the key of a table. */
 
 import type {
   DomainDefinition,
@@ -14,8 +14,8 @@ import { isOwnType } from './type-name.ts'
 
 export type Found = TableDefinition | ViewDefinition | 'outside' | 'missing'
 
-export interface Lookup {
-  /** `outside`: in a schema of which the document has nothing, so that nothing can be said about it. */
+export interface SchemaLookup {
+  /** `outside`: in a schema without objects in the document, so that nothing is known about it. */
   relation(name: Pick<TableName, 'schema' | 'name'>): Found
   declared(type: Pick<SchemaType, 'schema' | 'name'>): EnumDefinition | DomainDefinition | null
   /**
@@ -23,20 +23,20 @@ export interface Lookup {
    * with a schema.
    */
   isKnown(type: Pick<SchemaType, 'schema' | 'name'>): boolean
-  /** By name; the first of two of one name. */
+  /** Columns by name; of two with the same name, the first. */
   columns(table: TableDefinition): ReadonlyMap<string, SchemaColumn>
   /** True if the column can be null; a key, an identity, a serial and a domain with NOT NULL cannot. */
   isNullable(column: SchemaColumn, table: TableDefinition): boolean
 }
 
-export function lookupOf(document: SchemaDocument): Lookup {
+export function lookupOf(document: SchemaDocument): SchemaLookup {
   const relations = new Map(
     [...document.tables, ...document.views].toReversed().map(one => [lookupKeyOf(one.name), one]),
   )
   const types = new Map([...document.enums, ...document.domains].toReversed().map(one => [lookupKeyOf(one.name), one]))
   const schemas = new Set([...document.tables, ...document.views].map(one => one.name.schema))
   const columns = new Map(document.tables.map(table => [table, columnsByName(table)]))
-  // A second primary key is a mistake, but its columns are still meant to be not null.
+  // A second primary key is an error, but its columns are not null all the same.
   const keyed = new Map(
     document.tables.map(table => [
       table,
@@ -44,7 +44,7 @@ export function lookupOf(document: SchemaDocument): Lookup {
     ]),
   )
   const isOwn = (type: Pick<SchemaType, 'schema' | 'name'>): boolean => type.schema === null && isOwnType(type.name)
-  const declared: Lookup['declared'] = type => (isOwn(type) ? null : resolved(types, type))
+  const declared: SchemaLookup['declared'] = type => (isOwn(type) ? null : resolved(types, type))
   return {
     declared,
     columns: table => columns.get(table) ?? columnsByName(table),
@@ -64,12 +64,12 @@ export function lookupOf(document: SchemaDocument): Lookup {
   }
 }
 
-/** Two names are one if their keys are. */
+/** The lookup key of a name; equal for equal names. */
 export function lookupKeyOf({ schema, name }: Pick<TableName, 'schema' | 'name'>): string {
   return JSON.stringify([schema, name])
 }
 
-/** The name as messages show it. */
+/** The name for messages. */
 export function shownName({ schema, name }: Pick<TableName, 'schema' | 'name'>): string {
   return schema === null ? name : `${schema}.${name}`
 }

@@ -28,12 +28,12 @@ export interface TableDefinition {
   readonly kind: 'table definition'
   readonly name: TableName
   readonly columns: readonly SchemaColumn[]
-  /** Separate directives; keys, references and checks written with a column are in the column. */
+  /** Keys in separate directives; keys, references and checks written with a column are in the column. */
   readonly keys: readonly KeyConstraint[]
-  readonly foreignKeys: readonly ForeignKey[]
+  readonly foreignKeys: readonly ForeignKeyDefinition[]
   readonly checks: readonly Check[]
   readonly exclusions: readonly Exclusion[]
-  readonly partition: Partition | null
+  readonly partition: PartitionDefinition | null
   /** `enable_rls`, `force_rls`. */
   readonly rowSecurity: { readonly enabled: boolean; readonly forced: boolean }
   readonly span: Span
@@ -49,30 +49,30 @@ export interface SchemaColumn {
   readonly default: string | null
   readonly identity: 'always' | 'by default' | null
   readonly generated: { readonly expression: string; readonly storage: 'stored' | 'virtual' } | null
-  /** Of exactly one column. */
-  readonly references: Reference | null
+  /** The reference written with this column. */
+  readonly references: ReferenceDefinition | null
   readonly checks: readonly Check[]
   readonly span: Span
 }
 
 /**
- * By PostgreSQL's own name (`int4`, `timestamptz`, `char` with its length), or a user's type as it was
- * written.
+ * A type: PostgreSQL's name for a built-in type (`int4`, `timestamptz`, `char` with its length), or the name
+ * of a user-defined type as written.
  */
 export interface SchemaType {
   readonly kind: 'type'
   readonly schema: string | null
   readonly name: string
-  /** `['10', '2']`, `['Point', '4326']`: numbers and words, as they were written. */
+  /** `['10', '2']`, `['Point', '4326']`: numbers and words, as written. */
   readonly modifiers: readonly string[]
-  /** How many `[]` follow. */
+  /** The number of `[]` after the name. */
   readonly dimensions: number
   readonly span: Span
 }
 
 /**
- * When a constraint is checked: after each statement; so unless the transaction defers it; or at the
- * transaction's end unless it does not.
+ * When a constraint is checked. `immediate`: after each statement. `deferrable`: the same, unless the
+ * transaction defers it. `deferred`: at the end of the transaction, unless the transaction changes that.
  */
 export type Timing = 'immediate' | 'deferrable' | 'deferred'
 
@@ -88,19 +88,19 @@ export interface KeyConstraint {
 
 export type ReferenceAction = 'no action' | 'restrict' | 'cascade' | 'set null' | 'set default'
 
-export interface ForeignKey {
+export interface ForeignKeyDefinition {
   readonly kind: 'foreign key'
   readonly columns: readonly Name[]
-  readonly references: Reference
+  readonly references: ReferenceDefinition
   readonly span: Span
 }
 
-export interface Reference {
+export interface ReferenceDefinition {
   readonly kind: 'reference'
   readonly table: TableName
   readonly columns: readonly Name[]
   readonly onDelete: ReferenceAction
-  /** Columns that `set null` and `set default` touch; empty means all of the key. */
+  /** Columns that `set null` and `set default` change; empty means all columns of the key. */
   readonly onDeleteColumns: readonly Name[]
   readonly onUpdate: ReferenceAction
   readonly matchFull: boolean
@@ -126,7 +126,7 @@ export interface Exclusion {
   readonly span: Span
 }
 
-export interface Partition {
+export interface PartitionDefinition {
   readonly kind: 'partition'
   readonly strategy: string
   readonly elements: readonly string[]
@@ -141,7 +141,10 @@ export interface IndexDefinition {
   readonly nullsDistinct: boolean
   /** Null: btree. */
   readonly method: string | null
-  /** As SQL, each with its operator class and order: `lower(email)`, `created_at desc`, `"Order Date"`. */
+  /**
+   * SQL of each element, with its operator class and order: `lower(email)`, `created_at desc`, `"Order
+   * Date"`.
+   */
   readonly elements: readonly string[]
   readonly include: readonly Name[]
   readonly where: string | null
@@ -195,12 +198,12 @@ export interface FunctionDefinition {
   readonly kind: 'function'
   readonly name: TableName
   readonly arguments: readonly FunctionArgument[]
-  readonly returns: FunctionResult
+  readonly returns: FunctionResultDefinition
   readonly language: string
   readonly volatility: Volatility
   readonly securityDefiner: boolean
   readonly strict: boolean
-  /** To the letter, white space included. */
+  /** The body, unchanged, including white space. */
   readonly body: string
   readonly span: Span
 }
@@ -214,7 +217,7 @@ export interface FunctionArgument {
   readonly span: Span
 }
 
-export type FunctionResult =
+export type FunctionResultDefinition =
   | { readonly kind: 'value' | 'set'; readonly type: SchemaType; readonly span: Span }
   | { readonly kind: 'table'; readonly columns: readonly ResultColumn[]; readonly span: Span }
 
@@ -238,7 +241,7 @@ export type CommentTarget =
   | { readonly kind: 'column'; readonly table: TableName; readonly column: Name; readonly span: Span }
   /** An enum or domain. */
   | { readonly kind: 'type name'; readonly name: TableName; readonly span: Span }
-  /** By the types of the arguments that go in. */
+  /** A function, identified by the types of its input arguments. */
   | {
       readonly kind: 'function name'
       readonly name: TableName

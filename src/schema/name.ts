@@ -1,4 +1,4 @@
-/** Names and texts as a document writes them. */
+/** Prints names and texts of a document. */
 
 import { assertStorable, inDoubleQuotes } from '../language/sql/quote.ts'
 import { LanguageError } from '../language/tree/error.ts'
@@ -6,17 +6,14 @@ import type { TableName } from './model.ts'
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/
 
-/**
- * Bare where it is plain and not one of the words that mean something else in its place; in back-ticks
- * otherwise.
- */
+/** Prints a name: bare if it is a plain word and not one of `taken`, in backticks otherwise. */
 export function printName(name: string, taken?: ReadonlySet<string>): string {
   // Rejects names that are invalid in PostgreSQL: empty, too long, or invalid Unicode.
   inDoubleQuotes(name)
   return PLAIN.test(name) && !taken?.has(name.toLowerCase()) ? name : `\`${name.replaceAll('`', '``')}\``
 }
 
-export function printTableName({ schema, name }: TableName): string {
+export function printDocumentTable({ schema, name }: TableName): string {
   return schema === null ? printName(name) : `${printName(schema)}.${printName(name)}`
 }
 
@@ -25,8 +22,8 @@ export function printText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** A text between `$$`, or between tags where it contains them; to the letter. */
-export function printBody(text: string): string {
+/** Prints a text unchanged between `$$`, or between tags if it contains `$$`. */
+export function printDollarQuoted(text: string): string {
   assertStorable(text, 'the text')
   const tag = tagFor(text)
   return `${tag}${text}${tag}`

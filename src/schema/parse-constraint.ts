@@ -3,7 +3,7 @@
 import {
   type Cursor,
   expectSymbol,
-  fail,
+  failExpecting,
   keywordAt,
   readMethod,
   readName,
@@ -11,7 +11,7 @@ import {
   readTableName,
   refuseAt,
   skipInLine,
-  spanFrom,
+  spanSince,
   takeKeyword,
   takeSymbol,
 } from './cursor.ts'
@@ -19,12 +19,12 @@ import { IN_PARENTHESES, readElements, readExpression } from './expression.ts'
 import type {
   Check,
   Exclusion,
-  ForeignKey,
+  ForeignKeyDefinition,
   KeyConstraint,
   Name,
-  Partition,
-  Reference,
+  PartitionDefinition,
   ReferenceAction,
+  ReferenceDefinition,
   Timing,
 } from './model.ts'
 
@@ -61,28 +61,28 @@ function readTiming(cursor: Cursor): Timing {
       : 'immediate'
 }
 
-export function readForeignKey(cursor: Cursor, start: number): ForeignKey {
+export function readForeignKey(cursor: Cursor, start: number): ForeignKeyDefinition {
   const columns = readNames(cursor)
   skipInLine(cursor)
   const at = cursor.at
-  if (!takeKeyword(cursor, 'references')) fail(cursor, ['references'])
+  if (!takeKeyword(cursor, 'references')) failExpecting(cursor, ['references'])
   const references = readReference(cursor, at, columns.length)
-  return { kind: 'foreign key', columns, references, span: spanFrom(cursor, start) }
+  return { kind: 'foreign key', columns, references, span: spanSince(cursor, start) }
 }
 
 /**
  * reference = "references" table names { "on_delete" action | "on_update" action | "match_full" | "period" |
  * timing } ; follows the keyword.
  */
-export function readReference(cursor: Cursor, start: number, width: number): Reference {
+export function readReference(cursor: Cursor, start: number, width: number): ReferenceDefinition {
   skipInLine(cursor)
   const table = readTableName(cursor, 'a table')
   skipInLine(cursor)
   const at = cursor.at
   const columns = readNames(cursor)
   if (columns.length !== width)
-    refuseAt(cursor, at, `${width} of this table refer to ${columns.length} of the other; there must be as many`)
-  const found: Mutable<Omit<Reference, 'kind' | 'table' | 'columns' | 'span'>> = {
+    refuseAt(cursor, at, `${width} of this table refer to ${columns.length} of the other; the numbers must be equal`)
+  const found: Mutable<Omit<ReferenceDefinition, 'kind' | 'table' | 'columns' | 'span'>> = {
     ...{ onDelete: 'no action', onDeleteColumns: [], onUpdate: 'no action' },
     ...{ matchFull: false, period: false, timing: 'immediate' },
   }
@@ -108,7 +108,9 @@ const REFERENCE_WORDS: ReadonlySet<string> = new Set(['on_delete', 'on_update', 
 function readReferenceWord(
   cursor: Cursor,
   word: string,
-  found: { -readonly [K in 'onDelete' | 'onDeleteColumns' | 'onUpdate' | 'matchFull' | 'period']: Reference[K] },
+  found: {
+    -readonly [K in 'onDelete' | 'onDeleteColumns' | 'onUpdate' | 'matchFull' | 'period']: ReferenceDefinition[K]
+  },
 ): void {
   if (word === 'match_full') found.matchFull = true
   else if (word === 'period') found.period = true
@@ -142,21 +144,21 @@ function readAction(cursor: Cursor): ReferenceAction {
     }
     cursor.at = before
   }
-  fail(
+  failExpecting(
     cursor,
     ACTIONS.map(action => action.replace(' ', '_')),
   )
 }
 
 export function readCheck(cursor: Cursor, start: number): Check {
-  return { kind: 'check', expression: readParenthesized(cursor), span: spanFrom(cursor, start) }
+  return { kind: 'check', expression: readParenthesized(cursor), span: spanSince(cursor, start) }
 }
 
 export function readParenthesized(cursor: Cursor): string {
   skipInLine(cursor)
-  if (!takeSymbol(cursor, '(')) fail(cursor, ['('])
+  if (!takeSymbol(cursor, '(')) failExpecting(cursor, ['('])
   const expression = readExpression(cursor, IN_PARENTHESES)
-  if (!takeSymbol(cursor, ')')) fail(cursor, [')'])
+  if (!takeSymbol(cursor, ')')) failExpecting(cursor, [')'])
   return expression
 }
 
@@ -174,8 +176,8 @@ export function readExclusion(cursor: Cursor, start: number): Exclusion {
   return { kind: 'exclusion', method, elements, where, timing, span: { start, end } }
 }
 
-export function readPartition(cursor: Cursor, start: number): Partition {
+export function readPartitionClause(cursor: Cursor, start: number): PartitionDefinition {
   const strategy = readName(cursor, 'a strategy: range, list or hash').text
   expectSymbol(cursor, '(')
-  return { kind: 'partition', strategy, elements: readElements(cursor), span: spanFrom(cursor, start) }
+  return { kind: 'partition', strategy, elements: readElements(cursor), span: spanSince(cursor, start) }
 }

@@ -4,19 +4,26 @@ import {
   type Cursor,
   expectKeyword,
   expectSymbol,
-  fail,
+  failExpecting,
   keywordAt,
   readBody,
   readName,
   readTableName,
   skipBlanks,
-  spanFrom,
+  spanSince,
   takeKeyword,
   takeSymbol,
   wordAt,
 } from './cursor.ts'
 import { IN_PARENTHESES, readExpression } from './expression.ts'
-import type { FunctionArgument, FunctionDefinition, FunctionResult, Name, ResultColumn, Volatility } from './model.ts'
+import type {
+  FunctionArgument,
+  FunctionDefinition,
+  FunctionResultDefinition,
+  Name,
+  ResultColumn,
+  Volatility,
+} from './model.ts'
 import { FIRST_WORDS, isSeveralWords, readType } from './type-name.ts'
 
 const VOLATILITIES: readonly Volatility[] = ['immutable', 'stable', 'volatile']
@@ -49,7 +56,7 @@ export function readFunction(cursor: Cursor, start: number): FunctionDefinition 
   const body = readBody(cursor, 'the body between "$$" and "$$"')
   return {
     ...{ kind: 'function', name, arguments: args, returns, language, volatility: volatility ?? 'volatile' },
-    ...{ securityDefiner, strict, body, span: spanFrom(cursor, start) },
+    ...{ securityDefiner, strict, body, span: spanSince(cursor, start) },
   }
 }
 
@@ -63,13 +70,13 @@ function readList<T>(cursor: Cursor, read: (cursor: Cursor) => T): readonly T[] 
     items.push(read(cursor))
     skipBlanks(cursor)
   } while (takeSymbol(cursor, ','))
-  if (!takeSymbol(cursor, ')')) fail(cursor, [',', ')'])
+  if (!takeSymbol(cursor, ')')) failExpecting(cursor, [',', ')'])
   return items
 }
 
 const MODES = ['inout', 'in', 'out', 'variadic'] as const
 
-/** Words that an argument's name must not be without back-ticks. */
+/** Words that an argument's name can be only in backticks. */
 export const ARGUMENT_WORDS: ReadonlySet<string> = new Set([...MODES, ...FIRST_WORDS, 'default'])
 
 /** argument = [ "in" | "out" | "inout" | "variadic" ] [ name ] type [ ( "default" | "=" ) expr ] ; */
@@ -86,14 +93,14 @@ function readArgument(cursor: Cursor): FunctionArgument {
   return { kind: 'argument', mode, name, type, default: value, span: { start, end } }
 }
 
-/** A mode is one only where something follows that it can be the mode of. */
+/** A word is a mode only if a name or type follows. */
 function readMode(cursor: Cursor): FunctionArgument['mode'] {
   const mode = MODES.find(word => takeKeyword(cursor, word))
   skipBlanks(cursor)
   return mode ?? 'in'
 }
 
-/** A name is one only where a type follows it. */
+/** A word is a name only if a type follows. */
 function readArgumentName(cursor: Cursor): string | null {
   const start = cursor.at
   if (isSeveralWords(cursor)) return null
@@ -106,18 +113,18 @@ function readArgumentName(cursor: Cursor): string | null {
 }
 
 /** result = [ "setof" ] type | "table" "(" name type { "," name type } ")" ; */
-function readResult(cursor: Cursor): FunctionResult {
+function readResult(cursor: Cursor): FunctionResultDefinition {
   const start = cursor.at
   if (takeKeyword(cursor, 'table')) {
-    return { kind: 'table', columns: readList(cursor, readResultColumn), span: spanFrom(cursor, start) }
+    return { kind: 'table', columns: readList(cursor, readResultColumn), span: spanSince(cursor, start) }
   }
   const kind = takeKeyword(cursor, 'setof') ? 'set' : 'value'
   skipBlanks(cursor)
-  return { kind, type: readType(cursor), span: spanFrom(cursor, start) }
+  return { kind, type: readType(cursor), span: spanSince(cursor, start) }
 }
 
 function readResultColumn(cursor: Cursor): ResultColumn {
   const name: Name = readName(cursor, 'a column')
   skipBlanks(cursor)
-  return { kind: 'result column', name, type: readType(cursor), span: spanFrom(cursor, name.span.start) }
+  return { kind: 'result column', name, type: readType(cursor), span: spanSince(cursor, name.span.start) }
 }

@@ -1,20 +1,20 @@
 /**
- * Tables with their columns and directives, and domains. A line break or a comma ends a column or directive;
- * inside parentheses lines are free.
+ * Parses tables with their columns and directives, and domains. A line break or a comma ends a column or
+ * directive; inside parentheses, line breaks have no meaning.
  */
 
 import {
   type Cursor,
   expectSeparator,
   expectSymbol,
-  fail,
+  failExpecting,
   keywordAt,
   readName,
   readTableName,
   refuseAt,
   skipBlanks,
   skipInLine,
-  spanFrom,
+  spanSince,
   takeKeyword,
   takeSymbol,
 } from './cursor.ts'
@@ -23,9 +23,9 @@ import type {
   Check,
   DomainDefinition,
   Exclusion,
-  ForeignKey,
+  ForeignKeyDefinition,
   KeyConstraint,
-  Partition,
+  PartitionDefinition,
   SchemaColumn,
   TableDefinition,
 } from './model.ts'
@@ -35,7 +35,7 @@ import {
   readForeignKey,
   readKey,
   readParenthesized,
-  readPartition,
+  readPartitionClause,
   readReference,
 } from './parse-constraint.ts'
 import { readType } from './type-name.ts'
@@ -45,16 +45,16 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 interface Body {
   readonly columns: SchemaColumn[]
   readonly keys: KeyConstraint[]
-  readonly foreignKeys: ForeignKey[]
+  readonly foreignKeys: ForeignKeyDefinition[]
   readonly checks: Check[]
   readonly exclusions: Exclusion[]
-  partition: Partition | null
+  partition: PartitionDefinition | null
   enabled: boolean
   forced: boolean
 }
 
 /** table = "table" table "{" { column | directive } "}" ; */
-export function readTable(cursor: Cursor, start: number): TableDefinition {
+export function readTableDefinition(cursor: Cursor, start: number): TableDefinition {
   const name = readTableName(cursor, 'the name of a table')
   expectSymbol(cursor, '{')
   const body: Body = {
@@ -66,17 +66,19 @@ export function readTable(cursor: Cursor, start: number): TableDefinition {
     expectSeparator(cursor)
   }
   const { enabled, forced, ...parts } = body
-  return { kind: 'table definition', name, ...parts, rowSecurity: { enabled, forced }, span: spanFrom(cursor, start) }
+  return { kind: 'table definition', name, ...parts, rowSecurity: { enabled, forced }, span: spanSince(cursor, start) }
 }
 
-/** Words that begin a directive: a column of that name is written in back-ticks. */
+/** Words that begin a directive; a column with such a name is written in backticks. */
 export const DIRECTIVES: ReadonlySet<string> = new Set([
   ...['primary_key', 'unique', 'foreign_key', 'check', 'exclude', 'partition_by', 'enable_rls', 'force_rls'],
 ])
 
 /**
- * directive = ( "primary_key" | "unique" ) names { "nulls_not_distinct" | "without_overlaps" | timing } | "foreign_key" names reference
- *           | "check" "(" expr ")" | "exclude" [ "using" method ] "(" elements ")" [ "where" "(" expr ")" ] [ timing ]
+ * directive = ( "primary_key" | "unique" ) names { "nulls_not_distinct" | "without_overlaps" | timing }
+ *           | "foreign_key" names reference
+ *           | "check" "(" expr ")" | "exclude" [ "using" method ] "(" elements ")"
+ *             [ "where" "(" expr ")" ] [ timing ]
  *           | "partition_by" strategy "(" elements ")" | "enable_rls" | "force_rls" ;
  */
 function readItem(cursor: Cursor, body: Body): void {
@@ -103,8 +105,8 @@ function readItem(cursor: Cursor, body: Body): void {
       body.exclusions.push(readExclusion(cursor, start))
       return
     case 'partition_by':
-      if (body.partition !== null) refuseAt(cursor, start, 'the table has "partition_by" already')
-      body.partition = readPartition(cursor, start)
+      if (body.partition !== null) refuseAt(cursor, start, 'the table already has "partition_by"')
+      body.partition = readPartitionClause(cursor, start)
       return
     case 'enable_rls':
       body.enabled = true
@@ -118,7 +120,7 @@ const MODIFIERS = [
   ...['primary_key', 'not_null', 'nullable', 'unique', 'default', 'identity', 'generated', 'references', 'check'],
 ]
 
-/** What ends the expression of a default without parentheses. */
+/** Words that end the expression of a default without parentheses. */
 const AFTER_DEFAULT: ReadonlySet<string> = new Set(MODIFIERS)
 
 export const DEFAULT_END: ExpressionEnd = { line: true, keywords: AFTER_DEFAULT }
@@ -137,7 +139,7 @@ function readColumn(cursor: Cursor): SchemaColumn {
   for (skipInLine(cursor); MODIFIERS.includes(keywordAt(cursor)); skipInLine(cursor)) {
     const at = cursor.at
     const modifier = keywordAt(cursor)
-    if (modifier !== 'check' && seen.has(modifier)) refuseAt(cursor, at, `the column has "${modifier}" already`)
+    if (modifier !== 'check' && seen.has(modifier)) refuseAt(cursor, at, `the column already has "${modifier}"`)
     cursor.at += modifier.length
     readModifier(cursor, at, modifier, column)
     seen.add(modifier)
@@ -150,7 +152,7 @@ function readColumn(cursor: Cursor): SchemaColumn {
     refuseAt(cursor, start, 'a column has only one of "default", "identity" and "generated"')
   }
   if (!/[,}\r\n]/.test(cursor.text[cursor.at] ?? '\n')) {
-    fail(cursor, [...MODIFIERS.filter(word => !seen.has(word)), ',', 'the end of the line', '}'])
+    failExpecting(cursor, [...MODIFIERS.filter(word => !seen.has(word)), ',', 'the end of the line', '}'])
   }
   return { ...column, span: { start, end } }
 }

@@ -1,11 +1,11 @@
 /**
- * Text of a schema document → its tree. Keywords in any case; `#` and `--` begin comments, which the tree
- * does not keep.
+ * Parses the text of a schema document. Keywords are case-insensitive; `#` and `--` begin comments, which the
+ * tree does not contain.
  *
  * document = { extension | enum | domain | table | index | view | function | policy | comment } ;
  *
- * Throws `SchemaSyntaxError`, and nothing else, in time linear in the text. Whether names lead somewhere is
- * the summary's question.
+ * Throws only `SchemaSyntaxError`, in time linear in the text. The summary checks whether names refer to
+ * anything.
  */
 
 import {
@@ -13,16 +13,16 @@ import {
   expectKeyword,
   expectSeparator,
   expectSymbol,
-  fail,
+  failExpecting,
   keywordAt,
   openCursor,
   readMethod,
   readName,
   readNames,
   readTableName,
-  readText,
+  readTextLiteral,
   skipBlanks,
-  spanFrom,
+  spanSince,
   takeKeyword,
   takeSymbol,
 } from './cursor.ts'
@@ -40,7 +40,7 @@ import type {
   ViewDefinition,
 } from './model.ts'
 import { readFunction } from './parse-function.ts'
-import { readDomain, readTable } from './parse-table.ts'
+import { readDomain, readTableDefinition } from './parse-table.ts'
 import { readQuery } from './query-text.ts'
 import { readType } from './type-name.ts'
 
@@ -79,7 +79,7 @@ function readPart(cursor: Cursor, parts: Parts): void {
   skipBlanks(cursor)
   switch (keyword) {
     case 'table':
-      parts.tables.push(readTable(cursor, start))
+      parts.tables.push(readTableDefinition(cursor, start))
       return
     case 'index':
       parts.indexes.push(readIndex(cursor, start, false))
@@ -115,7 +115,7 @@ function readPart(cursor: Cursor, parts: Parts): void {
       return
     default:
       cursor.at = start
-      fail(cursor, PARTS)
+      failExpecting(cursor, PARTS)
   }
 }
 
@@ -136,7 +136,7 @@ function readIndex(cursor: Cursor, start: number, unique: boolean): IndexDefinit
   const [nullsDistinct, include, where] = readIndexEnd(cursor)
   return {
     ...{ kind: 'index definition', name, table, unique, nullsDistinct, method, elements, include, where },
-    span: spanFrom(cursor, start),
+    span: spanSince(cursor, start),
   }
 }
 
@@ -187,14 +187,14 @@ function readPolicy(cursor: Cursor, start: number): PolicyDefinition {
   const named = roles?.some(role => role.text === 'public') ? [] : (roles ?? [])
   return {
     ...{ kind: 'policy', name, table, operation: operation ?? 'all', roles: named, restrictive, using, withCheck },
-    span: spanFrom(cursor, start),
+    span: spanSince(cursor, start),
   }
 }
 
 function readOperation(cursor: Cursor): PolicyOperation {
   skipBlanks(cursor)
   const operation = OPERATIONS.find(word => takeKeyword(cursor, word))
-  return operation ?? fail(cursor, OPERATIONS)
+  return operation ?? failExpecting(cursor, OPERATIONS)
 }
 
 function readRoles(cursor: Cursor): readonly Name[] {
@@ -219,14 +219,14 @@ function readEnum(cursor: Cursor, start: number): EnumDefinition {
     labels.push(readLabel(cursor))
     expectSeparator(cursor)
   }
-  return { kind: 'enum', name, labels, span: spanFrom(cursor, start) }
+  return { kind: 'enum', name, labels, span: spanSince(cursor, start) }
 }
 
 function readLabel(cursor: Cursor): Name {
   const start = cursor.at
   if (cursor.text[start] !== "'") return readName(cursor, "a label, or 'a label' in quotes")
-  const text = readText(cursor, 'a label')
-  return { kind: 'name', text, span: spanFrom(cursor, start) }
+  const text = readTextLiteral(cursor, 'a label')
+  return { kind: 'name', text, span: spanSince(cursor, start) }
 }
 
 /** view = [ "materialized" ] "view" name [ "security_invoker" ] $$ query $$ ; */
@@ -236,7 +236,7 @@ function readView(cursor: Cursor, start: number, materialized: boolean): ViewDef
   skipBlanks(cursor)
   const securityInvoker = !materialized && takeKeyword(cursor, 'security_invoker')
   const query = readQuery(cursor)
-  return { kind: 'view', name, materialized, securityInvoker, query, span: spanFrom(cursor, start) }
+  return { kind: 'view', name, materialized, securityInvoker, query, span: spanSince(cursor, start) }
 }
 
 /**
@@ -248,8 +248,8 @@ function readComment(cursor: Cursor, start: number): CommentDefinition {
   skipBlanks(cursor)
   const on = readTarget(cursor)
   skipBlanks(cursor)
-  const text = readText(cursor, "the comment as 'text'")
-  return { kind: 'comment', on, text, span: spanFrom(cursor, start) }
+  const text = readTextLiteral(cursor, "the comment as 'text'")
+  return { kind: 'comment', on, text, span: spanSince(cursor, start) }
 }
 
 function readTarget(cursor: Cursor): CommentTarget {
@@ -261,19 +261,19 @@ function readTarget(cursor: Cursor): CommentTarget {
   // A table may be called `table`: then a dot or the text follows.
   const isKeyword = cursor.text[cursor.at] !== '.' && cursor.text[cursor.at] !== "'"
   if (isKeyword && keyword === 'table') {
-    return { kind: 'relation', name: readTableName(cursor, 'a table'), span: spanFrom(cursor, start) }
+    return { kind: 'relation', name: readTableName(cursor, 'a table'), span: spanSince(cursor, start) }
   }
   if (isKeyword && keyword === 'type') {
-    return { kind: 'type name', name: readTableName(cursor, 'a type'), span: spanFrom(cursor, start) }
+    return { kind: 'type name', name: readTableName(cursor, 'a type'), span: spanSince(cursor, start) }
   }
   if (isKeyword && keyword === 'function') {
     const name = readTableName(cursor, 'a function')
-    return { kind: 'function name', name, arguments: readTypes(cursor), span: spanFrom(cursor, start) }
+    return { kind: 'function name', name, arguments: readTypes(cursor), span: spanSince(cursor, start) }
   }
   cursor.at = end
   const names = [first]
   while (names.length < 3 && takeSymbol(cursor, '.')) names.push(readName(cursor, 'a name'))
-  return columnOrRelation(names, spanFrom(cursor, start))
+  return columnOrRelation(names, spanSince(cursor, start))
 }
 
 function columnOrRelation(names: readonly Name[], span: CommentTarget['span']): CommentTarget {
@@ -302,6 +302,6 @@ function readTypes(cursor: Cursor): readonly SchemaType[] {
     types.push(readType(cursor))
     skipBlanks(cursor)
   } while (takeSymbol(cursor, ','))
-  if (!takeSymbol(cursor, ')')) fail(cursor, [',', ')'])
+  if (!takeSymbol(cursor, ')')) failExpecting(cursor, [',', ')'])
   return types
 }

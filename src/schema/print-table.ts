@@ -1,20 +1,20 @@
-/** Tables and domains as canonical text: a line for each column, then one for each directive. */
+/** Prints tables and domains as canonical text: a line for each column, then one for each directive. */
 
-import { canonicalElement, canonicalExpression, printExpression } from './expression.ts'
+import { canonicalElement, canonicalExpression, printDocumentExpression } from './expression.ts'
 import type {
   Check,
   DomainDefinition,
   Exclusion,
-  ForeignKey,
+  ForeignKeyDefinition,
   KeyConstraint,
   Name,
-  Reference,
   ReferenceAction,
+  ReferenceDefinition,
   SchemaColumn,
   TableDefinition,
   Timing,
 } from './model.ts'
-import { printName, printTableName } from './name.ts'
+import { printDocumentTable, printName } from './name.ts'
 import { DEFAULT_END, DIRECTIVES } from './parse-table.ts'
 import { printSchemaType } from './type-name.ts'
 
@@ -32,7 +32,7 @@ export function printTable(table: TableDefinition): string {
     ...(rowSecurity.enabled ? ['enable_rls'] : []),
     ...(rowSecurity.forced ? ['force_rls'] : []),
   ]
-  return `table ${printTableName(table.name)} {${lines.map(line => `\n  ${line}`).join('')}\n}`
+  return `table ${printDocumentTable(table.name)} {${lines.map(line => `\n  ${line}`).join('')}\n}`
 }
 
 export function printNames(names: readonly Name[]): string {
@@ -41,9 +41,9 @@ export function printNames(names: readonly Name[]): string {
 
 export function printDomain(domain: DomainDefinition): string {
   return [
-    `domain ${printTableName(domain.name)} ${printSchemaType(domain.type)}`,
+    `domain ${printDocumentTable(domain.name)} ${printSchemaType(domain.type)}`,
     ...(domain.notNull ? ['not_null'] : []),
-    ...(domain.default === null ? [] : [`default ${printExpression(domain.default, DEFAULT_END)}`]),
+    ...(domain.default === null ? [] : [`default ${printDocumentExpression(domain.default, DEFAULT_END)}`]),
     ...domain.checks.map(printCheck),
   ].join(' ')
 }
@@ -55,7 +55,7 @@ function printColumn(column: SchemaColumn): string {
     ...(column.primaryKey ? ['primary_key'] : []),
     ...(column.notNull ? ['not_null'] : []),
     ...(column.unique ? ['unique'] : []),
-    ...(column.default === null ? [] : [`default ${printExpression(column.default, DEFAULT_END)}`]),
+    ...(column.default === null ? [] : [`default ${printDocumentExpression(column.default, DEFAULT_END)}`]),
     ...(column.identity === null ? [] : [column.identity === 'always' ? 'identity always' : 'identity']),
     ...(generated === null ? [] : [`generated (${canonicalExpression(generated.expression)})`]),
     ...(generated?.storage === 'virtual' ? ['virtual'] : []),
@@ -73,13 +73,13 @@ function printKey(key: KeyConstraint): string {
   ].join(' ')
 }
 
-function printForeignKey({ columns, references }: ForeignKey): string {
+function printForeignKey({ columns, references }: ForeignKeyDefinition): string {
   return `foreign_key ${printNames(columns)} ${printReference(references)}`
 }
 
-function printReference(reference: Reference): string {
+function printReference(reference: ReferenceDefinition): string {
   return [
-    `references ${printTableName(reference.table)} ${printNames(reference.columns)}`,
+    `references ${printDocumentTable(reference.table)} ${printNames(reference.columns)}`,
     ...(reference.onDelete === 'no action' ? [] : [`on_delete ${printAction(reference.onDelete)}`]),
     ...(reference.onDeleteColumns.length === 0 ? [] : [printNames(reference.onDeleteColumns)]),
     ...(reference.onUpdate === 'no action' ? [] : [`on_update ${printAction(reference.onUpdate)}`]),

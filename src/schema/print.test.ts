@@ -7,16 +7,16 @@ import type {
   Check,
   CommentTarget,
   Exclusion,
-  ForeignKey,
+  ForeignKeyDefinition,
   FunctionArgument,
   FunctionDefinition,
-  FunctionResult,
+  FunctionResultDefinition,
   IndexDefinition,
   KeyConstraint,
   Name,
-  Partition,
+  PartitionDefinition,
   PolicyDefinition,
-  Reference,
+  ReferenceDefinition,
   SchemaColumn,
   SchemaDocument,
   SchemaType,
@@ -188,7 +188,7 @@ const action = fc.constantFrom(
 )
 const check: fc.Arbitrary<Check> = fc.record({ kind: fc.constant('check' as const), expression, span })
 
-function reference(width: number): fc.Arbitrary<Reference> {
+function reference(width: number): fc.Arbitrary<ReferenceDefinition> {
   return fc
     .record({
       ...{
@@ -226,7 +226,7 @@ const key: fc.Arbitrary<KeyConstraint> = fc
   })
   .map(made => (made.kind === 'unique' ? made : { ...made, nullsDistinct: true }))
 
-const foreignKey: fc.Arbitrary<ForeignKey> = names.chain(columns =>
+const foreignKey: fc.Arbitrary<ForeignKeyDefinition> = names.chain(columns =>
   fc.record({
     ...{ kind: fc.constant('foreign key' as const), columns: fc.constant(columns) },
     ...{ references: reference(columns.length), span },
@@ -238,7 +238,7 @@ const exclusion: fc.Arbitrary<Exclusion> = fc.record({
   ...{ where: fc.option(expression), timing, span },
 })
 
-const partition: fc.Arbitrary<Partition> = fc.record({
+const partition: fc.Arbitrary<PartitionDefinition> = fc.record({
   ...{ kind: fc.constant('partition' as const), strategy: nameText, elements, span },
 })
 
@@ -276,7 +276,7 @@ const argument: fc.Arbitrary<FunctionArgument> = fc.record({
   mode: fc.constantFrom('in' as const, 'out' as const, 'inout' as const, 'variadic' as const),
 })
 
-const result: fc.Arbitrary<FunctionResult> = fc.oneof(
+const result: fc.Arbitrary<FunctionResultDefinition> = fc.oneof(
   fc.record({ kind: fc.constantFrom('value' as const, 'set' as const), type, span }),
   fc.record({
     kind: fc.constant('table' as const),

@@ -1,33 +1,33 @@
 /**
- * The tree of a schema document → its canonical text: parts by kind, two blanks before a column, a line for
- * each part that fits one. `parseSchema` makes the same tree of it again, positions aside.
+ * Prints the tree of a schema document as its canonical text: parts by kind, columns indented by two blanks,
+ * a part on one line if it fits. `parseSchema` reads the same tree from it, except for positions.
  *
- * Throws `LanguageError` for what no document can say: an expression whose quotes or brackets do not close, a
- * name PostgreSQL would cut off.
+ * Throws `LanguageError` for anything that a document cannot contain: an expression whose quotes or brackets
+ * are not closed, or a name that PostgreSQL would truncate.
  */
 
 import { unreachable } from '../language/tree/error.ts'
-import { canonicalElement, IN_PARENTHESES, printExpression, TO_LINE_END } from './expression.ts'
+import { canonicalElement, IN_PARENTHESES, printDocumentExpression, TO_LINE_END } from './expression.ts'
 import type {
   CommentDefinition,
   CommentTarget,
   EnumDefinition,
   FunctionArgument,
   FunctionDefinition,
-  FunctionResult,
+  FunctionResultDefinition,
   IndexDefinition,
   Name,
   PolicyDefinition,
   SchemaDocument,
   ViewDefinition,
 } from './model.ts'
-import { printBody, printName, printTableName, printText } from './name.ts'
+import { printDocumentTable, printDollarQuoted, printName, printText } from './name.ts'
 import { ARGUMENT_WORDS } from './parse-function.ts'
 import { printDomain, printNames, printTable } from './print-table.ts'
 import { printQueryText } from './query-text.ts'
 import { printSchemaType } from './type-name.ts'
 
-/** Ends with a line break, unless the document is empty. */
+/** Prints a document. The text ends with a line break, unless the document is empty. */
 export function printSchema(document: SchemaDocument): string {
   const blocks = [
     document.extensions.map(name => `extension ${printName(name.text)}`).join('\n'),
@@ -45,7 +45,7 @@ export function printSchema(document: SchemaDocument): string {
 }
 
 function printEnum({ name, labels }: EnumDefinition): string {
-  return `enum ${printTableName(name)} {${labels.length > 0 ? ` ${labels.map(printLabel).join(', ')} ` : ''}}`
+  return `enum ${printDocumentTable(name)} {${labels.length > 0 ? ` ${labels.map(printLabel).join(', ')} ` : ''}}`
 }
 
 /** A label is data: it is printed as a string unless it is a bare word. */
@@ -56,30 +56,30 @@ function printLabel({ text }: Name): string {
 function printIndex(index: IndexDefinition): string {
   return [
     index.unique ? 'unique index' : 'index',
-    `${printName(index.name.text)} on ${printTableName(index.table)}`,
+    `${printName(index.name.text)} on ${printDocumentTable(index.table)}`,
     ...(index.method === null ? [] : [`using ${printName(index.method)}`]),
     `(${index.elements.map(canonicalElement).join(', ')})`,
     ...(index.nullsDistinct ? [] : ['nulls_not_distinct']),
     ...(index.include.length === 0 ? [] : [`include ${printNames(index.include)}`]),
-    ...(index.where === null ? [] : [`where ${printExpression(index.where, TO_LINE_END)}`]),
+    ...(index.where === null ? [] : [`where ${printDocumentExpression(index.where, TO_LINE_END)}`]),
   ].join(' ')
 }
 
 function printView(view: ViewDefinition): string {
-  const words = [view.materialized ? 'materialized view' : 'view', printTableName(view.name)]
+  const words = [view.materialized ? 'materialized view' : 'view', printDocumentTable(view.name)]
   if (view.securityInvoker) words.push('security_invoker')
   return `${words.join(' ')} ${printQueryText(view.query)}`
 }
 
 function printFunction(definition: FunctionDefinition): string {
   return [
-    `function ${printTableName(definition.name)}(${definition.arguments.map(printArgument).join(', ')})`,
+    `function ${printDocumentTable(definition.name)}(${definition.arguments.map(printArgument).join(', ')})`,
     `returns ${printResult(definition.returns, name => printName(name))}`,
     `language ${printName(definition.language)}`,
     ...(definition.volatility === 'volatile' ? [] : [definition.volatility]),
     ...(definition.securityDefiner ? ['security_definer'] : []),
     ...(definition.strict ? ['strict'] : []),
-    printBody(definition.body),
+    printDollarQuoted(definition.body),
   ].join(' ')
 }
 
@@ -88,12 +88,12 @@ function printArgument(argument: FunctionArgument): string {
     ...(argument.mode === 'in' ? [] : [argument.mode]),
     ...(argument.name === null ? [] : [printName(argument.name, ARGUMENT_WORDS)]),
     printSchemaType(argument.type),
-    ...(argument.default === null ? [] : [`default ${printExpression(argument.default, IN_PARENTHESES)}`]),
+    ...(argument.default === null ? [] : [`default ${printDocumentExpression(argument.default, IN_PARENTHESES)}`]),
   ].join(' ')
 }
 
 /** `nameOf`: how the names of a table's columns are written. */
-export function printResult(returns: FunctionResult, nameOf: (text: string) => string): string {
+export function printResult(returns: FunctionResultDefinition, nameOf: (text: string) => string): string {
   switch (returns.kind) {
     case 'value':
       return printSchemaType(returns.type)
@@ -110,7 +110,7 @@ export function printResult(returns: FunctionResult, nameOf: (text: string) => s
 
 function printPolicy(policy: PolicyDefinition): string {
   const head = [
-    `policy ${printName(policy.name.text)} on ${printTableName(policy.table)}`,
+    `policy ${printName(policy.name.text)} on ${printDocumentTable(policy.table)}`,
     ...(policy.operation === 'all' ? [] : [`for ${policy.operation}`]),
     ...(policy.roles.length === 0 ? [] : [`to ${policy.roles.map(role => printName(role.text)).join(', ')}`]),
     ...(policy.restrictive ? ['restrictive'] : []),
@@ -129,13 +129,13 @@ function printComment({ on, text }: CommentDefinition): string {
 function printTarget(on: CommentTarget): string {
   switch (on.kind) {
     case 'relation':
-      return on.name.schema === null ? printTableName(on.name) : `table ${printTableName(on.name)}`
+      return on.name.schema === null ? printDocumentTable(on.name) : `table ${printDocumentTable(on.name)}`
     case 'column':
-      return `${printTableName(on.table)}.${printName(on.column.text)}`
+      return `${printDocumentTable(on.table)}.${printName(on.column.text)}`
     case 'type name':
-      return `type ${printTableName(on.name)}`
+      return `type ${printDocumentTable(on.name)}`
     case 'function name':
-      return `function ${printTableName(on.name)}(${on.arguments.map(printSchemaType).join(', ')})`
+      return `function ${printDocumentTable(on.name)}(${on.arguments.map(printSchemaType).join(', ')})`
     default:
       return unreachable(on)
   }

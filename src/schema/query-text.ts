@@ -1,11 +1,10 @@
 /**
- * Queries and conditions between dollar signs: SQL to the letter, only the white space around it is not part
- * of it.
+ * Queries and conditions between dollar signs: SQL that is kept unchanged, except for white space around it.
  */
 
 import { LanguageError } from '../language/tree/error.ts'
-import { type Cursor, fail, readBody, skipBlanks } from './cursor.ts'
-import { printBody } from './name.ts'
+import { type Cursor, failExpecting, readBody, skipBlanks } from './cursor.ts'
+import { printDollarQuoted } from './name.ts'
 
 export function readQuery(cursor: Cursor): string {
   skipBlanks(cursor)
@@ -13,14 +12,14 @@ export function readQuery(cursor: Cursor): string {
   const query = trimmed(readBody(cursor, '$$'))
   if (query !== '') return query
   cursor.at = start
-  fail(cursor, ['a query or condition between "$$" and "$$"'])
+  failExpecting(cursor, ['a query or condition between "$$" and "$$"'])
 }
 
-/** On one line if it is one line, otherwise on separate lines. */
+/** Prints a query on the same line if it has one line, otherwise on separate lines. */
 export function printQueryText(query: string): string {
   const text = trimmed(query)
   if (text === '') throw new LanguageError('a query or condition is empty')
-  return printBody(/[\r\n]/.test(text) ? `\n${text}\n` : ` ${text} `)
+  return printDollarQuoted(/[\r\n]/.test(text) ? `\n${text}\n` : ` ${text} `)
 }
 
 /** Trims only the white space of SQL; other blanks may be part of a name. */

@@ -226,12 +226,14 @@ describe('warnings', () => {
     const indexes = 'unique index e on t (e desc) unique index f on t (f) where f > 0\nunique index g on t (lower(f))'
     const reference = (columns: string) =>
       warnings(
-        `table t { ${target} } ${indexes} table u { x int, y int, foreign_key (${columns.includes(',') ? 'x, y' : 'x'}) references t (${columns}) }`,
+        `table t { ${target} } ${indexes} ` +
+          `table u { x int, y int, foreign_key (${columns.includes(',') ? 'x, y' : 'x'}) references t (${columns}) }`,
       )
     for (const columns of ['a, b', 'b, a', 'c', 'a, d', 'e']) expect(reference(columns), columns).toEqual([])
     for (const columns of ['a', 'd', 'f', 'b, c']) {
       expect(reference(columns)).toEqual([
-        `no_unique_key: table u: (${columns.includes(',') ? 'x, y' : 'x'}) refers to t (${columns}), which is neither a primary key nor unique`,
+        `no_unique_key: table u: (${columns.includes(',') ? 'x, y' : 'x'}) ` +
+          `refers to t (${columns}), which is neither a primary key nor unique`,
       ])
     }
   })
@@ -333,13 +335,13 @@ describe('warnings', () => {
     const policy = (rest: string) =>
       warnings(`table t { a int\n${GUARDED} } policy p on t ${rest} policy q on t using $$ true $$`)
     expect(policy('for insert using $$ true $$')).toEqual([
-      'policy_clause: policy p on t: insert takes with_check, and no using',
+      'policy_clause: policy p on t: insert takes with_check, but not using',
     ])
     expect(policy('for select with_check $$ true $$')).toEqual([
-      'policy_clause: policy p on t: select takes using, and no with_check',
+      'policy_clause: policy p on t: select takes using, but not with_check',
     ])
     expect(policy('for delete with_check $$ true $$')).toEqual([
-      'policy_clause: policy p on t: delete takes using, and no with_check',
+      'policy_clause: policy p on t: delete takes using, but not with_check',
     ])
     expect(policy('for update')).toEqual(['policy_clause: policy p on t: it has neither using nor with_check'])
     expect(policy('for update using $$ true $$ with_check $$ true $$')).toEqual([])
@@ -354,8 +356,9 @@ describe('warnings', () => {
     expect(
       view('view v $$ select * from public.guarded g $$ materialized view m $$ select 1 from "guarded" $$'),
     ).toEqual([
-      'view_bypasses_rls: view v is not security_invoker and shows rows of guarded past its row-level security',
-      'view_bypasses_rls: view m holds rows of guarded past its row-level security',
+      'view_bypasses_rls: view v is not security_invoker and shows rows of guarded ' +
+        'regardless of its row-level security',
+      'view_bypasses_rls: view m holds rows of guarded regardless of its row-level security',
     ])
   })
 

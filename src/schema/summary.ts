@@ -4,7 +4,7 @@
  */
 
 import { unreachable } from '../language/tree/error.ts'
-import { type Lookup, lookupOf, primaryKeyOf, shownName } from './lookup.ts'
+import { lookupOf, primaryKeyOf, type SchemaLookup, shownName } from './lookup.ts'
 import type {
   CommentDefinition,
   EnumDefinition,
@@ -14,7 +14,7 @@ import type {
   KeyConstraint,
   Name,
   PolicyDefinition,
-  Reference,
+  ReferenceDefinition,
   SchemaColumn,
   SchemaDocument,
   TableDefinition,
@@ -98,7 +98,7 @@ function texts(names: readonly Name[]): readonly string[] {
   return names.map(name => name.text)
 }
 
-function summarizeTable(table: TableDefinition, lookup: Lookup, commentOn: CommentOn): TableSummary {
+function summarizeTable(table: TableDefinition, lookup: SchemaLookup, commentOn: CommentOn): TableSummary {
   const name = shownName(table.name)
   return {
     name,
@@ -122,7 +122,7 @@ function summarizeTable(table: TableDefinition, lookup: Lookup, commentOn: Comme
 function summarizeColumn(
   column: SchemaColumn,
   table: TableDefinition,
-  lookup: Lookup,
+  lookup: SchemaLookup,
   commentOn: CommentOn,
 ): ColumnSummary {
   const declared = lookup.declared(column.type)
@@ -166,7 +166,7 @@ function summarizeKey(key: KeyConstraint): KeySummary {
   }
 }
 
-function summarizeForeignKey(columns: readonly Name[], reference: Reference): ForeignKeySummary {
+function summarizeForeignKey(columns: readonly Name[], reference: ReferenceDefinition): ForeignKeySummary {
   return {
     columns: texts(columns),
     references: { table: shownName(reference.table), columns: texts(reference.columns) },

@@ -7,9 +7,9 @@ import { LanguageError } from '../language/tree/error.ts'
 import { alternatives, excerptAt, foundText } from '../text/excerpt.ts'
 import { nearest, WORDS } from '../text/nearest.ts'
 
-/** What is known where the parser stopped. */
+/** The position and reason of a syntax error. */
 export interface Complaint {
-  /** Offsets of what stood there, in UTF-16 units; equal at the end of the text. */
+  /** Offsets of the unexpected text, in UTF-16 units; equal at the end of the text. */
   readonly start: number
   readonly end: number
   /** Words and signs as they are written (`on`, `)`), and kinds of things (`a table`). */
@@ -18,12 +18,9 @@ export interface Complaint {
   readonly reason?: string
 }
 
-/**
- * `message` has everything in a few lines: the problem and its place, the line with a caret below, and the
- * hint.
- */
+/** A syntax error. `message` has the problem with its position, the line with a caret below, and the hint. */
 export class SchemaSyntaxError extends LanguageError {
-  /** The problem alone, in one line, without its place. */
+  /** The problem in one line, without its position. */
   readonly problem: string
   /** From 1. */
   readonly line: number
@@ -31,11 +28,11 @@ export class SchemaSyntaxError extends LanguageError {
   readonly column: number
   /** From 0, in UTF-16 units, as spans are. */
   readonly offset: number
-  /** The text that stood there, shortened; `end of the line` or `end of the document` where nothing did. */
+  /** The unexpected text, shortened; `end of the line` or `end of the document` if there is no text. */
   readonly found: string
   readonly expected: readonly string[]
   readonly hint: string | null
-  /** The line, shortened around the place where it is long, control characters shown as `�`. */
+  /** The line, shortened around the position if it is long, with control characters as `�`. */
   readonly sourceLine: string
 
   constructor(text: string, complaint: Complaint) {
@@ -44,7 +41,7 @@ export class SchemaSyntaxError extends LanguageError {
     const problem =
       reason ??
       `expected ${alternatives(expected)}; found ${found.isText ? JSON.stringify(found.text) : `the ${found.text}`}`
-    // A line may end with CR alone; to count, all ends of lines are one.
+    // A line can end with CR alone, so all line ends are normalized for counting.
     const before = text.slice(0, start).replaceAll(/\r\n?/g, '\n')
     const { line, column } = lineColumnAt(before, before.length)
     const { line: sourceLine, lines: excerpt } = excerptAt(text, start)

@@ -1,18 +1,18 @@
 /**
- * Types in a document: PostgreSQL's own by one name each, the synonyms that `make` takes, and users' types by
- * their name.
+ * Parses and prints types in a document: built-in types, the synonyms that `make` accepts, and user-defined
+ * types.
  */
 
 import { LanguageError } from '../language/tree/error.ts'
 import { DOCUMENTED, OWN_NAMES, SQL_NAMES } from '../types/builtin.ts'
 import {
   type Cursor,
-  fail,
+  failExpecting,
   keywordAt,
   readName,
   refuseAt,
   skipInLine,
-  spanFrom,
+  spanSince,
   takeKeyword,
   takeSymbol,
   wordAt,
@@ -20,15 +20,15 @@ import {
 import type { SchemaType } from './model.ts'
 import { printName } from './name.ts'
 
-/** `[]` more often than this means nothing to PostgreSQL, which ignores the number of dimensions. */
+/** Limit on `[]`. PostgreSQL ignores the number of dimensions. */
 export const DIMENSIONS_MAX: number = 6
 
 const MODIFIERS_MAX = 8
 
-/** The synonyms that a document may have, and the name that it has for each. */
+/** Synonyms that a document can contain, with the canonical name of each. */
 const SYNONYMS: ReadonlyMap<string, string> = new Map([...OWN_NAMES, ...SQL_NAMES])
 
-/** Words that continue a first one; the longest that fits counts. */
+/** Words that continue a type name, by its first word; the longest match counts. */
 const CONTINUED: Readonly<Record<string, readonly (readonly [readonly string[], string])[]>> = {
   double: [[['precision'], 'float8']],
   character: [[['varying'], 'varchar']],
@@ -50,7 +50,7 @@ const CONTINUED: Readonly<Record<string, readonly (readonly [readonly string[], 
   ].map(fields => [fields.split(' '), `interval ${fields}`] as const),
 }
 
-/** The first words of types of several words: an argument's name that is one of them needs back-ticks. */
+/** The first words of type names of several words; an argument with such a name needs backticks. */
 export const FIRST_WORDS: ReadonlySet<string> = new Set(Object.keys(CONTINUED))
 
 /** type = name [ "." name ] [ "(" modifier { "," modifier } ")" ] { "[]" } ; on one line. */
@@ -74,7 +74,7 @@ export function readType(cursor: Cursor): SchemaType {
     name,
     modifiers,
     dimensions,
-    span: spanFrom(cursor, start),
+    span: spanSince(cursor, start),
   }
 }
 
@@ -113,7 +113,7 @@ export function isOwnType(name: string): boolean {
   return DOCUMENTED.has(name) || INTERVALS.has(name)
 }
 
-/** Words with another meaning in the position of an argument's or result's type. */
+/** Words that have another meaning where the type of an argument or result is expected. */
 const TAKEN: ReadonlySet<string> = new Set(['in', 'out', 'inout', 'variadic', 'default', 'setof', 'table'])
 
 /**
@@ -159,19 +159,19 @@ function readModifiers(cursor: Cursor): readonly string[] {
     const digits = /-?[0-9]+/y
     digits.lastIndex = cursor.at
     const modifier = digits.exec(cursor.text)?.[0] ?? wordAt(cursor)
-    if (!MODIFIER.test(modifier) || modifiers.length === MODIFIERS_MAX) fail(cursor, ['a number'])
+    if (!MODIFIER.test(modifier) || modifiers.length === MODIFIERS_MAX) failExpecting(cursor, ['a number'])
     modifiers.push(modifier)
     cursor.at += modifier.length
     skipInLine(cursor)
   } while (takeSymbol(cursor, ','))
-  if (!takeSymbol(cursor, ')')) fail(cursor, [',', ')'])
+  if (!takeSymbol(cursor, ')')) failExpecting(cursor, [',', ')'])
   return modifiers
 }
 
 function readDimensions(cursor: Cursor): number {
   let dimensions = 0
   while (takeSymbol(cursor, '[')) {
-    if (!takeSymbol(cursor, ']')) fail(cursor, [']'])
+    if (!takeSymbol(cursor, ']')) failExpecting(cursor, [']'])
     if (++dimensions > DIMENSIONS_MAX)
       refuseAt(cursor, cursor.at - 2, `a type has at most ${DIMENSIONS_MAX} dimensions`)
   }

@@ -5,13 +5,13 @@
 
 import { nearest, WORDS } from '../text/nearest.ts'
 import { isOneFamily } from '../types/traits.ts'
-import { type Lookup, lookupKeyOf, primaryKeyOf, shownName } from './lookup.ts'
+import { lookupKeyOf, primaryKeyOf, type SchemaLookup, shownName } from './lookup.ts'
 import type {
   CommentDefinition,
   IndexDefinition,
   Name,
   PolicyDefinition,
-  Reference,
+  ReferenceDefinition,
   SchemaDocument,
   SchemaType,
   Span,
@@ -24,7 +24,7 @@ export interface SchemaWarning {
   readonly code: WarningCode
   /** The problem and where it is, as a sentence. */
   readonly message: string
-  /** In the text of the document. */
+  /** The position in the text of the document. */
   readonly span: Span
 }
 
@@ -45,8 +45,12 @@ export type WarningCode =
 
 type Report = (code: WarningCode, span: Span, message: string) => void
 
-/** In the order of the checks; each problem is reported once. */
-export function warningsOf(document: SchemaDocument, lookup: Lookup, tenantColumn: string): readonly SchemaWarning[] {
+/** Returns the warnings in the order of the checks; each problem is reported once. */
+export function warningsOf(
+  document: SchemaDocument,
+  lookup: SchemaLookup,
+  tenantColumn: string,
+): readonly SchemaWarning[] {
   const warnings: SchemaWarning[] = []
   const report: Report = (code, span, message) => warnings.push({ code, message, span })
   checkDuplicates(document, report)
@@ -173,7 +177,7 @@ const TYPELESS: ReadonlySet<string> = new Set(
 /** Limit on suggestions: each one compares all names of the document, of which there can be thousands. */
 export const SUGGESTIONS_MAX = 50
 
-function checkTypes(document: SchemaDocument, lookup: Lookup, report: Report): void {
+function checkTypes(document: SchemaDocument, lookup: SchemaLookup, report: Report): void {
   // The type may come from an extension.
   if (document.extensions.some(extension => !TYPELESS.has(extension.text))) return
   const names = [...document.enums, ...document.domains].map(one => one.name.name)
@@ -208,7 +212,7 @@ function typesOf(document: SchemaDocument): readonly { readonly type: SchemaType
 // ---- tables
 // ------------------------------------------------------------------------------------------------
 
-function checkColumnNames(table: TableDefinition, lookup: Lookup, report: Report): void {
+function checkColumnNames(table: TableDefinition, lookup: SchemaLookup, report: Report): void {
   const name = shownName(table.name)
   const columns = lookup.columns(table)
   const mentioned = [
@@ -232,7 +236,10 @@ function checkColumnNames(table: TableDefinition, lookup: Lookup, report: Report
  * The sets of unique columns of each table, as text. A partial index is not a key, nor is one over
  * expressions.
  */
-function uniqueKeysOf(document: SchemaDocument, lookup: Lookup): ReadonlyMap<TableDefinition, ReadonlySet<string>> {
+function uniqueKeysOf(
+  document: SchemaDocument,
+  lookup: SchemaLookup,
+): ReadonlyMap<TableDefinition, ReadonlySet<string>> {
   const keys = new Map(
     document.tables.map(table => [
       table,
@@ -259,7 +266,7 @@ function columnSet(columns: readonly string[]): string {
 
 function checkForeignKeys(
   table: TableDefinition,
-  lookup: Lookup,
+  lookup: SchemaLookup,
   keys: ReadonlyMap<TableDefinition, ReadonlySet<string>>,
   report: Report,
 ): void {
@@ -272,8 +279,8 @@ function checkForeignKeys(
 function checkReference(
   table: TableDefinition,
   columns: readonly Name[],
-  reference: Reference,
-  lookup: Lookup,
+  reference: ReferenceDefinition,
+  lookup: SchemaLookup,
   keys: ReadonlyMap<TableDefinition, ReadonlySet<string>>,
   report: Report,
 ): void {
@@ -311,7 +318,7 @@ function checkReference(
   })
 }
 
-/** Only for PostgreSQL's own types; of others nothing is known. */
+/** Only for built-in types; nothing is known about others. */
 function isComparable(a: SchemaType, b: SchemaType): boolean {
   const isOwn = (type: SchemaType): boolean => type.schema === null && isOwnType(type.name)
   if (!isOwn(a) || !isOwn(b)) return true
@@ -330,7 +337,7 @@ function plainColumn(element: string): string | null {
   return quoted?.replaceAll('""', '"') ?? word?.toLowerCase() ?? null
 }
 
-function checkIndex(index: IndexDefinition, lookup: Lookup, report: Report): void {
+function checkIndex(index: IndexDefinition, lookup: SchemaLookup, report: Report): void {
   const whole = `index ${index.name.text} on ${shownName(index.table)}`
   const table = relationOrReport(index.table, whole, lookup, report)
   if (table?.kind !== 'table definition') return
@@ -348,7 +355,7 @@ function checkIndex(index: IndexDefinition, lookup: Lookup, report: Report): voi
 function relationOrReport(
   name: TableName,
   whole: string,
-  lookup: Lookup,
+  lookup: SchemaLookup,
   report: Report,
 ): SchemaDocument['tables' | 'views'][number] | null {
   const found = lookup.relation(name)
@@ -359,7 +366,7 @@ function relationOrReport(
 function checkComment(
   comment: CommentDefinition,
   functions: ReadonlySet<string>,
-  lookup: Lookup,
+  lookup: SchemaLookup,
   report: Report,
 ): void {
   const { on } = comment
@@ -380,7 +387,7 @@ function checkComment(
 // ---- row-level security
 // ------------------------------------------------------------------------------------
 
-function checkRowSecurity(document: SchemaDocument, lookup: Lookup, tenantColumn: string, report: Report): void {
+function checkRowSecurity(document: SchemaDocument, lookup: SchemaLookup, tenantColumn: string, report: Report): void {
   const policies = new Map<unknown, PolicyDefinition[]>(document.tables.map(table => [table, []]))
   for (const policy of document.policies) {
     const found = relationOrReport(policy.table, `policy ${policy.name.text}`, lookup, report)
@@ -397,7 +404,7 @@ function checkRowSecurity(document: SchemaDocument, lookup: Lookup, tenantColumn
 function checkTable(
   table: TableDefinition,
   policies: readonly PolicyDefinition[],
-  lookup: Lookup,
+  lookup: SchemaLookup,
   tenantColumn: string,
   report: Report,
 ): void {
@@ -421,7 +428,7 @@ function checkTable(
     report(
       'rls_not_enabled',
       table.name.span,
-      `table ${name} has policies that do nothing, for row-level security is not enabled: write enable_rls`,
+      `table ${name} has policies without effect, because row-level security is not enabled: write enable_rls`,
     )
   }
   if (!enabled) return
@@ -443,9 +450,9 @@ function checkClauses(policy: PolicyDefinition, report: Report): void {
   const whole = `policy ${policy.name.text} on ${shownName(policy.table)}`
   const { operation, using, withCheck } = policy
   if (operation === 'insert' && using !== null) {
-    report('policy_clause', policy.span, `${whole}: insert takes with_check, and no using`)
+    report('policy_clause', policy.span, `${whole}: insert takes with_check, but not using`)
   } else if ((operation === 'select' || operation === 'delete') && withCheck !== null) {
-    report('policy_clause', policy.span, `${whole}: ${operation} takes using, and no with_check`)
+    report('policy_clause', policy.span, `${whole}: ${operation} takes using, but not with_check`)
   } else if (using === null && withCheck === null) {
     report('policy_clause', policy.span, `${whole}: it has neither using nor with_check`)
   }
@@ -466,7 +473,7 @@ function checkViews(document: SchemaDocument, report: Report): void {
     report(
       'view_bypasses_rls',
       view.name.span,
-      `view ${shownName(view.name)} ${how} ${table} past its row-level security`,
+      `view ${shownName(view.name)} ${how} ${table} regardless of its row-level security`,
     )
   }
 }
