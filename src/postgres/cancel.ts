@@ -4,7 +4,7 @@ import { Progress } from './progress.ts'
 import { writeCancelRequest } from './protocol/frontend.ts'
 import { Writer } from './protocol/writer.ts'
 import { openSocket } from './socket.ts'
-import type { Session } from './startup-conversation.ts'
+import type { ServerSession } from './startup-conversation.ts'
 import type { ConnectionTarget } from './target.ts'
 
 /** From opening the second connection to the server closing it. */
@@ -20,7 +20,7 @@ const CANCEL_TIMEOUT_MS = 5_000
 export type CancelOutcome = 'delivered' | 'not-sent' | 'unknown'
 
 /** Requests cancellation of whatever the session runs when the request arrives. Never rejects. */
-export async function requestCancel(target: ConnectionTarget, session: Session): Promise<CancelOutcome> {
+export async function requestCancel(target: ConnectionTarget, session: ServerSession): Promise<CancelOutcome> {
   const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS)
   const opened = await openSocket(target, signal, new Progress()).catch(() => null)
   if (opened === null) return 'not-sent'

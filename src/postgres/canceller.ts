@@ -4,7 +4,7 @@
  * until the request's own connection is closed, because only then has the signal been sent.
  */
 import { type CancelOutcome, requestCancel } from './cancel.ts'
-import type { Session } from './startup-conversation.ts'
+import type { ServerSession } from './startup-conversation.ts'
 import type { ConnectionTarget } from './target.ts'
 
 /** Most statements finish sooner than a second connection could be opened to cancel them. */
@@ -16,10 +16,10 @@ const CANCEL_AFTER_MS = 5
 const CANCEL_AGAIN_MS = 100
 const CANCEL_AGAIN_MS_MAX = 2_000
 
-/** What a canceller needs. */
+/** The options of a canceller. */
 export interface CancellerOptions {
   readonly target: ConnectionTarget
-  readonly session: Session
+  readonly session: ServerSession
   /** True if everything the session was given is cancelled, and there is something to cancel. */
   readonly canCancel: () => boolean
   /** Called when a request is over. */

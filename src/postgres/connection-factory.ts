@@ -12,7 +12,7 @@ import type { ConnectionTarget } from './target.ts'
 const OPENING_MAX = 3
 const RECONNECT: Backoff = { firstMs: 50, maxMs: 1_000 }
 
-/** What a factory needs. */
+/** The options of a factory. */
 export interface ConnectionFactoryOptions {
   readonly target: ConnectionTarget
   readonly throughPooler: boolean

@@ -114,7 +114,7 @@ export class DescribeRequest implements PendingRequest, RunningRequest<Statement
   }
 
   dataRow(): void {
-    if (this.#isAtText()) throw new ProtocolError('the server ran a statement that it was only to describe')
+    if (this.#isAtText()) throw new ProtocolError('the server ran a statement that it was only asked to describe')
   }
 
   rowBegins(): boolean {

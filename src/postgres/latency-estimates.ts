@@ -23,32 +23,22 @@ const CLEARLY_SLOW_MS = 5
 /** The estimate for a text that was never run: nothing is queued behind it until its latency is known. */
 export const UNKNOWN_LATENCY_MS: number = 10
 
-/** How long a request was at the head of its line. */
-export interface MeasuredLatency {
-  readonly ms: number
-  /** True if more responses had already arrived: the server was faster than this. */
-  readonly isUpperLimit: boolean
-}
-
 /** The estimates. */
 export interface LatencyEstimates {
   expect(key: string): number
-  learn(key: string, took: MeasuredLatency): void
+  /** `ms`: how long the server took for a request with this text. */
+  learn(key: string, ms: number): void
 }
 
-/**
- * Creates estimates: an exponentially weighted moving value per text, of the faster runs rather than of all.
- * A value known only as an upper limit never raises an estimate: when responses arrive faster than they are
- * read, more connections would not help.
- */
+/** Creates estimates: a moving value per text, of the faster runs rather than of all. */
 export function createLatencyEstimates(): LatencyEstimates {
   const estimates = new Map<string, { ms: number }>()
   return {
     expect: key => estimates.get(key)?.ms ?? UNKNOWN_LATENCY_MS,
-    learn(key, { ms, isUpperLimit }) {
+    learn(key, ms) {
       const known = estimates.get(key)
       if (known !== undefined) {
-        const sample = Math.min(ms, isUpperLimit && ms < CLEARLY_SLOW_MS ? known.ms : SAMPLE_MS_MAX)
+        const sample = Math.min(ms, SAMPLE_MS_MAX)
         known.ms += (sample - known.ms) * weightOf(sample, known.ms)
         return
       }

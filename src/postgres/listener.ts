@@ -10,7 +10,7 @@ import { BlockedError, ConnectError, UnavailableError } from './errors.ts'
 import { NO_FLOW } from './flow.ts'
 import { connect } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
-import type { Command, Row } from './types.ts'
+import type { Command, ResultRow } from './types.ts'
 
 /** The server truncates longer names; a truncated name would never match. */
 const CHANNEL_BYTES_MAX = 63
@@ -20,7 +20,7 @@ const HEARTBEAT_MS = 10_000
 const HEARTBEAT_ANSWER_MS = 5_000
 const RECONNECT: Backoff = { firstMs: 100, maxMs: 5_000 }
 
-/** What a listener needs. */
+/** The options of a listener. */
 export interface ListenerOptions {
   readonly target: ConnectionTarget
   readonly onNotification: (channel: string, payload: string) => void
@@ -38,7 +38,7 @@ export interface ListenerOptions {
 }
 
 /** Prepares a new connection by running commands. */
-export type PrepareConnection = (ask: (command: Command) => Promise<readonly Row[]>) => Promise<void>
+export type PrepareConnection = (ask: (command: Command) => Promise<readonly ResultRow[]>) => Promise<void>
 
 /** An event of the listener's connection. */
 export type ListenerEvent =
@@ -153,6 +153,8 @@ class PostgresListener implements Listener, ConnectionListener {
   }
 
   finished(): void {}
+
+  measured(): void {}
   available(): void {}
   cancelRequested(): void {}
 

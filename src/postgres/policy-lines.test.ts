@@ -10,7 +10,7 @@ function lines(url: string): readonly string[] {
 test('every default is printed', () => {
   expect(lines('postgres://app:hush@db/d')).toEqual([
     'app@db:5432/d',
-    'TLS: sslmode=prefer, encrypted if the server can; the certificate is not verified',
+    'TLS: sslmode=prefer, encrypted if the server supports it; the certificate is not verified',
     'authentication: SCRAM-SHA-256; channel_binding=prefer',
     'session: connect_timeout=10; application_name=svc; target_session_attrs=any',
   ])
@@ -20,7 +20,10 @@ test.each([
   ['sslmode=disable', 'sslmode=disable, nothing is encrypted'],
   ['sslmode=require', 'sslmode=require, the certificate is not verified'],
   ['sslmode=require&sslrootcert=/ca', 'sslmode=require, certificate verified against /ca'],
-  ['sslmode=prefer&sslrootcert=/ca', 'sslmode=prefer, encrypted if the server can; certificate verified against /ca'],
+  [
+    'sslmode=prefer&sslrootcert=/ca',
+    'sslmode=prefer, encrypted if the server supports it; certificate verified against /ca',
+  ],
   ['sslmode=verify-ca&sslrootcert=/ca', 'sslmode=verify-ca, certificate verified against /ca'],
   [
     'sslmode=verify-full&sslcert=/c&sslkey=/k&sslpassword=hush',

@@ -33,7 +33,7 @@ function checksOf({ mode, rootCertificates }: TlsSettings): string {
   if (mode === 'verify-full') return `certificate verified against ${authorities}, and the host name`
   const chain =
     rootCertificates === null ? 'the certificate is not verified' : `certificate verified against ${authorities}`
-  return mode === 'prefer' ? `encrypted if the server can; ${chain}` : chain
+  return mode === 'prefer' ? `encrypted if the server supports it; ${chain}` : chain
 }
 
 function retryLine(retries: number, baseMs: number): string {

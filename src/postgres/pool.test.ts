@@ -229,7 +229,7 @@ test('the same code from another source does not cause a retry', async () => {
 })
 
 test.each(['CALL', 'COMMIT', 'DO', 'DISCARD ALL'])(
-  'behind a %s nothing is sent again: it may have committed',
+  'after a %s nothing is sent again, because it may have committed',
   async tag => {
     const { pool, events } = await bench(async session => {
       await session.until('sync')
@@ -417,7 +417,7 @@ test.each<[string, BackendMessage[]]>([
   ['another start-up', [{ kind: 'backendKeyData', processId: 1, secret: Buffer.alloc(4) }]],
   ['FATAL', [error('57P01', 'terminating connection due to administrator command', { S: 'FATAL', V: 'FATAL' })]],
 ])(
-  '%s destroys the connection; what was sent is of unknown outcome, and the next unit gets a new one',
+  '%s destroys the connection: sent requests have an unknown outcome, and the next one gets a new connection',
   async (_what, messages) => {
     const { pool, server, events } = await bench(async session => {
       await session.until('sync')
@@ -435,7 +435,7 @@ test.each<[string, BackendMessage[]]>([
 )
 
 test.each<[string, Buffer]>([
-  ['bytes that are no message', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
+  ['bytes that are not a message', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
   ['a negative length', Buffer.from('44ffffffff', 'hex')],
   ['an unknown type', Buffer.from('7f00000004', 'hex')],
   ['a row that lies about its columns', Buffer.from('44000000060005', 'hex')],

@@ -42,6 +42,13 @@ test('work that is slow or of unknown duration is sent on an idle connection', (
   expect(choose(candidates, flow, true, UNKNOWN_LATENCY_MS, 0)).toEqual({ candidate: candidates[1], grow: false })
 })
 
+test('slower work waits in the pool rather than behind others', () => {
+  const candidates = [connection('a', 0.8), connection('b', 0.9)]
+  expect(choose(candidates, flow, true, 0.4, 0)).toEqual({ candidate: null, grow: true })
+  const [next, last] = [connection('one ahead', 0.7), connection('b', 0.9)]
+  expect(choose([last, next], flow, true, 0.4, 0)).toEqual({ candidate: next, grow: true })
+})
+
 test('nothing is sent behind a slow statement; it waits for the first free connection', () => {
   const candidates = [connection('long queue', 5.1), connection('slow statement', Infinity)]
   expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: null, grow: true })
@@ -63,48 +70,37 @@ test('another flow’s connection is never chosen, and a free one only if the sh
 test('a new text has no estimate; then the estimate follows its latency, more slowly upwards', () => {
   const costs = createLatencyEstimates()
   expect(costs.expect('select 1')).toBe(UNKNOWN_LATENCY_MS)
-  costs.learn('select 1', { ms: 1, isUpperLimit: false })
+  costs.learn('select 1', 1)
   expect(costs.expect('select 1')).toBe(1)
-  costs.learn('select 1', { ms: 2, isUpperLimit: false })
+  costs.learn('select 1', 2)
   expect(costs.expect('select 1')).toBeCloseTo(1.02)
-  costs.learn('select 1', { ms: 0.02, isUpperLimit: false })
+  costs.learn('select 1', 0.02)
   expect(costs.expect('select 1')).toBeCloseTo(0.92)
 })
 
 test('a statement that is clearly slow sometimes is not fast', () => {
   const costs = createLatencyEstimates()
-  for (let n = 1; n <= 500; n++) costs.learn('select 1', { ms: n % 10 === 0 ? 20 : 0.1, isUpperLimit: false })
+  for (let n = 1; n <= 500; n++) costs.learn('select 1', n % 10 === 0 ? 20 : 0.1)
   expect(costs.expect('select 1')).toBeGreaterThan(1)
 })
 
 test('a statement that is slow every other time is estimated by its fast runs, and is slow if it always is', () => {
   const costs = createLatencyEstimates()
-  for (let n = 0; n < 500; n++) costs.learn('select 1', { ms: n % 2 === 0 ? 0.1 : 0.7, isUpperLimit: false })
+  for (let n = 0; n < 500; n++) costs.learn('select 1', n % 2 === 0 ? 0.1 : 0.7)
   expect(costs.expect('select 1')).toBeCloseTo(0.2, 1)
-  for (let n = 0; n < 5; n++) costs.learn('select 1', { ms: 20, isUpperLimit: false })
+  for (let n = 0; n < 5; n++) costs.learn('select 1', 20)
   expect(costs.expect('select 1')).toBeGreaterThan(1)
-})
-
-test('an upper bound lowers the estimate and never raises it, unless it is clearly slow', () => {
-  const costs = createLatencyEstimates()
-  costs.learn('select 1', { ms: 1, isUpperLimit: false })
-  costs.learn('select 1', { ms: 4, isUpperLimit: true })
-  expect(costs.expect('select 1')).toBe(1)
-  costs.learn('select 1', { ms: 0, isUpperLimit: true })
-  expect(costs.expect('select 1')).toBeCloseTo(0.9)
-  costs.learn('select 1', { ms: 10.9, isUpperLimit: true })
-  expect(costs.expect('select 1')).toBeCloseTo(1.9)
 })
 
 test('one stall counts as 50 ms at most', () => {
   const costs = createLatencyEstimates()
-  costs.learn('select 1', { ms: 60_000, isUpperLimit: false })
+  costs.learn('select 1', 60_000)
   expect(costs.expect('select 1')).toBe(50)
 })
 
 test('at most 10 000 estimates are kept; the oldest is dropped', () => {
   const costs = createLatencyEstimates()
-  for (let index = 0; index <= 10_000; index++) costs.learn(`select ${index}`, { ms: 1, isUpperLimit: false })
+  for (let index = 0; index <= 10_000; index++) costs.learn(`select ${index}`, 1)
   expect(costs.expect('select 0')).toBe(UNKNOWN_LATENCY_MS)
   expect(costs.expect('select 1')).toBe(1)
 })

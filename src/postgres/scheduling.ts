@@ -8,11 +8,16 @@
 import type { Flow } from './flow.ts'
 
 /** Slower statements go where the wait is shortest. */
-const FAST_MS = 1
-/** The accepted wait behind fast work; beyond it, work spreads and the pool grows. */
+const FAST_MS = 0.25
+/** The accepted wait of fast work; beyond it, work spreads and the pool grows. */
 const PACK_MS = 2
 /** If the wait would be longer, the request waits for whichever connection is free first. */
 const QUEUE_MS_MAX = 5
+/**
+ * The same for slower statements: enough that the next one is already there when the server has finished one,
+ * and that few requests wait with a server process that gets no core for a while.
+ */
+const SLOWER_QUEUE_MS_MAX = 0.75
 
 /** A connection as a candidate for a request. */
 export interface Candidate {
@@ -59,6 +64,7 @@ export function choose<C extends Candidate>(
     }
   }
   if (packed !== null) return { candidate: packed, grow: false }
-  if (shortest === null || shortestMs > QUEUE_MS_MAX) return { candidate: null, grow: true }
+  if (shortest === null || shortestMs > (fast ? QUEUE_MS_MAX : SLOWER_QUEUE_MS_MAX))
+    return { candidate: null, grow: true }
   return { candidate: shortest, grow: shortest.depth > 0 }
 }

@@ -22,8 +22,8 @@ export const STARTUP_MESSAGE_BYTES_MAX: number = 32 * 1024
 /** Limit on the parameters a server reports; usual are about fifteen. */
 const PARAMETERS_MAX = 256
 
-/** What the server reported about the new session. */
-export interface Session {
+/** The parameters of a new session, as the server reported them. */
+export interface ServerSession {
   readonly processId: number
   /** Proves to the server that a cancel request is from this client. */
   readonly secret: Buffer
@@ -38,7 +38,7 @@ export function converse(
   parameters: readonly (readonly [string, string])[],
   circumstances: AuthContext,
   progress: Progress,
-): Promise<Session> {
+): Promise<ServerSession> {
   return new Promise((resolve, reject) => {
     const conversation = new Conversation(wire, target.auth, target, circumstances, progress, resolve)
     const sink: WireSink = {
@@ -67,7 +67,7 @@ class Conversation {
   readonly #credentials: Credentials
   readonly #circumstances: AuthContext
   readonly #progress: Progress
-  readonly #done: (session: Session) => void
+  readonly #done: (session: ServerSession) => void
   readonly #parameters = new Map<string, string>()
   #mechanism: Mechanism | null = null
   #thinking = false
@@ -82,7 +82,7 @@ class Conversation {
     credentials: Credentials,
     circumstances: AuthContext,
     progress: Progress,
-    done: (session: Session) => void,
+    done: (session: ServerSession) => void,
   ) {
     this.#wire = wire
     this.#policy = policy

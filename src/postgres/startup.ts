@@ -10,7 +10,7 @@ import { ConnectError, DatabaseError } from './errors.ts'
 import { during, Progress } from './progress.ts'
 import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
 import { openSocket } from './socket.ts'
-import { converse, type Session, STARTUP_MESSAGE_BYTES_MAX } from './startup-conversation.ts'
+import { converse, type ServerSession, STARTUP_MESSAGE_BYTES_MAX } from './startup-conversation.ts'
 import { type ConnectionTarget, describeTarget } from './target.ts'
 import { Wire } from './wire.ts'
 
@@ -20,14 +20,16 @@ const REASON_LENGTH_MAX = 1_000
 /** An established session. */
 export interface Connected {
   readonly wire: Wire
-  readonly session: Session
+  readonly session: ServerSession
 }
 
-/** What connecting needs. */
+/** The options of a connection attempt. */
 export interface ConnectOptions {
   readonly target: ConnectionTarget
   /** True if a pooler is in between: only parameters that every pooler accepts are sent. */
   readonly throughPooler: boolean
+  /** True for a session that takes replication commands for its database (PostgreSQL manual, 54.4). */
+  readonly replication?: boolean
   /** Aborts the attempt. The target's own timeout applies to each try in addition. */
   readonly signal?: AbortSignal
   /** The source of Kerberos tokens; without it, targets that allow Kerberos are refused. */
@@ -134,6 +136,7 @@ function startupParameters(options: ConnectOptions): (readonly [string, string])
     ['client_encoding', 'UTF8'],
     ['DateStyle', 'ISO'],
   ]
+  if (options.replication === true) parameters.push(['replication', 'database'])
   if (target.options !== null) parameters.push(['options', target.options])
   // The quoting of literals depends on it. The server applies it after `options`.
   parameters.push(['standard_conforming_strings', 'on'])
@@ -166,7 +169,7 @@ function isSetBy(options: string | null, name: string): boolean {
   return options !== null && new RegExp(`(^|\\s)(-c\\s*|--)${name.replaceAll('_', '[-_]')}=`, 'i').test(options)
 }
 
-function checkSession(session: Session, target: ConnectionTarget): void {
+function checkSession(session: ServerSession, target: ConnectionTarget): void {
   const encoding = session.parameters.get('client_encoding')
   if (encoding !== undefined && encoding !== 'UTF8') {
     throw new ConnectError(`the session uses ${encoding} although UTF8 was requested; is a pooler in between?`, true)
@@ -192,7 +195,8 @@ function toConnectError(error: unknown, target: ConnectionTarget, progress: Prog
   // A message from the server needs no step in addition.
   if (error instanceof DatabaseError && POOLER_REFUSAL.test(message)) {
     return new ConnectError(
-      `no session with ${describeTarget(target)}: ${message}; a pooler is in between: set prepared_statements = false`,
+      `no session with ${describeTarget(target)}: ${message}; there is a pooler in between: set ` +
+        'prepared_statements = false',
       true,
       error,
     )

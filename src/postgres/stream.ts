@@ -13,7 +13,7 @@ import { writeExecute, writeFlush, writeSync } from './protocol/frontend.ts'
 import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
 import { HeldBytes, type ResultBudget } from './result-budget.ts'
 import { CommandPlan, confirmDescription, confirmParse } from './statement-plan.ts'
-import type { Command, Row, ServerTime } from './types.ts'
+import type { Command, ResultRow, ServerTime } from './types.ts'
 
 /**
  * Limit on the bytes of rows waiting to be taken; the socket is then paused, and a block may arrive in
@@ -33,7 +33,7 @@ const FIRST_ROWS = 16
 const BATCH_MS = 100
 
 interface Waiter {
-  resolve(result: IteratorResult<readonly Row[]>): void
+  resolve(result: IteratorResult<readonly ResultRow[]>): void
   reject(error: unknown): void
 }
 
@@ -52,7 +52,7 @@ export interface StreamHost {
 type State = 'new' | 'waiting' | 'running' | 'ended'
 
 /** A stream of rows. */
-export class Stream implements PendingRequest, AsyncIterableIterator<readonly Row[]> {
+export class Stream implements PendingRequest, AsyncIterableIterator<readonly ResultRow[]> {
   readonly exclusive = true
   readonly readsOnly = true
   readonly flow: Flow
@@ -78,7 +78,7 @@ export class Stream implements PendingRequest, AsyncIterableIterator<readonly Ro
   /** Completed commands of `#before`. */
   #passed = 0
   #tags: string[] = []
-  #ready: Row[] = []
+  #ready: ResultRow[] = []
   #readyBytes = 0
   readonly #held: HeldBytes
   /** True if `#ready` holds all rows of the current block. */
@@ -135,7 +135,7 @@ export class Stream implements PendingRequest, AsyncIterableIterator<readonly Ro
     return this
   }
 
-  next(): Promise<IteratorResult<readonly Row[]>> {
+  next(): Promise<IteratorResult<readonly ResultRow[]>> {
     if (this.#waiter !== null)
       return Promise.reject(new Error('next() was called before the previous next() had resolved'))
     return new Promise((resolve, reject) => {
@@ -150,12 +150,12 @@ export class Stream implements PendingRequest, AsyncIterableIterator<readonly Ro
   }
 
   /** Resolves when the connection is free again; a statement in the middle of a block is cancelled. */
-  async return(): Promise<IteratorResult<readonly Row[]>> {
+  async return(): Promise<IteratorResult<readonly ResultRow[]>> {
     await this.#abandon(null)
     return { done: true, value: undefined }
   }
 
-  async throw(error?: unknown): Promise<IteratorResult<readonly Row[]>> {
+  async throw(error?: unknown): Promise<IteratorResult<readonly ResultRow[]>> {
     await this.#abandon(null)
     throw error
   }

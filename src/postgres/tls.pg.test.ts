@@ -126,7 +126,7 @@ test('each mode connects as documented to a server with a valid certificate', as
 })
 
 test.each(['prefer', 'require', 'verify-ca', 'verify-full'])(
-  'an authority that was named is asked, with %s too',
+  'a configured certificate authority is used, with %s too',
   async sslmode => {
     await serve('valid')
     const refused = tlsVersion({ sslmode, sslrootcert: file('other.pem') })
@@ -174,7 +174,7 @@ test('a self-signed certificate is trusted if sslrootcert names it', async () =>
 
 test('a bundle that is empty or missing is rejected', async () => {
   await expect(tlsVersion({ sslmode: 'require', sslrootcert: file('nothing.pem') })).rejects.toThrow(
-    /sslrootcert=.*nothing\.pem holds no certificate/,
+    /sslrootcert=.*nothing\.pem contains no certificate/,
   )
   await expect(tlsVersion({ sslmode: 'require', sslrootcert: file('gone.pem') })).rejects.toThrow(
     /sslrootcert=.*gone\.pem cannot be read: ENOENT/,
@@ -211,8 +211,8 @@ test('a client certificate works with a plain or an encrypted key', async () => 
 
 test.each([
   [{ sslcert: 'client.crt', sslkey: 'stranger.key' }, /stranger\.key is not the key of the certificate in sslcert=/],
-  [{ sslcert: 'client.crt', sslkey: 'nothing.pem' }, /sslkey=.*nothing\.pem holds no private key in PEM form/],
-  [{ sslcert: 'nothing.pem', sslkey: 'client.key' }, /sslcert=.*nothing\.pem holds no certificate in PEM form/],
+  [{ sslcert: 'client.crt', sslkey: 'nothing.pem' }, /sslkey=.*nothing\.pem contains no private key in PEM format/],
+  [{ sslcert: 'nothing.pem', sslkey: 'client.key' }, /sslcert=.*nothing\.pem contains no certificate in PEM format/],
   [{ sslcert: 'client.crt', sslkey: 'gone.key' }, /sslkey=.*gone\.key cannot be read: ENOENT/],
 ])('%o is rejected with the reason', async ({ sslcert, sslkey }, message) => {
   const refused = tlsVersion({ sslcert: file(sslcert), sslkey: file(sslkey) }, WITH_CERTIFICATE)

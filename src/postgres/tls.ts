@@ -43,7 +43,7 @@ async function loadCertificate({ certPath, keyPath, password }: ClientCertificat
 }
 
 function whyUnusable(pem: Buffer, password: string | null): string {
-  if (!/ENCRYPTED/.test(pem.toString('latin1'))) return 'holds no private key in PEM form'
+  if (!/ENCRYPTED/.test(pem.toString('latin1'))) return 'contains no private key in PEM format'
   return password === null
     ? 'is encrypted; give its password as sslpassword, or decrypt the file'
     : 'cannot be decrypted with sslpassword'
@@ -99,7 +99,7 @@ async function loadPem(parameter: string, path: string): Promise<Buffer> {
     // Node skips unreadable certificates in a bundle, and would then trust none without an error.
     new X509Certificate(pem)
   } catch (error) {
-    throw new ConnectError(`${parameter}=${path} holds no certificate in PEM form`, true, error)
+    throw new ConnectError(`${parameter}=${path} contains no certificate in PEM format`, true, error)
   }
   return pem
 }
@@ -108,7 +108,7 @@ function firstBytes(socket: Socket): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (socket.destroyed) throw new ConnectError('the server closed the connection when asked for TLS', false)
     const onData = (chunk: Buffer): void => {
-      // What follows belongs to the handshake, and must stay in the socket until that reads it.
+      // Later bytes belong to the handshake and must stay in the socket until the handshake reads them.
       socket.pause()
       settle()
       resolve(chunk)

@@ -213,7 +213,7 @@ test('a check that any public authority could pass is rejected', () => {
 })
 
 test.each(['/', '?', '#', '@', ':', '&', '=', '%', '[', ']', ' ', '?a=', '/@', '\\'])(
-  'a password with a bare %j is nowhere quoted',
+  'a password with an unencoded %j appears in no message',
   bare => {
     const piece = 'S3CR3T'
     for (const url of [

@@ -8,7 +8,7 @@ import { Fifo } from './fifo.ts'
 import type { Flow } from './flow.ts'
 import type { PendingRequest } from './pending-request.ts'
 
-/** What a wait queue needs. */
+/** The options of a wait queue. */
 export interface WaitQueueOptions {
   /** The gateway's own flow, which takes precedence. */
   readonly own: Flow

@@ -17,6 +17,8 @@ export interface WireSink extends MessageSink {
    * Everything encoded so far is being written to the socket: the server may have received it from now on.
    */
   flushed(): void
+  /** Everything that has arrived has been passed on. */
+  chunkRead?(): void
   /** Called once with the reason; nothing follows. */
   closed(error: Error): void
 }
@@ -114,6 +116,7 @@ export class Wire {
     if (this.#closed) return
     try {
       this.#reader.push(chunk)
+      this.#sink.chunkRead?.()
     } catch (error) {
       this.destroy(error as Error)
     }

@@ -388,7 +388,8 @@ describe('the ways in which a read executes a function', () => {
     const id = nextId()
     await execute(
       database.adminUrl,
-      `set session_replication_role = replica; insert into referred values (${id}); insert into cascaded values (${id}, ${id})`,
+      `set session_replication_role = replica; insert into referred values (${id}); ` +
+        `insert into cascaded values (${id}, ${id})`,
     )
     await expectNothingLeft(() => ({ method: 'DELETE', path: `/api/referred/${id}` }), 204, [way])
   })

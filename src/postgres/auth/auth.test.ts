@@ -126,7 +126,7 @@ test.each([
 
 const credentials = { user: 'app', password: 'secret' }
 const plain = { certificate: null, random: (count: number) => Buffer.alloc(count), gss: null }
-const encrypted = { ...plain, certificate: Buffer.from('a certificate that is none') }
+const encrypted = { ...plain, certificate: Buffer.from('an invalid certificate') }
 
 test('the default accepts SCRAM and rejects other methods, naming the requested and the allowed ones', () => {
   const policy = AUTH_MODES.scram_only

@@ -12,12 +12,12 @@ function failAt(...times: readonly number[]): CircuitState {
   return times.reduce((state, at) => failed(state, state.generation, at, SETTINGS), CLOSED)
 }
 
-test('the failure that reaches the threshold within the window opens it', () => {
+test('the failure that reaches the threshold within the window opens the circuit', () => {
   expect(failAt(0, 400)).toEqual({ kind: 'closed', generation: 0, failures: [0, 400] })
   expect(failAt(0, 400, 999)).toEqual({ kind: 'open', generation: 1, untilMs: 1_499 })
 })
 
-test('the window slides: what is older than it does not count', () => {
+test('the window slides: older failures do not count', () => {
   expect(failAt(0, 400, 1_000)).toEqual({ kind: 'closed', generation: 0, failures: [400, 1_000] })
   expect(failAt(0, 400, 1_000, 1_399)).toMatchObject({ kind: 'open' })
 })
@@ -27,7 +27,7 @@ test('a success does not clear the failures', () => {
   expect(failed(state, 0, 2, SETTINGS)).toMatchObject({ kind: 'open' })
 })
 
-test('while it is open attempts are blocked; after the cooldown one attempt is allowed', () => {
+test('an open circuit blocks attempts; after the cooldown it allows one attempt', () => {
   const open = failAt(0, 0, 0)
   expect(enter(open, 100)).toEqual({ kind: 'blocked', state: open, forMs: 400 })
   const entry = enter(open, 500)
@@ -35,7 +35,7 @@ test('while it is open attempts are blocked; after the cooldown one attempt is a
   expect(enter(entry.state, 500)).toEqual({ kind: 'blocked', state: entry.state, forMs: 0 })
 })
 
-test('half open: success closes it, failure opens it again', () => {
+test('a success closes a half-open circuit, a failure opens it again', () => {
   const { state } = enter(failAt(0, 0, 0), 500)
   expect(succeeded(state, state.generation)).toEqual({ kind: 'closed', generation: 3, failures: [] })
   expect(failed(state, state.generation, 700, SETTINGS)).toEqual({ kind: 'open', generation: 3, untilMs: 1_200 })
@@ -68,7 +68,7 @@ const settings = fc.record({
   cooldownMs: fc.integer({ min: 1, max: 1_000 }),
 })
 
-test('after any events it opens for a reason, blocks while open, and has at most one trial attempt', () => {
+test('after any events the circuit opens for a reason, blocks while open, and has at most one trial attempt', () => {
   fc.assert(
     fc.property(settings, steps, (given, happening) => {
       let state = CLOSED
@@ -117,7 +117,7 @@ test('after any events it opens for a reason, blocks while open, and has at most
   )
 })
 
-test('after any events, once attempts have ended and the cooldown is over, a success closes it', () => {
+test('after any events, once attempts have ended and the cooldown is over, a success closes the circuit', () => {
   fc.assert(
     fc.property(settings, fc.array(fc.nat(2_000), { maxLength: 50 }), (given, waits) => {
       let state = CLOSED

@@ -57,7 +57,7 @@ export interface GssAttemptsOptions {
 /** Limit on the pause between two tries. */
 const PAUSE_MS_MAX = 30_000
 
-/** What one try found out. */
+/** The result of one attempt. */
 export interface ConnectTry {
   /** True if the server requested Kerberos, or could request nothing else: then its outcome counts. */
   usesGss: boolean

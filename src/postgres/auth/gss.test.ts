@@ -213,7 +213,7 @@ test.each<[string, () => Promise<{ token: Buffer | null; done: boolean }>, strin
   [
     'says nothing',
     async () => ({ token: null, done: false }),
-    'the provider returned neither a token for the server nor an end',
+    'the provider returned neither a token for the server nor done: true',
   ],
   ['says too much', async () => ({ token: Buffer.alloc(65_536), done: false }), 'the token has 65536 bytes'],
 ])('a provider that %s is an error with step and target, without a retry', async (_what, step, message) => {

@@ -82,7 +82,7 @@ export function createGss(method: GssMethod, target: string, converse: GssConver
       )
     }
     if (token === null && !done)
-      throw failure(new GssError('the provider returned neither a token for the server nor an end', false))
+      throw failure(new GssError('the provider returned neither a token for the server nor done: true', false))
     isDone = done
     if (token !== null) writeAnswer(writer, token)
   }

@@ -1,6 +1,6 @@
 /**
  * SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677; PostgreSQL manual, 54.3.1): the password is never
- * sent, and the server proves that it knows it before anything it sends is trusted.
+ * sent, and the server proves knowledge of it before any of its messages is trusted.
  */
 import { createHash, createHmac, pbkdf2, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -22,7 +22,7 @@ const NONCE_LENGTH_MAX = 1024
 
 const derive = promisify(pbkdf2)
 
-/** The steps of a conversation, and what is waited for in each. */
+/** The steps of a conversation, each with a description for "waiting for …". */
 const STEPS = {
   first: 'waiting for its offer',
   challenge: 'waiting for its challenge',
@@ -117,7 +117,7 @@ function parseServerFirst(text: string, nonce: string): { fullNonce: string; sal
   if (match === null) throw scramFailure('its first message is malformed')
   const [, fullNonce = '', saltText = '', iterationsText = ''] = match
   if (!fullNonce.startsWith(nonce) || fullNonce.length === nonce.length || fullNonce.length > NONCE_LENGTH_MAX) {
-    throw scramFailure('it did not extend the nonce that was sent; an old conversation may be being replayed')
+    throw scramFailure('it did not extend the nonce that was sent; this may be a replay of an earlier conversation')
   }
   const salt = Buffer.from(saltText, 'base64')
   if (salt.length > SALT_BYTES_MAX)

@@ -14,6 +14,8 @@ export const BACKEND = {
   closeComplete: 0x33,
   commandComplete: 0x43,
   copyBoth: 0x57,
+  copyData: 0x64,
+  copyDone: 0x63,
   copyIn: 0x47,
   copyOut: 0x48,
   dataRow: 0x44,
@@ -58,7 +60,7 @@ export type Authentication =
   | { readonly method: 'sasl'; readonly mechanisms: readonly string[] }
   | { readonly method: 'saslContinue' | 'saslFinal' | 'gssContinue'; readonly data: Buffer }
 
-export interface Field {
+export interface ColumnDescription {
   readonly name: string
   readonly tableOid: number
   readonly column: number
@@ -78,6 +80,7 @@ export type BackendMessage =
   | { readonly kind: 'authentication'; readonly authentication: Authentication }
   | { readonly kind: 'backendKeyData'; readonly processId: number; readonly secret: Buffer }
   | { readonly kind: 'commandComplete'; readonly tag: string }
+  | { readonly kind: 'copyData'; readonly data: Buffer }
   | { readonly kind: 'dataRow'; readonly columns: readonly (Buffer | null)[] }
   | { readonly kind: 'error' | 'notice'; readonly fields: ErrorFields }
   | {
@@ -90,13 +93,22 @@ export type BackendMessage =
   | { readonly kind: 'parameterDescription'; readonly typeOids: readonly number[] }
   | { readonly kind: 'parameterStatus'; readonly name: string; readonly value: string }
   | { readonly kind: 'readyForQuery'; readonly status: TransactionStatus }
-  | { readonly kind: 'rowDescription'; readonly fields: readonly Field[] }
-  | { readonly kind: 'bindComplete' | 'closeComplete' | 'emptyQuery' | 'noData' | 'parseComplete' | 'portalSuspended' }
+  | { readonly kind: 'rowDescription'; readonly fields: readonly ColumnDescription[] }
+  | {
+      readonly kind:
+        | 'bindComplete'
+        | 'closeComplete'
+        | 'copyDone'
+        | 'emptyQuery'
+        | 'noData'
+        | 'parseComplete'
+        | 'portalSuspended'
+    }
 
 /**
- * The hottest function of the client. Columns are views of the bytes that came in, never strings, never
- * copies: whoever keeps a row for long copies it, or keeps alive the chunk (at most 64 KiB, or the row's own
- * size) it lies in.
+ * Decodes a data row; the most frequently called function of the client. Columns are views of the received
+ * bytes, neither strings nor copies. To keep a row for long, copy it: otherwise its chunk stays in memory (at
+ * most 64 KiB, or the size of the row).
  */
 export function decodeDataRow(bytes: Buffer, start: number, end: number): (Buffer | null)[] {
   if (end - start < 2) throw new ProtocolError('a data row is too short to hold its column count')
@@ -126,8 +138,8 @@ export function decodeDataRow(bytes: Buffer, start: number, end: number): (Buffe
 }
 
 /**
- * Tags seen last, by their first byte and length: there is a handful of them, and to compare one is cheaper
- * than to decode it.
+ * The most recent tags, by first byte and length. There are only a few, and comparing one is cheaper than
+ * decoding it.
  */
 const recentTags: string[] = new Array(64).fill('')
 
@@ -160,10 +172,10 @@ export function decodeErrorFields(bytes: Buffer, start: number, end: number): Er
   return fields.finish(found)
 }
 
-export function decodeRowDescription(bytes: Buffer, start: number, end: number): Field[] {
+export function decodeRowDescription(bytes: Buffer, start: number, end: number): ColumnDescription[] {
   const fields = new Fields(bytes, start, end)
   const count = fields.uint16()
-  const list: Field[] = []
+  const list: ColumnDescription[] = []
   for (let index = 0; index < count; index++) {
     list.push({
       name: fields.cstring(),
@@ -192,7 +204,7 @@ export function decodeStatus(bytes: Buffer, start: number, end: number): Transac
   if (code === STATUS_IDLE) return status.finish('idle')
   if (code === STATUS_TRANSACTION) return status.finish('transaction')
   if (code === STATUS_FAILED) return status.finish('failed')
-  throw new ProtocolError(`ReadyForQuery carries status ${describeType(code)}; I, T and E are known`)
+  throw new ProtocolError(`ReadyForQuery has status ${describeType(code)}; expected I, T or E`)
 }
 
 function decodeAuthentication(bytes: Buffer, start: number, end: number): Authentication {
@@ -223,11 +235,11 @@ function decodeAuthentication(bytes: Buffer, start: number, end: number): Authen
       return fields.finish({ method: 'sasl', mechanisms })
     }
     default:
-      throw new ProtocolError(`the server asks for authentication method ${code}, which is not known`)
+      throw new ProtocolError(`the server requests authentication method ${code}, which is not supported`)
   }
 }
 
-/** Any message, in its general form. */
+/** Decodes any message. */
 export function decodeBackend(type: number, bytes: Buffer, start: number, end: number): BackendMessage {
   const fields = new Fields(bytes, start, end)
   switch (type) {
@@ -249,6 +261,10 @@ export function decodeBackend(type: number, bytes: Buffer, start: number, end: n
       return decodeCopy('copyOut', fields)
     case BACKEND.copyBoth:
       return decodeCopy('copyBoth', fields)
+    case BACKEND.copyData:
+      return fields.finish({ kind: 'copyData', data: fields.take(fields.rest) })
+    case BACKEND.copyDone:
+      return fields.finish({ kind: 'copyDone' })
     case BACKEND.negotiateProtocolVersion: {
       const minor = fields.int32()
       const count = fields.int32()
@@ -296,7 +312,7 @@ function decodeCopy(kind: 'copyIn' | 'copyOut' | 'copyBoth', fields: Fields): Ba
   return fields.finish({ kind, format, columnFormats })
 }
 
-/** The server's half, for scripted servers. */
+/** Encodes a message of the server, for scripted servers. */
 export function encodeBackend(writer: Writer, message: BackendMessage): void {
   const length = writer.begin(BACKEND[message.kind])
   switch (message.kind) {
@@ -309,6 +325,9 @@ export function encodeBackend(writer: Writer, message: BackendMessage): void {
       break
     case 'commandComplete':
       writer.cstring(message.tag)
+      break
+    case 'copyData':
+      writer.bytes(message.data)
       break
     case 'dataRow':
       writer.int16(message.columns.length)
@@ -369,6 +388,7 @@ export function encodeBackend(writer: Writer, message: BackendMessage): void {
       break
     case 'bindComplete':
     case 'closeComplete':
+    case 'copyDone':
     case 'emptyQuery':
     case 'noData':
     case 'parseComplete':

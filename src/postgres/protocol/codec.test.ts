@@ -45,7 +45,8 @@ const later: fc.Arbitrary<FrontendMessage> = fc.oneof(
   fc.record({ kind: fc.constant('close' as const), target, name: text }),
   fc.record({ kind: fc.constant('execute' as const), portal: text, rowsMax: int32 }),
   fc.record({ kind: fc.constant('copyFail' as const), reason: text }),
-  fc.record({ kind: fc.constantFrom('flush' as const, 'sync' as const, 'terminate' as const) }),
+  fc.record({ kind: fc.constant('copyData' as const), data: buffer }),
+  fc.record({ kind: fc.constantFrom('copyDone' as const, 'flush' as const, 'sync' as const, 'terminate' as const) }),
 )
 
 const first: fc.Arbitrary<FrontendMessage> = fc.oneof(
@@ -89,6 +90,7 @@ const backend: fc.Arbitrary<BackendMessage> = fc.oneof(
     kind: fc.constant('commandComplete' as const),
     tag: fc.stringMatching(/^((SELECT|INSERT 0) \d{1,3}|[A-Z ]{0,40})$/),
   }),
+  fc.record({ kind: fc.constant('copyData' as const), data: buffer }),
   fc.record({ kind: fc.constant('dataRow' as const), columns: list(value) }),
   fc.record({ kind: fc.constantFrom('error' as const, 'notice' as const), fields }),
   fc.record({
@@ -122,6 +124,7 @@ const backend: fc.Arbitrary<BackendMessage> = fc.oneof(
     kind: fc.constantFrom(
       'bindComplete' as const,
       'closeComplete' as const,
+      'copyDone' as const,
       'emptyQuery' as const,
       'noData' as const,
       'parseComplete' as const,
@@ -373,7 +376,7 @@ test('a truncated message of any type is rejected', () => {
       const bytes = encode([message])
       const end = Math.max(5, bytes.length - missing)
       // A field of "all the rest" has no length of its own to check.
-      const open = message.kind === 'backendKeyData' || message.kind === 'authentication'
+      const open = ['backendKeyData', 'authentication', 'copyData'].includes(message.kind)
       fc.pre(end < bytes.length && !open)
       // An error without its terminator or a row without its column must not look like another message of
       // the same type.

@@ -1,4 +1,4 @@
-/** The one error of the codec: bytes that are no valid message, or a value that no message can carry. */
+/** The error of the codec: invalid bytes, or a value that no message can contain. */
 
 export class ProtocolError extends Error {
   constructor(message: string, options?: ErrorOptions) {

@@ -1,6 +1,6 @@
 /**
- * Reads the fields of one message body; never past its end. For the messages that are not worth decoding by
- * hand.
+ * Reads the fields of one message body, never past its end. Used for messages that are too rare to be decoded
+ * by hand.
  */
 import { ProtocolError } from './error.ts'
 
@@ -39,13 +39,21 @@ export class Fields {
     return this.#bytes.readUInt32BE(this.#advance(4))
   }
 
+  uint64(): bigint {
+    return this.#bytes.readBigUInt64BE(this.#advance(8))
+  }
+
+  int64(): bigint {
+    return this.#bytes.readBigInt64BE(this.#advance(8))
+  }
+
   take(count: number): Buffer {
     if (count < 0) throw new ProtocolError(`a field declares a length of ${count}`)
     const at = this.#advance(count)
     return this.#bytes.subarray(at, at + count)
   }
 
-  /** -1 is NULL; any other negative length is nonsense. */
+  /** -1 is NULL; any other negative length is invalid. */
   value(): Buffer | null {
     const length = this.int32()
     return length === -1 ? null : this.take(length)
@@ -59,7 +67,7 @@ export class Fields {
     return text
   }
 
-  /** Every message must be used up: what is left over means that we read it wrongly. */
+  /** Checks that the whole message was read: remaining bytes mean that it was decoded incorrectly. */
   finish<T>(value: T): T {
     if (this.#at !== this.#end) throw new ProtocolError(`a message has ${this.rest} bytes more than its fields`)
     return value

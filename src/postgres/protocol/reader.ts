@@ -1,33 +1,36 @@
 /**
- * Cuts a byte stream into messages. Messages that lie whole within a chunk are handed out in place; only one
- * that straddles chunks is copied, once, into a buffer that grows with what has really arrived.
+ * Cuts a byte stream into messages. A message within one chunk is passed on in place. A message that spans
+ * chunks is copied once, into a buffer that grows with the bytes received.
  */
 import { ProtocolError } from './error.ts'
 
-/** PostgreSQL itself stops at 1 GiB; nobody wants a single row of this size in an answer. */
+/** Limit on one message, and thus on one row. PostgreSQL itself allows 1 GiB. */
 export const MESSAGE_BYTES_MAX: number = 64 * 1024 * 1024
 
 /**
- * A declared length is believed at once up to this; beyond, memory follows the bytes that came, and the sink
- * is asked first.
+ * Up to this declared length, memory is allocated at once. Beyond it, the sink is asked first, and memory
+ * grows with the bytes received.
  */
 export const LONG_BYTES: number = 64 * 1024
 
 export interface MessageSink {
   /**
-   * The body lies in `bytes` from `start` to `end`; it may be kept (the bytes are never overwritten). `type`
-   * is 0 for an untyped packet.
+   * The body is in `bytes` from `start` to `end`. It can be kept, because the bytes are never overwritten.
+   * `type` is 0 for an untyped packet.
    */
   message(type: number, bytes: Buffer, start: number, end: number): void
-  /** A body longer than the limit. Return to have it skipped unread, or throw. */
+  /** Called for a body longer than the limit, which is skipped unless this throws. */
   tooLong(type: number, bodyBytes: number): void
-  /** A body longer than `LONG_BYTES` of which only the beginning is here. False: it is skipped unread. */
+  /**
+   * Called for a body longer than `LONG_BYTES` of which only the beginning has arrived. Returns false to skip
+   * it.
+   */
   begins?(type: number, bodyBytes: number): boolean
 }
 
 export class Reader {
   readonly #sink: MessageSink
-  /** 1 when messages begin with a type byte; 0 for the first packets a server reads. */
+  /** 1 if messages begin with a type byte; 0 for the first packets that a server reads. */
   #typeBytes: 0 | 1 = 1
   #bytesMax: number
   #partial: Buffer | null = null
@@ -49,7 +52,7 @@ export class Reader {
     this.#typeBytes = value ? 1 : 0
   }
 
-  /** Nothing more is handed out, not even the rest of the current chunk. */
+  /** Stops delivery, including the rest of the current chunk. */
   stop(): void {
     this.#stopped = true
     this.#partial = null
@@ -81,7 +84,7 @@ export class Reader {
     if (!this.#stopped && at < chunk.length) this.#keep(chunk, at)
   }
 
-  /** False: the body is not wanted. */
+  /** Returns false if the sink skips the body. */
   #isWanted(bytes: Buffer, at: number, bodyBytes: number): boolean {
     if (bodyBytes <= LONG_BYTES || this.#sink.begins === undefined) return true
     return this.#sink.begins(this.#typeBytes === 1 ? (bytes[at] as number) : 0, bodyBytes)
@@ -124,7 +127,7 @@ export class Reader {
     this.#have = chunk.copy(this.#partial, 0, at)
   }
 
-  /** Fills up the message that an earlier chunk began; returns where in `chunk` the next one starts. */
+  /** Completes the message that an earlier chunk began; returns where in `chunk` the next one starts. */
   #complete(chunk: Buffer, from: number): number {
     const header = this.#typeBytes + 4
     const isNew = this.#have < header
@@ -151,7 +154,7 @@ export class Reader {
     return at
   }
 
-  /** Copies from `chunk` until `whole` bytes of the partial message are there, or the chunk ends. */
+  /** Copies from `chunk` until the partial message has `whole` bytes, or the chunk ends. */
   #take(chunk: Buffer, at: number, whole: number): number {
     const count = Math.min(whole - this.#have, chunk.length - at)
     if (count <= 0) return at
@@ -169,7 +172,7 @@ export class Reader {
   }
 }
 
-/** `message "D" (0x44)`: for errors, safe to print whatever the byte is. */
+/** `message "D" (0x44)`: the type for error messages, printable whatever the byte is. */
 export function describeType(type: number): string {
   const hex = `0x${type.toString(16).padStart(2, '0')}`
   return type > 32 && type < 127 ? `message "${String.fromCharCode(type)}" (${hex})` : `message ${hex}`

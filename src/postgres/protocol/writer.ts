@@ -1,7 +1,7 @@
-/** A growing buffer that messages are encoded into and that is reused, so that sending allocates nothing. */
+/** A growing, reused buffer for encoding messages, so that sending allocates nothing. */
 import { ProtocolError } from './error.ts'
 
-/** Limit on the bytes waiting in one buffer: far above a request body, far below memory. */
+/** Limit on the bytes waiting in one buffer: much larger than a request body, much smaller than memory. */
 const WRITER_BYTES_MAX = 256 * 1024 * 1024
 
 /** A buffer that grew beyond this for one large message is not kept. */
@@ -70,6 +70,12 @@ export class Writer {
     this.#reserve(4)
     this.#set32(this.#length, value)
     this.#length += 4
+  }
+
+  int64(value: bigint): void {
+    this.#reserve(8)
+    this.#bytes.writeBigInt64BE(BigInt.asIntN(64, value), this.#length)
+    this.#length += 8
   }
 
   bytes(value: Uint8Array): void {
