@@ -18,11 +18,16 @@ const READ: Text = {
 }
 const JOIN: Text = {
   name: 'join',
-  text: 'get users u inner join posts p on p.user_id = u.id fields u.name, p.title where u.active = true and p.views > # order by p.created_at desc limit 20',
+  text:
+    'get users u inner join posts p on p.user_id = u.id fields u.name, p.title ' +
+    'where u.active = true and p.views > # order by p.created_at desc limit 20',
 }
 const COMMON_TABLE: Text = {
   name: 'common table',
-  text: "with spent as (get orders fields user_id, sum(total) as total where status = 'paid') get users u inner join spent s on s.user_id = u.id fields u.name, s.total where s.total > # order by s.total desc limit 10",
+  text:
+    "with spent as (get orders fields user_id, sum(total) as total where status = 'paid') " +
+    'get users u inner join spent s on s.user_id = u.id fields u.name, s.total ' +
+    'where s.total > # order by s.total desc limit 10',
 }
 const TEXTS: readonly Text[] = [READ, JOIN, COMMON_TABLE]
 

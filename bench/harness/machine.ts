@@ -24,10 +24,12 @@ export async function describeMachine(postgres: string | null, tools: readonly T
   }
 }
 
+const VERSION_ARGUMENTS: Partial<Record<Tool, string>> = { wrk: '-v', go: 'version' }
+
 async function versionOf(tool: Tool): Promise<string> {
   const program = findTool(tool)
   if (program === null) return `${tool} (absent)`
   // wrk has no option that prints its version and exits with status 0.
-  const { stdout, stderr } = await runProgram(program, [tool === 'wrk' ? '-v' : '--version'], {}, [0, 1])
+  const { stdout, stderr } = await runProgram(program, [VERSION_ARGUMENTS[tool] ?? '--version'], {}, [0, 1])
   return `${tool} ${/(\d+\.[\w.+-]+)/.exec(stdout + stderr)?.[1] ?? ''}`
 }

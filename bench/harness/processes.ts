@@ -15,7 +15,8 @@ export interface Service {
 
 export interface ServiceOptions {
   readonly name: string
-  /** Arguments of `node`. */
+  /** The program; `node` by default. */
+  readonly program?: string
   readonly args: readonly string[]
   readonly environment: Readonly<Record<string, string>>
   readonly port: number
@@ -44,7 +45,7 @@ process.once('exit', () => {
 /** The process gets only PATH from this environment: NODE_OPTIONS and PG* would change the measurement. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const log = openSync(options.logFile, 'a')
-  const child = spawn(process.execPath, options.args, {
+  const child = spawn(options.program ?? process.execPath, options.args, {
     env: { PATH: process.env.PATH, ...options.environment },
     stdio: ['ignore', log, log],
   })

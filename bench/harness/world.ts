@@ -10,6 +10,7 @@ import { freePort } from '../../src/demo/free-port.ts'
 import { mintToken } from '../../src/identity/mint.ts'
 import { capture, type Sent } from './capture.ts'
 import { assertIsolated, type Database, ensureStreamTable, startDatabase, TENANT } from './database.ts'
+import { goProgram } from './go.ts'
 import { type Service, startService } from './processes.ts'
 import { JSON_TYPE, type Sending } from './sending.ts'
 import { makeWriteTables } from './write-tables.ts'
@@ -30,6 +31,8 @@ export interface World {
   startGateway(options?: GatewayOptions): Promise<Service>
   /** A server of `references/`. */
   startReference(name: string, ready?: Ready): Promise<Service>
+  /** The server written in Go (`references/go/server`). */
+  startGoReference(): Promise<Service>
   /** The statements of one request, session settings first. */
   sent(path: string, sending?: Sending): Promise<readonly Sent[]>
   close(): Promise<void>
@@ -133,6 +136,18 @@ export function createWorld(options: WorldOptions): World {
     })
   }
 
+  async function forReference() {
+    const port = await freePort()
+    const environment = {
+      DATABASE_URL: (await database()).url,
+      JWT_SECRET: SECRET,
+      PORT: String(port),
+      CONNECTIONS_MAX: String(CONNECTIONS_MAX),
+      NODE_ENV: 'production',
+    }
+    return { port, environment }
+  }
+
   return {
     seconds: options.seconds,
     folder: options.folder,
@@ -141,16 +156,11 @@ export function createWorld(options: WorldOptions): World {
     gateway: once(() => startGateway({ profileFolder: options.profileFolder ?? undefined })),
     startGateway,
     async startReference(name, ready = { path: '/health', status: 200 }) {
-      const port = await freePort()
-      const environment = {
-        DATABASE_URL: (await database()).url,
-        JWT_SECRET: SECRET,
-        PORT: String(port),
-        CONNECTIONS_MAX: String(CONNECTIONS_MAX),
-        NODE_ENV: 'production',
-      }
       const script = fileURLToPath(new URL(`../references/${name}.js`, import.meta.url))
-      return start(name, [script], { port, environment, ...ready })
+      return start(name, [script], { ...(await forReference()), ...ready })
+    },
+    async startGoReference() {
+      return start('go', [], { program: await goProgram('server'), ...(await forReference()) })
     },
     async sent(path, sending) {
       const ask = await headers()

@@ -34,6 +34,7 @@ end
 
 function done(summary, latency)
   local e = summary.errors
-  print(string.format('RESULT %d %d %d', summary.requests, summary.duration, latency:percentile(99)))
+  local p50, p99 = latency:percentile(50), latency:percentile(99)
+  print(string.format('RESULT %d %d %d %d', summary.requests, summary.duration, p50, p99))
   print(string.format('FAILED connect %d, read %d, write %d, status %d, timeout %d', e.connect, e.read, e.write, e.status, e.timeout))
 end

@@ -22,8 +22,8 @@ const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url))
 const THREADS = 1
 
 /**
- * Requests per second, and the mean and 99th percentile of the response time. A failed request fails the
- * measurement.
+ * Requests per second, the mean and the 99th percentile of the response time, and that percentile as a
+ * multiple of the median. A failed request fails the measurement.
  */
 export async function wrk(load: Load): Promise<Loaded> {
   const { ids, sending } = load
@@ -37,13 +37,20 @@ export async function wrk(load: Load): Promise<Loaded> {
     ...(ids === undefined ? [] : [`first=${ids.first}`, `last=${ids.last}`]),
     ...(sending === undefined ? [] : [`method=${sending.method}`, `body=${sending.body}`]),
   ])
-  const [, requests, micros, p99] = (/RESULT (\d+) (\d+) (\d+)/.exec(stdout) ?? []).map(Number)
+  const [, requests, micros, p50, p99] = (/RESULT (\d+) (\d+) (\d+) (\d+)/.exec(stdout) ?? []).map(Number)
   const failed = /FAILED (.+)/.exec(stdout)?.[1]
-  if (requests === undefined || micros === undefined || p99 === undefined || failed === undefined) {
+  if (
+    requests === undefined ||
+    micros === undefined ||
+    p50 === undefined ||
+    p99 === undefined ||
+    failed === undefined
+  ) {
     throw new Error(`wrk printed unexpected output:\n${stdout}`)
   }
   if (requests === 0 || /[1-9]/.test(failed))
     throw new Error(`of ${requests} requests to ${load.url} some failed: ${failed}`)
   const ms = (load.connections * micros) / 1e3 / requests
-  return { figures: { '/s': requests / (micros / 1e6), ms, 'p99 ms': p99 / 1e3 }, requests }
+  const figures = { '/s': requests / (micros / 1e6), ms, 'p99 ms': p99 / 1e3, 'p99 / p50': p99 / p50 }
+  return { figures, requests }
 }

@@ -13,6 +13,10 @@ const SETTINGS = {
   text: `select set_config('app.current_tenant_id', $1, true), set_config('app.current_user_id', $2, true),
     set_config('app.current_agent_id', $3, true), set_config('app.is_super_admin', $4, true)`,
 }
+const ORDERS = {
+  name: 'orders',
+  text: 'select * from orders where status = $1 order by placed_at desc, id desc limit 25',
+}
 const ORDER = { name: 'order', text: 'select * from orders where id = $1' }
 
 const READING = {
@@ -27,6 +31,10 @@ app.get('/api/orders/:id', async (request, reply) => {
   if (row === undefined) return reply.code(404).send({ error: 'not found' })
   return { data: row }
 })
+app.get('/api/orders', async request => {
+  const rows = await rowsOf(request, 'BEGIN READ ONLY', { ...ORDERS, values: [request.query.status] })
+  return { data: rows, count: rows.length }
+})
 app.post('/api/bench_readings', async (request, reply) => {
   const { sensor, value, taken_at, unit, note } = request.body
   const row = await answer(request, 'BEGIN', { ...READING, values: [sensor, value, taken_at, unit, note] })
@@ -34,6 +42,11 @@ app.post('/api/bench_readings', async (request, reply) => {
 })
 
 async function answer(request, begin, query) {
+  const [row] = await rowsOf(request, begin, query)
+  return row
+}
+
+async function rowsOf(request, begin, query) {
   const claims = await identify(request.headers.authorization)
   const client = await pool.connect()
   try {
@@ -41,7 +54,7 @@ async function answer(request, begin, query) {
     await client.query({ ...SETTINGS, values: [claims.tenant_id, claims.user_id, claims.agent_id, 'false'] })
     const { rows } = await client.query(query)
     await client.query('COMMIT')
-    return rows[0]
+    return rows
   } catch (error) {
     await client.query('ROLLBACK')
     throw error

@@ -32,32 +32,38 @@ const HEAD = `# The query language
 A language for reading and writing PostgreSQL. [The guide](../guides/query-language.md) introduces it step by step. The same texts are accepted
 
 - over HTTP, by \`POST /api/_query\` (below);
-- on the command line: \`svc parse\` prints the tree, \`svc format\` the canonical form, \`svc transpile\` the SQL, \`svc explain\` a description; each accepts a file or standard input, with \`;\` between statements ([command line](cli.md));
+- on the [command line](cli.md): \`svc parse\` prints the tree, \`svc format\` the canonical form, \`svc transpile\`
+  the SQL, \`svc explain\` a description; each accepts a file or standard input, with \`;\` between statements;
 - in TypeScript, by \`svc-gateway/language\`, which needs neither Node.js nor a database: \`parse\`, \`printSql\`, and a builder for the same tree.
 
 ## Over HTTP
 
-\`$URL\` and \`send\` are the [shell functions](../guides/quick-start.md#shell-functions) of the quick start. The body is the text with its parameters, or with \`Content-Type: text/plain\` the text alone.
+\`$URL\` and \`send\` are the [shell functions](../guides/quick-start.md#shell-functions) of the quick start.
+The body is the text with its parameters, or with \`Content-Type: text/plain\` the text alone.
 
 \`\`\`sh
-send POST /api/_query -d '{"query": "get orders fields number, total where status = :status order by id limit 2", "parameters": {"status": "paid"}}'
+send POST /api/_query -d '{"query": "get orders fields number where status = :status order by id limit 2", "parameters": {"status": "paid"}}'
 \`\`\`
 
 | Statement | Response |
 | --- | --- |
 | \`get\`, \`count\` | 200 \`{"data": [row…], "count"}\`, at most \`max_result_rows\` rows |
 | \`export\` | 200, \`application/x-ndjson\`, one row per line |
-| \`add\`, \`set\`, \`del\`, and reads with a write in \`with\` | 200 \`{"data": [row…], "count"}\`: the columns of \`returning\`, and the number of written rows |
+| \`add\`, \`set\`, \`del\`, a write in \`with\` | 200 \`{"data": [row…], "count"}\`: \`returning\`, and the number of written rows |
 | \`explain\` of these | 200 \`{"data": [plan]}\`, if \`explain_endpoint\` is \`"on"\` |
 | anything else | 403 \`FORBIDDEN\` |
 
 - Each query is one transaction under the caller's session settings, like every request. Row-level security, the privileges of the gateway's role and access policies apply.
 - Names are checked against the schema before anything runs. The error for an unknown name suggests the most similar one.
-- \`parameters\` is an array for \`$1\`, \`$2\`, … or an object for \`:name\` (and \`{"1": …}\` for \`$1\`). A parameter has the type of the column that it is compared with. After \`in\` it is an array. An object or array is JSON if the column is. Every parameter of the text must have a value, and every value must be used.
+- \`parameters\` is an array for \`$1\`, \`$2\`, … or an object for \`:name\` (and \`{"1": …}\` for \`$1\`).
+  A parameter has the type of the column that it is compared with; after \`in\` it is an array of that type.
+  For a JSON column, its value can be an object or an array.
+  Every parameter of the text must have a value, and every value must be used.
 - Names in a row are unique. Of several columns with the same name, the first keeps its name, and the others are prefixed with their source, \`posts.id\`. Other fields with the same name are an error; rename them with \`as\`.
 - Functions: those of PostgreSQL that compute a value from their arguments, and those of the database that only read.
 - \`@@\` searches in \`search_language\`. Joins and nests without \`on\` follow the foreign keys of the database.
-- A text with an error is 400 \`PARSE_ERROR\`; \`details\` has \`line\`, \`column\`, \`found\`, \`expected\` and \`source\`, the line with the error.
+- A text with an error is answered with 400 \`PARSE_ERROR\`; \`details\` has \`line\`, \`column\`, \`found\`,
+  \`expected\` and \`source\`, the line with the error.
 `
 
 const GRAMMAR_HEAD =
@@ -66,7 +72,10 @@ const GRAMMAR_HEAD =
 
 const CANONICAL = `## Canonical form
 
-\`svc format\` writes each clause on its own line, and joins and nests indented below the source. A list is on one line if it fits in 80 columns, otherwise each item has a line. It uses single quotes and the short keywords (\`add\`, \`set\`, \`del\`), omits \`asc\`, and writes \`left join\` for \`join\`. Formatting the result again changes nothing.
+\`svc format\` writes each clause on its own line, and indents joins and nests below the source.
+A list is on one line if it fits in 80 columns; otherwise each item has its own line.
+It uses single quotes and the short keywords (\`add\`, \`set\`, \`del\`), omits \`asc\`, and writes \`left join\` for
+\`join\`. Formatting the result again changes nothing.
 
 \`\`\`
 get users

@@ -12,15 +12,15 @@ import { DatabaseError, ProtocolError, refusal } from './errors.ts'
 import { NO_FIELDS, readFields } from './fields.ts'
 import { Fifo } from './fifo.ts'
 import { type Flow, NO_FLOW } from './flow.ts'
-import type { MeasuredLatency } from './latency-estimates.ts'
 import type { PendingRequest, RequestChannel } from './pending-request.ts'
 import { PreparedStatements } from './prepared-statements.ts'
 import { BACKEND, decodeBackend, decodeCommandTag, decodeErrorFields, decodeStatus } from './protocol/backend.ts'
 import { writeClose, writeTerminate } from './protocol/frontend.ts'
 import { describeType } from './protocol/reader.ts'
 import type { Writer } from './protocol/writer.ts'
+import { type Measured, ServiceTimes } from './service-times.ts'
 import type { Connected } from './startup.ts'
-import type { Session } from './startup-conversation.ts'
+import type { ServerSession } from './startup-conversation.ts'
 import type { ConnectionTarget } from './target.ts'
 import type { Command } from './types.ts'
 import { connectionLost, type Wire, type WireSink } from './wire.ts'
@@ -28,7 +28,7 @@ import { connectionLost, type Wire, type WireSink } from './wire.ts'
 /** A statement that has run longer than this is slow; nothing more is sent behind it. */
 const SLOW_MS = 5
 
-/** What a connection needs. */
+/** The options of a connection. */
 export interface ConnectionOptions {
   readonly target: ConnectionTarget
   readonly statementCacheSize: number
@@ -38,8 +38,13 @@ export interface ConnectionOptions {
 
 /** Receives the events of a connection. */
 export interface ConnectionListener {
-  /** The request is finished or, if `again`, must be sent once more. */
-  finished(connection: Connection, exchange: PendingRequest, took: MeasuredLatency, again: boolean): void
+  /**
+   * The request is finished or, if `again`, must be sent once more. `ms`: how long it was the head of the
+   * line.
+   */
+  finished(connection: Connection, exchange: PendingRequest, ms: number, again: boolean): void
+  /** The server took so long for finished requests. */
+  measured(times: readonly Measured[]): void
   /** The connection can take work again. */
   available(connection: Connection): void
   /**
@@ -53,7 +58,7 @@ export interface ConnectionListener {
 
 /** A session with its pending requests. */
 export class Connection implements WireSink, RequestChannel, Carrier {
-  readonly session: Session
+  readonly session: ServerSession
   owner: Flow | null = null
   readonly statements: PreparedStatements
   readonly #options: ConnectionOptions
@@ -65,8 +70,7 @@ export class Connection implements WireSink, RequestChannel, Carrier {
   #expectedMs = 0
   /** When the head of the line became the head, or when the line was sent. */
   #since: number
-  /** The chunk in which the last response ended. */
-  #chunk: Buffer | null = null
+  readonly #serviceTimes = new ServiceTimes()
   #exclusive = false
   /** Batches that the connection sent by itself, to run the owed commands of failed requests. */
   readonly #own = new WeakSet<PendingRequest>()
@@ -293,9 +297,17 @@ export class Connection implements WireSink, RequestChannel, Carrier {
   }
 
   flushed(): void {
-    if (this.#unsent === this.#pending.length) this.#since = this.#options.clock()
+    if (this.#unsent === this.#pending.length) {
+      this.#since = this.#options.clock()
+      this.#serviceTimes.begin(this.#since)
+    }
     this.#unsent = 0
     if (this.#cancelled > 0) this.#canceller.consider()
+  }
+
+  chunkRead(): void {
+    const measured = this.#serviceTimes.chunkRead(this.#pending.length === this.#unsent)
+    if (measured.length > 0) this.#listener.measured(measured)
   }
 
   closed(reason: Error): void {
@@ -325,6 +337,10 @@ export class Connection implements WireSink, RequestChannel, Carrier {
   #ready(bytes: Buffer, start: number, end: number): void {
     const exchange = this.#head(BACKEND.readyForQuery)
     const status = decodeStatus(bytes, start, end)
+    if (status !== 'idle' && exchange.withinBlock !== undefined) {
+      exchange.withinBlock()
+      return
+    }
     if (status !== 'idle') {
       throw new ProtocolError(
         `a statement left its connection inside a transaction (${status}); a batch ` +
@@ -336,15 +352,19 @@ export class Connection implements WireSink, RequestChannel, Carrier {
     this.#overdue = null
     this.#expectedMs = this.#pending.length === 0 ? 0 : this.#expectedMs - exchange.expectedMs
     const now = this.#options.clock()
-    const took = { ms: now - this.#since, isUpperLimit: end < bytes.length || bytes === this.#chunk }
-    this.#chunk = bytes
+    const ms = now - this.#since
     this.#since = now
-    if (exchange.exclusive) this.#exclusive = false
+    if (exchange.exclusive) {
+      this.#exclusive = false
+      this.#serviceTimes.discard(now)
+    } else {
+      this.#serviceTimes.finished(exchange, now)
+    }
     if (exchange.cancelled) this.#cancelled--
     if (this.#cancelled > 0) this.#canceller.consider()
     if (this.#drifted.size > 0) this.#retired = true
     if (exchange.owed.length > 0) this.#settle(exchange.owed)
-    this.#listener.finished(this, exchange, took, again)
+    this.#listener.finished(this, exchange, ms, again)
     if (this.#retired) this.#endIfDone()
   }
 

@@ -6,12 +6,12 @@
 
 import { CancelledError, UnavailableError } from './errors.ts'
 import { type Flow, Flows, OWN_FLOW } from './flow.ts'
-import { createLatencyEstimates, type LatencyEstimates, type MeasuredLatency } from './latency-estimates.ts'
+import { createLatencyEstimates, type LatencyEstimates } from './latency-estimates.ts'
 import type { PendingRequest } from './pending-request.ts'
 import type { ResultBudget } from './result-budget.ts'
 import { type Candidate, choose } from './scheduling.ts'
+import type { Measured } from './service-times.ts'
 import { Shares } from './shares.ts'
-import type { Command } from './types.ts'
 import { type WaitLine, WaitQueue } from './wait-queue.ts'
 
 /** A connection as the dispatcher sees it. */
@@ -25,7 +25,7 @@ export interface Carrier extends Candidate {
   send(exchange: PendingRequest): void
 }
 
-/** What a dispatcher needs. */
+/** The options of a dispatcher. */
 export interface DispatcherOptions {
   /** The size of the pool, counting connections not opened yet. */
   readonly size: number
@@ -88,9 +88,9 @@ export class Dispatcher {
     return this.#streamsHeld
   }
 
-  /** The flow of a transaction that begins with this command. */
-  flowOf(first: Command | undefined): Flow {
-    return this.#flows.find(first?.flow ?? OWN_FLOW)
+  /** The flow with this key; without one, that of the gateway's own transactions. */
+  flowOf(key: string | undefined): Flow {
+    return this.#flows.find(key ?? OWN_FLOW)
   }
 
   submit(exchange: PendingRequest): void {
@@ -138,10 +138,14 @@ export class Dispatcher {
   }
 
   /** Called when a connection has finished a request. */
-  answered(carrier: Carrier, exchange: PendingRequest, took: MeasuredLatency): void {
+  answered(carrier: Carrier, exchange: PendingRequest): void {
     if (exchange.exclusive) this.#streamEnded(carrier)
-    else this.#costs.learn(exchange.latencyKey, took)
     if (carrier.isFree) this.#release(carrier)
+  }
+
+  /** Called when it is known how long the server took for finished requests. */
+  learn(times: readonly Measured[]): void {
+    for (const { latencyKey, ms } of times) this.#costs.learn(latencyKey, ms)
   }
 
   /** Called when a connection can take work again. */

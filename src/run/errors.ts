@@ -2,11 +2,12 @@
 
 import { CONTAINMENT_GUARD, PATTERN_GUARD, TOO_LARGE } from '../access/guard.ts'
 import type { ParameterUse } from '../access/parameters.ts'
-import { REFUSED_ROW } from '../access/row-filter.ts'
+import { MARKED_ROW, REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
 import { TOO_MANY_ROWS } from '../compile/print-write.ts'
 import type { BoundStatement } from '../compile/statement.ts'
 import { type ErrorExtras, GatewayError } from '../errors.ts'
+import { FAILED_STEP } from '../language/sql/print-json-patch.ts'
 import { CancelledError, DatabaseError, UnavailableError, UnresponsiveError } from '../postgres/errors.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import { shorten } from '../text/shorten.ts'
@@ -72,6 +73,9 @@ function fromDatabase(error: DatabaseError, { statements, access }: AttemptedSta
   const written = TOO_MANY.exec(error.message)
   if (written !== null && error.sqlstate === '22P02') return tooManyRows(written[1] ?? '', error)
   if (error.message.includes(REFUSED_ROW)) return refusedRow(error)
+  if (error.message.includes(MARKED_ROW)) return takenKey(error)
+  const step = FAILED_OPERATION.exec(error.message)
+  if (step !== null) return failedOperation(Number(step[1]), step[2] === 'test', error)
   const built = TOO_LARGE_VALUE.exec(error.message)
   if (built !== null) return tooLarge(built[1] ?? '', error)
   const { sqlstate } = error
@@ -145,7 +149,7 @@ const MEANING: Readonly<Record<string, ErrorMeaning>> = {
   '0Z': 'defect', // diagnostics exception
   '24': 'defect', // invalid cursor state
   '25': 'defect', // invalid transaction state
-  '25006': 'refusal', // read-only transaction: of a read, a function that says it is STABLE and is not
+  '25006': 'refusal', // read-only transaction: of a read, a function that is declared STABLE but is not
   '25P03': 'time', // idle in transaction for too long
   '25P04': 'time', // transaction timeout
   '26': 'defect', // invalid statement name
@@ -195,8 +199,8 @@ function isOutage(error: DatabaseError): boolean {
 }
 
 /** The gateway's own error (postgres/batch.ts): the result was too large, and the change may be committed. */
-function isOversize(error: DatabaseError): boolean {
-  return error.sqlstate === '54000' && error.routine === null
+export function isOversize(error: unknown): boolean {
+  return error instanceof DatabaseError && error.sqlstate === '54000' && error.routine === null
 }
 
 /** Whether PostgreSQL reports the function, trigger or inner statement in which an error occurred. */
@@ -246,9 +250,7 @@ function tooLarge(name: string, cause: DatabaseError): GatewayError {
   }
   if (name === CONTAINMENT_GUARD) {
     const { maxContainedElements } = LIMIT_NAMES
-    const message =
-      'a computed array or document that @>, <@, &&, ?| or ?& compare has more elements than ' +
-      `${maxContainedElements} allows; compare fewer`
+    const message = `a computed operand of @>, <@, &&, ?| or ?& has more elements than ${maxContainedElements}`
     return new GatewayError('PARSE_ERROR', message, { cause, limit: maxContainedElements })
   }
   if (name === 'power' || name === 'exp') {
@@ -258,11 +260,11 @@ function tooLarge(name: string, cause: DatabaseError): GatewayError {
   if (SEARCHING.has(name)) {
     const message =
       `"${name}" would compare too many characters: the lengths of its two texts multiply to more ` +
-      `than 64 times ${limit}; search for a shorter text, or in one`
+      `than 64 times ${limit}; use shorter texts`
     return new GatewayError('PARSE_ERROR', message, { cause, limit })
   }
   const what = name === 'generate_series' ? 'would make more rows' : 'would build a larger value'
-  return new GatewayError('PARSE_ERROR', `"${name}" ${what} than ${limit} allows; ask for less`, { cause, limit })
+  return new GatewayError('PARSE_ERROR', `"${name}" ${what} than ${limit} allows; request less`, { cause, limit })
 }
 
 /** Their results are bounded by the lengths of their arguments (access/built-values). */
@@ -275,6 +277,33 @@ function refusedRow(cause: DatabaseError): GatewayError {
     cause,
   })
 }
+
+/** An upsert met a row that is marked as deleted: its key is taken, and the row cannot be updated. */
+function takenKey(cause: DatabaseError): GatewayError {
+  return new GatewayError('QUERY_ERROR', 'a deleted row still has this key, so the key cannot be used again', {
+    details: { ...detailsOf(cause), sqlstate: UNIQUE_VIOLATION },
+    cause,
+  })
+}
+
+const FAILED_OPERATION = new RegExp(`${FAILED_STEP}(\\d+) (test|path)`)
+
+/** An operation of a JSON Patch failed. `number` counts from 1. */
+function failedOperation(number: number, isTest: boolean, cause: DatabaseError): GatewayError {
+  const at = `operation ${number} of the patch`
+  const details = { operation: number - 1 }
+  return isTest
+    ? new GatewayError('TEST_FAILED', `${at} is a test that the row does not meet; nothing was changed`, {
+        details,
+        cause,
+      })
+    : new GatewayError('PATH_NOT_FOUND', `${at} has a path that does not exist in the row; nothing was changed`, {
+        details,
+        cause,
+      })
+}
+
+const UNIQUE_VIOLATION = '23505'
 
 /**
  * PostgreSQL's hints are meant for the author of the SQL and may name columns that the caller cannot see; for
@@ -344,7 +373,7 @@ function refusedValue(error: DatabaseError, statements: readonly BoundStatement[
   const what = use.list && element === null ? `a list of ${use.typeName}` : use.typeName
   const shown = `"${shorten(value)}"`
   const told =
-    use.subject === null ? `the value ${shown} is refused` : `${use.subject} is ${what} and cannot hold ${shown}`
+    use.subject === null ? `the value ${shown} is not accepted` : `${use.subject} is ${what} and cannot hold ${shown}`
   const type = use.type === null ? null : baseOf(use.type)
   const labels = type?.kind === 'enum' ? `; expected one of ${type.labels.join(', ')}` : ''
   return { value, message: `${told}: ${limited(error.message)}${labels}` }
