@@ -14,7 +14,7 @@ import {
   asType,
   type BuiltArgument,
   builtinCall,
-  bytesOf,
+  byteLength,
   guarded,
   integerOf,
   plain,
@@ -79,7 +79,7 @@ function repeatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
   const number = asType(times, 'int4')
   const value = asType(of, 'text')
   if (length === null) tally.add(of.growth, span)
-  const size = length === null ? bytesOf(value) : integer(String(length))
+  const size = length === null ? byteLength(value) : integer(String(length))
   const tooLarge = compare('>', times8(number, size), integer(String(max)))
   return [value, guarded('repeat', number, tooLarge, [value, number]), ...plain(rest)]
 }
@@ -123,8 +123,8 @@ function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
     tally.addBytes(tally.limits.maxBuiltValueBytes, span)
     const value = asType(form, 'text')
     const answered = builtinCall('concat', plain(values))
-    const each = values.length === 0 ? integer('0') : bytesOf(answered)
-    const size = times8(bytesOf(value), arithmetic('+', each, integer(String(NARROW_BYTES))))
+    const each = values.length === 0 ? integer('0') : byteLength(answered)
+    const size = times8(byteLength(value), arithmetic('+', each, integer(String(NARROW_BYTES))))
     const tooLarge = or(
       compare('regex', value, text(WIDE_SPECIFIER)),
       compare('>', size, integer(String(tally.bytesMax))),
@@ -169,8 +169,8 @@ function replaceIn({ name, span }: FunctionCall, args: readonly BuiltArgument[],
   tally.add(sumOf(of.growth, to === null ? replacement.growth : NO_GROWTH), span)
   const value = asType(of, 'text')
   const other = asType(replacement, 'text')
-  const size = to == null ? bytesOf(other) : integer(String(to))
-  const tooLarge = compare('>', times8(bytesOf(value), size), integer(String(tally.bytesMax)))
+  const size = to == null ? byteLength(other) : integer(String(to))
+  const tooLarge = compare('>', times8(byteLength(value), size), integer(String(tally.bytesMax)))
   const bounded = guarded(name, value, tooLarge, [value, other])
   return args.map((argument, index) => (index === 0 ? bounded : index === 2 ? other : argument.expression))
 }
@@ -184,8 +184,8 @@ function boundedSearch(
   for (const { growth } of texts) tally.add(growth, span)
   tally.addBytes(tally.limits.maxBuiltValueBytes, span)
   const [value, sought, other] = texts.map(text => asType(text, 'text')) as [Expression, Expression, Expression]
-  const longer = builtinCall('greatest', [bytesOf(sought), bytesOf(other)])
-  const tooLarge = compare('>', times8(bytesOf(value), longer), integer(String(tally.bytesMax)))
+  const longer = builtinCall('greatest', [byteLength(sought), byteLength(other)])
+  const tooLarge = compare('>', times8(byteLength(value), longer), integer(String(tally.bytesMax)))
   return [guarded(name, value, tooLarge, [value, sought, other]), sought, other, ...plain(args.slice(3))]
 }
 
@@ -203,7 +203,7 @@ function searchedIn({ name, span }: FunctionCall, args: readonly BuiltArgument[]
   tally.addBytes(tally.limits.maxBuiltValueBytes, span)
   const value = asType(of, 'text')
   const other = asType(sought, 'text')
-  const tooMany = compare('>', times8(bytesOf(value), bytesOf(other)), integer(String(tally.bytesMax)))
+  const tooMany = compare('>', times8(byteLength(value), byteLength(other)), integer(String(tally.bytesMax)))
   return [value, guarded(name, other, tooMany, [value, other]), ...plain(rest)]
 }
 
@@ -222,7 +222,7 @@ function joinedIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
     tally.add(argument.growth, span)
     return asType(argument, 'text')
   })
-  const sizes = values.map(value => call('coalesce', [bytesOf(value), integer('0')]))
+  const sizes = values.map(value => call('coalesce', [byteLength(value), integer('0')]))
   const size = sizes.reduce<Expression>((sum, one) => arithmetic('+', sum, one), integer('0'))
   const count = cast(builtinCall('cardinality', [of.expression]), 'int8')
   const tooLarge = compare('>', arithmetic('*', count, size), integer(String(tally.bytesMax)))
@@ -293,7 +293,7 @@ function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], t
   )
   const size =
     length === null
-      ? builtinCall('greatest', [bytesOf(cast(of.expression, 'text')), integer(String(ELEMENT_BYTES))])
+      ? builtinCall('greatest', [byteLength(cast(of.expression, 'text')), integer(String(ELEMENT_BYTES))])
       : integer(String(Math.max(length, ELEMENT_BYTES)))
   const value = length === null ? call('coalesce', [size, integer(String(ELEMENT_BYTES))]) : size
   const tooLarge = compare('>', arithmetic('*', elements, value), integer(String(max)))

@@ -2,14 +2,14 @@
 import { GatewayError } from '../errors.ts'
 import type { CommonTable, Get, Statement, With } from '../language/tree/ast.ts'
 import type { Answering, Checking, Write } from './checking.ts'
-import { type Rowset, type RowsetColumn, rowset, type Scope } from './scope.ts'
+import { type AccessScope, type Rowset, type RowsetColumn, rowset } from './scope.ts'
 
 /** The checked clause, and the scope of the statement that contains it. */
 export function commonTablesIn(
   checking: Checking,
   clause: With | null,
-  outside: Scope,
-): { readonly clause: With | null; readonly outer: Scope } {
+  outside: AccessScope,
+): { readonly clause: With | null; readonly outer: AccessScope } {
   if (clause === null) return { clause, outer: outside }
   // One map that grows: each statement sees the common tables before it, and no scope outlives its
   // statement.
@@ -26,7 +26,7 @@ export function commonTablesIn(
 function statementIn(
   checking: Checking,
   statement: Statement,
-  outer: Scope,
+  outer: AccessScope,
   itself: CommonTable | null,
 ): Answering<Get | Write> {
   switch (statement.kind) {

@@ -4,10 +4,17 @@ import type { ExpressionField, Field } from '../language/tree/ast.ts'
 import { outputName } from '../language/tree/output-name.ts'
 import { shorten } from '../text/shorten.ts'
 import type { Checking } from './checking.ts'
-import { countColumns, everyColumn, type RowsetColumn, type Scope, type TypedField, unknownColumn } from './scope.ts'
+import {
+  type AccessScope,
+  countColumns,
+  everyColumn,
+  type RowsetColumn,
+  type TypedField,
+  unknownColumn,
+} from './scope.ts'
 
 /** An empty field list is expanded to every column; so is `*` among other fields. */
-export function fieldsIn(checking: Checking, fields: readonly Field[], scope: Scope): readonly TypedField[] {
+export function fieldsIn(checking: Checking, fields: readonly Field[], scope: AccessScope): readonly TypedField[] {
   if (fields.length === 0) return everyColumnIn(checking, scope, null)
   const listed = fields.map(item => (item.kind === 'field' ? fieldIn(checking, item, scope) : null))
   const written = new Set(listed.map(item => item && signOf(item.field)))
@@ -71,7 +78,7 @@ export function refuseSameNames(fields: readonly Field[]): void {
 }
 
 /** Every column of the sources, or of `alias` alone, that the caller can read. */
-export function everyColumnIn(checking: Checking, scope: Scope, alias: string | null): readonly TypedField[] {
+export function everyColumnIn(checking: Checking, scope: AccessScope, alias: string | null): readonly TypedField[] {
   const count = countColumns(scope, alias)
   checking.countWritten(count)
   if (count === 0) refuseNothing(scope)
@@ -81,14 +88,14 @@ export function everyColumnIn(checking: Checking, scope: Scope, alias: string | 
 }
 
 /** Rejects a read whose tables have no readable column: an empty field list would mean every column again. */
-function refuseNothing({ sources }: Scope): void {
+function refuseNothing({ sources }: AccessScope): void {
   const hidden = sources.find(({ rowset }) => (rowset.table?.columns.length ?? 0) > 0)
   if (hidden === undefined) return
   throw new GatewayError('FORBIDDEN', `permission denied: cannot read any column of ${hidden.rowset.label}`)
 }
 
 /** A JSON value reached by a dotted path is named after its last step. */
-function fieldIn({ expressions, tally }: Checking, item: ExpressionField, scope: Scope): TypedField {
+function fieldIn({ expressions, tally }: Checking, item: ExpressionField, scope: AccessScope): TypedField {
   const before = tally.mark()
   const { expression, type, typeName } = expressions.typed(item.expression, scope)
   const isPath = expression.kind === 'column' && expression.path.length > 2

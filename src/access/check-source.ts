@@ -3,6 +3,7 @@ import type { DatabaseFunction } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type {
   Argument,
+  ArraySource,
   Expression,
   FunctionSource,
   Join,
@@ -19,7 +20,7 @@ import { assertAllowed } from './refusals.ts'
 import { relationsBehind, relationsIn } from './relations-behind.ts'
 import { functionOf, qualified, tableOf } from './resources.ts'
 import { readRows, rowsFor } from './row-filter.ts'
-import { type Rowset, rowset, type Scope, type ScopeSource, scopeWithin, sourceOf, tableRowset } from './scope.ts'
+import { type AccessScope, type Rowset, rowset, type ScopeSource, scopeWithin, sourceOf, tableRowset } from './scope.ts'
 import { UNKNOWN } from './typed.ts'
 import { typeNameOf } from './types.ts'
 
@@ -27,7 +28,7 @@ import { typeNameOf } from './types.ts'
  * The source with its names resolved. Adds the source to `sources`; its alias must differ from those
  * already there.
  */
-export function sourceIn(checking: Checking, source: Source, outer: Scope, sources: ScopeSource[]): Source {
+export function sourceIn(checking: Checking, source: Source, outer: AccessScope, sources: ScopeSource[]): Source {
   const { checkedSource, found } = foundIn(checking, source, outer, sources)
   if (sources.some(({ alias }) => alias === found.alias)) {
     throw new GatewayError(
@@ -41,7 +42,7 @@ export function sourceIn(checking: Checking, source: Source, outer: Scope, sourc
 }
 
 /** The same for the source of a join, including the join condition. */
-export function joinIn(checking: Checking, join: Join, sources: ScopeSource[], outer: Scope): Join {
+export function joinIn(checking: Checking, join: Join, sources: ScopeSource[], outer: AccessScope): Join {
   const around = join.lateral ? scopeWithin(outer, [...sources]) : outer
   const left = [...sources]
   const source = sourceIn(checking, join.source, around, sources)
@@ -62,7 +63,7 @@ export function conditionedIn(
   written: Source,
   checked: Source,
   found: ScopeSource | undefined,
-  scope: Scope,
+  scope: AccessScope,
 ): Conditioned {
   const answered = found?.rowset.table ?? null
   if (written.kind === 'function source' && answered !== null) {
@@ -91,7 +92,7 @@ export function conditionedJoins(
   written: readonly Join[],
   checked: readonly Join[],
   sources: readonly ScopeSource[],
-  scope: Scope,
+  scope: AccessScope,
 ): { readonly joins: readonly Join[]; readonly where: readonly (Expression | null)[] } {
   const conditioned = checked.map((join, index) =>
     conditionedIn(checking, written[index]?.source ?? join.source, join.source, sources[index], scope),
@@ -105,7 +106,7 @@ export function conditionedJoins(
 function foundIn(
   checking: Checking,
   source: Source,
-  outer: Scope,
+  outer: AccessScope,
   left: readonly ScopeSource[],
 ): { readonly checkedSource: Source; readonly found: ScopeSource } {
   switch (source.kind) {
@@ -128,6 +129,10 @@ function foundIn(
     case 'record source':
       checking.tally.addRelations(1, source.span)
       return { checkedSource: { ...source, value: bodyIn(checking, source) }, found: recordColumns(source) }
+    case 'array source':
+      checking.tally.addRelations(1, source.span)
+      for (const value of source.values) typeArray(checking, value)
+      return { checkedSource: source, found: recordColumns(source) }
     case 'function source': {
       const { called, found } = functionIn(checking, source, scopeWithin(outer, left))
       return { checkedSource: { ...source, ...called }, found }
@@ -163,17 +168,23 @@ function tableIn(
 // ------------------------------------------------------------------------------------------------
 
 function bodyIn(checking: Checking, { value }: RecordSource): Expression {
-  useBody(checking, value)
+  typeBody(checking, value)
   return value
 }
 
 /** Types the parameter that holds the JSON of a body. */
-export function useBody({ expressions }: Checking, value: Expression): void {
+export function typeBody({ expressions }: Checking, value: Expression): void {
   if (!isParameter(value)) throw new Error('a body is JSON in a parameter')
   expressions.use(value, { typeName: 'json', type: null, subject: null, list: false })
 }
 
-function recordColumns(source: RecordSource): ScopeSource {
+/** Types a parameter that holds the texts of a column. */
+function typeArray({ expressions }: Checking, value: Expression): void {
+  if (!isParameter(value)) throw new Error('a column of a file is an array in a parameter')
+  expressions.use(value, { typeName: 'text[]', type: null, subject: null, list: false })
+}
+
+function recordColumns(source: RecordSource | ArraySource): ScopeSource {
   const columns = source.columns.map(({ name, type }) => ({ name, type: null, typeText: typeNameOf(type) }))
   return sourceOf(source.alias, rowset('the body', columns))
 }
@@ -181,10 +192,19 @@ function recordColumns(source: RecordSource): ScopeSource {
 // ---- a function
 // --------------------------------------------------------------------------------------------
 
-function functionIn(
+/** One value for each row, of an unknown type. */
+function recordRowset({ function: { name }, columns }: FunctionSource): Rowset {
+  return rowset(
+    `function "${name}"`,
+    columns.map(column => ({ name: column, type: null, typeText: 'record' })),
+  )
+}
+
+/** Checks a call whose arguments see the sources of `scope`. */
+export function functionIn(
   checking: Checking,
   source: FunctionSource,
-  scope: Scope,
+  scope: AccessScope,
 ): { readonly called: Pick<FunctionSource, 'function' | 'arguments'>; readonly found: ScopeSource } {
   const meant = functionOf(source.function, source.identity, checking.catalog)
   checking.tally.addRelations(relationsIn(meant, checking.catalog), source.span)
@@ -194,7 +214,7 @@ function functionIn(
   }))
   return {
     called: { function: { ...source.function, schema: meant.schema }, arguments: args },
-    found: sourceOf(source.alias, resultRowset(meant, checking)),
+    found: sourceOf(source.alias, source.selected === true ? recordRowset(source) : resultRowset(meant, checking)),
   }
 }
 
@@ -216,7 +236,7 @@ function argumentIn(
   argument: Argument,
   index: number,
   called: DatabaseFunction,
-  scope: Scope,
+  scope: AccessScope,
 ): Expression {
   const input =
     argument.name === null

@@ -228,7 +228,7 @@ describe('an operator that a type lacks is rejected with the column’s name', (
     [
       'json',
       compare('=', column('raw'), position(1)),
-      'column "raw" is json, whose values cannot be compared; use a text in it: raw->>key',
+      'column "raw" is json, whose values cannot be compared; use a text inside it, such as raw->>key',
     ],
     [
       'json from json',

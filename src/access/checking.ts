@@ -6,7 +6,7 @@ import type { Catalog, Table } from '../catalog/model.ts'
 import type { Add, CommonTable, Del, Expression, Get, Set as SetStatement } from '../language/tree/ast.ts'
 import type { ExpressionChecker } from './expressions.ts'
 import type { Rights } from './rights.ts'
-import type { RowsetColumn, Scope, ScopeSource } from './scope.ts'
+import type { AccessScope, RowsetColumn, ScopeSource } from './scope.ts'
 import type { Tally } from './tally.ts'
 
 /** A statement that changes rows. */
@@ -42,8 +42,8 @@ export interface Checking {
    * `itself`: the recursive common table that this statement defines. In its other parts, the name means
    * the rows of the first part.
    */
-  read(query: Get, outside: Scope, itself?: CommonTable | null): Answering<Get>
-  write(write: Write, outside: Scope): AnsweringWrite
+  read(query: Get, outside: AccessScope, itself?: CommonTable | null): Answering<Get>
+  write(write: Write, outside: AccessScope): AnsweringWrite
   /** A policy's condition on the rows of `source`, which can mention columns that the caller cannot. */
   rows(condition: Expression, source: ScopeSource): Expression
   /** The totals of the whole statement; rejects what is above a limit. */

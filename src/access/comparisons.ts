@@ -3,7 +3,7 @@ import type { Comparison, Expression, PatternMatch } from '../language/tree/ast.
 import { call, cast, compare, text } from '../language/tree/build.ts'
 import { isParameter } from './parameters.ts'
 import type { PatternOperator } from './patterns.ts'
-import type { Scope } from './scope.ts'
+import type { AccessScope } from './scope.ts'
 import {
   comparable,
   isJsonValue,
@@ -16,21 +16,21 @@ import {
 } from './typed.ts'
 import { baseOf, isText } from './types.ts'
 
-/** How an operand is checked; the expression check implements it and calls these functions in turn. */
+/** Checks operands. The expression check implements this interface, and calls the functions below. */
 export interface OperandCheck {
   /** The PostgreSQL name of a text search configuration, for `@@`. */
   readonly searchLanguage: string
-  typed(expression: Expression, scope: Scope): Typed
+  typed(expression: Expression, scope: AccessScope): Typed
   /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
-  meet(expression: Expression, other: Typed, scope: Scope): Expression
+  meet(expression: Expression, other: Typed, scope: AccessScope): Expression
   /** Bounds the operands of `@>` and similar operators, after `compared` has checked them. */
-  contained(expression: Comparison, compared: (expression: Comparison) => Comparison, scope: Scope): Comparison
-  /** The same for the pattern that `operator` searches for in a text, bounded. */
-  pattern(operator: PatternOperator, expression: Expression, other: Typed, scope: Scope): Expression
+  contained(expression: Comparison, compared: (expression: Comparison) => Comparison, scope: AccessScope): Comparison
+  /** Checks the pattern that `operator` searches for in a text, and bounds its length. */
+  pattern(operator: PatternOperator, expression: Expression, other: Typed, scope: AccessScope): Expression
 }
 
 /** A comparison with both operands checked; a parameter takes the type of the other operand. */
-export function comparisonIn(check: OperandCheck, expression: Comparison, scope: Scope): Expression {
+export function comparisonIn(check: OperandCheck, expression: Comparison, scope: AccessScope): Expression {
   const { operator, left, right } = expression
   switch (operator) {
     case '@@':
@@ -61,7 +61,7 @@ export function comparisonIn(check: OperandCheck, expression: Comparison, scope:
 }
 
 /** Keys of JSON are texts, one or an array of them, whatever the type of the left operand. */
-function keysIn(check: OperandCheck, expression: Comparison, scope: Scope): Comparison {
+function keysIn(check: OperandCheck, expression: Comparison, scope: AccessScope): Comparison {
   const { operator, left, right } = expression
   const object = isParameter(left)
     ? check.meet(left, { ...UNKNOWN, typeName: 'jsonb' }, scope)
@@ -82,7 +82,7 @@ function typedObject(typed: Typed): Expression {
 export function pairIn<T extends { readonly left: Expression; readonly right: Expression }>(
   check: OperandCheck,
   expression: T,
-  scope: Scope,
+  scope: AccessScope,
   refuse: (operand: Typed, other: Expression) => void,
 ): T {
   const { left, right } = expression
@@ -112,7 +112,7 @@ export function patternIn(
   operator: PatternOperator,
   left: Expression,
   right: Expression,
-  scope: Scope,
+  scope: AccessScope,
 ): Pick<PatternMatch, 'operand' | 'pattern'> {
   const typed = check.typed(left, scope)
   const plain = typed.type === null ? !isJsonValue(typed) : isText(typed.type)
@@ -123,7 +123,7 @@ export function patternIn(
 }
 
 /** `column @@ words`: uses the column as it is if it is a tsvector, and converts it otherwise. */
-function searchIn(check: OperandCheck, left: Expression, right: Expression, scope: Scope): Expression {
+function searchIn(check: OperandCheck, left: Expression, right: Expression, scope: AccessScope): Expression {
   const document = check.typed(left, scope)
   const language = cast(text(check.searchLanguage), 'regconfig')
   const words = check.meet(right, { ...UNKNOWN, typeName: 'text', column: document.column }, scope)

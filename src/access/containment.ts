@@ -108,8 +108,8 @@ export function assertElements(
 
 function tooManyElements(max: number, at?: Expression): Error {
   return limitExceeded(
-    `an array or document that @>, <@, &&, ?| or ?& compare has more than ${max} elements ` +
-      `(${LIMIT_NAMES.maxContainedElements}); compare fewer`,
+    `an operand of @>, <@, &&, ?| or ?& has more than ${max} elements ` +
+      `(${LIMIT_NAMES.maxContainedElements}); use fewer`,
     at?.span,
     'maxContainedElements',
   )

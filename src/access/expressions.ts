@@ -36,6 +36,7 @@ import {
   divides,
   productsOf,
 } from './digits.ts'
+import type { CallableName } from './functions.ts'
 import {
   isParameter,
   type ParameterKey,
@@ -45,7 +46,7 @@ import {
   type TypeOfParameter,
 } from './parameters.ts'
 import { boundedPattern, type PatternOperator, searches } from './patterns.ts'
-import { NOTHING, resolveName, type Scope } from './scope.ts'
+import { type AccessScope, assertWholeRow, NOTHING, resolveName } from './scope.ts'
 import type { Tally } from './tally.ts'
 import {
   comparable,
@@ -60,17 +61,17 @@ import {
 } from './typed.ts'
 import { baseOf, isJson, typeNameOf } from './types.ts'
 
-/** What an expression check needs from the check around it. */
+/** The context of an expression check, provided by the check of the statement. */
 export interface ExpressionCheckerParts {
   /** The PostgreSQL name of a text search configuration, for `@@`. */
   readonly searchLanguage: string
   /** Checks a query inside an expression. */
-  readonly query: (query: Get, outer: Scope) => Get
+  readonly query: (query: Get, outer: AccessScope) => Get
   /**
    * Rejects functions that a statement cannot call; qualifies the others so that their names are
    * unambiguous.
    */
-  readonly function: (call: FunctionCall) => Pick<FunctionCall, 'schema' | 'name'>
+  readonly function: (call: FunctionCall) => CallableName
   /** Rejects types that nothing can be cast to; qualifies the others so that their names are unambiguous. */
   readonly type: (type: TypeName) => TypeName
   readonly parameterType: TypeOfParameter
@@ -100,15 +101,15 @@ export class ExpressionChecker implements OperandCheck {
     return this.#parts.searchLanguage
   }
 
-  optional(expression: Expression | null, scope: Scope): Expression | null {
+  optional(expression: Expression | null, scope: AccessScope): Expression | null {
     return expression === null ? null : this.expression(expression, scope)
   }
 
-  expression(expression: Expression, scope: Scope): Expression {
+  expression(expression: Expression, scope: AccessScope): Expression {
     return this.typed(expression, scope).expression
   }
 
-  typed(expression: Expression, scope: Scope): Typed {
+  typed(expression: Expression, scope: AccessScope): Typed {
     const inner = (operand: Expression) => this.expression(operand, scope)
     const { tally } = this.#parts
     tally.addTerms(1, expression.span)
@@ -158,6 +159,11 @@ export class ExpressionChecker implements OperandCheck {
         return untyped({ ...expression, operand: inner(expression.operand) })
       case 'json step':
         return this.#jsonStep(expression, scope)
+      case 'patch':
+        return {
+          ...untyped({ ...expression, operand: inner(expression.operand), step: inner(expression.step) }),
+          typeName: 'jsonb',
+        }
       case 'arithmetic':
         return this.#arithmetic(expression, scope)
       case 'cast':
@@ -172,6 +178,9 @@ export class ExpressionChecker implements OperandCheck {
         return this.#call(expression, scope)
       case 'case':
         return untyped(this.#case(expression, scope))
+      case 'whole row':
+        assertWholeRow(expression, scope)
+        return untyped(expression)
       case 'array':
       case 'row':
         return untyped({ ...expression, items: expression.items.map(inner) })
@@ -180,7 +189,7 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
-  #arithmetic(expression: Arithmetic, scope: Scope): Typed {
+  #arithmetic(expression: Arithmetic, scope: AccessScope): Typed {
     if (hasOperandsOfOneType(expression)) {
       const [left, right] = this.#alike([expression.left, expression.right], scope)
       return untyped({ ...expression, left, right })
@@ -198,7 +207,10 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   /** Expressions that PostgreSQL resolves to one type: next to JSON, a list is JSON. */
-  #alike<const E extends readonly Expression[]>(expressions: E, scope: Scope): { readonly [N in keyof E]: Expression } {
+  #alike<const E extends readonly Expression[]>(
+    expressions: E,
+    scope: AccessScope,
+  ): { readonly [N in keyof E]: Expression } {
     const typed = expressions.map(expression => this.typed(expression, scope))
     const areJson = typed.some(isJsonValue)
     return typed.map(({ expression }) => (areJson ? listAsJson(expression) : expression)) as {
@@ -206,7 +218,7 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
-  #case(expression: Case, scope: Scope): Case {
+  #case(expression: Case, scope: AccessScope): Case {
     const { whens, else: otherwise } = expression
     const thens = this.#alike([...whens.map(({ then }) => then), ...(otherwise === null ? [] : [otherwise])], scope)
     return {
@@ -221,12 +233,12 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
-  #call(call: FunctionCall, around: Scope): Typed {
+  #call(call: FunctionCall, around: AccessScope): Typed {
     // Inside an aggregate a name is always a column, not a field's alias
     // (docs/reference/language.md#conditions-on-groups).
     const scope = isAggregate(call) ? { ...around, outputs: NOTHING.outputs } : around
     const { over } = call
-    const named = this.#parts.function(call)
+    const { result, ...named } = this.#parts.function(call)
     const { tally } = this.#parts
     const typed = call.arguments.map(argument => {
       const before = tally.mark()
@@ -254,10 +266,11 @@ export class ExpressionChecker implements OperandCheck {
       filter: this.optional(call.filter, scope),
       over: over === null || typeof over === 'string' ? over : this.window(over, scope),
     }
+    if (result !== undefined) return { ...untyped(checked), type: result.type, typeName: result.typeText }
     return isOwn ? { ...untyped(checked), digits: digitsOfCall(named.name, digits) } : untyped(checked)
   }
 
-  window(body: WindowBody, scope: Scope): WindowBody {
+  window(body: WindowBody, scope: AccessScope): WindowBody {
     const bound = (end: FrameBound): FrameBound =>
       'offset' in end ? { ...end, offset: this.expression(end.offset, scope) } : end
     const { frame } = body
@@ -273,7 +286,7 @@ export class ExpressionChecker implements OperandCheck {
    * A row of only NULLs is NULL in SQL, though a column that holds one is not (PostgreSQL manual, 9.2, `IS
    * NULL`). JSON shows the difference, and a cursor that ignored it would never advance.
    */
-  #is(expression: Is, scope: Scope): Expression {
+  #is(expression: Is, scope: AccessScope): Expression {
     if (isParameter(expression.operand)) return { ...expression, operand: this.#uses.suppose(expression.operand) }
     const operand = this.typed(expression.operand, scope)
     const isRow = operand.type !== null && baseOf(operand.type).kind === 'composite'
@@ -283,13 +296,18 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
-  meet(expression: Expression, other: Typed, scope: Scope, subject: string | null = subjectOf(other)): Expression {
+  meet(
+    expression: Expression,
+    other: Typed,
+    scope: AccessScope,
+    subject: string | null = subjectOf(other),
+  ): Expression {
     if (isParameter(expression)) return this.#uses.meet(expression, other, subject)
     const value = isJsonValue(other) ? listAsJson(expression) : expression
     return comparable(this.typed(value, scope)).expression
   }
 
-  pattern(operator: PatternOperator, expression: Expression, other: Typed, scope: Scope): Expression {
+  pattern(operator: PatternOperator, expression: Expression, other: Typed, scope: AccessScope): Expression {
     const { tally, parameterBytes } = this.#parts
     const before = tally.mark()
     const checked = this.meet(expression, other, scope)
@@ -300,7 +318,7 @@ export class ExpressionChecker implements OperandCheck {
     return checked
   }
 
-  contained(expression: Comparison, compared: (expression: Comparison) => Comparison, scope: Scope): Comparison {
+  contained(expression: Comparison, compared: (expression: Comparison) => Comparison, scope: AccessScope): Comparison {
     const { tally } = this.#parts
     const before = tally.mark()
     const checked = compared(expression)
@@ -322,7 +340,7 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   /** Reports whether the expression is a column, or a part of one, that no subquery computes. */
-  #isStored(expression: Expression, scope: Scope): boolean {
+  #isStored(expression: Expression, scope: AccessScope): boolean {
     switch (expression.kind) {
       case 'column':
         return !isOutput(expression, scope) && resolveName(expression, scope).growth == null
@@ -334,7 +352,7 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
-  #in(expression: In, scope: Scope): Expression {
+  #in(expression: In, scope: AccessScope): Expression {
     const operand = comparable(this.typed(expression.operand, scope))
     refuseIncomparable(operand)
     const { set } = expression
@@ -348,11 +366,11 @@ export class ExpressionChecker implements OperandCheck {
     return { ...expression, operand: operand.expression, set: list }
   }
 
-  #subquery(expression: SubQuery, scope: Scope): SubQuery {
+  #subquery(expression: SubQuery, scope: AccessScope): SubQuery {
     return { ...expression, query: this.#parts.query(expression.query, scope) }
   }
 
-  #jsonStep(expression: Extract<Expression, { kind: 'json step' }>, scope: Scope): Typed {
+  #jsonStep(expression: Extract<Expression, { kind: 'json step' }>, scope: AccessScope): Typed {
     const operand = this.typed(expression.operand, scope)
     if (operand.type !== null && !isJson(operand.type)) {
       throw new GatewayError(
@@ -377,7 +395,7 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
-  #cast(expression: Cast, scope: Scope): Typed & { readonly expression: Cast } {
+  #cast(expression: Cast, scope: AccessScope): Typed & { readonly expression: Cast } {
     const { operand } = expression
     const type = this.#parts.type(expression.type)
     boundPadding(type, this.#parts.tally)
@@ -402,7 +420,7 @@ export class ExpressionChecker implements OperandCheck {
     return { digits: digitsOfType(parameterType(parameter)) }
   }
 
-  orders(orders: readonly Order[], scope: Scope): readonly Order[] {
+  orders(orders: readonly Order[], scope: AccessScope): readonly Order[] {
     return orders.map(item => {
       // A bare name is one of the result's own columns first (PostgreSQL manual, 7.5).
       if (isOutput(item.expression, scope)) return item
@@ -426,7 +444,7 @@ export class ExpressionChecker implements OperandCheck {
 }
 
 /** True if the expression is a bare name that one of the statement's own fields has. */
-export function isOutput(expression: Expression, scope: Scope): boolean {
+export function isOutput(expression: Expression, scope: AccessScope): boolean {
   const [name = ''] = expression.kind === 'column' && expression.path.length === 1 ? expression.path : []
   return name !== '' && scope.outputs.has(name)
 }

@@ -5,12 +5,12 @@
 import type { Relation as Way } from '../catalog/model.ts'
 import type { Expression, Span, Statement, TableName } from '../language/tree/ast.ts'
 import { LanguageError } from '../language/tree/error.ts'
-import { type Relation, sourceName } from '../language/tree/scope.ts'
+import { type NamedSource, sourceName } from '../language/tree/scope.ts'
 import { rewrite } from '../language/tree/walk.ts'
 import { joinByKey, type KeyedSource, NoKeyError, nestByKey } from './keys.ts'
 
 /** A table with its relations to others. */
-export interface KeyedTable extends Pick<TableName, 'schema' | 'name'> {
+export interface RelatedTable extends Pick<TableName, 'schema' | 'name'> {
   readonly resource: string
   readonly relations: readonly Way[]
 }
@@ -18,9 +18,9 @@ export interface KeyedTable extends Pick<TableName, 'schema' | 'name'> {
 /** The tables whose keys are known, and how to find them by name. */
 export interface KeyedTables {
   /** Tables by resource name. */
-  readonly tables: ReadonlyMap<string, KeyedTable>
+  readonly tables: ReadonlyMap<string, RelatedTable>
   /** The table that a statement means by a name; null if the name is unknown. */
-  find(name: TableName): KeyedTable | null
+  find(name: TableName): RelatedTable | null
 }
 
 /**
@@ -46,7 +46,7 @@ export function fillKeys<S extends Statement>(statement: S, known: KeyedTables):
   })
 }
 
-function keyed(relation: Relation | undefined, known: KeyedTables): KeyedSource {
+function keyed(relation: NamedSource | undefined, known: KeyedTables): KeyedSource {
   if (relation === undefined) throw new Error('a join or nest has a source')
   const { name: alias, table, query } = relation
   const isReadable = (): boolean => true

@@ -5,9 +5,9 @@
  * notify, and those that return a reg type, which turns OIDs into the names of hidden objects.
  * Of the database's: functions that only read, as far as the calling code allows.
  */
-import type { Catalog, DatabaseFunction } from '../catalog/model.ts'
+import type { Catalog, Column, DatabaseFunction } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { FunctionCall } from '../language/tree/ast.ts'
+import type { FunctionCall, TableName } from '../language/tree/ast.ts'
 import { isKnownAggregate, isOrderedSet, SYNTAX_FUNCTIONS, VALUE_FUNCTIONS } from '../language/tree/functions.ts'
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
@@ -71,15 +71,24 @@ const COMPUTING: ReadonlySet<string> = words(`
 /** True if a database function can be called in this way; decided where its rules are known. */
 export type IsCallable = (called: DatabaseFunction, call: FunctionCall) => boolean
 
+/** The name of a function, and the type of its result if that is known. */
+export interface CallableName extends Pick<FunctionCall, 'schema' | 'name'> {
+  readonly result?: Pick<Column, 'type' | 'typeText'>
+}
+
+/** True if the only argument of the function is a row of this table. */
+export function isOfRow({ inputs }: DatabaseFunction, { schema, name }: Pick<TableName, 'schema' | 'name'>): boolean {
+  const [only] = inputs
+  return (
+    inputs.length === 1 && only?.type.kind === 'composite' && only.type.schema === schema && only.type.name === name
+  )
+}
+
 /**
  * The schema-qualified name of the function that the call must use, which cannot mean anything else. Throws
  * `FORBIDDEN` for any other function.
  */
-export function callableName(
-  call: FunctionCall,
-  catalog: Catalog,
-  isCallable: IsCallable,
-): Pick<FunctionCall, 'schema' | 'name'> {
+export function callableName(call: FunctionCall, catalog: Catalog, isCallable: IsCallable): CallableName {
   const name = call.name.toLowerCase()
   const isOwn = call.schema === null || call.schema === 'pg_catalog'
   if (isOwn && (COMPUTING.has(name) || isKnownAggregate(name) || isOrderedSet(call))) return ownName(name)
@@ -87,6 +96,12 @@ export function callableName(
   const overloads = catalog.functions.get(bare ? call.name : `${call.schema}.${call.name}`) ?? []
   const [known] = overloads
   if (known === undefined) throw notCallable(call)
+  // A function of a row computes a column of it. No request writes such a call: it names the column.
+  const [only] = call.arguments
+  if (only?.kind === 'whole row' && call.arguments.length === 1) {
+    const { result } = overloads.find(of => isOfRow(of, only.table)) ?? known
+    return { schema: known.schema, name: known.name, ...(result.kind === 'scalar' ? { result: result.column } : {}) }
+  }
   const shown = shorten(known.resource)
   // PostgreSQL chooses between overloads later, so all of them must be safe. A function that is merely
   // STABLE can still change a setting that row-level security reads, in the middle of the statement that it

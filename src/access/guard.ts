@@ -61,7 +61,7 @@ export function builtinCall(name: string, args: readonly Expression[]): Expressi
 }
 
 /** A call that computes the length of a text in bytes. */
-export function bytesOf(value: Expression): Expression {
+export function byteLength(value: Expression): Expression {
   return cast(builtinCall('octet_length', [value]), 'int8')
 }
 

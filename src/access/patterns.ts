@@ -9,7 +9,7 @@
  */
 import type { Expression, PatternMatch } from '../language/tree/ast.ts'
 import { cast, compare, integer } from '../language/tree/build.ts'
-import { bytesOf, guarded, PATTERN_GUARD } from './guard.ts'
+import { byteLength, guarded, PATTERN_GUARD } from './guard.ts'
 import type { ParameterUse } from './parameters.ts'
 import { type Growth, limitExceeded, patternsTooLong, type Tally } from './tally.ts'
 
@@ -53,7 +53,7 @@ export function boundedPattern(
   tally.add(growth, pattern.span)
   tally.addPattern(each, pattern.span)
   const value = cast(pattern, 'text')
-  return guarded(PATTERN_GUARD, value, compare('>', bytesOf(value), integer(String(each))), [value])
+  return guarded(PATTERN_GUARD, value, compare('>', byteLength(value), integer(String(each))), [value])
 }
 
 const JOINING: ReadonlySet<string> = new Set(['concat', 'lower', 'upper', 'coalesce'])

@@ -14,7 +14,7 @@ import { anyStatement } from '../../test/support/trees.ts'
 import { introspect } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
 import { compile } from '../compile/compile.ts'
-import type { Statement as Printed } from '../compile/statement.ts'
+import type { CompiledStatement as Printed } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { printSql } from '../language/sql/print.ts'
 import { parse } from '../language/syntax/parse.ts'
@@ -455,7 +455,7 @@ test('a name means the same as in PostgreSQL', { timeout: 120_000 }, async () =>
       if (typeof ours === 'string' && !OF_VALUES.test(ours)) {
         throw new Error(`${ours}\n${text}\n${checkedText}`)
       }
-      // Syntax that only the gateway knows, such as `schema.table.column` of a derived table, has no
+      // Syntax that only the gateway supports, such as `schema.table.column` of a derived table, has no
       // counterpart.
       if (typeof plain === 'string' || typeof ours === 'string') return
       tally.compared++

@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.ts'
 import type { Conflict, Name, Span } from '../language/tree/ast.ts'
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
-import { allows, type Columns, isKnownColumn, type Operation, type Rights, readableColumns } from './rights.ts'
+import { allows, type ColumnSet, isKnownColumn, type Operation, type Rights, readableColumns } from './rights.ts'
 
 /** Throws `FORBIDDEN` if the caller's rights refuse the operation. */
 export function assertAllowed(operation: Operation, table: Table, rights: Rights, span?: Span): void {
@@ -25,7 +25,7 @@ const VERBS: Readonly<Record<Operation, string>> = {
 }
 
 /** Throws `FORBIDDEN` for the first column that the caller cannot write. */
-export function assertWritten(names: readonly Name[], columns: Columns, table: Table): void {
+export function assertWritten(names: readonly Name[], columns: ColumnSet, table: Table): void {
   const refused = names.find(({ text }) => !allows(columns, text))
   if (refused !== undefined) throw forbiddenColumn(refused.text, table, 'write', refused.span)
 }

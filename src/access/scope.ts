@@ -3,12 +3,12 @@
  */
 import type { Column, DataType, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { ColumnReference, ExpressionField, Span, TableName } from '../language/tree/ast.ts'
+import type { ColumnReference, ExpressionField, Span, TableName, WholeRow } from '../language/tree/ast.ts'
 import { column as columnReference, field } from '../language/tree/build.ts'
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
 import { forbiddenColumn } from './refusals.ts'
-import { allows, type Columns } from './rights.ts'
+import { allows, type ColumnSet } from './rights.ts'
 import type { Growth } from './tally.ts'
 import { type Typed, untyped } from './typed.ts'
 import { isJson } from './types.ts'
@@ -54,9 +54,9 @@ export interface ScopeSource {
 }
 
 /** The sources and names that a mention can refer to. */
-export interface Scope {
+export interface AccessScope {
   readonly sources: readonly ScopeSource[]
-  readonly outer: Scope | null
+  readonly outer: AccessScope | null
   /** The names of the statement's own fields, for `order by`, `group by` and `having`. */
   readonly outputs: ReadonlySet<string>
   /** The same names in places that cannot use them, for a hint in the error. */
@@ -69,19 +69,19 @@ export interface Scope {
 export const ROW_VERSION = 'xmin'
 
 /** The scope around the outermost statement. */
-export const NOTHING: Scope = { sources: [], outer: null, outputs: new Set(), commonTables: new Map() }
+export const NOTHING: AccessScope = { sources: [], outer: null, outputs: new Set(), commonTables: new Map() }
 
 /** A scope with these sources inside another scope. */
 export function scopeWithin(
-  outer: Scope,
+  outer: AccessScope,
   sources: readonly ScopeSource[],
   outputs: ReadonlySet<string> = new Set(),
-): Scope {
+): AccessScope {
   return { sources, outer, outputs, commonTables: outer.commonTables }
 }
 
 /** The rowset of a table. `columns`: the columns that can be mentioned. */
-export function tableRowset(table: Table, columns: Columns): Rowset {
+export function tableRowset(table: Table, columns: ColumnSet): Rowset {
   const isReadable = (name: string): boolean => allows(columns, name)
   return {
     label: `table "${table.resource}"`,
@@ -111,7 +111,7 @@ export function sourceOf(alias: string, columns: Rowset): ScopeSource {
  * `schema.table.column`, else a column of the nearest source that has it. Further parts are a path into its
  * JSON.
  */
-export function resolveName(reference: ColumnReference, scope: Scope): Typed {
+export function resolveName(reference: ColumnReference, scope: AccessScope): Typed {
   const { path, span } = reference
   const [first = '', second, third] = path
   if (second !== undefined) {
@@ -130,7 +130,7 @@ export function resolveName(reference: ColumnReference, scope: Scope): Typed {
       return columnOf(source, third, path.slice(3), span)
     }
   }
-  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+  for (let at: AccessScope | null = scope; at !== null; at = at.outer) {
     const having = sourcesWith(first, at)
     if (having.length > 1) throw ambiguous(first, having, span)
     const [only] = having
@@ -143,7 +143,7 @@ export function resolveName(reference: ColumnReference, scope: Scope): Typed {
   throw second === undefined ? unknownColumn(first, scope, span) : unknownName(path, scope, span)
 }
 
-/** Whether the gateway mentions the version of a row, which is not in the catalog. No request can. */
+/** True if the gateway mentions the version of a row, which is not in the catalog. No request can. */
 function isRowVersion({ implied, path }: ColumnReference, { rowset }: ScopeSource): boolean {
   return implied === true && path.length === 2 && path[1] === ROW_VERSION && rowset.table !== null
 }
@@ -152,7 +152,7 @@ function isRowVersion({ implied, path }: ColumnReference, { rowset }: ScopeSourc
  * The sources with a column of this name. Sources where it is not readable count only if no other has it,
  * so a name never refers to something that its author cannot know about.
  */
-function sourcesWith(name: string, { sources }: Scope): readonly ScopeSource[] {
+function sourcesWith(name: string, { sources }: AccessScope): readonly ScopeSource[] {
   const having = sources.filter(({ rowset }) => rowset.column(name) !== undefined)
   const readable = having.filter(({ rowset }) => rowset.isReadable(name))
   return readable.length > 0 ? readable : having.slice(0, 1)
@@ -168,8 +168,18 @@ export function resolveTarget(name: string, target: ScopeSource, span: Span): Ty
   return columnOf(target, name, [], span)
 }
 
-function sourceNamed(alias: string, scope: Scope): ScopeSource | null {
-  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+/** Requires every column of the row of a source, which must be a row of a table. */
+export function assertWholeRow({ of, table: type, span }: WholeRow, scope: AccessScope): void {
+  const source = sourceNamed(of, scope)
+  const table = source?.rowset.table ?? null
+  if (source === null || table?.name !== type.name || table.schema !== type.schema) {
+    throw unknownName([of], scope, span)
+  }
+  for (const { name } of table.columns) assertReadable(source, name, span)
+}
+
+function sourceNamed(alias: string, scope: AccessScope): ScopeSource | null {
+  for (let at: AccessScope | null = scope; at !== null; at = at.outer) {
     const found =
       at.sources.find(source => source.alias === alias) ?? at.sources.find(source => source.otherwise === alias)
     if (found !== undefined) return found
@@ -177,8 +187,8 @@ function sourceNamed(alias: string, scope: Scope): ScopeSource | null {
   return null
 }
 
-function tableNamed(schema: string, name: string, scope: Scope): ScopeSource | null {
-  for (let at: Scope | null = scope; at !== null; at = at.outer) {
+function tableNamed(schema: string, name: string, scope: AccessScope): ScopeSource | null {
+  for (let at: AccessScope | null = scope; at !== null; at = at.outer) {
     const found = at.sources.find(source => source.name?.schema === schema && source.name.name === name)
     if (found !== undefined) return found
   }
@@ -186,7 +196,7 @@ function tableNamed(schema: string, name: string, scope: Scope): ScopeSource | n
 }
 
 /** The result is written as `alias.column`, so the alias must mean the same source at that place. */
-function refuseHidden(source: ScopeSource, name: string, scope: Scope, span: Span): void {
+function refuseHidden(source: ScopeSource, name: string, scope: AccessScope, span: Span): void {
   if (sourceNamed(source.alias, scope) === source) return
   throw new GatewayError(
     'PARSE_ERROR',
@@ -205,7 +215,7 @@ function columnOf(source: ScopeSource, name: string, steps: readonly string[], s
   if (type !== null && !isJson(type)) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `column "${name}" is ${typeText ?? type.name}, and only json and jsonb have a path`,
+      `column "${name}" is ${typeText ?? type.name}, and only json and jsonb columns have paths`,
       { span },
     )
   }
@@ -221,7 +231,7 @@ export interface TypedField extends Pick<RowsetColumn, 'type' | 'typeText' | 'gr
  * The columns that `*` or `alias.*` expands to: every column that the caller can read. If several sources
  * have a column of the same name, it is prefixed with its source.
  */
-export function everyColumn(scope: Scope, alias: string | null): readonly TypedField[] {
+export function everyColumn(scope: AccessScope, alias: string | null): readonly TypedField[] {
   const columns = sourcesOf(scope, alias).flatMap(source => source.rowset.readable.map(column => ({ source, column })))
   const unnamed = columns.find(({ column }) => column.name === '')
   if (unnamed !== undefined) {
@@ -244,11 +254,11 @@ export function everyColumn(scope: Scope, alias: string | null): readonly TypedF
 }
 
 /** How many columns `*` or `alias.*` expands to, without expanding it. */
-export function countColumns(scope: Scope, alias: string | null): number {
+export function countColumns(scope: AccessScope, alias: string | null): number {
   return sourcesOf(scope, alias).reduce((sum, { rowset }) => sum + rowset.readable.length, 0)
 }
 
-function sourcesOf({ sources }: Scope, alias: string | null): readonly ScopeSource[] {
+function sourcesOf({ sources }: AccessScope, alias: string | null): readonly ScopeSource[] {
   return alias === null ? sources : sources.filter(source => source.alias === alias)
 }
 
@@ -269,7 +279,7 @@ const CALLED_BARE: ReadonlySet<string> = new Set([
 ])
 
 /** The error for a column that no source has. */
-export function unknownColumn(name: string, { sources, unheard }: Scope, span: Span): GatewayError {
+export function unknownColumn(name: string, { sources, unheard }: AccessScope, span: Span): GatewayError {
   const near = nearest(
     name,
     sources.flatMap(({ rowset }) => rowset.readable.map(column => column.name)),
@@ -288,7 +298,7 @@ export function unknownColumn(name: string, { sources, unheard }: Scope, span: S
 }
 
 /** The error for a dotted name whose first part is unknown. */
-function unknownName(path: readonly string[], scope: Scope, span: Span): GatewayError {
+function unknownName(path: readonly string[], scope: AccessScope, span: Span): GatewayError {
   const [first = ''] = path
   const renamed = scope.sources.find(({ rowset }) => rowset.table?.name === first)
   const names = scope.sources.flatMap(({ alias, rowset }) => [alias, ...rowset.readable.map(column => column.name)])

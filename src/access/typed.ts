@@ -1,4 +1,4 @@
-/** What the check knows about an expression, and which operators its type lacks. */
+/** The type of a checked expression, and the operators that the type does not support. */
 import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression } from '../language/tree/ast.ts'
@@ -72,7 +72,10 @@ export function refuseScalar(typed: Typed): void {
 /** Rejects a value whose type has no sort order. */
 export function refuseUnordered(typed: Typed): void {
   if (typed.type === null ? typed.typeName === 'json' : !isOrdered(typed.type)) {
-    throw refusedType(typed, `whose values have no order, so no sort or distinct; ${insteadOf(typed)}`)
+    throw refusedType(
+      typed,
+      `whose values have no order, so it cannot be used in sort or distinct; ${insteadOf(typed)}`,
+    )
   }
 }
 
@@ -93,7 +96,7 @@ function refusedType({ expression, column, type, typeName }: Typed, reason: stri
 }
 
 function insteadOf(typed: Typed): string {
-  return isJsonValue(typed) ? `use a text in it: ${typed.column ?? '…'}->>key` : 'use another column'
+  return isJsonValue(typed) ? `use a text inside it, such as ${typed.column ?? '…'}->>key` : 'use another column'
 }
 
 /** True if the value is JSON; a text extracted from JSON is not. */

@@ -1,5 +1,5 @@
 /**
- * What the catalog knows about views, policies, inheritance, cascades and triggers, on which the result
+ * The dependencies in the catalog of views, policies, inheritance, cascades and triggers, on which the result
  * cache relies.
  */
 import { beforeAll, describe, expect, test } from 'vitest'

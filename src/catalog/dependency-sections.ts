@@ -1,9 +1,9 @@
 /**
- * The sections of the catalog statement about dependencies: what else a read of a relation reads and a write
- * of it writes, so that cached results can be invalidated.
- * Relations that are not resources count as well – partitions, tables under a view, tables that only a policy
- * reads. PostgreSQL records what a view or policy depends on, except for its own functions and tables, which
- * are pinned (PostgreSQL manual, pg_depend); those are read from the expression trees.
+ * The sections of the catalog statement about dependencies: the other relations that a read of a relation
+ * reads, and that a write to it writes, so that cached results can be invalidated. Relations that are not
+ * resources count as well – partitions, tables under a view, tables that only a policy reads. PostgreSQL
+ * records the dependencies of views and policies, except on its own functions and tables, which are pinned
+ * (PostgreSQL manual, pg_depend); those are read from the expression trees.
  */
 
 import type { NondeterminismCause, RelationMention, Tie } from './model.ts'
@@ -40,14 +40,14 @@ export interface EffectItem {
 const FIRST_OWN_OID = 16_384
 
 /**
- * For expressions within the statement: the rows of `pg_depend` from an object in one catalog to objects in
- * another.
+ * A join for expressions of the statement: the rows of `pg_depend` from an object in one catalog to objects
+ * in another.
  */
 const dependsOn = (from: string, oid: string, to: string): string =>
   `join pg_catalog.pg_depend d on d.classid = 'pg_catalog.${from}'::regclass and d.objid = ${oid}
       and d.refclassid = 'pg_catalog.${to}'::regclass`
 
-/** A function that is read from, up to its OID. */
+/** The beginning of a function in a range table, before its OID. */
 const INLINED = ':functions ({RANGETBLFUNCTION :funcexpr {FUNCEXPR :funcid '
 
 /**

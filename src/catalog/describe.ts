@@ -7,7 +7,7 @@ import type { Catalog, Column, DataType, ForeignKey, Relation, Table, TableKind 
 /** True if the caller may see a table (`column` null), or a column of a visible table. */
 export type CanSee = (table: Table, column: Column | null) => boolean
 
-export interface SchemaDocument {
+export interface SchemaDescription {
   /** By resource name. Has no prototype: `__proto__` and `constructor` are tables like any other. */
   readonly tables: Readonly<Record<string, TableDocument>>
 }
@@ -65,7 +65,7 @@ export interface RelationDocument {
  * Describes the visible part of a catalog. A key, constraint or relation is included only if all of its
  * tables and columns are visible: half a key would be misleading, and the rest of it would reveal a name.
  */
-export function describe(catalog: Catalog, canSee: CanSee = () => true): SchemaDocument {
+export function describe(catalog: Catalog, canSee: CanSee = () => true): SchemaDescription {
   const visible = visibleTables(catalog, canSee)
   const references = referencesByTable(visible)
   const tables: Record<string, TableDocument> = Object.create(null)

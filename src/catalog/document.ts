@@ -1,6 +1,13 @@
 /** The relations between the tables of a schema document, found in the same way as those of a database. */
 import { lookupKeyOf, lookupOf, primaryKeyOf, shownName } from '../schema/lookup.ts'
-import type { Name, Reference, SchemaDocument, TableDefinition, TableName, ViewDefinition } from '../schema/model.ts'
+import type {
+  Name,
+  ReferenceDefinition,
+  SchemaDocument,
+  TableDefinition,
+  TableName,
+  ViewDefinition,
+} from '../schema/model.ts'
 import type { ForeignKey, Relation } from './model.ts'
 import { type KeyedTable, relate } from './relations.ts'
 
@@ -59,7 +66,7 @@ function foreignKeysOf(
   table: TableDefinition,
   definitionOf: (name: TableName) => TableDefinition | ViewDefinition | null,
 ): readonly ForeignKey[] {
-  const written: readonly (readonly [readonly string[], Reference])[] = [
+  const written: readonly (readonly [readonly string[], ReferenceDefinition])[] = [
     ...table.columns.flatMap(({ name, references }) =>
       references === null ? [] : [[[name.text], references] as const],
     ),

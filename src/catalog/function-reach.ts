@@ -11,14 +11,14 @@ import type { FunctionReach } from './model.ts'
 /** A resource whose use can run a function of the database. */
 export interface ReachItem {
   readonly relation: number
-  /** Reading is enough; else only a write does. */
+  /** True if reading is enough; false if only a write runs it. */
   readonly read: boolean
 }
 
 /** A type whose casts, operators, ordering or checks run one. */
 export interface ReachTypeItem {
   readonly name: string
-  /** It is one of PostgreSQL's own. */
+  /** True for a built-in type. */
   readonly own: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The functions of the model from the rows that are about them. */
+/** Builds the functions of the model from their rows. */
 import { readComment } from './comment.ts'
 import type { Column, DatabaseFunction, FunctionInput, FunctionOutput, FunctionResult } from './model.ts'
 import type { AttributeItem, CompositeItem, FunctionItem } from './statement.ts'
@@ -62,6 +62,7 @@ function buildFunction(
     ...readComment(item.comment),
     volatility: VOLATILITY_OF[item.volatility],
     returnsSet: item.returnsSet,
+    ...(item.oneRow ? { oneRow: true } : {}),
     strict: item.strict,
     executable: item.executable,
     variadic: declared.some(({ mode }) => mode === 'v'),
@@ -111,7 +112,7 @@ function resultOf(item: FunctionItem, type: ColumnType, answered: readonly Decla
   if (type.type.name === 'void' && type.type.kind === 'pseudo') return { kind: 'void' }
   if (type.type.name === 'record' && type.type.kind === 'pseudo') {
     if (answered.length === 0) return { kind: 'record' }
-    // An output without a name is called by its place among the outputs (PostgreSQL manual, 36.5.4).
+    // An output without a name is named by its position among the outputs (PostgreSQL manual, 36.5.4).
     const columns = answered.map((output, index) =>
       columnOf(output.name ?? `column${index + 1}`, output.type, output.type.text),
     )
@@ -122,7 +123,7 @@ function resultOf(item: FunctionItem, type: ColumnType, answered: readonly Decla
   return { kind: 'scalar', column: columnOf(answered[0]?.name ?? item.name, type, type.text) }
 }
 
-/** The columns of composite types, made once for all functions that return them. */
+/** The columns of composite types, built once for all functions that return them. */
 class RowTypes {
   readonly #items: FunctionItems
   readonly #relationByType: ReadonlyMap<number, number>
@@ -133,7 +134,7 @@ class RowTypes {
     this.#relationByType = new Map(items.composites.map(({ type, relation }) => [type, relation]))
   }
 
-  /** Null when the type has no columns: neither it nor what a domain makes of it is composite. */
+  /** Null if the type has no columns: neither it nor the base type of a domain is composite. */
   find({ type }: ColumnType): { readonly columns: readonly Column[]; readonly table: string | null } | null {
     let base = type
     while (base.kind === 'domain' && base.of !== null) base = base.of

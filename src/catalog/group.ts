@@ -1,4 +1,4 @@
-/** Groups the rows of introspection, which come as one list for all relations. */
+/** Groups the rows of introspection, which arrive as one list for all relations. */
 
 /** Groups by OID; each group keeps the order of the list. */
 export function groupByRelation<T extends { readonly relation: number }>(

@@ -1,4 +1,4 @@
-/** What becomes a resource and what the catalog knows about it (decision 0002), against a real PostgreSQL. */
+/** Resources and their properties in the catalog (decision 0002), read from a real PostgreSQL. */
 import { describe, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'

@@ -3,15 +3,15 @@ import { buildCatalog } from './build.ts'
 import type { Catalog } from './model.ts'
 import { type CatalogOptions, catalogStatement, fingerprintStatement } from './statement.ts'
 
-/** The database access that the catalog needs: text and text parameters in, rows of text cells out. */
+/** Runs a statement with text parameters; returns rows of text cells. */
 export type Query = (
   text: string,
   parameters: readonly (string | null)[],
 ) => Promise<readonly (readonly (string | null)[])[]>
 
 /**
- * Rejects with what `query` rejects with, or `CatalogError` when the configuration names a schema that does
- * not exist.
+ * Reads the catalog. Rejects with the errors of `query`, or with `CatalogError` if the configuration contains
+ * a schema that does not exist.
  */
 export async function introspect(query: Query, options: CatalogOptions): Promise<Catalog> {
   const { text, parameters } = catalogStatement(options)
@@ -19,8 +19,8 @@ export async function introspect(query: Query, options: CatalogOptions): Promise
 }
 
 /**
- * A text that changes exactly when `introspect` would answer something else: it is made from the same rows,
- * in the database. Data, statistics, grants, temporary tables and objects of other schemas do not touch it.
+ * Reads a text that changes exactly when the result of `introspect` would: the database computes it from the
+ * same rows. Data, statistics, grants, temporary tables and objects of other schemas do not affect it.
  */
 export async function readFingerprint(query: Query, options: CatalogOptions): Promise<string> {
   const { text, parameters } = fingerprintStatement(options)

@@ -55,7 +55,7 @@ export interface PulledConstraint {
   readonly deferrable: boolean
   readonly deferred: boolean
   readonly nullsNotDistinct: boolean | null
-  /** True if its index is an exclusion constraint's, which compares by more than equality. */
+  /** True if its index belongs to an exclusion constraint, which can use other operators than equality. */
   readonly exclusion: boolean | null
   readonly method: string | null
   readonly target: { readonly schema: string; readonly name: string } | null
@@ -131,7 +131,7 @@ export interface PulledFunction {
 export interface PulledComment {
   readonly on: 'relation' | 'type' | 'function'
   readonly oid: number
-  /** 0 for the thing itself. */
+  /** The number of a column; 0 for the object itself. */
   readonly number: number
   readonly column: string | null
   readonly text: string
@@ -182,7 +182,7 @@ const SECTIONS: Readonly<Record<keyof Pulled, string>> = {
     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
       and (select count(*) from schema) < jsonb_array_length($1::jsonb)`,
 
-  // plpgsql is in every database.
+  // Excludes plpgsql, which every database has.
   extension: `
     select e.extname as name from pg_catalog.pg_extension e where e.extname <> 'plpgsql'`,
 
@@ -220,7 +220,8 @@ const SECTIONS: Readonly<Record<keyof Pulled, string>> = {
       on loose.conrelid = a.attrelid and loose.contype = 'n' and not loose.convalidated and loose.conkey[1] = a.attnum
     where r.kind in ('r', 'p', 'f')`,
 
-  // conparentid: what PostgreSQL cloned for partitions. conenforced is known to PostgreSQL 18 and later.
+  // conparentid excludes constraints that PostgreSQL cloned for partitions. conenforced exists since
+  // PostgreSQL 18.
   constraint: `
     select c.conrelid::int8 as relation, c.conname as name, c.contype as kind,
       ${columnNames('c.conrelid', 'c.conkey')} as columns,

@@ -10,9 +10,9 @@ import {
   type KeyConstraint,
   type Name,
   NOWHERE,
-  type Partition,
-  type Reference,
+  type PartitionDefinition,
   type ReferenceAction,
+  type ReferenceDefinition,
   type SchemaColumn,
   type TableDefinition,
   type Timing,
@@ -85,7 +85,7 @@ function pullColumn(column: PulledColumn, inline: readonly PulledConstraint[], n
     name: pulledName(column.name),
     type: names.type(column.type, column.typeText, column.dimensions),
     primaryKey,
-    // A key and an identity say it by themselves.
+    // A key and an identity imply it.
     notNull: column.notNull && !primaryKey && column.identity === '',
     unique: inline.some(one => one.kind === 'u'),
     default: column.generated === '' ? expression : null,
@@ -124,7 +124,7 @@ const ACTIONS: Readonly<Record<string, ReferenceAction>> = {
   d: 'set default',
 }
 
-function pullReference(one: PulledConstraint, names: Names): Reference {
+function pullReference(one: PulledConstraint, names: Names): ReferenceDefinition {
   return {
     kind: 'reference',
     table: names.table(one.target?.schema ?? '', one.target?.name ?? ''),
@@ -155,7 +155,7 @@ function pullExclusion(one: PulledConstraint): Exclusion {
 }
 
 /** `RANGE (at)`. */
-function pullPartition(text: string): Partition {
+function pullPartition(text: string): PartitionDefinition {
   const cursor = openCursor(text)
   const strategy = wordAt(cursor).toLowerCase()
   cursor.at += strategy.length

@@ -7,14 +7,17 @@ import { DIMENSIONS_MAX, isOwnType } from '../schema/type-name.ts'
 import type { Pulled } from './pull-statement.ts'
 
 export interface Names {
-  /** A bare name of a type that PostgreSQL has too would mean that one: it keeps its schema. */
+  /**
+   * The name of a type. A type with the name of a built-in one keeps its schema, because the bare name would
+   * be the built-in type.
+   */
   typeName(schema: string, name: string): TableName
   table(schema: string, name: string): TableName
   /** `text` is the type with its modifiers as `format_type` shows it. */
   type(oid: number, text: string, dimensions: number): SchemaType
 }
 
-export function namesOf(pulled: Pulled, first: string | undefined): Names {
+export function pulledNames(pulled: Pulled, first: string | undefined): Names {
   const types = new Map(pulled.type.map(type => [type.oid, type]))
   const declared = new Set(
     [...pulled.enum, ...pulled.domain, ...pulled.relation].map(({ schema, name }) => key(schema, name)),
@@ -48,8 +51,8 @@ function key(schema: string, name: string): string {
 }
 
 /**
- * By the name that the document has for it; what it does not know, and `"char"`, which it would take for
- * another, with the schema.
+ * A built-in type by its name in documents. Types without such a name keep the schema, and so does `"char"`,
+ * which would be read as another type.
  */
 function ownType(name: string, text: string): { readonly schema: string | null; readonly name: string } {
   if (name === 'bpchar' && modifiersOf(text).length > 0) return { schema: null, name: 'char' }

@@ -44,8 +44,8 @@ function withoutSpans(document: SchemaDocument): unknown {
 const SKIPPED = REAL_DATA_MISSING
 if (SKIPPED !== null) console.info(`skipped: ${SKIPPED}`)
 
-describe.skipIf(SKIPPED !== null)('databases that nobody here wrote', () => {
-  test.each(REAL_DATABASES)('%s comes back from its text, and nothing looks wrong', async name => {
+describe.skipIf(SKIPPED !== null)('databases of other projects', () => {
+  test.each(REAL_DATABASES)('%s can be recreated from its document, without warnings', async name => {
     const real = await realDatabase(name)
     const session = await openSession(real.url)
     try {
@@ -59,7 +59,7 @@ describe.skipIf(SKIPPED !== null)('databases that nobody here wrote', () => {
   })
 })
 
-test('the sample business comes back from its text, and nothing looks wrong', async () => {
+test('the sample business can be recreated from its document, without warnings', async () => {
   const sample = await sampleDatabase()
   const session = await openSession(sample.url)
   try {
@@ -74,8 +74,8 @@ test('the sample business comes back from its text, and nothing looks wrong', as
   }
 })
 
-describe('everything that a document can say', () => {
-  test('columns: types with modifiers, defaults, identity, generated', async () => {
+describe('everything that a document can contain', () => {
+  test('columns have types with modifiers, defaults, identity and generation expressions', async () => {
     expect(
       await pull(
         'pull_columns',
@@ -110,7 +110,7 @@ describe('everything that a document can say', () => {
     )
   })
 
-  test('constraints: at the column where there is room, below it where there is more to say', async () => {
+  test('constraints are printed next to the column if they are simple, otherwise below it', async () => {
     expect(
       await pull(
         'pull_constraints',
@@ -156,7 +156,7 @@ table stays {
     await admin.run('drop extension btree_gist cascade')
   })
 
-  test('indexes: method, expressions, order, operator class, include, condition; not those of keys', async () => {
+  test('indexes have method, expressions, order, operator class, include and condition; those of keys are omitted', async () => {
     expect(
       await pull(
         'pull_indexes',
@@ -185,7 +185,7 @@ unique index \`using (\` on t (id, lower(email), "Using (x)" DESC NULLS LAST) in
     )
   })
 
-  test('policies: operation, roles, restrictive, both conditions; tables say whether they enable and force them', async () => {
+  test('policies have operation, roles, kind and both conditions; tables enable and force them', async () => {
     await admin.run('create role pull_reader; create role "pull ""writer"""')
     try {
       expect(
@@ -225,7 +225,7 @@ policy \`c d\` on t
     }
   })
 
-  test('enums, domains, views, comments on all of them', async () => {
+  test('enums, domains and views are pulled with their comments', async () => {
     expect(
       await pull(
         'pull_others',
@@ -286,7 +286,7 @@ comment on type age 'In years'
     )
   })
 
-  test('functions: modes, defaults, results, attributes, bodies to the letter; no procedures, aggregates, members of extensions', async () => {
+  test('functions are pulled with their exact bodies; procedures, aggregates and extensions are not', async () => {
     expect(
       await pull(
         'pull_functions',
@@ -327,7 +327,7 @@ comment on function b(int4, text, text[]) 'Best'
   })
 })
 
-test('several schemas: names of the first are bare; names of other schemas are qualified, without a warning', async () => {
+test('names in the first schema are unqualified; names in other schemas are qualified, without a warning', async () => {
   await admin.run(`
     create schema front; create schema back; create schema elsewhere;
     create type back.status as enum ('on'); create type front.pair as (a int, b int);
@@ -427,7 +427,7 @@ table sale {
   expect(summarize(parseSchema(text)).warnings).toEqual([])
 })
 
-testSince(18, 'NOT ENFORCED')('rules that are not enforced are no rules', async () => {
+testSince(18, 'NOT ENFORCED')('rules that are not enforced are omitted', async () => {
   expect(
     await pull(
       'pull_unenforced',
@@ -436,7 +436,7 @@ testSince(18, 'NOT ENFORCED')('rules that are not enforced are no rules', async 
   ).toBe('table t {\n  id int4 primary_key\n  up int4\n}\n')
 })
 
-test('an empty schema is an empty document, and nothing hostile in a name gets out of it', async () => {
+test('an empty schema is an empty document, and hostile names are quoted', async () => {
   expect(await pull('pull_nothing', 'select 1')).toBe('')
   const name = '`"\'$$ } -- #'
   const quoted = `"${name.replaceAll('"', '""')}"`
@@ -455,7 +455,7 @@ test('an empty schema is an empty document, and nothing hostile in a name gets o
   expect(summarize(document).warnings).toEqual([])
 })
 
-test('a schema that does not exist is named, with the nearest one', async () => {
+test('the error for a missing schema suggests the nearest name', async () => {
   await admin.run('create schema billing')
   await expect(pullSchema(gateway.query, { schemas: ['biling'] })).rejects.toThrow('did you mean "billing"?')
   await expect(pullSchema(gateway.query, { schemas: ['biling'] })).rejects.toBeInstanceOf(CatalogError)

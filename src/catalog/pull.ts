@@ -19,7 +19,7 @@ import { groupByRelation } from './group.ts'
 import type { Query } from './introspect.ts'
 import { PULL_TEXT, type Pulled, type PulledDomain, type PulledFunction, pullParameters } from './pull-statement.ts'
 import { elementsAfterUsing, pulledName, pullTable } from './pull-table.ts'
-import { type Names, namesOf } from './pull-type.ts'
+import { type Names, pulledNames } from './pull-type.ts'
 
 export interface PullOptions {
   /** In order; names of the first are written bare. */
@@ -46,8 +46,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Pulled {
   for (const [section, item] of rows) {
     if (typeof item !== 'string')
       throw new Error(`the pull statement returned an empty ${section}`)
-      // The statement's shape vouches for the item's: both are written down, next to each other, in
-      // pull-statement.ts.
+      // No check of the item: pull-statement.ts declares each section's type next to the SQL that produces it.
     ;(pulled[section as keyof Pulled] as unknown[]).push(JSON.parse(item))
   }
   return pulled
@@ -76,7 +75,7 @@ function documentOf(pulled: Pulled, schemas: readonly string[]): SchemaDocument 
   const place = new Map(schemas.map((schema, n) => [schema, n]))
   const sorted = <T extends Placed>(items: readonly T[]): readonly T[] =>
     items.toSorted((a, b) => (place.get(a.schema) ?? 0) - (place.get(b.schema) ?? 0) || compare(a.name, b.name))
-  const names = namesOf(pulled, schemas[0])
+  const names = pulledNames(pulled, schemas[0])
   const relations = sorted(pulled.relation)
   const byRelation = {
     columns: groupByRelation(pulled.column.toSorted((a, b) => a.number - b.number)),
@@ -164,7 +163,7 @@ const OPERATIONS: Readonly<Record<Pulled['policy'][number]['operation'], PolicyO
 }
 
 function pullPolicy(policy: Pulled['policy'][number], on: Placed, names: Names): PolicyDefinition {
-  // PostgreSQL puts every condition in parentheses; between dollar signs none are needed.
+  // PostgreSQL prints every condition in parentheses, which are not needed between dollar signs.
   return {
     kind: 'policy',
     name: pulledName(policy.name),
@@ -265,9 +264,7 @@ function pullComments(
   ]
 }
 
-/**
- * Columns and functions may have an example in their comment, which is about rows and not about the schema.
- */
+/** Comments of columns and functions can contain an example, which is about rows and not about the schema. */
 function wordsOf({ on, column, text }: Pulled['comment'][number]): string | null {
   return on === 'function' || column !== null ? readComment(text).comment : text
 }

@@ -2,7 +2,7 @@
 import type { Query } from './introspect.ts'
 import { CONSTRAINTS_OF_PARTITION } from './statement.ts'
 
-/** A partition as it is now. */
+/** The current state of a partition. */
 export interface ReadPartition {
   /** The OID of the topmost partitioned table. */
   readonly root: number
@@ -11,7 +11,7 @@ export interface ReadPartition {
 }
 
 /** Returns null if there is no such partition. Takes no lock on tables. */
-export async function readPartition(query: Query, schema: string, name: string): Promise<ReadPartition | null> {
+export async function fetchPartition(query: Query, schema: string, name: string): Promise<ReadPartition | null> {
   const [row] = await query(TEXT, [schema, name])
   const [root, constraints] = row ?? []
   if (typeof root !== 'string' || typeof constraints !== 'string') return null

@@ -30,19 +30,16 @@ export function relate(tables: readonly KeyedTable[]): ReadonlyMap<string, reado
   return new Map(tables.map(table => [table.resource, Object.freeze(relations.get(table) ?? [])]))
 }
 
-/** A foreign key with both its ends. */
+/** A foreign key with both tables. */
 interface Way {
   readonly from: KeyedTable
   readonly to: KeyedTable
   readonly key: ForeignKey
-  /** The key's name, and the names of other keys that say exactly the same. */
+  /** The key's name, and the names of identical keys. */
   readonly constraints: string[]
 }
 
-/**
- * The same columns may refer to the same columns by two constraints: that is one way, and either name is a
- * hint.
- */
+/** Two constraints can connect the same columns. They are one relation, and either name is a hint. */
 function waysFrom(table: KeyedTable, byResource: ReadonlyMap<string, KeyedTable>): readonly Way[] {
   const ways = new Map<string, Way>()
   for (const key of table.foreignKeys) {
@@ -83,8 +80,8 @@ function reverse(way: Way): Relation {
 }
 
 /**
- * From the table that `back` refers to, over the junction that holds both keys, to the table that `on` refers
- * to.
+ * The relation from the table that `back` refers to, through the junction with both keys, to the table that
+ * `on` refers to.
  */
 function through(back: Way, on: Way): Relation {
   return Object.freeze({
@@ -99,7 +96,10 @@ function through(back: Way, on: Way): Relation {
   })
 }
 
-/** Every ordered pair: a junction is walked both ways, also when both its keys refer to one table. */
+/**
+ * Every ordered pair of keys: a junction connects its tables in both directions, even if both keys refer to
+ * one table.
+ */
 function junctionPairs(ways: readonly Way[]): readonly (readonly [Way, Way])[] {
   return ways.flatMap(back => ways.filter(on => isJunction(back, on)).map(on => [back, on] as const))
 }

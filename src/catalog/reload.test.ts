@@ -223,6 +223,7 @@ class FakeDatabase {
       functions: new Map(),
       dependencies: new Map(),
       knowsDependencies: false,
+      viewKeys: [],
       unpublishedViews: new Map(),
       partitions: new Map(),
       functionReach: {

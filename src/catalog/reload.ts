@@ -30,7 +30,7 @@ export type CatalogEvent =
 
 /** A clock and timers; tests provide their own. */
 export interface Timers {
-  /** Milliseconds from any beginning, never going back. */
+  /** Monotonic milliseconds. */
   now(): number
   /** Calls back once after `delayMs`, without keeping the process alive; returns what cancels it. */
   after(delayMs: number, call: () => void): () => void
@@ -77,7 +77,8 @@ class Source implements CatalogSource {
   #cancelPoll: () => void = nothing
   #cancelNotice: (() => void) | null = null
   /**
-   * Ends when all requests so far have ended. One runs at a time: an older answer never replaces a newer one.
+   * Settles when all requests so far have ended. Requests run one at a time, so that an older result never
+   * replaces a newer one.
    */
   #tail: Promise<unknown> = Promise.resolve()
   /** Requested and not started yet; further requests join it. */
@@ -158,7 +159,7 @@ class Source implements CatalogSource {
   }
 }
 
-/** A longer delay makes setTimeout fire at once (Node: TimeoutOverflowWarning). */
+/** Longer delays make setTimeout fire immediately (Node: TimeoutOverflowWarning). */
 const DELAY_MS_MAX = 2 ** 31 - 1
 
 const SYSTEM_TIMERS: Timers = {

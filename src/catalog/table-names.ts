@@ -1,13 +1,13 @@
 /** Names of tables in configuration files, and the tables that they refer to. */
 import type { Catalog, Table } from './model.ts'
 
-export interface TableName {
+export interface ConfiguredTable {
   readonly schema: string
   readonly table: string
 }
 
-/** Reads `name`, in the first schema, or `schema.name`. The table need not exist. */
-export function parseTableName(written: string, schemas: readonly string[]): TableName {
+/** Parses `name`, in the first schema, or `schema.name`. The table does not have to exist. */
+export function parseTableName(written: string, schemas: readonly string[]): ConfiguredTable {
   const dot = written.indexOf('.')
   return dot < 0
     ? { schema: schemas[0] ?? '', table: written }

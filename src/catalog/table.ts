@@ -13,7 +13,7 @@ import type {
 import type { ColumnType } from './types.ts'
 
 /** The lookups needed to build a table. */
-export interface Lookup {
+export interface CatalogLookup {
   /** The resource name; `schema.table` for a table that is not a resource. */
   readonly nameByOid: ReadonlyMap<number, string>
   readonly resourceOids: ReadonlySet<number>
@@ -27,13 +27,13 @@ export interface Lookup {
   readonly intern: (text: string) => string
 }
 
-/** A table without its relations, and its keys that lead to resources, for `relate`. */
+/** A table without its relations, and its keys that refer to resources, for `relate`. */
 export interface Draft {
   readonly table: Omit<Table, 'relations'>
   readonly keyed: KeyedTable
 }
 
-export function buildTable(resource: string, relation: RelationItem, lookup: Lookup): Draft {
+export function buildTable(resource: string, relation: RelationItem, lookup: CatalogLookup): Draft {
   const columns = (lookup.columnsByOid.get(relation.oid) ?? [])
     .toSorted((a, b) => a.number - b.number)
     .map(item => buildColumn(item, relation, lookup))
@@ -75,7 +75,7 @@ const UPDATE = 4
 const INSERT = 8
 const DELETE = 16
 
-function buildColumn(item: ColumnItem, relation: RelationItem, { types, intern }: Lookup): Column {
+function buildColumn(item: ColumnItem, relation: RelationItem, { types, intern }: CatalogLookup): Column {
   const type = types.get(item.type)
   if (type === undefined)
     throw new Error(`column ${item.name} of ${relation.name} has type ${item.type}, which is missing`)
@@ -107,9 +107,10 @@ const IDENTITY_OF: Readonly<Record<ColumnItem['identity'], Column['identity']>> 
 }
 
 /**
- * Several indexes may have the same columns: each list is included once, and not if it is the primary key.
+ * Several indexes can have the same columns. Each list of columns is included once, except that of the
+ * primary key.
  */
-function buildKeys(oid: number, lookup: Lookup): Pick<Table, 'primaryKey' | 'unique'> {
+function buildKeys(oid: number, lookup: CatalogLookup): Pick<Table, 'primaryKey' | 'unique'> {
   const keys = (lookup.keysByOid.get(oid) ?? []).map(item => ({
     primary: item.primary,
     columns: namesOf(oid, item.columns.split(' ').slice(0, item.width).map(Number), lookup),
@@ -123,7 +124,7 @@ function buildKeys(oid: number, lookup: Lookup): Pick<Table, 'primaryKey' | 'uni
 
 const NONE: readonly string[] = Object.freeze([])
 
-function buildConstraints(oid: number, lookup: Lookup): ReadonlyMap<string, readonly string[]> {
+function buildConstraints(oid: number, lookup: CatalogLookup): ReadonlyMap<string, readonly string[]> {
   const items = lookup.constraintsByOid.get(oid) ?? []
   return new Map(
     items.map(({ name, columns }) => {
@@ -133,7 +134,7 @@ function buildConstraints(oid: number, lookup: Lookup): ReadonlyMap<string, read
   )
 }
 
-function buildForeignKey(item: ForeignKeyItem, lookup: Lookup): ForeignKey {
+function buildForeignKey(item: ForeignKeyItem, lookup: CatalogLookup): ForeignKey {
   const table = lookup.nameByOid.get(item.target)
   if (table === undefined)
     throw new Error(`foreign key ${item.name} refers to relation ${item.target}, which is missing`)
@@ -145,7 +146,7 @@ function buildForeignKey(item: ForeignKeyItem, lookup: Lookup): ForeignKey {
   })
 }
 
-function namesOf(oid: number, numbers: readonly number[], lookup: Lookup): readonly string[] {
+function namesOf(oid: number, numbers: readonly number[], lookup: CatalogLookup): readonly string[] {
   const columns = lookup.columnsByOid.get(oid) ?? lookup.outsideColumnsByOid.get(oid) ?? []
   const names = numbers.map(number => {
     const column = columns.find(item => item.number === number)

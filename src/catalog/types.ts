@@ -5,23 +5,23 @@
 import type { Attribute, DataType, DataTypeKind } from './model.ts'
 import type { AttributeItem, CompositeItem, TypeItem } from './statement.ts'
 
-/** A type with what it means for a column that has it. */
+/** A type and its effects on a column that has it. */
 export interface ColumnType {
   readonly type: DataType
   /** Its name as PostgreSQL shows it: `bigint`, `sales.status[]`. */
   readonly text: string
-  /** A domain, or a domain below it, forbids NULL. */
+  /** True if a domain, or its base type, forbids NULL. */
   readonly notNull: boolean
   /**
-   * A domain's default as PostgreSQL prints it; a domain made of another has taken that one's over when it
-   * was made.
+   * A domain's default as PostgreSQL prints it. A domain over another domain copied its default when it was
+   * created.
    */
   readonly default: string | null
 }
 
 /**
- * Builds the types by OID. Every type that another one is made of must be among the items. Attributes are
- * added when all types exist, because they can be of any of them.
+ * Builds the types by OID. The base or element type of each type must be among the items. Attributes are
+ * added last, because they can have any type.
  */
 export function buildTypes(
   items: readonly TypeItem[],
@@ -55,14 +55,13 @@ function typeOf(types: ReadonlyMap<number, ColumnType>, { name, type }: Attribut
   return found.type
 }
 
-/** A type that still takes its attributes. */
+/** A type whose attributes are not set yet. */
 interface BuiltType extends ColumnType {
   readonly type: DataType & { attributes?: readonly Attribute[] }
 }
 
 /**
- * The type and what it is made of, downwards, as far as not built yet. A walk, since domains may be stacked
- * at will.
+ * The type and the types below it that are not built yet. A loop, because domains can be nested to any depth.
  */
 function chainBelow(
   item: TypeItem,

@@ -24,6 +24,7 @@ import { explained } from './derive.ts'
 import { extentOf } from './extent.ts'
 import { mentionsOf } from './mentions.ts'
 import { type PrintLimits, printed, statement } from './print.ts'
+import { printCall } from './print-call.ts'
 import { hiddenIn, printWrite, printWriteText, resourcesOf, type WriteAnswer } from './print-write.ts'
 import type {
   CallStatement,
@@ -40,10 +41,11 @@ import { hasValueDependentEstimate } from './value-dependent-estimate.ts'
 export type Context = CheckContext
 
 /**
- * How rows are returned. `rows`: each row as one JSON text; `value`: the value of the only field; `columns`:
+ * How rows are returned. `rows`: each row as one JSON text; `stripped`: the same without nulls; `value`: the
+ * value of the only field; `columns`:
  * separate columns, for results in PostgreSQL's binary format.
  */
-export type Form = 'rows' | 'value' | 'columns'
+export type Form = 'rows' | 'stripped' | 'value' | 'columns'
 
 /**
  * Parameters that are read from the columns of a record source, as texts, so that one statement handles many
@@ -65,7 +67,8 @@ export type Mode =
   /** A condition evaluated over given rows instead of the current rows of `table`. */
   | { readonly kind: 'past many'; readonly table: Table; readonly varying: readonly Varying[] }
   | { readonly kind: 'stream' }
-  | { readonly kind: 'call'; readonly form: Form }
+  /** `rowsMax` limits the rows of the result, or is null for no limit. */
+  | { readonly kind: 'call'; readonly form: Form; readonly rowsMax?: Parameter | null }
   | { readonly kind: 'write'; readonly answer: WriteAnswer }
   | TextMode
   /** The execution plan of a text, which is not executed. */
@@ -125,13 +128,8 @@ function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kin
       return reading('read', varied(checkPast(asRead(tree), mode.table, view), mode.varying), inForm('value'))
     case 'stream':
       return reading('stream', checkRead(asRead(tree), view), inForm('rows'))
-    case 'call': {
-      const checked = checkRead(asRead(tree), view)
-      return statement<CallStatement>({
-        kind: 'call',
-        ...printed(checked, bounds => inForm(mode.form)(checked.query, bounds)),
-      })
-    }
+    case 'call':
+      return printCall(checkRead(asRead(tree), view), inForm(mode.form), mode.rowsMax ?? null)
     case 'write':
       return printWrite(checkWrite(asWrite(tree), view), mode.answer)
     case 'read text':
@@ -180,7 +178,8 @@ function inForm(form: Form): Print {
     case 'rows':
       return (query, bounds) => printRows(query, { ...bounds, keys: [] })
     case 'value':
-      return (query, bounds) => printRows(query, { ...bounds, keys: [], form: 'value' })
+    case 'stripped':
+      return (query, bounds) => printRows(query, { ...bounds, keys: [], form })
     case 'columns':
       return (query, bounds) => printSql(query, { ...bounds, parameters: 'keep' })
   }

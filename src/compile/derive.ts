@@ -4,10 +4,10 @@ import { statement } from './print.ts'
 import type {
   BoundStatement,
   CallStatement,
+  CompiledStatement,
   ExplainStatement,
   PagedStatement,
   ReadStatement,
-  Statement,
   StatementValue,
   StreamStatement,
 } from './statement.ts'
@@ -16,7 +16,11 @@ import { NO_TABLE_DEPENDENCIES, type TableDependencies } from './table-dependenc
 /**
  * Asks PostgreSQL for the execution plan of a statement without executing it (PostgreSQL manual, EXPLAIN).
  */
-export function explained({ text, parameters, dependencies }: Exclude<Statement, CallStatement>): ExplainStatement {
+export function explained({
+  text,
+  parameters,
+  dependencies,
+}: Exclude<CompiledStatement, CallStatement>): ExplainStatement {
   return statement({ kind: 'explain', text: `EXPLAIN (FORMAT JSON) ${text}`, parameters, dependencies, runs: null })
 }
 

@@ -1,6 +1,6 @@
 /** The columns that a read filters and sorts by, which advice on an expensive read can name. */
 import type { Expression, Get, Order } from '../language/tree/ast.ts'
-import { resolveColumn, type Scope } from '../language/tree/scope.ts'
+import { type NameScope, resolveColumn } from '../language/tree/scope.ts'
 import { rewrite } from '../language/tree/walk.ts'
 
 /** A column of a table that the caller's own query compares or sorts by first. */
@@ -21,7 +21,7 @@ const MENTIONS_MAX = 16
  */
 export function mentionsOf(query: Get): readonly Mention[] {
   const mentions = new Map<string, Mention>()
-  const mention = (expression: Expression, use: Mention['use'], scope: Scope): void => {
+  const mention = (expression: Expression, use: Mention['use'], scope: NameScope): void => {
     if (expression.kind !== 'column' || expression.implied === true || mentions.size >= MENTIONS_MAX) return
     const { relation, column, steps } = resolveColumn(expression.path, scope)
     const table = relation?.table ?? null
@@ -30,10 +30,10 @@ export function mentionsOf(query: Get): readonly Mention[] {
     const found: Mention = { schema: table.schema, table: table.name, column, use }
     mentions.set(JSON.stringify([found.schema, found.table, column, use]), found)
   }
-  const filter = (condition: Expression | null, scope: Scope): void => {
+  const filter = (condition: Expression | null, scope: NameScope): void => {
     for (const expression of comparedIn(condition)) mention(expression, 'filter', scope)
   }
-  const sort = ([first]: readonly Order[], scope: Scope): void => {
+  const sort = ([first]: readonly Order[], scope: NameScope): void => {
     if (first !== undefined) mention(first.expression, 'sort', scope)
   }
   // The tree is returned unchanged; the rewriter only visits it.

@@ -202,7 +202,11 @@ function bounded(rowsMax: Parameter | null): WriteRowsOptions['rowsMax'] {
   return rowsMax === null ? null : { limit: cast(rowsMax, 'int8'), marker: TOO_MANY_ROWS }
 }
 
-function withRowsMax(parameters: CheckedQuery['parameters'], rowsMax: Parameter | null): CheckedQuery['parameters'] {
+/** The uses of parameters with that of a limit on rows. */
+export function withRowsMax(
+  parameters: CheckedQuery['parameters'],
+  rowsMax: Parameter | null,
+): CheckedQuery['parameters'] {
   return rowsMax === null ? parameters : new Map([...parameters, [parameterKeyOf(rowsMax), ROWS_MAX]])
 }
 

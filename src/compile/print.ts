@@ -4,10 +4,10 @@ import { GatewayError } from '../errors.ts'
 import type { Sql } from '../language/sql/printer.ts'
 import { LanguageError, RepetitionError } from '../language/tree/error.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
-import type { Statement, StatementParameter, Unbranded } from './statement.ts'
+import type { CompiledStatement, StatementParameter, Unbranded } from './statement.ts'
 
 /** Marks the text as printed from a checked tree, or from the catalog only. */
-export function statement<S extends Statement>(fields: Unbranded<S>): S {
+export function statement<S extends CompiledStatement>(fields: Unbranded<S>): S {
   return fields as unknown as S
 }
 

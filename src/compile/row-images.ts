@@ -7,7 +7,7 @@ import type { CheckedWrite, Write } from '../access/check.ts'
 import type { Table } from '../catalog/model.ts'
 import type { RowImages } from '../language/sql/print-row-images.ts'
 import { unusedName } from '../language/sql/print-rows.ts'
-import type { Add, CommonTable, Expression, Field, Join, Set as SetStatement } from '../language/tree/ast.ts'
+import type { Add, CommonTable, Expression, Field, Join, Name, Set as SetStatement } from '../language/tree/ast.ts'
 import { and, column, compare, field, get, name, tableName } from '../language/tree/build.ts'
 import { targetName } from '../language/tree/scope.ts'
 
@@ -88,7 +88,12 @@ function keepsKey(write: Add | SetStatement, { primaryKey }: Table): boolean {
 export function assignedBy(write: Write): readonly string[] | null {
   if (write.kind === 'del') return null
   const assignments = write.kind === 'set' ? write.assignments : write.conflict?.update?.assignments
-  return assignments?.map(assignment => assignment.column.text) ?? null
+  const defaults = write.kind === 'set' ? (write.defaults ?? []) : []
+  return assignments === undefined ? null : [...assignments.map(({ column }) => column), ...defaults].map(nameOf)
+}
+
+function nameOf({ text }: Name): string {
+  return text
 }
 
 function everyColumn({ columns }: Table, alias: string): readonly Field[] {

@@ -7,7 +7,7 @@ import { column, compare, get, order, position } from '../language/tree/build.ts
 import { compile } from './compile.ts'
 import { analyzed, explained } from './derive.ts'
 import { printCaptured, printNotifying, printStoringWrite } from './print-write.ts'
-import type { Statement } from './statement.ts'
+import type { CompiledStatement } from './statement.ts'
 
 const orders = tableOf('orders', { id: 'int8', note: 'text' }, { primaryKey: ['id'] })
 const context = { catalog: catalogOf(orders), rights: EVERYTHING, searchLanguage: 'english' }
@@ -15,7 +15,7 @@ const tree = get({ table: orders, where: compare('=', column('id'), position(1))
 const write = compileWrite(`set orders values note = 'x' where id = $1`, context)
 const storing = { columns: ['id'], ticket: 't', statement: ({ from }: { readonly from: string }) => `SELECT ${from}` }
 
-const STATEMENTS: readonly Statement[] = [
+const STATEMENTS: readonly CompiledStatement[] = [
   compileRead('get orders where id = $1', context),
   compile(tree, context, { kind: 'paged' }),
   compile(tree, context, { kind: 'stream' }),
@@ -36,7 +36,7 @@ test.each(STATEMENTS.map(statement => [statement.kind, statement] as const))(
 
 test('each kind of statement has the fields that later stages use', () => {
   const judged = ['dependencies', 'extent', 'kind', 'mentions', 'parameters', 'text', 'valueDependent']
-  const fields = (statement: Statement) => Object.keys(statement).sort()
+  const fields = (statement: CompiledStatement) => Object.keys(statement).sort()
   expect(STATEMENTS.map(statement => [statement.kind, fields(statement)])).toEqual([
     ['read', judged],
     ['paged', judged],

@@ -105,7 +105,7 @@ export interface HiddenWrite {
 }
 
 /** A statement of any kind. */
-export type Statement =
+export type CompiledStatement =
   | ReadStatement
   | PagedStatement
   | StreamStatement
@@ -129,10 +129,10 @@ export type StatementValue = string | Buffer | null
 /**
  * A statement with the values of its parameters, in the order of the statement and in PostgreSQL's text form.
  */
-export interface BoundStatement<S extends Statement = Statement> {
+export interface BoundStatement<S extends CompiledStatement = CompiledStatement> {
   readonly statement: S
   readonly values: readonly StatementValue[]
 }
 
 /** A statement without the brand that only `compile/` can add. */
-export type Unbranded<S extends Statement> = S extends Statement ? Omit<S, typeof printed> : never
+export type Unbranded<S extends CompiledStatement> = S extends CompiledStatement ? Omit<S, typeof printed> : never

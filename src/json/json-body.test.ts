@@ -3,20 +3,20 @@ import { describe, expect, test } from 'vitest'
 import { JSON_TEXTS } from '../../test/support/json-texts.ts'
 import { GatewayError } from '../errors.ts'
 import {
-  bytesOf,
   JSON_DEPTH_MAX,
   type JsonArray,
   type JsonBody,
-  type JsonObject,
   type KnownKeys,
+  type ObjectOutline,
   parseJsonBody,
+  partBytes,
 } from './json-body.ts'
 
 const ITEMS_MAX = 10_000
 
 const parse = (text: string): JsonBody => parseJsonBody(Buffer.from(text), ITEMS_MAX)
 
-const parseObject = (text: string): JsonObject => {
+const parseObject = (text: string): ObjectOutline => {
   const body = parse(text)
   if (body.kind !== 'object') throw new Error(`${body.kind} is not an object`)
   return body
@@ -50,7 +50,7 @@ describe('the outline', () => {
       ' {"id" : 9007199254740993, "\\u0061\\"é": 1.50,"":"\\u0041", "o":{"x":[1]},"l":[ ],"n":null,"t":true} ',
     )
     expect(body.bytes.toString()).toMatch(/^\{.*\}$/)
-    expect(body.members.map(member => [member.key, member.type, bytesOf(body, member).toString()])).toEqual([
+    expect(body.members.map(member => [member.key, member.type, partBytes(body, member).toString()])).toEqual([
       ['id', 'integer', '9007199254740993'],
       ['a"é', 'number', '1.50'],
       ['', 'string', '"\\u0041"'],
@@ -63,7 +63,7 @@ describe('the outline', () => {
 
   test('items of an array, with the keys of objects', () => {
     const body = parseArray(' [ 1, -0.10,"a" , {"b":{"c":1},"a":2}, [{"x":1}], {} , null, false]\n')
-    expect(body.items.map(item => [item.type, bytesOf(body, item).toString(), item.keys])).toEqual([
+    expect(body.items.map(item => [item.type, partBytes(body, item).toString(), item.keys])).toEqual([
       ['integer', '1', []],
       ['number', '-0.10', []],
       ['string', '"a"', []],
@@ -313,11 +313,11 @@ function expectOutline(text: string): void {
   const typeOf = (part: unknown): string =>
     part === null ? 'null' : Array.isArray(part) ? 'array' : typeof part === 'number' ? 'number' : typeof part
   const expectPart = (
-    whole: JsonObject | JsonArray,
-    part: JsonObject['members'][number] | JsonArray['items'][number],
+    whole: ObjectOutline | JsonArray,
+    part: ObjectOutline['members'][number] | JsonArray['items'][number],
     expected: unknown,
   ) => {
-    const bytes = bytesOf(whole, part).toString()
+    const bytes = partBytes(whole, part).toString()
     expect(JSON.parse(bytes)).toEqual(expected)
     expect(bytes.trim()).toBe(bytes)
     expect(part.type === 'integer' ? 'number' : part.type).toBe(typeOf(expected))

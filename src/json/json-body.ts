@@ -20,7 +20,7 @@ import {
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
-  refuse,
+  refuseBody,
   refuseFound,
   refuseUtf8,
   scanString,
@@ -35,8 +35,8 @@ export type { JsonType } from './json-scanner.ts'
 export type JsonScalarType = Exclude<JsonType, 'object' | 'array'>
 
 /**
- * A value of the outermost object or array; the offsets count in the `bytes` of that, `bytesOf` takes them
- * out.
+ * A value of the outermost object or array. Its offsets are positions in the `bytes` of that; `partBytes`
+ * extracts the value.
  */
 export interface JsonPart {
   readonly type: JsonType
@@ -50,15 +50,15 @@ export interface JsonMember extends JsonPart {
 
 export interface JsonItem extends JsonPart {
   /**
-   * The keys of an object in the order given, none for other types. Neighbours with the same keys in the same
-   * order share one array.
+   * The keys of an object in the given order; empty for other types. Consecutive objects with the same keys
+   * in the same order share one array.
    */
   readonly keys: readonly string[]
 }
 
-export interface JsonObject {
+export interface ObjectOutline {
   readonly kind: 'object'
-  /** Without the white space around it, as all `bytes` here. */
+  /** The bytes without surrounding white space, like all `bytes` here. */
   readonly bytes: Buffer
   readonly members: readonly JsonMember[]
 }
@@ -75,22 +75,22 @@ export interface JsonScalar {
   readonly bytes: Buffer
 }
 
-/** No bytes, or nothing but white space. */
+/** An empty body, or one with only white space. */
 export interface JsonEmpty {
   readonly kind: 'empty'
 }
 
-export type JsonBody = JsonObject | JsonArray | JsonScalar | JsonEmpty
+export type JsonBody = ObjectOutline | JsonArray | JsonScalar | JsonEmpty
 
 /** Limit on the nesting of objects and arrays. */
 export const JSON_DEPTH_MAX = 64
 
 /**
- * Which keys the outermost object takes. Reading ends at the first one that it does not: a body can hold 200
- * 000 keys.
+ * The keys that the outermost object accepts. Parsing stops at the first other key, because a body can
+ * contain 200 000 keys.
  */
 export interface KnownKeys {
-  /** The items of an array are such objects as well. */
+  /** True if the items of an array are such objects as well. */
   readonly inItems: boolean
   has(key: string): boolean
   refuse(key: string): never
@@ -104,14 +104,14 @@ export interface KnownKeys {
 export function parseJsonBody(body: Buffer, itemsMax: number, keys: KnownKeys | null = null): JsonBody {
   if (!isUtf8(body)) refuseUtf8(body)
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
-    refuse(body, 0, 'found a byte order mark, expected JSON; send the body without it')
+    refuseBody(body, 0, 'found a byte order mark, expected JSON; send the body without it')
   }
   const start = skipWhiteSpace(body, 0)
   if (start === body.length) return EMPTY
   const outline = outlineValue(body, start, itemsMax, keys)
   const rest = skipWhiteSpace(body, start + outline.bytes.length)
   if (rest < body.length) {
-    refuse(
+    refuseBody(
       body,
       rest,
       `found ${describeToken(body, rest)} after the JSON value, expected the end of the body; send one value`,
@@ -128,11 +128,11 @@ export interface JsonValue {
   readonly bytes: Buffer
 }
 
-export function partOf(whole: JsonObject | JsonArray, part: JsonPart): JsonValue {
-  return { type: part.type, bytes: bytesOf(whole, part) }
+export function partOf(whole: ObjectOutline | JsonArray, part: JsonPart): JsonValue {
+  return { type: part.type, bytes: partBytes(whole, part) }
 }
 
-export function bytesOf(whole: JsonObject | JsonArray, part: JsonPart): Buffer {
+export function partBytes(whole: ObjectOutline | JsonArray, part: JsonPart): Buffer {
   return whole.bytes.subarray(part.start, part.end)
 }
 
@@ -141,7 +141,7 @@ function outlineValue(
   start: number,
   itemsMax: number,
   keys: KnownKeys | null,
-): JsonObject | JsonArray | JsonScalar {
+): ObjectOutline | JsonArray | JsonScalar {
   const walk = new Walk(body)
   switch (body[start]) {
     case OPEN_BRACE: {
@@ -181,8 +181,8 @@ const NO_KEYS: readonly string[] = []
 const EXPECTED = 'a JSON value: an object, an array, a string in double quotes, a number, true, false or null'
 
 /**
- * One pass over a value without recursion: which containers are open is all it remembers, and per depth the
- * keys of the last object there.
+ * Parses a value in one pass without recursion. It stores only the open containers and, for each depth, the
+ * keys of the last object.
  */
 class Walk {
   readonly #body: Buffer
@@ -197,7 +197,7 @@ class Walk {
     this.#text = body.toString('latin1')
   }
 
-  /** Has objects at this depth take these keys only. */
+  /** Sets the keys that objects at this depth accept. */
   expect(keys: KnownKeys | null, depth: number): void {
     this.#known = keys
     this.#knownDepth = depth
@@ -226,7 +226,11 @@ class Walk {
         const isObject = byte === OPEN_BRACE
         depth += 1
         if (depth > JSON_DEPTH_MAX) {
-          refuse(body, at, `found a value nested more than ${JSON_DEPTH_MAX} deep; flatten it, or send it as a string`)
+          refuseBody(
+            body,
+            at,
+            `found a value nested more than ${JSON_DEPTH_MAX} deep; flatten it, or send it as a string`,
+          )
         }
         this.#isObject[depth] = isObject
         if (isObject) this.#keysAt(depth).open()

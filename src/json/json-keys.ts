@@ -1,23 +1,23 @@
-/** Which keys an object has, and that none is there twice. */
+/** The keys of an object, and the check that none is repeated. */
 import { shorten } from '../text/shorten.ts'
-import { BACKSLASH, byteAt, END, refuse, unescapeString } from './json-scanner.ts'
+import { BACKSLASH, byteAt, END, refuseBody, unescapeString } from './json-scanner.ts'
 import { addToHash, HASH_START, KeyIndex, NEW } from './key-index.ts'
 
 /**
- * The keys of the object that is open at one depth. Objects that follow one another mostly have the same
- * keys: as long as each key is, byte for byte, that of the object before, it cannot repeat one. Else a few
- * are compared with each other, and many go through a hash table.
+ * The keys of the object that is open at one depth. Consecutive objects usually have the same keys: as long
+ * as each key equals, byte for byte, that of the previous object, no key can be repeated. Otherwise a few
+ * keys are compared with each other, and many are put into a hash table.
  */
 export class DistinctKeys {
   readonly #body: Buffer
   readonly #text: string
-  // Where the keys are between their quotes; after `#count`, the rest of the previous object.
+  // The offsets of the keys between their quotes; after `#count`, those of the previous object.
   readonly #starts: number[] = []
   readonly #ends: number[] = []
   #count = 0
   #countBefore = 0
   #isRepeating = false
-  /** No key with an escape was seen at this depth: keys are equal when their bytes are. */
+  /** True if no key at this depth had an escape: then keys are equal if their bytes are. */
   #isPlain = true
   /** Null until an object has many keys. */
   #index: KeyIndex | null = null
@@ -60,7 +60,8 @@ export class DistinctKeys {
   }
 
   /**
-   * Takes a key that `repeat` did not, by its offsets between the quotes; it is plain when it has no escape.
+   * Adds a key that `repeat` did not accept, by its offsets between the quotes. It is plain if it has no
+   * escape.
    */
   add(start: number, end: number, isPlain: boolean): void {
     const index = this.#count
@@ -169,17 +170,14 @@ export class DistinctKeys {
 
   #refuse(start: number, end: number): never {
     const key = shorten(this.#decode(start, end))
-    refuse(this.#body, start - 1, `key "${key}" is given twice in one object; keep one of them`)
+    refuseBody(this.#body, start - 1, `key "${key}" is given twice in one object; keep one of them`)
   }
 }
 
-/** Up to so many keys comparing each with each costs less than a hash table. */
+/** Up to this number of keys, comparing each with each is cheaper than a hash table. */
 const COMPARED_MAX = 8
 
-/**
- * V8 copies slices this short and lets longer ones keep the whole text alive, so only these come from the
- * text.
- */
+/** V8 copies shorter slices; longer ones keep the whole text in memory, so they are decoded separately. */
 const COPIED_BELOW = 13
 
 function hashBytes(bytes: Buffer): number {

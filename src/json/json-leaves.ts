@@ -18,7 +18,7 @@ import {
 
 export interface Leaf {
   readonly type: Exclude<JsonType, 'array'>
-  /** Of an object just its beginning. */
+  /** For an object, only its beginning. */
   readonly start: number
   readonly end: number
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   describeToken,
-  refuse,
+  refuseBody,
   refuseUtf8,
   scanNumber,
   scanString,
@@ -64,11 +64,11 @@ test.each([
   ['é\n😀x', 7, 'line 2, column 2'],
   ['abc', 3, 'line 1, column 4'],
 ])('positions count lines and characters: %j at byte %i', (text, at, expected) => {
-  expect(() => refuse(bytes(text), at, 'no')).toThrow(`${expected} of the body: no`)
+  expect(() => refuseBody(bytes(text), at, 'no')).toThrow(`${expected} of the body: no`)
 })
 
 test('the position is also available as numbers', () => {
-  expect(() => refuse(bytes('a\nb'), 2, 'no')).toThrow(
+  expect(() => refuseBody(bytes('a\nb'), 2, 'no')).toThrow(
     expect.objectContaining({ code: 'PARSE_ERROR', status: 400, details: { line: 2, column: 1 } }),
   )
 })

@@ -6,7 +6,7 @@
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../text/shorten.ts'
 
-/** What `byteAt` returns after the last byte. */
+/** The result of `byteAt` after the last byte. */
 export const END = -1
 
 export const QUOTE = 0x22
@@ -50,7 +50,7 @@ export function scanString(body: Buffer, start: number): number {
   }
 }
 
-/** The next byte that is not simply a part of a string: its end, an escape, a control character. */
+/** The offset of the next byte with a meaning in a string: its end, an escape, or a control character. */
 export function skipPlain(body: Buffer, from: number): number {
   let at = from
   while (at < body.length && IS_PLAIN[body[at] as number] === 1) at += 1
@@ -64,10 +64,10 @@ IS_PLAIN[BACKSLASH] = 0
 
 function refuseInString(body: Buffer, start: number, at: number): never {
   const byte = byteAt(body, at)
-  if (byte === END) refuse(body, start, 'the string that begins here has no closing double quote; add it')
+  if (byte === END) refuseBody(body, start, 'the string that begins here has no closing double quote; add it')
   const written = JSON.stringify(String.fromCharCode(byte)).slice(1, -1)
   const remedy = byte === 0 ? `leave it out, ${NUL_REASON}` : `write it as ${written}`
-  refuse(body, at, `found the control character ${nameCharacter(byte)} in a string, expected it escaped; ${remedy}`)
+  refuseBody(body, at, `found the control character ${nameCharacter(byte)} in a string, expected it escaped; ${remedy}`)
 }
 
 const NUL_REASON = 'PostgreSQL has no text with the character U+0000'
@@ -78,7 +78,7 @@ function scanEscape(body: Buffer, start: number): number {
   if (letter !== 0x75) {
     if (letter === END || !ESCAPES.includes(letter)) {
       const found = letter === END ? 'the end of the body' : describeToken(body, start + 1)
-      refuse(
+      refuseBody(
         body,
         start,
         `found ${found} after a backslash, expected one of ${ESCAPES} or u; write \\\\ for a backslash`,
@@ -87,13 +87,17 @@ function scanEscape(body: Buffer, start: number): number {
     return start + 2
   }
   const unit = scanUnit(body, start)
-  if (unit === 0) refuse(body, start, `found \\u0000; leave it out, ${NUL_REASON}`)
+  if (unit === 0) refuseBody(body, start, `found \\u0000; leave it out, ${NUL_REASON}`)
   if (unit < 0xd800 || unit > 0xdfff) return start + 6
   const isPair = unit < 0xdc00 && byteAt(body, start + 6) === BACKSLASH && byteAt(body, start + 7) === 0x75 // u
   const second = isPair ? scanUnit(body, start + 6) : END
   if (second < 0xdc00 || second > 0xdfff) {
     const written = body.toString('latin1', start, start + 6)
-    refuse(body, start, `found ${written}, one half of a surrogate pair; write both halves, or the character itself`)
+    refuseBody(
+      body,
+      start,
+      `found ${written}, one half of a surrogate pair; write both halves, or the character itself`,
+    )
   }
   return start + 12
 }
@@ -134,7 +138,7 @@ function scanUnit(body: Buffer, start: number): number {
   for (let at = start + 2; at < start + 6; at += 1) {
     const digit = HEX_VALUE[byteAt(body, at)] ?? END
     if (digit === END) {
-      refuse(body, start, `found ${describeToken(body, at)} in an escape, expected \\u and four hexadecimal digits`)
+      refuseBody(body, start, `found ${describeToken(body, at)} in an escape, expected \\u and four hexadecimal digits`)
     }
     unit = unit * 16 + digit
   }
@@ -176,7 +180,7 @@ function skipDigits(body: Buffer, from: number): number {
 }
 
 function refuseNumber(body: Buffer, start: number): never {
-  refuse(body, start, `found ${describeToken(body, start)}, expected a number written like 0, -12.5 or 1e-3`)
+  refuseBody(body, start, `found ${describeToken(body, start)}, expected a number written like 0, -12.5 or 1e-3`)
 }
 
 /** True if the number in these bytes, already scanned, has neither fraction nor exponent. */
@@ -281,7 +285,7 @@ export function typeOf(body: Buffer, start: number, end: number): JsonType {
 
 /** Throws the error for an unexpected token; `expected` describes what is accepted. */
 export function refuseFound(body: Buffer, at: number, expected: string): never {
-  refuse(body, at, `found ${describeToken(body, at)}, expected ${expected}${adviceAt(body, at)}`)
+  refuseBody(body, at, `found ${describeToken(body, at)}, expected ${expected}${adviceAt(body, at)}`)
 }
 
 /** Advice about text that is valid in JavaScript, Python or UTF-16 but not in JSON. */
@@ -299,8 +303,8 @@ function adviceAt(body: Buffer, at: number): string {
   }
 }
 
-/** Ends the request: what is wrong with the body, and where, in lines and characters counted from 1. */
-export function refuse(body: Buffer, at: number, what: string): never {
+/** Throws the error for an invalid body, with the position in lines and characters, counted from 1. */
+export function refuseBody(body: Buffer, at: number, what: string): never {
   const { line, column } = positionOf(body, at)
   throw new GatewayError('PARSE_ERROR', `line ${line}, column ${column} of the body: ${what}`, {
     details: { line, column },
@@ -316,7 +320,7 @@ function positionOf(body: Buffer, at: number): { readonly line: number; readonly
       line += 1
       column = 1
     } else if ((byte & 0xc0) !== 0x80) {
-      // Bytes that continue a character do not count.
+      // Continuation bytes of a character are not counted.
       column += 1
     }
   }
@@ -335,7 +339,7 @@ export function describeToken(body: Buffer, at: number): string {
   return VISIBLE.test(shown) ? `"${shown}"` : nameCharacter(character)
 }
 
-/** Enough to see that a word is longer than what is shown of it. */
+/** Limit on the bytes examined: more than the message shows. */
 const FOUND_BYTES_MAX = 100
 
 const WORD = /^[\w.+-]+/
@@ -346,7 +350,9 @@ function nameCharacter(character: number): string {
   return `U+${character.toString(16).toUpperCase().padStart(4, '0')}`
 }
 
-/** Where the bytes stop being UTF-8: up to there the text that Node makes of them has the same bytes. */
+/**
+ * Throws the error for invalid UTF-8. Up to the invalid byte, the text that Node decodes has the same bytes.
+ */
 export function refuseUtf8(body: Buffer): never {
   let at = 0
   for (const character of body.toString('utf8')) {
@@ -356,7 +362,7 @@ export function refuseUtf8(body: Buffer): never {
     at += Buffer.byteLength(character)
   }
   const byte = byteAt(body, at).toString(16).toUpperCase().padStart(2, '0')
-  refuse(body, at, `found the byte 0x${byte}, expected UTF-8; encode the body as UTF-8`)
+  refuseBody(body, at, `found the byte 0x${byte}, expected UTF-8; encode the body as UTF-8`)
 }
 
 const REPLACEMENT: Buffer = Buffer.from('\ufffd')

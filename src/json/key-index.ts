@@ -1,16 +1,16 @@
 /**
- * A hash table of the keys of one JSON object, which are compared as bytes. A `Set` of strings would do, but
- * takes five times as long: a body of 2 MiB may have 200 000 keys, and other requests wait while it is read.
+ * A hash table of the keys of one JSON object, which are compared as bytes. A `Set` of strings would take
+ * five times as long: a body of 2 MiB can have 200 000 keys, and other requests wait while it is parsed.
  */
 import { randomInt } from 'node:crypto'
 
 /** Entries of a new table; a power of two. */
 const SIZE_MIN = 64
 
-/** What `find` returns for a new key. */
+/** The result of `add` for a new key. */
 export const NEW = -1
 
-/** Numbers that a sender cannot know, or keys could be chosen that all have one hash. */
+/** A random seed that senders do not know; otherwise keys could be chosen that all have the same hash. */
 const SEED = randomInt(2 ** 32) | 0
 const FACTOR = randomInt(2 ** 31) * 2 + 1
 
@@ -25,7 +25,7 @@ export function addToHash(hash: number, byte: number): number {
 export class KeyIndex {
   /** The number of the key in each slot, counted from 1; 0: the slot is free. */
   #slots = new Int32Array(SIZE_MIN)
-  /** By number of the key. */
+  /** The hashes, by number of the key. */
   #hashes = new Int32Array(SIZE_MIN / 2)
   #count = 0
 
@@ -37,8 +37,7 @@ export class KeyIndex {
   }
 
   /**
-   * Adds the next key unless one with the same hash is equal: then the number of that one, counted from 0, is
-   * the answer, else `NEW`.
+   * Adds the next key, unless an equal key exists. Returns the number of that key, counted from 0, or `NEW`.
    */
   add(hash: number, isEqual: (other: number) => boolean): number {
     if (this.#count * 2 >= this.#slots.length) this.#grow()

@@ -4,13 +4,13 @@
  */
 import { assertElements } from '../access/containment.ts'
 import type { ParameterKey } from '../access/parameters.ts'
-import type { Catalog, Table } from '../catalog/model.ts'
+import { type Catalog, resourceName, type Table } from '../catalog/model.ts'
 import { type Context, compile, type TextMode } from '../compile/compile.ts'
 import type {
   BoundStatement,
+  CompiledStatement,
   ExplainStatement,
   ReadStatement,
-  Statement,
   StreamStatement,
   WriteStatement,
 } from '../compile/statement.ts'
@@ -30,13 +30,13 @@ import { Values } from '../rest/values.ts'
 import { describeViolation } from '../rest/violation.ts'
 import { parseRowsMax } from '../rest/write/request.ts'
 import { seesFigures, withoutFigures } from '../run/explain-figures.ts'
-import type { Row, WriteResult } from '../run/run.ts'
+import type { ResultRow, WriteResult } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
 import { createTextPlans, type TextPlans, type TextPlansOptions } from './text-plans.ts'
 import { encodeValue, parameterName, type ValueLimits } from './values.ts'
 
-/** What the handler of `POST /api/_query` depends on. */
+/** The dependencies of the handler of `POST /api/_query`. */
 export interface QueryHandlerOptions extends TextPlansOptions {
   readonly limits: { readonly maxResultRows: number } & ValueLimits
   /** True if every caller who may read can get plans. */
@@ -67,9 +67,9 @@ export class QueryHandler {
   }
 
   /** The approved statement of the text, kept for the next that sends it, with the values of this request. */
-  ask(request: QueryRequest, { incoming, identity, view }: RequestContext): Promise<RequestStep> {
+  toStep(request: QueryRequest, { incoming, identity, view }: RequestContext): Promise<RequestStep> {
     const statement = this.#texts.of(request, incoming, identity, '', (tree, context) => this.#compiled(tree, context))
-    const ask = async (): Promise<RequestStep> => {
+    const run = async (): Promise<RequestStep> => {
       incoming.usage.table = firstTable(statement, view.catalog)
       const rowsMax = parseRowsMax(headerOf(incoming.headers, 'x-max-affected'))
       const values = valuesOf(statement, request, rowsMax, this.#parts.limits)
@@ -82,7 +82,7 @@ export class QueryHandler {
         case 'read':
           return { runs: 'read', parts, respond: ([rows = []], reading) => respondReadRows(rows, cacheUseOf(reading)) }
         case 'explain': {
-          const shown = seesFigures(identity) ? (row: Row) => row : outlined
+          const shown = seesFigures(identity) ? (row: ResultRow) => row : outlined
           return {
             runs: 'read',
             parts,
@@ -95,21 +95,21 @@ export class QueryHandler {
           return unreachable(statement)
       }
     }
-    return incoming.isLarge ? nextTurn().then(ask) : ask()
+    return incoming.isLarge ? nextTurn().then(run) : run()
   }
 
   #compiled(tree: Tree, context: Context): Runnable {
     const rowsMax = this.#parts.limits.maxResultRows
     if (tree.kind !== 'explain') {
-      const asked = askedOf(tree, rowsMax)
-      return compile(asked.tree, context, asked.mode)
+      const limited = askedOf(tree, rowsMax)
+      return compile(limited.tree, context, limited.mode)
     }
     if (tree.statement.kind === 'explain') {
       throw new GatewayError('PARSE_ERROR', 'explain cannot be nested; write it once', { span: tree.statement.span })
     }
-    if (!this.#parts.explains) throw new GatewayError('FORBIDDEN', 'explain is disabled (explain_endpoint)')
-    const asked = askedOf(tree.statement, rowsMax)
-    return compile(asked.tree, context, { kind: 'explain', of: asked.mode })
+    if (!this.#parts.explains) throw new GatewayError('FORBIDDEN', 'explain is disabled: explain_endpoint is not "on"')
+    const limited = askedOf(tree.statement, rowsMax)
+    return compile(limited.tree, context, { kind: 'explain', of: limited.mode })
   }
 }
 
@@ -147,7 +147,7 @@ function askedOf(
 }
 
 /** Reduces the plan's row to its only cell. */
-function outlined([plan]: Row): Row {
+function outlined([plan]: ResultRow): ResultRow {
   return plan == null ? [] : [withoutFigures(plan)]
 }
 
@@ -199,8 +199,7 @@ function isMainTable({ source, with: clause }: Get, table: Table, catalog: Catal
 /** The resource that it writes to, or reads first: for the access log. */
 function firstTable({ dependencies }: Runnable, { schemas }: Catalog): string | null {
   const first = dependencies.writes[0]?.table ?? dependencies.reads[0]
-  if (first === undefined) return null
-  return first.schema === schemas[0] ? first.name : `${first.schema}.${first.name}`
+  return first === undefined ? null : resourceName(first, schemas)
 }
 
 /** Reports whether a common table at the top level changes data; the printer rejects it elsewhere. */
@@ -208,9 +207,14 @@ function hasWrite({ with: clause }: Get): boolean {
   return clause?.tables.some(({ statement }) => statement.kind !== 'get') ?? false
 }
 
-function valuesOf(statement: Statement, { values }: QueryRequest, rowsMax: number, limits: ValueLimits): Values {
+function valuesOf(
+  statement: CompiledStatement,
+  { values }: QueryRequest,
+  rowsMax: number,
+  limits: ValueLimits,
+): Values {
   const used = new Set<ParameterKey>()
-  const given = (parameter: Statement['parameters'][number]): PendingValue => {
+  const given = (parameter: CompiledStatement['parameters'][number]): PendingValue => {
     if ('literal' in parameter) return parameter.literal
     const { key, use } = parameter
     if (key === ROWS_MAX.name) return String(rowsMax)

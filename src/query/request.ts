@@ -5,7 +5,7 @@
 import type { ParameterKey } from '../access/parameters.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
-import { bytesOf, type JsonBody, type JsonValue, type KnownKeys, parseJsonBody, partOf } from '../json/json-body.ts'
+import { type JsonBody, type JsonValue, type KnownKeys, parseJsonBody, partBytes, partOf } from '../json/json-body.ts'
 import { mediaTypeOf, REFUSED_ITEMS_MAX, readJsonBody, readTextBody } from '../rest/body/body.ts'
 import { nextTurn } from '../rest/next-turn.ts'
 import { parseQueryString } from '../rest/parameters/query-string.ts'
@@ -51,8 +51,8 @@ async function readObject(incoming: Incoming, parametersMax: number): Promise<Qu
   const parameters = body.members.find(({ key }) => key === 'parameters')
   if (incoming.isLarge) await nextTurn()
   return {
-    text: JSON.parse(bytesOf(body, query).toString()) as string,
-    values: parameters === undefined ? new Map() : readQueryParameters(bytesOf(body, parameters), parametersMax),
+    text: JSON.parse(partBytes(body, query).toString()) as string,
+    values: parameters === undefined ? new Map() : readQueryParameters(partBytes(body, parameters), parametersMax),
   }
 }
 

@@ -15,7 +15,7 @@ import {
   arrayFormOf,
   elementFormOf,
   isArrayForm,
-  isRecord,
+  isRecordForm,
   JSON_ARRAY,
   PLAIN_ARRAY,
 } from '../rest/body/text-forms.ts'
@@ -73,7 +73,7 @@ export function encodeValue(
       )
     }
     if (value.type === 'array') return arrayText(key, value, listFormOf(use), 1)
-    throw refused(key, value, 'a list of values, as "in" takes', use)
+    throw refused(key, value, 'a list of values for "in"', use)
   }
   if (isJsonValue(use)) return value.bytes
   switch (value.type) {
@@ -115,7 +115,7 @@ function arrayText(key: ParameterKey, { bytes }: JsonValue, form: ArrayForm, dim
 function objectText(key: ParameterKey, value: JsonValue, use: ParameterUse): PendingValue {
   const form = use.type === null ? 'plain' : elementFormOf(use.type)
   const refuse = () => refused(key, value, `a value of type ${use.typeName}`, use)
-  if (form !== 'hstore' && !isRecord(form)) throw refuse()
+  if (form !== 'hstore' && !isRecordForm(form)) throw refuse()
   return begun(Rewriting.text(value.bytes, form, refuse))
 }
 

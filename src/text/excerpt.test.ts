@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { alternatives, excerptAt, foundText } from './excerpt.ts'
 
-test('a line that fits is shown whole, with a caret below the place; tabs keep their width', () => {
+test('a line that fits is shown whole, with a caret below the position; tabs keep their width', () => {
   const text = 'orders\n\t| wehre total > 5\n| limit 3'
   expect(excerptAt(text, text.indexOf('wehre'))).toEqual({
     line: '\t| wehre total > 5',

@@ -23,7 +23,7 @@ describe('nearest', () => {
     ['status', [], 'there is nothing to suggest'],
     ['', ['id'], 'nothing was written'],
     ['n', ['m', ''], 'a single letter is near everything'],
-  ])('%s among %j: none, because %s', (written, candidates) => {
+  ])('%s is near none of %j, because %s', (written, candidates) => {
     expect(nearest(written, candidates)).toBeNull()
   })
 
@@ -37,7 +37,7 @@ describe('nearest', () => {
     expect(nearest('ordrs', new Map([['orders', 1]]).keys())).toBe('orders')
   })
 
-  test('agrees with the textbook on which candidate is nearest', () => {
+  test('agrees with the textbook algorithm on the nearest candidate', () => {
     const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 14 })
     fc.assert(
       fc.property(word, fc.array(word, { maxLength: 6 }), fc.constantFrom(NAMES, WORDS), (name, candidates, bounds) => {

@@ -63,9 +63,9 @@ function commonStart(a: string, b: string): number {
 /**
  * The number of edits between two texts, or null if more than `bound`. Optimal string alignment:
  * Damerau-Levenshtein where no letter is edited twice (Boytsov, "Indexing methods for approximate dictionary
- * searching", 2011, 2.2).
+ * searching", 2011, 2.2). Without `swaps`, swapping two neighbors is two edits (Levenshtein).
  */
-function editsWithin(a: string, b: string, bound: number): number | null {
+export function editsWithin(a: string, b: string, bound: number, swaps = true): number | null {
   if (Math.abs(a.length - b.length) > bound) return null
   const tooMany = bound + 1
   let beforeLast: number[] = []
@@ -81,7 +81,8 @@ function editsWithin(a: string, b: string, bound: number): number | null {
     let least = row[first - 1] ?? tooMany
     for (let j = first; j <= end; j++) {
       const replaced = (last[j - 1] ?? tooMany) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      // Left of the first letter is undefined, which equals no letter.
+      const swapped = swaps && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
       const edits = Math.min(
         replaced,
         (last[j] ?? tooMany) + 1,

@@ -19,7 +19,7 @@ const VALUES = [
   'oid tid xid xid8 regconfig regdictionary',
 ] as const
 
-/** Such a type that the query language does not know bare. */
+/** Types of values that the query language accepts only with a schema. */
 const OTHER_VALUES = ['pg_lsn'] as const
 
 /**
@@ -62,9 +62,7 @@ function namesOf(...lists: readonly (readonly string[])[]): readonly (readonly s
     .map(word => word.split('/'))
 }
 
-/**
- * In the order of the alphabet: of names that are equally near to one that is unknown the first is suggested.
- */
+/** Sorted, because of several equally near names the first is suggested. */
 function allNames(...lists: readonly (readonly string[])[]): ReadonlySet<string> {
   return new Set(
     namesOf(...lists)
@@ -98,7 +96,7 @@ export const DOCUMENTED: ReadonlySet<string> = /* @__PURE__ */ ownNames(VALUES, 
 /** Types of extensions that the gateway knows. */
 export const EXTENSION_TYPES: ReadonlySet<string> = /* @__PURE__ */ ownNames(EXTENSIONS)
 
-/** SQL's other names of one word, and the name that PostgreSQL has for the same type. */
+/** SQL's synonyms of one word, with the canonical name of the type. */
 export const SQL_NAMES: ReadonlyMap<string, BuiltinName> = /* @__PURE__ */ otherNames()
 
 function otherNames(): ReadonlyMap<string, BuiltinName> {
@@ -112,7 +110,7 @@ export function byType<T>(of: Readonly<Partial<Record<BuiltinName, T>>>): Readon
   return new Map(Object.entries(of) as [string, T][])
 }
 
-/** Some of the types, likewise. */
+/** A set of some types, checked and looked up in the same way. */
 export function typeSet(...names: readonly BuiltinName[]): ReadonlySet<string> {
   return new Set<string>(names)
 }

@@ -1,7 +1,10 @@
-/** What PostgreSQL's own types can do: which compare, which have an order, and SQL's long names for them. */
+/**
+ * Properties of built-in types: which types are comparable, which are ordered, and SQL's names of several
+ * words.
+ */
 import { type BuiltinName, byType, typeSet } from './builtin.ts'
 
-/** SQL's names of several words, and the name that PostgreSQL has for the same type. */
+/** SQL's names of several words, with the canonical name of the type. */
 export const SEVERAL_WORDS: ReadonlyMap<string, BuiltinName> = new Map([
   ['double precision', 'float8'],
   ['character varying', 'varchar'],
@@ -15,13 +18,16 @@ export const SEVERAL_WORDS: ReadonlyMap<string, BuiltinName> = new Map([
 /** Without `=` (`pg_operator`). */
 export const INCOMPARABLE: ReadonlySet<string> = typeSet('json', 'jsonpath', 'point', 'polygon', 'refcursor', 'xml')
 
-/** Without a default B-tree operator class (`pg_opclass`): nothing is sorted or made distinct by them. */
+/**
+ * Types without a default B-tree operator class (`pg_opclass`), which can be neither sorted nor made
+ * distinct.
+ */
 export const UNORDERED: ReadonlySet<string> = new Set([
   ...INCOMPARABLE,
   ...typeSet('aclitem', 'box', 'cid', 'circle', 'line', 'lseg', 'path', 'pg_snapshot', 'txid_snapshot', 'xid'),
 ])
 
-/** Ordered, and all the same without `min` and `max` in every version (PostgreSQL manual, 9.21). */
+/** Ordered types for which some version of PostgreSQL has no `min` and `max` (PostgreSQL manual, 9.21). */
 export const UNRANKED: ReadonlySet<string> = new Set([
   ...typeSet('bool', 'uuid', 'jsonb', 'bit', 'varbit', 'macaddr', 'macaddr8', 'tsvector', 'tsquery'),
 ])

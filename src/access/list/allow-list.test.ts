@@ -69,7 +69,7 @@ describe('errors', () => {
           /^allow\.txt:2: .*\(column 12\).*\n/,
           /allow\.txt:3: "GET \/api\/wrong" is wrong\n/,
           /allow\.txt:4: .*\(column 15\).*\n/,
-          /allow\.txt:5: a list .*\(column 19\)\n/,
+          /allow\.txt:5: the list .*\(column 19\)\n/,
           /allow\.txt:6: /,
         ]
           .map(line => line.source)

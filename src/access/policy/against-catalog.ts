@@ -37,7 +37,8 @@ export function nativeProblems(policy: NativePolicy, document: Document, { catal
     if (entry.operations === null && policy.defaultDecision === 'deny') {
       problems.add(
         path,
-        'allows nothing: default_decision is "deny" and it has no operations; write operations = [] if that is meant',
+        'allows nothing: default_decision is "deny" and it has no operations; write operations = [] if that is ' +
+          'intended',
       )
     }
     const rules = {

@@ -1,7 +1,7 @@
 /**
  * Combines both policies: an operation needs the consent of each, and the access policy is evaluated first.
  */
-import { type Columns, OPERATIONS, type TableRights } from '../rights.ts'
+import { type ColumnSet, OPERATIONS, type TableRights } from '../rights.ts'
 import { refusals } from './native.ts'
 
 /** The rights that both policies grant together. */
@@ -17,11 +17,11 @@ export function both(native: TableRights, legacy: TableRights): TableRights {
   }
 }
 
-function common(a: Columns, b: Columns): Columns {
+function common(a: ColumnSet, b: ColumnSet): ColumnSet {
   if (a === 'any') return b
   return b === 'any' ? a : new Set([...a].filter(name => b.has(name)))
 }
 
-function either(a: Columns, b: Columns): Columns {
+function either(a: ColumnSet, b: ColumnSet): ColumnSet {
   return a === 'any' || b === 'any' ? 'any' : new Set([...a, ...b])
 }

@@ -7,7 +7,7 @@ import type { Table } from '../../catalog/model.ts'
 import { isWritten } from '../../catalog/table-names.ts'
 import type { Expression } from '../../language/tree/ast.ts'
 import { or } from '../../language/tree/build.ts'
-import { type Columns, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
+import { type ColumnSet, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
 import { NONE, type PolicyCaller, refusals, WILDCARD } from './native.ts'
 
 /** One rule of a route policy. */
@@ -28,7 +28,7 @@ export interface RoutePolicy {
 export function routeRights(policies: readonly RoutePolicy[], table: Table, { role }: PolicyCaller): TableRights {
   const matching = policies.filter(policy => isFor(policy, table) && (policy.role === role || policy.role === WILDCARD))
   const allowing = (operation: Operation) => matching.filter(({ operations }) => operations.includes(operation))
-  const columns = (operation: Operation): Columns => unitedColumns(allowing(operation))
+  const columns = (operation: Operation): ColumnSet => unitedColumns(allowing(operation))
   return {
     refused: refusals(operation => (allowing(operation).length > 0 ? null : 'no route policy allows it')),
     read: columns('read'),
@@ -46,7 +46,7 @@ export function isFor({ table: name }: Pick<RoutePolicy, 'table'>, table: Table)
   return name === WILDCARD || isWritten(name, table)
 }
 
-function unitedColumns(policies: readonly RoutePolicy[]): Columns {
+function unitedColumns(policies: readonly RoutePolicy[]): ColumnSet {
   if (policies.length === 0) return NONE
   if (policies.some(({ allowedColumns }) => allowedColumns === null)) return 'any'
   return new Set(policies.flatMap(({ allowedColumns }) => allowedColumns ?? []))

@@ -3,7 +3,7 @@
  * with a table and its columns.
  */
 import type { Table } from '../../catalog/model.ts'
-import { type Columns, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
+import { type ColumnSet, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
 
 /** A parsed access policy. */
 export interface NativePolicy {
@@ -86,7 +86,7 @@ function refusalOf(
   return missing.length === 0 ? null : `the access policy requires scope ${missing.join(', ')}`
 }
 
-function columnsOf(rule: ColumnRule, table: Table): Columns {
+function columnsOf(rule: ColumnRule, table: Table): ColumnSet {
   switch (rule.kind) {
     case 'any':
       return 'any'

@@ -12,7 +12,7 @@ import { type NativePolicy, nativeRights, type PolicyCaller } from './native.ts'
 import { readRoutePolicies } from './read-legacy.ts'
 import { readNativePolicy } from './read-native.ts'
 
-/** What loading the policies needs. */
+/** The inputs for loading the policies. */
 export interface PoliciesParts extends PolicyFiles {
   readonly schema: () => Schema
   /** Receives the reason why the files could not be reloaded. */

@@ -1,23 +1,22 @@
-/** JSON inside another text: where it ends, and whether it is JSON at all, without making values of it. */
+/** Finds the end of JSON inside another text, and checks its syntax, without creating values. */
 import { BLANKS, endOf, SCALAR, STRING } from './words.ts'
 
 export interface JsonText {
   /** The offset after the value; null if the text is not JSON. */
   readonly end: number | null
-  /** Where it stops being JSON. */
+  /** The offset at which it is no longer JSON. */
   readonly failedAt: number
   /** True if it contains an object. */
   readonly hasObject: boolean
   /**
-   * Offsets of the brackets and braces that were still open where it stopped being JSON: none of these begins
-   * a JSON value.
+   * Offsets of the brackets and braces that were still open at `failedAt`: none of these begins a JSON value.
    */
   readonly unclosed: readonly number[]
 }
 
 /**
- * The object or array that begins at the offset. Takes no stack, however deep it is, and is refused below
- * `depthMax` levels.
+ * Scans the object or array that begins at the offset. It needs no stack, however deep the value is, and
+ * rejects more than `depthMax` levels.
  */
 export function scanJson(text: string, start: number, depthMax: number): JsonText {
   const open: number[] = []

@@ -1,8 +1,7 @@
 /**
- * JSON text as values, exactly, for what a token claims. `JSON.parse` would round 12345678901234567890 to
- * another tenant, and let the second of two `tenant_id` win; here numbers keep their digits and a repeated
- * key is refused. So is what PostgreSQL's `text` cannot hold: the character NUL, and halves of surrogate
- * pairs.
+ * Parses JSON text to exact values, for the claims of a token. `JSON.parse` would round 12345678901234567890
+ * to another tenant, and use the second of two `tenant_id`. Here numbers keep their digits and repeated keys
+ * are rejected, and so is everything that PostgreSQL's `text` cannot store: NUL, and unpaired surrogates.
  */
 import { ANY_STRING, BLANKS, endOf, SCALAR, STRING } from './words.ts'
 
@@ -31,7 +30,7 @@ export function parseJson(text: string): Json {
   return value
 }
 
-/** Without white space, keys in the order given; numbers as they were written. */
+/** Prints a value without white space, with keys in the given order and numbers as written. */
 export function printJson(value: Json): string {
   if (isArray(value)) return `[${value.map(printJson).join(',')}]`
   if (isObject(value))

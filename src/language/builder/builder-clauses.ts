@@ -32,13 +32,13 @@ export function tableNameNode(name: string): TableName {
 }
 
 /** The table that a statement is about. */
-export interface WriteTarget {
+export interface BuilderTarget {
   readonly table: TableName
   readonly alias: string | null
 }
 
 /** The target of a write. */
-export function writeTarget(source: unknown): WriteTarget {
+export function writeTarget(source: unknown): BuilderTarget {
   return source instanceof Aliased
     ? { table: tableNameNode(source.of as string), alias: source.alias }
     : { table: tableNameNode(source as string), alias: null }
@@ -73,7 +73,7 @@ export function nameNode(text: string): Name {
 }
 
 /** The members of `fields` and `returning`. */
-export function fieldsOf(items: readonly unknown[]): readonly Field[] {
+export function fieldNodes(items: readonly unknown[]): readonly Field[] {
   return items.map(item => {
     if (item instanceof Output) return build.field(item.expression, item.alias)
     if (item === '*') return build.star()

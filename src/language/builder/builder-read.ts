@@ -6,7 +6,7 @@ import * as build from '../tree/build.ts'
 import {
   alsoWhere,
   countOf,
-  fieldsOf,
+  fieldNodes,
   joinOf,
   ordersOf,
   sourceNode,
@@ -40,7 +40,7 @@ export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
 
   /** Adds fields. A read without fields returns all columns. */
   fields<const F extends readonly FieldOf<Row>[]>(...items: F): GetBuilder<S, Row, Out & OutputNames<F>> {
-    return this.#and({ fields: [...this.#tree.fields, ...fieldsOf(items)] })
+    return this.#and({ fields: [...this.#tree.fields, ...fieldNodes(items)] })
   }
 
   /** Without arguments, removes duplicate rows; with arguments, keeps the first row of each combination. */
@@ -173,7 +173,7 @@ export class NestBuilder<S, Row, Around> {
   }
 
   fields(...items: readonly FieldOf<Row>[]): NestBuilder<S, Row, Around> {
-    return this.#and({ fields: [...this.#node.fields, ...fieldsOf(items)] })
+    return this.#and({ fields: [...this.#node.fields, ...fieldNodes(items)] })
   }
 
   nest<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row & Around>): NestBuilder<S, Row, Around> {

@@ -10,7 +10,16 @@ import { formatStatement } from '../format/format.ts'
 import { type PrintOptions, printSql } from '../sql/print.ts'
 import type { Sql } from '../sql/printer.ts'
 import { PARAMETER_NUMBER_MAX } from '../syntax/parse-primary.ts'
-import type { Arithmetic, ComparisonOperator, Expression, Get, Order, PatternMatch, Statement } from '../tree/ast.ts'
+import type {
+  Arithmetic,
+  ComparisonOperator,
+  Expression,
+  Get,
+  Order,
+  PatternMatch,
+  Statement,
+  TextlessOperator,
+} from '../tree/ast.ts'
 import { PLACEHOLDER } from '../tree/ast.ts'
 import * as build from '../tree/build.ts'
 import { LanguageError } from '../tree/error.ts'
@@ -217,7 +226,7 @@ export function subquery(query: Built<Get>): Term<unknown> {
  */
 export function compare<const L extends Left, const R extends Right>(
   left: L,
-  operator: Exclude<ComparisonOperator, 'matches'>,
+  operator: Exclude<ComparisonOperator, TextlessOperator>,
   right: R,
 ): Term<Compared<L, R>> {
   if (right === null) {

@@ -13,9 +13,17 @@ export interface TableType {
 
 /**
  * A schema: its tables by name (`users`, `sales.orders`). For example: `interface Schema { users: { columns:
- * { id: number; email: string } } }`.
+ * { id: number; email: string } } }`. Or the `Schema` that `svc types` writes, with `Tables`, `Functions`
+ * and `Enums`.
  */
-export type SchemaType<S> = { readonly [T in keyof S]: TableType }
+export type BuilderSchema<S> = { readonly [T in keyof S]: T extends keyof Generated ? object : TableType }
+
+/** A schema as `svc types` writes it. */
+interface Generated {
+  readonly Tables: object
+  readonly Functions: object
+  readonly Enums: object
+}
 
 declare const untyped: unique symbol
 /** The schema type of a builder that accepts every name. */
@@ -24,10 +32,23 @@ export interface Untyped {
 }
 
 /** The names of a schema's tables. */
-export type TableOf<S> = S extends Untyped ? string : keyof S & string
+export type TableOf<S> = S extends Untyped ? string : keyof (S extends Generated ? S['Tables'] : S) & string
 
 /** The columns of a table, which `values` writes to. */
-export type ColumnsOf<S, T> = T extends keyof S ? (S[T] extends { readonly columns: infer C } ? C : never) : never
+export type ColumnsOf<S, T> = S extends Generated
+  ? T extends keyof S['Tables']
+    ? S['Tables'][T] extends { readonly Row: infer R }
+      ? { [C in keyof R]: Literal<R[C]> }
+      : never
+    : never
+  : T extends keyof S
+    ? S[T] extends { readonly columns: infer C }
+      ? C
+      : never
+    : never
+
+/** Values that a statement can compare with a column or write to it: numbers of any size. */
+type Literal<V> = V extends number ? V | bigint | string : V
 
 /** A table or query with an alias. */
 export class Aliased<out T = unknown, out A extends string = string> {

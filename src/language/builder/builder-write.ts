@@ -6,7 +6,7 @@ import { LanguageError } from '../tree/error.ts'
 import {
   alsoWhere,
   assignmentsOf,
-  fieldsOf,
+  fieldNodes,
   joinOf,
   nameNode,
   tableNameNode,
@@ -46,7 +46,7 @@ export class AddBuilder<S, T> extends Built<Add> {
     const rows = [first, ...others].map((row: object, index) => {
       const names = Object.keys(row)
       if (names.length !== columns.length || !columns.every(name => Object.hasOwn(row, name))) {
-        throw new LanguageError(`row ${index + 1} of add has other columns than the first: ${names.join(', ')}`)
+        throw new LanguageError(`row ${index + 1} of add has different columns from the first: ${names.join(', ')}`)
       }
       const values = new Map(Object.entries(row))
       return columns.map(name => rightOf(values.get(name)))
@@ -77,7 +77,7 @@ export class AddBuilder<S, T> extends Built<Add> {
 
   /** The columns to return; all columns by default. */
   returning(...items: readonly [FieldOf<RowOf<S, T>>, ...FieldOf<RowOf<S, T>>[]]): AddBuilder<S, T> {
-    return this.#and({ returning: fieldsOf(items) })
+    return this.#and({ returning: fieldNodes(items) })
   }
 
   with(name: string, statement: Built): AddBuilder<S, T> {
@@ -98,7 +98,7 @@ function narrowed(where: Expression | 'all' | null, condition: Term): Expression
 }
 
 function widened(where: Expression | 'all' | null, kind: string): 'all' {
-  if (where !== null && where !== 'all') throw new LanguageError(`${kind} has a where already; all() would undo it`)
+  if (where !== null && where !== 'all') throw new LanguageError(`${kind} already has a where; remove it, or all()`)
   return 'all'
 }
 
@@ -138,7 +138,7 @@ export class SetBuilder<S, T, Row> extends Built<SetStatement> {
   }
 
   returning(...items: readonly [FieldOf<Row>, ...FieldOf<Row>[]]): SetBuilder<S, T, Row> {
-    return this.#and({ returning: fieldsOf(items) })
+    return this.#and({ returning: fieldNodes(items) })
   }
 
   with(name: string, statement: Built): SetBuilder<S, T, Row> {
@@ -177,7 +177,7 @@ export class DelBuilder<S, T, Row> extends Built<Del> {
   }
 
   returning(...items: readonly [FieldOf<Row>, ...FieldOf<Row>[]]): DelBuilder<S, T, Row> {
-    return this.#and({ returning: fieldsOf(items) })
+    return this.#and({ returning: fieldNodes(items) })
   }
 
   with(name: string, statement: Built): DelBuilder<S, T, Row> {

@@ -258,8 +258,8 @@ describe('writes', () => {
       expect(() => built.toText()).toThrow('where(…), or all()')
       expect(() => built.toSql()).toThrow('where(…), or all()')
     }
-    expect(() => set('t').where(eq('a', 1)).all()).toThrow('would undo it')
-    expect(() => del('t').where(eq('a', 1)).all()).toThrow('would undo it')
+    expect(() => set('t').where(eq('a', 1)).all()).toThrow('already has a where')
+    expect(() => del('t').where(eq('a', 1)).all()).toThrow('already has a where')
     expect(text(del('t').all().where(eq('a', 1)))).toBe('del t where a = 1')
   })
 

@@ -9,7 +9,7 @@
  */
 
 import { type GetBuilder, readOf } from './builder-read.ts'
-import { Aliased, type RowOf, type SchemaType, type SourceOf, type TableOf, type Untyped } from './builder-types.ts'
+import { Aliased, type BuilderSchema, type RowOf, type SourceOf, type TableOf, type Untyped } from './builder-types.ts'
 import { type AddBuilder, addOf, type DelBuilder, delOf, type SetBuilder, setOf } from './builder-write.ts'
 
 export type { GetBuilder, NestBuilder } from './builder-read.ts'
@@ -51,7 +51,7 @@ export {
   unchecked,
   value,
 } from './builder-term.ts'
-export type { SchemaType, TableType } from './builder-types.ts'
+export type { BuilderSchema, TableType } from './builder-types.ts'
 export type { Value } from './builder-value.ts'
 export type { AddBuilder, DelBuilder, SetBuilder } from './builder-write.ts'
 
@@ -78,7 +78,7 @@ const FUNCTIONS: Builder<Untyped> = {
 /**
  * The functions for a schema: the compiler accepts only its tables, its columns and values of their types.
  */
-export function builder<S extends SchemaType<S>>(): Builder<S> {
+export function builder<S extends BuilderSchema<S>>(): Builder<S> {
   // The schema exists only at compile time.
   return FUNCTIONS as unknown as Builder<S>
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { anyStatement } from '../../../test/support/trees.ts'
 import { parseMany } from '../syntax/parse.ts'
 import { format, formatStatement } from './format.ts'
-import { tokensOf } from './format-comments.ts'
+import { alignedTokens } from './format-comments.ts'
 
 function commentsOf(source: string): readonly string[] {
   return parseMany(source).flatMap(({ comments }) => comments.map(({ text }) => text))
@@ -25,7 +25,7 @@ const blank = fc.constantFrom('', ' ', '\n', '\n\n  ')
 
 /** A text with comments inserted between its tokens. `at` is the position as a fraction of the length. */
 function sprinkled(source: string, comments: readonly { readonly at: number; readonly text: string }[]): string {
-  const tokens = tokensOf(source)
+  const tokens = alignedTokens(source)
   const starts = [...tokens.map(token => token.start), source.length]
   const sorted = comments
     .map(({ at, text }) => ({ at: starts[Math.floor(at * starts.length)] ?? source.length, text }))
@@ -76,7 +76,7 @@ interface Neighbours {
 /** The tokens around the only comment. */
 function neighbours(source: string): Neighbours {
   const { start, end } = parseMany(source).flatMap(one => one.comments)[0]?.span ?? { start: 0, end: 0 }
-  const tokens = tokensOf(source)
+  const tokens = alignedTokens(source)
   const before = tokens.filter(token => token.end <= start)
   const isBreak = (index: number): boolean =>
     source.slice(before[index]?.end, before[index + 1]?.start ?? start).includes('\n')
@@ -113,7 +113,7 @@ test('a comment inside a line stays before its token, and one at the end of a li
 describe('examples', () => {
   test.each([
     [
-      'lines of their own, ends of lines, and between',
+      'separate lines, ends of lines, and between',
       `-- head
 get users -- the users
 -- only active
@@ -174,7 +174,7 @@ where id in (
       '-- one\nget a; -- after a\n\n-- two\nget b -- b\n-- end',
     ],
     [
-      'signs of comments in texts, names and JSON are none',
+      'comment signs in texts, names and JSON are not comments',
       'get a where b = "--x" /* c */ and `/*` = {"d": "\\"--"} -- e',
       'get a\nwhere b = \'--x\' /* c */ and `/*` = {"d": "\\"--"} -- e',
     ],

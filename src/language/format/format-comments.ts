@@ -37,8 +37,8 @@ export function renderWithComments(doc: Doc, width: number, text: string, commen
 }
 
 function placeComments(source: string, comments: readonly Comment[], target: Rendered): readonly TokenPosition[] {
-  const from = tokensOf(source)
-  const to = tokensOf(target.text)
+  const from = alignedTokens(source)
+  const to = alignedTokens(target.text)
   const twins = align(from, to)
   const places = positionsOf(to, target.gaps)
   const breaks = breaksOutside(source, comments)
@@ -79,7 +79,7 @@ function breaksOutside(text: string, comments: readonly Comment[]): Int32Array {
 // ---- tokens -----------------------------------------------------------------------------------------------
 
 /** The tokens of a text that is known to be valid. */
-export function tokensOf(text: string): readonly AlignedToken[] {
+export function alignedTokens(text: string): readonly AlignedToken[] {
   const lexer = createLexer(text)
   // Disables the limit: the text has been parsed before, and canonical text may have more tokens than a query
   // may.
@@ -138,7 +138,7 @@ function align(from: readonly AlignedToken[], to: readonly AlignedToken[]): read
 }
 
 /**
- * The distances to the nearest pair of equal tokens in both texts; zero if there is none within `AHEAD_MAX`.
+ * The distances to the nearest pair of equal tokens in both texts; zero if no pair is within `AHEAD_MAX`.
  */
 function nextEqual(i: number, j: number, isEqual: (i: number, j: number) => boolean): readonly [number, number] {
   for (let steps = 1; steps <= AHEAD_MAX; steps += 1) {

@@ -1,7 +1,7 @@
 /** Formats expressions, with the fewest parentheses that the precedence of the language allows. */
 
 import { BINDING } from '../syntax/binding.ts'
-import type { Cast, Expression, In } from '../tree/ast.ts'
+import type { Cast, ComparisonOperator, Expression, In, TextlessOperator } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
 import { commaList, concat, type Doc, enclosed, group, indent, join, line } from './document.ts'
 import { formatCall } from './format-function.ts'
@@ -14,7 +14,7 @@ import {
   isNegative,
   isNumberLiteral,
 } from './format-literal.ts'
-import { formatDotted, formatText } from './format-name.ts'
+import { formatDotted, formatText, noTextForm } from './format-name.ts'
 import type { Formatter } from './formatter.ts'
 
 /** Formats an expression, in parentheses if its precedence is lower than `floor`. */
@@ -83,7 +83,7 @@ function bare(expression: Expression, formatter: Formatter): Doc {
     case 'not':
       return concat('not ', at(expression.operand, BINDING.not))
     case 'comparison':
-      if (expression.operator === 'matches') throw new LanguageError('"matches" has no text form', expression.span)
+      if (isTextless(expression.operator)) throw noTextForm(`"${expression.operator}"`, expression.span)
       return concat(operand(expression.left), ` ${expression.operator} `, operand(expression.right))
     case 'pattern':
       return concat(
@@ -127,6 +127,8 @@ function bare(expression: Expression, formatter: Formatter): Doc {
       const step = at(expression.step, isSigned ? BINDING.any : BINDING.cast)
       return concat(at(expression.operand, BINDING.step), ` ${expression.operator} `, step)
     }
+    case 'patch':
+      throw new LanguageError('no text', expression.span)
     case 'cast':
       return concat(at(expression.operand, BINDING.cast), `::${formatType(expression.type)}`)
     case 'literal':
@@ -156,6 +158,8 @@ function bare(expression: Expression, formatter: Formatter): Doc {
       return enclosed('[', commaList(formatItems(expression.items, formatter)), ']')
     case 'row':
       return enclosed(expression.items.length > 1 ? '(' : 'row(', formatList(expression.items, formatter), ')')
+    case 'whole row':
+      throw noTextForm('a whole row', expression.span)
     default:
       return unreachable(expression)
   }
@@ -195,7 +199,13 @@ function formatSet({ set }: In, formatter: Formatter): Doc {
 
 function formatCastParameter({ operand, type }: Cast): string {
   if (operand.kind !== 'position' && operand.kind !== 'named' && operand.kind !== 'cast') {
-    throw new LanguageError('the list of "in" is values, a query, or one parameter', operand.span)
+    throw new LanguageError('the list of "in" must be values, a query or one parameter', operand.span)
   }
   return `${operand.kind === 'cast' ? formatCastParameter(operand) : formatParameter(operand)}::${formatType(type)}`
+}
+
+const TEXTLESS: ReadonlySet<string> = new Set<TextlessOperator>(['matches', '<<', '>>', '&<', '&>', '-|-'])
+
+function isTextless(operator: ComparisonOperator): operator is TextlessOperator {
+  return TEXTLESS.has(operator)
 }

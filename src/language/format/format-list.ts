@@ -1,8 +1,8 @@
 /** Lists, most of which cannot be empty in the language. */
 
 import type { Expression } from '../tree/ast.ts'
-import { LanguageError } from '../tree/error.ts'
 import { commaList, type Doc } from './document.ts'
+import { noTextForm } from './format-name.ts'
 import type { Formatter } from './formatter.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { Formatter } from './formatter.ts'
  * @throws LanguageError if it is empty and therefore has no text form.
  */
 export function nonEmpty<T>(items: readonly T[], what: string): readonly T[] {
-  if (items.length === 0) throw new LanguageError(`${what}: an empty list has no text form`)
+  if (items.length === 0) throw noTextForm(`${what}: an empty list`)
   return items
 }
 

@@ -1,6 +1,7 @@
 /** Formats names and texts so that they are parsed back unchanged. */
 
 import { extendHash, findWord, ROLE } from '../syntax/vocabulary.ts'
+import type { Span } from '../tree/ast.ts'
 import { LanguageError } from '../tree/error.ts'
 
 /** A text that the lexer reads as one word. */
@@ -44,7 +45,7 @@ export function formatAnyName(name: string): string {
  * @throws LanguageError if it is empty.
  */
 export function quoteName(name: string): string {
-  if (name === '') throw new LanguageError('an empty name has no text form')
+  if (name === '') throw noTextForm('an empty name')
   return `\`${name.replaceAll('`', '``')}\``
 }
 
@@ -61,4 +62,9 @@ export function formatDotted([first, ...others]: readonly string[]): string {
 export function formatText(text: string): string {
   const quote = text.startsWith("'") ? '"' : "'"
   return `${quote}${text.replaceAll(quote, quote + quote)}${quote}`
+}
+
+/** The error for a part of a tree that was built in code and cannot be written in the language. */
+export function noTextForm(what: string, span?: Span): LanguageError {
+  return new LanguageError(`${what} has no text form`, span)
 }

@@ -15,12 +15,11 @@ import type {
   TableName,
   With,
 } from '../tree/ast.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
 import { commaList, concat, type Doc, enclosed, group, indent, line, lines } from './document.ts'
 import { formatOrders, formatWindow } from './format-function.ts'
 import { formatList, nonEmpty } from './format-list.ts'
 import { formatLiteral, formatParameter } from './format-literal.ts'
-import { formatAnyName, formatDotted, formatName } from './format-name.ts'
+import { formatAnyName, formatDotted, formatName, noTextForm } from './format-name.ts'
 import type { Formatter } from './formatter.ts'
 
 const VERBS = { rows: 'get ', count: 'count ', export: 'export ' } as const
@@ -95,7 +94,7 @@ function formatTail({ orderBy, limit, offset }: Tail, formatter: Formatter): Doc
 function formatCount(count: Count): string {
   if (count.kind !== 'literal') return formatParameter(count)
   if (count.type !== 'integer' || count.value.startsWith('-')) {
-    throw new LanguageError(`a limit or offset of ${count.value} has no text form`, count.span)
+    throw noTextForm(`a limit or offset of ${count.value}`, count.span)
   }
   return formatLiteral(count)
 }
@@ -164,11 +163,9 @@ export function formatSource(source: Source, formatter: Formatter): Doc {
     }
     case 'query source':
       return [enclosed('(', formatter.query(source.query), ')'), ` as ${formatAnyName(source.alias)}`]
-    case 'record source':
-    case 'function source':
-      throw new LanguageError(`a ${source.kind} has no text form`, source.span)
+    // Record sources, array sources and function sources.
     default:
-      return unreachable(source)
+      throw noTextForm(`a ${source.kind}`, source.span)
   }
 }
 
@@ -193,7 +190,7 @@ function formatNests(nests: readonly Nest[], formatter: Formatter): Doc {
 
 /** `nest many posts {…}`. */
 export function formatNest(nest: Nest, formatter: Formatter): Doc {
-  if (nest.name !== null) throw new LanguageError(`the output name ${nest.name} of a nest has no text form`, nest.span)
+  if (nest.name !== null || nest.bare) throw noTextForm(`nest ${nest.name}`, nest.span)
   const clauses = lines([
     formatFields('fields', nest.fields, formatter),
     lines(nest.nests.map(inner => formatNest(inner, formatter))),

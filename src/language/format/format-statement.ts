@@ -23,7 +23,7 @@ import { commaList, concat, type Doc, enclosed, group, indent, join, line, lines
 import { formatExpression } from './format-expression.ts'
 import { formatList, nonEmpty } from './format-list.ts'
 import { formatType } from './format-literal.ts'
-import { formatAnyName, formatName } from './format-name.ts'
+import { formatAnyName, formatName, noTextForm } from './format-name.ts'
 import {
   formatCondition,
   formatFields,
@@ -88,7 +88,7 @@ export const FORMATTER: Formatter = {
 // ---- writes -----------------------------------------------------------------------------------------------
 
 function formatAdd(add: Add, formatter: Formatter): Doc {
-  if (add.returning?.length === 0) throw new LanguageError('an add that returns nothing has no text form', add.span)
+  if (add.returning?.length === 0) throw noTextForm('an add that returns nothing', add.span)
   const columns = commaList(add.columns.map(name => formatName(name.text)))
   return lines([
     formatWith(add.with, formatter),

@@ -298,6 +298,7 @@ test('a tree without a text form is rejected', () => {
     read(compare('matches', column('a'), column('b'))),
     get({ table: t, nests: [nest({ many: false, table: t, name: 'x' })] }),
     source({ kind: 'record source', value: column('a'), many: false, columns: [], alias: 'r', span: NOWHERE }),
+    source({ kind: 'array source', values: [column('a')], columns: [], alias: 'r', span: NOWHERE }),
     source({ kind: 'function source', function: t, identity: '', arguments: [], alias: 'f', span: NOWHERE }),
     read(named('a b')),
     read(named('')),

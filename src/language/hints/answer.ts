@@ -17,7 +17,7 @@ export interface TranspileAnswer {
   readonly sql: string
   /** Entry n-1 is the value of `$n`. */
   readonly parameters: readonly SqlParameter[]
-  /** Join conditions that were guessed; absent if there are none. */
+  /** Join conditions that were guessed; absent without any. */
   readonly notes?: readonly string[]
 }
 

@@ -96,7 +96,7 @@ function notesOfJoins(joins: readonly Join[], first: Source, where: Expression |
     if (join.lateral) notes.push(`${name} is computed for each row to its left (lateral).`)
     else if (join.on === null && join.type !== 'cross' && source.kind === 'table source') {
       const key = expressionText(joinCondition(join, first))
-      notes.push(`${name} is joined by the foreign key; where none is known, on ${key}.`)
+      notes.push(`${name} is joined by the foreign key; if none is known, on ${key}.`)
     }
     if (source.kind === 'table source' && source.condition !== null && OUTER.has(join.type)) {
       notes.push(
@@ -143,13 +143,13 @@ function notesOfGroups(get: Get): readonly string[] {
   const notes: string[] = []
   const fields = get.fields.filter((field): field is ExpressionField => field.kind === 'field')
   if (get.groupBy.length > 0) {
-    notes.push(`Rows with the same ${expressionsText(get.groupBy)} become one.`)
+    notes.push(`Rows with the same ${expressionsText(get.groupBy)} are combined into one.`)
   } else if (fields.some(field => containsAggregate(field.expression))) {
     const groups = [...new Set(impliedGroups(fields).map(expressionText))].join(', ')
     notes.push(
       groups === ''
-        ? 'All rows become one, because the fields are aggregates.'
-        : `Groups by ${groups}: the fields beside an aggregate are an implied group by.`,
+        ? 'All rows are combined into one, because the fields are aggregates.'
+        : `Groups by ${groups}: fields next to an aggregate are an implicit group by.`,
     )
   }
   if (get.having !== null) {
@@ -170,7 +170,7 @@ function noteOfNest(nest: Nest): string {
 function notesOfWindows(get: Get): readonly string[] {
   const fields = get.fields.filter(field => field.kind === 'field' && containsWindow(field.expression))
   return [
-    ...get.windows.map(window => `It has the ${renderFlat(formatNamedWindow(window, FORMATTER))}.`),
+    ...get.windows.map(window => `Defines the ${renderFlat(formatNamedWindow(window, FORMATTER))}.`),
     ...fields.map(
       field => `${fieldText(field)} is computed over several rows (a window function); each stays in the result.`,
     ),
@@ -247,7 +247,7 @@ function noteOfConflict({ target, update }: Conflict): string {
 }
 
 function notesOfReturning(returning: readonly Field[]): readonly string[] {
-  return returning.length === 0 ? [] : [`Answers ${returning.map(fieldText).join(', ')} of each row.`]
+  return returning.length === 0 ? [] : [`Returns ${returning.map(fieldText).join(', ')} of each row.`]
 }
 
 /** Notes about an update. */

@@ -48,7 +48,7 @@ function withoutValues(statement: Statement): Statement {
   return isListed ? ({ ...statement, rows: { kind: 'defaults', span: statement.span } } satisfies Add) : statement
 }
 
-describe('whatever the tree', () => {
+describe('any tree', () => {
   test('any tree is explained, and every table and column in it is mentioned', { timeout: 60_000 }, () => {
     let mentioned = 0
     fc.assert(
@@ -125,7 +125,7 @@ test('a read is explained part by part', () => {
     notes: [
       'This cannot run: * cannot be combined with an aggregate; name the columns to group by.',
       'The left join, which a bare join is too, keeps rows without a match in p, with null for its columns.',
-      'Groups by u.id: the fields beside an aggregate are an implied group by.',
+      'Groups by u.id: fields next to an aggregate are an implicit group by.',
       'Needs values for :from.',
     ],
   })
@@ -224,7 +224,7 @@ describe('notes', () => {
       'get users join posts',
       [
         'The left join, which a bare join is too, keeps rows without a match in posts, with null for its columns.',
-        'posts is joined by the foreign key; where none is known, on posts.user_id = users.id.',
+        'posts is joined by the foreign key; if none is known, on posts.user_id = users.id.',
       ],
     ],
     [
@@ -262,13 +262,16 @@ describe('notes', () => {
     ['export t[a = 1]', []],
     [
       'get t fields a, b group by a, b having count(*) > 1 or a = 2',
-      ['Rows with the same a, b become one.', 'Of the groups, only those with count(*) > 1 or a = 2 remain (having).'],
+      [
+        'Rows with the same a, b are combined into one.',
+        'Of the groups, only those with count(*) > 1 or a = 2 remain (having).',
+      ],
     ],
     [
       'get t fields role, lower(role), role, sum(n)',
-      ['Groups by role, lower(role): the fields beside an aggregate are an implied group by.'],
+      ['Groups by role, lower(role): fields next to an aggregate are an implicit group by.'],
     ],
-    ['get t fields max(a)', ['All rows become one, because the fields are aggregates.']],
+    ['get t fields max(a)', ['All rows are combined into one, because the fields are aggregates.']],
     [
       'get users nest many posts { fields id limit 3 } nest company as c on c.id = users.company_id',
       [
@@ -280,7 +283,7 @@ describe('notes', () => {
     [
       'get t fields a, rank() over w as r window w as (order by a)',
       [
-        'It has the window w as (order by a).',
+        'Defines the window w as (order by a).',
         'rank() over w as r is computed over several rows (a window function); each stays in the result.',
       ],
     ],
@@ -326,14 +329,14 @@ describe('notes', () => {
     ],
     [
       'add t values 1, 2 returning id',
-      ['Adds one row, with the columns of t in their order.', 'Answers id of each row.'],
+      ['Adds one row, with the columns of t in their order.', 'Returns id of each row.'],
     ],
     [
       'add t fields a from (get u fields b) conflict nothing returning a',
       [
         'Adds the rows of (get u fields b).',
         'A row that breaks any unique key is skipped and not returned.',
-        'Answers a of each row.',
+        'Returns a of each row.',
       ],
     ],
     [
@@ -341,11 +344,11 @@ describe('notes', () => {
       [
         'Adds one row.',
         'A row whose a exists already is not added: the existing one is updated by n = t.n + 1, m = 2, where t.n < 9.',
-        'Answers * of each row.',
+        'Returns * of each row.',
       ],
     ],
     ['set t values a = a + 1 where all', ['Every row of t is updated (where all).', 'Sets a = a + 1.']],
-    ['set t as x values a = 1 where b = 2 returning a', ['Sets a = 1.', 'Answers a of each row.']],
+    ['set t as x values a = 1 where b = 2 returning a', ['Sets a = 1.', 'Returns a of each row.']],
     ['del t inner join u on u.id = t.id where all', ['Every row of t that the joins find is deleted (where all).']],
     [
       'merge t using u on t.id = u.id when matched and u.x then delete when not matched then nothing',

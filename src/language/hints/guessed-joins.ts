@@ -3,7 +3,7 @@
 import { nestKey } from '../sql/print-nest.ts'
 import { joinCondition } from '../sql/print-source.ts'
 import type { Expression, Source, Span, Statement } from '../tree/ast.ts'
-import type { Relation } from '../tree/scope.ts'
+import type { NamedSource } from '../tree/scope.ts'
 import { rewrite } from '../tree/walk.ts'
 import { expressionText, targetText } from './explain-text.ts'
 
@@ -40,7 +40,7 @@ export function guessedJoins(statement: Statement): readonly GuessedJoin[] {
 }
 
 /** A source with the names of a relation in scope. */
-function sourceOf({ name, table }: Relation, span: Span): Source {
+function sourceOf({ name, table }: NamedSource, span: Span): Source {
   return {
     kind: 'table source',
     table: table ?? { kind: 'table', schema: null, name, span },

@@ -17,7 +17,7 @@ function shown(text: string): QuerySyntaxError {
 
 const hintOf = (text: string): string | null => shown(text).hint
 
-test('an error with a hint is otherwise unchanged', () => {
+test('a hint changes nothing else in an error', () => {
   expect(shown('get users\nwhere id == 1')).toMatchObject({
     problem: 'expected an expression; found "="',
     ...{ line: 2, column: 11, found: '=', sourceLine: 'where id == 1' },

@@ -9,11 +9,11 @@ export interface OutboxInsert {
    * session can read it.
    */
   readonly ticket: string
-  readonly statement: (rows: WrittenRows) => string
+  readonly statement: (rows: OutboxRows) => string
 }
 
 /** The written rows, as SQL expressions. */
-export interface WrittenRows {
+export interface OutboxRows {
   readonly from: string
   /** The operation: one name for all rows, or a column of type text. */
   readonly operation: { readonly always: string } | { readonly column: string }

@@ -2,7 +2,7 @@
 
 import type { Comparison, Expression, Literal } from '../tree/ast.ts'
 import { unreachable } from '../tree/error.ts'
-import { resolveColumn, type Scope } from '../tree/scope.ts'
+import { type NameScope, resolveColumn } from '../tree/scope.ts'
 import { withJsonList } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
 import type { Inference, PrintedExpression } from './printer.ts'
@@ -12,7 +12,7 @@ import { quoteLiteral } from './quote.ts'
 export type PrintOperand = (part: Expression, floor: number, inference?: Inference) => string
 
 /** Prints a comparison. */
-export function printComparison(comparison: Comparison, at: PrintOperand, scope: Scope): PrintedExpression {
+export function printComparison(comparison: Comparison, at: PrintOperand, scope: NameScope): PrintedExpression {
   const { operator, left, right } = withJsonList(comparison)
   switch (operator) {
     case '<':
@@ -44,6 +44,11 @@ export function printComparison(comparison: Comparison, at: PrintOperand, scope:
     case '?|':
     case '?&':
     case '~*':
+    case '<<':
+    case '>>':
+    case '&<':
+    case '&>':
+    case '-|-':
       return infix(left, operator, right, at)
     case 'regex':
       return infix(left, '~', right, at)
@@ -115,11 +120,11 @@ function besideRight(left: Expression, right: Expression): Inference {
  * The type information for operands of an ordering comparison. A number keeps its type, so that PostgreSQL
  * rejects it beside a text; compared as text, 10 would be less than 9.
  */
-export function inferenceInOrder(part: Expression, neighbour: Expression, scope: Scope): Inference {
+export function inferenceInOrder(part: Expression, neighbour: Expression, scope: NameScope): Inference {
   return isTextByForm(neighbour, scope) ? 'open' : besideRight(part, neighbour)
 }
 
-function isTextByForm(expression: Expression, scope: Scope): boolean {
+function isTextByForm(expression: Expression, scope: NameScope): boolean {
   if (expression.kind === 'column') return resolveColumn(expression.path, scope).steps.length > 0
   return expression.kind === 'json step' && (expression.operator === '->>' || expression.operator === '#>>')
 }

@@ -2,7 +2,7 @@
 
 import type { ColumnDefinition, Index, Make, TableConstraint } from '../tree/ast.ts'
 import { LanguageError } from '../tree/error.ts'
-import { OUTERMOST, type Scope, writeScope } from '../tree/scope.ts'
+import { type NameScope, OUTERMOST, writeScope } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
 import { printTableName } from './print-source.ts'
 import { printType } from './print-type.ts'
@@ -22,7 +22,7 @@ export function printMake(make: Make, printer: Printer): string {
   return `CREATE TABLE ${printTableName(make.table)} (${parts.join(', ')})`
 }
 
-function printColumnDefinition(column: ColumnDefinition, scope: Scope, printer: Printer): string {
+function printColumnDefinition(column: ColumnDefinition, scope: NameScope, printer: Printer): string {
   if (column.primaryKey && column.nullable) {
     throw new LanguageError(`the column ${column.name.text} is a primary key and cannot be nullable`, column.span)
   }

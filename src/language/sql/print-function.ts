@@ -11,7 +11,7 @@ import {
   upperCased,
   VALUE_FUNCTIONS,
 } from '../tree/functions.ts'
-import type { Scope } from '../tree/scope.ts'
+import type { NameScope } from '../tree/scope.ts'
 import { listAsJson } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
 import { constant } from './print-literal.ts'
@@ -19,7 +19,7 @@ import type { Printer } from './printer.ts'
 import { inDoubleQuotes, quoteFunctionOrType, quoteIdentifier, quoteQualifier } from './quote.ts'
 
 /** Prints a function call. */
-export function printFunction(call: FunctionCall, scope: Scope, printer: Printer): string {
+export function printFunction(call: FunctionCall, scope: NameScope, printer: Printer): string {
   const name = call.name.toLowerCase()
   if (call.schema === null) {
     if (name === 'extract') return printExtract(call, scope, printer)
@@ -44,7 +44,7 @@ export function routineName({ schema, name }: { readonly schema: string | null; 
   return schema === null ? quoteFunctionOrType(name) : `${quoteQualifier(schema)}.${quoteIdentifier(name)}`
 }
 
-function printArguments(call: FunctionCall, scope: Scope, printer: Printer): string {
+function printArguments(call: FunctionCall, scope: NameScope, printer: Printer): string {
   if (call.star) {
     if (call.arguments.length > 0 || call.distinct || call.orderBy.length > 0) {
       throw new LanguageError(`${call.name}(*) takes neither arguments nor "distinct" nor "order by"`, call.span)
@@ -82,11 +82,11 @@ function argumentOf({ schema, name }: FunctionCall, argument: Expression): Expre
   return isEmpty && takesJson ? listAsJson(argument) : argument
 }
 
-function printFilter(call: FunctionCall, scope: Scope, printer: Printer): string {
+function printFilter(call: FunctionCall, scope: NameScope, printer: Printer): string {
   return call.filter === null ? '' : ` FILTER (WHERE ${printer.expression(call.filter, scope, LEVEL.any)})`
 }
 
-function printOver(call: FunctionCall, scope: Scope, printer: Printer): string {
+function printOver(call: FunctionCall, scope: NameScope, printer: Printer): string {
   if (call.over === null) return ''
   return typeof call.over === 'string'
     ? ` OVER ${quoteIdentifier(call.over)}`
@@ -94,7 +94,7 @@ function printOver(call: FunctionCall, scope: Scope, printer: Printer): string {
 }
 
 /** `PARTITION BY … ORDER BY … ROWS …`: the content of a window's parentheses. */
-export function printWindow(body: WindowBody, scope: Scope, printer: Printer): string {
+export function printWindow(body: WindowBody, scope: NameScope, printer: Printer): string {
   const clauses: string[] = []
   if (body.base !== null) clauses.push(windowBase(body.base))
   const item = (expression: Expression): string => printer.expression(expression, scope, LEVEL.any, 'none')
@@ -115,12 +115,12 @@ export function printOrder(orders: readonly Order[], print: (expression: Express
     .join(', ')
 }
 
-function printFrame(frame: Frame, scope: Scope, printer: Printer): string {
+function printFrame(frame: Frame, scope: NameScope, printer: Printer): string {
   const bound = (end: FrameBound): string => {
     switch (end.kind) {
       case 'preceding':
       case 'following':
-        return `${printer.expression(end.offset, scope, LEVEL.primary)} ${end.kind.toUpperCase()}`
+        return `${printOffset(printer.expression(end.offset, scope, LEVEL.primary))} ${end.kind.toUpperCase()}`
       case 'unbounded preceding':
       case 'current row':
       case 'unbounded following':
@@ -135,6 +135,13 @@ function printFrame(frame: Frame, scope: Scope, printer: Printer): string {
     : `${unit} BETWEEN ${bound(frame.start)} AND ${bound(frame.end)}`
 }
 
+/** These names, at the start of an offset, would start a frame (`frame_extent` in PostgreSQL's grammar). */
+const FRAME_WORD = /^(?:between|current|unbounded)\b/
+
+function printOffset(offset: string): string {
+  return FRAME_WORD.test(offset) ? `(${offset})` : offset
+}
+
 /**
  * These names, at the start of a window, would start a clause (`opt_existing_window_name` in PostgreSQL's
  * grammar).
@@ -144,7 +151,7 @@ function windowBase(name: string): string {
 }
 
 /** Prints a call of `extract`, whose first argument is the field as a text. */
-function printExtract(call: FunctionCall, scope: Scope, printer: Printer): string {
+function printExtract(call: FunctionCall, scope: NameScope, printer: Printer): string {
   const [field, source] = call.arguments
   if (
     field?.kind !== 'literal' ||

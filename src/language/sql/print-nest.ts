@@ -5,9 +5,10 @@
  */
 
 import type { Comparison, Get, Nest } from '../tree/ast.ts'
+import { allOf } from '../tree/build.ts'
 import { LanguageError } from '../tree/error.ts'
 import { type AliasedTable, keyByName } from '../tree/relation-name.ts'
-import type { Scope } from '../tree/scope.ts'
+import type { NameScope } from '../tree/scope.ts'
 import type { Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
 
@@ -19,29 +20,34 @@ export function nestName(nest: Nest): string {
 /**
  * Prints one column: the related row as an object or null, or the related rows as an array, possibly empty.
  */
-export function printNest(nest: Nest, scope: Scope, printer: Printer): string {
+export function printNest(nest: Nest, scope: NameScope, printer: Printer): string {
   const rows = printer.query(nestQuery(nest, scope), scope)
   const name = quoteIdentifier(nestName(nest))
   // `n.*` instead of `n`, because the nested table may have a column n. The alias n is not visible inside the
   // parentheses.
-  if (nest.many) return `(SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (${rows}) AS n) AS ${name}`
-  return `(SELECT row_to_json(n.*) FROM (${rows}${onlyFirst(nest)}) AS n) AS ${name}`
+  const [all, one] = nest.binary ? ['jsonb_agg(to_jsonb(n.*))', 'to_jsonb(n.*)'] : JSON_OF_ROWS
+  if (nest.many) return `(SELECT COALESCE(${all}, '[]') FROM (${rows}) AS n) AS ${name}`
+  return `(SELECT ${one} FROM (${rows}${onlyFirst(nest)}) AS n) AS ${name}`
 }
 
+const JSON_OF_ROWS = ['json_agg(row_to_json(n.*))', 'row_to_json(n.*)']
+
 /** The rows of a nest as a separate read, in the scope around it. */
-export function nestQuery(nest: Nest, scope: Scope): Get {
-  const on = nest.on ?? nestKey(nest, scope)
+export function nestQuery(nest: Nest, scope: NameScope): Get {
+  const { from } = nest
+  const on = nest.on ?? (from === undefined ? nestKey(nest, scope) : null)
   return {
     kind: 'get',
     purpose: 'rows',
     with: null,
     distinct: null,
-    source: { kind: 'table source', table: nest.table, alias: nest.alias, condition: on, span: nest.span },
+    source: from ?? { kind: 'table source', table: nest.table, alias: nest.alias, condition: on, span: nest.span },
     joins: [],
     nests: nest.nests,
     fields: nest.fields,
-    where: nest.where,
-    groupBy: [],
+    bare: nest.bare === true,
+    where: from === undefined ? nest.where : allOf([on, nest.where]),
+    groupBy: nest.groupBy ?? [],
     having: null,
     windows: [],
     compounds: [],
@@ -68,7 +74,7 @@ function onlyFirst(nest: Nest): string {
  * The join condition of a nest without `on`, derived from names because there is no catalog: a single row is
  * referenced by the outer row, many rows reference it.
  */
-export function nestKey(nest: Nest, scope: Scope): Comparison {
+export function nestKey(nest: Nest, scope: NameScope): Comparison {
   const parent = scope.relations[0]
   if (parent === undefined) throw new LanguageError(`nest ${nestName(nest)} has no row to relate to`, nest.span)
   const outside: AliasedTable = { table: parent.table?.name ?? parent.name, alias: parent.name }

@@ -1,8 +1,8 @@
 /** Prints the outbox insert within a write, and the columns that the write must return for it. */
 
 import type { Add, Del, Set as SetStatement } from '../tree/ast.ts'
-import { type Scope, targetName } from '../tree/scope.ts'
-import type { OutboxInsert, WrittenRows } from './outbox-insert.ts'
+import { type NameScope, targetName } from '../tree/scope.ts'
+import type { OutboxInsert, OutboxRows } from './outbox-insert.ts'
 import { NO_IMAGE, printRowImages, type RowImages } from './print-row-images.ts'
 import { unusedName } from './print-rows.ts'
 import { lifted, type Printer } from './printer.ts'
@@ -23,7 +23,7 @@ interface OutboxInsertParts {
   readonly insert: OutboxInsert
   /** The column that already holds the whole row; null if absent. */
   readonly whole: string | null
-  readonly scope: Scope
+  readonly scope: NameScope
   readonly printer: Printer
 }
 
@@ -59,7 +59,7 @@ export function printOutboxInsert({
     ]),
   )
   const { operation } = images
-  const rows: WrittenRows = {
+  const rows: OutboxRows = {
     from: name,
     operation: typeof operation === 'string' ? { always: operation } : { column: has(printed.operation, 'happened') },
     ...{ after: image('after'), before: image('before') },
@@ -83,7 +83,8 @@ export function printOutboxInsert({
 export function returnsWholeRow(write: Add | SetStatement | Del, columns: readonly string[]): boolean {
   const fields = write.returning ?? []
   const target = targetName(write)
-  if (fields.length !== columns.length || columns.includes(target)) return false
+  const hasNests = (write.returned?.nests.length ?? 0) > 0
+  if (fields.length !== columns.length || hasNests || columns.includes(target)) return false
   return fields.every((item, index) => {
     if (item.kind !== 'field' || item.alias !== null || item.expression.kind !== 'column') return false
     const { path } = item.expression

@@ -3,11 +3,11 @@
  * the SQL text, because parameters are numbered in that order.
  */
 
-import type { Compound, Expression, ExpressionField, Field, Get, Nest, With } from '../tree/ast.ts'
+import type { Compound, Expression, ExpressionField, Field, Get, With } from '../tree/ast.ts'
 import { mapChildren } from '../tree/children.ts'
 import { LanguageError } from '../tree/error.ts'
 import { containsAggregate, containsQuery, impliedGroups, isAggregate } from '../tree/functions.ts'
-import { commonTableScopes, getScope, joinSources, type Scope, withCommonTables } from '../tree/scope.ts'
+import { commonTableScopes, getScope, joinSources, type NameScope, withCommonTables } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
 import { structureOf } from './print-expression.ts'
 import { printOrder, printWindow } from './print-function.ts'
@@ -18,7 +18,7 @@ import { countRepetitions, onceMore, type Printer, type Shared, type SharedText 
 import { inDoubleQuotes, quoteIdentifier } from './quote.ts'
 
 /** Prints a read at the top level, in a common table, or in parentheses. */
-export function printQuery(get: Get, outer: Scope, printer: Printer): string {
+export function printQuery(get: Get, outer: NameScope, printer: Printer): string {
   refuseContradictions(get)
   const commonTables = printWith(get.with, outer, printer)
   const around = withCommonTables(outer, get.with)
@@ -63,7 +63,7 @@ function conditionsOf(get: Get): readonly Expression[] {
  * `WITH a AS (…), b AS (…) `, or an empty text. It is printed before the statement, so that parameters are in
  * order.
  */
-export function printWith(clause: With | null, outer: Scope, printer: Printer): string {
+export function printWith(clause: With | null, outer: NameScope, printer: Printer): string {
   if (clause === null) return ''
   const scopes = commonTableScopes(outer, clause)
   const tables = clause.tables.map((table, index) => {
@@ -77,33 +77,36 @@ export function printWith(clause: With | null, outer: Scope, printer: Printer): 
   return `WITH ${clause.recursive ? 'RECURSIVE ' : ''}${tables.join(', ')} `
 }
 
-function printDistinct(get: Get, scope: Scope, printer: Printer): string {
+function printDistinct(get: Get, scope: NameScope, printer: Printer): string {
   if (get.distinct === null) return ''
   if (get.distinct.on.length === 0) return 'DISTINCT '
   return `DISTINCT ON (${get.distinct.on.map(item => printPositional(item, scope, printer)).join(', ')}) `
 }
 
-function printProjection(get: Get, scope: Scope, printer: Printer): string {
+function printProjection(get: Get, scope: NameScope, printer: Printer): string {
   if (get.purpose === 'count') return 'COUNT(*)'
-  return printFields(get.fields, get.nests, scope, printer)
+  return printFields(get, scope, printer)
 }
 
 /** Prints a select list: fields, then nests. An empty list of fields means all columns. */
-export function printFields(fields: readonly Field[], nests: readonly Nest[], scope: Scope, printer: Printer): string {
-  let text = fields.length === 0 ? '*' : fields.map(field => printField(field, scope, printer)).join(', ')
-  for (const nest of nests) text += `, ${printNest(nest, scope, printer)}`
-  return text
+export function printFields(
+  { fields, nests, bare = false }: Pick<Get, 'fields' | 'nests' | 'bare'>,
+  scope: NameScope,
+  printer: Printer,
+): string {
+  const columns = fields.length === 0 && !bare ? ['*'] : fields.map(field => printField(field, scope, printer))
+  return [...columns, ...nests.map(nest => printNest(nest, scope, printer))].join(', ')
 }
 
 /** Prints one column of a select list or of `RETURNING`. */
-export function printField(field: Field, scope: Scope, printer: Printer): string {
+export function printField(field: Field, scope: NameScope, printer: Printer): string {
   if (field.kind === 'star') return field.of === null ? '*' : `${quoteIdentifier(field.of)}.*`
   const expression = printer.expression(field.expression, scope, LEVEL.any)
   return field.alias === null ? expression : `${expression} AS ${quoteIdentifier(field.alias)}`
 }
 
 /** ` GROUP BY a, b`, or an empty text. */
-function printGroups(groups: readonly Expression[], scope: Scope, printer: Printer): string {
+function printGroups(groups: readonly Expression[], scope: NameScope, printer: Printer): string {
   if (groups.length === 0) return ''
   // `(a, b)` alone would be a grouping set, not a row.
   const items = groups.map(
@@ -113,7 +116,7 @@ function printGroups(groups: readonly Expression[], scope: Scope, printer: Print
 }
 
 /** ` WINDOW w AS (…)`, or an empty text. */
-function printWindows(get: Get, scope: Scope, printer: Printer): string {
+function printWindows(get: Get, scope: NameScope, printer: Printer): string {
   if (get.windows.length === 0) return ''
   const windows = get.windows.map(
     window => `${quoteIdentifier(window.name.text)} AS (${printWindow(window.body, scope, printer)})`,
@@ -125,9 +128,13 @@ function printWindows(get: Get, scope: Scope, printer: Printer): string {
  * Prints a part of a compound. PostgreSQL's precedence applies: `intersect` before `union` and `except`,
  * which are left-associative.
  */
-function printCompound(compound: Compound, scope: Scope, printer: Printer): string {
+function printCompound(compound: Compound, scope: NameScope, printer: Printer): string {
   const { query } = compound
-  if (query.lock !== null) throw new LanguageError('"for" locks rows of one get, not of a compound', query.lock.span)
+  if (query.lock !== null)
+    throw new LanguageError(
+      '"for" locks the rows of a single get; it cannot follow union, intersect or except',
+      query.lock.span,
+    )
   const operator = `${compound.operator.toUpperCase()}${compound.all ? ' ALL' : ''}`
   const text = printer.query(query, scope)
   const plain =
@@ -143,7 +150,7 @@ function printCompound(compound: Compound, scope: Scope, printer: Printer): stri
  * Prints an item of `order by` or `group by`. An integer there is a position in the select list, so it cannot
  * become a parameter.
  */
-function printPositional(expression: Expression, scope: Scope, printer: Printer): string {
+function printPositional(expression: Expression, scope: NameScope, printer: Printer): string {
   return expression.kind === 'literal' && expression.type === 'integer'
     ? constant(expression).text
     : printer.expression(expression, scope, LEVEL.any, 'none')

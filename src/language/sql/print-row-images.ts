@@ -1,7 +1,7 @@
 /** Prints the row images of a write: the operation, and the row as JSON after and before it. */
 
 import type { Add, Del, Expression, Get, Set as SetStatement } from '../tree/ast.ts'
-import { type Scope, targetName } from '../tree/scope.ts'
+import { type NameScope, targetName } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
 import type { Printer } from './printer.ts'
 import { quoteIdentifier, quoteLiteral } from './quote.ts'
@@ -26,7 +26,7 @@ export interface RowImages {
 export function printRowImages(
   write: Add | SetStatement | Del,
   { operation, after, before }: RowImages,
-  scope: Scope,
+  scope: NameScope,
   printer: Printer,
   type: 'text' | 'json' = 'text',
 ): Readonly<Record<'operation' | 'after' | 'before', string>> {

@@ -15,7 +15,7 @@ import { LanguageError } from '../tree/error.ts'
 import { containsAggregate } from '../tree/functions.ts'
 import { assertNesting } from '../tree/nesting.ts'
 import { outputName } from '../tree/output-name.ts'
-import { getScope, OUTERMOST, resolveColumn, type Scope, withCommonTables } from '../tree/scope.ts'
+import { getScope, type NameScope, OUTERMOST, resolveColumn, withCommonTables } from '../tree/scope.ts'
 import { rewriteNest, visitNest } from '../tree/walk.ts'
 import { createPrinter } from './print.ts'
 import { structureOf } from './print-expression.ts'
@@ -31,8 +31,11 @@ export interface RowsOptions {
   readonly parameters?: ParameterMode
   /** See `PrintOptions`. */
   readonly repeatedCharactersMax?: number
-  /** With `value`, column 1 is the JSON of the read's only field instead of an object that contains it. */
-  readonly form?: 'object' | 'value'
+  /**
+   * With `value`, column 1 is the JSON of the read's only field instead of an object that contains it; with
+   * `stripped`, an object without the fields that are null.
+   */
+  readonly form?: 'object' | 'value' | 'stripped'
   /** Maximum number of rows, in addition to the read's own limit; null for no maximum. */
   readonly limit?: number | null
 }
@@ -51,7 +54,7 @@ export function printRows(get: Get, options: RowsOptions): Sql {
   assertNesting(keys)
   const printer = createPrinter({ ...options, parameters: options.parameters ?? 'keep' })
   const plain = options.form === 'value' || isPlain(get, keys)
-  const text = plain ? printPlain(get, options, printer) : printSplit(get, keys, printer)
+  const text = plain ? printPlain(get, options, printer) : printSplit(get, options, printer)
   const { limit = null } = options
   return { text: limit === null ? text : `${text} LIMIT ${limit}`, parameters: printer.parameters }
 }
@@ -68,9 +71,13 @@ function printPlain(get: Get, { keys, form }: RowsOptions, printer: Printer): st
   const head = printWith(get.with, OUTERMOST, printer)
   const columns = keys.map(key => `, r.${quoteIdentifier(outputOf(key, get) ?? '')}`)
   // `r.*` instead of `r`, because the result may have a column r.
-  const answer = form === 'value' ? `to_json(r.${quoteIdentifier(onlyName(get))})` : 'row_to_json(r.*)'
+  const answer = form === 'value' ? `to_json(r.${quoteIdentifier(onlyName(get))})` : rowAs(form)
   const read = printQuery({ ...get, with: null }, around(get), printer)
   return `${head}SELECT ${answer}${columns.join('')} FROM (${read}) AS r`
+}
+
+function rowAs(form: RowsOptions['form']): string {
+  return form === 'stripped' ? 'json_strip_nulls(row_to_json(r.*))' : 'row_to_json(r.*)'
 }
 
 function onlyName({ fields, nests }: Get): string {
@@ -85,6 +92,7 @@ function outputOf(key: Expression, get: Get): string | null {
   const once = (name: string | null): string | null =>
     names.filter(other => other === name).length === 1 ? name : null
   const wanted = unqualified(key, get)
+  if (get.bare === true) return null
   if (get.fields.length === 0) {
     const column = wanted.kind === 'column' && wanted.path.length === 1 ? (wanted.path[0] ?? null) : null
     return get.joins.length > 0 || names.includes(column) ? null : column
@@ -119,7 +127,7 @@ function unqualified(expression: Expression, get: Get): Expression {
  * JOIN LATERAL (SELECT page.c1 AS id, (…) AS customer) AS r`. PostgreSQL pulls the lateral query up, so the
  * plan is that of the page with a projection on top.
  */
-function printSplit(get: Get, keys: readonly Expression[], printer: Printer): string {
+function printSplit(get: Get, { keys, form }: RowsOptions, printer: Printer): string {
   refuseUnsplittable(get)
   const scope = getScope(get, around(get))
   const page = new Page(get, scope)
@@ -135,7 +143,7 @@ function printSplit(get: Get, keys: readonly Expression[], printer: Printer): st
     return `${stayed[index]} AS ${quoteIdentifier(nestName(nest))}`
   })
   const selected = [...columns, ...nests].join(', ')
-  const list = ['row_to_json(r.*)', ...sortedBy].join(', ')
+  const list = [rowAs(form), ...sortedBy].join(', ')
   return `${head}SELECT ${list} FROM (${rows}) AS ${page.alias} CROSS JOIN LATERAL (SELECT ${selected}) AS r`
 }
 
@@ -149,13 +157,13 @@ class Page {
    * name.
    */
   readonly alias: string
-  readonly scope: Scope
+  readonly scope: NameScope
   readonly #get: Get
-  readonly #outside: Scope
+  readonly #outside: NameScope
   readonly #columns: Expression[]
   readonly #nests: Nest[] = []
 
-  constructor(get: Get, outside: Scope) {
+  constructor(get: Get, outside: NameScope) {
     this.#get = get
     this.#outside = outside
     this.#columns = get.fields.filter(isExpression).map(field => field.expression)
@@ -244,6 +252,13 @@ function isMovable(nest: Nest, get: Get): boolean {
   if (isUnsplittable(get) || groupsOf(get).length > 0 || hasAggregate(get)) return false
   const scope = getScope(get, around(get))
   let movable = true
+  // A page has columns and no rows of tables.
+  rewriteNest(withKey(nest, scope), scope, {
+    expression(part) {
+      if (part.kind === 'whole row') movable = false
+      return part
+    },
+  })
   visitNest(withKey(nest, scope), scope, {
     column(column, clause, inner) {
       const isAlias = (name: string | undefined): boolean => inner.fields.some(field => outputName(field) === name)
@@ -254,8 +269,8 @@ function isMovable(nest: Nest, get: Get): boolean {
   return movable
 }
 
-function withKey(nest: Nest, scope: Scope): Nest {
-  return nest.on === null ? { ...nest, on: nestKey(nest, scope) } : nest
+function withKey(nest: Nest, scope: NameScope): Nest {
+  return nest.on === null && nest.from === undefined ? { ...nest, on: nestKey(nest, scope) } : nest
 }
 
 function isUnsplittable(get: Get): boolean {
@@ -273,7 +288,8 @@ function reasonAgainstSplitting(get: Get): string | null {
   if (get.compounds.length > 0) return 'a compound has only the columns of its result'
   if (get.distinct !== null && get.distinct.on.length === 0)
     return 'with distinct, rows have only the columns of the result'
-  if (!get.fields.every(isExpression) || get.fields.length === 0) return 'name the fields instead of *'
+  if (!get.fields.every(isExpression) || (get.fields.length === 0 && get.bare !== true))
+    return 'name the fields instead of *'
   if (hasAggregate(get) && groupsOf(get).length === 0) return 'without groups there is one row'
   const grouped = get.groupBy.find(item => withoutAlias(item, get) !== item)
   if (grouped !== undefined) {
@@ -296,7 +312,7 @@ function isExpression(field: Field): field is ExpressionField {
 }
 
 /** The scope around the read's sources. */
-function around(get: Get): Scope {
+function around(get: Get): NameScope {
   return withCommonTables(OUTERMOST, get.with)
 }
 

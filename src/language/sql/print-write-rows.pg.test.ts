@@ -26,7 +26,7 @@ import {
   set,
   star,
 } from '../tree/build.ts'
-import type { WrittenRows } from './outbox-insert.ts'
+import type { OutboxRows } from './outbox-insert.ts'
 import { printWriteRows, type WriteRowsOptions } from './print-write-rows.ts'
 
 const database = databaseFixture()
@@ -180,7 +180,7 @@ test.each([
 
 const OUTBOX_INSERT = {
   ...{ columns: ['id'], ticket: '' },
-  statement({ from, operation: happened, after, before, column }: WrittenRows) {
+  statement({ from, operation: happened, after, before, column }: OutboxRows) {
     const word = 'always' in happened ? `'${happened.always}'` : happened.column
     return `INSERT INTO kept SELECT ${word}, ${after}, ${before}, ${column('id')} FROM ${from}`
   },

@@ -3,14 +3,14 @@
  * row that `returning` asks for.
  */
 
-import type { Add, Del, Expression, Field, Set as SetStatement } from '../tree/ast.ts'
+import type { Add, Del, Expression, Field, Order, Set as SetStatement } from '../tree/ast.ts'
 import { star } from '../tree/build.ts'
 import { assertNesting } from '../tree/nesting.ts'
 import {
   joinSources,
+  type NamedSource,
+  type NameScope,
   OUTERMOST,
-  type Relation,
-  type Scope,
   sourceName,
   targetName,
   withCommonTables,
@@ -87,10 +87,11 @@ export interface NotifyOptions {
 }
 
 /**
- * Prints a statement that returns the written rows, in the order of the write. Column 1 is the row as a JSON
- * object of exactly the fields of `returning`; it is omitted if there are none. The keys and the images
- * follow. With none of these, the statement returns no rows, and the command tag alone has their number. A
- * notification of one row adds a column without information, at the end or before those of `before`.
+ * Prints a statement that returns the written rows, in the order of the write or of `returned`. Column 1 is
+ * the row as a JSON object of exactly the fields of `returning` and the nests of `returned`; it is omitted if
+ * there are none. The keys, the condition of `returned` and the images follow. With none of these, the
+ * statement returns no rows, and the command tag alone has their number. A notification of one row adds a
+ * column without information, at the end or before those of `before`.
  *
  * @throws LanguageError for a write that has no SQL equivalent or is nested too deep.
  */
@@ -99,12 +100,18 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   assertNesting(options.keys)
   const printer = createPrinter({ ...options, parameters: options.parameters ?? 'keep' })
   const around = withCommonTables(OUTERMOST, write.with)
-  const bare = { ...write, with: null, returning: [] }
+  const { returned, ...own } = write
+  const bare = { ...own, with: null, returning: [] }
   const head = printWith(write.with, OUTERMOST, printer)
   const statement = printStatement(bare, around, printer)
   const scope = returningScope(write, around)
-  const row = write.returning === null || write.returning.length === 0 ? [] : [printRow(write, scope, printer)]
-  const keys = options.keys.map(key => printer.expression(key, scope, LEVEL.any))
+  const hasRow = (write.returning?.length ?? 0) + (returned?.nests.length ?? 0) > 0
+  const row = hasRow ? [printRow(write, scope, printer)] : []
+  const all = returned?.where == null ? options.keys : [...options.keys, returned.where]
+  const keys = all.map(key => printer.expression(key, scope, LEVEL.any))
+  const order = (returned?.orderBy ?? []).map(({ expression, descending, nulls }) => ({
+    ...{ value: printer.expression(expression, scope, LEVEL.any), descending, nulls },
+  }))
   const { notify = null, outboxInsert = null, images = null, rowsMax } = options
   const answersImages = outboxInsert === null && images !== null
   const columns = [
@@ -121,7 +128,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
       ? columns
       : [...columns, notify.notifyOne(notification.change), ...notification.before]
   const gathered = notifiesPerRow ? null : notification
-  if (rowsMax === null && check === null && outboxInsert === null && gathered === null) {
+  if (rowsMax === null && check === null && outboxInsert === null && gathered === null && order.length === 0) {
     return { text: `${head}${statement}${returning(answered)}`, parameters: printer.parameters }
   }
   const name = unusedName(write)
@@ -145,6 +152,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
     notify: gathered,
     outboxInsert: insert,
     conditions,
+    order,
     name,
   })
   return { text, parameters: printer.parameters }
@@ -160,7 +168,7 @@ interface PrintedNotify {
 function printNotify(
   write: Add | SetStatement | Del,
   { key, operation, before, route: by }: NotifyOptions,
-  scope: Scope,
+  scope: NameScope,
   printer: Printer,
 ): PrintedNotify {
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
@@ -183,11 +191,13 @@ function printNotify(
  * `(SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.total) AS r)`: an object of these columns, as in a
  * read.
  */
-function printRow(write: Add | SetStatement | Del, scope: Scope, printer: Printer): string {
+function printRow(write: Add | SetStatement | Del, scope: NameScope, printer: Printer): string {
   const fields = (write.returning ?? []).flatMap(item =>
     item.kind === 'star' && item.of === null ? everything(write) : [item],
   )
-  return `(SELECT row_to_json(r.*) FROM (SELECT ${printFields(fields, [], scope, printer)}) AS r)`
+  const nests = write.returned?.nests ?? []
+  const list = printFields({ fields, nests, bare: fields.length === 0 }, scope, printer)
+  return `(SELECT row_to_json(r.*) FROM (SELECT ${list}) AS r)`
 }
 
 /**
@@ -214,6 +224,11 @@ const HELD = 'held'
 const CHANGE = 'change'
 const ROUTE = 'route'
 
+/** A member of the order of the rows, with the SQL of its value. */
+interface PrintedOrder extends Pick<Order, 'descending' | 'nulls'> {
+  readonly value: string
+}
+
 interface Gathered {
   readonly head: string
   readonly statement: string
@@ -222,6 +237,7 @@ interface Gathered {
   readonly notify: PrintedNotify | null
   readonly outboxInsert: PrintedOutboxInsert | null
   readonly conditions: readonly string[]
+  readonly order: readonly PrintedOrder[]
   /** Name of the common table. */
   readonly name: string
 }
@@ -239,6 +255,7 @@ function printGathered({
   notify: notification,
   outboxInsert: insert,
   conditions,
+  order,
   name,
 }: Gathered): string {
   const answered = [...columns, ...(notification?.before ?? [])]
@@ -249,6 +266,7 @@ function printGathered({
     ...(notification === null ? [] : [`${notification.change} AS ${CHANGE}`]),
     ...(notification?.route == null ? [] : [`${notification.route} AS ${ROUTE}`]),
     ...(insert?.columns ?? []),
+    ...order.map(({ value }, index) => `${value} AS ${orderName(index)}`),
   ]
   // The common table must have a column, so that its rows can be counted.
   const inner = named.length === 0 ? ['1 AS c1'] : named
@@ -257,7 +275,20 @@ function printGathered({
   const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
   const second = insert === null ? '' : `, ${insert.name} AS (${insert.statement})`
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
-  return `${opening}${table}${second} SELECT${selected} FROM ${name}${where}`
+  return `${opening}${table}${second} SELECT${selected} FROM ${name}${where}${printOrder(order)}`
+}
+
+function orderName(index: number): string {
+  return `o${index + 1}`
+}
+
+function printOrder(order: readonly PrintedOrder[]): string {
+  if (order.length === 0) return ''
+  const items = order.map(({ descending, nulls }, index) => {
+    const placed = nulls === null ? '' : ` NULLS ${nulls.toUpperCase()}`
+    return `${orderName(index)}${descending ? ' DESC' : ''}${placed}`
+  })
+  return ` ORDER BY ${items.join(', ')}`
 }
 
 /** If there are too many rows, this casts a text to a number, which fails with the text in the message. */
@@ -276,9 +307,9 @@ function printRowsMax(
  * The scope of `returning`: the target, the joined sources, and the target's row before and after the write
  * (PostgreSQL manual, 6.4).
  */
-function returningScope(write: Add | SetStatement | Del, around: Scope): Scope {
+function returningScope(write: Add | SetStatement | Del, around: NameScope): NameScope {
   const target = { table: write.table, alias: write.kind === 'add' ? null : write.alias }
-  const version = (name: string): Relation => ({ name, table: write.table, aliased: true, query: null })
+  const version = (name: string): NamedSource => ({ name, table: write.table, aliased: true, query: null })
   const joined = write.kind === 'add' ? [] : joinSources(write.joins)
   return writeScope(around, target, joined, [version('old'), version('new')])
 }

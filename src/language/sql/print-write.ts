@@ -17,7 +17,7 @@ import type {
 } from '../tree/ast.ts'
 import { childrenOf } from '../tree/children.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
-import { excludedRelation, joinSources, type Scope, withCommonTables, writeScope } from '../tree/scope.ts'
+import { excludedRelation, joinSources, type NameScope, withCommonTables, writeScope } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
 import { printField, printWith } from './print-query.ts'
 import {
@@ -33,7 +33,7 @@ import type { Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
 
 /** Prints an `add` statement. */
-export function printAdd(add: Add, outer: Scope, printer: Printer): string {
+export function printAdd(add: Add, outer: NameScope, printer: Printer): string {
   const head = printWith(add.with, outer, printer)
   const around = withCommonTables(outer, add.with)
   const scope = writeScope(around, { table: add.table, alias: null })
@@ -44,7 +44,7 @@ export function printAdd(add: Add, outer: Scope, printer: Printer): string {
   return `${head}INSERT INTO ${printTableName(add.table)}${columns} ${rows}${conflict}${returning}`
 }
 
-function printRowsToAdd(add: Add, scope: Scope, printer: Printer): string {
+function printRowsToAdd(add: Add, scope: NameScope, printer: Printer): string {
   const { rows } = add
   switch (rows.kind) {
     case 'values': {
@@ -70,7 +70,7 @@ function printRowsToAdd(add: Add, scope: Scope, printer: Printer): string {
   }
 }
 
-function printConflict(conflict: Conflict, add: Add, around: Scope, printer: Printer): string {
+function printConflict(conflict: Conflict, add: Add, around: NameScope, printer: Printer): string {
   const target = conflict.target.length > 0 ? ` (${printNames(conflict.target)})` : ''
   if (conflict.update === null) return `ON CONFLICT${target} DO NOTHING`
   if (target === '') {
@@ -87,18 +87,23 @@ function printConflict(conflict: Conflict, add: Add, around: Scope, printer: Pri
 }
 
 /** Prints a `set` statement. */
-export function printSet(set: SetStatement, outer: Scope, printer: Printer): string {
+export function printSet(set: SetStatement, outer: NameScope, printer: Printer): string {
   const head = printWith(set.with, outer, printer)
   const scope = writeScope(withCommonTables(outer, set.with), set, joinSources(set.joins))
   let text = `${head}UPDATE ${printTarget(set.table, set.alias)}`
-  text += ` SET ${printAssignments(set.assignments, 'set', scope, printer)}`
+  const defaults = (set.defaults ?? []).map(({ text: column }) => `${quoteIdentifier(column)} = DEFAULT`)
+  const assigned =
+    set.assignments.length === 0 && defaults.length > 0
+      ? []
+      : [printAssignments(set.assignments, 'set', scope, printer)]
+  text += ` SET ${[...assigned, ...defaults].join(', ')}`
   text += printWriteJoins('FROM', set, scope, printer)
   text += printWriteWhere(set, scope, printer)
   return text + printReturning(set.returning, scope, printer)
 }
 
 /** Prints a `del` statement. */
-export function printDel(del: Del, outer: Scope, printer: Printer): string {
+export function printDel(del: Del, outer: NameScope, printer: Printer): string {
   const head = printWith(del.with, outer, printer)
   const scope = writeScope(withCommonTables(outer, del.with), del, joinSources(del.joins))
   let text = `${head}DELETE FROM ${printTarget(del.table, del.alias)}`
@@ -112,7 +117,12 @@ export function printDel(del: Del, outer: Scope, printer: Printer): string {
  * `WHERE`, which is an inner join. Outer joins between the other tables are possible. An outer join of the
  * target is not, and is rejected instead of being narrowed.
  */
-function printWriteJoins(word: 'FROM' | 'USING', write: SetStatement | Del, scope: Scope, printer: Printer): string {
+function printWriteJoins(
+  word: 'FROM' | 'USING',
+  write: SetStatement | Del,
+  scope: NameScope,
+  printer: Printer,
+): string {
   if (write.joins.length === 0) return ''
   const sources = write.joins.map((join, index) => {
     refuseJoin(join, index, write.kind)
@@ -156,7 +166,7 @@ function refuseJoin(join: Join, index: number, statement: 'set' | 'del'): void {
 }
 
 /** The conditions of the inner joins and of the sources, followed by those of the statement. */
-function printWriteWhere(write: SetStatement | Del, scope: Scope, printer: Printer): string {
+function printWriteWhere(write: SetStatement | Del, scope: NameScope, printer: Printer): string {
   const joined = write.joins
     .filter(join => join.type === 'inner' && !(join.lateral && join.on === null))
     .map(join => conditionOf(join, write))
@@ -174,7 +184,12 @@ function conditionOf(join: Join, write: SetStatement | Del): Expression {
   })
 }
 
-function printAssignments(assignments: readonly Assignment[], clause: string, scope: Scope, printer: Printer): string {
+function printAssignments(
+  assignments: readonly Assignment[],
+  clause: string,
+  scope: NameScope,
+  printer: Printer,
+): string {
   if (assignments.length === 0) throw new LanguageError(`${clause} has no assignments`)
   return assignments
     .map(({ column, value }) => `${quoteIdentifier(column.text)} = ${printValue(value, scope, printer)}`)
@@ -185,20 +200,20 @@ function printAssignments(assignments: readonly Assignment[], clause: string, sc
  * Prints the value of a column. For a row, the column determines the types of its literals: a composite type
  * rejects parameters with other types, and a text column provides no types. Constants work in both cases.
  */
-function printValue(value: Expression, scope: Scope, printer: Printer): string {
+function printValue(value: Expression, scope: NameScope, printer: Printer): string {
   return printer.expression(value, scope, LEVEL.any, value.kind === 'row' ? 'constant' : 'known')
 }
 
 const EVERYTHING: readonly Field[] = [{ kind: 'star', of: null, span: { start: 0, end: 0 } }]
 
 /** ` RETURNING id, name`, or an empty text. */
-function printReturning(fields: readonly Field[] | null, scope: Scope, printer: Printer): string {
+function printReturning(fields: readonly Field[] | null, scope: NameScope, printer: Printer): string {
   if (fields === null || fields.length === 0) return ''
   return ` RETURNING ${fields.map(field => printField(field, scope, printer)).join(', ')}`
 }
 
 /** Prints a `merge` statement. */
-export function printMerge(merge: Merge, outer: Scope, printer: Printer): string {
+export function printMerge(merge: Merge, outer: NameScope, printer: Printer): string {
   const head = printWith(merge.with, outer, printer)
   const scope = writeScope(withCommonTables(outer, merge.with), merge, [merge.using])
   if (merge.whens.length === 0) throw new LanguageError('merge has no "when"', merge.span)
@@ -215,15 +230,15 @@ export function printMerge(merge: Merge, outer: Scope, printer: Printer): string
  * Prints the source of a merge. A condition on the source filters its rows before they are matched, because
  * `MERGE` has no `WHERE` clause.
  */
-function printMergeSource(source: Source, scope: Scope, printer: Printer): string {
+function printMergeSource(source: Source, scope: NameScope, printer: Printer): string {
   if (source.kind !== 'table source' || source.condition === null) return printSource(source, scope, printer)
   const alias = quoteIdentifier(source.alias ?? source.table.name)
-  const inside: Scope = { ...scope, relations: scope.relations.slice(1) }
+  const inside: NameScope = { ...scope, relations: scope.relations.slice(1) }
   const condition = printer.expression(source.condition, inside, LEVEL.any)
   return `(SELECT * FROM ${printTarget(source.table, source.alias)} WHERE ${condition}) AS ${alias}`
 }
 
-function printWhen(when: MergeWhen, scope: Scope, printer: Printer): string {
+function printWhen(when: MergeWhen, scope: NameScope, printer: Printer): string {
   const match = {
     matched: 'MATCHED',
     'not matched': 'NOT MATCHED',
@@ -240,7 +255,7 @@ function printWhen(when: MergeWhen, scope: Scope, printer: Printer): string {
   return `WHEN ${match}${condition} THEN ${printAction(when.action, scope, printer)}`
 }
 
-function printAction(action: MergeAction, scope: Scope, printer: Printer): string {
+function printAction(action: MergeAction, scope: NameScope, printer: Printer): string {
   switch (action.kind) {
     case 'merge update':
       return `UPDATE SET ${printAssignments(action.assignments, 'merge update', scope, printer)}`

@@ -550,7 +550,7 @@ const further: readonly (readonly [string, Statement, string])[] = [
     'SELECT * FROM users LIMIT $1 FOR UPDATE SKIP LOCKED',
   ],
   [
-    'functions with a syntax of their own',
+    'functions with special syntax',
     get({
       table: users,
       fields: [

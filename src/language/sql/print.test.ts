@@ -165,7 +165,7 @@ test.each<[string, Statement, string]>([
       ...plain,
       compounds: [{ kind: 'compound', operator: 'union', all: true, query: { ...plain, lock }, span: NOWHERE }],
     },
-    'locks rows of one get, not of a compound',
+    'locks the rows of a single get',
   ],
   [
     'nest one with a limit',
@@ -354,7 +354,7 @@ test('an error has the span in the text, if there is a text', () => {
   expect(() => printSql({ ...plain, limit: integer('-1') })).toThrow(expect.objectContaining({ span: null }))
 })
 
-describe('what is written out again', () => {
+describe('repeated expressions', () => {
   const times = (count: number, text: string, separator: string): string =>
     Array.from({ length: count }, () => text).join(separator)
   const inside = (levels: number, query: string, around: (query: string) => string): string =>

@@ -6,7 +6,7 @@
 import type { Call, Explain, Statement, With } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
 import { assertNesting } from '../tree/nesting.ts'
-import { OUTERMOST, type Scope } from '../tree/scope.ts'
+import { type NameScope, OUTERMOST } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
 import { printIndex, printMake } from './print-definition.ts'
 import { printExpression } from './print-expression.ts'
@@ -68,7 +68,7 @@ export function createPrinter({ parameters, repeatedCharactersMax = REPEATED_CHA
 }
 
 /** Prints any statement, in the scope around it. */
-export function printStatement(statement: Statement, scope: Scope, printer: Printer): string {
+export function printStatement(statement: Statement, scope: NameScope, printer: Printer): string {
   switch (statement.kind) {
     case 'get':
       return printQuery(statement, scope, printer)
@@ -97,7 +97,7 @@ export function printStatement(statement: Statement, scope: Scope, printer: Prin
   }
 }
 
-function printCommonTable(statement: Statement, scope: Scope, printer: Printer): string {
+function printCommonTable(statement: Statement, scope: NameScope, printer: Printer): string {
   switch (statement.kind) {
     case 'get':
     case 'add':

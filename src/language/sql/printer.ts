@@ -4,7 +4,7 @@
 
 import type { Expression, Get, Literal, Parameter, Statement, TypeName } from '../tree/ast.ts'
 import { LanguageError, RepetitionError } from '../tree/error.ts'
-import type { Scope } from '../tree/scope.ts'
+import type { NameScope } from '../tree/scope.ts'
 import { assertStorable } from './quote.ts'
 
 /**
@@ -96,11 +96,11 @@ export interface Printer {
    * null.
    */
   readonly definition: string | null
-  expression(expression: Expression, scope: Scope, floor: number, inference?: Inference): string
+  expression(expression: Expression, scope: NameScope, floor: number, inference?: Inference): string
   /** Prints a query inside another statement, without parentheses. */
-  query(get: Get, scope: Scope): string
+  query(get: Get, scope: NameScope): string
   /** Prints the statement of a common table. */
-  commonTable(statement: Statement, scope: Scope): string
+  commonTable(statement: Statement, scope: NameScope): string
   type(type: TypeName): string
 }
 

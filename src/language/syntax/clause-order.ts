@@ -2,7 +2,7 @@
 
 import type { Statement } from '../tree/ast.ts'
 import type { TokenType } from './lexer.ts'
-import { fail, type Parser } from './parser.ts'
+import { fail, type SyntaxParser } from './parser.ts'
 
 /** The clauses of each statement, in order, by their first word. */
 const CLAUSES = {
@@ -46,7 +46,7 @@ const CLAUSE_NAMES: Readonly<Partial<Record<TokenType, string>>> = {
  *
  * @throws QuerySyntaxError for a misplaced clause.
  */
-export function failIfMisplaced(parser: Parser, statement: Statement | keyof typeof CLAUSES): void {
+export function failIfMisplaced(parser: SyntaxParser, statement: Statement | keyof typeof CLAUSES): void {
   const { token } = parser
   if (!CLAUSE_WORDS.has(token)) return
   const word = CLAUSE_NAMES[token] ?? token

@@ -248,7 +248,7 @@ function skipDigits(text: string, start: number): number {
   return at
 }
 
-/** End of an exponent such as `e-10`; the offset itself if there is none. */
+/** End of an exponent such as `e-10`; the offset itself without an exponent. */
 function exponentEnd(text: string, at: number): number {
   if (at >= text.length || (text.charCodeAt(at) | 32) !== 101) return at
   const sign = text.charCodeAt(at + 1)

@@ -9,7 +9,6 @@ import {
   fail,
   failAt,
   is,
-  type Parser,
   parseAfter,
   parseAnyName,
   parseColumnName,
@@ -20,12 +19,13 @@ import {
   parseTable,
   parseWhole,
   peek,
+  type SyntaxParser,
   spanFrom,
   takeName,
 } from './parser.ts'
 
 /** `make = ( "make" | "create" ) table coldef { "," coldef } { tconstraint }` */
-export function parseMake(parser: Parser, start: number): Make {
+export function parseMake(parser: SyntaxParser, start: number): Make {
   advance(parser)
   const table = parseTable(parser)
   const columns = parseList(parser, parseColumn)
@@ -44,7 +44,7 @@ interface Options {
 }
 
 /** `coldef = name ":" type { ":" option }` */
-function parseColumn(parser: Parser): ColumnDefinition {
+function parseColumn(parser: SyntaxParser): ColumnDefinition {
   const { start } = parser
   const name = parseDefinedName(parser)
   expect(parser, ':')
@@ -62,7 +62,7 @@ function parseColumn(parser: Parser): ColumnDefinition {
 }
 
 /** Before a colon, every word is a name. */
-function parseDefinedName(parser: Parser): Name {
+function parseDefinedName(parser: SyntaxParser): Name {
   const { start } = parser
   if (!parser.isWord || peek(parser) !== ':') return parseColumnName(parser)
   const text = takeName(parser)
@@ -70,7 +70,7 @@ function parseDefinedName(parser: Parser): Name {
 }
 
 /** `"pk" | "unique" | "nullable" | "default=" expr | "check=" expr | "ref=" table "." name`, each once */
-function parseOption(parser: Parser, options: Options): void {
+function parseOption(parser: SyntaxParser, options: Options): void {
   const { start } = parser
   const once = (isGiven: boolean): void => {
     if (isGiven) failAt(parser, start, parser.before, 'this option is repeated', null)
@@ -100,7 +100,7 @@ function parseOption(parser: Parser, options: Options): void {
 }
 
 /** `table "." name`, where the table may have a schema */
-function parseReference(parser: Parser): ColumnDefinition['references'] {
+function parseReference(parser: SyntaxParser): ColumnDefinition['references'] {
   const { start } = parser
   const first = parseName(parser, 'a table name')
   const firstEnd = parser.before
@@ -115,7 +115,7 @@ function parseReference(parser: Parser): ColumnDefinition['references'] {
 }
 
 /** `tconstraint = ( "primary key" | "unique" ) "(" names ")"` */
-function parseConstraint(parser: Parser): TableConstraint {
+function parseConstraint(parser: SyntaxParser): TableConstraint {
   const { start } = parser
   const isPrimary = parser.token === 'primary'
   advance(parser)
@@ -126,7 +126,7 @@ function parseConstraint(parser: Parser): TableConstraint {
 }
 
 /** `index = "index" name "on" table name { "," name } [ "unique" ] [ "where" expr ]` */
-export function parseIndex(parser: Parser, start: number): Index {
+export function parseIndex(parser: SyntaxParser, start: number): Index {
   advance(parser)
   const name = parseNameNode(parser, 'the name of the index')
   expect(parser, 'on')

@@ -30,9 +30,9 @@ import {
   is,
   note,
   OPERATOR,
-  type Parser,
   parseList,
   parseWhole,
+  type SyntaxParser,
   spanFrom,
 } from './parser.ts'
 
@@ -40,7 +40,7 @@ import {
  * `expr = precedence, low to high: or · and · not · comparison · || · + - · * / % · unary - · -> ->> #> #>> ·
  * :: · primary`
  */
-export function parseExpression(parser: Parser, floor: number): Expression {
+export function parseExpression(parser: SyntaxParser, floor: number): Expression {
   const deepest = parser.deepest
   parser.deepest = parser.levels
   const { start } = parser
@@ -50,13 +50,13 @@ export function parseExpression(parser: Parser, floor: number): Expression {
 }
 
 /** The operand of an infix operator: `[ "not" | "-" ] … primary` */
-function parseOperand(parser: Parser, floor: number): Expression {
+function parseOperand(parser: SyntaxParser, floor: number): Expression {
   if (parser.token === '-') return parseNegation(parser, floor)
   if (parser.token === 'not' && floor <= BINDING.not) return parseNot(parser)
   return parsePrimary(parser)
 }
 
-function parseOperators(parser: Parser, first: Expression, start: number, floor: number): Expression {
+function parseOperators(parser: SyntaxParser, first: Expression, start: number, floor: number): Expression {
   let left = first
   let isCompared = false
   for (;;) {
@@ -82,7 +82,7 @@ function parseOperators(parser: Parser, first: Expression, start: number, floor:
 }
 
 /** Parses the right operand. The left operand is now one level deeper. */
-function parseRight(parser: Parser, floor: number): Expression {
+function parseRight(parser: SyntaxParser, floor: number): Expression {
   addLevel(parser)
   parser.levels++
   const right = parseExpression(parser, floor)
@@ -93,7 +93,7 @@ function parseRight(parser: Parser, floor: number): Expression {
 // ---- logic ------------------------------------------------------------------------------------------------
 
 /** `or`, `and`: one flat node, also if parentheses group operands of the same operator. */
-function parseLogic(parser: Parser, left: Expression, start: number): Logic {
+function parseLogic(parser: SyntaxParser, left: Expression, start: number): Logic {
   const kind = parser.token === 'or' ? 'or' : 'and'
   const floor = BINDING[kind] + 1
   const operands: Expression[] = []
@@ -114,7 +114,7 @@ function addOperand(operands: Expression[], operand: Expression, kind: Logic['ki
 }
 
 /** `"not" expr`; the negation of an `exists` is part of its node. */
-function parseNot(parser: Parser): Expression {
+function parseNot(parser: SyntaxParser): Expression {
   const { start } = parser
   advance(parser)
   enterLevel(parser)
@@ -132,7 +132,7 @@ function parseNot(parser: Parser): Expression {
  * `comparison = = != <> < <= > >= · [not] like, ilike, similar to · regex · ~ · ~* · @> <@ && ? ?| ?& @@ · is
  * … · [not] between a and b · [not] in … · json_exists, json_query, json_value 'path'`
  */
-function parseComparison(parser: Parser, left: Expression, start: number): Expression {
+function parseComparison(parser: SyntaxParser, left: Expression, start: number): Expression {
   const { token } = parser
   switch (token) {
     case 'is':
@@ -161,7 +161,7 @@ function parseComparison(parser: Parser, left: Expression, start: number): Expre
 }
 
 /** `"is" [ "not" ] ( "null" | "true" | "false" | "distinct" "from" expr )` */
-function parseIs(parser: Parser, operand: Expression, start: number): Expression {
+function parseIs(parser: SyntaxParser, operand: Expression, start: number): Expression {
   advance(parser)
   const negated = accept(parser, 'not')
   if (accept(parser, 'distinct')) {
@@ -175,14 +175,14 @@ function parseIs(parser: Parser, operand: Expression, start: number): Expression
 }
 
 /** `[not] in …`, `[not] between …`, `[not] like | ilike | similar to …`, after the `not`. */
-function parseDeniable(parser: Parser, operand: Expression, start: number, negated: boolean): Expression {
+function parseDeniable(parser: SyntaxParser, operand: Expression, start: number, negated: boolean): Expression {
   if (accept(parser, 'in')) return parseIn(parser, operand, start, negated)
   if (accept(parser, 'between')) return parseBetween(parser, operand, start, negated)
   return parsePattern(parser, operand, start, negated)
 }
 
 /** `( "like" | "ilike" | "similar" "to" ) expr` */
-function parsePattern(parser: Parser, operand: Expression, start: number, negated: boolean): PatternMatch {
+function parsePattern(parser: SyntaxParser, operand: Expression, start: number, negated: boolean): PatternMatch {
   const word = expectOneOf(parser, 'like', 'ilike', 'similar')
   if (word === 'similar') expect(parser, 'to')
   const operator = word === 'similar' ? 'similar to' : word
@@ -191,7 +191,7 @@ function parsePattern(parser: Parser, operand: Expression, start: number, negate
 }
 
 /** `"between" expr "and" expr`, including its `and`. */
-function parseBetween(parser: Parser, operand: Expression, start: number, negated: boolean): Between {
+function parseBetween(parser: SyntaxParser, operand: Expression, start: number, negated: boolean): Between {
   const low = parseRight(parser, BINDING.concatenate)
   expect(parser, 'and')
   parser.levels++
@@ -201,7 +201,7 @@ function parseBetween(parser: Parser, operand: Expression, start: number, negate
 }
 
 /** `"in" ( "(" exprs ")" | "(" get ")" | parameter )` */
-function parseIn(parser: Parser, operand: Expression, start: number, negated: boolean): In {
+function parseIn(parser: SyntaxParser, operand: Expression, start: number, negated: boolean): In {
   addLevel(parser)
   parser.levels++
   const set = parser.token === '(' ? parseSet(parser) : parseArrayParameter(parser)
@@ -209,7 +209,7 @@ function parseIn(parser: Parser, operand: Expression, start: number, negated: bo
   return { kind: 'in', negated, operand, set, span: spanFrom(parser, start) }
 }
 
-function parseSet(parser: Parser): InValues | SubQuery {
+function parseSet(parser: SyntaxParser): InValues | SubQuery {
   const { start } = parser
   expect(parser, '(')
   if (parser.token === 'get' || parser.token === 'with') {
@@ -227,7 +227,7 @@ function parseSet(parser: Parser): InValues | SubQuery {
 }
 
 /** One array instead of a list, optionally with a cast. */
-function parseArrayParameter(parser: Parser): In['set'] {
+function parseArrayParameter(parser: SyntaxParser): In['set'] {
   const { start } = parser
   const parameter = parseParameter(parser)
   if (parameter === null) {
@@ -243,7 +243,7 @@ function parseArrayParameter(parser: Parser): In['set'] {
 }
 
 /** `( "json_exists" | "json_query" | "json_value" ) 'path'` */
-function parseJsonTest(parser: Parser, operand: Expression, start: number, test: JsonTest['test']): JsonTest {
+function parseJsonTest(parser: SyntaxParser, operand: Expression, start: number, test: JsonTest['test']): JsonTest {
   addLevel(parser)
   advance(parser)
   if (parser.token !== '#text') {
@@ -258,7 +258,7 @@ function parseJsonTest(parser: Parser, operand: Expression, start: number, test:
 // ---- arithmetic and JSON operators ------------------------------------------------------------------------
 
 /** `|| · + - · * / %`, left-associative. */
-function parseArithmetic(parser: Parser, left: Expression, start: number): Arithmetic {
+function parseArithmetic(parser: SyntaxParser, left: Expression, start: number): Arithmetic {
   // The lexer assigns these precedences to no other tokens.
   const operator = parser.token as Arithmetic['operator']
   const floor = parser.infix + 1
@@ -268,7 +268,7 @@ function parseArithmetic(parser: Parser, left: Expression, start: number): Arith
 }
 
 /** `unary -`. The minus sign of a number is part of the number, as in PostgreSQL. */
-function parseNegation(parser: Parser, floor: number): Expression {
+function parseNegation(parser: SyntaxParser, floor: number): Expression {
   const { start } = parser
   advance(parser)
   // If the operator to the left has a higher precedence, the minus takes only as much as that operator would.
@@ -292,7 +292,7 @@ function parseNegation(parser: Parser, floor: number): Expression {
 }
 
 /** `-> ->> #> #>>`, left-associative. */
-function parseStep(parser: Parser, operand: Expression, start: number): JsonStep {
+function parseStep(parser: SyntaxParser, operand: Expression, start: number): JsonStep {
   // The lexer assigns this precedence to no other token.
   const operator = parser.token as JsonStep['operator']
   advance(parser)
@@ -301,7 +301,7 @@ function parseStep(parser: Parser, operand: Expression, start: number): JsonStep
 }
 
 /** `expr "::" type` */
-function parseCast(parser: Parser, operand: Expression, start: number): Expression {
+function parseCast(parser: SyntaxParser, operand: Expression, start: number): Expression {
   addLevel(parser)
   advance(parser)
   return { kind: 'cast', operand, type: parseType(parser), span: spanFrom(parser, start) }

@@ -21,13 +21,13 @@ import {
   is,
   isName,
   note,
-  type Parser,
   parseAfter,
   parseAnyName,
   parseList,
   parseName,
   parseWhole,
   peek,
+  type SyntaxParser,
   spanFrom,
   takeName,
 } from './parser.ts'
@@ -35,7 +35,7 @@ import {
 const NONE: readonly never[] = []
 
 /** `qname "(" [ "distinct" ] args [ order ] ")" [ filter ] [ over ]`, or `f(*)`; starts after the name. */
-export function parseCall(parser: Parser, { path, span }: ColumnReference): FunctionCall {
+export function parseCall(parser: SyntaxParser, { path, span }: ColumnReference): FunctionCall {
   const [first = '', second] = path
   if (path.length > 2)
     failAt(parser, span.start, span.end, 'a function name has the form function or schema.function', null)
@@ -68,12 +68,12 @@ export function parseCall(parser: Parser, { path, span }: ColumnReference): Func
 }
 
 /** Reports whether an order follows, as in `mode(order by x)`; `order` alone can be a column. */
-function isOrder(parser: Parser): boolean {
+function isOrder(parser: SyntaxParser): boolean {
   return parser.token === 'order' && !isName(parser)
 }
 
 /** `"filter" "(" "where" expr ")"` */
-function parseFilter(parser: Parser): Expression {
+function parseFilter(parser: SyntaxParser): Expression {
   advance(parser)
   expect(parser, '(')
   expect(parser, 'where')
@@ -83,7 +83,7 @@ function parseFilter(parser: Parser): Expression {
 }
 
 /** `"over" ( name | "(" over-body ")" )` */
-function parseOver(parser: Parser): string | WindowBody {
+function parseOver(parser: SyntaxParser): string | WindowBody {
   advance(parser)
   return is(parser, '(') ? parseWindowBody(parser) : parseName(parser, 'the name of a window')
 }
@@ -91,7 +91,7 @@ function parseOver(parser: Parser): string | WindowBody {
 // ---- functions with special syntax ------------------------------------------------------------------------
 
 /** `"extract" "(" name "from" expr ")"`: a call whose first argument is the field as a text */
-export function parseExtract(parser: Parser): FunctionCall {
+export function parseExtract(parser: SyntaxParser): FunctionCall {
   const { start } = parser
   advance(parser)
   enterLevel(parser)
@@ -107,7 +107,7 @@ export function parseExtract(parser: Parser): FunctionCall {
 }
 
 /** `day`, or `'day'`, which PostgreSQL accepts too. */
-function parseExtractField(parser: Parser, isText: boolean): Literal {
+function parseExtractField(parser: SyntaxParser, isText: boolean): Literal {
   const { start } = parser
   const text = parser.value
   if (isText) advance(parser)
@@ -116,7 +116,7 @@ function parseExtractField(parser: Parser, isText: boolean): Literal {
 }
 
 /** `"substring" "(" expr [ "from" expr ] [ "for" expr ] ")"`, or with commas. */
-export function parseSubstring(parser: Parser): FunctionCall {
+export function parseSubstring(parser: SyntaxParser): FunctionCall {
   const { start } = parser
   advance(parser)
   enterLevel(parser)
@@ -136,7 +136,7 @@ export function parseSubstring(parser: Parser): FunctionCall {
   return plainCall(parser, start, 'substring', args)
 }
 
-function plainCall(parser: Parser, start: number, name: string, args: readonly Expression[]): FunctionCall {
+function plainCall(parser: SyntaxParser, start: number, name: string, args: readonly Expression[]): FunctionCall {
   return {
     kind: 'function',
     schema: null,
@@ -156,13 +156,13 @@ function plainCall(parser: Parser, start: number, name: string, args: readonly E
 /**
  * `order = "order by" expr [ "asc" | "desc" ] [ "nulls" ( "first" | "last" ) ] { "," … }`; empty if absent.
  */
-export function parseOrder(parser: Parser): readonly Order[] {
+export function parseOrder(parser: SyntaxParser): readonly Order[] {
   if (!accept(parser, 'order')) return NONE
   expect(parser, 'by')
   return parseList(parser, parseOrderItem)
 }
 
-function parseOrderItem(parser: Parser): Order {
+function parseOrderItem(parser: SyntaxParser): Order {
   const { start } = parser
   const expression = parseWhole(parser)
   const descending = accept(parser, 'desc')
@@ -175,7 +175,7 @@ function parseOrderItem(parser: Parser): Order {
 }
 
 /** `over-body = [ name ] [ "partition" "by" exprs ] [ order ] [ frame ]`, in its parentheses */
-export function parseWindowBody(parser: Parser): WindowBody {
+export function parseWindowBody(parser: SyntaxParser): WindowBody {
   const { start } = parser
   expect(parser, '(')
   const base = isWindowBase(parser) ? takeName(parser) : null
@@ -191,7 +191,7 @@ export function parseWindowBody(parser: Parser): WindowBody {
 }
 
 /** Reports whether the name of a window follows. Every keyword that can follow instead starts a clause. */
-function isWindowBase(parser: Parser): boolean {
+function isWindowBase(parser: SyntaxParser): boolean {
   note(parser, 'the name of a window')
   switch (parser.token) {
     case 'rows':
@@ -213,7 +213,7 @@ function isWindowBase(parser: Parser): boolean {
 }
 
 /** `frame = ( "rows" | "range" | "groups" ) ( bound | "between" bound "and" bound )` */
-function parseFrame(parser: Parser): Frame | null {
+function parseFrame(parser: SyntaxParser): Frame | null {
   const { start } = parser
   const unit = is(parser, 'rows') ? 'rows' : is(parser, 'range') ? 'range' : is(parser, 'groups') ? 'groups' : null
   if (unit === null) return null
@@ -231,7 +231,7 @@ function parseFrame(parser: Parser): Frame | null {
 /**
  * `bound = "unbounded" ( "preceding" | "following" ) | "current" "row" | expr ( "preceding" | "following" )`
  */
-function parseBound(parser: Parser): FrameBound {
+function parseBound(parser: SyntaxParser): FrameBound {
   const { start } = parser
   if (accept(parser, 'current')) {
     expect(parser, 'row')
@@ -246,6 +246,6 @@ function parseBound(parser: Parser): FrameBound {
   return { kind, offset, span: spanFrom(parser, start) }
 }
 
-function parseSide(parser: Parser): 'preceding' | 'following' {
+function parseSide(parser: SyntaxParser): 'preceding' | 'following' {
   return expectOneOf(parser, 'preceding', 'following')
 }

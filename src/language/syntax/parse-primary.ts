@@ -31,13 +31,13 @@ import {
   isName,
   isPlaceholder,
   note,
-  type Parser,
   parseAfter,
   parseAnyName,
   parseEnclosedQuery,
   parseList,
   parseWhole,
   peek,
+  type SyntaxParser,
   spanFrom,
   takeName,
   takeWord,
@@ -51,7 +51,7 @@ export const PARAMETER_NUMBER_MAX = 65_535
  * `primary = literal | parameter | name { "." name } | function | case | cast | "(" expr ")" | "(" get ")" |
  * "[" exprs "]" | row | "exists" "(" get ")"`
  */
-export function parsePrimary(parser: Parser): Expression {
+export function parsePrimary(parser: SyntaxParser): Expression {
   switch (parser.token) {
     case '#word':
     case '#quoted':
@@ -80,13 +80,13 @@ export function parsePrimary(parser: Parser): Expression {
   }
 }
 
-function refuse(parser: Parser): never {
+function refuse(parser: SyntaxParser): never {
   note(parser, 'an expression')
   fail(parser)
 }
 
 /** A keyword in the position of an operand: it starts an expression, or it is a name. */
-function parseWord(parser: Parser): Expression {
+function parseWord(parser: SyntaxParser): Expression {
   if (parser.role === ROLE.opening) {
     switch (parser.token) {
       case 'true':
@@ -115,7 +115,7 @@ function parseWord(parser: Parser): Expression {
 }
 
 /** A keyword with its own syntax in parentheses. */
-function parseOpening(parser: Parser): Expression {
+function parseOpening(parser: SyntaxParser): Expression {
   switch (parser.token) {
     case 'exists':
       return parseExists(parser)
@@ -138,14 +138,14 @@ function parseOpening(parser: Parser): Expression {
  * `literal = integer | decimal | 'text' | "text" | '''raw''' | true | false | null | {json} | [json] |
  * duration`
  */
-function literal(parser: Parser, type: Literal['type'], value: string): Literal {
+function literal(parser: SyntaxParser, type: Literal['type'], value: string): Literal {
   const { start } = parser
   advance(parser)
   return { kind: 'literal', type, value, span: spanFrom(parser, start) }
 }
 
 /** `integer | decimal` */
-export function parseNumber(parser: Parser): Literal {
+export function parseNumber(parser: SyntaxParser): Literal {
   const type = parser.token === '#integer' ? 'integer' : 'decimal'
   return literal(parser, type, parser.text.slice(parser.start, parser.end))
 }
@@ -154,7 +154,7 @@ export function parseNumber(parser: Parser): Literal {
  * `parameter = "$" digits | ":" name`; null if absent. The conditions of a policy also have `$name`,
  * patterns have `?`.
  */
-export function parseParameter(parser: Parser): Parameter | null {
+export function parseParameter(parser: SyntaxParser): Parameter | null {
   const { start } = parser
   switch (parser.token) {
     case '#position': {
@@ -187,14 +187,14 @@ export function parseParameter(parser: Parser): Parameter | null {
 }
 
 /** `?` where an operand is expected; between two operands it is an operator. */
-function takePlaceholder(parser: Parser): Parameter {
+function takePlaceholder(parser: SyntaxParser): Parameter {
   const { start } = parser
   advance(parser)
   return { kind: 'named', name: PLACEHOLDER, span: spanFrom(parser, start) }
 }
 
 /** `{json}` */
-function parseObject(parser: Parser): Literal {
+function parseObject(parser: SyntaxParser): Literal {
   const { end, failedAt } = scanJson(parser.text, parser.start, NESTING_MAX)
   if (end === null) {
     const hint = 'JSON keys and strings are in double quotes; for computed values use jsonb_build_object(…)'
@@ -203,7 +203,7 @@ function parseObject(parser: Parser): Literal {
   return json(parser, end)
 }
 
-function json(parser: Parser, end: number): Literal {
+function json(parser: SyntaxParser, end: number): Literal {
   parser.end = end
   return literal(parser, 'json', parser.text.slice(parser.start, end))
 }
@@ -212,7 +212,7 @@ function json(parser: Parser, end: number): Literal {
  * `[json] | "[" exprs "]"`: JSON if the whole text is valid JSON and contains an object, otherwise a
  * PostgreSQL array. JSON arrays of plain values are written as a text with a cast: `'[1, 2]'::jsonb`.
  */
-function parseArray(parser: Parser): Literal | ArrayConstructor {
+function parseArray(parser: SyntaxParser): Literal | ArrayConstructor {
   const { start } = parser
   if (start >= parser.plainUntil && !parser.notJson.has(start)) {
     const { end, hasObject, unclosed } = scanJson(parser.text, start, NESTING_MAX)
@@ -231,12 +231,12 @@ function parseArray(parser: Parser): Literal | ArrayConstructor {
 // ---- names and functions ----------------------------------------------------------------------------------
 
 /** `name { "." name } | function` */
-function parseNamed(parser: Parser): Expression {
+function parseNamed(parser: SyntaxParser): Expression {
   const reference = parsePath(parser)
   return parser.token === '(' ? parseCall(parser, reference) : reference
 }
 
-function parsePath(parser: Parser): ColumnReference {
+function parsePath(parser: SyntaxParser): ColumnReference {
   const { start } = parser
   const path = [takeName(parser)]
   while (parser.token === '.') {
@@ -250,7 +250,7 @@ function parsePath(parser: Parser): ColumnReference {
 // ---- in parentheses ---------------------------------------------------------------------------------------
 
 /** `"(" expr ")" | "(" get ")" | row`, where `row = "(" expr "," expr { "," expr } ")"` */
-function parseParenthesised(parser: Parser): Expression {
+function parseParenthesised(parser: SyntaxParser): Expression {
   const { start } = parser
   expect(parser, '(')
   if (parser.token === 'get' || parser.token === 'with') return parseSubQuery(parser, start)
@@ -273,14 +273,14 @@ function parseParenthesised(parser: Parser): Expression {
 }
 
 /** `"(" get ")"`, after the parenthesis. */
-function parseSubQuery(parser: Parser, start: number): SubQuery {
+function parseSubQuery(parser: SyntaxParser, start: number): SubQuery {
   const query = parser.grammar.query(parser)
   expect(parser, ')')
   return { kind: 'subquery', query, span: spanFrom(parser, start) }
 }
 
 /** `"exists" "(" get ")"` */
-function parseExists(parser: Parser): Expression {
+function parseExists(parser: SyntaxParser): Expression {
   const { start } = parser
   advance(parser)
   const query = parseEnclosedQuery(parser)
@@ -288,7 +288,7 @@ function parseExists(parser: Parser): Expression {
 }
 
 /** `"cast" "(" expr "as" type ")"`, equivalent to `expr::type`. */
-function parseCast(parser: Parser): Cast {
+function parseCast(parser: SyntaxParser): Cast {
   const { start } = parser
   advance(parser)
   enterLevel(parser)
@@ -302,7 +302,7 @@ function parseCast(parser: Parser): Cast {
 }
 
 /** `"row" "(" [ exprs ] ")"`: a row of any length. */
-function parseRow(parser: Parser): Row {
+function parseRow(parser: SyntaxParser): Row {
   const { start } = parser
   advance(parser)
   enterLevel(parser)
@@ -314,7 +314,7 @@ function parseRow(parser: Parser): Row {
 }
 
 /** `case = "case" [ expr ] { "when" expr "then" expr } [ "else" expr ] "end"`, with at least one `when` */
-function parseCase(parser: Parser): Case {
+function parseCase(parser: SyntaxParser): Case {
   const { start } = parser
   advance(parser)
   enterLevel(parser)

@@ -13,10 +13,10 @@ import {
   type Grammar,
   is,
   note,
-  type Parser,
   parseList,
   parseTable,
   parseWhole,
+  type SyntaxParser,
   spanFrom,
 } from './parser.ts'
 
@@ -27,7 +27,7 @@ export const GRAMMAR: Grammar = { expression: parseExpression, query: parseQuery
  * `statement = [ with ] ( get | count | export | add | set | del | merge | make | index | call | transaction
  * | explain )`
  */
-export function parseStatement(parser: Parser): Statement {
+export function parseStatement(parser: SyntaxParser): Statement {
   const { start } = parser
   const clause = parseWith(parser)
   switch (parser.token) {
@@ -54,7 +54,7 @@ export function parseStatement(parser: Parser): Statement {
 }
 
 /** Statements that cannot have common tables. */
-function parsePlain(parser: Parser, clause: With | null, start: number): Statement {
+function parsePlain(parser: SyntaxParser, clause: With | null, start: number): Statement {
   if (clause !== null && parser.isWord && PLAIN.has(parser.token)) {
     fail(parser, `"with" is not allowed before ${parser.token}`)
   }
@@ -84,7 +84,7 @@ const LATER = ['make', 'index', 'call', 'begin', 'commit', 'rollback', 'explain'
 const PLAIN: ReadonlySet<string> = new Set(['create', ...LATER])
 
 /** `call = "call" qname "(" [ args ] ")"` */
-function parseCallStatement(parser: Parser, start: number): Call {
+function parseCallStatement(parser: SyntaxParser, start: number): Call {
   advance(parser)
   const procedure = parseTable(parser, 'the name of a procedure')
   expect(parser, '(')
@@ -94,13 +94,13 @@ function parseCallStatement(parser: Parser, start: number): Call {
 }
 
 /** `transaction = "begin" | "commit" | "rollback"` */
-function parseTransaction(parser: Parser, kind: Transaction['kind'], start: number): Transaction {
+function parseTransaction(parser: SyntaxParser, kind: Transaction['kind'], start: number): Transaction {
   advance(parser)
   return { kind, span: spanFrom(parser, start) }
 }
 
 /** `explain = "explain" statement` */
-function parseExplain(parser: Parser, start: number): Explain {
+function parseExplain(parser: SyntaxParser, start: number): Explain {
   advance(parser)
   enterLevel(parser)
   const statement = parser.grammar.statement(parser)

@@ -11,9 +11,9 @@ import {
   failAt,
   isName,
   note,
-  type Parser,
   parseAnyName,
   parseList,
+  type SyntaxParser,
   spanFrom,
   takeName,
 } from './parser.ts'
@@ -36,7 +36,7 @@ export function isKnownType(name: string): boolean {
  * PostgreSQL's name for the same type. User-defined types (enums, domains) need their schema or backticks, so
  * that a typo is detected without a catalog.
  */
-export function parseType(parser: Parser): TypeName {
+export function parseType(parser: SyntaxParser): TypeName {
   const { start } = parser
   if (!isName(parser)) {
     note(parser, 'a type')
@@ -60,7 +60,7 @@ export function parseType(parser: Parser): TypeName {
 }
 
 function finished(
-  parser: Parser,
+  parser: SyntaxParser,
   start: number,
   schema: string | null,
   name: string,
@@ -75,7 +75,7 @@ function finished(
 }
 
 /** `"(" integer { "," integer } ")"` */
-function parseModifiers(parser: Parser): readonly number[] {
+function parseModifiers(parser: SyntaxParser): readonly number[] {
   if (parser.token !== '(') return []
   expect(parser, '(')
   const modifiers = parseList(parser, parseModifier)
@@ -85,7 +85,7 @@ function parseModifiers(parser: Parser): readonly number[] {
 }
 
 /** `integer`; the scale of a numeric may be negative. */
-function parseModifier(parser: Parser): number {
+function parseModifier(parser: SyntaxParser): number {
   const isNegative = accept(parser, '-')
   const size = parser.token === '#integer' ? Number(parser.text.slice(parser.start, parser.end)) : Number.NaN
   if (!(size <= MODIFIER_MAX)) {
@@ -97,7 +97,7 @@ function parseModifier(parser: Parser): number {
 }
 
 /** `[ ( "with" | "without" ) "time" "zone" ]` */
-function parseZone(parser: Parser): boolean {
+function parseZone(parser: SyntaxParser): boolean {
   const isWith = parser.token === 'with'
   if (!isWith && !isWordOf(parser, 'without')) return false
   advance(parser)
@@ -106,19 +106,19 @@ function parseZone(parser: Parser): boolean {
 }
 
 /** A word of SQL's type names, which is not a keyword of this language. */
-function acceptWord(parser: Parser, word: string): boolean {
+function acceptWord(parser: SyntaxParser, word: string): boolean {
   if (!isWordOf(parser, word)) return false
   advance(parser)
   return true
 }
 
-function isWordOf(parser: Parser, word: string): boolean {
+function isWordOf(parser: SyntaxParser, word: string): boolean {
   if (parser.isWord && parser.text.slice(parser.start, parser.end).toLowerCase() === word) return true
   note(parser, word)
   return false
 }
 
-function refuseType(parser: Parser, start: number, name: string): never {
+function refuseType(parser: SyntaxParser, start: number, name: string): never {
   const near = nearest(name, [...BARE_NAMES, ...OWN_NAMES.keys()], WORDS)
   const meant = near === null ? '' : `did you mean "${near}"? `
   const own = `write a user-defined type with its schema or in backticks: \`${name}\``

@@ -25,7 +25,6 @@ import {
   expectOneOf,
   fail,
   is,
-  type Parser,
   parseAfter,
   parseAlias,
   parseColumnName,
@@ -35,6 +34,7 @@ import {
   parseTable,
   parseWhole,
   peek,
+  type SyntaxParser,
   spanFrom,
 } from './parser.ts'
 
@@ -46,7 +46,7 @@ const NONE: readonly never[] = []
  * `add = ( "add" | "insert" ) table [ columns ] ( values | "from" "(" get ")" | "defaults" ) [ conflict ] [
  * returning ]`, `columns = "fields" name { "," name }`
  */
-export function parseAdd(parser: Parser, clause: With | null, start: number): Add {
+export function parseAdd(parser: SyntaxParser, clause: With | null, start: number): Add {
   advance(parser)
   enterLevel(parser)
   const table = parseTable(parser)
@@ -58,7 +58,7 @@ export function parseAdd(parser: Parser, clause: With | null, start: number): Ad
   return { kind: 'add', with: clause, table, columns, rows, conflict, returning, span: spanFrom(parser, start) }
 }
 
-function parseRows(parser: Parser): Add['rows'] {
+function parseRows(parser: SyntaxParser): Add['rows'] {
   const { start } = parser
   if (is(parser, 'values')) return parseValues(parser)
   if (accept(parser, 'defaults')) return { kind: 'defaults', span: spanFrom(parser, start) }
@@ -72,7 +72,7 @@ function parseRows(parser: Parser): Add['rows'] {
  * `values = "values" row { "," row }`, `row = expr { "," expr } | "(" exprs ")"`. If every item is in
  * parentheses, each is a row; otherwise all items together are one row.
  */
-function parseValues(parser: Parser): AddValues {
+function parseValues(parser: SyntaxParser): AddValues {
   const { start } = parser
   advance(parser)
   const values: Expression[] = []
@@ -100,7 +100,7 @@ function parseValues(parser: Parser): AddValues {
  * `conflict = "conflict" [ "(" name { "," name } ")" ] ( "nothing" | "update" assign { "," assign } [ where ]
  * )`
  */
-function parseConflict(parser: Parser): Conflict {
+function parseConflict(parser: SyntaxParser): Conflict {
   const { start } = parser
   advance(parser)
   const target = is(parser, '(') ? parseNames(parser) : NONE
@@ -112,7 +112,7 @@ function parseConflict(parser: Parser): Conflict {
 }
 
 /** `assign = name "=" expr` */
-function parseAssignment(parser: Parser): Assignment {
+function parseAssignment(parser: SyntaxParser): Assignment {
   const { start } = parser
   const column = parseColumnName(parser)
   expect(parser, '=')
@@ -121,7 +121,7 @@ function parseAssignment(parser: Parser): Assignment {
 }
 
 /** `returning = "returning" ( "*" | field { "," field } )`; null if absent */
-function parseReturning(parser: Parser): readonly Field[] | null {
+function parseReturning(parser: SyntaxParser): readonly Field[] | null {
   return accept(parser, 'returning') ? parseList(parser, parseField) : null
 }
 
@@ -131,7 +131,7 @@ function parseReturning(parser: Parser): readonly Field[] | null {
  * `set = ( "set" | "update" ) table [ alias ] { join } "values" assign { "," assign } [ where ] [ returning
  * ]`
  */
-export function parseSet(parser: Parser, clause: With | null, start: number): SetStatement {
+export function parseSet(parser: SyntaxParser, clause: With | null, start: number): SetStatement {
   advance(parser)
   enterLevel(parser)
   const table = parseTable(parser)
@@ -148,7 +148,7 @@ export function parseSet(parser: Parser, clause: With | null, start: number): Se
 }
 
 /** `del = ( "del" | "delete" ) table [ alias ] { join } [ where ] [ returning ]` */
-export function parseDel(parser: Parser, clause: With | null, start: number): Del {
+export function parseDel(parser: SyntaxParser, clause: With | null, start: number): Del {
   advance(parser)
   enterLevel(parser)
   const table = parseTable(parser)
@@ -164,7 +164,7 @@ export function parseDel(parser: Parser, clause: With | null, start: number): De
  * The `where` of a statement that would otherwise change every row; `where all` states that intent
  * explicitly.
  */
-function parseRequiredWhere(parser: Parser, statement: 'set' | 'del'): Expression | 'all' {
+function parseRequiredWhere(parser: SyntaxParser, statement: 'set' | 'del'): Expression | 'all' {
   if (!is(parser, 'where')) {
     if (parser.token !== 'returning') failIfMisplaced(parser, statement)
     if (parser.token === 'returning' || parser.token === '#end' || parser.token === ';' || parser.token === ')') {
@@ -182,7 +182,7 @@ function parseRequiredWhere(parser: Parser, statement: 'set' | 'del'): Expressio
 }
 
 /** Reports whether `all` is the keyword: at the end of the condition it is not a column. */
-function isEverything(parser: Parser): boolean {
+function isEverything(parser: SyntaxParser): boolean {
   const next = peek(parser)
   return next === '#end' || next === ';' || next === ')' || next === 'returning'
 }
@@ -196,7 +196,7 @@ const MERGE_ALIAS = 'source'
  * `merge = "merge" table [ alias ] "using" ( source | "(" get ")" [ alias ] ) "on" expr { when }`, with at
  * least one `when`
  */
-export function parseMerge(parser: Parser, clause: With | null, start: number): Merge {
+export function parseMerge(parser: SyntaxParser, clause: With | null, start: number): Merge {
   advance(parser)
   enterLevel(parser)
   const table = parseTable(parser)
@@ -212,7 +212,7 @@ export function parseMerge(parser: Parser, clause: With | null, start: number): 
   return { kind: 'merge', with: clause, table, alias, using, on, whens, span: spanFrom(parser, start) }
 }
 
-function parseMergeSource(parser: Parser): Source {
+function parseMergeSource(parser: SyntaxParser): Source {
   const { start } = parser
   if (!is(parser, '(')) return parseSource(parser)
   const query = parseEnclosedQuery(parser)
@@ -223,7 +223,7 @@ function parseMergeSource(parser: Parser): Source {
 /**
  * `when = "when" ( "matched" | "not matched" [ "by" ( "source" | "target" ) ] ) [ "and" expr ] "then" action`
  */
-function parseWhen(parser: Parser): MergeWhen {
+function parseWhen(parser: SyntaxParser): MergeWhen {
   const { start } = parser
   advance(parser)
   const match = parseMatch(parser)
@@ -233,7 +233,7 @@ function parseWhen(parser: Parser): MergeWhen {
   return { kind: 'when', match, and, action, span: spanFrom(parser, start) }
 }
 
-function parseMatch(parser: Parser): MergeWhen['match'] {
+function parseMatch(parser: SyntaxParser): MergeWhen['match'] {
   const isNot = accept(parser, 'not')
   expect(parser, 'matched')
   if (!isNot) return 'matched'
@@ -245,7 +245,7 @@ function parseMatch(parser: Parser): MergeWhen['match'] {
  * `"update" "set" assign { "," assign } | "insert" [ "(" names ")" ] "values" "(" exprs ")" | "delete" |
  * "nothing"`
  */
-function parseAction(parser: Parser): MergeAction {
+function parseAction(parser: SyntaxParser): MergeAction {
   const { start } = parser
   if (accept(parser, 'nothing')) return { kind: 'merge nothing', span: spanFrom(parser, start) }
   if (accept(parser, 'delete')) return { kind: 'merge delete', span: spanFrom(parser, start) }

@@ -13,7 +13,7 @@ import { failIfMisplaced } from './clause-order.ts'
 import { assertTextLength, type Comment } from './lexer.ts'
 import { parseExpression } from './parse-expression.ts'
 import { GRAMMAR, parseStatement } from './parse-statement.ts'
-import { accept, begin, createParser, type Dialect, Failure, fail, note, type Parser } from './parser.ts'
+import { accept, begin, createParser, type Dialect, Failure, fail, note, type SyntaxParser } from './parser.ts'
 
 /** A statement with its comments, in order: those before, inside and after it. */
 export interface Parsed {
@@ -94,7 +94,7 @@ export function parseCondition(text: string): Expression {
   })
 }
 
-function parseOnly(parser: Parser): Statement {
+function parseOnly(parser: SyntaxParser): Statement {
   // The parser checked the depth while parsing.
   const statement = markShallow(parseStatement(parser))
   if (isEnd(parser)) return statement
@@ -104,18 +104,18 @@ function parseOnly(parser: Parser): Statement {
 }
 
 /** `[ ";" ]`, after a statement. */
-function parseEnd(parser: Parser, statement: Statement): void {
+function parseEnd(parser: SyntaxParser, statement: Statement): void {
   if (accept(parser, ';')) return
   failIfMisplaced(parser, statement)
   note(parser, 'the end of the query')
   fail(parser)
 }
 
-function isEnd(parser: Parser): boolean {
+function isEnd(parser: SyntaxParser): boolean {
   return parser.token === '#end'
 }
 
-function run<T>(text: string, dialect: Dialect, production: (parser: Parser) => T): T {
+function run<T>(text: string, dialect: Dialect, production: (parser: SyntaxParser) => T): T {
   assertTextLength(text)
   try {
     return production(createParser(text, GRAMMAR, { dialect, failedAt: -1 }))

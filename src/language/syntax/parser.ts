@@ -12,14 +12,14 @@ import { INFIX_WORDS, type Keyword, ROLE } from './vocabulary.ts'
 /** The productions that refer to each other recursively. */
 export interface Grammar {
   /** Parses an expression whose operators have at least the precedence `floor`, a level of `BINDING`. */
-  expression(parser: Parser, floor: number): Expression
+  expression(parser: SyntaxParser, floor: number): Expression
   /** Parses a read in parentheses. */
-  query(parser: Parser): Get
-  statement(parser: Parser): Statement
+  query(parser: SyntaxParser): Get
+  statement(parser: SyntaxParser): Statement
 }
 
 /** The state of the parser: that of the lexer, and what the productions share. */
-export interface Parser extends Lexer {
+export interface SyntaxParser extends Lexer {
   readonly grammar: Grammar
   readonly dialect: Dialect
   /** Depth of the tree at the current token, counted as in `nesting.ts`. */
@@ -81,7 +81,7 @@ export interface ParserOptions {
 const NO_OFFSETS: ReadonlySet<number> = new Set()
 
 /** Creates a parser positioned before the first token. */
-export function createParser(text: string, grammar: Grammar, { dialect, failedAt }: ParserOptions): Parser {
+export function createParser(text: string, grammar: Grammar, { dialect, failedAt }: ParserOptions): SyntaxParser {
   // Listed individually: an object that spreads the lexer's is slow in V8, and parsing would take twelve
   // times as long.
   return {
@@ -114,7 +114,7 @@ export function createParser(text: string, grammar: Grammar, { dialect, failedAt
 }
 
 /** Sets the list that collects comments and reads the first token. */
-export function begin(parser: Parser, comments: Comment[] | null): Parser {
+export function begin(parser: SyntaxParser, comments: Comment[] | null): SyntaxParser {
   parser.comments = comments
   advance(parser)
   return parser
@@ -123,14 +123,14 @@ export function begin(parser: Parser, comments: Comment[] | null): Parser {
 // ---- testing and taking tokens ----------------------------------------------------------------------------
 
 /** Reports whether the current token is this one. */
-export function is(parser: Parser, token: Keyword | Sign): boolean {
+export function is(parser: SyntaxParser, token: Keyword | Sign): boolean {
   if (parser.token === token) return true
   if (parser.start === parser.failedAt) parser.expected.push(token)
   return false
 }
 
 /** Takes the token if it is this one, and returns whether it was. */
-export function accept(parser: Parser, token: Keyword | Sign): boolean {
+export function accept(parser: SyntaxParser, token: Keyword | Sign): boolean {
   if (!is(parser, token)) return false
   advance(parser)
   return true
@@ -141,7 +141,7 @@ export function accept(parser: Parser, token: Keyword | Sign): boolean {
  *
  * @throws QuerySyntaxError otherwise.
  */
-export function expect(parser: Parser, token: Keyword | Sign): void {
+export function expect(parser: SyntaxParser, token: Keyword | Sign): void {
   if (!is(parser, token)) fail(parser)
   advance(parser)
 }
@@ -151,24 +151,24 @@ export function expect(parser: Parser, token: Keyword | Sign): void {
  *
  * @throws QuerySyntaxError otherwise.
  */
-export function expectOneOf<T extends Keyword>(parser: Parser, ...words: readonly T[]): T {
+export function expectOneOf<T extends Keyword>(parser: SyntaxParser, ...words: readonly T[]): T {
   const word = words.find(one => is(parser, one)) ?? fail(parser)
   advance(parser)
   return word
 }
 
 /** Records that something of this kind is expected here. */
-export function note(parser: Parser, kind: string): void {
+export function note(parser: SyntaxParser, kind: string): void {
   if (parser.start === parser.failedAt) parser.expected.push(kind)
 }
 
 /** The span from `start` to the end of the last token taken. */
-export function spanFrom(parser: Parser, start: number): Span {
+export function spanFrom(parser: SyntaxParser, start: number): Span {
   return { start, end: parser.before }
 }
 
 /** The token after the current one, without moving to it. */
-export function peek(parser: Parser): TokenType {
+export function peek(parser: SyntaxParser): TokenType {
   const { token, role, isWord, infix, start, end, before, value, count } = parser
   advance(parser)
   const next = parser.token
@@ -187,17 +187,17 @@ export function peek(parser: Parser): TokenType {
 // ---- expressions, lists and levels ------------------------------------------------------------------------
 
 /** `expr` */
-export function parseWhole(parser: Parser): Expression {
+export function parseWhole(parser: SyntaxParser): Expression {
   return parser.grammar.expression(parser, BINDING.any)
 }
 
 /** `[ word expr ]`; null if the word is absent. */
-export function parseAfter(parser: Parser, word: Keyword): Expression | null {
+export function parseAfter(parser: SyntaxParser, word: Keyword): Expression | null {
   return accept(parser, word) ? parseWhole(parser) : null
 }
 
 /** `"(" get ")"` */
-export function parseEnclosedQuery(parser: Parser): Get {
+export function parseEnclosedQuery(parser: SyntaxParser): Get {
   expect(parser, '(')
   const query = parser.grammar.query(parser)
   expect(parser, ')')
@@ -205,7 +205,7 @@ export function parseEnclosedQuery(parser: Parser): Get {
 }
 
 /** `item { "," item }` */
-export function parseList<T>(parser: Parser, item: (parser: Parser) => T): readonly T[] {
+export function parseList<T>(parser: SyntaxParser, item: (parser: SyntaxParser) => T): readonly T[] {
   const items = [item(parser)]
   while (accept(parser, ',')) items.push(item(parser))
   return items
@@ -216,7 +216,7 @@ export function parseList<T>(parser: Parser, item: (parser: Parser) => T): reado
  *
  * @throws QuerySyntaxError if the tree is too deep.
  */
-export function enterLevel(parser: Parser): void {
+export function enterLevel(parser: SyntaxParser): void {
   if (++parser.levels > parser.deepest) deepen(parser, parser.levels)
 }
 
@@ -225,7 +225,7 @@ export function enterLevel(parser: Parser): void {
  *
  * @throws QuerySyntaxError if they are nested too deep.
  */
-export function enterGroup(parser: Parser): void {
+export function enterGroup(parser: SyntaxParser): void {
   if (++parser.groups > NESTING_MAX) refuseNesting(parser)
 }
 
@@ -234,16 +234,16 @@ export function enterGroup(parser: Parser): void {
  *
  * @throws QuerySyntaxError if the tree is too deep.
  */
-export function addLevel(parser: Parser): void {
+export function addLevel(parser: SyntaxParser): void {
   deepen(parser, parser.deepest + 1)
 }
 
-function deepen(parser: Parser, level: number): void {
+function deepen(parser: SyntaxParser, level: number): void {
   if (level > NESTING_MAX) refuseNesting(parser)
   parser.deepest = level
 }
 
-function refuseNesting(parser: Parser): never {
+function refuseNesting(parser: SyntaxParser): never {
   fail(
     parser,
     `the query is nested more than ${NESTING_MAX} levels deep`,
@@ -264,7 +264,7 @@ const AFTER_NAMES: ReadonlySet<TokenType> = new Set<TokenType>([
  * Reports whether the token is a name here: a word or a name in backticks. A keyword that starts a clause is
  * a name only if no clause can start here.
  */
-export function isName(parser: Parser): boolean {
+export function isName(parser: SyntaxParser): boolean {
   if (!parser.isWord) return parser.token === '#quoted'
   switch (parser.role) {
     case ROLE.name:
@@ -280,7 +280,7 @@ export function isName(parser: Parser): boolean {
 }
 
 /** Reports whether the token, in the position of an operand, is the placeholder of a pattern. */
-export function isPlaceholder(parser: Parser, token: TokenType): boolean {
+export function isPlaceholder(parser: SyntaxParser, token: TokenType): boolean {
   return token === '?' && parser.dialect === 'pattern'
 }
 
@@ -289,7 +289,7 @@ export function isPlaceholder(parser: Parser, token: TokenType): boolean {
  *
  * @throws QuerySyntaxError if the token is not a name.
  */
-export function parseName(parser: Parser, kind: string): string {
+export function parseName(parser: SyntaxParser, kind: string): string {
   if (!isName(parser)) {
     note(parser, kind)
     fail(parser)
@@ -303,7 +303,7 @@ export function parseName(parser: Parser, kind: string): string {
  *
  * @throws QuerySyntaxError if the name is too long.
  */
-export function takeName(parser: Parser): string {
+export function takeName(parser: SyntaxParser): string {
   const { start, end } = parser
   const name = takeWord(parser)
   const bytes = utf8Length(name)
@@ -313,7 +313,7 @@ export function takeName(parser: Parser): string {
 }
 
 /** Takes a word whose length is not limited by PostgreSQL: a parameter, or a JSON key after a dot. */
-export function takeWord(parser: Parser): string {
+export function takeWord(parser: SyntaxParser): string {
   const name = parser.isWord ? parser.text.slice(parser.start, parser.end) : parser.value
   advance(parser)
   return name
@@ -324,7 +324,11 @@ export function takeWord(parser: Parser): string {
  *
  * @throws QuerySyntaxError if the token is not a word.
  */
-export function parseAnyName(parser: Parser, kind: string, take: (parser: Parser) => string = takeName): string {
+export function parseAnyName(
+  parser: SyntaxParser,
+  kind: string,
+  take: (parser: SyntaxParser) => string = takeName,
+): string {
   if (!parser.isWord && parser.token !== '#quoted') {
     note(parser, kind)
     fail(parser)
@@ -333,14 +337,14 @@ export function parseAnyName(parser: Parser, kind: string, take: (parser: Parser
 }
 
 /** `name`, as a node. */
-export function parseNameNode(parser: Parser, kind: string): Name {
+export function parseNameNode(parser: SyntaxParser, kind: string): Name {
   const { start } = parser
   const text = parseName(parser, kind)
   return { kind: 'name', text, span: spanFrom(parser, start) }
 }
 
 /** `"(" name { "," name } ")"` */
-export function parseNames(parser: Parser): readonly Name[] {
+export function parseNames(parser: SyntaxParser): readonly Name[] {
   expect(parser, '(')
   const names = parseList(parser, parseColumnName)
   expect(parser, ')')
@@ -348,12 +352,12 @@ export function parseNames(parser: Parser): readonly Name[] {
 }
 
 /** `name` of a column, as a node. */
-export function parseColumnName(parser: Parser): Name {
+export function parseColumnName(parser: SyntaxParser): Name {
   return parseNameNode(parser, 'a column name')
 }
 
 /** `table = name [ "." name ]` */
-export function parseTable(parser: Parser, kind: string = 'a table name'): TableName {
+export function parseTable(parser: SyntaxParser, kind: string = 'a table name'): TableName {
   const { start } = parser
   const first = parseName(parser, kind)
   if (!accept(parser, '.')) return { kind: 'table', schema: null, name: first, span: spanFrom(parser, start) }
@@ -362,7 +366,7 @@ export function parseTable(parser: Parser, kind: string = 'a table name'): Table
 }
 
 /** `alias = [ "as" ] name`; without `as` it cannot be a keyword. Null if absent. */
-export function parseAlias(parser: Parser): string | null {
+export function parseAlias(parser: SyntaxParser): string | null {
   if (parser.token === 'as') {
     advance(parser)
     return parseAnyName(parser, 'an alias')
@@ -396,7 +400,7 @@ const FOREIGN_KEYWORDS: ReadonlyMap<string, string> = new Map([
  *
  * @throws QuerySyntaxError always.
  */
-export function fail(parser: Parser, reason: string | null = null, hint: string | null = null): never {
+export function fail(parser: SyntaxParser, reason: string | null = null, hint: string | null = null): never {
   failAt(parser, parser.start, parser.end, reason, hint)
 }
 
@@ -405,7 +409,13 @@ export function fail(parser: Parser, reason: string | null = null, hint: string 
  *
  * @throws QuerySyntaxError always.
  */
-export function failAt(parser: Parser, start: number, end: number, reason: string | null, hint: string | null): never {
+export function failAt(
+  parser: SyntaxParser,
+  start: number,
+  end: number,
+  reason: string | null,
+  hint: string | null,
+): never {
   // Expectations are recorded only for the current token.
   if (parser.failedAt < 0) throw new Failure(parser.start)
   const expected = parser.expected.map(word => (word === 'order' || word === 'group' ? `${word} by` : word))
@@ -413,7 +423,7 @@ export function failAt(parser: Parser, start: number, end: number, reason: strin
 }
 
 /** The keyword that was probably meant, instead of the current word or of a bare alias before it. */
-function suggestion(parser: Parser): string | null {
+function suggestion(parser: SyntaxParser): string | null {
   const candidates = parser.expected.filter(word => /^[a-z_]+$/.test(word))
   if (parser.expected.includes(OPERATOR)) candidates.push(...INFIX_WORDS)
   if (parser.isWord) {

@@ -26,6 +26,7 @@ export function mapChildren(expression: Expression, parts: ChildMappers): Expres
     case 'position':
     case 'named':
     case 'column':
+    case 'whole row':
       return expression
     case 'and':
     case 'or':
@@ -70,6 +71,7 @@ export function mapChildren(expression: Expression, parts: ChildMappers): Expres
     case 'subquery':
       return withProperties(expression, { query: parts.query(expression.query) })
     case 'json step':
+    case 'patch':
       return withProperties(expression, { operand: one(expression.operand), step: one(expression.step) })
     case 'function':
       return withProperties(expression, {

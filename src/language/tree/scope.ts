@@ -18,7 +18,7 @@ import type {
 } from './ast.ts'
 
 /** A source whose columns can be referenced as `name.column`. */
-export interface Relation {
+export interface NamedSource {
   readonly name: string
   /** The table as written; null for a derived table. */
   readonly table: TableName | null
@@ -38,9 +38,9 @@ interface CommonTables {
 }
 
 /** The names that are visible at one point of a statement. */
-export interface Scope {
-  readonly parent: Scope | null
-  readonly relations: readonly Relation[]
+export interface NameScope {
+  readonly parent: NameScope | null
+  readonly relations: readonly NamedSource[]
   /** The common tables that a table name can refer to, including those of enclosing queries. */
   readonly commonTables: CommonTables | null
   /** The select list, whose aliases `order by` and `having` can use; empty if absent. */
@@ -48,12 +48,12 @@ export interface Scope {
 }
 
 /** The scope outside of all statements. */
-export const OUTERMOST: Scope = { parent: null, relations: [], commonTables: null, fields: [] }
+export const OUTERMOST: NameScope = { parent: null, relations: [], commonTables: null, fields: [] }
 
 /** The meaning of a dotted name. */
 export interface ResolvedColumn {
   /** Null for an unqualified column, or for a name that nothing in scope matches. */
-  readonly relation: Relation | null
+  readonly relation: NamedSource | null
   /** The part of the path that names the relation: empty, `alias`, or `schema.table`. */
   readonly qualifier: readonly string[]
   readonly column: string
@@ -65,7 +65,7 @@ export interface ResolvedColumn {
  * Resolves a dotted name: to `alias.column` or `schema.table.column` if its prefix is in scope (including
  * enclosing queries), otherwise to a column and a path into its JSON.
  */
-export function resolveColumn(path: readonly string[], scope: Scope): ResolvedColumn {
+export function resolveColumn(path: readonly string[], scope: NameScope): ResolvedColumn {
   const [first = '', second = '', third = ''] = path
   if (path.length > 1) {
     const relation = findInScope(first, scope)
@@ -79,8 +79,8 @@ export function resolveColumn(path: readonly string[], scope: Scope): ResolvedCo
 }
 
 /** The innermost relation with that name, or null. */
-export function findInScope(name: string, scope: Scope): Relation | null {
-  for (let at: Scope | null = scope; at !== null; at = at.parent) {
+export function findInScope(name: string, scope: NameScope): NamedSource | null {
+  for (let at: NameScope | null = scope; at !== null; at = at.parent) {
     for (const relation of at.relations) {
       if (relation.name === name) return relation
     }
@@ -88,8 +88,8 @@ export function findInScope(name: string, scope: Scope): Relation | null {
   return null
 }
 
-function findTable(schema: string, name: string, scope: Scope): Relation | null {
-  for (let at: Scope | null = scope; at !== null; at = at.parent) {
+function findTable(schema: string, name: string, scope: NameScope): NamedSource | null {
+  for (let at: NameScope | null = scope; at !== null; at = at.parent) {
     const found = at.relations.find(({ table, aliased }) => !aliased && table?.schema === schema && table.name === name)
     if (found !== undefined) return found
   }
@@ -97,7 +97,7 @@ function findTable(schema: string, name: string, scope: Scope): Relation | null 
 }
 
 /** The common table that a table name refers to, or null. */
-export function findCommonTable(table: TableName, scope: Scope): CommonTable | null {
+export function findCommonTable(table: TableName, scope: NameScope): CommonTable | null {
   if (table.schema !== null) return null
   for (let at = scope.commonTables; at !== null; at = at.before) {
     if (at.latest.name.text === table.name) return at.latest
@@ -106,11 +106,11 @@ export function findCommonTable(table: TableName, scope: Scope): CommonTable | n
 }
 
 /** `scope` extended by the common tables of a `with` clause. */
-export function withCommonTables(scope: Scope, clause: With | null): Scope {
+export function withCommonTables(scope: NameScope, clause: With | null): NameScope {
   return clause === null ? scope : clause.tables.reduce(withCommonTable, scope)
 }
 
-function withCommonTable(scope: Scope, table: CommonTable): Scope {
+function withCommonTable(scope: NameScope, table: CommonTable): NameScope {
   return {
     parent: scope.parent,
     relations: scope.relations,
@@ -123,7 +123,7 @@ function withCommonTable(scope: Scope, table: CommonTable): Scope {
  * The scope of each common table's statement: it sees the tables before it, or all of them in a recursive
  * clause.
  */
-export function commonTableScopes(scope: Scope, clause: With): readonly Scope[] {
+export function commonTableScopes(scope: NameScope, clause: With): readonly NameScope[] {
   if (clause.recursive) {
     const all = withCommonTables(scope, clause)
     return clause.tables.map(() => all)
@@ -137,19 +137,19 @@ export function commonTableScopes(scope: Scope, clause: With): readonly Scope[] 
 }
 
 /** The scope of a read's clauses; `outer` already includes its common tables. */
-export function getScope(get: Get, outer: Scope): Scope {
+export function getScope(get: Get, outer: NameScope): NameScope {
   const relations = [sourceRelation(get.source, outer)]
   for (const join of get.joins) relations.push(sourceRelation(join.source, outer))
   return { parent: outer, relations, commonTables: outer.commonTables, fields: get.fields }
 }
 
 /** The scope of a `lateral` join's query: it sees all sources to its left. */
-export function lateralScope(relations: readonly Relation[], outer: Scope): Scope {
+export function lateralScope(relations: readonly NamedSource[], outer: NameScope): NameScope {
   return { parent: outer, relations, commonTables: outer.commonTables, fields: [] }
 }
 
 /** The scope of a nest's clauses: its own table, then the read around it. */
-export function nestScope(nest: Nest, parent: Scope): Scope {
+export function nestScope(nest: Nest, parent: NameScope): NameScope {
   return {
     parent,
     relations: [tableRelation(nest.table, nest.alias, parent)],
@@ -170,12 +170,12 @@ export function sourceName(source: Source): string {
 
 /** The scope of a write: its target, its joins, and additional relations such as `excluded`. */
 export function writeScope(
-  outer: Scope,
+  outer: NameScope,
   target: { readonly table: TableName; readonly alias: string | null },
   sources: readonly Source[] = [],
-  further: readonly Relation[] = [],
-): Scope {
-  const relation: Relation = {
+  further: readonly NamedSource[] = [],
+): NameScope {
+  const relation: NamedSource = {
     name: target.alias ?? target.table.name,
     table: target.table,
     aliased: hides(target.alias, target.table),
@@ -190,18 +190,18 @@ export function writeScope(
 }
 
 /** `excluded`: the row that an `add` proposed for insertion. */
-export function excludedRelation(table: TableName): Relation {
+export function excludedRelation(table: TableName): NamedSource {
   return { name: 'excluded', table, aliased: true, query: null }
 }
 
 /** The relation that a source adds to the scope. */
-export function sourceRelation(source: Source, outer: Scope): Relation {
+export function sourceRelation(source: Source, outer: NameScope): NamedSource {
   if (source.kind === 'table source') return tableRelation(source.table, source.alias, outer)
   const query = source.kind === 'query source' ? source.query : null
   return { name: source.alias, table: null, aliased: true, query }
 }
 
-function tableRelation(table: TableName, alias: string | null, outer: Scope): Relation {
+function tableRelation(table: TableName, alias: string | null, outer: NameScope): NamedSource {
   return { name: alias ?? table.name, table, aliased: hides(alias, table), query: findCommonTable(table, outer) }
 }
 

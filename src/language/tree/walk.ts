@@ -23,6 +23,7 @@ import type {
   Name,
   Nest,
   Parameter,
+  Returned,
   Set as SetStatement,
   Source,
   Star,
@@ -41,9 +42,9 @@ import {
   getScope,
   joinSources,
   lateralScope,
+  type NameScope,
   nestScope,
   OUTERMOST,
-  type Scope,
   withCommonTables,
   writeScope,
 } from './scope.ts'
@@ -75,21 +76,21 @@ export type ColumnUse = 'add' | 'set' | 'conflict' | 'index' | 'reference'
 /** Callbacks for the parts of a tree. Children are reported before their parents. */
 export interface Visitor {
   /** Called for every table reference, except references to common tables. */
-  table?(table: TableName, use: TableUse, scope: Scope): void
+  table?(table: TableName, use: TableUse, scope: NameScope): void
   /**
    * Called for every column in an expression. `resolveColumn` resolves its path; `scope.fields` has the
    * aliases it may refer to.
    */
-  column?(column: ColumnReference, clause: Clause, scope: Scope): void
+  column?(column: ColumnReference, clause: Clause, scope: NameScope): void
   /** Called for `*` and `alias.*`, and with null for the `*` that an empty list of fields implies. */
-  star?(star: Star | null, clause: 'fields' | 'returning', scope: Scope): void
+  star?(star: Star | null, clause: 'fields' | 'returning', scope: NameScope): void
   /**
    * Called for columns outside of expressions: of `add`, assignments, conflict targets, indexes and
    * references.
    */
   name?(name: string, use: ColumnUse, table: TableName): void
   /** Called for every parameter, including those of `limit` and `offset`. */
-  parameter?(parameter: Parameter, scope: Scope): void
+  parameter?(parameter: Parameter, scope: NameScope): void
   /** Called for every list of values of an `in`. */
   list?(list: InValues): void
   /** Called for every function call, in an expression or as a source. */
@@ -103,10 +104,10 @@ export interface Visitor {
  * replaced before their parents; the scope is that of the original tree.
  */
 export interface Rewriter {
-  expression?(expression: Expression, clause: Clause, scope: Scope): Expression
-  get?(get: Get, scope: Scope): Get
-  nest?(nest: Nest, scope: Scope): Nest
-  join?(join: Join, scope: Scope): Join
+  expression?(expression: Expression, clause: Clause, scope: NameScope): Expression
+  get?(get: Get, scope: NameScope): Get
+  nest?(nest: Nest, scope: NameScope): Nest
+  join?(join: Join, scope: NameScope): Join
 }
 
 /**
@@ -131,12 +132,12 @@ export function rewrite<S extends Statement>(statement: S, rewriter: Rewriter): 
 }
 
 /** Replaces parts of a nest, in the scope of the read that contains it. */
-export function rewriteNest(nest: Nest, scope: Scope, rewriter: Rewriter): Nest {
+export function rewriteNest(nest: Nest, scope: NameScope, rewriter: Rewriter): Nest {
   return new Walk(rewriter).nest(nest, scope)
 }
 
 /** Reports every part of a nest to `visitor`, in the scope of the read that contains it. */
-export function visitNest(nest: Nest, scope: Scope, visitor: Visitor): void {
+export function visitNest(nest: Nest, scope: NameScope, visitor: Visitor): void {
   new Walk(visitor).nest(nest, scope)
 }
 
@@ -147,7 +148,7 @@ class Walk {
     this.#hooks = hooks
   }
 
-  statement(statement: Statement, outer: Scope): Statement {
+  statement(statement: Statement, outer: NameScope): Statement {
     switch (statement.kind) {
       case 'get':
         return this.get(statement, outer)
@@ -195,11 +196,12 @@ class Walk {
     }
   }
 
-  get(get: Get, outer: Scope): Get {
+  get(get: Get, outer: NameScope): Get {
     const commonTables = this.#with(get.with, outer)
     const around = withCommonTables(outer, get.with)
     const scope = getScope(get, around)
-    if (get.fields.length === 0 && get.purpose !== 'count') this.#hooks.star?.(null, 'fields', scope)
+    if (get.fields.length === 0 && get.bare !== true && get.purpose !== 'count')
+      this.#hooks.star?.(null, 'fields', scope)
     const replaced = withProperties(get, {
       with: commonTables,
       distinct:
@@ -224,15 +226,17 @@ class Walk {
     return this.#hooks.get?.(replaced, scope) ?? replaced
   }
 
-  nest(nest: Nest, parent: Scope): Nest {
+  nest(nest: Nest, parent: NameScope): Nest {
     const scope = nestScope(nest, parent)
     this.#table(nest.table, parent)
-    if (nest.fields.length === 0) this.#hooks.star?.(null, 'fields', scope)
+    if (nest.fields.length === 0 && nest.bare !== true) this.#hooks.star?.(null, 'fields', scope)
     const replaced = withProperties(nest, {
+      ...(nest.from && { from: this.#called(nest.from, parent) }),
       on: this.#optional(nest.on, 'on', scope),
       fields: this.#fields(nest.fields, 'fields', scope),
       nests: mapList(nest.nests, inner => this.nest(inner, scope)),
       where: this.#optional(nest.where, 'where', scope),
+      ...(nest.groupBy && { groupBy: this.#expressions(nest.groupBy, 'group by', scope) }),
       orderBy: mapOrder(nest.orderBy, part => this.#expression(part, 'order by', scope)),
     })
     this.#count(nest.limit, scope)
@@ -240,7 +244,7 @@ class Walk {
     return this.#hooks.nest?.(replaced, scope) ?? replaced
   }
 
-  #add(add: Add, outer: Scope): Add {
+  #add(add: Add, outer: NameScope): Add {
     const commonTables = this.#with(add.with, outer)
     const around = withCommonTables(outer, add.with)
     const scope = writeScope(around, { table: add.table, alias: null })
@@ -260,10 +264,19 @@ class Walk {
               : withProperties(rows, { items: this.#expression(rows.items, 'values', around) }),
       conflict: add.conflict && this.#conflict(add.conflict, add.table, around),
       returning: add.returning && this.#fields(add.returning, 'returning', scope),
+      ...(add.returned && { returned: this.#returned(add.returned, scope) }),
     })
   }
 
-  #conflict(conflict: Conflict, table: TableName, around: Scope): Conflict {
+  #returned(returned: Returned, scope: NameScope): Returned {
+    return withProperties(returned, {
+      nests: mapList(returned.nests, nest => this.nest(nest, scope)),
+      where: this.#optional(returned.where, 'where', scope),
+      orderBy: mapOrder(returned.orderBy, part => this.#expression(part, 'order by', scope)),
+    })
+  }
+
+  #conflict(conflict: Conflict, table: TableName, around: NameScope): Conflict {
     const scope = writeScope(around, { table, alias: null }, [], [excludedRelation(table)])
     this.#names(conflict.target, 'conflict', table)
     return withProperties(conflict, {
@@ -276,19 +289,21 @@ class Walk {
     })
   }
 
-  #set(set: SetStatement, outer: Scope): SetStatement {
+  #set(set: SetStatement, outer: NameScope): SetStatement {
     const commonTables = this.#with(set.with, outer)
     const { scope, around } = this.#target(set, outer)
+    if (set.defaults !== undefined) this.#names(set.defaults, 'set', set.table)
     return withProperties(set, {
       with: commonTables,
       joins: this.#joins(set.joins, scope, around),
       assignments: this.#assignments(set.assignments, set.table, scope),
       where: set.where === 'all' ? 'all' : this.#expression(set.where, 'where', scope),
       returning: set.returning && this.#fields(set.returning, 'returning', scope),
+      ...(set.returned && { returned: this.#returned(set.returned, scope) }),
     })
   }
 
-  #del(del: Del, outer: Scope): Del {
+  #del(del: Del, outer: NameScope): Del {
     const commonTables = this.#with(del.with, outer)
     const { scope, around } = this.#target(del, outer)
     return withProperties(del, {
@@ -296,17 +311,18 @@ class Walk {
       joins: this.#joins(del.joins, scope, around),
       where: del.where === 'all' ? 'all' : this.#expression(del.where, 'where', scope),
       returning: del.returning && this.#fields(del.returning, 'returning', scope),
+      ...(del.returned && { returned: this.#returned(del.returned, scope) }),
     })
   }
 
-  #target(write: SetStatement | Del, outer: Scope): { readonly scope: Scope; readonly around: Scope } {
+  #target(write: SetStatement | Del, outer: NameScope): { readonly scope: NameScope; readonly around: NameScope } {
     const around = withCommonTables(outer, write.with)
     const scope = writeScope(around, write, joinSources(write.joins))
     this.#hooks.table?.(write.table, write.kind, scope)
     return { scope, around }
   }
 
-  #merge(merge: Merge, outer: Scope): Merge {
+  #merge(merge: Merge, outer: NameScope): Merge {
     const commonTables = this.#with(merge.with, outer)
     const around = withCommonTables(outer, merge.with)
     const scope = writeScope(around, merge, [merge.using])
@@ -324,7 +340,7 @@ class Walk {
     })
   }
 
-  #action(action: MergeAction, table: TableName, scope: Scope): MergeAction {
+  #action(action: MergeAction, table: TableName, scope: NameScope): MergeAction {
     switch (action.kind) {
       case 'merge update':
         return withProperties(action, { assignments: this.#assignments(action.assignments, table, scope) })
@@ -339,7 +355,7 @@ class Walk {
     }
   }
 
-  #with(clause: With | null, outer: Scope): With | null {
+  #with(clause: With | null, outer: NameScope): With | null {
     if (clause === null) return null
     const scopes = commonTableScopes(outer, clause)
     return withProperties(clause, {
@@ -349,7 +365,7 @@ class Walk {
     })
   }
 
-  #joins(joins: readonly Join[], scope: Scope, around: Scope): readonly Join[] {
+  #joins(joins: readonly Join[], scope: NameScope, around: NameScope): readonly Join[] {
     return mapList(joins, (join, index) => {
       const left =
         join.lateral || join.source.kind === 'function source'
@@ -364,19 +380,18 @@ class Walk {
   }
 
   /** `scope` is the scope of the statement that has the source; `outer` is what a derived table sees. */
-  #source(source: Source, scope: Scope, outer: Scope): Source {
+  #source(source: Source, scope: NameScope, outer: NameScope): Source {
     switch (source.kind) {
       case 'query source':
         return withProperties(source, { query: this.get(source.query, outer) })
       case 'record source':
         return withProperties(source, { value: this.#expression(source.value, 'arguments', outer) })
-      case 'function source': {
-        const called = mapList(source.arguments, argument =>
-          withProperties(argument, { value: this.#expression(argument.value, 'arguments', outer) }),
-        )
-        this.#hooks.call?.(source)
-        return withProperties(source, { arguments: called })
-      }
+      case 'array source':
+        return withProperties(source, {
+          values: mapList(source.values, value => this.#expression(value, 'arguments', outer)),
+        })
+      case 'function source':
+        return this.#called(source, outer)
       case 'table source':
         this.#table(source.table, scope)
         return withProperties(source, { condition: this.#optional(source.condition, 'where', scope) })
@@ -385,11 +400,19 @@ class Walk {
     }
   }
 
-  #table(table: TableName, scope: Scope): void {
+  #called(source: FunctionSource, outer: NameScope): FunctionSource {
+    const called = mapList(source.arguments, argument =>
+      withProperties(argument, { value: this.#expression(argument.value, 'arguments', outer) }),
+    )
+    this.#hooks.call?.(source)
+    return withProperties(source, { arguments: called })
+  }
+
+  #table(table: TableName, scope: NameScope): void {
     if (findCommonTable(table, scope) === null) this.#hooks.table?.(table, 'read', scope)
   }
 
-  #assignments(assignments: readonly Assignment[], table: TableName, scope: Scope): readonly Assignment[] {
+  #assignments(assignments: readonly Assignment[], table: TableName, scope: NameScope): readonly Assignment[] {
     return mapList(assignments, assignment => {
       this.#hooks.name?.(assignment.column.text, 'set', table)
       return withProperties(assignment, { value: this.#expression(assignment.value, 'assignment', scope) })
@@ -400,7 +423,7 @@ class Walk {
     for (const name of names) this.#hooks.name?.(name.text, use, table)
   }
 
-  #fields(fields: readonly Field[], clause: 'fields' | 'returning', scope: Scope): readonly Field[] {
+  #fields(fields: readonly Field[], clause: 'fields' | 'returning', scope: NameScope): readonly Field[] {
     return mapList(fields, field => {
       if (field.kind === 'field')
         return withProperties(field, { expression: this.#expression(field.expression, clause, scope) })
@@ -409,15 +432,15 @@ class Walk {
     })
   }
 
-  #expressions(expressions: readonly Expression[], clause: Clause, scope: Scope): readonly Expression[] {
+  #expressions(expressions: readonly Expression[], clause: Clause, scope: NameScope): readonly Expression[] {
     return mapList(expressions, expression => this.#expression(expression, clause, scope))
   }
 
-  #optional(expression: Expression | null, clause: Clause, scope: Scope): Expression | null {
+  #optional(expression: Expression | null, clause: Clause, scope: NameScope): Expression | null {
     return expression && this.#expression(expression, clause, scope)
   }
 
-  #expression(expression: Expression, clause: Clause, scope: Scope): Expression {
+  #expression(expression: Expression, clause: Clause, scope: NameScope): Expression {
     if (expression.kind === 'column') this.#hooks.column?.(expression, clause, scope)
     if (expression.kind === 'position' || expression.kind === 'named') this.#hooks.parameter?.(expression, scope)
     if (expression.kind === 'in' && expression.set.kind === 'in values') this.#hooks.list?.(expression.set)
@@ -430,7 +453,7 @@ class Walk {
     return this.#hooks.expression?.(replaced, clause, scope) ?? replaced
   }
 
-  #count(count: Count | null, scope: Scope): void {
+  #count(count: Count | null, scope: NameScope): void {
     if (count !== null && count.kind !== 'literal') this.#hooks.parameter?.(count, scope)
   }
 }
