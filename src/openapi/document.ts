@@ -79,4 +79,7 @@ can exceed double precision.
 milliseconds. A request can send its own \`X-Request-Id\`: 1 to 128 of \`A-Za-z0-9._-\`.
 - \`HEAD\` is accepted wherever \`GET\` is.
 - For \`select\`, \`sort\` and \`expand\`, the document lists plain names only. The syntax also allows aliases, \
-paths into JSON (\`meta->>theme\`), and nested relations (\`nested:items.product\`).`
+paths into JSON (\`meta->>theme\`), and nested relations (\`nested:items.product\`).
+- \`expand=nested:items(line,amount)\` returns these columns of the related rows. \`items.amount=gte.10\`, \
+\`items.sort=-line\`, \`items.limit=5\` and \`items.offset=5\` choose them, also as members of \`filters\`.
+- Several rows are written together, or none of them.`

@@ -1,11 +1,11 @@
 /** The tables that a caller can see: the basis of its document. */
 import { followable, relatedTable } from '../access/relations.ts'
-import { allows, type Columns, isKnown, readableColumns, type TableRights, type View } from '../access/rights.ts'
+import { allows, type ColumnSet, isKnown, readableColumns, type TableRights, type View } from '../access/rights.ts'
 import type { Column, Table } from '../catalog/model.ts'
-import { parsePath, type Route } from '../rest/path.ts'
+import { parsePath, type ResourceRoute } from '../rest/path.ts'
 import { nameOfRelation } from '../rest/read/relation.ts'
 import type { SharedFilters } from './filters.ts'
-import { componentKey, distinctBy, distinctKeys, hashOf, identifierOf, quoted } from './keys.ts'
+import { componentKey, distinctBy, distinctKeys, hashOf, identifierOf, quoteIfNeeded } from './keys.ts'
 import { FUNCTION_TAG, GATEWAY_TAG } from './model.ts'
 import { type SharedReferences, sharedReferences } from './references.ts'
 import { SHARED_SCHEMAS } from './shared-schemas.ts'
@@ -27,7 +27,7 @@ export interface VisibleTable {
   readonly relations: readonly VisibleRelation[]
   readonly parameters: SharedReferences
   /** Reports whether a route of this kind leads to it; another route may have the path. */
-  has(kind: Route['kind']): boolean
+  has(kind: ResourceRoute['kind']): boolean
 }
 
 /** A relation whose target the caller can read. */
@@ -103,10 +103,10 @@ function visibleRelations(table: Table, view: View): readonly VisibleRelation[] 
     const name = nameOfRelation(table, relation)
     // Each name occurs once in a row.
     if (name === null || table.columnByName.has(name.relation)) return []
-    const hint = name.hint === null ? '' : `!${quoted(name.hint)}`
+    const hint = name.hint === null ? '' : `!${quoteIfNeeded(name.hint)}`
     const isChild = name.nested && !name.relation.includes('!') && name.hint?.includes('!') !== true
     return {
-      expand: `${name.nested ? 'nested:' : ''}${quoted(name.relation)}${hint}`,
+      expand: `${name.nested ? 'nested:' : ''}${quoteIfNeeded(name.relation)}${hint}`,
       output: name.relation,
       cardinality: relation.cardinality,
       target: relatedTable(view.catalog, relation.table),
@@ -123,7 +123,7 @@ export function canRead({ rights, columns }: VisibleTable): boolean {
 /** The columns that a write may return, and those that it always returns. */
 export function returnedColumns({ table, rights }: VisibleTable): {
   readonly columns: readonly Column[]
-  readonly always: Columns
+  readonly always: ColumnSet
 } {
   const { returning, read, create, update } = rights
   if (returning !== null) return { columns: only(table, returning), always: 'any' }
@@ -131,7 +131,7 @@ export function returnedColumns({ table, rights }: VisibleTable): {
   return { columns, always: read }
 }
 
-function only(table: Table, names: Columns): readonly Column[] {
+function only(table: Table, names: ColumnSet): readonly Column[] {
   return table.columns.filter(({ name }) => allows(names, name))
 }
 

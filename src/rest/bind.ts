@@ -6,7 +6,7 @@ import { assertElements } from '../access/containment.ts'
 import type { ParameterUse } from '../access/parameters.ts'
 import { assertPatterns } from '../access/patterns.ts'
 import { baseOf } from '../access/types.ts'
-import type { BoundStatement, Statement, StatementValue } from '../compile/statement.ts'
+import type { BoundStatement, CompiledStatement, StatementValue } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../text/shorten.ts'
 import { toArrayOperand, toMultirangeOperand, toRangeOperand } from './parameters/list-values.ts'
@@ -15,7 +15,10 @@ import { toArrayOperand, toMultirangeOperand, toRangeOperand } from './parameter
  * Fills the parameters of `statement`; element n − 1 of `values` is the value of `$n`.
  * @throws {GatewayError} `PARSE_ERROR` for a value that is not valid for its parameter.
  */
-export function bindValues<S extends Statement>(statement: S, values: readonly StatementValue[]): BoundStatement<S> {
+export function bindValues<S extends CompiledStatement>(
+  statement: S,
+  values: readonly StatementValue[],
+): BoundStatement<S> {
   const bound = statement.parameters.map(parameter => {
     if ('literal' in parameter) return parameter.literal
     const value = values[Number(parameter.key) - 1]

@@ -1,6 +1,6 @@
 /** Cancels work in PostgreSQL when the client that requested it disconnects. */
 import type { Incoming } from '../exchange.ts'
-import type { Row, RunningRead, RunningRequest } from '../run/run.ts'
+import type { ResultRow, RunningRead, RunningRequest } from '../run/run.ts'
 
 /**
  * The result of `running`. If the client disconnects first, the request is cancelled and a write is rolled
@@ -24,7 +24,7 @@ export function awaitResult<T>(incoming: Incoming, running: RunningRequest<T>): 
 export function awaitRead<T>(
   incoming: Incoming,
   reading: RunningRead,
-  answer: (results: readonly (readonly Row[])[]) => T | Promise<T>,
+  answer: (results: readonly (readonly ResultRow[])[]) => T | Promise<T>,
   failed?: (error: unknown) => T | Promise<T>,
 ): T | Promise<T> {
   if (reading.kept !== undefined) return answer(reading.kept)

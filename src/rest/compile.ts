@@ -5,18 +5,30 @@
 import { type Context, compile, type Mode } from '../compile/compile.ts'
 import { analyzed } from '../compile/derive.ts'
 import type { PlanCache, PlanKind, Plans } from '../compile/plans.ts'
-import type { BoundStatement, PagedStatement, ReadStatement, Statement, StreamStatement } from '../compile/statement.ts'
+import type {
+  BoundStatement,
+  CompiledStatement,
+  PagedStatement,
+  ReadStatement,
+  StreamStatement,
+} from '../compile/statement.ts'
 import { unreachable } from '../unreachable.ts'
 import { bindValues } from './bind.ts'
 import { printPlanKey, type RequestTree } from './plan-key.ts'
 import { buildAggregate } from './read/aggregate.ts'
-import { type ListTree, type ReadLimits, refuseEmbedded, refuseMisspeltParameter } from './read/request.ts'
+import {
+  type ListTree,
+  type ReadLimits,
+  refuseEmbedded,
+  refuseMisspeltParameter,
+  refuseUnexpanded,
+} from './read/request.ts'
 import { buildList, buildOne, buildParent, buildTotal, pagingOf } from './read/tree.ts'
 import { AGGREGATE_PARAMETERS, LIST_PARAMETERS } from './request.ts'
 import { compileCall } from './rpc/tree.ts'
 import type { RequestContext, StatementPart } from './steps.ts'
 import type { DeleteTree, SetTree } from './write/request.ts'
-import { buildAdd, buildDel, buildKeys, buildRepeated, buildSet } from './write/tree.ts'
+import { buildAdd, buildDel, buildImport, buildKeys, buildRepeated, buildSet } from './write/tree.ts'
 
 /** The dependencies of a compiler. */
 export interface CompilerParts {
@@ -33,11 +45,11 @@ export type PlanUse = 'kept' | 'once'
 
 /** Turns request trees into statements with bound values. */
 export class Compiler {
-  readonly #plans: Readonly<Record<'row' | 'list' | 'write' | 'call', Plans<Statement>>>
+  readonly #plans: Readonly<Record<'row' | 'list' | 'write' | 'call', Plans<CompiledStatement>>>
   readonly #parts: Omit<CompilerParts, 'plans'>
 
   constructor({ plans, ...parts }: CompilerParts) {
-    const of = (kind: PlanKind) => plans.plans<Statement>(kind, ({ text }) => text.length)
+    const of = (kind: PlanKind) => plans.plans<CompiledStatement>(kind, ({ text }) => text.length)
     this.#plans = { row: of('row'), list: of('list'), write: of('write'), call: of('call') }
     this.#parts = parts
   }
@@ -63,10 +75,18 @@ export class Compiler {
 
 const PLANS_OF = {
   ...{ one: 'row', aggregate: 'row', list: 'list', explain: 'list', total: 'list', parent: 'list' },
-  ...{ insert: 'write', set: 'write', delete: 'write', keys: 'write', repeated: 'write', call: 'call' },
+  ...{
+    insert: 'write',
+    load: 'write',
+    set: 'write',
+    delete: 'write',
+    keys: 'write',
+    repeated: 'write',
+    call: 'call',
+  },
 } as const satisfies Record<RequestTree['kind'], PlanKind>
 
-function compileTree(tree: RequestTree, context: Context, limits: ReadLimits): Statement {
+function compileTree(tree: RequestTree, context: Context, limits: ReadLimits): CompiledStatement {
   switch (tree.kind) {
     case 'one':
       refuseEmbedded(tree.written.parameters, tree.table)
@@ -90,6 +110,11 @@ function compileTree(tree: RequestTree, context: Context, limits: ReadLimits): S
       const answer = { key: tree.key, created: tree.upsert !== null, rowsMax: null }
       return compile(buildAdd(tree), context, { kind: 'write', answer })
     }
+    case 'load':
+      return compile(buildImport(tree), context, {
+        kind: 'write',
+        answer: { key: [], created: false, rowsMax: null },
+      })
     case 'set':
       return compile(buildSet(tree), context, changing(tree))
     case 'delete':
@@ -113,6 +138,7 @@ function compileList(
   limits: ReadLimits,
 ): ReadStatement | PagedStatement | StreamStatement {
   refuseMisspeltParameter(tree.written.parameters, tree.table, context, LIST_PARAMETERS)
+  refuseUnexpanded(tree, context)
   refuseEmbedded(tree.written.parameters, tree.table)
   const rows = buildList(tree, context, limits)
   if (tree.stream) return compile(rows, context, { kind: 'stream' })

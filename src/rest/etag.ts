@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
-import { type Columns, readableColumns, type View } from '../access/rights.ts'
+import { type ColumnSet, readableColumns, type View } from '../access/rights.ts'
 import { ROW_VERSION } from '../access/scope.ts'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -37,8 +37,24 @@ export function versionOfTransaction(txid: string): string {
   return String(BigInt.asUintN(32, BigInt(txid)))
 }
 
-function rowPart({ resource }: Table, key: readonly string[]): string {
-  return digest(JSON.stringify([resource, ...key]))
+/** Keys that a tag contains as they are; a digest costs more than the rest of the tag. */
+const PLAIN_KEY = /^[\w-]{1,40}$/
+
+/** The digest of the table, followed by a plain key. Any other key is a digest, which is shorter. */
+function rowPart(table: Table, key: readonly string[]): string {
+  const [only = ''] = key
+  if (key.length === 1 && PLAIN_KEY.test(only)) return tablePart(table) + only
+  return digest(JSON.stringify([table.resource, ...key]))
+}
+
+const tableParts = new WeakMap<Table, string>()
+
+function tablePart(table: Table): string {
+  const known = tableParts.get(table)
+  if (known !== undefined) return known
+  const part = digest(table.resource)
+  tableParts.set(table, part)
+  return part
 }
 
 /** The part for the selected columns. `select`: as written; undefined for all columns that are readable. */
@@ -60,7 +76,7 @@ function readablePart(table: Table, { rights }: View): string {
   return part
 }
 
-function partsFor(read: Columns, table: Table): WeakMap<Table, string> {
+function partsFor(read: ColumnSet, table: Table): WeakMap<Table, string> {
   const holder = read === 'any' ? table : read
   const parts = readableParts.get(holder) ?? new WeakMap<Table, string>()
   readableParts.set(holder, parts)
@@ -84,7 +100,7 @@ export function weakTag(bytes: Buffer): string {
 /** Tags in one `If-Match`. */
 const TAGS_MAX = 100
 
-/** RFC 9110, 8.8.3; a comma and the end of the list as well. */
+/** An entity tag (RFC 9110, 8.8.3), followed by a comma or the end of the list. */
 const TAG = /\s*(W\/)?"([\x21\x23-\x7e\x80-\uffff]*)"\s*(,|$)/y
 
 /** Reads `If-Match`, without weak tags, which match nothing (RFC 9110, 13.1.1). Throws `PARSE_ERROR`. */
@@ -116,7 +132,7 @@ function refusedTags(header: string): GatewayError {
 }
 
 /** Digits in base 36 of a number of 32 bits, or base64url. */
-const ROW_TAG = /^(?:([0-9a-z]{1,7})|_([\w-]*))\.([\w-]{8})\.[\w-]+$/
+const ROW_TAG = /^(?:([0-9a-z]{1,7})|_([\w-]*))\.([\w-]{8,48})\.[\w-]+$/
 
 /** The versions of this row, in this column, among the tags. Other tags are left out. */
 export function versionsOf(

@@ -38,7 +38,7 @@ describe('a partition that the catalog does not contain', () => {
     expect(found).toHaveLength(2)
   })
 
-  test('stays unknown if it is none, or cannot be read', async () => {
+  test('stays unknown if it is not a partition, or cannot be read', async () => {
     for (const find of [
       async () => null,
       async () => ({ root: 99, constraints: CONSTRAINTS }),

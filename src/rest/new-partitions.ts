@@ -3,7 +3,7 @@
  * so the first violation in an unknown partition reads it from the database.
  */
 import type { View } from '../access/rights.ts'
-import type { Catalog, Partition } from '../catalog/model.ts'
+import { type Catalog, type Partition, resourceName } from '../catalog/model.ts'
 
 /** Limit on reads per second of the whole process: violations must not cause queries at a client's rate. */
 export const READS_PER_SECOND = 5
@@ -42,11 +42,6 @@ export function partitionNamed(resource: string, catalog: Catalog): Partition | 
   return keptByCatalog.get(catalog)?.get(resource)?.partition ?? catalog.partitions.get(resource)
 }
 
-/** The name that a table has, or would have, as a resource. */
-export function resourceOf({ schema, table }: Pick<Violated, 'schema' | 'table'>, { schemas }: Catalog): string {
-  return schema === schemas[0] ? table : `${schema}.${table}`
-}
-
 export interface NewPartitionsParts {
   readonly find: FindPartition
   /** Milliseconds, monotonic. */
@@ -66,7 +61,7 @@ export class NewPartitions {
 
   /** Null if the catalog has the constraint, or the partition was read lately or cannot be read now. */
   learn(violated: Violated, { catalog }: Pick<View, 'catalog'>): Promise<void> | null {
-    const resource = resourceOf(violated, catalog)
+    const resource = resourceName({ schema: violated.schema, name: violated.table }, catalog.schemas)
     const { constraint } = violated
     const known = partitionNamed(resource, catalog) ?? catalog.tables.get(resource)
     if (known !== undefined && (constraint === null || known.constraints.has(constraint))) return null

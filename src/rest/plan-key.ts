@@ -13,11 +13,11 @@ import type { Limit } from './parameters/page.ts'
 import type { Selected } from './parameters/select.ts'
 import type { SortItem } from './parameters/sort.ts'
 import type { AggregateTree } from './read/aggregate.ts'
-import type { ExpandedRelation } from './read/expand.ts'
+import type { ExpandedRelation, RelatedRows } from './read/expand.ts'
 import type { ExplainTree, ListTree, OneTree, ParentTree, Search, TotalTree } from './read/request.ts'
 import { typesIn } from './rpc/bind-arguments.ts'
 import type { CallTree } from './rpc/tree.ts'
-import type { WriteTree } from './write/request.ts'
+import type { SetTree, WriteTree } from './write/request.ts'
 
 /** A request tree that can be compiled and has a plan key. */
 export type RequestTree =
@@ -52,10 +52,15 @@ export function printPlanKey(tree: RequestTree): string {
       const answered = printNames(key) + printSelect(returning)
       return `insert ${table.resource}\0${rows}${printNames(columns)}${target}${answered}`
     }
+    case 'load': {
+      const { table, columns, upsert } = tree
+      const target = upsert === null ? '\0created' : `\0${upsert.existing}${printNames(upsert.target)}`
+      return `load ${table.resource}${printNames(columns)}${target}`
+    }
     case 'set':
     case 'delete': {
       const { table, target, returning } = tree
-      const columns = kind === 'set' ? printNames(tree.columns) + printNames(tree.key) : ''
+      const columns = kind === 'set' ? printNames(tree.columns) + printNames(tree.key) + printPartial(tree.partial) : ''
       const rows =
         target.kind === 'row'
           ? `\0row${target.version === null ? '' : ` of a version\0${target.version.column}`}`
@@ -112,6 +117,13 @@ function printCall({ of, format, arguments: args, result }: CallTree): string {
 
 // ---- parts ------------------------------------------------------------------------------------------------
 
+function printPartial(partial: SetTree['partial']): string {
+  if (partial === undefined) return ''
+  return partial.kind === 'operations'
+    ? `\0operations${printNames(partial.document)}`
+    : `\0partial${printNames(partial.increments)}${printNames(partial.merged)}`
+}
+
 function printNames(names: readonly string[]): string {
   let text = `\0${names.length}`
   for (const name of names) text += `\0${name}`
@@ -156,11 +168,18 @@ function printSelect(selected: readonly Selected[]): string {
 
 function printExpand(expansions: readonly ExpandedRelation[]): string {
   let text = `\0${expansions.length}`
-  for (const { alias, nested, relation, hint, below } of expansions) {
+  for (const { alias, nested, relation, hint, select, rows, below } of expansions) {
     const named = alias === null ? '' : `${alias}:`
-    text += `\0${named}\0${nested ? 'nested:' : ''}${relation}\0${hint === null ? '' : `!${hint}`}${printExpand(below)}`
+    text += `\0${named}\0${nested ? 'nested:' : ''}${relation}\0${hint === null ? '' : `!${hint}`}`
+    text += (select === null ? '\0all' : printSelect(select)) + printRelated(rows) + printExpand(below)
   }
   return text
+}
+
+function printRelated(rows: RelatedRows | null): string {
+  if (rows === null) return '\0'
+  const { filter, sort, limit, offset } = rows
+  return `\0rows${printFilter(filter)}${printSort(sort)}${printLimit(limit)}${offset === null ? '\0' : '\0offset'}`
 }
 
 function printSort(items: readonly SortItem[]): string {

@@ -11,9 +11,11 @@ export interface Preferences {
   readonly total: boolean
   /** `return=…`: what the response to a write contains, or null if the request does not say. */
   readonly returned: 'minimal' | 'representation' | null
+  /** `on-error=continue`: an import leaves out the rows that fail. */
+  readonly continues: boolean
 }
 
-const NONE: Preferences = { total: false, returned: null }
+const NONE: Preferences = { total: false, returned: null, continues: false }
 
 /** Parses the `Prefer` header. */
 export function preferencesOf(headers: Incoming['headers']): Preferences {
@@ -26,6 +28,7 @@ export function preferencesOf(headers: Incoming['headers']): Preferences {
   return {
     total: first('count', ['exact']) !== null,
     returned: first('return', ['minimal', 'representation']) as Preferences['returned'],
+    continues: first('on-error', ['continue']) !== null,
   }
 }
 

@@ -1,5 +1,5 @@
 /** The version of a row, and its configuration (docs/reference/writing.md#preconditions). */
-import { allows, type View } from '../access/rights.ts'
+import { allows, hidesRows, type View } from '../access/rights.ts'
 import { ROW_VERSION } from '../access/scope.ts'
 import type { Table } from '../catalog/model.ts'
 
@@ -26,5 +26,5 @@ export function versionColumn(table: Table, { rights }: Pick<View, 'rights'>, ta
     return configured
   }
   // A row filter makes a subquery of the table, which has its columns only.
-  return table.kind === 'table' && rights.of(table).rows.read === null ? ROW_VERSION : null
+  return table.kind === 'table' && !hidesRows(table, rights) ? ROW_VERSION : null
 }

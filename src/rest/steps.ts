@@ -8,7 +8,7 @@ import type { View } from '../access/rights.ts'
 import type { BoundStatement } from '../compile/statement.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { CallMode, CallResult, Row, RunningRead, WriteResult } from '../run/run.ts'
+import type { CallMode, CallResult, ResultRow, RunningRead, WriteResult } from '../run/run.ts'
 import type { RequestTree } from './plan-key.ts'
 import type { Values } from './values.ts'
 
@@ -49,7 +49,7 @@ export type ExecutedStep = Reads | Streams | Writes | Parses | Calls
 
 interface Reads extends Asking {
   readonly runs: 'read'
-  respond(results: readonly (readonly Row[])[], reading: Pick<RunningRead, 'kept'>): StepResult
+  respond(results: readonly (readonly ResultRow[])[], reading: Pick<RunningRead, 'kept'>): StepResult
   failed?(error: unknown): StepResult
 }
 

@@ -10,7 +10,12 @@ import { finish, isPending, type PendingValue } from './body/text-values.ts'
 
 /** Collects the values of one request. */
 export class Values {
-  readonly #all: PendingValue[] = []
+  readonly #all: PendingValue[]
+
+  /** Begins with the values of `others`. */
+  constructor(others: Values | null = null) {
+    this.#all = others === null ? [] : [...others.#all]
+  }
 
   /** Adds a value and returns the parameter that represents it in the tree. */
   add(value: PendingValue): Parameter {

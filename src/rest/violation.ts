@@ -1,8 +1,8 @@
 /** The `details` of a constraint violation: its kind and its columns, but never a value of a row. */
 import { allows, type View } from '../access/rights.ts'
-import type { Table } from '../catalog/model.ts'
+import { resourceName, type Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import { partitionNamed, resourceOf, type Violated as Where } from './new-partitions.ts'
+import { partitionNamed, type Violated as Where } from './new-partitions.ts'
 
 /** Class 23, integrity constraint violation (PostgreSQL manual, appendix A). */
 const KIND_OF: ReadonlyMap<string, ViolationKind> = new Map([
@@ -65,7 +65,7 @@ interface Violated {
 
 function violatedIn({ table: name }: DatabaseDetails, schema: string | null, { catalog }: View): Violated | null {
   if (name === null) return null
-  const resource = resourceOf({ schema: schema ?? catalog.schemas[0] ?? '', table: name }, catalog)
+  const resource = resourceName({ schema: schema ?? catalog.schemas[0] ?? '', name }, catalog.schemas)
   const partition = partitionNamed(resource, catalog)
   const table = catalog.tables.get(partition?.table ?? resource)
   return table === undefined ? null : { table, constraints: partition?.constraints ?? table.constraints }

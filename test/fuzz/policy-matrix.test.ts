@@ -201,6 +201,12 @@ const PLACES: readonly Place[] = [
   rest('/api/orders/_aggregate?fn=max&column=%', mentioned),
   rest('/api/orders/_explain?%=1', withRows),
   rest('/api/orders?select=%&expand=buyers', (may, column) => may.reads('orders', column) && toBuyer(may)),
+  rest('/api/buyers?select=id&expand=nested:orders(%)', (may, column) => toBuyer(may) && may.reads('orders', column)),
+  rest('/api/buyers?select=id&expand=nested:orders&orders.%=1', (may, column) => toBuyer(may) && withRows(may, column)),
+  rest(
+    '/api/buyers?select=id&expand=nested:orders&orders.sort=-%',
+    (may, column) => toBuyer(may) && withRows(may, column),
+  ),
   rest('/api/orders/1?expand=buyer', may => may.readsSome('orders') && toBuyer(may)),
   rest('/api/buyers?select=id&expand=nested:orders', may => toBuyer(may) && may.readsSome('orders')),
   rest(

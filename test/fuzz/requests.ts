@@ -44,6 +44,30 @@ const RELATIONS: Readonly<Record<string, readonly string[]>> = {
   journal: ['users'],
 }
 
+/** Values of `expand` with columns, and parameters about the rows of a relation. */
+const RELATED: Readonly<Record<string, readonly string[]>> = {
+  customers: [
+    'expand=nested:orders(id,status)&orders.status=paid&orders.limit=2',
+    'expand=nested:orders(id,status)&orders.status=draft&orders.limit=1',
+    'expand=nested:orders(id,status)&orders.limit=103&orders.offset=1',
+    'expand=nested:orders(id,status)&orders.limit=104&orders.offset=2',
+    'expand=nested:orders(id,nested:order_items(line))&orders.order_items.quantity=gt.1&orders.sort=-total',
+    'expand=nested:orders(id,nested:order_items(line))&orders.sort=-total&orders.order_items.quantity=gt.2',
+    'expand=nested:orders(nested:order_items)&orders.or=(status.eq.paid,total.gt.5)',
+    'expand=x:nested:orders(*,at:placed_at)&x.not.and=(note.is_null,id.eq.1)&name=Acme',
+  ],
+  orders: [
+    'expand=customer(id,theme:meta->>theme)&customer.meta->>a=1',
+    'expand=customer(id,theme:meta->>theme)&customer.meta->>b=2',
+    'expand=nested:order_items(line,product)&order_items.product.name=Cup&order_items.sort=line:desc',
+    'expand=nested:order_items(line,product)&order_items.line=1',
+    'expand=nested:order_items(line),customer&customer.name=Acme&order_items.line=1',
+    'expand=nested:order_items(line),customer&order_items.line=2&customer.name=Bolt',
+    'expand=customer&customer.limit=1',
+    'expand=nested:order_items(product(name))',
+  ],
+}
+
 const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   users: ['users', 'orders!approved_by', 'orders'],
   customers: ['orders'],
@@ -176,7 +200,10 @@ function listParameters(table: string): fc.Arbitrary<readonly string[]> {
   const named: readonly fc.Arbitrary<string>[] = [
     selection(column).map(text => `select=${encodeURIComponent(text)}`),
     sorting(column).map(text => `sort=${encodeURIComponent(text)}`),
-    joined(pick(RELATIONS[table] ?? ['nope']), 2).map(text => `expand=${text}`),
+    fc.oneof(
+      { weight: 2, arbitrary: joined(pick(RELATIONS[table] ?? ['nope']), 2).map(text => `expand=${text}`) },
+      { weight: 1, arbitrary: pick(RELATED[table] ?? ['expand=nope(id)']) },
+    ),
     pick(['limit=0', 'limit=1', 'limit=2', 'limit=50', 'limit=51', 'limit=52', 'limit=101', 'limit=150']),
     pick(['offset=0', 'offset=1', 'offset=7', 'offset=-1']),
     pick(['stream=true', 'stream=true', 'stream=false', 'stream=1']),

@@ -7,19 +7,21 @@ import type { QueryShape } from '../../access/list/pattern.ts'
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 import { type ColumnPath, INDEX } from '../parameters/column-path.ts'
-import { type Filter, isFlagSet, type Test } from '../parameters/filter-notation.ts'
+import { type FilterTest, type FilterTree, isFlagSet } from '../parameters/filter-notation.ts'
 import { OPERAND_OF } from '../parameters/operators.ts'
-import { filterOf, type WrittenParameter } from '../parameters/request-parameters.ts'
-import { ROUTE_PATTERN, type Route } from '../path.ts'
+import { filterOf, type OwnParameter, type RelatedParameter } from '../parameters/request-parameters.ts'
+import { type ResourceRoute, ROUTE_PATTERN } from '../path.ts'
 import { type DataRoute, isData, parametersIn, type WrittenRequest } from '../request.ts'
 
 /** A parameter of a line. */
 export type LineParameter =
-  | { readonly kind: 'filter'; readonly filter: Filter }
+  | { readonly kind: 'filter'; readonly filter: FilterTree }
   /** An argument of a function. */
   | { readonly kind: 'argument'; readonly name: string }
   /** A named parameter. A null value matches any value; an undefined one is never compared. */
   | { readonly kind: 'named'; readonly name: string; readonly value: string | null | undefined }
+  /** A filter or the sort of an expanded relation; `path` leads to the relation. */
+  | { readonly kind: 'related'; readonly path: readonly string[]; readonly parameter: LineParameter }
 
 /**
  * The shape of a request.
@@ -42,7 +44,7 @@ const MASKED_MAX = 1_000
  * search terms, cursors and page numbers are removed. `written` is null if the request failed before its
  * parameters were read. An unreadable query string is omitted.
  */
-export function maskedPath(route: Route, written: WrittenRequest | null): string {
+export function maskedPath(route: ResourceRoute, written: WrittenRequest | null): string {
   return isData(route) ? shorten(maskedRequest(route, written), MASKED_MAX) : ROUTE_PATTERN[route.kind]
 }
 
@@ -70,6 +72,7 @@ function parametersOf(written: WrittenRequest): readonly LineParameter[] {
   const argumentsSeen = new Set<string>()
   return parametersIn(written).flatMap((parameter): readonly LineParameter[] => {
     const { name, value } = parameter
+    if (parameter.kind === 'related') return relatedOf(parameter)
     if (parameter.kind === 'named') {
       return PAGING_PARAMETERS.has(name)
         ? []
@@ -81,6 +84,15 @@ function parametersOf(written: WrittenRequest): readonly LineParameter[] {
     argumentsSeen.add(name)
     return [{ kind: 'argument', name }]
   })
+}
+
+function relatedOf({ path, parameter }: RelatedParameter): readonly LineParameter[] {
+  if (parameter.kind !== 'named') {
+    return [{ kind: 'related', path, parameter: { kind: 'filter', filter: filterOf(parameter) } }]
+  }
+  return PAGING_PARAMETERS.has(parameter.name)
+    ? []
+    : [{ kind: 'related', path, parameter: named(parameter.name, parameter.value) }]
 }
 
 /**
@@ -95,7 +107,7 @@ export function takesArguments({ method, route }: Pick<WrittenRequest, 'method' 
  * Reports whether a parameter is an argument. A parameter in filter notation is a filter. The function
  * decides about other names, but the result never depends on the value.
  */
-function isArgument(parameter: WrittenParameter): boolean {
+function isArgument(parameter: OwnParameter): boolean {
   if (parameter.kind !== 'filter') return true
   const { filter, name, value } = parameter
   return filter.kind === 'test' && filter.operand === value && filter.path.column === name
@@ -183,6 +195,11 @@ function partOf(parameter: LineParameter): Part {
       return { name: parameter.name, text: encodeName(parameter.name), value: undefined }
     case 'named':
       return valuePart(parameter.name, parameter.value)
+    case 'related': {
+      const path = parameter.path.map(name => `${encodeName(printName(name, false))}.`).join('')
+      const part = partOf(parameter.parameter)
+      return { ...part, name: path + part.name, text: path + part.text }
+    }
   }
 }
 
@@ -200,24 +217,24 @@ function canonicalSort(text: string): string {
 }
 
 /** Prints `status.eq`, `total.not.in` or `or=(a.eq,and(b.gt,c.lt))`. */
-function printFilter(filter: Filter): Part {
+function printFilter(filter: FilterTree): Part {
   if (filter.kind === 'test') {
     return { name: encodeName(printPath(filter.path)), text: encodeName(printTest(filter)), value: undefined }
   }
   return { name: filter.name, text: `${filter.name}=${encodeName(printItems(filter))}`, value: undefined }
 }
 
-function printItems({ items }: Filter & { kind: 'group' }): string {
+function printItems({ items }: FilterTree & { kind: 'group' }): string {
   const texts = items.map(item => (item.kind === 'test' ? printTest(item) : `${item.name}${printItems(item)}`))
   return `(${texts.sort(compare).join(',')})`
 }
 
-function printTest(test: Test): string {
+function printTest(test: FilterTest): string {
   return `${printPath(test.path)}.${test.negated ? 'not.' : ''}${operatorOf(test)}`
 }
 
 /** The canonical name among operators with the same meaning. */
-function operatorOf(test: Test): string {
+function operatorOf(test: FilterTest): string {
   const { operator } = test
   if (operator === 'neq') return 'ne'
   if (OPERAND_OF[operator] !== 'flag' || isFlagSet(test)) return operator

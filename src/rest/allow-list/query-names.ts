@@ -9,7 +9,7 @@ import { EVERYTHING } from '../../access/rights.ts'
 import type { Catalog, Table } from '../../catalog/model.ts'
 import type { ColumnReference, Statement, TableName } from '../../language/tree/ast.ts'
 import { LanguageError } from '../../language/tree/error.ts'
-import { type Relation, resolveColumn, type Scope } from '../../language/tree/scope.ts'
+import { type NamedSource, type NameScope, resolveColumn } from '../../language/tree/scope.ts'
 import { visit } from '../../language/tree/walk.ts'
 import { shorten } from '../../text/shorten.ts'
 
@@ -34,7 +34,7 @@ export function assertNamesInText(statement: Statement, catalog: Catalog): void 
   })
 }
 
-function assertColumn({ path }: ColumnReference, scope: Scope, tableNamed: (name: TableName) => Table): void {
+function assertColumn({ path }: ColumnReference, scope: NameScope, tableNamed: (name: TableName) => Table): void {
   const { relation, column } = resolveColumn(path, scope)
   if (relation !== null) {
     const table = tableBehind(relation, tableNamed)
@@ -54,12 +54,12 @@ function assertColumn({ path }: ColumnReference, scope: Scope, tableNamed: (name
   throw new LanguageError(`no table of the query has a column "${shorten(column)}"`)
 }
 
-function relationsAround(scope: Scope): readonly Relation[] {
-  const found: Relation[] = []
-  for (let at: Scope | null = scope; at !== null; at = at.parent) found.push(...at.relations)
+function relationsAround(scope: NameScope): readonly NamedSource[] {
+  const found: NamedSource[] = []
+  for (let at: NameScope | null = scope; at !== null; at = at.parent) found.push(...at.relations)
   return found
 }
 
-function tableBehind({ table, query }: Relation, tableNamed: (name: TableName) => Table): Table | null {
+function tableBehind({ table, query }: NamedSource, tableNamed: (name: TableName) => Table): Table | null {
   return table === null || query !== null ? null : tableNamed(table)
 }

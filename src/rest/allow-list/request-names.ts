@@ -9,14 +9,15 @@ import type { DatabaseFunction, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 import { parseColumnPath } from '../parameters/column-path.ts'
-import type { Filter } from '../parameters/filter-notation.ts'
+import { asRelation, keyOfRelation, parseExpand, type WrittenRelation } from '../parameters/expand.ts'
+import type { FilterTree } from '../parameters/filter-notation.ts'
 import { parseNameList } from '../parameters/name-reader.ts'
 import { parseSelect, type Selected } from '../parameters/select.ts'
 import { parseSort } from '../parameters/sort.ts'
 import { AGGREGATE_FUNCTIONS, parseColumn } from '../read/aggregate.ts'
-import { assertExpandDepth, type ExpandedRelation, parseExpand } from '../read/expand.ts'
+import { assertExpandDepth } from '../read/expand.ts'
 import { joinQualified } from '../read/qualified.ts'
-import { otherTable, resolveRelation } from '../read/relation.ts'
+import { isRelation, otherTable, resolveRelation } from '../read/relation.ts'
 import { childRelation } from '../read/tree.ts'
 import type { DataRoute } from '../request.ts'
 import { idParameters, requireTable } from '../resource.ts'
@@ -40,11 +41,9 @@ export function assertNamesInRequest(line: RequestLine, schema: NamedSchema): vo
   }
   const rows = rowsOf(route, { catalog, rights: EVERYTHING })
   for (const parameter of parameters) {
-    for (const name of columnsNamed(parameter, line)) {
-      if (!rows.columnByName.has(name)) throw unknownTableColumn(name, rows, EVERYTHING)
-    }
-    if (isNamed(parameter, 'expand')) assertRelations(parameter.value, rows, schema)
+    assertColumns(columnsNamed(parameter, line), rows)
   }
+  assertRelations(parameters, rows, schema)
 }
 
 /** The table whose rows are requested. */
@@ -56,15 +55,39 @@ function rowsOf(route: Exclude<DataRoute, { readonly kind: 'rpc' }>, view: View)
   return route.kind === 'one' ? table : otherTable(view.catalog, childRelation(table, route.child, view))
 }
 
-function assertRelations(text: string, table: Table, { catalog, maxExpandDepth }: NamedSchema): void {
+/** Checks the relations of `expand`, their columns, and the columns of their filters and sorts. */
+function assertRelations(
+  parameters: readonly LineParameter[],
+  table: Table,
+  { catalog, maxExpandDepth }: NamedSchema,
+): void {
   const view: View = { catalog, rights: EVERYTHING }
-  const follow = (expansions: readonly ExpandedRelation[], from: Table, level: number): void => {
-    if (expansions.length > 0) assertExpandDepth(level, maxExpandDepth)
+  const related = parameters.filter(parameter => parameter.kind === 'related')
+  const follow = (expansions: readonly WrittenRelation[], from: Table, above: readonly string[]): void => {
+    if (expansions.length > 0) assertExpandDepth(above.length + 1, maxExpandDepth)
     for (const expansion of joinQualified(expansions, from)) {
-      follow(expansion.below, otherTable(catalog, resolveRelation(from, expansion, view)), level + 1)
+      const path = [...above, keyOfRelation(expansion)]
+      const target = otherTable(catalog, resolveRelation(from, expansion, view))
+      const items = (expansion.select ?? []).map(item => ({ item, relation: asRelation(item) }))
+      const meant = items.flatMap(({ relation }) =>
+        relation !== null && !target.columnByName.has(relation.relation) && isRelation(target, relation.relation)
+          ? [relation]
+          : [],
+      )
+      const columns = items.flatMap(({ item, relation }) =>
+        item.kind === 'star' || meant.some(other => other.relation === relation?.relation) ? [] : [item.path.column],
+      )
+      const own = related.filter(parameter => parameter.path.join('\0') === path.join('\0'))
+      assertColumns([...columns, ...own.flatMap(({ parameter }) => columnsNamed(parameter, null))], target)
+      follow([...expansion.below, ...meant], target, path)
     }
   }
-  follow(parseExpand(text, maxExpandDepth), table, 1)
+  const expand = parameters.find(parameter => isNamed(parameter, 'expand'))
+  if (expand !== undefined) follow(parseExpand(expand.value, maxExpandDepth), table, [])
+}
+
+function assertColumns(names: readonly string[], table: Table): void {
+  for (const name of names) if (!table.columnByName.has(name)) throw unknownTableColumn(name, table, EVERYTHING)
 }
 
 /**
@@ -94,7 +117,7 @@ function assertNamesOfCall(overloads: readonly DatabaseFunction[], parameters: r
 /** The columns that a parameter names. `line` is null for a call. */
 function columnsNamed(parameter: LineParameter, line: RequestLine | null): readonly string[] {
   if (parameter.kind === 'filter') return columnsOfFilter(parameter.filter)
-  if (parameter.kind === 'argument' || !hasValue(parameter)) return []
+  if (parameter.kind === 'argument' || parameter.kind === 'related' || !hasValue(parameter)) return []
   const { name, value } = parameter
   switch (name) {
     case 'select':
@@ -120,7 +143,7 @@ function columnsNamed(parameter: LineParameter, line: RequestLine | null): reado
   }
 }
 
-function columnsOfFilter(filter: Filter): readonly string[] {
+function columnsOfFilter(filter: FilterTree): readonly string[] {
   return filter.kind === 'test' ? [filter.path.column] : filter.items.flatMap(columnsOfFilter)
 }
 

@@ -149,6 +149,20 @@ describe('a line', () => {
     ).toBe(false)
     expect(isApproved('GET /api/orders', 'GET /api/orders?select=id')).toBe(false)
   })
+  test('describes the rows of expanded relations', () => {
+    const fixed = 'GET /api/orders?expand=nested:items(line)&items.amount.gte&items.sort=-line'
+    const asked = 'GET /api/orders?expand=nested:items(line)&items.amount=gte.10&items.limit=5'
+    expect(isApproved(fixed, `${asked}&items.sort=line:desc`)).toBe(true)
+    expect(isApproved(fixed, `${asked}&items.sort=line`)).toBe(false)
+    expect(isApproved(fixed, asked)).toBe(false)
+    expect(isApproved(fixed, 'GET /api/orders?expand=nested:items(line)&items.sort=-line')).toBe(false)
+    expect(isApproved(fixed, `${asked.replace('(line)', '(line,note)')}&items.sort=-line`)).toBe(false)
+    const open = 'GET /api/orders?expand&items.amount.gte&items.or=(a.eq,b.lt)&items.sort'
+    expect(isApproved(open, `${asked}&items.sort=line&items.or=(b.lt.5,a.eq.1)`)).toBe(true)
+    expect(line(`${asked}&items.sort=line:desc`)).toBe(
+      'GET /api/orders?expand=nested:items(line)&items.amount.gte&items.sort=-line',
+    )
+  })
   test('can have any parameter order, any case of method and headers, and percent-encoding', () => {
     expect(isApproved('get   /api/orders?b.eq&a.eq&', 'GET /api/orders?a=1&b=2')).toBe(true)
     expect(
@@ -172,6 +186,8 @@ describe('a line', () => {
     ['POST /api/orders?X-Upsert=yes', 'X-Upsert=yes is not valid; use true or ignore'],
     ['POST /api/orders?X-Upsert=', 'X-Upsert= is not valid; use true or ignore'],
     ['GET /api/orders?search=red', 'write search'],
+    ['GET /api/orders?expand=nested:items&items.limit=5', 'limit is not part of a request shape'],
+    ['GET /api/orders?expand&items.sort&items.sort', '"items.sort" appears twice'],
     ['GET /api/orders?select&select=id', '"select" appears twice'],
     ['GET /api/orders/7', 'write {id}'],
     ['GET /api/orders/7/items', 'write {id}'],

@@ -12,13 +12,20 @@ import type { QueryPattern } from '../../access/list/pattern.ts'
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 import {
+  type FilterTest,
   GROUP_PARAMETERS,
   isParenthesised,
   readFilterKey,
   readGroup,
-  type Test,
 } from '../parameters/filter-notation.ts'
 import { decodeComponent } from '../parameters/query-string.ts'
+import {
+  RELATED_PARAMETERS,
+  type RelatedName,
+  type Splitter,
+  splitAnyName,
+  splitterFor,
+} from '../parameters/related.ts'
 import { parsePath } from '../path.ts'
 import { type DataRoute, parametersOf } from '../request.ts'
 import {
@@ -91,6 +98,8 @@ function readRoute(path: string): DataRoute {
     case 'contracts':
     case 'openapi':
       return refuse(`${path} is always allowed; leave it out`)
+    case 'batch':
+      return refuse('each operation of a batch has its own line; write the lines of the operations')
     case 'query':
       return refuse('a query text is its own shape; write the query, with ? for its values')
     case 'one':
@@ -104,12 +113,15 @@ function readRoute(path: string): DataRoute {
 
 function readParameters(query: string, method: string, route: DataRoute): readonly LineParameter[] {
   const given = new Set<string>()
-  return query.split('&').flatMap((piece): readonly LineParameter[] => {
-    if (piece === '') return []
-    const equals = piece.indexOf('=')
-    const name = decodeComponent(equals < 0 ? piece : piece.slice(0, equals))
-    const value = equals < 0 ? null : decodeComponent(piece.slice(equals + 1))
+  const pieces = query
+    .split('&')
+    .filter(piece => piece !== '')
+    .map(readPiece)
+  const split = splitterOf(pieces, parametersOf(method, route))
+  return pieces.flatMap(({ piece, name, value }): readonly LineParameter[] => {
     const ours = ourName(name, method, route)
+    const related = ours === null ? split(name) : null
+    if (related !== null) return readRelated(related, value, piece, given)
     if (ours === null) return [readOther(name, value, takesArguments({ method, route }))]
     if (value !== null && PAGING_PARAMETERS.has(ours)) {
       refuse(`${ours} is not part of a request shape, so "${shorten(piece)}" would have no effect; leave it out`)
@@ -121,6 +133,44 @@ function readParameters(query: string, method: string, route: DataRoute): readon
     if (ours === UPSERT) return [{ kind: 'named', name: ours, value: value === null ? null : readMode(value) }]
     return [{ kind: 'named', name: ours, value: DATA_PARAMETERS.has(ours) ? undefined : value }]
   })
+}
+
+/** One parameter of a line, as written and decoded. */
+interface Piece {
+  readonly piece: string
+  readonly name: string
+  readonly value: string | null
+}
+
+function readPiece(piece: string): Piece {
+  const equals = piece.indexOf('=')
+  return {
+    piece,
+    name: decodeComponent(equals < 0 ? piece : piece.slice(0, equals)),
+    value: equals < 0 ? null : decodeComponent(piece.slice(equals + 1)),
+  }
+}
+
+/** A line whose `expand` has no value matches any relations, so it does not tell which names are theirs. */
+function splitterOf(pieces: readonly Piece[], names: readonly string[]): Splitter {
+  const expand = names.includes('expand') ? pieces.find(({ name }) => name === 'expand') : undefined
+  return expand?.value === null ? splitAnyName : splitterFor(expand?.value)
+}
+
+function readRelated(
+  { path, name }: RelatedName,
+  value: string | null,
+  piece: string,
+  given: Set<string>,
+): readonly LineParameter[] {
+  if (!RELATED_PARAMETERS.includes(name)) return [{ kind: 'related', path, parameter: readOther(name, value, false) }]
+  if (PAGING_PARAMETERS.has(name)) {
+    return value === null ? [] : refuse(`${name} is not part of a request shape; leave out "${shorten(piece)}"`)
+  }
+  const key = [...path, name].join('.')
+  if (given.has(key)) refuse(`"${shorten(key)}" appears twice; join its items with a comma`)
+  given.add(key)
+  return [{ kind: 'related', path, parameter: { kind: 'named', name, value } }]
 }
 
 /**
@@ -159,7 +209,7 @@ function readOther(name: string, value: string | null, isArgumentTaken: boolean)
   )
 }
 
-function readItem(item: string, shown: string): Test {
+function readItem(item: string, shown: string): FilterTest {
   const key = readFilterKey(item)
   if (key !== null) return testOf(key, item)
   return refuse(
@@ -168,7 +218,7 @@ function readItem(item: string, shown: string): Test {
 }
 
 /** The filter of a key. A flag without a value is set. */
-function testOf(key: Pick<Test, 'path' | 'operator' | 'negated'>, shown: string): Test {
+function testOf(key: Pick<FilterTest, 'path' | 'operator' | 'negated'>, shown: string): FilterTest {
   return { kind: 'test', ...key, operand: '', shown }
 }
 

@@ -89,6 +89,7 @@ describe('requests', () => {
     'GET /api/users?or=(name.eq,and(age.gt,not.or(meta->>theme.eq,"n".is_null)))&search&search_columns=name,email',
     'GET /api/orders?expand=user,nested:order_items.product.category',
     'GET /api/users?expand=boss:users!manager_id',
+    'GET /api/orders?expand=user(name),nested:order_items(quantity,product)&order_items.quantity.gt&user.sort=name',
     'GET /api/sales.targets?amount.gt',
     'GET /api/orders/{id}/order_items?quantity.gt&expand=product',
     'GET /api/orders/aggregate?fn=sum&column=total&group_by=status,user_id&sort=-sum,status',
@@ -119,6 +120,9 @@ describe('requests', () => {
     ['GET /api/orders?distinct=statu', 'table "orders" has no column "statu"; did you mean "status"?'],
     ['GET /api/users?search&search_columns=name,mail', 'table "users" has no column "mail"; did you mean "email"?'],
     ['GET /api/orders?expand=usr', '"orders" has no relation "usr"; did you mean "user"?'],
+    ['GET /api/orders?expand=user(nam)', 'table "users" has no column "nam"; did you mean "name"?'],
+    ['GET /api/orders?expand=user&user.nam.eq', 'table "users" has no column "nam"; did you mean "name"?'],
+    ['GET /api/orders?expand=user&user.sort=nam', 'table "users" has no column "nam"; did you mean "name"?'],
     [
       'GET /api/orders?expand=nested:order_items.prodct',
       '"order_items" has no relation "prodct"; did you mean "product"?',

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { entriesOf } from '../../access/list/allow-list.ts'
-import type { Catalog, DatabaseFunction } from '../../catalog/model.ts'
+import { type Catalog, type DatabaseFunction, resourceName } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { parsePattern } from '../../language/syntax/parse.ts'
 import { QuerySyntaxError } from '../../language/syntax/syntax-error.ts'
@@ -54,7 +54,7 @@ export async function unmatchedFunctions(
   const keys = new Set(known.map(keyOf))
   return inTurns(file, entriesOfFunctions(text, schemas[0] ?? 'public'), of => {
     if (keys.has(keyOf(of))) return null
-    const name = of.schema === schemas[0] ? of.name : `${of.schema}.${of.name}`
+    const name = resourceName(of, schemas)
     const near = nearest(
       name,
       known.map(({ resource }) => resource),

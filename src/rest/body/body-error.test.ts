@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Column, DataType, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { type JsonArray, type JsonObject, parseJsonBody } from '../../json/json-body.ts'
+import { type JsonArray, type ObjectOutline, parseJsonBody } from '../../json/json-body.ts'
 import { nameRefusedColumn } from './body-error.ts'
 
 const INTEGER = { name: 'int4', kind: 'base', category: 'N', of: null, labels: [] } as unknown as DataType
@@ -26,7 +26,7 @@ const TABLE = { columnByName: new Map(COLUMNS.map(column => [column.name, column
 /** The error message for a body that PostgreSQL rejected with `message`. */
 function named(body: string, message: string, sqlstate = '22P02'): string {
   const error = new GatewayError('QUERY_ERROR', message, { details: { sqlstate } })
-  const parsed = parseJsonBody(Buffer.from(body), 1_000) as JsonObject | JsonArray
+  const parsed = parseJsonBody(Buffer.from(body), 1_000) as ObjectOutline | JsonArray
   return (nameRefusedColumn(error, TABLE, parsed) as GatewayError).message
 }
 
@@ -72,7 +72,7 @@ describe('the error is unchanged', () => {
     expect(named(body, message, sqlstate)).toBe(message)
   })
   test('for values that are not database errors', () => {
-    const body = parseJsonBody(Buffer.from('{"id":"x"}'), 1) as JsonObject
+    const body = parseJsonBody(Buffer.from('{"id":"x"}'), 1) as ObjectOutline
     for (const error of [
       new Error('"x"'),
       undefined,

@@ -6,7 +6,7 @@
 import { baseOf, isJson, isText } from '../../access/types.ts'
 import type { DataType, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { bytesOf, type JsonArray, type JsonObject, parseJsonBody } from '../../json/json-body.ts'
+import { type JsonArray, type ObjectOutline, parseJsonBody, partBytes } from '../../json/json-body.ts'
 import { shorten } from '../../text/shorten.ts'
 import { sqlstateOf } from '../sqlstate.ts'
 import { Rewriting } from './rewriting.ts'
@@ -23,7 +23,7 @@ export interface Meant {
 }
 
 /** The same for rows of a table. */
-export function nameRefusedColumn(error: unknown, table: Table, body: JsonObject | JsonArray): unknown {
+export function nameRefusedColumn(error: unknown, table: Table, body: ObjectOutline | JsonArray): unknown {
   return nameRefusedValue(error, () => valuesOf(body, table))
 }
 
@@ -150,17 +150,17 @@ function findValue(values: () => Iterable<Meant>, quotes: Quotes): Refused | nul
   return first
 }
 
-function* valuesOf(body: JsonObject | JsonArray, { columnByName }: Table): Generator<Meant> {
+function* valuesOf(body: ObjectOutline | JsonArray, { columnByName }: Table): Generator<Meant> {
   const items = body.kind === 'object' ? [null] : body.items
   for (const [index, item] of items.entries()) {
-    const row = item === null ? body : parseJsonBody(bytesOf(body, item), 0)
+    const row = item === null ? body : parseJsonBody(partBytes(body, item), 0)
     if (row.kind !== 'object') continue
     const place = body.kind === 'object' ? '' : `item ${index + 1}: `
     for (const member of row.members) {
       const column = columnByName.get(member.key)
       if (column === undefined) continue
       const { name, type, typeText } = column
-      yield { subject: `${place}column "${name}"`, type, typeText, text: bytesOf(row, member).toString() }
+      yield { subject: `${place}column "${name}"`, type, typeText, text: partBytes(row, member).toString() }
     }
   }
 }

@@ -9,7 +9,7 @@ import { BACKSLASH, QUOTE } from '../../json/json-scanner.ts'
 const BYTES_AT_FIRST = 1024
 
 /** Limit on the text of one body. Each level of arrays and composite values doubles the backslashes. */
-export const TEXT_BYTES_MAX: number = 64 * 1024 * 1024
+export const TEXT_FORM_BYTES_MAX: number = 64 * 1024 * 1024
 
 const SPACE = 0x20
 
@@ -126,7 +126,7 @@ export class EscapedText {
 
   #reserve(bytes: number): void {
     const needed = this.#length + bytes
-    if (needed > TEXT_BYTES_MAX) throw tooLong()
+    if (needed > TEXT_FORM_BYTES_MAX) throw tooLong()
     if (needed > this.#text.length) this.#text = Buffer.concat([this.#text], Math.max(2 * this.#text.length, needed))
   }
 }
@@ -134,7 +134,7 @@ export class EscapedText {
 function tooLong(): GatewayError {
   return new GatewayError(
     'PAYLOAD_TOO_LARGE',
-    `the arrays and composite values of the body have more than ${TEXT_BYTES_MAX} bytes in the text form ` +
+    `the arrays and composite values of the body have more than ${TEXT_FORM_BYTES_MAX} bytes in the text form ` +
       'that PostgreSQL reads; send fewer rows or elements at a time',
   )
 }

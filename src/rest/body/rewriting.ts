@@ -25,7 +25,7 @@ import {
   type ArrayForm,
   type ElementForm,
   isArrayForm,
-  isRecord,
+  isRecordForm,
   type RecordForm,
   type RecordsForm,
   type TextForm,
@@ -269,7 +269,7 @@ export class Rewriting {
   /** Begins to rewrite a value. False for strings, which already are text forms, and for null. */
   #rewrites(form: TextForm): boolean {
     const first = byteAt(this.#body, this.#at)
-    if (first !== (form === 'hstore' || isRecord(form) ? OPEN_BRACE : OPEN_BRACKET)) return false
+    if (first !== (form === 'hstore' || isRecordForm(form) ? OPEN_BRACE : OPEN_BRACKET)) return false
     if (isStaying(form)) {
       if ('items' in form) this.#enter({ kind: 'list', members: form.items.members })
       else this.#enter({ kind: 'object', members: form.members })
@@ -438,7 +438,7 @@ export class Rewriting {
         else this.#enterText({ of: form as ElementForm }, inside, false, dimensions - 1)
         return true
       case OPEN_BRACE:
-        if (form === 'hstore' || isRecord(form as ElementForm)) {
+        if (form === 'hstore' || isRecordForm(form as ElementForm)) {
           this.#text.mark(QUOTE, inside)
           this.#enterText(form as RecordForm | 'hstore', inside + 1, true, 0)
           return true

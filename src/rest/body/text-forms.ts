@@ -54,10 +54,10 @@ export function textFormOf(type: DataType): TextForm | null {
   const form = elementFormOf(type)
   if (form === 'hstore') return form
   if (typeof form === 'string') return null
-  if (isRecord(form)) return form.members.size > 0 ? form : null
+  if (isRecordForm(form)) return form.members.size > 0 ? form : null
   const { of } = form
   if (of === 'plain' || of === 'composite') return null
-  if (typeof of === 'string' || !isRecord(of)) return form
+  if (typeof of === 'string' || !isRecordForm(of)) return form
   return of.members.size > 0 ? { items: of } : null
 }
 
@@ -104,6 +104,6 @@ export function isArrayForm(form: TextForm | ElementForm): form is ArrayForm {
 }
 
 /** Reports whether the form is that of a composite value. */
-export function isRecord(form: TextForm | ElementForm): form is RecordForm {
+export function isRecordForm(form: TextForm | ElementForm): form is RecordForm {
   return typeof form === 'object' && 'elements' in form
 }

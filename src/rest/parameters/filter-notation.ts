@@ -15,10 +15,10 @@ export const GROUP_PARAMETERS: ReadonlySet<string> = new Set(['and', 'or', 'not.
 const GROUP_DEPTH_MAX = 16
 
 /** A parsed filter: one condition or a group of them. */
-export type Filter = Test | Group
+export type FilterTree = FilterTest | Group
 
 /** One condition on one column. */
-export interface Test {
+export interface FilterTest {
   readonly kind: 'test'
   readonly path: ColumnPath
   readonly operator: Operator
@@ -34,14 +34,14 @@ export interface Group {
   /** One of `GROUP_PARAMETERS`. */
   readonly name: string
   /** The conditions; at least one. */
-  readonly items: readonly Filter[]
+  readonly items: readonly FilterTree[]
 }
 
 /**
  * Parses one parameter as a filter.
  * @throws {GatewayError} `PARSE_ERROR` if it is malformed.
  */
-export function readFilter(parameter: QueryParameter): Filter {
+export function readFilter(parameter: QueryParameter): FilterTree {
   return GROUP_PARAMETERS.has(parameter.name) ? readGroupParameter(parameter) : readTest(parameter)
 }
 
@@ -50,7 +50,7 @@ export function readFilter(parameter: QueryParameter): Filter {
  *   key-style   = column [ ".not" ] "." operator "=" value
  *   value-style = column "=" [ "not." ] operator [ "." value ] | column "=" value
  */
-function readTest({ name, value }: QueryParameter): Test {
+function readTest({ name, value }: QueryParameter): FilterTest {
   const shown = `${name}=${value}`
   const key = readFilterKey(name)
   if (key !== null) return { kind: 'test', ...key, operand: value, shown }
@@ -66,7 +66,7 @@ function readTest({ name, value }: QueryParameter): Test {
 /**
  * Parses the key `column [ ".not" ] "." operator`. Null if the part after the last dot is not an operator.
  */
-export function readFilterKey(key: string): Pick<Test, 'path' | 'operator' | 'negated'> | null {
+export function readFilterKey(key: string): Pick<FilterTest, 'path' | 'operator' | 'negated'> | null {
   const dot = key.lastIndexOf('.')
   const operator = dot < 0 ? undefined : operatorNamed(key.slice(dot + 1))
   if (operator === undefined) return null
@@ -89,7 +89,7 @@ export function readGroup(
   name: string,
   inner: string,
   shown: string,
-  readItem: (item: string, shown: string) => Test,
+  readItem: (item: string, shown: string) => FilterTest,
   depth = 1,
 ): Group {
   if (depth > GROUP_DEPTH_MAX) refuseFilter(shown, `nests groups deeper than ${GROUP_DEPTH_MAX}`)
@@ -106,7 +106,7 @@ export function readGroup(
 const GROUP_ITEM = /^((?:not\.)?(?:and|or))\((.*)\)$/s
 
 /** `condition = column "." [ "not." ] operator [ "." value ]` */
-function readCondition(item: string, shown: string): Test {
+function readCondition(item: string, shown: string): FilterTest {
   const dot = operatorDot(item)
   const written = dot < 0 ? null : splitOperator(item.slice(dot + 1))
   if (written === null) {
@@ -222,7 +222,7 @@ function unquote(text: string): string {
  * Reports whether a flag such as `is_null` is set. A flag without a value is set.
  * @throws {GatewayError} `PARSE_ERROR` for a value other than true or false.
  */
-export function isFlagSet(test: Test): boolean {
+export function isFlagSet(test: FilterTest): boolean {
   if (test.operand === '' || test.operand === 'true') return true
   if (test.operand === 'false') return false
   refuseFilter(test.shown, `needs true or false after ${test.operator}`)

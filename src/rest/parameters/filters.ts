@@ -11,7 +11,7 @@ import { and, compare, inSet, isDistinct, isNull, like, not, or } from '../../la
 import { shorten } from '../../text/shorten.ts'
 import type { Values } from '../values.ts'
 import { type BoundPath, buildPath, toPath } from './column-path.ts'
-import { type Filter, isFlagSet, refuseFilter, type Test } from './filter-notation.ts'
+import { type FilterTest, type FilterTree, isFlagSet, refuseFilter } from './filter-notation.ts'
 import { parseListItems, toArrayLiteral } from './list-values.ts'
 import { OPERAND_OF, type Operator } from './operators.ts'
 import { filterOf, type WrittenParameter } from './request-parameters.ts'
@@ -22,6 +22,11 @@ export interface FilterLimits {
   readonly maxFilters: number
   /** Limit on the values of one list (`max_in_values`). */
   readonly maxInValues: number
+}
+
+/** The number of filters of a request that have been parsed. */
+export interface FilterCount {
+  filters: number
 }
 
 /** A filter whose values are parameters. */
@@ -45,20 +50,20 @@ export type Condition =
     }
 
 /**
- * Parses the filters of a request and adds their values to `values`.
+ * Parses filters of a request and adds their values to `values`. `counted` is shared by all filters of the
+ * request.
  * @throws {GatewayError} `PARSE_ERROR` for a malformed filter or an exceeded limit.
  */
 export function parseFilters(
   parameters: readonly WrittenParameter[],
   values: Values,
   { maxFilters, maxInValues }: FilterLimits,
+  counted: FilterCount = { filters: 0 },
 ): readonly Condition[] {
-  let count = 0
-
-  function condition(filter: Filter): Condition {
+  function condition(filter: FilterTree): Condition {
     if (filter.kind === 'group') return { kind: 'group', name: filter.name, items: filter.items.map(condition) }
-    count += 1
-    if (count > maxFilters) {
+    counted.filters += 1
+    if (counted.filters > maxFilters) {
       throw new GatewayError('PARSE_ERROR', `the request has more than ${maxFilters} filters (max_filters)`)
     }
     const { operator, negated } = filter
@@ -72,7 +77,7 @@ export function parseFilters(
   return parameters.map(parameter => condition(filterOf(parameter)))
 }
 
-function operandOf(test: Test, maxInValues: number): string {
+function operandOf(test: FilterTest, maxInValues: number): string {
   if (OPERAND_OF[test.operator] === 'list') {
     // The elements form one array literal, so their number is not part of the request shape.
     return toArrayLiteral(parseListItems(test.operand, message => refuseFilter(test.shown, message), maxInValues))

@@ -4,8 +4,8 @@
  */
 import { describe, expect, test } from 'vitest'
 import { cast, column, field, jsonStep, order, position, star } from '../../language/tree/build.ts'
-import { parseExpand } from '../read/expand.ts'
 import { Values } from '../values.ts'
+import { parseExpand } from './expand.ts'
 import { parseNameList } from './name-reader.ts'
 import { effectiveLimit, limitOf, parseBoolean, parseCount, parseSlice } from './page.ts'
 import { parseQueryString } from './query-string.ts'
@@ -102,6 +102,7 @@ describe('expand', () => {
     nested: false,
     relation,
     hint: null,
+    select: null,
     below: [],
     ...rest,
   })
@@ -124,7 +125,39 @@ describe('expand', () => {
       step('items', { nested: true, below: [step('product'), step('tax')] }),
     ])
   })
+  test('columns, paths, aliases and relations in parentheses', () => {
+    const item = (name: string, alias: string | null = null) => ({
+      kind: 'column',
+      path: { column: name, steps: [] },
+      alias,
+    })
+    expect(expand('customer(id,label:name),lines:nested:items(*,a:meta->>b,product(name),nested:tags).tax')).toEqual([
+      step('customer', { select: [item('id'), item('name', 'label')] }),
+      step('items', {
+        alias: 'lines',
+        nested: true,
+        select: [
+          { kind: 'star' },
+          {
+            kind: 'column',
+            path: { column: 'meta', steps: [{ operator: '->>', key: 'b', index: false }] },
+            alias: 'a',
+          },
+        ],
+        below: [step('product', { select: [item('name')] }), step('tags', { nested: true }), step('tax')],
+      }),
+    ])
+  })
   test.each([
+    ['a(b', 'not closed'],
+    ['a()', 'empty name'],
+    ['a(b,b)', 'has "b" twice'],
+    ['a(*,*)', 'has "*" twice'],
+    ['a(b),a(c)', 'lists the columns of "a" twice'],
+    ['a(x:y:b)', 'too many colons'],
+    ['a(b)c', 'text after a relation'],
+    ['a->b', 'JSON path as a relation'],
+    ['a(b(c(d(e(f(g(h(i(j)))))))))', 'deeper than 4'],
     ['a.b.c.d.e.f.g.h.i', 'deeper than 4'],
     ['a:b:c', 'too many colons'],
     ['a,', 'empty name'],

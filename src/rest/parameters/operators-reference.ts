@@ -22,7 +22,7 @@ type About = readonly [meaning: string, table: string, column: string, operand: 
  * without parentheses.
  */
 const ABOUT: Readonly<Record<Operator, About>> = {
-  eq: ['equal; what is meant where no operator is written', 'orders', 'status', 'paid'],
+  eq: ['equal; the default if no operator is given', 'orders', 'status', 'paid'],
   ne: ['not equal', 'orders', 'status', 'paid'],
   neq: ['the same as `ne`', 'orders', 'status', 'paid'],
   gt: ['greater', 'orders', 'total', '100'],
@@ -32,22 +32,22 @@ const ABOUT: Readonly<Record<Operator, About>> = {
   in: ['one of; elements with commas go in double quotes: `in.("a,b",c)`', 'orders', 'status', 'paid,shipped'],
   not_in: ['none of', 'orders', 'status', 'draft,cancelled'],
   like: [
-    'pattern: `*` stands for anything, `_` for one character, and after a backslash each for itself',
+    'pattern: `*` matches any text, `_` one character; a backslash makes the next one literal',
     'products',
     'name',
     '*Steel*',
   ],
-  ilike: ['the same in any case', 'products', 'name', '*rack*'],
+  ilike: ['the same, case-insensitive', 'products', 'name', '*rack*'],
   not_like: ['no match of the pattern', 'products', 'name', 'Light*'],
-  not_ilike: ['the same in any case', 'products', 'name', '*RACK*'],
+  not_ilike: ['the same, case-insensitive', 'products', 'name', '*RACK*'],
   is_null: ['NULL; with `false` not NULL', 'orders', 'approved_by', 'true'],
   is_not_null: ['not NULL; with `false` NULL', 'orders', 'approved_by', 'true'],
-  is_distinct: ['not equal, NULL counting as a value', 'orders', 'notes', 'Leave at the back door.'],
+  is_distinct: ['not equal, with NULL treated as a value', 'orders', 'notes', 'Leave at the back door.'],
   contains: ['has all of: arrays (`a`, `(a,b)` or `{a,b}`), ranges, JSON', 'customers', 'labels', '(vip,late-payer)'],
-  contained: ['has nothing but: arrays, ranges, JSON', 'customers', 'labels', '(vip,late-payer)'],
+  contained: ['has only values of: arrays, ranges, JSON', 'customers', 'labels', '(vip,late-payer)'],
   overlaps: ['has any of: arrays, ranges', 'customers', 'labels', '(vip,late-payer)'],
   match: ['regular expression of PostgreSQL', 'products', 'name', '^Light'],
-  imatch: ['the same in any case', 'products', 'name', '^light'],
+  imatch: ['the same, case-insensitive', 'products', 'name', '^light'],
   fts: ['words of a web search in one column', 'products', 'search_vector', 'steel -rack'],
 }
 

@@ -17,12 +17,12 @@ export interface SortItem {
 
 /**
  * Parses `item { "," item }`, item = [ "-" ] column [ ":" ( "asc" | "desc" ) [ "." ( "nullsfirst" |
- * "nullslast" ) ] ].
+ * "nullslast" ) ] ]. `parameter` is the parameter's name for errors.
  * @throws {GatewayError} `PARSE_ERROR` for a malformed item.
  */
-export function parseSort(text: string | undefined, values: Values): readonly SortItem[] {
+export function parseSort(text: string | undefined, values: Values, parameter = 'sort'): readonly SortItem[] {
   if (text === undefined || text === '') return []
-  const reader = new NameReader(text, 'sort')
+  const reader = new NameReader(text, parameter)
   const items: SortItem[] = []
   do {
     if (items.length === SORT_ITEMS_MAX) reader.fail(`has more than ${SORT_ITEMS_MAX} columns`)

@@ -1,18 +1,32 @@
 /**
- * Parses `expand=customers,nested:items.product,approver:users!approved_by` and builds its nested tables
- * (docs/reference/reading.md#related-rows).
+ * Builds the nested tables of `expand=customers(id),nested:items.product,approver:users!approved_by`, with
+ * the parameters of their rows (docs/reference/reading.md#related-rows).
  */
 
 import { childJoin } from '../../access/relations.ts'
 import type { View } from '../../access/rights.ts'
-import type { Relation, Table } from '../../catalog/model.ts'
+import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Nest } from '../../language/tree/ast.ts'
+import type { Nest, Order, Parameter } from '../../language/tree/ast.ts'
 import { impliedColumn, integer, nest, order } from '../../language/tree/build.ts'
-import { NameReader } from '../parameters/name-reader.ts'
-import { checkedAlias } from '../parameters/select.ts'
+import { shorten } from '../../text/shorten.ts'
+import { toPath } from '../parameters/column-path.ts'
+import { asRelation, keyOfRelation, type WrittenRelation } from '../parameters/expand.ts'
+import {
+  buildFilter,
+  type Condition,
+  type FilterCount,
+  type FilterLimits,
+  parseFilters,
+} from '../parameters/filters.ts'
+import { effectiveLimit, type Limit, limitCount, limitOf, parseCount } from '../parameters/page.ts'
+import { RELATED_PARAMETERS } from '../parameters/related.ts'
+import { partitionParameters, type RelatedParameter } from '../parameters/request-parameters.ts'
+import { buildFields, type Selected } from '../parameters/select.ts'
+import { buildOrder, parseSort, plainColumn, type SortItem } from '../parameters/sort.ts'
+import type { Values } from '../values.ts'
 import { joinQualified } from './qualified.ts'
-import { otherTable, resolveRelation } from './relation.ts'
+import { isRelation, otherTable, resolveRelation } from './relation.ts'
 
 /** Limits on `expand`. */
 export interface ExpandLimits {
@@ -22,68 +36,89 @@ export interface ExpandLimits {
   readonly maxResultRows: number
 }
 
-/** Limit on the related tables of one request, at all levels. */
-const EXPANDED_TABLES_MAX = 64
-
-/** One relation of `expand` and the relations below it. */
+/** One relation of `expand` with the rows and columns that the request asks for. */
 export interface ExpandedRelation {
   readonly alias: string | null
   readonly nested: boolean
   readonly relation: string
   readonly hint: string | null
-  readonly below: ExpandedRelation[]
+  /** The columns; null for all. */
+  readonly select: readonly Selected[] | null
+  /** Which rows; null if the request has no parameters about the relation. */
+  readonly rows: RelatedRows | null
+  readonly below: readonly ExpandedRelation[]
+}
+
+/** The parameters about the rows of one relation. */
+export interface RelatedRows {
+  /** The relation as in the names of these parameters. */
+  readonly name: string
+  readonly filter: readonly Condition[]
+  readonly sort: readonly SortItem[]
+  readonly limit: Limit | null
+  readonly offset: Parameter | null
+}
+
+/** Limits on the rows of relations and on their filters. */
+export interface RelatedLimits extends FilterLimits {
+  readonly maxResultRows: number
 }
 
 /**
- * Parses `expand`:
- * expand = path { "," path } ;   path = step { "." step }
- * step = [ alias ":" ] [ "nested:" ] relation [ "!" hint ]
- *
- * Paths with the same beginning are one expansion: `items,items.product` embeds the items once.
- * @throws {GatewayError} `PARSE_ERROR` for a malformed path or an exceeded limit.
+ * Adds the parameters of the relations to the parsed `expand`. The values are added in the order of the
+ * relations, so parameters in another order have the same plan key.
+ * @throws {GatewayError} `PARSE_ERROR` for an invalid parameter or an exceeded limit.
  */
-export function parseExpand(text: string | undefined, maxDepth: number): readonly ExpandedRelation[] {
-  if (text === undefined || text === '') return []
-  const reader = new NameReader(text, 'expand')
-  const roots: ExpandedRelation[] = []
-  let count = 0
-  do {
-    let level = roots
-    let depth = 0
-    do {
-      depth += 1
-      // A qualified name takes two steps for one level (qualified.ts); only the catalog can tell.
-      if (depth > 2 * maxDepth) reader.fail(`goes deeper than ${maxDepth} levels (max_expand_depth)`)
-      const step = readStep(reader)
-      const known = level.find(other => isSame(other, step))
-      if (known === undefined) {
-        count += 1
-        if (count > EXPANDED_TABLES_MAX) reader.fail(`embeds more than ${EXPANDED_TABLES_MAX} tables`)
-        level.push(step)
-      }
-      level = (known ?? step).below
-    } while (reader.take('.'))
-  } while (reader.take(','))
-  if (!reader.done) reader.fail('has text after a relation', 'separate relations with a comma')
-  return roots
-}
+export function withParameters(
+  relations: readonly WrittenRelation[],
+  related: readonly RelatedParameter[],
+  values: Values,
+  limits: RelatedLimits,
+  counted: FilterCount,
+): readonly ExpandedRelation[] {
+  const rowsAt = new Map<string, RelatedParameter[]>()
+  for (const parameter of related) {
+    const key = parameter.path.join('\0')
+    rowsAt.set(key, [...(rowsAt.get(key) ?? []), parameter])
+  }
 
-const STOPS = ['.', ',', ':', '!']
+  function bind(written: WrittenRelation, above: readonly string[]): ExpandedRelation {
+    const { alias, nested, relation, hint } = written
+    const path = [...above, keyOfRelation(written)]
+    const plain: Selected[] = []
+    const meant: ExpandedRelation[] = []
+    for (const item of written.select ?? []) {
+      const other = asRelation(item)
+      // A name with parameters of its own must be a relation.
+      if (other !== null && isMentioned([...path, keyOfRelation(other)])) meant.push(bind(other, path))
+      else plain.push(item.kind === 'star' ? item : { ...item, path: toPath(item.path, values) })
+    }
+    const select = written.select === null ? null : plain
+    const below = [...written.below.map(inner => bind(inner, path)), ...meant]
+    const parameters = rowsAt.get(path.join('\0'))
+    const rows = parameters === undefined ? null : parseRows(path.join('.'), parameters)
+    return { alias, nested, relation, hint, select, rows, below }
+  }
 
-function readStep(reader: NameReader): ExpandedRelation {
-  const words: string[] = [reader.name(STOPS)]
-  while (reader.take(':')) words.push(reader.name(STOPS))
-  const hint = reader.take('!') ? reader.name(['.', ',']) : null
-  const relation = words.pop() ?? ''
-  const nested = words.at(-1) === 'nested'
-  if (nested) words.pop()
-  const [alias, ...more] = words
-  if (more.length > 0) reader.fail('has too many colons', 'write alias:nested:relation')
-  return { alias: alias === undefined ? null : checkedAlias(alias, reader), nested, relation, hint, below: [] }
-}
+  function isMentioned(path: readonly string[]): boolean {
+    return related.some(parameter => path.every((name, index) => parameter.path[index] === name))
+  }
 
-function isSame(a: ExpandedRelation, b: ExpandedRelation): boolean {
-  return a.alias === b.alias && a.nested === b.nested && a.relation === b.relation && a.hint === b.hint
+  function parseRows(name: string, parameters: readonly RelatedParameter[]): RelatedRows {
+    const own = parameters.map(({ parameter }) => parameter)
+    const { named, others } = partitionParameters(own, RELATED_PARAMETERS)
+    const filter = parseFilters(others, values, limits, counted)
+    const sort = parseSort(named.get('sort'), values, `${name}.sort`)
+    const wanted = parseCount(named.get('limit'), `${name}.limit`)
+    const offset = parseCount(named.get('offset'), `${name}.offset`)
+    const size = effectiveLimit(wanted, limits.maxResultRows, limits.maxResultRows)
+    return {
+      ...{ name, filter, sort, limit: wanted === undefined ? null : limitOf(size, size, values) },
+      offset: offset === undefined ? null : values.add(String(offset)),
+    }
+  }
+
+  return relations.map(relation => bind(relation, []))
 }
 
 /**
@@ -125,7 +160,7 @@ class NestBuilder {
     if (expansions.length > 0) assertExpandDepth(level, this.#limits.maxExpandDepth)
     const names = new Set<string>()
     return joinQualified(expansions, table).map(expansion => {
-      const name = expansion.alias ?? expansion.relation
+      const name = keyOfRelation(expansion)
       if (names.has(name)) {
         throw new GatewayError(
           'PARSE_ERROR',
@@ -140,23 +175,63 @@ class NestBuilder {
   #nest(expansion: ExpandedRelation, name: string, table: Table, parent: string, level: number): Nest {
     const relation = resolveRelation(table, expansion, this.#view)
     const target = otherTable(this.#view.catalog, relation)
+    const many = relation.cardinality === 'many'
+    const { rows } = expansion
+    if (!many && rows !== null) assertOneRow(rows)
+    const { select, below } = withRelations(expansion, target)
     this.#aliases += 1
     const alias = `t${this.#aliases}`
     return nest({
-      many: relation.cardinality === 'many',
+      many,
       table: { schema: target.schema, name: target.name },
       alias,
       name,
       on: childJoin(relation, parent, alias, this.#view.catalog, `j${this.#aliases}`),
-      nests: this.nests(expansion.below, target, alias, level + 1),
-      orderBy: relation.cardinality === 'many' ? target.primaryKey.map(key => order(impliedColumn(alias, key))) : [],
-      limit: this.#rowLimit(relation),
+      fields: buildFields(select ?? [], alias),
+      bare: select?.length === 0,
+      nests: this.nests(below, target, alias, level + 1),
+      where: rows === null ? null : buildFilter(rows.filter, alias),
+      orderBy: many ? sortKeys(rows?.sort ?? [], target, alias) : [],
+      limit: many ? (limitCount(rows?.limit ?? null) ?? this.#rowLimit()) : null,
+      offset: rows?.offset ?? null,
     })
   }
 
   /** `max_result_rows` also limits nested arrays. */
-  #rowLimit(relation: Relation) {
+  #rowLimit() {
     const { maxResultRows } = this.#limits
-    return relation.cardinality === 'many' && maxResultRows > 0 ? integer(String(maxResultRows)) : null
+    return maxResultRows > 0 ? integer(String(maxResultRows)) : null
   }
+}
+
+function assertOneRow({ name, sort, limit, offset }: RelatedRows): void {
+  if (sort.length === 0 && limit === null && offset === null) return
+  throw new GatewayError(
+    'PARSE_ERROR',
+    `"${shorten(name)}" is one row; sort, limit and offset apply to arrays, which are expanded with nested:`,
+  )
+}
+
+/** The requested order of an array, followed by the missing columns of the primary key. */
+function sortKeys(sort: readonly SortItem[], table: Table, alias: string): readonly Order[] {
+  const sorted = new Set(sort.map(plainColumn))
+  const appended = table.primaryKey.filter(key => !sorted.has(key)).map(key => order(impliedColumn(alias, key)))
+  return [...sort.map(item => buildOrder(item, alias)), ...appended]
+}
+
+/** Takes the names in parentheses that are relations, and not columns, for what they are. */
+function withRelations({ select, below }: ExpandedRelation, table: Table): Pick<ExpandedRelation, 'select' | 'below'> {
+  if (select === null) return { select, below }
+  const columns: Selected[] = []
+  const relations: ExpandedRelation[] = []
+  for (const item of select) {
+    const name = item.kind === 'column' && item.path.steps.length === 0 ? item.path.column : null
+    if (item.kind === 'star' || name === null || table.columnByName.has(name) || !isRelation(table, name)) {
+      columns.push(item)
+    } else {
+      const { alias } = item
+      relations.push({ alias, nested: false, relation: name, hint: null, select: null, rows: null, below: [] })
+    }
+  }
+  return { select: columns, below: [...below, ...relations] }
 }

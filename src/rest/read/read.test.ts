@@ -12,7 +12,10 @@ const unreached = () => {
   throw new Error('the database was asked')
 }
 
-const runner = { read: unreached, write: unreached, call: unreached, parse: unreached, stream: unreached }
+const runner = {
+  ...{ read: unreached, write: unreached, call: unreached, parse: unreached, stream: unreached },
+  open: unreached,
+}
 const read = testPipeline({ runner, view: everything(catalog) })
 
 async function refusal(path: string, query: string): Promise<unknown> {

@@ -6,7 +6,7 @@ import type { BoundStatement, ExplainStatement } from '../../compile/statement.t
 import { GatewayError } from '../../errors.ts'
 import type { Answer } from '../../exchange.ts'
 import { seesFigures } from '../../run/explain-figures.ts'
-import type { Row, RunningRead } from '../../run/run.ts'
+import type { ResultRow, RunningRead } from '../../run/run.ts'
 import { unreachable } from '../../unreachable.ts'
 import { columnsPart, rowTag, weakTag } from '../etag.ts'
 import { INSTEAD_OF_PUT, methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
@@ -14,13 +14,13 @@ import { parseId } from '../path.ts'
 import { withPreference } from '../prefer.ts'
 import type { DataRoute, WrittenRequest } from '../request.ts'
 import { idParameters, notFound, requireTable } from '../resource.ts'
-import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow, withTag } from '../respond.ts'
+import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow } from '../respond.ts'
 import { versionColumn } from '../row-version.ts'
 import type { RequestContext, RequestStep, StatementPart, StepResult } from '../steps.ts'
 import { Values } from '../values.ts'
 import { parseAggregate } from './aggregate.ts'
 import type { CursorCodec } from './cursor.ts'
-import { type ListTree, type OneTree, type ParentTree, parseList, parseOne, type ReadLimits } from './request.ts'
+import { type ListTree, type OneTree, type ParentTree, parseListRequest, parseOne, type ReadLimits } from './request.ts'
 import { childRelation, pagingOf } from './tree.ts'
 
 /** The dependencies of the read handler. */
@@ -53,20 +53,20 @@ export class ReadHandler {
     this.#parts = parts
   }
 
-  ask(written: WrittenRequest, route: ReadRoute, asker: RequestContext): RequestStep {
-    if (!READING.includes(asker.incoming.method)) throw refusedMethod(asker, route)
-    const table = readable(asker.view, route.table)
+  toStep(written: WrittenRequest, route: ReadRoute, context: RequestContext): RequestStep {
+    if (!READING.includes(context.incoming.method)) throw refusedMethod(context, route)
+    const table = readable(context.view, route.table)
     switch (route.kind) {
       case 'one':
-        return this.#one(written, table, route.id, asker.view)
+        return this.#one(written, table, route.id, context.view)
       case 'list':
-        return this.#list(this.#rows(written, table, null, new Values()), asker.view)
+        return this.#list(this.#rows(written, table, null, new Values()), context.view)
       case 'children':
-        return this.#children(written, table, route, asker.view)
+        return this.#children(written, table, route, context.view)
       case 'aggregate':
         return this.#aggregate(written, table)
       case 'explain':
-        return this.#explain(this.#rows(written, table, null, new Values()), asker)
+        return this.#explain(this.#rows(written, table, null, new Values()), context)
       default:
         return unreachable(route)
     }
@@ -79,18 +79,18 @@ export class ReadHandler {
     const key = parseId(id, table.primaryKey)
     const select = written.parameters.find(({ name }) => name === 'select')?.value
     const columns = tree.version === null ? '' : columnsPart(table, view, select)
-    const read = (asked: OneTree, failed?: (error: unknown) => StepResult): RequestStep => ({
+    const read = (tree: OneTree, failed?: (error: unknown) => StepResult): RequestStep => ({
       runs: 'read',
-      parts: [{ tree: asked, values }],
+      parts: [{ tree, values }],
       respond: ([rows], reading) => {
         const made = reading.kept === undefined ? undefined : this.#answered.get(reading.kept)
         if (made !== undefined) return made
         const [row, version] = rows?.[0] ?? []
         if (row === undefined || row === null) throw missing(table, id, reading)
-        if (tree.version !== null && asked.version === null) this.#unversioned.add(table)
-        const known = asked.version === null || !version ? null : { column: asked.version, text: version.toString() }
+        if (tree.version !== null && tree.version === null) this.#unversioned.add(table)
+        const known = tree.version === null || !version ? null : { column: tree.version, text: version.toString() }
         const tag = (known === null ? null : rowTag(table, key, known, columns)) ?? weakTag(row)
-        const answer = withTag(respondReadRow(row, cacheUseOf(reading)), tag)
+        const answer = respondReadRow(row, cacheUseOf(reading), tag)
         if (reading.kept !== undefined) this.#answered.set(reading.kept, answer)
         return answer
       },
@@ -120,7 +120,7 @@ export class ReadHandler {
   }
 
   #rows(written: WrittenRequest, table: Table, parent: ParentTree | null, values: Values): Rows {
-    return { list: parseList(written, table, parent, values, this.#parts), values }
+    return { list: parseListRequest(written, table, parent, values, this.#parts), values }
   }
 
   #children(
@@ -142,12 +142,12 @@ export class ReadHandler {
     const parts: StatementPart[] = [{ tree: list, values }]
     if (parent !== null) parts.unshift({ tree: parent, values })
     if (total) parts.push({ tree: { kind: 'total', list }, values })
-    const assertParent = (found: readonly Row[] | undefined, reading: Kept) => {
+    const assertParent = (found: readonly ResultRow[] | undefined, reading: Kept) => {
       if (parent !== null && found?.length !== 1) throw missing(parent.table, id, reading)
     }
-    const page = (asked: readonly StatementPart[]): RequestStep => ({
+    const page = (tree: readonly StatementPart[]): RequestStep => ({
       runs: 'read',
-      parts: asked,
+      parts: tree,
       respond: (results, reading) => {
         assertParent(results[0], reading)
         const [rows = [], counted] = parent === null ? results : results.slice(1)
@@ -155,14 +155,14 @@ export class ReadHandler {
       },
     })
     if (cursor === null && !stream) return page(parts)
-    const streamed = (asked: readonly StatementPart[]): RequestStep => {
-      if (parent === null) return { runs: 'stream', parts: asked }
+    const streamed = (tree: readonly StatementPart[]): RequestStep => {
+      if (parent === null) return { runs: 'stream', parts: tree }
       return {
         runs: 'read',
-        parts: asked.slice(0, 1),
+        parts: tree.slice(0, 1),
         respond([found], reading) {
           assertParent(found, reading)
-          return { runs: 'stream', parts: asked.slice(1) }
+          return { runs: 'stream', parts: tree.slice(1) }
         },
       }
     }
@@ -187,7 +187,7 @@ export class ReadHandler {
     }
   }
 
-  #page(list: ListTree, view: View, rows: readonly Row[], total: Buffer | null, reading: Kept): Answer {
+  #page(list: ListTree, view: View, rows: readonly ResultRow[], total: Buffer | null, reading: Kept): Answer {
     const { cursors } = this.#parts
     const offset = startOf(list, view)
     const page = respondList({

@@ -18,7 +18,7 @@ export interface RelationName {
 /**
  * The relation with this name.
  * @throws {GatewayError} `PARSE_ERROR` that lists the choices if there are several, written after `prefix`,
- * or suggests the nearest name if there is none.
+ * or suggests the nearest name if no relation matches.
  */
 export function resolveRelation(
   table: Table,
@@ -53,6 +53,11 @@ function relationsNamed(table: Table, name: string): readonly Relation[] {
   if (exact.length > 0) return exact
   const bare = table.relations.filter(relation => relation.name === name)
   return bare.length > 0 ? bare : table.relations.filter(relation => isKey(relation, name))
+}
+
+/** Reports whether the table has a relation of this name. */
+export function isRelation(table: Table, name: string): boolean {
+  return relationsNamed(table, name).length > 0
 }
 
 function isKey({ cardinality, columns, shortName }: Relation, name: string): boolean {

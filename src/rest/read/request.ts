@@ -3,6 +3,7 @@
  * access check, the printer) happens only for plan keys that are not cached.
  */
 import { unknownTableColumn } from '../../access/refusals.ts'
+import { followable } from '../../access/relations.ts'
 import type { View } from '../../access/rights.ts'
 import type { Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -10,6 +11,7 @@ import type { Parameter } from '../../language/tree/ast.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
 import { parseColumnPath } from '../parameters/column-path.ts'
+import { keyOfRelation, parseExpand } from '../parameters/expand.ts'
 import { type Condition, type FilterLimits, parseFilters } from '../parameters/filters.ts'
 import { parseNameList } from '../parameters/name-reader.ts'
 import { effectiveLimit, type Limit, limitOf, parseBoolean, parseCount } from '../parameters/page.ts'
@@ -21,7 +23,7 @@ import { LIST_PARAMETERS, ONE_PARAMETERS, parametersIn, type WrittenRequest } fr
 import type { TablesOptions } from '../row-version.ts'
 import type { Values } from '../values.ts'
 import { type CursorCodec, invalidCursor } from './cursor.ts'
-import { type ExpandedRelation, parseExpand } from './expand.ts'
+import { type ExpandedRelation, withParameters } from './expand.ts'
 
 /** Limits on read requests. */
 export interface ReadLimits extends FilterLimits {
@@ -123,11 +125,12 @@ export function parseOne(
   limits: ReadLimits,
   version: string | null,
 ): OneTree {
-  const { named, others } = partitionParameters<ListParameter>(parametersIn(written), ONE_PARAMETERS)
+  const { named, others, related } = partitionParameters<ListParameter>(parametersIn(written), ONE_PARAMETERS)
   const [unknown] = others
   if (unknown !== undefined) throw unknownParameter(unknown.name)
   const select = parseSelect(named.get('select'), values)
-  const expand = parseExpand(named.get('expand'), limits.maxExpandDepth)
+  const relations = parseExpand(named.get('expand'), limits.maxExpandDepth)
+  const expand = withParameters(relations, related, values, limits, { filters: 0 })
   return { kind: 'one', written, table, id, select, expand, version: expand.length === 0 ? version : null }
 }
 
@@ -144,19 +147,21 @@ function unknownParameter(name: string): GatewayError {
  * Parses a list. `parent` is the row whose children are listed, or null for all rows of the table.
  * @throws {GatewayError} `PARSE_ERROR` for an invalid parameter, combination of parameters or exceeded limit.
  */
-export function parseList(
+export function parseListRequest(
   written: WrittenRequest,
   table: Table,
   parent: ParentTree | null,
   values: Values,
   { cursors, limits }: { readonly cursors: CursorCodec; readonly limits: ReadLimits },
 ): ListTree {
-  const { named, others } = partitionParameters<ListParameter>(parametersIn(written), LIST_PARAMETERS)
-  const filter = parseFilters(others, values, limits)
+  const { named, others, related } = partitionParameters<ListParameter>(parametersIn(written), LIST_PARAMETERS)
+  const counted = { filters: 0 }
+  const filter = parseFilters(others, values, limits, counted)
   const stream = parseBoolean(named.get('stream'), 'stream')
   const search = parseSearch(named, values)
   const select = parseSelect(named.get('select'), values)
-  const expand = parseExpand(named.get('expand'), limits.maxExpandDepth)
+  const relations = parseExpand(named.get('expand'), limits.maxExpandDepth)
+  const expand = withParameters(relations, related, values, limits, counted)
   const sort = parseSort(named.get('sort'), values)
   const distinct = parseDistinct(named.get('distinct'))
   const cursor = parseCursor(named.get('cursor'), values, cursors)
@@ -204,6 +209,29 @@ export function refuseMisspeltParameter(
   throw new GatewayError('PARSE_ERROR', `there is no parameter "${name}"; did you mean "${instead}"?`, {
     hint: HINTS[instead],
   })
+}
+
+/**
+ * Rejects a filter such as `items.amount=5` whose relation is not expanded, unless a column has that name.
+ * @throws {GatewayError} `PARSE_ERROR` that says how to expand it, or suggests the nearest expanded relation.
+ */
+export function refuseUnexpanded({ written, table, expand }: Fields, view: View): void {
+  for (const parameter of written.parameters) {
+    const path = parameter.kind === 'filter' && parameter.filter.kind === 'test' ? parameter.filter.path : null
+    const dot = path?.column.indexOf('.') ?? -1
+    if (path === null || dot <= 0 || table.columnByName.has(path.column)) continue
+    const relation = path.column.slice(0, dot)
+    const found = followable(table, view).find(({ name, shortName }) => relation === name || relation === shortName)
+    const near = nearest(relation, expand.map(keyOfRelation))
+    if (found === undefined && near === null) continue
+    const wanted = found === undefined ? null : `${found.cardinality === 'many' ? 'nested:' : ''}${relation}`
+    throw new GatewayError(
+      'PARSE_ERROR',
+      wanted === null || expand.some(known => known.relation === relation)
+        ? `"${shorten(relation)}" is not the name of an expanded relation; did you mean "${near}"?`
+        : `"${shorten(path.column)}" is about "${relation}", which is not expanded; add expand=${wanted}`,
+    )
+  }
 }
 
 /** The names that other APIs use for these parameters. */
@@ -287,7 +315,7 @@ function parsePage(
 ): Pick<ListTree, 'limit' | 'fetch' | 'offset'> {
   const wanted = parseCount(named.get('limit'), 'limit')
   const offset = parseCount(named.get('offset'), 'offset')
-  // A stream without a limit ends at the row cap, or at the end of the table if there is none.
+  // A stream without a limit ends at the row cap, or at the end of the table if rows are not capped.
   const fallback = stream ? Number.MAX_SAFE_INTEGER - 1 : limits.defaultLimit
   const limit = effectiveLimit(wanted, fallback, limits.maxResultRows)
   // One extra row shows whether there is a next page; a stream has no pages.

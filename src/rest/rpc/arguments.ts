@@ -1,7 +1,7 @@
 /** Reads the arguments of a call from a request. */
 import type { DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { bytesOf, type JsonBody, type KnownKeys } from '../../json/json-body.ts'
+import { type JsonBody, type KnownKeys, partBytes } from '../../json/json-body.ts'
 import type { WrittenParameter } from '../parameters/request-parameters.ts'
 import { explainMismatch } from './explain-mismatch.ts'
 import type { BodyValue, NamedArguments, PassedArguments } from './passed-arguments.ts'
@@ -24,14 +24,14 @@ export function argumentsOfBody(body: JsonBody): PassedArguments {
       if (body.members.length > ARGUMENTS_MAX) throw tooMany(body.members.length)
       const values = new Map<string, BodyValue>()
       for (const member of body.members) {
-        values.set(member.key, { kind: 'json', type: member.type, bytes: bytesOf(body, member) })
+        values.set(member.key, { kind: 'json', type: member.type, bytes: partBytes(body, member) })
       }
       return { kind: 'named', values, whole: body.bytes }
     }
     case 'array':
       return {
         kind: 'positional',
-        values: body.items.map(item => ({ kind: 'json', type: item.type, bytes: bytesOf(body, item) })),
+        values: body.items.map(item => ({ kind: 'json', type: item.type, bytes: partBytes(body, item) })),
       }
     case 'scalar':
       return { kind: 'positional', values: [{ kind: 'json', type: body.type, bytes: body.bytes }] }

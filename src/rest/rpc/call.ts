@@ -4,7 +4,7 @@
  */
 import { readableResult } from '../../access/columns.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
-import type { BoundStatement, Statement } from '../../compile/statement.ts'
+import type { BoundStatement, CompiledStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../exchange.ts'
 import { shorten } from '../../text/shorten.ts'
@@ -56,14 +56,14 @@ interface Called {
 export class CallHandler {
   readonly #parts: CallHandlerOptions
   /** The statements that PostgreSQL has parsed without an error. */
-  readonly #parsed = new WeakSet<Statement>()
+  readonly #parsed = new WeakSet<CompiledStatement>()
 
   constructor(parts: CallHandlerOptions) {
     this.#parts = parts
   }
 
-  ask(written: WrittenRequest, route: RpcRoute, asker: RequestContext): RequestStep | Promise<RequestStep> {
-    const { incoming, view } = asker
+  toStep(written: WrittenRequest, route: RpcRoute, context: RequestContext): RequestStep | Promise<RequestStep> {
+    const { incoming, view } = context
     const rules: NameRules = { qualified: this.#parts.qualified, allowed: this.#parts.allowed() }
     const overloads = functionsNamed(view.catalog, route.function, rules)
     const name = nameOf(overloads, rules)
@@ -71,10 +71,10 @@ export class CallHandler {
     const format = formatOf(incoming)
     const { given, others } = readArguments(written, incoming, overloads, name)
     const called: Called = { overloads, name, format, given, others }
-    return incoming.isLarge ? nextTurn().then(() => this.#ask(called, asker)) : this.#ask(called, asker)
+    return incoming.isLarge ? nextTurn().then(() => this.#toStep(called, context)) : this.#toStep(called, context)
   }
 
-  #ask({ overloads, name, format, given, others }: Called, { incoming, view }: RequestContext): RequestStep {
+  #toStep({ overloads, name, format, given, others }: Called, { incoming, view }: RequestContext): RequestStep {
     const resolved = resolveOverload(overloads, given, name)
     const { function: of } = resolved
     const read = of.volatility !== 'volatile'

@@ -1,6 +1,6 @@
 /**
  * The functions that contracts and OpenAPI describe to a caller: those that can be called. A call of another
- * function gets an error that says why it cannot be called.
+ * function gets an error that explains why it cannot be called.
  */
 import { canSeeResult } from '../../access/columns.ts'
 import type { View } from '../../access/rights.ts'

@@ -47,7 +47,7 @@ test('the error for an unknown name suggests the nearest name that can be called
   expect(() => functionsNamed(catalog, 'public.ad', QUALIFIED)).toThrow('did you mean "public.add"?')
 })
 
-test('a bare name is 403 where names must be qualified, whether or not the function exists', () => {
+test('a bare name is answered with 403 where names must be qualified, whether or not the function exists', () => {
   expect(meant('public.add', QUALIFIED)).toEqual(['public', 'add', 2])
   expect(meant('sales.report', QUALIFIED)).toEqual(['sales', 'report', 1])
   for (const name of ['add', 'missing']) {
@@ -56,7 +56,7 @@ test('a bare name is 403 where names must be qualified, whether or not the funct
   expect(() => functionsNamed(catalog, 'sales.odd', QUALIFIED)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }))
 })
 
-test('an unlisted name is 403 whether or not the function exists, and a listed missing function is 404', () => {
+test('an unlisted name is answered with 403 even if the function exists, a listed missing one with 404', () => {
   expect(meant('add', LISTED)).toEqual(['public', 'add', 2])
   expect(meant('public.add', LISTED)).toEqual(['public', 'add', 2])
   for (const name of ['sales.report', 'report', 'missing', 'sales.odd', 'toString']) {

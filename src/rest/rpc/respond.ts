@@ -3,7 +3,7 @@
  * `count` for a set, and `columns` with binary cells.
  */
 import type { Answer } from '../../exchange.ts'
-import type { CallResult, Row } from '../../run/run.ts'
+import type { CallResult, ResultRow } from '../../run/run.ts'
 import { joinRows, wholeValue } from '../respond.ts'
 import type { CallForm } from './tree.ts'
 
@@ -41,7 +41,7 @@ export function respondBinary(outcome: CallOutcome, typeOf: (oid: number) => str
   return answer(outcome, rows, latin1Of(`,"columns":${JSON.stringify(columns)}`))
 }
 
-function cells(row: Row, keys: readonly string[]): string {
+function cells(row: ResultRow, keys: readonly string[]): string {
   return `{${keys.map((key, index) => `${key}:${cell(row[index])}`).join(',')}}`
 }
 
@@ -53,7 +53,7 @@ function cell(value: Buffer | null | undefined): string {
 const NULL = Buffer.from('null')
 
 /** Builds a response; `more` is appended and encoded like `about`. */
-function answer(outcome: CallOutcome, rows: readonly Row[], more: string): Answer {
+function answer(outcome: CallOutcome, rows: readonly ResultRow[], more: string): Answer {
   const { about, set, form } = outcome
   const isSet = set && form !== 'nothing'
   const end = isSet ? `]${about},"count":${rows.length}${more}}` : `${about}${more}}`

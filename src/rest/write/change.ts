@@ -3,9 +3,8 @@
  * (docs/reference/writing.md#many-rows-at-once).
  */
 import type { Table } from '../../catalog/model.ts'
-import type { JsonObject } from '../../json/json-body.ts'
+import type { ObjectOutline } from '../../json/json-body.ts'
 import type { WriteResult } from '../../run/run.ts'
-import { REFUSED_ITEMS_MAX, readJsonBody } from '../body/body.ts'
 import { withTextColumns } from '../body/text-values.ts'
 import { nextTurn } from '../next-turn.ts'
 import type { FilterLimits } from '../parameters/filters.ts'
@@ -16,18 +15,10 @@ import { respondNothing, respondWrittenRow, respondWrittenRows, withTag } from '
 import { versionColumn } from '../row-version.ts'
 import { isStep, type RequestStep, type StepResult } from '../steps.ts'
 import { Values } from '../values.ts'
+import { changesIn, type PartialChanges } from './changes.ts'
 import { newTag, preconditionOf, returnedVersion } from './precondition.ts'
 import { type DeleteTree, parseBulk, parseReturning, type SetTree, type WriteTarget } from './request.ts'
-import {
-  answerable,
-  columnKeys,
-  describeBody,
-  explaining,
-  finished,
-  refusedBody,
-  type Writing,
-  writeResultOf,
-} from './writing.ts'
+import { answerable, explaining, finished, type Writing, writeResultOf } from './writing.ts'
 
 type ChangeMethod = 'PATCH' | 'DELETE'
 
@@ -95,7 +86,7 @@ interface Asking {
   readonly columns: readonly string[]
 }
 
-/** Builds the response, or asks for what it needs. */
+/** Builds the response, or requests the reads that it needs first. */
 type Respond = (written: WriteResult, asking: Asking) => StepResult
 
 function change(
@@ -105,8 +96,8 @@ function change(
   respond: Respond,
 ): RequestStep | Promise<RequestStep> {
   if (method === 'DELETE') return remove(writing, chosen, respond)
-  const body = changesIn(writing)
-  const ask = () => set(writing, chosen, body, respond)
+  const changes = changesIn(writing)
+  const ask = () => set(writing, chosen, changes, respond)
   return writing.incoming.isLarge ? nextTurn().then(ask) : ask()
 }
 
@@ -116,10 +107,10 @@ function remove(writing: Writing, { target, values }: Chosen, respond: Respond):
   return asWrite(writing, { kind: 'delete', table, target, returning }, values, respond, null)
 }
 
-function set(writing: Writing, { target, values }: Chosen, body: JsonObject, respond: Respond): RequestStep {
+function set(writing: Writing, { target, values }: Chosen, changes: PartialChanges, respond: Respond): RequestStep {
   const { table, wanted } = writing
-  const columns = body.members.map(({ key }) => key).sort()
-  const value = values.add(withTextColumns(body.bytes, table, columns))
+  const { columns, bytes, partial, body } = changes
+  const value = values.add(partial?.kind === 'operations' ? bytes : withTextColumns(bytes, table, columns))
   const returning = parseReturning(wanted, 'rows', answerable(writing, columns), values)
   return asWrite(
     writing,
@@ -131,6 +122,7 @@ function set(writing: Writing, { target, values }: Chosen, body: JsonObject, res
       target,
       returning,
       key: target.kind === 'row' ? returnedVersion(writing) : [],
+      ...(partial === undefined ? {} : { partial }),
     },
     values,
     respond,
@@ -143,7 +135,7 @@ function asWrite(
   tree: SetTree | DeleteTree,
   values: Values,
   respond: Respond,
-  body: JsonObject | null,
+  body: ObjectOutline | null,
 ): RequestStep {
   return {
     runs: 'write',
@@ -155,12 +147,4 @@ function asWrite(
     },
     explain: explaining(writing, body),
   }
-}
-
-/** The body of a PATCH: an object with at least one column (docs/reference/writing.md#change). */
-function changesIn(writing: Writing): JsonObject {
-  const body = readJsonBody(writing.incoming, REFUSED_ITEMS_MAX, columnKeys(writing))
-  if (body.kind === 'object' && body.members.length > 0) return body
-  const what = body.kind === 'object' ? 'an object without columns' : describeBody(body)
-  throw refusedBody(what, 'an object with the columns to change')
 }

@@ -13,7 +13,7 @@ import type { RequestContext, RequestStep } from '../steps.ts'
 import { changeMany, changeOne } from './change.ts'
 import { create } from './create.ts'
 import { assertCondition, refuseTags } from './precondition.ts'
-import { parseUpsert, parseWanted, refuseOthers } from './request.ts'
+import { parseUpsert, parseWanted, refuseOthers, type UpsertOptions } from './request.ts'
 import { columnKeys, type Writing } from './writing.ts'
 
 /** Limits on writes. */
@@ -38,30 +38,58 @@ export type WriteRoute = DataRoute & { readonly kind: 'list' | 'one' }
 export function handleWrite(
   written: WrittenRequest,
   route: WriteRoute,
-  asker: RequestContext,
+  context: RequestContext,
   limits: WriteLimits,
 ): RequestStep | Promise<RequestStep> {
-  const { view } = asker
   const method = written.method as WriteMethod
-  const table = requireTable(view, route.table)
-  assertAllowed(OPERATION[method], table, view.rights)
-  const { incoming } = asker
-  const writing: Writing = { incoming, view, written, table, wanted: parseWanted(written), tables: limits.tables }
-  if (!table.writable[NEEDS[method]]) throw notWritable(table, method, route)
+  const { incoming } = context
+  const writing = writingOf(written, route, context, limits)
+  const { table } = writing
   if (route.kind === 'one') {
     if (method === 'POST') throw methodNotAllowed(incoming, methodsAt('one', table))
     refuseOthers(written, `${method} of one row`)
     return changeOne(writing, method, route.id)
   }
   if (method !== 'POST') assertCondition(writing)
-  refuseTags(writing, method === 'POST' ? 'a creation' : 'a filtered write')
-  if (method !== 'POST') return changeMany(writing, method, limits)
-  refuseOthers(written, 'POST')
-  const upsert = parseUpsert(written, table)
-  if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert', route)
+  if (method !== 'POST') {
+    refuseTags(writing, 'a filtered write')
+    return changeMany(writing, method, limits)
+  }
+  const upsert = creationOf(writing, route)
   const body = readJsonBody(incoming, limitOf(limits.maxBatchRows), columnKeys(writing))
   const ask = () => create(writing, body, upsert, limitOf(limits.maxBatchKeySets))
   return incoming.isLarge ? nextTurn().then(ask) : ask()
+}
+
+/**
+ * Checks a write before its body is read.
+ * @throws {GatewayError} for a table that does not exist or cannot be written by the caller.
+ */
+export function writingOf(
+  written: WrittenRequest,
+  route: WriteRoute,
+  { incoming, view }: RequestContext,
+  { tables }: Pick<WriteLimits, 'tables'>,
+): Writing {
+  const method = written.method as WriteMethod
+  const table = requireTable(view, route.table)
+  assertAllowed(OPERATION[method], table, view.rights)
+  const writing = { incoming, view, written, table, wanted: parseWanted(written), tables }
+  if (!table.writable[NEEDS[method]]) throw notWritable(table, method, route)
+  return writing
+}
+
+/**
+ * Parses the headers and parameters of a creation; returns how it upserts, or null.
+ * @throws {GatewayError} for those that do not apply.
+ */
+export function creationOf(writing: Writing, route: WriteRoute): UpsertOptions | null {
+  const { written, table } = writing
+  refuseTags(writing, 'a creation')
+  refuseOthers(written, 'POST')
+  const upsert = parseUpsert(written, table)
+  if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert', route)
+  return upsert
 }
 
 const OPERATION = { POST: 'create', PATCH: 'update', DELETE: 'delete' } as const

@@ -1,10 +1,10 @@
 /** The parts that the steps of a write share. */
 import { unknownTableColumn } from '../../access/refusals.ts'
-import { type Columns, returnable, type View } from '../../access/rights.ts'
+import { type ColumnSet, returnable, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../exchange.ts'
-import type { JsonArray, JsonBody, JsonObject, JsonType, KnownKeys } from '../../json/json-body.ts'
+import type { JsonArray, JsonBody, JsonType, KnownKeys, ObjectOutline } from '../../json/json-body.ts'
 import type { WriteResult } from '../../run/run.ts'
 import { nameRefusedColumn } from '../body/body-error.ts'
 import { withPreference } from '../prefer.ts'
@@ -25,7 +25,7 @@ export interface Writing {
 }
 
 /** The columns that a write of `written` can return. */
-export function answerable({ view, table }: Writing, written: readonly string[]): Columns {
+export function answerable({ view, table }: Writing, written: readonly string[]): ColumnSet {
   return returnable(view.rights.of(table), written)
 }
 
@@ -56,7 +56,10 @@ export function writeResultOf(written: WriteResult | undefined): WriteResult {
 /**
  * Returns a function that adds the column of a value in the body, or the violated constraint, to an error.
  */
-export function explaining({ table, view }: Writing, body: JsonObject | JsonArray | null): (error: unknown) => unknown {
+export function explaining(
+  { table, view }: Writing,
+  body: ObjectOutline | JsonArray | null,
+): (error: unknown) => unknown {
   return error => describeViolation(body === null ? error : nameRefusedColumn(error, table, body), view)
 }
 
