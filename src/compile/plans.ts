@@ -38,6 +38,8 @@ export const PLAN_KINDS = [
   // The plans of whole requests, values included.
   'row request',
   'list request',
+  // The statements of requests in PostgREST's dialect.
+  'postgrest',
 ] as const
 
 /** The kind of a plan. */
@@ -52,7 +54,7 @@ export interface PlanOwner {
 /** The cached plans of one kind. */
 export interface Plans<T> {
   /**
-   * The plan under `key` for callers with this view. If there is none, `make` is called and its result
+   * The plan under `key` for callers with this view. If it is missing, `make` is called and its result
    * cached, unless it throws.
    */
   of(owner: PlanOwner, view: View, key: string, make: () => T): T
@@ -87,7 +89,7 @@ interface Entry {
   readonly plan: object
   readonly characters: number
   /** True if the plan was used since it was last skipped. */
-  asked: boolean
+  wasUsed: boolean
 }
 
 /** The plans made by one tenant, or by one user without a tenant, oldest first. */
@@ -153,8 +155,8 @@ export function createPlanCache({ plansMax, charactersMax }: PlanBounds = ALL): 
     let passedOver = 0
     for (const entry of holding.entries) {
       holding.entries.delete(entry)
-      if (entry.asked && passedOver < PASSED_OVER_MAX) {
-        entry.asked = false
+      if (entry.wasUsed && passedOver < PASSED_OVER_MAX) {
+        entry.wasUsed = false
         passedOver += 1
         holding.entries.add(entry)
         continue
@@ -179,7 +181,7 @@ export function createPlanCache({ plansMax, charactersMax }: PlanBounds = ALL): 
           const found = kept.get(whole)
           if (found !== undefined) {
             hits[kind] += 1
-            found.asked = true
+            found.wasUsed = true
             // The kind is part of the key, so the plan has the type of the kind.
             return found.plan as T
           }
@@ -187,13 +189,26 @@ export function createPlanCache({ plansMax, charactersMax }: PlanBounds = ALL): 
           const plan = make()
           if (current === catalog) {
             const size = whole.length + charactersOf(plan)
-            keep(owner, { key: whole, plan, characters: size, asked: false })
+            keep(owner, { key: whole, plan, characters: size, wasUsed: false })
           }
           return plan
         },
       }
     },
     stats: () => ({ hits: { ...hits }, misses: { ...misses }, evictions, entries: entries.size, characters }),
+  }
+}
+
+/** The statistics of two caches together. */
+export function addPlanStats(a: PlanStats, b: PlanStats): PlanStats {
+  const added = (one: PlanStats['hits'], other: PlanStats['hits']) =>
+    Object.fromEntries(PLAN_KINDS.map(kind => [kind, one[kind] + other[kind]])) as Record<PlanKind, number>
+  return {
+    hits: added(a.hits, b.hits),
+    misses: added(a.misses, b.misses),
+    evictions: a.evictions + b.evictions,
+    entries: a.entries + b.entries,
+    characters: a.characters + b.characters,
   }
 }
 

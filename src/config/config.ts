@@ -8,6 +8,8 @@ export interface Config {
   readonly gateway: GatewayConfig
   readonly access: AccessConfig
   readonly mcp: McpConfig
+  readonly postgrest: PostgrestConfig
+  readonly shapes: ShapesConfig
   /** `JWT_SECRET` as given: null if it is not set; it can be empty, which startup rejects. */
   readonly jwtSecret: string | null
   /** `JWT_SECRET_PREVIOUS`: accepted after `jwtSecret` while the secret is being rotated. */
@@ -41,6 +43,8 @@ export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' |
  */
 export interface GatewayConfig {
   readonly bind: Bind
+  /** Worker processes; `auto`: one for each core. */
+  readonly workers: number | 'auto'
   /**
    * The connection URL; null if neither `DATABASE_URL` nor the file sets one, and then `svc serve` does not
    * start.
@@ -85,6 +89,14 @@ export interface GatewayConfig {
   readonly defaultLimit: number
   readonly maxBatchRows: number
   readonly maxBatchKeySets: number
+  readonly maxBatchOperations: number
+  readonly maxImportBytes: number
+  readonly maxImports: number
+  readonly tenantMaxImports: number
+  readonly importTimeoutMs: number
+  readonly idempotencyTtlSecs: number
+  readonly idempotencyMaxResponseBytes: number
+  readonly tenantMaxIdempotencyKeys: number
   readonly maxExpandDepth: number
   readonly maxFilters: number
   readonly maxInValues: number
@@ -138,6 +150,7 @@ export interface GatewayConfig {
   /** By name: `table` of the first schema, or `schema.table`. */
   readonly tables: ReadonlyMap<string, TableConfig>
   readonly cache: CacheConfig
+  readonly console: ConsoleConfig
 
   readonly maxConnections: number
   readonly acquireTimeoutMs: number
@@ -170,6 +183,12 @@ export interface TableConfig {
   /** The column that has another value after each write; null: the row's `xmin` is its version. */
   readonly versionColumn: string | null
   readonly requireIfMatch: boolean
+  /** The column with the time of deletion: a delete sets it, and no statement sees the row any more. */
+  readonly softDelete: string | null
+  /** The column with the time of the last write. */
+  readonly updatedAt: string | null
+  /** The column with the user who created the row. */
+  readonly createdBy: string | null
 }
 
 /** Limits for one role; null: the general limit applies. */
@@ -250,11 +269,70 @@ export interface CacheConfig {
   readonly maxStalenessMs: number
 }
 
+/** The settings under `[gateway.console]`. */
+export interface ConsoleConfig {
+  readonly enabled: boolean
+}
+
 /** The settings under `[access]`. */
 export interface AccessConfig {
   readonly enabled: boolean
   /** Absolute path of the access policy file; null only if the policy is not enabled. */
   readonly path: string | null
+}
+
+/** The settings under `[postgrest]`. */
+export interface PostgrestConfig {
+  readonly enabled: boolean
+  /** The path below which requests are served; without a slash at its end. */
+  readonly prefix: string
+  /** At least one schema; requests without a profile header use the first. */
+  readonly schemas: readonly string[]
+  /** Schemas that follow the request's own in `search_path`. */
+  readonly extraSearchPath: readonly string[]
+  /** The database role of requests without a token; null: they are refused. */
+  readonly anonRole: string | null
+  /** The claim with the database role of a token; null: `role`. */
+  readonly jwtRoleClaim: ClaimSource | null
+  /** The required audience; null: `aud` is not checked. */
+  readonly jwtAudience: string | null
+  readonly jwtSecretIsBase64: boolean
+  /** `schema.function`, called in every transaction before the statement; null for none. */
+  readonly preRequest: string | null
+  /** Limit on the rows of a response; 0 means none. */
+  readonly maxRows: number
+  /** Whether `select` accepts aggregate functions. */
+  readonly aggregatesEnabled: boolean
+  readonly txEnd: TransactionEnd
+  /** Settings of every transaction, by name. */
+  readonly appSettings: ReadonlyMap<string, string>
+  readonly errorVerbosity: 'verbose' | 'minimal'
+  /** Whether updates and deletions without a filter are refused. */
+  readonly safeUpdates: boolean
+  /** Whether parameters can name an aliased relation by its own name as well. */
+  readonly legacyTargetNames: boolean
+  /** Whether responses have `Server-Timing`. */
+  readonly serverTiming: boolean
+  /** The name of a request header that responses repeat; null for none. */
+  readonly traceHeader: string | null
+  /** `schema.function` that answers requests for the root; null: the OpenAPI document. */
+  readonly rootSpec: string | null
+  /** Whether the OpenAPI document contains what the role of a request has no privileges on. */
+  readonly openapiMode: 'follow-privileges' | 'ignore-privileges' | 'disabled'
+  readonly openapiSecurityActive: boolean
+  /** The address of the API in the OpenAPI document; null: that of the request. */
+  readonly openapiServerProxyUri: string | null
+}
+
+/** How a transaction of this door ends, and whether `Prefer: tx` can override it. */
+export type TransactionEnd = 'commit' | 'commit-allow-override' | 'rollback' | 'rollback-allow-override'
+
+/** The settings under `[shapes]`. */
+export interface ShapesConfig {
+  readonly enabled: boolean
+  /** The path of the route. */
+  readonly path: string
+  readonly longPollMs: number
 }
 
 /** The settings under `[mcp]`. */

@@ -7,12 +7,15 @@ import { MASK, maskDatabaseUrl } from './mask.ts'
 import {
   ACCESS,
   CACHE,
+  CONSOLE,
   GATEWAY,
   ISSUER,
   MCP,
+  POSTGREST,
   PROCESS,
   ROLE_OVERRIDE,
   type Setting,
+  SHAPES,
   TABLE,
   type Table,
 } from './settings.ts'
@@ -29,10 +32,13 @@ export function printConfig(config: Config): string {
     ...comments(config),
     section('gateway', [...lines(PROCESS, config), ...lines(GATEWAY, config.gateway)]),
     ...config.gateway.issuers.map(issuer => section('[gateway.issuers]', lines(ISSUER, issuer))),
+    section('gateway.console', lines(CONSOLE, config.gateway.console)),
     section('gateway.cache', lines(CACHE, config.gateway.cache)),
     ...overrides,
     ...tables,
     section('access', lines(ACCESS, config.access)),
+    section('postgrest', lines(POSTGREST, config.postgrest)),
+    section('shapes', lines(SHAPES, config.shapes)),
     section('mcp', lines(MCP, config.mcp)),
   ].join('\n')
 }

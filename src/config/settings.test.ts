@@ -2,10 +2,12 @@ import { expect, test } from 'vitest'
 import {
   ACCESS,
   CACHE,
+  CONSOLE,
   FEATURES,
   GATEWAY,
   ISSUER,
   MCP,
+  POSTGREST,
   PROCESS,
   ROLE_OVERRIDE,
   SETTINGS,
@@ -19,10 +21,12 @@ test.each([
   ['gateway.', PROCESS],
   ['gateway.', GATEWAY],
   ['gateway.issuers.<n>.', ISSUER],
+  ['gateway.console.', CONSOLE],
   ['gateway.cache.', CACHE],
   ['gateway.role_overrides.<role>.', ROLE_OVERRIDE],
   ['gateway.tables.<name>.', TABLE],
   ['access.', ACCESS],
+  ['postgrest.', POSTGREST],
   ['mcp.', MCP],
 ])('a key under %s is the name of its field in snake case', (prefix, table) => {
   for (const [field, setting] of Object.entries(table) as [string, Setting<unknown>][]) {
@@ -35,14 +39,17 @@ test('the table has exactly these keys', () => {
     accepted_findings acquire_timeout_ms admin_token allow_list_path bind cors_allowed_origins database_url
     default_limit drain_timeout_ms events_path explain_endpoint explain_max_cost explain_max_rows exposed_views
     feed_max_connections feed_url gss_module jwt_audience jwt_denylist_table jwt_issuer jwt_secrets log_level
-    max_batch_rows max_batch_key_sets max_built_value_bytes max_connections max_expand_depth max_filters
+    idempotency_max_response_bytes idempotency_ttl_secs tenant_max_idempotency_keys
+    max_batch_rows max_batch_key_sets max_batch_operations
+    max_import_bytes max_imports tenant_max_imports import_timeout_ms max_built_value_bytes max_connections
+    max_expand_depth max_filters
     max_in_values max_joins max_numeric_products max_contained_elements
     max_expressions max_parameters max_pattern_bytes max_relations max_result_bytes
     max_result_rows max_series_rows max_repeated_characters policy_path prepared_statements public_url
     rate_limit_burst rate_limit_rate realtime_database_url require_auth require_exp rpc_allowlist_path
     rpc_require_schema_qualified rpc_signature_check schema_poll_secs schemas search_language
     statement_timeout_ms strict tenant_column tenant_max_concurrent tenant_max_connections tenant_max_streams
-    stream_min_bytes_per_sec stream_min_rate_window_secs trusted_proxies webhook_allow ws_query_token
+    stream_min_bytes_per_sec stream_min_rate_window_secs trusted_proxies webhook_allow workers ws_query_token
     max_client_connections address_max_client_connections max_inflight_body_bytes
     address_max_inflight_body_bytes allowed_hosts compress_min_bytes address_max_sockets tenant_max_sockets
     tenant_max_subscriptions tenant_max_subscription_groups tenant_max_live_queries max_live_queries max_sockets
@@ -74,6 +81,7 @@ test('the table has exactly these keys', () => {
     'gateway.issuers.<n>.scopes',
     'gateway.issuers.<n>.agent',
     'gateway.issuers.<n>.role_map',
+    'gateway.console.enabled',
     'gateway.cache.enabled',
     'gateway.cache.max_entries',
     'gateway.cache.ttl_secs',
@@ -82,8 +90,36 @@ test('the table has exactly these keys', () => {
     'gateway.role_overrides.<role>.explain_max_rows',
     'gateway.tables.<name>.version_column',
     'gateway.tables.<name>.require_if_match',
+    'gateway.tables.<name>.soft_delete',
+    'gateway.tables.<name>.updated_at',
+    'gateway.tables.<name>.created_by',
     'access.enabled',
     'access.path',
+    'postgrest.enabled',
+    'postgrest.prefix',
+    'postgrest.schemas',
+    'postgrest.extra_search_path',
+    'postgrest.anon_role',
+    'postgrest.jwt_role_claim',
+    'postgrest.jwt_audience',
+    'postgrest.jwt_secret_is_base64',
+    'postgrest.pre_request',
+    'postgrest.max_rows',
+    'postgrest.aggregates_enabled',
+    'postgrest.tx_end',
+    'postgrest.app_settings',
+    'postgrest.error_verbosity',
+    'postgrest.safe_updates',
+    'postgrest.legacy_target_names',
+    'postgrest.server_timing',
+    'postgrest.trace_header',
+    'postgrest.root_spec',
+    'postgrest.openapi_mode',
+    'postgrest.openapi_security_active',
+    'postgrest.openapi_server_proxy_uri',
+    'shapes.enabled',
+    'shapes.path',
+    'shapes.long_poll_ms',
     'mcp.bind',
     'mcp.allowed_hosts',
   ])
@@ -113,7 +149,7 @@ test('every feature has a setting', () => {
   expect([...used].toSorted()).toEqual(Object.keys(FEATURES).toSorted())
 })
 
-test('defaults admit 300 sockets and 5 000 connections per address, and fewer than 8 000 connections', () => {
+test('defaults allow 300 sockets and 5 000 connections per address, and fewer than 8 000 connections', () => {
   expect(GATEWAY.addressMaxSockets.default).toBeGreaterThanOrEqual(300)
   expect(GATEWAY.addressMaxClientConnections.default).toBeGreaterThanOrEqual(5_000)
   expect(GATEWAY.maxClientConnections.default).toBeLessThan(8_000)

@@ -10,10 +10,13 @@ import type {
   CacheConfig,
   ClaimSource,
   Config,
+  ConsoleConfig,
   GatewayConfig,
   IssuerConfig,
   McpConfig,
+  PostgrestConfig,
   RoleOverride,
+  ShapesConfig,
   TableConfig,
 } from './config.ts'
 import {
@@ -24,8 +27,10 @@ import {
   databaseUrl,
   decimal,
   flag,
+  headerName,
   hostNames,
-  integer,
+  integerKind,
+  integerOrAuto,
   type Kind,
   names,
   networks,
@@ -34,14 +39,18 @@ import {
   providerUrl,
   publicUrl,
   requiredClaims,
+  routePath,
   schemaNames,
   secretTable,
   secretText,
-  text,
+  settingTable,
+  textKind,
   texts,
   textTable,
+  urlPrefix,
   variableName,
 } from './kinds.ts'
+import { WORKERS_MAX } from './worker-share.ts'
 
 /** One row of the table. */
 export interface Setting<T> {
@@ -87,9 +96,11 @@ export const FEATURES = {
   policies: 'Access policies',
   approval: 'Query allow-list',
   realtime: 'Realtime',
+  shapes: 'Shapes',
   webhooks: 'Webhooks',
   kerberos: 'Kerberos',
   internal: 'Internal endpoints',
+  postgrest: 'PostgREST',
   tools: 'Tool server',
 } as const
 
@@ -101,7 +112,7 @@ const MS_MAX = 2_147_483_647
 const COUNT_MAX = 2_147_483_647
 
 /** Settings outside of `[gateway]`, mostly from the environment. */
-export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>> = {
+export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'postgrest' | 'shapes' | 'file'>> = {
   jwtSecret: {
     key: null,
     environment: 'JWT_SECRET',
@@ -111,8 +122,8 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     emptyCounts: true,
     feature: 'identity',
     description:
-      'The HS256 secret that tokens are verified with. At least 32 bytes: shorter is a ' +
-      'warning, empty is refused. It is never read from the file.',
+      'The HS256 secret that tokens are verified with, or a JWK or JWK Set with their keys. At least 32 bytes: ' +
+      'shorter is a warning, empty is refused. It is never read from the file.',
   },
   jwtSecretPrevious: {
     key: null,
@@ -147,7 +158,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
   adminToken: {
     key: 'gateway.admin_token',
     environment: 'SVC_ADMIN_TOKEN',
-    kind: text,
+    kind: textKind,
     default: null,
     secret: true,
     emptyCounts: true,
@@ -171,7 +182,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
   krb5Config: {
     key: null,
     environment: 'KRB5_CONFIG',
-    kind: text,
+    kind: textKind,
     default: null,
     feature: 'kerberos',
     description:
@@ -181,7 +192,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
   krb5CredentialCache: {
     key: null,
     environment: 'KRB5CCNAME',
-    kind: text,
+    kind: textKind,
     default: null,
     feature: 'kerberos',
     description:
@@ -192,7 +203,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
   krb5ClientKeytab: {
     key: null,
     environment: 'KRB5_CLIENT_KTNAME',
-    kind: text,
+    kind: textKind,
     default: null,
     feature: 'kerberos',
     description: 'Keytab with which the Kerberos library obtains tickets itself, instead of a filled cache.',
@@ -200,7 +211,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
 }
 
 /** The settings under `[gateway]`. */
-export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tables' | 'issuers'>> = {
+export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'console' | 'roleOverrides' | 'tables' | 'issuers'>> = {
   bind: {
     key: 'gateway.bind',
     environment: 'SVC_BIND',
@@ -210,9 +221,19 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
     description:
       'Address and port on which the gateway listens. Write an IPv6 address in brackets. Port 0 selects a free port.',
   },
+  workers: {
+    key: 'gateway.workers',
+    environment: 'SVC_WORKERS',
+    kind: integerOrAuto(1, WORKERS_MAX),
+    default: 1,
+    feature: 'process',
+    description:
+      'Processes of `svc serve` that share the address and the limits ([workers](../guides/scaling.md#workers)); ' +
+      '`"auto"` starts one for each core, but no more than `max_connections`. `--workers` overrides it.',
+  },
   drainTimeoutMs: {
     key: 'gateway.drain_timeout_ms',
-    kind: integer(0, MS_MAX),
+    kind: integerKind(0, MS_MAX),
     default: 10_000,
     unit: 'ms',
     feature: 'process',
@@ -274,7 +295,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   feedMaxConnections: {
     key: 'gateway.feed_max_connections',
-    kind: integer(1, 100),
+    kind: integerKind(1, 100),
     default: 2,
     feature: 'database',
     description:
@@ -283,22 +304,22 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   maxConnections: {
     key: 'gateway.max_connections',
-    kind: integer(1, 1_000),
+    kind: integerKind(1, 1_000),
     default: 10,
     feature: 'database',
     description: 'Maximum connections in the pool.',
   },
   acquireTimeoutMs: {
     key: 'gateway.acquire_timeout_ms',
-    kind: integer(1, MS_MAX),
+    kind: integerKind(1, MS_MAX),
     default: 5_000,
     unit: 'ms',
     feature: 'database',
-    description: 'Time for which a request waits for a connection. Then it is answered 503 `UNAVAILABLE`.',
+    description: 'Time for which a request waits for a connection. Then it is answered with 503 `UNAVAILABLE`.',
   },
   statementTimeoutMs: {
     key: 'gateway.statement_timeout_ms',
-    kind: integer(1, MS_MAX),
+    kind: integerKind(1, MS_MAX),
     default: 30_000,
     unit: 'ms',
     feature: 'database',
@@ -347,7 +368,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   tenantColumn: {
     key: 'gateway.tenant_column',
-    kind: text,
+    kind: textKind,
     default: 'tenant_id',
     feature: 'schema',
     description:
@@ -356,7 +377,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   schemaPollSecs: {
     key: 'gateway.schema_poll_secs',
-    kind: integer(1, 86_400),
+    kind: integerKind(1, 86_400),
     default: 60,
     unit: 's',
     feature: 'schema',
@@ -381,14 +402,14 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   jwtIssuer: {
     key: 'gateway.jwt_issuer',
-    kind: text,
+    kind: textKind,
     default: null,
     feature: 'identity',
     description: 'Required `iss` of tokens that are verified with `JWT_SECRET`. `[[gateway.issuers]]` have their own.',
   },
   jwtAudience: {
     key: 'gateway.jwt_audience',
-    kind: text,
+    kind: textKind,
     default: null,
     feature: 'identity',
     description: 'Required `aud` of tokens that are verified with `JWT_SECRET`, or a member of it.',
@@ -406,7 +427,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
 
   jwtDenylistTable: {
     key: 'gateway.jwt_denylist_table',
-    kind: text,
+    kind: textKind,
     default: null,
     feature: 'identity',
     description:
@@ -433,7 +454,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   compressMinBytes: {
     key: 'gateway.compress_min_bytes',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 1_024,
     unit: 'bytes',
     feature: 'http',
@@ -449,7 +470,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
     feature: 'http',
     description:
       'Host names under which a gateway in development mode accepts requests, in addition to `localhost` and ' +
-      'loopback addresses. A request with another `Host` is answered 403. Without development mode, any name is ' +
+      'loopback addresses. A request with another `Host` is answered with 403. Without development mode, any name is ' +
       'accepted.',
   },
   trustedProxies: {
@@ -464,7 +485,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
 
   defaultLimit: {
     key: 'gateway.default_limit',
-    kind: integer(1, 1_000_000),
+    kind: integerKind(1, 1_000_000),
     default: 50,
     unit: 'rows',
     feature: 'reads',
@@ -472,7 +493,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   maxResultRows: {
     key: 'gateway.max_result_rows',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 10_000,
     unit: 'rows',
     feature: 'reads',
@@ -480,134 +501,139 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   maxResultBytes: {
     key: 'gateway.max_result_bytes',
-    kind: integer(65_536, 1_073_741_823),
+    kind: integerKind(65_536, 1_073_741_823),
     default: 67_108_864,
     unit: 'bytes',
     feature: 'reads',
     description:
-      'Maximum size of one result, which the gateway keeps in memory. More is 400 `QUERY_ERROR`; a stream has no ' +
-      'such limit.',
+      'Maximum size of one result, which the gateway keeps in memory. Above it, the request is answered with 400 ' +
+      '`QUERY_ERROR`; a stream has no such limit.',
   },
   maxExpandDepth: {
     key: 'gateway.max_expand_depth',
-    kind: integer(1, 16),
+    kind: integerKind(1, 16),
     default: 4,
     feature: 'reads',
     description: 'Maximum depth of `expand`.',
   },
   maxFilters: {
     key: 'gateway.max_filters',
-    kind: integer(1, 10_000),
+    kind: integerKind(1, 10_000),
     default: 64,
     feature: 'reads',
     description: 'Maximum conditions in one request.',
   },
   maxInValues: {
     key: 'gateway.max_in_values',
-    kind: integer(1, 1_000_000),
+    kind: integerKind(1, 1_000_000),
     default: 1_000,
     feature: 'reads',
     description: 'Maximum elements of one `in` list.',
   },
   maxJoins: {
     key: 'gateway.max_joins',
-    kind: integer(0, 1_000),
+    kind: integerKind(0, 1_000),
     default: STATEMENT_LIMITS.maxJoins,
     feature: 'reads',
     description:
-      'Maximum joins in one level of a query; each subquery is another level. More is 400 `PARSE_ERROR`. `0` ' +
-      'turns it off.',
+      'Maximum joins in one level of a query; each subquery is another level. Above it, the query is answered ' +
+      'with 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxRelations: {
     key: 'gateway.max_relations',
-    kind: integer(0, 10_000),
+    kind: integerKind(0, 10_000),
     default: STATEMENT_LIMITS.maxRelations,
     feature: 'reads',
     description:
-      'Maximum relations that one statement reads or writes: tables, views, functions, common tables, ' +
-      'subqueries, expansions, and the tables behind views and row-level security policies. More is 400 ' +
-      '`PARSE_ERROR`. `0` turns it off.',
+      'Maximum relations that one statement reads or writes: tables, views, functions, common tables, subqueries, ' +
+      'expansions, and the tables behind views and row-level security policies. Above it, the query is answered ' +
+      'with 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxBuiltValueBytes: {
     key: 'gateway.max_built_value_bytes',
-    kind: integer(0, 1_073_741_823),
+    kind: integerKind(0, 1_073_741_823),
     default: STATEMENT_LIMITS.maxBuiltValueBytes,
     unit: 'bytes',
     feature: 'reads',
     description:
       'Maximum size of a value that a function of the query language builds from a number: `repeat`, `lpad`, ' +
       '`rpad`, `format`, `array_fill`, and casts that pad. All expressions of a query together can build 64 ' +
-      'times as much for one row. More is 400 `PARSE_ERROR`. `0` turns it off.',
+      'times as much for one row. Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxSeriesRows: {
     key: 'gateway.max_series_rows',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: STATEMENT_LIMITS.maxSeriesRows,
     unit: 'rows',
     feature: 'reads',
-    description: 'Maximum rows of one `generate_series` in a query. More is 400 `PARSE_ERROR`. `0` turns it off.',
+    description:
+      'Maximum rows of one `generate_series` in a query. Above it, the query is answered with 400 `PARSE_ERROR`. ' +
+      '`0` turns it off.',
   },
   maxPatternBytes: {
     key: 'gateway.max_pattern_bytes',
-    kind: integer(0, 1_073_741_823),
+    kind: integerKind(0, 1_073_741_823),
     default: STATEMENT_LIMITS.maxPatternBytes,
     unit: 'bytes',
     feature: 'reads',
     description:
       'Patterns of `like` and `ilike` in one statement, all together, each from its first wildcard ' +
-      '`%` on. More is 400 `PARSE_ERROR`. `0` switches it off.',
+      '`%` on. Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxContainedElements: {
     key: 'gateway.max_contained_elements',
-    kind: integer(0, 1_073_741_823),
+    kind: integerKind(0, 1_073_741_823),
     default: STATEMENT_LIMITS.maxContainedElements,
     unit: 'elements',
     feature: 'reads',
     description:
-      'Maximum elements of an array or JSON document that `contains`, `contained`, `overlaps`, `@>`, `<@`, ' +
-      '`&&`, `?|` and `?&` compare, unless it is a column. More is 400 `PARSE_ERROR`. `0` turns it off.',
+      'Maximum elements of an array or JSON document that `contains`, `contained`, `overlaps`, `@>`, `<@`, `&&`, ' +
+      '`?|` and `?&` compare, unless it is a column. Above it, the query is answered with 400 `PARSE_ERROR`. `0` ' +
+      'turns it off.',
   },
   maxExpressions: {
     key: 'gateway.max_expressions',
-    kind: integer(0, 1_073_741_823),
+    kind: integerKind(0, 1_073_741_823),
     default: STATEMENT_LIMITS.maxExpressions,
     unit: 'expressions',
     feature: 'reads',
     description:
       'Maximum expressions of one statement. A computed column of a subquery counts as its whole expression ' +
-      'wherever it is mentioned. More is 400 `PARSE_ERROR`. `0` turns it off.',
+      'wherever it is mentioned. Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxParameters: {
     key: 'gateway.max_parameters',
-    kind: integer(1, 65_535),
+    kind: integerKind(1, 65_535),
     default: 1_000,
     unit: 'parameters',
     feature: 'reads',
-    description: 'Maximum parameters of one query text; PostgreSQL takes 65 535. More is 400 `PARSE_ERROR`.',
+    description:
+      'Maximum parameters of one query text; PostgreSQL takes 65 535. Above it, the query is answered with 400 ' +
+      '`PARSE_ERROR`.',
   },
   maxNumericProducts: {
     key: 'gateway.max_numeric_products',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: STATEMENT_LIMITS.maxNumericProducts,
     feature: 'reads',
     description:
       'Multiplications and divisions in one query text whose operands can both have any number of ' +
-      'digits. More is 400 `PARSE_ERROR`. `0` switches it off.',
+      'digits. Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxRepeatedCharacters: {
     key: 'gateway.max_repeated_characters',
-    kind: integer(0, 1_073_741_823),
+    kind: integerKind(0, 1_073_741_823),
     default: STATEMENT_LIMITS.maxRepeatedCharacters,
     unit: 'characters',
     feature: 'reads',
     description:
       'Maximum characters of a query text that its SQL repeats: an alias in `having` is replaced by its ' +
-      'expression, and aggregates are grouped by the other fields. More is 400 `PARSE_ERROR`. `0` turns it off; ' +
-      'an expression is then still repeated at most 64 times.',
+      'expression, and aggregates are grouped by the other fields. Above it, the query is answered with 400 ' +
+      '`PARSE_ERROR`. `0` turns it off; an expression is then still repeated at most 64 times.',
   },
   searchLanguage: {
     key: 'gateway.search_language',
-    kind: text,
+    kind: textKind,
     default: 'english',
     feature: 'reads',
     description: "PostgreSQL's text search configuration for `search` and `fts`.",
@@ -623,22 +649,106 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
 
   maxBatchRows: {
     key: 'gateway.max_batch_rows',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 10_000,
     unit: 'rows',
     feature: 'writes',
-    description: 'Maximum rows of one batch insert; more is 413. `0` turns it off.',
+    description: 'Maximum rows of one batch insert; above it, the response is 413. `0` turns it off.',
   },
 
   maxBatchKeySets: {
     key: 'gateway.max_batch_key_sets',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 1_000,
     unit: 'key sets',
     feature: 'writes',
     description:
-      'Maximum different sets of columns among the rows of one batch insert, each of which is a statement; more ' +
-      'is 413. `0` turns it off.',
+      'Maximum different sets of columns among the rows of one batch insert, each of which is a statement; above it, ' +
+      'the response is 413. `0` turns it off.',
+  },
+
+  maxBatchOperations: {
+    key: 'gateway.max_batch_operations',
+    kind: integerKind(0, COUNT_MAX),
+    default: 100,
+    unit: 'operations',
+    feature: 'writes',
+    description: 'Maximum operations of one `POST /api/_batch`; more is 413. `0` turns it off.',
+  },
+
+  maxImportBytes: {
+    key: 'gateway.max_import_bytes',
+    kind: integerKind(0, Number.MAX_SAFE_INTEGER),
+    default: 1_073_741_824,
+    unit: 'bytes',
+    feature: 'writes',
+    description: 'Maximum bytes of one import of CSV or NDJSON; more is 413. `0` turns it off.',
+  },
+
+  maxImports: {
+    key: 'gateway.max_imports',
+    kind: integerKind(0, COUNT_MAX),
+    default: 4,
+    unit: 'imports',
+    feature: 'writes',
+    description:
+      'Maximum imports that run at the same time; each holds a connection and a transaction. One more is answered ' +
+      'with 503 `UNAVAILABLE`. `0` turns it off.',
+  },
+
+  tenantMaxImports: {
+    key: 'gateway.tenant_max_imports',
+    kind: integerKind(0, COUNT_MAX),
+    default: 2,
+    unit: 'imports',
+    feature: 'writes',
+    description:
+      'The same for one tenant, or one user without a tenant; one more is answered with 429 `CONCURRENCY_LIMIT`. ' +
+      '`0` turns it off.',
+  },
+
+  importTimeoutMs: {
+    key: 'gateway.import_timeout_ms',
+    kind: integerKind(1_000, 86_400_000),
+    default: 600_000,
+    unit: 'ms',
+    feature: 'writes',
+    description:
+      'Maximum duration of one import; then it is rolled back and answered with 408 `TIMEOUT`. Each of its ' +
+      'statements has `statement_timeout_ms`.',
+  },
+
+  idempotencyTtlSecs: {
+    key: 'gateway.idempotency_ttl_secs',
+    kind: integerKind(1, 31_536_000),
+    default: 86_400,
+    unit: 's',
+    feature: 'writes',
+    description:
+      'How long the response to a request with an [`Idempotency-Key`](writing.md#idempotency-keys) is stored and ' +
+      'sent again.',
+  },
+
+  idempotencyMaxResponseBytes: {
+    key: 'gateway.idempotency_max_response_bytes',
+    kind: integerKind(1_024, COUNT_MAX),
+    default: 1_048_576,
+    unit: 'bytes',
+    feature: 'writes',
+    description:
+      'Maximum body of a response to a request with an `Idempotency-Key`; above it, nothing is written and the ' +
+      'response is 413.',
+  },
+
+  tenantMaxIdempotencyKeys: {
+    key: 'gateway.tenant_max_idempotency_keys',
+    kind: integerKind(0, COUNT_MAX),
+    default: 100_000,
+    unit: 'keys',
+    feature: 'writes',
+    description:
+      'Maximum stored responses of one tenant; a further `Idempotency-Key` is answered with 429 `RATE_LIMITED`. ' +
+      'Each gateway counts again after every hundredth part of it. `0` turns it off.',
   },
 
   rateLimitRate: {
@@ -649,11 +759,11 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
     feature: 'limits',
     description:
       'Requests per second from one client address: the refill rate of its token bucket. IPv6 addresses count by ' +
-      '/64. A request without a token is answered 429 `RATE_LIMITED`. `0` turns the rate limit off.',
+      '/64. A request without a token is answered with 429 `RATE_LIMITED`. `0` turns the rate limit off.',
   },
   rateLimitBurst: {
     key: 'gateway.rate_limit_burst',
-    kind: integer(0, 10_000_000),
+    kind: integerKind(0, 10_000_000),
     default: 1_000,
     unit: 'requests',
     feature: 'limits',
@@ -661,17 +771,17 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   tenantMaxConcurrent: {
     key: 'gateway.tenant_max_concurrent',
-    kind: integer(0, 100_000),
+    kind: integerKind(0, 100_000),
     default: 32,
     unit: 'requests',
     feature: 'limits',
     description:
       'Maximum concurrent requests of one tenant at the database, or of one user without a tenant. One more is ' +
-      'answered 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'answered with 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxStreams: {
     key: 'gateway.tenant_max_streams',
-    kind: integer(0, 1_000),
+    kind: integerKind(0, 1_000),
     default: 4,
     unit: 'streams',
     feature: 'limits',
@@ -682,7 +792,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   streamMinBytesPerSec: {
     key: 'gateway.stream_min_bytes_per_sec',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 2_048,
     unit: 'bytes/s',
     feature: 'limits',
@@ -692,7 +802,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   streamMinRateWindowSecs: {
     key: 'gateway.stream_min_rate_window_secs',
-    kind: integer(1, 86_400),
+    kind: integerKind(1, 86_400),
     default: 60,
     unit: 's',
     feature: 'limits',
@@ -702,47 +812,47 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   maxClientConnections: {
     key: 'gateway.max_client_connections',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 7_500,
     unit: 'connections',
     feature: 'limits',
     description:
-      'Maximum client connections, including WebSockets and idle ones. One more is answered 503 `UNAVAILABLE` ' +
+      'Maximum client connections, including WebSockets and idle ones. One more is answered with 503 `UNAVAILABLE` ' +
       'and closed. `0` turns it off.',
   },
   addressMaxClientConnections: {
     key: 'gateway.address_max_client_connections',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 6_000,
     unit: 'connections',
     feature: 'limits',
     description:
       'Maximum connections from one address; IPv6 addresses count by /64. Addresses in `trusted_proxies` are ' +
-      'exempt. One more is answered 503 `UNAVAILABLE` and closed. `0` turns it off.',
+      'exempt. One more is answered with 503 `UNAVAILABLE` and closed. `0` turns it off.',
   },
   addressMaxSockets: {
     key: 'gateway.address_max_sockets',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 500,
     unit: 'sockets',
     feature: 'limits',
     description:
       'Maximum WebSockets (`/ws`) of one client address; IPv6 addresses count by /64. Behind `trusted_proxies`, ' +
-      'the address is from `X-Forwarded-For`. One more is answered 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'the address is from `X-Forwarded-For`. One more is answered with 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxSockets: {
     key: 'gateway.tenant_max_sockets',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 2_000,
     unit: 'sockets',
     feature: 'limits',
     description:
-      'Maximum WebSockets of one tenant, or of one user without a tenant. One more is answered 429 ' +
+      'Maximum WebSockets of one tenant, or of one user without a tenant. One more is answered with 429 ' +
       '`CONCURRENCY_LIMIT`, or closed with 4429 if its first message identifies the caller. `0` turns it off.',
   },
   tenantMaxSubscriptions: {
     key: 'gateway.tenant_max_subscriptions',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 20_000,
     unit: 'subscriptions',
     feature: 'limits',
@@ -752,7 +862,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   tenantMaxSubscriptionGroups: {
     key: 'gateway.tenant_max_subscription_groups',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 2_000,
     unit: 'groups',
     feature: 'limits',
@@ -763,7 +873,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   tenantMaxLiveQueries: {
     key: 'gateway.tenant_max_live_queries',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 1_000,
     unit: 'live queries',
     feature: 'limits',
@@ -773,7 +883,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   maxLiveQueries: {
     key: 'gateway.max_live_queries',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 2_000,
     unit: 'live queries',
     feature: 'limits',
@@ -783,17 +893,17 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   maxSockets: {
     key: 'gateway.max_sockets',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 7_000,
     unit: 'sockets',
     feature: 'limits',
     description:
-      'Maximum WebSockets (`/ws`) of the process. One more is answered 503 `UNAVAILABLE`, before the upgrade. ' +
+      'Maximum WebSockets (`/ws`) of the process. One more is answered with 503 `UNAVAILABLE`, before the upgrade. ' +
       '`0` turns it off.',
   },
   socketMaxSubscriptions: {
     key: 'gateway.socket_max_subscriptions',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 100,
     unit: 'subscriptions',
     feature: 'limits',
@@ -803,7 +913,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   socketMaxLiveQueries: {
     key: 'gateway.socket_max_live_queries',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 50,
     unit: 'live queries',
     feature: 'limits',
@@ -813,7 +923,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   tenantMaxUnroutedQueriesPerSec: {
     key: 'gateway.tenant_max_unrouted_queries_per_sec',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 200,
     unit: 'queries',
     feature: 'limits',
@@ -823,7 +933,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   unroutedResyncIntervalMs: {
     key: 'gateway.unrouted_resync_interval_ms',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 1_000,
     unit: 'ms',
     feature: 'limits',
@@ -833,17 +943,17 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   maxInflightBodyBytes: {
     key: 'gateway.max_inflight_body_bytes',
-    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    kind: integerKind(0, Number.MAX_SAFE_INTEGER),
     default: 268_435_456,
     unit: 'bytes',
     feature: 'limits',
     description:
       'Maximum bytes of request bodies that are being received or processed, in the whole process. Above it, a ' +
-      'request that sends more is answered 503 `UNAVAILABLE`. `0` turns it off.',
+      'request that sends more is answered with 503 `UNAVAILABLE`. `0` turns it off.',
   },
   addressMaxInflightBodyBytes: {
     key: 'gateway.address_max_inflight_body_bytes',
-    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    kind: integerKind(0, Number.MAX_SAFE_INTEGER),
     default: 67_108_864,
     unit: 'bytes',
     feature: 'limits',
@@ -853,28 +963,28 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   maxUnsentBytes: {
     key: 'gateway.max_unsent_bytes',
-    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    kind: integerKind(0, Number.MAX_SAFE_INTEGER),
     default: 268_435_456,
     unit: 'bytes',
     feature: 'limits',
     description:
       'Maximum bytes of responses that clients have not read yet, and of results that are being read from ' +
-      'PostgreSQL, in the whole process. Above it, writes and large responses are answered 503 `UNAVAILABLE`. ' +
+      'PostgreSQL, in the whole process. Above it, writes and large responses are answered with 503 `UNAVAILABLE`. ' +
       '`0` turns it off.',
   },
   tenantMaxUnsentBytes: {
     key: 'gateway.tenant_max_unsent_bytes',
-    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    kind: integerKind(0, Number.MAX_SAFE_INTEGER),
     default: 134_217_728,
     unit: 'bytes',
     feature: 'limits',
     description:
-      'The same for one tenant, or one user without a tenant. Above it, its requests are answered 503 ' +
+      'The same for one tenant, or one user without a tenant. Above it, its requests are answered with 503 ' +
       '`UNAVAILABLE`. `0` turns it off.',
   },
   connectionMaxUnsentBytes: {
     key: 'gateway.connection_max_unsent_bytes',
-    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    kind: integerKind(0, Number.MAX_SAFE_INTEGER),
     default: 1_048_576,
     unit: 'bytes',
     feature: 'limits',
@@ -884,7 +994,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   connectionMaxConcurrent: {
     key: 'gateway.connection_max_concurrent',
-    kind: integer(0, 1_000_000),
+    kind: integerKind(0, 1_000_000),
     default: 4,
     unit: 'requests',
     feature: 'limits',
@@ -894,7 +1004,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   connectionMaxPipelined: {
     key: 'gateway.connection_max_pipelined',
-    kind: integer(0, 1_000_000),
+    kind: integerKind(0, 1_000_000),
     default: 64,
     unit: 'requests',
     feature: 'limits',
@@ -904,7 +1014,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   largeBodyBytes: {
     key: 'gateway.large_body_bytes',
-    kind: integer(0, COUNT_MAX),
+    kind: integerKind(0, COUNT_MAX),
     default: 262_144,
     unit: 'bytes',
     feature: 'limits',
@@ -914,7 +1024,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   tenantMaxConnections: {
     key: 'gateway.tenant_max_connections',
-    kind: integer(0, 1_000),
+    kind: integerKind(0, 1_000),
     default: null,
     unit: 'connections',
     feature: 'limits',
@@ -933,7 +1043,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
   },
   explainMaxRows: {
     key: 'gateway.explain_max_rows',
-    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    kind: integerKind(0, Number.MAX_SAFE_INTEGER),
     default: 1_000_000,
     unit: 'rows',
     feature: 'cost',
@@ -955,7 +1065,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
     feature: 'approval',
     description:
       'Path of the [query allow-list](../guides/allow-list.md): one shape per line. A query with another shape ' +
-      'is answered 403.',
+      'is answered with 403.',
   },
 
   rpcRequireSchemaQualified: {
@@ -971,7 +1081,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'tab
     default: null,
     feature: 'functions',
     description:
-      'Path of the list of functions that can be called: one per line, `#` for comments. Others are answered 403.',
+      'Path of the list of functions that can be called: one per line, `#` for comments. Others are answered with 403.',
   },
   rpcSignatureCheck: {
     key: 'gateway.rpc_signature_check',
@@ -1025,7 +1135,7 @@ function mapping(key: string, what: string): Setting<ClaimSource | null> {
 export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
   issuer: {
     key: 'gateway.issuers.<n>.issuer',
-    kind: text,
+    kind: textKind,
     default: '',
     feature: 'issuers',
     description:
@@ -1083,7 +1193,7 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
   },
   leewaySeconds: {
     key: 'gateway.issuers.<n>.leeway_seconds',
-    kind: integer(0, 300),
+    kind: integerKind(0, 300),
     default: 30,
     unit: 's',
     feature: 'issuers',
@@ -1112,6 +1222,19 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
   },
 }
 
+/** The settings under `[gateway.console]`. */
+export const CONSOLE: Table<ConsoleConfig> = {
+  enabled: {
+    key: 'gateway.console.enabled',
+    kind: flag,
+    default: false,
+    feature: 'http',
+    description:
+      'Serve the [console](../guides/console.md) at `/console`: pages for browsers to explore and edit rows and ' +
+      'to write queries. They contain no data, and every request is one of the caller who signs in.',
+  },
+}
+
 /** The settings under `[gateway.cache]`. */
 export const CACHE: Table<CacheConfig> = {
   enabled: {
@@ -1125,7 +1248,7 @@ export const CACHE: Table<CacheConfig> = {
   },
   maxEntries: {
     key: 'gateway.cache.max_entries',
-    kind: integer(1, 10_000_000),
+    kind: integerKind(1, 10_000_000),
     default: 1_000,
     feature: 'cache',
     description:
@@ -1134,7 +1257,7 @@ export const CACHE: Table<CacheConfig> = {
   },
   ttlSecs: {
     key: 'gateway.cache.ttl_secs',
-    kind: integer(1, 86_400),
+    kind: integerKind(1, 86_400),
     default: 60,
     unit: 's',
     feature: 'cache',
@@ -1144,7 +1267,7 @@ export const CACHE: Table<CacheConfig> = {
   },
   maxStalenessMs: {
     key: 'gateway.cache.max_staleness_ms',
-    kind: integer(200, 60_000),
+    kind: integerKind(200, 60_000),
     default: 1_000,
     unit: 'ms',
     feature: 'cache',
@@ -1177,7 +1300,7 @@ export const ROLE_OVERRIDE: Table<RoleOverride> = {
 export const TABLE: Table<TableConfig> = {
   versionColumn: {
     key: 'gateway.tables.<name>.version_column',
-    kind: text,
+    kind: textKind,
     default: null,
     feature: 'writes',
     description:
@@ -1192,6 +1315,32 @@ export const TABLE: Table<TableConfig> = {
     description:
       'Answer PATCH and DELETE of this table without [`If-Match`](writing.md#preconditions) with 428, filtered ' +
       'writes as well.',
+  },
+  softDelete: {
+    key: 'gateway.tables.<name>.soft_delete',
+    kind: textKind,
+    default: null,
+    feature: 'writes',
+    description:
+      'A nullable `timestamptz` or `timestamp` column. A delete sets it to the current time instead of removing ' +
+      'the row, and rows where it is set are hidden ([managed columns](writing.md#managed-columns)).',
+  },
+  updatedAt: {
+    key: 'gateway.tables.<name>.updated_at',
+    kind: textKind,
+    default: null,
+    feature: 'writes',
+    description:
+      'A `timestamptz` or `timestamp` column that every write sets to the current time. Requests cannot write it.',
+  },
+  createdBy: {
+    key: 'gateway.tables.<name>.created_by',
+    kind: textKind,
+    default: null,
+    feature: 'writes',
+    description:
+      'A `text`, `varchar`, `uuid`, `integer` or `bigint` column that a creation sets to the caller’s user id. ' +
+      'Requests cannot write it.',
   },
 }
 
@@ -1213,6 +1362,214 @@ export const ACCESS: Table<AccessConfig> = {
   },
 }
 
+/** The settings under `[postgrest]`. */
+export const POSTGREST: Table<PostgrestConfig> = {
+  enabled: {
+    key: 'postgrest.enabled',
+    kind: flag,
+    default: false,
+    feature: 'postgrest',
+    description: 'Serve requests in the dialect of PostgREST ([guide](../guides/coming-from-postgrest.md)).',
+  },
+  prefix: {
+    key: 'postgrest.prefix',
+    kind: urlPrefix,
+    default: '/rest/v1',
+    feature: 'postgrest',
+    description: 'The path below which these requests are served.',
+  },
+  schemas: {
+    key: 'postgrest.schemas',
+    kind: schemaNames,
+    default: ['public'],
+    feature: 'postgrest',
+    description:
+      'The schemas whose tables, views and functions are served. `Accept-Profile` and `Content-Profile` choose ' +
+      'one of them; without these headers, the first is used. All views are served, whether or not ' +
+      '`exposed_views` lists them.',
+  },
+  extraSearchPath: {
+    key: 'postgrest.extra_search_path',
+    kind: names,
+    default: ['public'],
+    feature: 'postgrest',
+    description: 'Schemas that follow the request’s own schema in `search_path`.',
+  },
+  anonRole: {
+    key: 'postgrest.anon_role',
+    kind: textKind,
+    default: null,
+    feature: 'postgrest',
+    description:
+      'The database role of requests without a token. The role of the connection must be a member of it. Without ' +
+      'this setting, requests without a token are answered 401.',
+  },
+  jwtRoleClaim: {
+    key: 'postgrest.jwt_role_claim',
+    kind: claimSource,
+    default: null,
+    feature: 'postgrest',
+    description:
+      'The claim with the database role of a token. The role of the connection must be a member of it. A token ' +
+      'without this claim is served as `anon_role`. Default: `role`.',
+  },
+  jwtAudience: {
+    key: 'postgrest.jwt_audience',
+    kind: textKind,
+    default: null,
+    feature: 'postgrest',
+    description: 'The audience that a token’s `aud` must contain, if the token has one. Default: `aud` is not checked.',
+  },
+  jwtSecretIsBase64: {
+    key: 'postgrest.jwt_secret_is_base64',
+    kind: flag,
+    default: false,
+    feature: 'postgrest',
+    description: '`JWT_SECRET` is the Base64 text of the secret. Applies to these requests only.',
+  },
+  preRequest: {
+    key: 'postgrest.pre_request',
+    kind: textKind,
+    default: null,
+    feature: 'postgrest',
+    description:
+      'A function without arguments, `schema.name`, that every transaction calls after its settings and before its ' +
+      'statement. An error that it raises ends the request.',
+  },
+  maxRows: {
+    key: 'postgrest.max_rows',
+    kind: integerKind(0, COUNT_MAX),
+    default: 0,
+    unit: 'rows',
+    feature: 'postgrest',
+    description: 'Maximum number of rows in a response, whatever `limit` requests. 0: no limit.',
+  },
+  aggregatesEnabled: {
+    key: 'postgrest.aggregates_enabled',
+    kind: flag,
+    default: false,
+    feature: 'postgrest',
+    description: 'Accept the aggregate functions `avg`, `count`, `max`, `min` and `sum` in `select`.',
+  },
+  txEnd: {
+    key: 'postgrest.tx_end',
+    kind: choice('commit', 'commit-allow-override', 'rollback', 'rollback-allow-override'),
+    default: 'commit',
+    feature: 'postgrest',
+    description:
+      'How transactions end. With `-allow-override`, `Prefer: tx=commit` and `Prefer: tx=rollback` choose for one ' +
+      'request.',
+  },
+  appSettings: {
+    key: 'postgrest.app_settings',
+    kind: settingTable,
+    default: new Map(),
+    feature: 'postgrest',
+    description:
+      'Session settings of every transaction, for functions to read with `current_setting`: ' +
+      '`{ "app.settings.host" = "example.com" }`.',
+  },
+  errorVerbosity: {
+    key: 'postgrest.error_verbosity',
+    kind: choice('verbose', 'minimal'),
+    default: 'verbose',
+    feature: 'postgrest',
+    description: '`minimal` leaves `details` and `hint` out of error responses.',
+  },
+  safeUpdates: {
+    key: 'postgrest.safe_updates',
+    kind: flag,
+    default: false,
+    feature: 'postgrest',
+    description: 'Answer `PATCH` and `DELETE` without a filter 400, as the extension `safeupdate` does.',
+  },
+  legacyTargetNames: {
+    key: 'postgrest.legacy_target_names',
+    kind: flag,
+    default: false,
+    feature: 'postgrest',
+    description:
+      'Parameters can name an embedded relation that has an alias by its own name as well: ' +
+      '`select=a:orders(*)&orders.order=id`.',
+  },
+  serverTiming: {
+    key: 'postgrest.server_timing',
+    kind: flag,
+    default: false,
+    feature: 'postgrest',
+    description:
+      'Send `Server-Timing` with the milliseconds of `jwt`, `parse`, `plan`, `transaction` and `response`. The ' +
+      'times tell a caller what depends on data, so enable it for development.',
+  },
+  traceHeader: {
+    key: 'postgrest.trace_header',
+    kind: headerName,
+    default: null,
+    feature: 'postgrest',
+    description: 'A request header that the response repeats, such as `X-Trace-Id`.',
+  },
+  rootSpec: {
+    key: 'postgrest.root_spec',
+    kind: textKind,
+    default: null,
+    feature: 'postgrest',
+    description:
+      'A function without required arguments, `name` or `schema.name`, that answers requests for the root. ' +
+      'Default: the OpenAPI document.',
+  },
+  openapiMode: {
+    key: 'postgrest.openapi_mode',
+    kind: choice('follow-privileges', 'ignore-privileges', 'disabled'),
+    default: 'follow-privileges',
+    feature: 'postgrest',
+    description:
+      'The OpenAPI document at the root: with the tables and functions that the role of the request has a ' +
+      'privilege on, with all of them, or none.',
+  },
+  openapiSecurityActive: {
+    key: 'postgrest.openapi_security_active',
+    kind: flag,
+    default: false,
+    feature: 'postgrest',
+    description: 'Include the `Authorization` header in the OpenAPI document, as a security requirement.',
+  },
+  openapiServerProxyUri: {
+    key: 'postgrest.openapi_server_proxy_uri',
+    kind: publicUrl,
+    default: null,
+    feature: 'postgrest',
+    description:
+      'The URL of the API in the OpenAPI document. Default: `public_url` with `prefix`, or the host that the ' +
+      'request was sent to.',
+  },
+}
+
+/** The settings under `[shapes]`. */
+export const SHAPES: Table<ShapesConfig> = {
+  enabled: {
+    key: 'shapes.enabled',
+    kind: flag,
+    default: false,
+    feature: 'shapes',
+    description: 'Serve [shapes](../guides/shapes.md), which clients of Electric replicate. Requires `svc install`.',
+  },
+  path: {
+    key: 'shapes.path',
+    kind: routePath,
+    default: '/v1/shape',
+    feature: 'shapes',
+    description: 'The path of the route.',
+  },
+  longPollMs: {
+    key: 'shapes.long_poll_ms',
+    kind: integerKind(100, 300_000),
+    default: 20_000,
+    unit: 'ms',
+    feature: 'shapes',
+    description: 'How long a request with `live=true` waits for a change before it is answered without one.',
+  },
+}
+
 /** The settings under `[mcp]`. */
 export const MCP: Table<McpConfig> = {
   bind: {
@@ -1230,11 +1587,11 @@ export const MCP: Table<McpConfig> = {
     feature: 'tools',
     description:
       'Host names under which the tool server accepts requests, in addition to `localhost` and its address, for ' +
-      'example behind a proxy. A request with another `Host` or `Origin` is answered 403.',
+      'example behind a proxy. A request with another `Host` or `Origin` is answered with 403.',
   },
 }
 
 /** Every row, in the order of the reference. */
 export const SETTINGS: readonly Setting<unknown>[] = [
-  ...[PROCESS, GATEWAY, ISSUER, CACHE, ROLE_OVERRIDE, TABLE, ACCESS, MCP],
+  ...[PROCESS, GATEWAY, ISSUER, CONSOLE, CACHE, ROLE_OVERRIDE, TABLE, ACCESS, POSTGREST, SHAPES, MCP],
 ].flatMap(table => Object.values(table) as Setting<unknown>[])

@@ -85,8 +85,8 @@ export async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Prom
 
 /** Reads the schema and keeps it up to date. */
 export async function openCatalog({ gateway }: Config, query: Query, emit: Emit): Promise<CatalogSource> {
-  const { schemas, exposedViews, schemaPollSecs, jwtDenylistTable } = gateway
-  const options = { schemas, exposedViews, jwtDenylistTable, dependencies: true }
+  const { schemas, exposedViews, schemaPollSecs, jwtDenylistTable, tables } = gateway
+  const options = { schemas, exposedViews, jwtDenylistTable, tables, dependencies: true }
   return createCatalogSource({
     load: () => introspect(query, options),
     fingerprint: () => readFingerprint(query, options),
@@ -96,6 +96,9 @@ export async function openCatalog({ gateway }: Config, query: Query, emit: Emit)
 }
 
 const SCHEMA_CHANNEL = 'svc_schema'
+
+/** The channel on which applications of PostgREST report changes of the schema. */
+const POSTGREST_CHANNEL = 'pgrst'
 
 /** The URL for LISTEN; null behind a transaction pooler, where LISTEN is not possible. */
 export function listeningUrl({
@@ -107,7 +110,7 @@ export function listeningUrl({
 /** Listens for schema changes. Null if the gateway cannot listen; polling remains. */
 export async function openListener(
   config: Config,
-  catalog: CatalogSource,
+  onSchema: (reason: string) => void,
   lookAtInstallation: () => void,
   emit: Emit,
 ): Promise<Listener | null> {
@@ -118,17 +121,18 @@ export async function openListener(
     target,
     gss: await openTokens(target, config, emit),
     onNotification() {
-      catalog.notify('NOTIFY svc_schema')
+      onSchema('NOTIFY svc_schema')
       lookAtInstallation()
     },
     onGap() {
-      catalog.notify('the connection that listens was lost for a while')
+      onSchema('the listening connection was lost and has reconnected')
       lookAtInstallation()
     },
     onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `listener ${kind}`, detail }),
   })
-  listener.listen(SCHEMA_CHANNEL).then(
-    () => catalog.notify('what changed between reading the schema and listening'),
+  const channels = [SCHEMA_CHANNEL, ...(config.postgrest.enabled ? [POSTGREST_CHANNEL] : [])]
+  Promise.all(channels.map(channel => listener.listen(channel))).then(
+    () => onSchema('the listener connected after the schema was read'),
     // Closed before it ever listened.
     () => {},
   )

@@ -1,0 +1,82 @@
+/** The door for clients of PostgREST: its schema, its plans and its callers. */
+import type { Policies } from '../access/policy/policies.ts'
+import { introspect, type Query, readFingerprint } from '../catalog/introspect.ts'
+import type { DatabaseFunction } from '../catalog/model.ts'
+import { type CatalogSource, createCatalogSource } from '../catalog/reload.ts'
+import { createPlanCache, type PlanCache } from '../compile/plans.ts'
+import type { Config } from '../config/config.ts'
+import type { Emit } from '../events.ts'
+import type { Denylist } from '../identity/denylist.ts'
+import type { Issuers } from '../identity/issuers.ts'
+import { createTokenVerifier } from '../identity/jwt.ts'
+import { createAuthenticate } from '../postgrest/authenticate.ts'
+import { createDoor, type Door } from '../postgrest/door.ts'
+import type { Runner } from '../run/run.ts'
+
+/** The parts of a door that live as long as the gateway. */
+export interface OpenedDoor {
+  readonly catalog: CatalogSource
+  readonly plans: PlanCache
+}
+
+/** Reads the schema of the door. Null if the door is not enabled. */
+export async function openDoor(config: Config, query: Query, emit: Emit): Promise<OpenedDoor | null> {
+  if (!config.postgrest.enabled) return null
+  const { schemas, schemaPollSecs, jwtDenylistTable, tables } = config.gateway
+  // With the first schema of the gateway in front, its tables have the same names as below /api, which
+  // policies, subscriptions and webhooks use.
+  const first = schemas.slice(0, 1)
+  const options = {
+    ...{ schemas: [...new Set([...first, ...config.postgrest.schemas])], exposedViews: [], allViews: true },
+    ...{ jwtDenylistTable, tables, dependencies: true },
+  }
+  const catalog = await createCatalogSource({
+    load: () => introspect(query, options),
+    fingerprint: () => readFingerprint(query, options),
+    pollSeconds: schemaPollSecs,
+    onEvent: ({ kind, ...detail }) => emit({ kind: 'catalogue', event: `postgrest ${kind}`, detail }),
+  })
+  return { catalog, plans: createPlanCache() }
+}
+
+/** The dependencies of a connected door. */
+export interface DoorConnection {
+  readonly config: Config
+  readonly opened: OpenedDoor
+  readonly issuers: Issuers['all']
+  readonly denylist: Denylist
+  readonly policies: Policies
+  readonly isExposed: (of: DatabaseFunction) => boolean
+  readonly reads: Runner
+  readonly requests: Runner
+}
+
+/** Connects the door with the parts of the gateway. */
+export function connectDoor(parts: DoorConnection): Door {
+  const { config, opened, issuers, denylist, policies, isExposed, reads, requests } = parts
+  const { gateway, postgrest } = config
+  const tokens = createTokenVerifier(ownTokens(config), issuers, () => Date.now(), denylist)
+  const canVerify = issuers.length > 0 || gateway.jwtSecrets.size > 0 || config.jwtSecret !== null
+  return createDoor({
+    ...{ config: postgrest, limits: gateway, searchLanguage: gateway.searchLanguage },
+    ...{ publicUrl: gateway.publicUrl, allowsAnyOrigin: gateway.corsAllowedOrigins.length === 0 },
+    now: () => performance.now(),
+    authenticate: createAuthenticate(canVerify ? tokens : null),
+    view: identity => ({ catalog: opened.catalog.current(), rights: policies.rightsOf(identity), limits: gateway }),
+    ...{ plans: opened.plans, isExposed, reads, requests },
+  })
+}
+
+/** The settings of tokens with those of the door in their place. */
+function ownTokens(config: Config): Parameters<typeof createTokenVerifier>[0] {
+  const { jwtAudience, jwtSecretIsBase64 } = config.postgrest
+  const { gateway } = config
+  const decoded = (secret: string | null): string | Buffer | null =>
+    secret !== null && jwtSecretIsBase64 ? Buffer.from(secret, 'base64') : secret
+  return {
+    jwtSecret: decoded(config.jwtSecret),
+    jwtSecretPrevious: decoded(config.jwtSecretPrevious),
+    gateway: { ...gateway, jwtAudience },
+    isAudienceOptional: true,
+  }
+}

@@ -1,0 +1,64 @@
+/** Identifies callers by the rules of this door, with its error codes. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { GatewayError } from '../errors.ts'
+import { ANONYMOUS } from '../identity/authenticate.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { TokenVerifier } from '../identity/jwt.ts'
+import { invalidClaims, invalidToken, noSecret } from './errors.ts'
+
+/** Returns at once for a token that was verified before, and for a request without one. */
+export type AuthenticateRole = (headers: IncomingHttpHeaders) => Identity | Promise<Identity>
+
+/** Creates the function. `tokens`: null if the gateway has nothing to verify tokens with. */
+export function createAuthenticate(tokens: Pick<TokenVerifier, 'verify'> | null): AuthenticateRole {
+  return ({ authorization }) => {
+    const token = authorization === undefined ? null : tokenOf(authorization)
+    if (token === null) return ANONYMOUS
+    if (tokens === null) throw noSecret()
+    assertForm(token)
+    try {
+      const verified = tokens.verify(token)
+      if (!(verified instanceof Promise)) return verified.identity
+      return verified.then(
+        ({ identity }) => identity,
+        error => {
+          throw translated(error)
+        },
+      )
+    } catch (error) {
+      throw translated(error)
+    }
+  }
+}
+
+const BEARER = /^bearer(?: +(.*))?$/is
+
+/** The token of the header; null for another scheme, which PostgREST's clients use for themselves. */
+function tokenOf(authorization: string): string | null {
+  const found = BEARER.exec(authorization.trim())
+  return found === null ? null : (found[1] ?? '').trim()
+}
+
+function assertForm(token: string): void {
+  if (token === '') throw invalidToken('Empty JWT is sent in Authorization header')
+  const parts = token.split('.').length
+  if (parts !== 3) throw invalidToken(`Expected 3 parts in JWT; got ${parts}`)
+}
+
+/** By the reason that `identity/` gives; other errors, such as an unreachable provider, are unchanged. */
+const MESSAGES: readonly (readonly [reason: RegExp, make: (cause: unknown) => Error])[] = [
+  [/expired \(exp\)/, cause => invalidClaims('JWT expired', cause)],
+  [/not valid yet/, cause => invalidClaims('JWT not yet valid', cause)],
+  [/audience \(aud\)/, cause => invalidClaims('JWT not in audience', cause)],
+  [/claim exp is not a number/, cause => invalidClaims("The JWT 'exp' claim must be a number", cause)],
+  [/claim nbf is not a number/, cause => invalidClaims("The JWT 'nbf' claim must be a number", cause)],
+  [/algorithm/, cause => invalidToken('Wrong or unsupported encoding algorithm', cause)],
+  [/its payload|its claim/, cause => invalidClaims('Parsing claims failed', cause)],
+  [/signature|issuer|key|revoked/, cause => invalidToken('No suitable key or wrong key type', cause)],
+]
+
+function translated(error: unknown): unknown {
+  if (!(error instanceof GatewayError) || error.code !== 'UNAUTHORIZED') return error
+  const found = MESSAGES.find(([reason]) => reason.test(error.message))
+  return found === undefined ? invalidToken("JWT couldn't be decoded", error) : found[1](error)
+}

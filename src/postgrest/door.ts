@@ -1,0 +1,230 @@
+/**
+ * The door for clients of PostgREST: requests below a prefix, in its dialect, through the same trees,
+ * statements and runners as every other request.
+ */
+import type { View } from '../access/rights.ts'
+import type { PlanCache } from '../compile/plans.ts'
+import type { PostgrestConfig } from '../config/config.ts'
+import type { Answer, Incoming } from '../exchange.ts'
+import type { Identity } from '../identity/identity.ts'
+import { headerOf } from '../rest/header.ts'
+import type { RequestContext, RequestStep } from '../rest/steps.ts'
+import type { Runner } from '../run/run.ts'
+import { respondError } from './error-response.ts'
+import { unsupportedMethod } from './errors.ts'
+import { convertLargeBody } from './large-body.ts'
+import { negotiateMediaType, type ResponseMediaType } from './media-types.ts'
+import { respondOptions } from './options.ts'
+import { parsePreferences } from './preferences.ts'
+import { type ParameterLimits, parseQueryParameters } from './query-parameters.ts'
+import { readTableStep } from './read.ts'
+import { type DoorRequest, resourceOf, schemaOf } from './request.ts'
+import { respondPreflight, withCommonHeaders } from './response-headers.ts'
+import { negotiateRoot, RootDocuments, readRoot } from './root/root.ts'
+import { callFunction } from './rpc/call.ts'
+import type { IsExposed } from './rpc/resolve.ts'
+import { createRoles, type DatabaseCaller, type SessionReply, withSession } from './session.ts'
+import { Statements } from './statements.ts'
+import { isTimezone } from './timezone.ts'
+import { Timings } from './timings.ts'
+import { writeTable } from './write.ts'
+
+/** The limits of requests. */
+export interface DoorLimits extends ParameterLimits {
+  readonly maxResultRows: number
+  readonly maxBatchRows: number
+  readonly maxBatchKeySets: number
+}
+
+/** The dependencies of the door. */
+export interface DoorParts {
+  readonly config: PostgrestConfig
+  readonly limits: DoorLimits
+  readonly searchLanguage: string
+  /** The public address of the gateway, without a path; null if it is not configured. */
+  readonly publicUrl: string | null
+  /** True if pages of any origin can use the door: the gateway has no rules for origins. */
+  readonly allowsAnyOrigin: boolean
+  /** The time in milliseconds of a monotonic clock. */
+  readonly now: () => number
+  /** Verifies the token of a request; synchronous for one that was verified before. */
+  readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
+  /** The schema and rights of a caller. */
+  readonly view: (identity: Identity) => View
+  /** Decides which functions can be called, in addition to the privileges of the role. */
+  readonly isExposed: IsExposed
+  readonly plans: PlanCache
+  /** For reads: permit, cost guard, run. */
+  readonly reads: Runner
+  /** For writes and calls: permit and run. */
+  readonly requests: Runner
+}
+
+/** The door, as the pipeline uses it. */
+export interface Door {
+  /** The name of all its routes, for logs and metrics. */
+  readonly route: string
+  owns(path: string): boolean
+  /**
+   * The caller of a request.
+   * @throws {GatewayError} `UNAUTHORIZED`, also as a rejection.
+   */
+  identify(head: Pick<Incoming, 'headers' | 'connection'>): Identity | Promise<Identity>
+  /** The first step of a request, or its response. */
+  toStep(incoming: Incoming, identity: Identity): PreparedStep | Answer
+  /** Reads what takes longer than one turn of the event loop; null if nothing does. */
+  prepare(incoming: Incoming): Promise<void> | null
+  /** The response to a request that needs no caller; null for any other request. */
+  preflight(incoming: Incoming): Answer | null
+  /** Adds the headers of every response. */
+  finish(answer: Answer, incoming: Incoming): Answer
+  /** The response to a failed request. `identity`: null if the caller is not known. */
+  respondError(error: unknown, identity: Identity | null, incoming: Incoming): Answer
+}
+
+/** A step with its caller and runner. */
+export interface PreparedStep {
+  readonly step: RequestStep
+  readonly context: RequestContext
+  readonly runner: Runner
+}
+
+/** Creates the door. */
+export function createDoor(parts: DoorParts): Door {
+  const { config, limits } = parts
+  const { prefix } = config
+  const roleOf = createRoles(config)
+  const callers = new WeakMap<Identity, DatabaseCaller>()
+  const statements = new Statements(parts.plans, parts.searchLanguage)
+  const reading = {
+    statements,
+    maxRows: smaller(config.maxRows, limits.maxResultRows),
+    maxInValues: limits.maxInValues,
+    aggregatesEnabled: config.aggregatesEnabled,
+    isExposed: parts.isExposed,
+  }
+  const calling = { ...reading, isExposed: parts.isExposed }
+  const writing = { ...limits, ...reading, safeUpdates: config.safeUpdates }
+  const parameterRules = { ...limits, legacyTargetNames: config.legacyTargetNames }
+  const describing = {
+    ...{ config, isExposed: parts.isExposed, documents: new RootDocuments(), publicUrl: parts.publicUrl },
+  }
+  const timings = config.serverTiming ? new Timings(parts.now) : null
+  const headerRules = {
+    allowsAnyOrigin: parts.allowsAnyOrigin,
+    // The gateway repeats this one itself.
+    traceHeader: config.traceHeader?.toLowerCase() === 'x-request-id' ? null : config.traceHeader,
+  }
+  const preferenceRules = { canOverrideTx: config.txEnd.endsWith('-allow-override'), isTimezone }
+
+  function known(identity: Identity): Identity {
+    const caller = roleOf(identity)
+    callers.set(caller.identity, caller)
+    return caller.identity
+  }
+
+  function read(incoming: Incoming): DoorRequest {
+    const resource = resourceOf(incoming.path, prefix)
+    return {
+      incoming,
+      resource,
+      schema: schemaOf(incoming, config.schemas),
+      namesSchema: config.schemas.length > 1,
+      preferences: parsePreferences(headerOf(incoming.headers, 'prefer'), preferenceRules),
+      mediaType:
+        resource.kind === 'root' ? rootType(incoming) : negotiateMediaType(headerOf(incoming.headers, 'accept')),
+      parameters: parseQueryParameters(incoming.query, resource.kind !== 'table', parameterRules),
+    }
+  }
+
+  function toStep(incoming: Incoming, identity: Identity): PreparedStep | Answer {
+    const caller = callers.get(identity)
+    if (caller === undefined) throw new Error('a caller of this door must be identified by it')
+    const request = timings === null ? read(incoming) : timings.measure(incoming, 'parse', () => read(incoming))
+    const prepare = () => answerRequest(request, caller)
+    if (timings === null) return prepare()
+    // The methods of a resource are known without a plan.
+    const asked = incoming.method === 'OPTIONS' ? prepare() : timings.measure(incoming, 'plan', prepare)
+    return 'status' in asked ? asked : { ...asked, step: timings.step(incoming, asked.step) }
+  }
+
+  function answerRequest(request: DoorRequest, caller: DatabaseCaller): PreparedStep | Answer {
+    const { incoming } = request
+    const reply: SessionReply = { headers: null, status: null }
+    const session = withSession(caller, incoming, request.schema, request.preferences, config, reply)
+    const context: RequestContext = { incoming, identity: session, view: parts.view(session) }
+    const { resource } = request
+    if (incoming.method === 'OPTIONS') return respondOptions(request, context.view)
+    if (resource.kind === 'root') {
+      if (incoming.method !== 'GET' && incoming.method !== 'HEAD') throw unsupportedMethod(incoming.method)
+      const step =
+        config.rootSpec === null
+          ? readRoot(request, context, reply, describing)
+          : callFunction(...rootCall(request, config.rootSpec), context, reply, calling)
+      return { step, context, runner: parts.requests }
+    }
+    if (resource.kind === 'function') {
+      const step = callFunction(request, resource.name, context, reply, calling)
+      return { step, context, runner: parts.requests }
+    }
+    switch (incoming.method) {
+      case 'GET':
+      case 'HEAD':
+        return { step: readTableStep(request, resource.name, context, reply, reading), context, runner: parts.reads }
+      case 'POST':
+      case 'PATCH':
+      case 'PUT':
+      case 'DELETE': {
+        const step = writeTable(request, resource.name, context, reply, writing)
+        return 'status' in step ? step : { step, context, runner: parts.requests }
+      }
+      default:
+        throw unsupportedMethod(incoming.method)
+    }
+  }
+
+  function finish(answer: Answer, incoming: Incoming): Answer {
+    const complete = withCommonHeaders(answer, incoming, headerRules)
+    return timings === null ? complete : timings.printed(incoming, complete)
+  }
+
+  return {
+    route: `${prefix}/`,
+    owns: path => path === prefix || path.startsWith(`${prefix}/`),
+    identify(head) {
+      const { headers, connection } = head
+      const authenticate = () => parts.authenticate(headers, connection)
+      const identity = timings === null ? authenticate() : timings.measure(head, 'jwt', authenticate)
+      return identity instanceof Promise ? identity.then(known) : known(identity)
+    },
+    toStep,
+    prepare: incoming => convertLargeBody(incoming, limits.maxBatchRows || Number.POSITIVE_INFINITY),
+    preflight: incoming => (parts.allowsAnyOrigin ? respondPreflight(incoming) : null),
+    finish,
+    respondError: (error, identity, incoming) =>
+      finish(
+        respondError(error, {
+          verbosity: config.errorVerbosity,
+          isAuthenticated: identity !== null && identity.role !== config.anonRole,
+        }),
+        incoming,
+      ),
+  }
+}
+
+/** A function at the root returns one value, which has the media type of the document. */
+function rootType({ headers }: Incoming): ResponseMediaType {
+  return { form: 'array', stripsNulls: false, contentType: negotiateRoot(headerOf(headers, 'accept')).contentType }
+}
+
+/** The call of a function of the configuration, `name` or `schema.name`. */
+function rootCall(request: DoorRequest, name: string): readonly [DoorRequest, string] {
+  const dot = name.indexOf('.')
+  return dot < 0 ? [request, name] : [{ ...request, schema: name.slice(0, dot) }, name.slice(dot + 1)]
+}
+
+/** The smaller of two limits, of which 0 means none. */
+function smaller(a: number, b: number): number {
+  if (a === 0 || b === 0) return a + b
+  return Math.min(a, b)
+}

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import { PostgrestError } from './errors.ts'
+import { parseQueryParameters, type QueryParameters } from './query-parameters.ts'
+
+const LIMITS = { maxFilters: 10, maxInValues: 3, maxExpandDepth: 2 }
+
+const parse = (query: string): QueryParameters => parseQueryParameters(query, false, LIMITS)
+
+function refusal(query: string): readonly [string, unknown] {
+  try {
+    parse(query)
+  } catch (error) {
+    if (error instanceof PostgrestError) return [error.message, error.details]
+    throw error
+  }
+  throw new Error('expected a refusal')
+}
+
+describe('select', () => {
+  test('embedded relations keep hints, joins, aliases and their own members', () => {
+    const { root } = parse('select=id,buyer:customers!fk!inner(name,orders(id)),...notes(text)')
+    expect(root.fields.map(({ field }) => field.name)).toEqual(['id'])
+    const [buyer, notes] = root.embedded
+    expect(buyer?.embedding).toMatchObject({ name: 'customers', alias: 'buyer', hint: 'fk', join: 'inner' })
+    expect(buyer?.embedded[0]?.embedding?.name).toBe('orders')
+    expect(notes?.embedding).toMatchObject({ name: 'notes', isSpread: true })
+  })
+
+  test('aggregates and casts are part of a field', () => {
+    const { root } = parse('select=count(),total:amount.sum()::text,at::date.max()')
+    expect(root.fields.map(({ alias, cast, aggregate }) => [alias, cast, aggregate])).toEqual([
+      [null, null, { name: 'count', cast: null }],
+      ['total', null, { name: 'sum', cast: 'text' }],
+      [null, 'date', { name: 'max', cast: null }],
+    ])
+  })
+
+  test('an error has the position and what was expected there', () => {
+    expect(refusal('select=id,clients(name[])')).toEqual([
+      '"failed to parse select parameter (id,clients(name[]))" (line 1, column 16)',
+      `unexpected '[' expecting letter, digit, "-", "->>", "->", "::", ".", ")", "," or end of input`,
+    ])
+  })
+})
+
+describe('parameters of embedded relations', () => {
+  test('are sorted into their level', () => {
+    const { root } = parse('select=id,a(b(x))&a.b.x=eq.1&a.order=y.desc&a.b.limit=3&a.or=(p.eq.1,q.eq.2)')
+    const [a] = root.embedded
+    const [b] = a?.embedded ?? []
+    expect(a?.order).toMatchObject([{ field: { name: 'y' }, descending: true }])
+    expect(a?.where).toMatchObject([{ kind: 'group', operator: 'or' }])
+    expect(b?.where).toMatchObject([{ kind: 'filter', field: { name: 'x' } }])
+    expect(b?.range).toEqual({ offset: 0, limit: 3 })
+  })
+
+  test('of a relation that is not embedded are refused', () => {
+    expect(refusal('a.x=eq.1')[0]).toBe("'a' is not an embedded resource in this request")
+  })
+})
+
+describe('limits', () => {
+  test.each<[query: string, message: string]>([
+    ['x=in.(1,2,3,4)', 'a list has more than 3 values (max_in_values)'],
+    [Array.from({ length: 11 }, () => 'x=eq.1').join('&'), 'the request has more than 10 filters (max_filters)'],
+    ['select=a(b(c(d)))', 'select embeds more than 2 levels (max_expand_depth)'],
+    [`or=${'('.repeat(65)}`, 'the logic tree is nested more than 64 levels deep'],
+    [`select=${'a('.repeat(65)}`, 'the select parameter is nested more than 64 levels deep'],
+    ['a&'.repeat(1_001), 'the query string has more than 1000 parameters'],
+  ])('are applied to %#', (query, message) => {
+    expect(refusal(query)[0]).toBe(message)
+  })
+})
+
+test('hostile texts are parsed or refused, in linear time', () => {
+  const pieces = [
+    'a',
+    '(',
+    ')',
+    '.',
+    ',',
+    '"',
+    '\\',
+    '!',
+    '->',
+    '->>',
+    '::',
+    '...',
+    'not',
+    'or',
+    'eq',
+    '{',
+    '}',
+    ' ',
+    '*',
+  ]
+  let seed = 7
+  const random = (below: number): number => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return seed % below
+  }
+  for (let round = 0; round < 2_000; round += 1) {
+    const text = Array.from({ length: random(40) }, () => pieces[random(pieces.length)]).join('')
+    for (const name of ['select', 'order', 'or', 'columns', 'x']) {
+      try {
+        parse(`${name}=${encodeURIComponent(text)}`)
+      } catch (error) {
+        expect(error).toBeInstanceOf(PostgrestError)
+      }
+    }
+  }
+})
+
+test('the canonical query is sorted and encoded', () => {
+  expect(parse('select=id&b=eq.1&a=in.(1,2)').canonical).toBe('a=in.%281%2C2%29&b=eq.1&select=id')
+})

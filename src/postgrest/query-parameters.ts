@@ -1,0 +1,268 @@
+/**
+ * Parses the query string into a tree of levels: the relation itself, and below it the relations that
+ * `select` embeds, each with its columns, filters, order and range. No name is looked up here.
+ */
+import { LRUCache } from 'lru-cache'
+import { decodeComponent } from '../rest/parameters/query-string.ts'
+import { invalidParameter, notEmbedded } from './errors.ts'
+import { type GrammarError, parseText, type TextParser } from './grammar/combinators.ts'
+import {
+  beginsWithOperator,
+  type LogicTree,
+  logicPath,
+  logicTree,
+  operation,
+  simpleOperation,
+} from './grammar/filter.ts'
+import { columnList, treePath } from './grammar/names.ts'
+import { type OrderTerm, orderTerms } from './grammar/order.ts'
+import { type SelectedField, type SelectedRelation, type Selection, selection } from './grammar/select.ts'
+import type { RowRange } from './range.ts'
+import { rangeOf } from './range.ts'
+
+/** The relation of a request, or an embedded one. */
+export interface Level {
+  /** How it is embedded; null for the relation of the request. */
+  readonly embedding: SelectedRelation | null
+  readonly fields: readonly SelectedField[]
+  readonly embedded: readonly Level[]
+  readonly where: readonly LogicTree[]
+  readonly order: readonly OrderTerm[]
+  readonly range: RowRange
+}
+
+/** The parameters of a request. */
+export interface QueryParameters {
+  readonly root: Level
+  /** Parameters that are not filters, for functions. */
+  readonly arguments: readonly (readonly [name: string, value: string])[]
+  readonly columns: readonly string[] | null
+  readonly onConflict: readonly string[] | null
+  /** True if `select` was given. */
+  readonly hasSelect: boolean
+  /** All parameters, sorted and encoded, for `Content-Location`. */
+  readonly canonical: string
+}
+
+/** Limits on the parameters of one request. */
+export interface ParameterLimits {
+  /** Conditions of one request (`max_filters`). */
+  readonly maxFilters: number
+  /** Values of one list (`max_in_values`). */
+  readonly maxInValues: number
+  /** Levels of embedded relations (`max_expand_depth`). */
+  readonly maxExpandDepth: number
+  /** True if parameters can name an aliased relation by its own name as well. */
+  readonly legacyTargetNames?: boolean
+}
+
+/** Limit on the parameters of one request. */
+const PARAMETERS_MAX = 1_000
+
+/** Limit on the nesting of parentheses, which bounds the recursion of the parsers. */
+const NESTING_MAX = 64
+
+/** Parameters with a meaning of their own at every level. */
+const AT_EACH_LEVEL: ReadonlySet<string> = new Set(['order', 'limit', 'offset', 'and', 'or'])
+
+/** Parameters of the whole request. */
+const OF_REQUEST: ReadonlySet<string> = new Set(['select', 'columns', 'on_conflict'])
+
+/**
+ * Parses a query string.
+ * @throws {PostgrestError} `PGRST100` for a parameter that does not parse, `PGRST108` for one of a relation
+ * that is not embedded.
+ */
+export function parseQueryParameters(query: string, isCall: boolean, limits: ParameterLimits): QueryParameters {
+  const pairs = splitQuery(query)
+  const given = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]))
+  const single = (wanted: string): string | undefined => given.find(([name]) => name === wanted)?.[1]
+  const select = single('select')
+  const columns = single('columns')
+  const onConflict = single('on_conflict')
+  const levels = new LevelBuilder(parseShape(selection, select ?? '*', 'select parameter'), limits)
+  const passed: (readonly [string, string])[] = []
+  for (const [name, value] of given) {
+    if (OF_REQUEST.has(name)) continue
+    const last = name.slice(name.lastIndexOf('.') + 1)
+    if (AT_EACH_LEVEL.has(last)) levels.addPart(name, last, value)
+    else if (isCall && !name.includes('.') && !beginsWithOperator(value)) passed.push([name, value])
+    else levels.addFilter(name, value)
+  }
+  return {
+    root: levels.finish(),
+    arguments: passed,
+    columns: columns === undefined ? null : [...new Set(parseShape(columnList, columns, 'columns parameter'))],
+    onConflict: onConflict === undefined ? null : parseShape(columnList, onConflict, 'on_conflict parameter'),
+    hasSelect: select !== undefined,
+    canonical: printCanonical(pairs),
+  }
+}
+
+type Pair = readonly [name: string, value: string | null]
+
+function splitQuery(query: string): readonly Pair[] {
+  if (query === '') return []
+  const parts = query.split('&').filter(part => part !== '')
+  if (parts.length > PARAMETERS_MAX) {
+    throw invalidParameter(`the query string has more than ${PARAMETERS_MAX} parameters`, null)
+  }
+  return parts.map(part => {
+    const equals = part.indexOf('=')
+    return equals < 0
+      ? [decodeComponent(part), null]
+      : [decodeComponent(part.slice(0, equals)), decodeComponent(part.slice(equals + 1))]
+  })
+}
+
+function printCanonical(pairs: readonly Pair[]): string {
+  const sorted = pairs.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  return sorted.map(([name, value]) => `${encode(name)}=${encode(value ?? '')}`).join('&')
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, found => `%${found.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+/** Limits on the texts whose parse is kept. Clients repeat the same few. */
+const KEPT_MAX = 2_000
+const KEPT_CHARACTERS_MAX = 1_000
+
+const kept = new LRUCache<string, object>({ max: KEPT_MAX })
+
+/** The same for a text without values, whose result is kept for later requests. */
+function parseShape<T extends object>(parser: TextParser<T>, text: string, what: string): T {
+  const key = `${what}\0${text}`
+  // The name of the parameter decides its parser, so the result has the type of the parser.
+  const found = kept.get(key) as T | undefined
+  if (found !== undefined) return found
+  const parsed = parse(parser, text, what)
+  if (text.length <= KEPT_CHARACTERS_MAX) kept.set(key, parsed)
+  return parsed
+}
+
+/** Parses one parameter; `what` names it in the error. */
+function parse<T>(parser: TextParser<T>, text: string, what: string, shown: string = text): T {
+  assertNesting(text, what)
+  const parsed = parseText(parser, text)
+  if ('value' in parsed) return parsed.value
+  throw invalidParameter(printPlace(`failed to parse ${what} (${shown})`, parsed), parsed.details)
+}
+
+function printPlace(what: string, { line, column }: GrammarError): string {
+  return `"${what}" (line ${line}, column ${column})`
+}
+
+function assertNesting(text: string, what: string): void {
+  let depth = 0
+  for (const found of text) {
+    if (found === '(') depth += 1
+    else if (found === ')') depth -= 1
+    if (depth > NESTING_MAX) throw invalidParameter(`the ${what} is nested more than ${NESTING_MAX} levels deep`, null)
+  }
+}
+
+// ---- levels -----------------------------------------------------------------------------------------------
+
+interface OpenLevel {
+  readonly embedding: SelectedRelation | null
+  readonly fields: readonly SelectedField[]
+  readonly embedded: readonly OpenLevel[]
+  readonly where: LogicTree[]
+  order: readonly OrderTerm[]
+  limit: string | null
+  offset: string | null
+}
+
+/** Sorts the parameters into the levels of `select`. */
+class LevelBuilder {
+  readonly #root: OpenLevel
+  readonly #limits: ParameterLimits
+  #filters = 0
+
+  constructor(select: Selection, limits: ParameterLimits) {
+    this.#limits = limits
+    this.#root = this.#open(select, null, 0)
+  }
+
+  #open(select: Selection, embedding: SelectedRelation | null, depth: number): OpenLevel {
+    const { maxExpandDepth } = this.#limits
+    if (depth > maxExpandDepth) {
+      throw invalidParameter(`select embeds more than ${maxExpandDepth} levels (max_expand_depth)`, null)
+    }
+    return {
+      embedding,
+      fields: select.filter(member => member.kind === 'field'),
+      embedded: select.flatMap(member =>
+        member.kind === 'relation' ? [this.#open(member.select, member, depth + 1)] : [],
+      ),
+      ...{ where: [], order: [], limit: null, offset: null },
+    }
+  }
+
+  /** `order`, `limit`, `offset`, `and` or `or`, of the relation itself or of an embedded one. */
+  addPart(name: string, part: string, value: string): void {
+    if (part === 'and' || part === 'or') {
+      this.#addLogic(name, value)
+      return
+    }
+    const { path } = parseShape(treePath, name, 'tree path')
+    const level = this.#at(path)
+    if (part === 'order') level.order = parseShape(orderTerms, value, 'order')
+    else if (part === 'limit') level.limit ??= value
+    else level.offset ??= value
+  }
+
+  #addLogic(name: string, value: string): void {
+    const { path, operator } = parseShape(logicPath, name, 'logic path')
+    const tree = parse(logicTree, operator + value, 'logic tree', value)
+    this.#count(tree)
+    this.#at(path).where.push(tree)
+  }
+
+  addFilter(name: string, value: string): void {
+    const { path, field } = parseShape(treePath, name, 'tree path')
+    const filter: LogicTree = {
+      kind: 'filter',
+      field,
+      ...(simpleOperation(value) ?? parse(operation, value, 'filter')),
+    }
+    this.#count(filter)
+    this.#at(path).where.push(filter)
+  }
+
+  #count(tree: LogicTree): void {
+    if (tree.kind === 'group') {
+      for (const item of tree.items) this.#count(item)
+      return
+    }
+    const { maxFilters, maxInValues } = this.#limits
+    this.#filters += 1
+    if (this.#filters > maxFilters)
+      throw invalidParameter(`the request has more than ${maxFilters} filters (max_filters)`, null)
+    if (tree.test.kind === 'in' && tree.test.values.length > maxInValues) {
+      throw invalidParameter(`a list has more than ${maxInValues} values (max_in_values)`, null)
+    }
+  }
+
+  #at(path: readonly string[]): OpenLevel {
+    let level = this.#root
+    for (const name of path) {
+      const isLegacy = this.#limits.legacyTargetNames === true
+      const below =
+        level.embedded.find(({ embedding }) => (embedding?.alias ?? embedding?.name) === name) ??
+        (isLegacy ? level.embedded.find(({ embedding }) => embedding?.name === name) : undefined)
+      if (below === undefined) throw notEmbedded(name)
+      level = below
+    }
+    return level
+  }
+
+  finish(): Level {
+    return close(this.#root)
+  }
+}
+
+function close({ limit, offset, embedded, ...level }: OpenLevel): Level {
+  return { ...level, embedded: embedded.map(close), range: rangeOf(limit, offset) }
+}

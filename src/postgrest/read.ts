@@ -1,0 +1,143 @@
+/** Answers reads of tables and views. */
+import type { Table } from '../catalog/model.ts'
+import type { BoundStatement, Readable } from '../compile/statement.ts'
+import type { Answer } from '../exchange.ts'
+import type { RequestStep } from '../rest/steps.ts'
+import { Values } from '../rest/values.ts'
+import { parsePlans } from '../run/estimate.ts'
+import type { ResultRow } from '../run/run.ts'
+import { type BoundLevel, bindLevel } from './bind.ts'
+import { buildCount, buildPlanned, buildRows, resultNames } from './build-level.ts'
+import { tableIn } from './names.ts'
+import { printApplied } from './preferences.ts'
+import { describeRows, type RowRange, restricted, topLevelRange } from './range.ts'
+import { type DoorRequest, profileHeader, rangeHeaderOf } from './request.ts'
+import { printResponseBody, withReply } from './respond.ts'
+import type { IsExposed } from './rpc/resolve.ts'
+import type { SessionReply } from './session.ts'
+import type { Caller, Statements } from './statements.ts'
+
+/** The dependencies of reads. */
+export interface ReadParts {
+  readonly statements: Statements
+  /** Limit on the rows of a response; 0 means none. */
+  readonly maxRows: number
+  readonly maxInValues: number
+  readonly aggregatesEnabled: boolean
+  readonly isExposed: IsExposed
+}
+
+/** The step that answers a read of a table. */
+export function readTableStep(
+  request: DoorRequest,
+  name: string,
+  caller: Caller,
+  reply: SessionReply,
+  parts: ReadParts,
+): RequestStep {
+  const { incoming, schema, parameters, mediaType } = request
+  const { root } = parameters
+  const table = tableIn(schema, name, caller.view)
+  const range = topLevelRange(root.range, rangeHeaderOf(incoming))
+  const values = new Values()
+  const context = { view: caller.view, aggregatesEnabled: parts.aggregatesEnabled, isExposed: parts.isExposed }
+  const level = bindLevel(root, restricted(range, parts.maxRows), values, parts)
+  const rows = parts.statements.read(
+    caller,
+    `rows ${table.oid} ${JSON.stringify(level)}`,
+    { kind: 'read', form: mediaType.form === 'csv' ? 'columns' : mediaType.stripsNulls ? 'stripped' : 'rows' },
+    () => buildRows(table, level, context),
+    values,
+  )
+  const counts = countStatements(request, table, level, values, caller, parts)
+  return {
+    runs: 'read',
+    parts: [rows, ...counts],
+    respond([found = [], ...counted]) {
+      const total = totalOf(request, counted, parts.maxRows)
+      const answer = respondRows(request, range, found, total, () => resultNames(table, level, context))
+      return withReply(withPreferences(answer, request), reply)
+    },
+  }
+}
+
+/** The statements that count the rows without their range, for `Prefer: count`. */
+function countStatements(
+  { preferences }: DoorRequest,
+  table: Table,
+  level: BoundLevel,
+  values: Values,
+  caller: Caller,
+  { statements, aggregatesEnabled, isExposed }: ReadParts,
+): readonly BoundStatement<Readable>[] {
+  if (preferences.count === null) return []
+  const context = { view: caller.view, aggregatesEnabled, isExposed }
+  const key = `${table.oid} ${JSON.stringify({ where: level.where, embedded: level.embedded })}`
+  const exact = () =>
+    statements.read(
+      caller,
+      `count ${key}`,
+      { kind: 'read', form: 'columns' },
+      () => buildCount(table, level, context),
+      values,
+    )
+  const planned = () => statements.planned(caller, `planned ${key}`, () => buildPlanned(table, level, context), values)
+  switch (preferences.count) {
+    case 'exact':
+      return [exact()]
+    case 'planned':
+      return [planned()]
+    case 'estimated':
+      return [exact(), planned()]
+  }
+}
+
+function totalOf(
+  { preferences }: DoorRequest,
+  counted: readonly (readonly ResultRow[])[],
+  maxRows: number,
+): number | null {
+  const [first, second] = counted.map(rows => rows[0]?.[0]?.toString() ?? '')
+  if (preferences.count === null || first === undefined) return null
+  if (preferences.count === 'planned') return plannedRows(first)
+  const exact = Number(first)
+  if (second === undefined || (maxRows > 0 && exact <= maxRows)) return exact
+  return Math.max(exact, plannedRows(second))
+}
+
+/** The rows that PostgreSQL expects of the whole statement. */
+function plannedRows(plan: string): number {
+  const [{ Plan: root } = {}] = parsePlans(plan)
+  const rows = Number(root?.['Plan Rows'])
+  return Number.isFinite(rows) ? rows : 0
+}
+
+function respondRows(
+  request: DoorRequest,
+  range: RowRange,
+  rows: readonly ResultRow[],
+  total: number | null,
+  names: () => readonly string[],
+): Answer {
+  const { incoming, mediaType, parameters, resource } = request
+  const body = printResponseBody(rows, mediaType, mediaType.form === 'csv' ? names() : [])
+  const { status, contentRange } = describeRows(range, rows.length, total)
+  const name = resource.kind === 'table' ? resource.name : ''
+  const query = parameters.canonical === '' ? '' : `?${parameters.canonical}`
+  return {
+    status,
+    headers: {
+      'Content-Type': mediaType.contentType,
+      'Content-Range': contentRange,
+      'Content-Location': `/${encodeURIComponent(name)}${query}`,
+      ...profileHeader(request),
+    },
+    rows: rows.length,
+    body: incoming.method === 'HEAD' ? null : body,
+  }
+}
+
+function withPreferences(answer: Answer, { preferences }: DoorRequest): Answer {
+  const applied = printApplied(preferences, ['count', 'tx', 'handling', 'timezone'])
+  return applied === null ? answer : { ...answer, headers: { ...answer.headers, 'Preference-Applied': applied } }
+}

@@ -1,0 +1,67 @@
+/** Reads a request of this door: its resource, schema, preferences and media type. */
+import type { Incoming } from '../exchange.ts'
+import { headerOf } from '../rest/header.ts'
+import { decodePercent } from '../rest/parameters/query-string.ts'
+import { invalidPath, unknownSchema } from './errors.ts'
+import type { ResponseMediaType } from './media-types.ts'
+import type { PostgrestPreferences } from './preferences.ts'
+import type { QueryParameters } from './query-parameters.ts'
+
+/** The resource that a path names. */
+export type Resource =
+  | { readonly kind: 'root' }
+  | { readonly kind: 'table'; readonly name: string }
+  | { readonly kind: 'function'; readonly name: string }
+
+/** A request, parsed; no name in it has been looked up. */
+export interface DoorRequest {
+  readonly incoming: Incoming
+  readonly resource: Resource
+  readonly schema: string
+  /** True if the response names the schema, because a client can choose one. */
+  readonly namesSchema: boolean
+  readonly preferences: PostgrestPreferences
+  readonly mediaType: ResponseMediaType
+  readonly parameters: QueryParameters
+}
+
+/**
+ * The resource of a path below the prefix.
+ * @throws {PostgrestError} `PGRST125` for any other path.
+ */
+export function resourceOf(path: string, prefix: string): Resource {
+  const below = path.slice(prefix.length)
+  if (below === '' || below === '/') return { kind: 'root' }
+  const [, first = '', second, ...rest] = below.split('/')
+  if (rest.length > 0 || first === '' || second === '') throw invalidPath()
+  if (second === undefined) return { kind: 'table', name: decodePercent(first, 'path') }
+  if (first === 'rpc') return { kind: 'function', name: decodePercent(second, 'path') }
+  throw invalidPath()
+}
+
+/** Methods whose body belongs to the schema that `Content-Profile` names. */
+const WRITES: ReadonlySet<string> = new Set(['POST', 'PATCH', 'PUT', 'DELETE'])
+
+/**
+ * The schema of a request: the one that its profile header names, or the first.
+ * @throws {PostgrestError} `PGRST106` for a schema that is not served.
+ */
+export function schemaOf(incoming: Incoming, schemas: readonly string[]): string {
+  const name = WRITES.has(incoming.method) ? 'content-profile' : 'accept-profile'
+  const profile = headerOf(incoming.headers, name)
+  if (profile === undefined) return schemas[0] ?? ''
+  // Node reads header bytes as Latin-1.
+  const schema = Buffer.from(profile, 'latin1').toString('utf8')
+  if (schemas.includes(schema)) return schema
+  throw unknownSchema(schema, schemas)
+}
+
+/** `Content-Profile` with the schema of the response, if clients can choose one. */
+export function profileHeader({ namesSchema, schema }: DoorRequest): Readonly<Record<string, string>> {
+  return namesSchema ? { 'Content-Profile': Buffer.from(schema).toString('latin1') } : {}
+}
+
+/** The `Range` header, which has a meaning for GET only (RFC 9110, 14.2). */
+export function rangeHeaderOf({ method, headers }: Incoming): string | undefined {
+  return method === 'GET' ? headerOf(headers, 'range') : undefined
+}

@@ -1,0 +1,59 @@
+/** Headers of every response of this door: CORS, `Vary` and the trace header. */
+import type { Answer, Incoming } from '../exchange.ts'
+import { headerOf } from '../rest/header.ts'
+import { isHeaderName, isHeaderValue } from './error-response.ts'
+
+/** The request headers that a page of any origin can send, in addition to those that it announces. */
+const ALWAYS_ALLOWED = ['Accept', 'Accept-Language', 'Content-Language']
+
+const EXPOSED =
+  'Content-Encoding, Content-Location, Content-Range, Content-Type, Date, Location, Server, ' +
+  'Transfer-Encoding, Range-Unit'
+
+/** Limit on the announced headers of a preflight. */
+const ANNOUNCED_MAX = 100
+
+/**
+ * The response to a preflight (Fetch Standard, CORS-preflight request), which browsers send without a token;
+ * null for any other request. Any origin is allowed: a page can use a token that it has, but no cookie.
+ */
+export function respondPreflight({ method, headers }: Incoming): Answer | null {
+  const isPreflight = method === 'OPTIONS' && headers.origin !== undefined
+  if (!isPreflight || headers['access-control-request-method'] === undefined) return null
+  const announced = (headers['access-control-request-headers'] ?? '').split(',', ANNOUNCED_MAX).map(name => name.trim())
+  const allowed = ['Authorization', ...announced.filter(isHeaderName), ...ALWAYS_ALLOWED]
+  return {
+    status: 200,
+    headers: {
+      'Access-Control-Allow-Origin': '*',
+      'Access-Control-Allow-Methods': 'GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD',
+      'Access-Control-Allow-Headers': allowed.join(', '),
+      'Access-Control-Max-Age': '86400',
+    },
+    body: null,
+  }
+}
+
+/** The rules for the headers of responses. */
+export interface HeaderRules {
+  /** True if pages of any origin can read responses. */
+  readonly allowsAnyOrigin: boolean
+  /** The name of a request header that responses repeat; null for none. */
+  readonly traceHeader: string | null
+}
+
+/** Adds the headers that the response does not have. */
+export function withCommonHeaders(answer: Answer, { headers }: Incoming, rules: HeaderRules): Answer {
+  const { allowsAnyOrigin, traceHeader } = rules
+  const trace = traceHeader === null ? undefined : headerOf(headers, traceHeader.toLowerCase())
+  const added: Record<string, string> = {
+    Vary: 'Accept, Prefer, Range',
+    ...(allowsAnyOrigin && headers.origin !== undefined
+      ? { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': EXPOSED }
+      : {}),
+    ...(traceHeader !== null && isHeaderValue(trace) ? { [traceHeader]: trace } : {}),
+  }
+  const known = new Set(Object.keys(answer.headers).map(name => name.toLowerCase()))
+  const missing = Object.entries(added).filter(([name]) => !known.has(name.toLowerCase()))
+  return { ...answer, headers: { ...answer.headers, ...Object.fromEntries(missing) } }
+}

@@ -1,0 +1,170 @@
+/** Answers calls of functions: GET, HEAD and POST below `/rpc/`. */
+import type { Answer } from '../../exchange.ts'
+import type { RequestStep } from '../../rest/steps.ts'
+import { Values } from '../../rest/values.ts'
+import type { CallResult, ResultRow } from '../../run/run.ts'
+import { type BoundLevel, bindLevel } from '../bind.ts'
+import { printCsv } from '../csv.ts'
+import { invalidRpcMethod, notSetReturning } from '../errors.ts'
+import { printApplied } from '../preferences.ts'
+import { describeRows, type RowRange, restricted, topLevelRange } from '../range.ts'
+import { type DoorRequest, profileHeader, rangeHeaderOf } from '../request.ts'
+import { printResponseBody, withReply } from '../respond.ts'
+import type { SessionReply } from '../session.ts'
+import type { Caller, Statements } from '../statements.ts'
+import { refuseTooMany, rowsMaxOf } from '../too-many-rows.ts'
+import { argumentText, type GivenArguments, givenKeys, readCallArguments } from './arguments.ts'
+import { type ArgumentShape, buildCall, type ResultForm, resultForm } from './build-call.ts'
+import { type IsExposed, type ResolvedFunction, resolveFunction } from './resolve.ts'
+
+/** The dependencies of calls. */
+export interface CallParts {
+  readonly statements: Statements
+  readonly maxRows: number
+  readonly maxInValues: number
+  readonly aggregatesEnabled: boolean
+  readonly isExposed: IsExposed
+}
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST'])
+
+/** The step that answers a call. */
+export function callFunction(
+  request: DoorRequest,
+  name: string,
+  caller: Caller,
+  reply: SessionReply,
+  parts: CallParts,
+): RequestStep {
+  const { incoming, schema, parameters, preferences, mediaType } = request
+  if (!METHODS.has(incoming.method)) throw invalidRpcMethod(incoming.method)
+  const { given, bodyType } = readCallArguments(request)
+  const keys = givenKeys(given)
+  const resolved = resolveFunction({ schema, name, keys, bodyType }, caller.view.catalog, parts.isExposed)
+  const { of } = resolved
+  const rowsMax = rowsMaxOf(request)
+  if (!of.returnsSet && rowsMax !== null && mediaType.form !== 'object') throw notSetReturning()
+  const range = topLevelRange(parameters.root.range, rangeHeaderOf(incoming))
+  const form = resultForm(of)
+  const counts = preferences.count !== null
+  const values = new Values()
+  // A function is called once, so a count needs all of its rows.
+  const fetched: RowRange = counts ? { offset: 0, limit: null } : restricted(range, parts.maxRows)
+  const level = levelOf(request, form, fetched, values, parts)
+  const args = bindArguments(given, resolved, values)
+  const printed = form !== 'object' ? 'value' : mediaType.form === 'csv' ? 'columns' : rowForm(request)
+  const statement = parts.statements.call(
+    caller,
+    `call ${of.oid} ${JSON.stringify([args, level])}`,
+    { form: printed, rowsMax: rowsMax === null || !of.returnsSet ? null : values.add(String(rowsMax)) },
+    () => buildCall(of, args, level, { ...parts, view: caller.view }),
+    values,
+  )
+  const readsOnly = incoming.method !== 'POST' || of.volatility !== 'volatile'
+  return {
+    runs: 'call',
+    parts: [statement],
+    how: { access: readsOnly ? 'read only' : 'read write', format: 'text' },
+    failed: error => refuseTooMany(error, request),
+    respond(called) {
+      const shown = restricted(range, parts.maxRows)
+      const total = counts ? called.rows.length : null
+      const rows = counts ? sliced(called.rows, shown) : called.rows
+      return withReply(respond(request, { called, rows, total, range, form, set: of.returnsSet }), reply)
+    },
+  }
+}
+
+function rowForm({ mediaType }: DoorRequest): 'rows' | 'stripped' {
+  return mediaType.stripsNulls ? 'stripped' : 'rows'
+}
+
+/** Filters, order and range apply to rows; a single value has none of them. */
+function levelOf(
+  { parameters }: DoorRequest,
+  form: ResultForm,
+  range: RowRange,
+  values: Values,
+  parts: CallParts,
+): BoundLevel {
+  const { root } = parameters
+  return bindLevel(form === 'nothing' ? { ...root, where: [], order: [] } : root, range, values, parts)
+}
+
+function bindArguments(given: GivenArguments, { of, takesBody }: ResolvedFunction, values: Values): ArgumentShape {
+  if (takesBody) return { kind: 'whole', value: numberOf(values, wholeBody(given)) }
+  switch (given.kind) {
+    case 'whole':
+      return { kind: 'texts', names: [], values: [] }
+    case 'json':
+      if (given.keys.length === 0) return { kind: 'texts', names: [], values: [] }
+      return { kind: 'json', keys: given.keys, value: numberOf(values, given.bytes) }
+    case 'texts': {
+      const names = [...given.texts.keys()]
+      const bound = names.map(name => {
+        const isVariadic = of.inputs.find(input => input.name === name)?.mode === 'variadic'
+        return numberOf(values, argumentText(given.texts.get(name) ?? [], isVariadic))
+      })
+      return { kind: 'texts', names, values: bound }
+    }
+  }
+}
+
+function wholeBody(given: GivenArguments): string {
+  if (given.kind === 'texts') return '{}'
+  const isBinary = given.kind === 'whole' && given.type === 'application/octet-stream'
+  if (given.kind === 'json') return given.whole.toString()
+  return isBinary ? `\\x${given.bytes.toString('hex')}` : given.bytes.toString()
+}
+
+function numberOf(values: Values, value: string | Buffer): number {
+  const parameter = values.add(value)
+  return parameter.kind === 'position' ? parameter.n : 0
+}
+
+function sliced(rows: readonly ResultRow[], { offset, limit }: RowRange): readonly ResultRow[] {
+  return rows.slice(offset, limit === null ? undefined : offset + limit)
+}
+
+// ---- responses --------------------------------------------------------------------------------------------
+
+interface Outcome {
+  readonly called: CallResult
+  readonly rows: readonly ResultRow[]
+  readonly total: number | null
+  readonly range: RowRange
+  readonly form: ResultForm
+  readonly set: boolean
+}
+
+function respond(request: DoorRequest, outcome: Outcome): Answer {
+  const { incoming, mediaType, preferences } = request
+  const { rows, total, range, form, set } = outcome
+  const count = set ? rows.length : 1
+  const { status, contentRange } = describeRows(range, count, set ? total : total === null ? null : 1)
+  const applied = printApplied(preferences, ['count', 'tx', 'handling', 'timezone', 'max-affected'])
+  const headers = {
+    'Content-Range': contentRange,
+    ...(applied === null ? {} : { 'Preference-Applied': applied }),
+  }
+  if (form === 'nothing') return { status: 204, headers, rows: 0, body: null }
+  const body = bodyOf(request, outcome)
+  return {
+    status,
+    headers: { 'Content-Type': mediaType.contentType, ...headers, ...profileHeader(request) },
+    rows: rows.length,
+    body: incoming.method === 'HEAD' ? null : body,
+  }
+}
+
+function bodyOf({ mediaType }: DoorRequest, { called, rows, set, form }: Outcome): Answer['body'] {
+  if (mediaType.form === 'csv')
+    return printCsv(
+      called.fields.map(({ name }) => name),
+      rows,
+    )
+  if (set) return printResponseBody(form === 'value' ? rows.map(([value]) => [value ?? NULL]) : rows, mediaType, [])
+  return rows[0]?.[0] ?? NULL
+}
+
+const NULL = Buffer.from('null')

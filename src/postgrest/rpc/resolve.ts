@@ -1,0 +1,109 @@
+/** Chooses the overload of a function by the names of the arguments, or by the type of the body. */
+import { type Catalog, type DatabaseFunction, resourceName } from '../../catalog/model.ts'
+import { ambiguousFunction, undefinedFunction } from '../errors.ts'
+import { similarName } from '../similar-name.ts'
+
+/** The media types of a body that can be the only argument, and the types that accept it. */
+const WHOLE_BODY: Readonly<Record<string, readonly string[]>> = {
+  'application/json': ['json', 'jsonb'],
+  'text/plain': ['text'],
+  'text/xml': ['xml'],
+  'application/octet-stream': ['bytea'],
+}
+
+/** A call before its function is known. */
+export interface CallRequest {
+  readonly schema: string
+  readonly name: string
+  readonly keys: readonly string[]
+  /** The media type of the body of a POST; null for other methods. */
+  readonly bodyType: string | null
+}
+
+/** The function to call. */
+export interface ResolvedFunction {
+  readonly of: DatabaseFunction
+  /** True if the body as a whole is its only argument, which has no name. */
+  readonly takesBody: boolean
+}
+
+/** Decides which functions can be called. */
+export type IsExposed = (of: DatabaseFunction) => boolean
+
+/**
+ * The function that a call means.
+ * @throws {PostgrestError} `PGRST202` if there is none, `PGRST203` if there are several.
+ */
+export function resolveFunction(request: CallRequest, catalog: Catalog, isExposed: IsExposed): ResolvedFunction {
+  const overloads = overloadsOf(request, catalog, isExposed)
+  const named = overloads.filter(of => takesKeys(of, request))
+  const whole = overloads.filter(of => takesWholeBody(of, request.bodyType))
+  const takesBody = named.length === 0
+  const candidates = takesBody ? whole : named
+  const [of] = candidates
+  if (of === undefined) throw undefinedFunction(request, hintFor(request, overloads, catalog, isExposed))
+  if (candidates.length > 1) throw ambiguousFunction(candidates.map(printCandidate))
+  return { of, takesBody }
+}
+
+function overloadsOf(
+  { schema, name }: Pick<CallRequest, 'schema' | 'name'>,
+  catalog: Catalog,
+  isExposed: IsExposed,
+): readonly DatabaseFunction[] {
+  const found = catalog.functions.get(resourceName({ schema, name }, catalog.schemas)) ?? []
+  return found.filter(of => of.schema === schema && of.name === name && isExposed(of))
+}
+
+/** All required inputs are given, and every given key is an input. */
+function takesKeys({ inputs }: DatabaseFunction, { keys, bodyType }: CallRequest): boolean {
+  if (bodyType !== null && isOnlyArgument(bodyType)) return false
+  const given = new Set(keys)
+  const names = new Set(inputs.map(({ name }) => name))
+  return keys.every(key => names.has(key)) && inputs.every(({ name, required }) => !required || given.has(name ?? ''))
+}
+
+/** Reports whether a body of this type has no keys. */
+export function isOnlyArgument(bodyType: string): boolean {
+  return bodyType !== 'application/json' && Object.hasOwn(WHOLE_BODY, bodyType)
+}
+
+function takesWholeBody({ inputs }: DatabaseFunction, bodyType: string | null): boolean {
+  const [only] = inputs
+  if (bodyType === null || inputs.length !== 1 || only === undefined || only.name !== null) return false
+  return WHOLE_BODY[bodyType]?.includes(only.type.name) ?? false
+}
+
+function printCandidate({ schema, name, inputs }: DatabaseFunction): string {
+  const list = inputs.map(input => `${input.name ?? ''} => ${input.typeText}`)
+  return `${schema}.${name}(${list.join(', ')})`
+}
+
+/** Suggestions for arguments need less similarity than those for names. */
+const ARGUMENTS_SCORE_MIN = 0.33
+
+function hintFor(
+  { schema, name, keys, bodyType }: CallRequest,
+  overloads: readonly DatabaseFunction[],
+  catalog: Catalog,
+  isExposed: IsExposed,
+): string | null {
+  if (bodyType !== null && isOnlyArgument(bodyType)) return null
+  if (overloads.length === 0) {
+    const names = [...catalog.functions.values()].flatMap(([first]) =>
+      first !== undefined && first.schema === schema && isExposed(first) ? [first.name] : [],
+    )
+    return prefixed(schema, similarName(name, names))
+  }
+  const listed = overloads.map(({ inputs }) => printKeys(inputs.map(input => input.name ?? '')))
+  const near = similarName(printKeys(keys), listed, ARGUMENTS_SCORE_MIN)
+  return prefixed(schema, near === null ? null : `${name}${near}`)
+}
+
+function printKeys(keys: readonly string[]): string {
+  return `(${keys.toSorted().join(', ')})`
+}
+
+function prefixed(schema: string, near: string | null): string | null {
+  return near === null ? null : `Perhaps you meant to call the function ${schema}.${near}`
+}

@@ -1,0 +1,114 @@
+/**
+ * The session of a request: its database role and the settings that policies, views and functions read, in
+ * the packet of the statement.
+ */
+import type { ClaimSource, PostgrestConfig } from '../config/config.ts'
+import type { Incoming } from '../exchange.ts'
+import { claimAt } from '../identity/claims.ts'
+import type { Identity, RequestSession } from '../identity/identity.ts'
+import { isObject, type Json, parseJson, printJson } from '../json/text/values.ts'
+import { inDoubleQuotes, quoteIdentifier } from '../language/sql/quote.ts'
+import { tokenRequired } from './errors.ts'
+import type { PostgrestPreferences } from './preferences.ts'
+
+/** The settings that sessions are made from. */
+export type SessionConfig = Pick<
+  PostgrestConfig,
+  'anonRole' | 'jwtRoleClaim' | 'extraSearchPath' | 'preRequest' | 'appSettings' | 'txEnd' | 'prefix'
+>
+
+/** The settings that the statements of a request have made for its response. */
+export interface SessionReply {
+  headers: string | null
+  status: string | null
+}
+
+/** The caller with the database role. Requests with one token share the object. */
+export interface DatabaseCaller {
+  readonly identity: Identity
+  readonly role: string
+}
+
+/** Finds the database role of callers. */
+export function createRoles({ anonRole, jwtRoleClaim }: SessionConfig): (identity: Identity) => DatabaseCaller {
+  const known = new WeakMap<Identity, DatabaseCaller>()
+  return identity => {
+    const found = known.get(identity)
+    if (found !== undefined) return found
+    const claims = parseJson(identity.claims)
+    const claimed = isObject(claims) && identity.source === 'jwt' ? roleOf(claims, jwtRoleClaim) : null
+    const role = claimed ?? anonRole
+    if (role === null) throw tokenRequired()
+    const all = isObject(claims) ? new Map<string, Json>(claims) : new Map<string, Json>()
+    if (claimed === null) all.set('role', role)
+    const caller = { identity: { ...identity, role, claims: printJson(all) }, role }
+    known.set(identity, caller)
+    return caller
+  }
+}
+
+function roleOf(claims: ReadonlyMap<string, Json>, source: ClaimSource | null): string | null {
+  const value =
+    source === null ? claims.get('role') : source.kind === 'constant' ? source.value : claimAt(claims, source.claim)
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+/** The caller of one request with its session. `reply` receives what the statements set. */
+export function withSession(
+  { identity, role }: DatabaseCaller,
+  incoming: Incoming,
+  schema: string,
+  preferences: PostgrestPreferences,
+  config: SessionConfig,
+  reply: SessionReply,
+): Identity {
+  const { timezone } = preferences
+  const session: RequestSession = {
+    settings: [
+      // A keyword or `$user` is a name too.
+      ['search_path', [schema, ...config.extraSearchPath].map(inDoubleQuotes).join(', ')],
+      ['role', role],
+      ['request.method', incoming.method],
+      ['request.path', incoming.path.slice(config.prefix.length)],
+      ['request.headers', JSON.stringify(headersOf(incoming))],
+      ['request.cookies', JSON.stringify(cookiesOf(incoming.headers.cookie))],
+      ...config.appSettings,
+      ...(timezone === null ? [] : [['timezone', timezone] as const]),
+    ],
+    before: config.preRequest === null ? null : `SELECT ${functionName(config.preRequest)}()`,
+    rollsBack: rollsBack(config, preferences),
+    replied(headers, status) {
+      reply.headers = headers
+      reply.status = status
+    },
+  }
+  return { ...identity, session }
+}
+
+/** `schema.name` or `name`, of the configuration. */
+function functionName(text: string): string {
+  const dot = text.indexOf('.')
+  return dot < 0
+    ? quoteIdentifier(text)
+    : `${quoteIdentifier(text.slice(0, dot))}.${quoteIdentifier(text.slice(dot + 1))}`
+}
+
+function rollsBack({ txEnd }: SessionConfig, { tx }: PostgrestPreferences): boolean {
+  return tx === null ? txEnd.startsWith('rollback') : tx === 'rollback'
+}
+
+function headersOf({ headers }: Incoming): Readonly<Record<string, string>> {
+  const entries = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined || name === 'cookie' ? [] : [[name, Array.isArray(value) ? value.join(', ') : value]],
+  )
+  return Object.fromEntries(entries)
+}
+
+/** The cookies by name (RFC 6265, 4.2.1). */
+function cookiesOf(header: string | undefined): Readonly<Record<string, string>> {
+  const pairs = (header ?? '').split(';').flatMap(pair => {
+    const equals = pair.indexOf('=')
+    return equals < 0 ? [] : [[pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()] as const]
+  })
+  return Object.fromEntries(pairs)
+}

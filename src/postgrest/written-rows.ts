@@ -1,0 +1,38 @@
+/** Rows that a write returned, in the form of the response. Reads have PostgreSQL produce these forms. */
+import { isObject, type Json, parseJson, printJson } from '../json/text/values.ts'
+import type { ResultRow } from '../run/run.ts'
+import type { ResponseMediaType } from './media-types.ts'
+
+/** The rows, and the names of their columns for a CSV. */
+export interface ReturnedRows {
+  readonly rows: readonly ResultRow[]
+  readonly names: readonly string[]
+}
+
+/** Converts rows of JSON objects. */
+export function asWritten(rows: readonly ResultRow[], { form, stripsNulls }: ResponseMediaType): ReturnedRows {
+  if (form === 'csv') return cellsOf(rows)
+  if (!stripsNulls) return { rows, names: [] }
+  return { rows: rows.map(row => [Buffer.from(printJson(stripped(objectOf(row))))]), names: [] }
+}
+
+function objectOf([row]: ResultRow): Json {
+  return parseJson(row?.toString() ?? 'null')
+}
+
+function cellsOf(rows: readonly ResultRow[]): ReturnedRows {
+  const objects = rows.map(row => objectOf(row)).filter(isObject)
+  const names = [...(objects[0]?.keys() ?? [])]
+  return { rows: objects.map(object => names.map(name => cellOf(object.get(name) ?? null))), names }
+}
+
+function cellOf(value: Json): Buffer | null {
+  if (value === null) return null
+  if (typeof value === 'boolean') return Buffer.from(value ? 't' : 'f')
+  return Buffer.from(typeof value === 'string' ? value : printJson(value))
+}
+
+function stripped(value: Json): Json {
+  if (!isObject(value)) return value
+  return new Map([...value].flatMap(([key, member]) => (member === null ? [] : [[key, stripped(member)] as const])))
+}

@@ -1,0 +1,165 @@
+/** docs/guides/coming-from-postgrest.md: roles, settings, schemas and transactions of requests. */
+import { describe, expect, test } from 'vitest'
+import { SECRET } from '../support/gateway.ts'
+import { postgrestFixture } from '../support/postgrest.ts'
+import { signed } from '../support/postgrest-token.ts'
+
+const { ask, author, anon } = postgrestFixture(
+  `create schema v2;
+   create table v2.items (id int primary key); insert into v2.items values (7);
+   create table public.items (id int primary key); insert into public.items values (1);
+   create view settings as select
+     current_user::text as role,
+     current_setting('search_path') as path,
+     current_setting('request.method', true) as method,
+     current_setting('request.path', true) as request_path,
+     current_setting('request.jwt.claims', true)::json ->> 'role' as claimed,
+     current_setting('request.headers', true)::json ->> 'x-test' as header,
+     current_setting('request.cookies', true)::json ->> 'name' as cookie,
+     current_setting('app.settings.host', true) as host,
+     current_setting('app.current_tenant_id', true) as tenant,
+     current_setting('timezone') as timezone;
+   alter view settings set (security_invoker = true);
+   create table own (id int primary key, owner text);
+   insert into own values (1, ':author'), (2, 'someone');
+   alter table own enable row level security;
+   create policy own on own using (owner = current_user);
+   create function greet() returns void language plpgsql as $$
+   begin
+     if current_setting('request.headers')::json ->> 'x-blocked' is not null then
+       raise sqlstate 'PT402' using message = 'Payment Required', detail = 'Quota exceeded', hint = 'Upgrade';
+     end if;
+     if current_setting('request.headers')::json ->> 'x-raise' is not null then
+       raise sqlstate 'PGRST' using message = '{"code":"123","message":"ABC","details":"DEF","hint":"XYZ"}',
+         detail = '{"status":332,"headers":{"X-Header":"value"}}';
+     end if;
+     perform set_config('response.headers', '[{"X-Greeting":"hello"},{"Cache-Control":"public"}]', true);
+   end $$;
+   grant usage on schema public, v2 to :anon, :author;
+   grant select on items, settings, v2.items, own to :anon, :author`,
+  `schemas = ["public", "v2"]
+   pre_request = "public.greet"
+   app_settings = { "app.settings.host" = "localhost" }`,
+)
+
+describe('the role', () => {
+  test('is the anonymous role without a token', async () => {
+    const { json } = await ask('/settings?select=role,claimed')
+    expect(json).toEqual([{ role: anon, claimed: anon }])
+  })
+
+  test('is that of the token, and row-level security applies to it', async () => {
+    const token = signed({ role: author }, SECRET)
+    expect((await ask('/settings?select=role', { token })).json).toEqual([{ role: author }])
+    expect((await ask('/own?select=id', { token })).json).toEqual([{ id: 1 }])
+    expect((await ask('/own?select=id')).json).toEqual([])
+  })
+
+  test('of a token must exist', async () => {
+    const { status, json } = await ask('/items', { token: signed({ role: 'nobody_at_all' }, SECRET) })
+    expect([status, json.code]).toEqual([401, '22023'])
+  })
+
+  test('does not outlive its transaction', async () => {
+    const token = signed({ role: author }, SECRET)
+    const roles = await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        ask('/settings?select=role', n % 2 === 0 ? { token } : {}).then(({ json }) => json[0].role),
+      ),
+    )
+    expect(roles).toEqual(Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? author : anon)))
+  })
+})
+
+describe('a token', () => {
+  test.each<[token: string, code: string, message: string]>([
+    ['', 'PGRST301', 'Empty JWT is sent in Authorization header'],
+    ['a.b', 'PGRST301', 'Expected 3 parts in JWT; got 2'],
+    [
+      signed({ role: 'x' }, 'another secret of at least 32 bytes, which is not it'),
+      'PGRST301',
+      'No suitable key or wrong key type',
+    ],
+    [signed({ role: 'x', exp: 1 }, SECRET), 'PGRST303', 'JWT expired'],
+    [signed({ role: 'x', nbf: 99999999999 }, SECRET), 'PGRST303', 'JWT not yet valid'],
+  ])('%s is refused', async (token, code, message) => {
+    const { status, json, headers } = await ask('/items', { headers: { Authorization: `Bearer ${token}` } })
+    expect([status, json]).toEqual([401, { code, details: null, hint: null, message }])
+    expect(headers.get('www-authenticate')).toBe(`Bearer error="invalid_token", error_description="${message}"`)
+    expect(headers.get('proxy-status')).toBe(`PostgREST; error=${code}`)
+  })
+})
+
+test('settings describe the request', async () => {
+  const token = signed({ role: author, tenant_id: 't1' }, SECRET)
+  const { json } = await ask('/settings', {
+    token,
+    headers: { 'X-Test': 'yes', Cookie: 'a=b; name=value', Prefer: 'timezone=America/Los_Angeles' },
+  })
+  expect(json).toEqual([
+    {
+      ...{ role: author, claimed: author, tenant: 't1', host: 'localhost', header: 'yes', cookie: 'value' },
+      ...{ path: '"public", "public"', method: 'GET', request_path: '/settings', timezone: 'America/Los_Angeles' },
+    },
+  ])
+})
+
+describe('schemas', () => {
+  test('Accept-Profile selects one', async () => {
+    const { json, headers } = await ask('/items', { headers: { 'Accept-Profile': 'v2' } })
+    expect([json, headers.get('content-profile')]).toEqual([[{ id: 7 }], 'v2'])
+  })
+  test('the first is the default', async () => {
+    const { json, headers } = await ask('/items')
+    expect([json, headers.get('content-profile')]).toEqual([[{ id: 1 }], 'public'])
+  })
+  test('another one is refused', async () => {
+    const { status, json } = await ask('/items', { headers: { 'Accept-Profile': 'pg_catalog' } })
+    expect([status, json]).toEqual([
+      406,
+      {
+        code: 'PGRST106',
+        details: null,
+        hint: 'Only the following schemas are exposed: public, v2',
+        message: 'Invalid schema: pg_catalog',
+      },
+    ])
+  })
+})
+
+test('OPTIONS lists the methods of a resource', async () => {
+  const { status, headers } = await ask('/items', { method: 'OPTIONS' })
+  expect([status, headers.get('allow')]).toEqual([200, 'OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE'])
+  const view = await ask('/settings', { method: 'OPTIONS' })
+  expect(view.headers.get('allow')).toBe('OPTIONS,GET,HEAD')
+})
+
+describe('pre_request', () => {
+  test('sets headers of the response', async () => {
+    const { headers } = await ask('/items')
+    expect([headers.get('x-greeting'), headers.get('cache-control')]).toEqual(['hello', 'public'])
+  })
+  test('can refuse a request with a status that it chooses', async () => {
+    const { status, json } = await ask('/items', { headers: { 'X-Blocked': '1' } })
+    expect([status, json]).toEqual([
+      402,
+      { code: 'PT402', details: 'Quota exceeded', hint: 'Upgrade', message: 'Payment Required' },
+    ])
+  })
+  test('can choose the whole response to an error', async () => {
+    const { status, json, headers } = await ask('/items', { headers: { 'X-Raise': '1' } })
+    expect([status, json]).toEqual([332, { code: '123', details: 'DEF', hint: 'XYZ', message: 'ABC' }])
+    expect(headers.get('x-header')).toBe('value')
+  })
+})
+
+describe('preferences', () => {
+  test('are applied and reported', async () => {
+    const { headers } = await ask('/items', { headers: { Prefer: 'handling=strict, count=exact' } })
+    expect(headers.get('preference-applied')).toBe('count=exact, handling=strict')
+  })
+  test('that are unknown are refused with handling=strict', async () => {
+    const { status, json } = await ask('/items', { headers: { Prefer: 'handling=strict, anything' } })
+    expect([status, json.code, json.details]).toEqual([400, 'PGRST122', 'Invalid preferences: anything'])
+  })
+})

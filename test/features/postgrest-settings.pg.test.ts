@@ -1,0 +1,48 @@
+/** docs/reference/configuration.md#postgrest: settings that change which requests are accepted. */
+import { describe, expect, test } from 'vitest'
+import { postgrestFixture } from '../support/postgrest.ts'
+
+const SCHEMA = `
+  create table pens (id int primary key, colour text default 'blue');
+  create table caps (id int primary key, pen_id int references pens);
+  insert into pens values (1, 'red'), (2, 'green');
+  insert into caps values (1, 1), (2, 1), (3, 2);
+  grant select, insert, update, delete on pens, caps to :anon`
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+const ALIASED = '/pens?select=id,tops:caps(id)&id=eq.1&caps.order=id.desc&tops.limit=1'
+
+describe('by default', () => {
+  const { ask } = postgrestFixture(SCHEMA)
+
+  test('all rows can be changed, and an aliased relation has the name of its alias', async () => {
+    const changed = await ask('/pens', { method: 'PATCH', headers: JSON_TYPE, body: '{"colour": "black"}' })
+    expect(changed.status).toBe(204)
+    const { status, json } = await ask(ALIASED)
+    expect([status, json.code]).toEqual([400, 'PGRST108'])
+  })
+})
+
+describe('with safe_updates and legacy_target_names', () => {
+  const { ask } = postgrestFixture(SCHEMA, 'safe_updates = true\nlegacy_target_names = true')
+
+  test.each([
+    ['PATCH', 'UPDATE', '{"colour": "black"}'],
+    ['DELETE', 'DELETE', undefined],
+  ])('%s needs a filter', async (method, statement, body) => {
+    const send = (path: string) => ask(path, { method, headers: JSON_TYPE, ...(body === undefined ? {} : { body }) })
+    const { status, json } = await send('/pens')
+    expect([status, json]).toEqual([
+      ...[400, { code: '21000', details: null, hint: null, message: `${statement} requires a WHERE clause` }],
+    ])
+    expect((await ask('/pens?order=id')).json).toEqual([
+      { id: 1, colour: 'red' },
+      { id: 2, colour: 'green' },
+    ])
+    expect((await send('/pens?id=eq.99')).status).toBe(204)
+  })
+
+  test('an aliased relation has both names', async () => {
+    expect((await ask(ALIASED)).json).toEqual([{ id: 1, tops: [{ id: 2 }] }])
+  })
+})
