@@ -13,15 +13,20 @@ export const STATUS_OF = {
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   TIMEOUT: 408,
+  TEST_FAILED: 409,
+  IDEMPOTENCY_KEY_IN_USE: 409,
   PRECONDITION_FAILED: 412,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
   QUERY_TOO_EXPENSIVE: 422,
+  PATH_NOT_FOUND: 422,
+  IDEMPOTENCY_KEY_REUSED: 422,
   PRECONDITION_REQUIRED: 428,
   HEADERS_TOO_LARGE: 431,
   RATE_LIMITED: 429,
   CONCURRENCY_LIMIT: 429,
   INTERNAL: 500,
+  NOT_IMPLEMENTED: 501,
   UNAVAILABLE: 503,
 } as const
 
@@ -39,7 +44,7 @@ export interface ErrorExtras {
   readonly limit?: LimitName
 }
 
-/** An error whose message is for the caller: it says what failed, what was expected and what to do. */
+/** An error whose message is for the caller: it states what failed, what was expected and what to do. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   readonly details: unknown

@@ -6,22 +6,37 @@ export interface Incoming {
   readonly method: string
   /** Path as sent, percent-encoded, without the query. Begins with `/`. */
   readonly path: string
-  /** Query as sent, without `?`; empty when there is none. */
+  /** Query as sent, without `?`; empty if absent. */
   readonly query: string
   readonly headers: IncomingHttpHeaders
-  /** Empty when there is none. */
+  /** Empty if absent. */
   readonly body: Buffer
+  /** A body of any length that is read while it is processed; `body` is then empty. */
+  readonly upload?: Upload
   /**
    * The body is larger than `large_body_bytes`: what was read of it is used in the next turn of the event
    * loop.
    */
   readonly isLarge: boolean
   readonly requestId: string
+  /** The position in the batch; undefined for a request outside of one. */
+  readonly operation?: number
   readonly usage: Usage
   /** The same for all requests of one connection. */
   readonly connection: object
   /** Calls back once if the client disconnects before the response is complete. */
   onAbort(listener: () => void): void
+}
+
+/** A body that is read in parts. */
+export interface Upload {
+  /**
+   * The next part; null at the end.
+   * @throws {GatewayError} `TIMEOUT` if the client disconnects or sends too slowly.
+   */
+  read(): Promise<Buffer | null>
+  /** Reads and discards a limited part of the rest. Returns true if nothing is left. */
+  discard(): Promise<boolean>
 }
 
 export interface Answer {

@@ -70,6 +70,7 @@ export const LIMIT_NAMES = {
   maxNumericProducts: 'max_numeric_products',
   maxRepeatedCharacters: 'max_repeated_characters',
   maxBatchKeySets: 'max_batch_key_sets',
+  maxBatchOperations: 'max_batch_operations',
   maxResultBytes: 'max_result_bytes',
   maxParameters: 'max_parameters',
   maxInValues: 'max_in_values',

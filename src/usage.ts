@@ -1,13 +1,13 @@
 /**
- * What a request has used so far, for the access log. It is filled in by the code that waits for the database
+ * The usage of a request so far, for the access log. It is filled in by the code that waits for the database
  * and creates the response.
  */
 export class Usage {
   /**
    * Time that the database has worked for the request, without waiting for connections; the pool adds to it.
-   * Limited by `statement_timeout_ms`.
+   * Limited by `statement_timeout_ms`. While the request runs in a transaction, it names its part of it.
    */
-  readonly worked = { ms: 0 }
+  worked: { ms: number }
   /** The number of rows returned or written; null until known. */
   rows: number | null = null
   /** Resource name of the first table that a query text reads or writes. */
@@ -15,6 +15,10 @@ export class Usage {
   #databaseMs = 0
   #since: number | null = null
   #used = false
+
+  constructor(worked: { ms: number } = { ms: 0 }) {
+    this.worked = worked
+  }
 
   /**
    * Starts the time when something is sent to the database or begins to wait for a connection. No effect if

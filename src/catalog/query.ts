@@ -2,10 +2,12 @@
 import type { Database } from '../postgres/types.ts'
 import type { Query } from './introspect.ts'
 
-/** Bytes become text batch by batch, so that a large schema is never in memory twice. */
+/** Rows are decoded batch by batch, so that a large schema is never in memory twice. */
 const BATCH_ROWS = 1_000
 
-/** Far more than 5 000 tables need; a view locked by a migration must not block all further reads. */
+/**
+ * Much longer than reading 5 000 tables takes. A view locked by a migration must not block all further reads.
+ */
 const TIMEOUT_MS = 30_000
 
 /**

@@ -52,6 +52,7 @@ describe('defaults', () => {
     expect(load()).toEqual({
       gateway: {
         bind: { host: '127.0.0.1', port: 8080 },
+        workers: 1,
         databaseUrl: null,
         realtimeDatabaseUrl: null,
         feedUrl: null,
@@ -78,6 +79,14 @@ describe('defaults', () => {
         defaultLimit: 50,
         maxBatchRows: 10_000,
         maxBatchKeySets: 1_000,
+        maxBatchOperations: 100,
+        maxImportBytes: 1_073_741_824,
+        maxImports: 4,
+        tenantMaxImports: 2,
+        importTimeoutMs: 600_000,
+        idempotencyTtlSecs: 86_400,
+        idempotencyMaxResponseBytes: 1_048_576,
+        tenantMaxIdempotencyKeys: 100_000,
         maxExpandDepth: 4,
         maxFilters: 64,
         maxInValues: 1_000,
@@ -127,6 +136,7 @@ describe('defaults', () => {
         explainMaxRows: 1_000_000,
         roleOverrides: new Map(),
         tables: new Map(),
+        console: { enabled: false },
         cache: { enabled: false, maxEntries: 1_000, ttlSecs: 60, maxStalenessMs: 1_000 },
         maxConnections: 10,
         acquireTimeoutMs: 5_000,
@@ -144,6 +154,31 @@ describe('defaults', () => {
       },
       access: { enabled: false, path: null },
       mcp: { bind: { host: '127.0.0.1', port: 8090 }, allowedHosts: [] },
+      postgrest: {
+        enabled: false,
+        prefix: '/rest/v1',
+        schemas: ['public'],
+        extraSearchPath: ['public'],
+        anonRole: null,
+        jwtRoleClaim: null,
+        jwtAudience: null,
+        jwtSecretIsBase64: false,
+        preRequest: null,
+        maxRows: 0,
+        aggregatesEnabled: false,
+        txEnd: 'commit',
+        appSettings: new Map(),
+        errorVerbosity: 'verbose',
+        safeUpdates: false,
+        legacyTargetNames: false,
+        serverTiming: false,
+        traceHeader: null,
+        rootSpec: null,
+        openapiMode: 'follow-privileges',
+        openapiSecurityActive: false,
+        openapiServerProxyUri: null,
+      },
+      shapes: { enabled: false, path: '/v1/shape', longPollMs: 20_000 },
       jwtSecret: null,
       jwtSecretPrevious: null,
       krb5Config: null,
@@ -197,7 +232,7 @@ describe('the choice of the file', () => {
     expect(load({ SVC_CONFIG: '' }).file).toBe(join(folder, 'svc.toml'))
   })
 
-  test('a file that was named must be there', () => {
+  test('a configured file must exist', () => {
     expect(problems(() => load({}, 'gone.toml'))).toEqual([
       expect.stringMatching(/^gone\.toml: cannot be read: ENOENT/),
     ])
@@ -274,7 +309,7 @@ describe('environment', () => {
       'environment: SVC_DEV_MODE: expected true or false, not "yes"',
       'environment: SVC_LOG_LEVEL: expected one of "fatal", "error", "warn", "info", "debug", "trace", "silent", ' +
         'not "loud"',
-      'environment: SVC_ADMIN_TOKEN: expected a string that is not empty',
+      'environment: SVC_ADMIN_TOKEN: expected a non-empty string',
       'environment: SVC_BIND: expected "HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080", not "8080"',
       'environment: DATABASE_URL: expected postgres://USER:PASSWORD@HOST:PORT/DATABASE',
     ])
@@ -417,19 +452,19 @@ bind = "localhost:65536"
       'svc.toml:1: max_filters: unknown key; did you mean gateway.max_filters?',
       'svc.toml:3: gateway.bind: expected "HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080", not "0.0.0.0"',
       'svc.toml:4: gateway.max_fliters: unknown key; did you mean gateway.max_filters?',
-      'svc.toml:7: gateway.schemas: expected an array of one or more different schema names, without ' +
+      'svc.toml:7: gateway.schemas: expected an array of one or more distinct schema names, without ' +
         'PostgreSQL’s own schemas and svc, not "public"',
       'svc.toml:9: gateway.default_limit: expected an integer from 1 to 1000000, not 0',
       'svc.toml:10: gateway.rate_limit_rate: expected a number from 0 to 1000000, not "fast"',
       'svc.toml:11: gateway.statement_timeout_ms: expected an integer from 1 to 2147483647, not 1.5',
       'svc.toml:12: gateway.explain_endpoint: expected one of "on", "admin", "off", not "maybe"',
       'svc.toml:13: gateway.strict: expected true or false, not "yes"',
-      'svc.toml:14: gateway.trusted_proxies: expected an array of different addresses or CIDR ranges, for ' +
+      'svc.toml:14: gateway.trusted_proxies: expected an array of distinct addresses or CIDR ranges, for ' +
         'example ["10.0.0.0/8", "::1"], not "10.0.0.0/33"',
-      'svc.toml:15: gateway.cors_allowed_origins: expected an array of different origins such as ' +
+      'svc.toml:15: gateway.cors_allowed_origins: expected an array of distinct origins such as ' +
         '"https://app.example.com" (no path, no trailing slash), or ["*"] for any, not "https://b.example/"',
       'svc.toml:16: gateway.cache: expected a table: [gateway.cache]',
-      'svc.toml:17: gateway.tenant_column: expected a string that is not empty, not ""',
+      'svc.toml:17: gateway.tenant_column: expected a non-empty string, not ""',
       'svc.toml:20: gateway.role_overrides.data team.explain_max_cots: unknown key; did you mean ' +
         'gateway.role_overrides.data team.explain_max_cost?',
       'svc.toml:21: gateway.role_overrides.data team.explain_max_rows: expected an integer from 0 to ' +
@@ -463,7 +498,7 @@ bind = "localhost:65536"
 
   test('secrets of a wrong type are not shown', () => {
     expect(problemsOf('[gateway]\nadmin_token = 12345\ndatabase_url = "hunter2"')).toEqual([
-      'svc.toml:2: gateway.admin_token: expected a string that is not empty',
+      'svc.toml:2: gateway.admin_token: expected a non-empty string',
       'svc.toml:3: gateway.database_url: expected postgres://USER:PASSWORD@HOST:PORT/DATABASE',
     ])
   })

@@ -15,6 +15,11 @@ export const EXPOSED_HEADERS: readonly string[] = [
   'Retry-After',
   'Allow',
   'Preference-Applied',
+  'Idempotency-Replayed',
+  'Content-Range',
+  'Content-Location',
+  'Content-Profile',
+  'Proxy-Status',
   'WWW-Authenticate',
 ]
 

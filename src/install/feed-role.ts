@@ -4,6 +4,7 @@
  * in as it (decision 0028).
  */
 import { quoteLiteral } from '../language/sql/quote.ts'
+import { CALLED_BY_REQUESTS } from './idempotency-keys.ts'
 
 /** A feed role and its password. */
 export interface FeedRole {
@@ -58,9 +59,9 @@ EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`
 /**
  * Revokes all rights in schema \`svc\` from everyone but the owners, and grants the intended ones again,
  * because earlier versions granted gateways all of them. A gateway's role may only detect what is installed,
- * and insert webhooks with a ticket (outbox.ts).
+ * insert webhooks with a ticket (outbox.ts), and use idempotency keys with one (idempotency-keys.ts).
  */
-export const RIGHTS = `DO $$ DECLARE it record; BEGIN
+export const RIGHTS: string = `DO $$ DECLARE it record; BEGIN
   FOR it IN SELECT DISTINCT CASE c.relkind WHEN 'S' THEN 'SEQUENCE'
     ELSE 'TABLE' END AS kind, c.relname AS name, a.grantee
     FROM pg_catalog.pg_class AS c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS a
@@ -77,11 +78,13 @@ export const RIGHTS = `DO $$ DECLARE it record; BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA svc TO %I, %I', it.role, it.feed);
     EXECUTE format('GRANT SELECT ON svc.installation, svc.served, svc.chosen TO %I, %I', it.role, it.feed);
     EXECUTE format('GRANT INSERT ON svc.told TO %I', it.role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION ${CALLED_BY_REQUESTS.join(', ')} TO %I', it.role);
     EXECUTE format('GRANT SELECT ON svc.change TO %I', it.feed);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON svc.webhook_trigger, svc.webhook, svc.webhook_dead, svc.ticket TO %I', it.feed);
     EXECUTE format('GRANT SELECT, INSERT ON svc.webhook_attempt TO %I', it.feed);
     -- What is sent again comes behind what waits.
     EXECUTE format('GRANT USAGE ON SEQUENCE svc.webhook_seq TO %I', it.feed);
     EXECUTE format('GRANT EXECUTE ON FUNCTION svc.mend(), svc.forget_changes(), svc.forget_attempts() TO %I', it.feed);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION svc.forget_keys() TO %I', it.feed);
   END LOOP;
 END $$`

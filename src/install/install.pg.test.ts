@@ -10,9 +10,11 @@ import { createDatabase, execute, testDatabase } from '../../test/support/postgr
 import { uniqueName } from '../../test/support/server.ts'
 import type { Query } from '../catalog/introspect.ts'
 import { RETENTION_HOURS, ROWS_MAX, SLOTS } from './change-log.ts'
+import { FORGOTTEN_AT_ONCE } from './idempotency-keys.ts'
 import { readInstallation } from './installation.ts'
-import { idOf } from './outbox.ts'
+import { webhookIdSql } from './outbox.ts'
 import { INSTALLED_VERSION, uninstallScript } from './script.ts'
+import { REGISTER_TICKET } from './tickets.ts'
 
 const database = databaseFixture()
 let admin: pg.Client
@@ -321,8 +323,8 @@ describe('the outbox', () => {
     await app.query(`insert into items select n from generate_series(1, ${ROWS_MAX + 500}) as n`)
     await app.query(`update items set name = id`)
     const { rows } = await admin.query(
-      `select count(distinct ${idOf('webhook')})::int, count(*) filter (where operation = 'UPDATE' and (new ->> ` +
-        `'name') = (old ->> 'id'))::int as pairs from svc.webhook`,
+      `select count(distinct ${webhookIdSql('webhook')})::int, count(*) filter (where operation = 'UPDATE'
+         and (new ->> 'name') = (old ->> 'id'))::int as pairs from svc.webhook`,
     )
     expect(rows).toEqual([{ count: 2 * (ROWS_MAX + 500), pairs: ROWS_MAX + 500 }])
   })
@@ -340,9 +342,34 @@ describe('an installation of version 1', () => {
     await admin.query(`delete from svc.webhook_trigger; insert into svc.webhook_trigger values ('all', 'public',
       'items', '{INSERT}', 'database', false, null);
       insert into items values (600)`)
-    const { rows } = await admin.query(`select ${idOf('w')} as id from svc.webhook as w order by w.seq`)
+    const { rows } = await admin.query(`select ${webhookIdSql('w')} as id from svc.webhook as w order by w.seq`)
     expect(rows).toEqual([{ id: 'msg_1' }, { id: expect.stringMatching(/^msg_[0-9a-f]{32}$/) }])
     await admin.query('truncate svc.webhook, svc.webhook_trigger')
+  })
+})
+
+describe('an installation of version 3', () => {
+  test('is upgraded with idempotency keys, which only gateways with a ticket can use', async () => {
+    await admin.query(`drop table svc.idempotency_key; update svc.installation set version = 3;
+      drop function svc.claim_key, svc.store_answer, svc.find_answer, svc.count_keys;
+      drop function svc.forget_keys, svc.check_ticket`)
+    expect(await found()).toMatchObject({ reason: 'it has version 3, but this gateway requires version 4.' })
+    await installed(database)
+    expect(await found()).toMatchObject({ broken: [] })
+    await expect(app.query('select * from svc.idempotency_key')).rejects.toThrow('permission denied')
+    await expect(app.query(`select svc.claim_key('mine', '\\x00')`)).rejects.toThrow('for gateways only')
+    await expect(app.query('select svc.forget_keys()')).rejects.toThrow('permission denied')
+    await feed.query(REGISTER_TICKET, ['a ticket'])
+    await app.query(`select svc.claim_key('a ticket', '\\x00112233445566778899')`)
+    await feed.query('delete from svc.ticket')
+  })
+
+  test('expired keys are deleted in rounds', async () => {
+    await admin.query(`insert into svc.idempotency_key select sha256(n::text::bytea), 't', '', 200, '{}', null,
+      now() + (n - ${FORGOTTEN_AT_ONCE + 5}) * interval '1 hour' from generate_series(1, ${FORGOTTEN_AT_ONCE + 7}) n`)
+    const forget = async () => (await feed.query('select svc.forget_keys() as n')).rows[0].n
+    expect([await forget(), await forget(), await forget()]).toEqual([FORGOTTEN_AT_ONCE, 5, 0])
+    expect((await admin.query('delete from svc.idempotency_key')).rowCount).toBe(2)
   })
 })
 
@@ -382,16 +409,22 @@ describe('privileges', () => {
     await app.query('reset all')
   })
 
-  test('the gateway’s role cannot call a function of the schema, whatever its arguments', async () => {
+  test('the gateway’s role cannot call a function of the schema, except those that check a ticket', async () => {
     const { rows: functions } = await admin.query(
-      `select proname as name from pg_proc where pronamespace = 'svc'::regnamespace order by 1`,
+      `select proname as name, has_function_privilege('app', oid, 'EXECUTE') as granted,
+        (select coalesce(string_agg('null', ', '), '') from generate_series(1, pronargs)) as arguments
+      from pg_proc where pronamespace = 'svc'::regnamespace order by 1`,
     )
-    expect(functions.map(({ name }) => name)).toEqual([
-      ...['capture_delete', 'capture_insert', 'capture_truncate', 'capture_update'],
-      ...['forget_attempts', 'forget_changes', 'mend', 'schema_changed', 'store'],
+    expect(functions.map(({ name, granted }) => `${name}${granted ? ' with a ticket' : ''}`)).toEqual([
+      ...['capture_delete', 'capture_insert', 'capture_truncate', 'capture_update', 'check_ticket'],
+      ...['claim_key with a ticket', 'count_keys with a ticket', 'find_answer with a ticket'],
+      ...['forget_attempts', 'forget_changes', 'forget_keys', 'mend', 'schema_changed', 'store'],
+      'store_answer with a ticket',
     ])
-    for (const { name } of functions)
-      await expect(app.query(`select svc.${name}()`), name).rejects.toThrow(`permission denied for function ${name}`)
+    for (const { name, granted, arguments: given } of functions)
+      await expect(app.query(`select svc.${name}(${given})`), name).rejects.toThrow(
+        granted ? 'idempotency keys are for gateways only' : `permission denied for function ${name}`,
+      )
   })
 
   test('a webhook is stored only with a valid ticket of a gateway', async () => {
@@ -537,7 +570,7 @@ describe('the self-check of the installation', () => {
   test('another version and another role’s installation are rejected with the fix', async () => {
     await admin.query('update svc.installation set version = 7')
     expect(await found()).toEqual({
-      reason: 'it has version 7, but this gateway requires version 3.',
+      reason: 'it has version 7, but this gateway requires version 4.',
       fix: 'Run the version of the gateway that installed it.',
     })
     await admin.query('update svc.installation set version = 0')

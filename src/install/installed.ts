@@ -3,10 +3,15 @@
  * regularly.
  */
 import type { Query } from '../catalog/introspect.ts'
+import { FORGOTTEN_AT_ONCE } from './idempotency-keys.ts'
 import { type Installation, type OpenFeed, readInstallation, type Unusable } from './installation.ts'
+import { EXPIRE_TICKETS, REGISTER_TICKET, RENEWAL_INTERVAL_MS } from './tickets.ts'
 
 /** Interval between deletions of expired entries. One of several gateways does it. */
 const CLEANUP_INTERVAL_MS = 600_000
+
+/** Limit on how often one clean-up continues because it has deleted as many keys as one call deletes. */
+const KEY_ROUNDS_MAX = 100
 
 /** The installation in use. */
 export interface Installed {
@@ -17,19 +22,23 @@ export interface Installed {
   close(): void
 }
 
-/** What this needs. */
+/** The inputs of the check. */
 export interface InstalledParts {
   readonly ask: Query
   readonly openFeed: OpenFeed
+  /** Proves to functions in schema `svc` that this gateway calls them. */
+  readonly ticket: string
   readonly warn: (message: string, fix: string) => void
 }
 
 /** Checks the installation. Rejects when the database is unavailable. */
-export async function openInstalled({ ask, openFeed, warn }: InstalledParts): Promise<Installed> {
+export async function openInstalled({ ask, openFeed, ticket, warn }: InstalledParts): Promise<Installed> {
   let told = ''
   let current = await read()
   const forgetting = setInterval(() => void forget().catch(() => {}), CLEANUP_INTERVAL_MS)
   forgetting.unref()
+  const renewing = setInterval(() => void register(current).catch(() => {}), RENEWAL_INTERVAL_MS)
+  renewing.unref()
 
   async function read(): Promise<Installation | null> {
     const found = await readInstallation(ask, openFeed)
@@ -37,7 +46,17 @@ export async function openInstalled({ ask, openFeed, warn }: InstalledParts): Pr
     // Once, not after every change of the schema.
     if (problem !== null && problem.message !== told) warn(problem.message, problem.fix)
     told = problem?.message ?? ''
-    return found === null || 'reason' in found ? null : found
+    if (found === null || 'reason' in found) return null
+    // Without it, the functions refuse this gateway, which then checks the installation again.
+    await register(found).catch(() => {})
+    return found
+  }
+
+  async function register(installation: Installation | null): Promise<void> {
+    if (installation === null) return
+    const feed = await openFeed(installation.feed)
+    await feed(REGISTER_TICKET, [ticket])
+    await feed(EXPIRE_TICKETS, [])
   }
 
   async function forget(): Promise<void> {
@@ -45,6 +64,10 @@ export async function openInstalled({ ask, openFeed, warn }: InstalledParts): Pr
     const feed = await openFeed(current.feed)
     await feed('SELECT svc.forget_changes()', [])
     await feed('SELECT svc.forget_attempts()', [])
+    for (let round = 0; round < KEY_ROUNDS_MAX; round++) {
+      const [[forgotten] = []] = await feed('SELECT svc.forget_keys()', [])
+      if (Number(forgotten) < FORGOTTEN_AT_ONCE) return
+    }
   }
 
   return {
@@ -56,7 +79,10 @@ export async function openInstalled({ ask, openFeed, warn }: InstalledParts): Pr
         // The database is unavailable; the last known installation still applies.
       }
     },
-    close: () => clearInterval(forgetting),
+    close() {
+      clearInterval(forgetting)
+      clearInterval(renewing)
+    },
   }
 }
 
@@ -65,7 +91,7 @@ interface Problem {
   readonly fix: string
 }
 
-/** What an operator should know about an installation. */
+/** The findings about an installation, for operators. */
 export function installationProblem(found: Installation | Unusable | null): Problem | null {
   if (found === null) return null
   if ('reason' in found)

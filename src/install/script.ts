@@ -8,11 +8,12 @@ import { CAPTURE, CAPTURE_TRIGGERS } from './capture.ts'
 import { REPAIR, SELECTED_TABLES } from './captured-tables.ts'
 import { CHANGE_LOG, CLUSTER } from './change-log.ts'
 import { createFeedRole, type FeedRole, feedRoleOf, GATEWAY_ROLES, RIGHTS } from './feed-role.ts'
+import { IDEMPOTENCY_KEYS, KEY_FUNCTIONS } from './idempotency-keys.ts'
 import { OUTBOX } from './outbox.ts'
 import { SCHEMA_EVENT_TRIGGERS } from './schema-event-triggers.ts'
 
 /** The version of schema `svc`. */
-export const INSTALLED_VERSION = 3
+export const INSTALLED_VERSION = 4
 
 /**
  * The role that owns whatever runs during writes, and that has no other rights. It belongs to the whole
@@ -61,6 +62,7 @@ export function installScript({
     ...INSTALLATION,
     ...CHANGE_LOG,
     ...OUTBOX,
+    ...IDEMPOTENCY_KEYS,
     ...GATEWAY_ROLES,
     ...SELECTED_TABLES,
     ...CAPTURE,
@@ -160,7 +162,8 @@ const INSTALLATION: readonly string[] = [
  * and react to schema changes belong to a role that may do so.
  */
 function separateOwnership(): readonly string[] {
-  const functions = [...CAPTURE_TRIGGERS.map(trigger => trigger.function), 'forget_changes', 'forget_attempts', 'store']
+  const names = [...CAPTURE_TRIGGERS.map(trigger => trigger.function), 'forget_changes', 'forget_attempts', 'store']
+  const functions = [...names.map(name => `svc.${name}()`), ...Object.values(KEY_FUNCTIONS)]
   return [
     `DO $$ BEGIN
   IF to_regrole('${OWNER}') IS NULL THEN CREATE ROLE ${OWNER} NOLOGIN; END IF;
@@ -171,6 +174,6 @@ EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`,
     WHERE c.relnamespace = 'svc'::regnamespace AND c.relkind IN ('r', 'p', 'S')
   LOOP EXECUTE format('ALTER TABLE %s OWNER TO ${OWNER}', it.relation); END LOOP;
 END $$`,
-    ...functions.map(name => `ALTER FUNCTION svc.${name}() OWNER TO ${OWNER}`),
+    ...functions.map(name => `ALTER FUNCTION ${name} OWNER TO ${OWNER}`),
   ]
 }

@@ -3,7 +3,7 @@
  * strings and integers.
  */
 import { describe, expect, test } from 'vitest'
-import { decodeMessage, errorOf, invalid, ownMember, RPC, RpcError, rpcResult } from './rpc.ts'
+import { decodeMessage, invalid, ownMember, RPC, RpcError, rpcError, rpcResult } from './rpc.ts'
 
 function decode(message: unknown) {
   return decodeMessage(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)))
@@ -30,16 +30,16 @@ test('a request is decoded', () => {
   expect(decode({ jsonrpc: '2.0', id: 0, method: 'ping', params: null })).toMatchObject({ params: {} })
 })
 
-test('a message without an id, or without a method, expects no answer', () => {
+test('a message without an id, or without a method, needs no response', () => {
   expect(decode({ jsonrpc: '2.0', method: 'x' })).toEqual({ kind: 'notification' })
   expect(decode({ jsonrpc: '2.0', id: 1, result: {} })).toEqual({ kind: 'notification' })
   expect(decode({ jsonrpc: '2.0', id: null, error: {} })).toEqual({ kind: 'notification' })
 })
 
-describe('refused', () => {
+describe('a rejected message', () => {
   test.each([
     ['', RPC.parseError, 'the message is not valid JSON'],
-    ['[]', RPC.invalidRequest, 'batches are not taken'],
+    ['[]', RPC.invalidRequest, 'batches are not supported'],
     ['1', RPC.invalidRequest, 'a message is a JSON object, not the number 1'],
     [{ jsonrpc: 2, id: 1, method: 'x' }, RPC.invalidRequest, 'jsonrpc: expected "2.0"'],
     [{ jsonrpc: '2.0', id: 1 }, RPC.invalidRequest, 'method: expected a string, not nothing'],
@@ -57,11 +57,11 @@ describe('refused', () => {
     expect(() => decodeMessage(Buffer.from([0xed, 0xa0, 0x80]))).toThrow('the message is not valid UTF-8')
   })
 
-  test('integer ids that JavaScript cannot represent exactly', () => {
+  test('has an integer id that JavaScript cannot represent exactly', () => {
     expect(refused('{"jsonrpc":"2.0","id":9007199254740993,"method":"x"}').code).toBe(RPC.invalidRequest)
   })
 
-  test('with the id, if it could be read', () => {
+  test('has the id in its error, if it could be read', () => {
     expect(refused({ jsonrpc: '1', id: 'a', method: 'x' }).id).toBe('a')
     expect(refused({ jsonrpc: '1', id: {}, method: 'x' }).id).toBeNull()
   })
@@ -76,13 +76,13 @@ test('members that every object inherits are not found', () => {
   expect(refused('{"jsonrpc":"2.0","id":1,"__proto__":{"method":"ping"}}').message).toContain('method: expected')
 })
 
-test('an answer has a result or an error', () => {
+test('a response has a result or an error', () => {
   expect(rpcResult(1, { a: 1 })).toEqual({ jsonrpc: '2.0', id: 1, result: { a: 1 } })
-  expect(errorOf(invalid('limit', 'expected an integer'), 'x')).toEqual({
+  expect(rpcError(invalid('limit', 'expected an integer'), 'x')).toEqual({
     jsonrpc: '2.0',
     id: 'x',
     error: { code: RPC.invalidParams, message: 'limit: expected an integer', data: { argument: 'limit' } },
   })
   // A defect says nothing about itself.
-  expect(JSON.stringify(errorOf(new Error('secret'), 1))).not.toContain('secret')
+  expect(JSON.stringify(rpcError(new Error('secret'), 1))).not.toContain('secret')
 })

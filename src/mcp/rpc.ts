@@ -83,9 +83,9 @@ const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true })
 export function decodeMessage(bytes: Uint8Array): Message {
   const value = parseJson(bytes)
   if (Array.isArray(value)) {
-    throw new RpcError(RPC.invalidRequest, 'batches are not taken; send each message by itself')
+    throw new RpcError(RPC.invalidRequest, 'batches are not supported; send each message separately')
   }
-  if (!isRecord(value)) {
+  if (!isJsonObject(value)) {
     throw new RpcError(RPC.invalidRequest, `a message is a JSON object, not ${kindOf(value)}`)
   }
   const hasId = Object.hasOwn(value, 'id')
@@ -101,7 +101,7 @@ export function decodeMessage(bytes: Uint8Array): Message {
   if (!hasId) return { kind: 'notification' }
   if (known === null) throw refuse(`id: expected a string or an integer, not ${kindOf(id)}`)
   const params = ownMember(value, 'params') ?? {}
-  if (!isRecord(params) || Array.isArray(params)) {
+  if (!isJsonObject(params) || Array.isArray(params)) {
     throw new RpcError(RPC.invalidParams, `params: expected an object, not ${kindOf(params)}`, null, known)
   }
   return { kind: 'request', id: known, method, params }
@@ -113,7 +113,7 @@ export function rpcResult(id: RequestId, result: object): RpcResponse {
 }
 
 /** An error that is not an `RpcError` is a defect, and reveals nothing. */
-export function errorOf(error: unknown, id: RequestId | null): RpcResponse {
+export function rpcError(error: unknown, id: RequestId | null): RpcResponse {
   const { code, message, data } =
     error instanceof RpcError ? error : new RpcError(RPC.internalError, 'an unexpected error occurred')
   return { jsonrpc: '2.0', id, error: { code, message, ...(data === null ? {} : { data }) } }
@@ -134,7 +134,7 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 /** Reports whether a value is a JSON object. */
-export function isRecord(value: unknown): value is Params {
+export function isJsonObject(value: unknown): value is Params {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

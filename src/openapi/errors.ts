@@ -13,19 +13,21 @@ const MEANING: Readonly<Record<ErrorStatus, string>> = {
   404: 'The table, function or row does not exist, or the caller cannot see it.',
   405: 'The path does not support this method; `Allow` lists the supported ones.',
   408: 'The statement took longer than `statement_timeout_ms` and was cancelled.',
-  412: 'The row has another version than `If-Match` names. `ETag` has the current one.',
+  409: 'A test of a JSON Patch failed, or the `Idempotency-Key` is in use.',
+  412: 'The version of the row differs from the one in `If-Match`. `ETag` has the current one.',
   413: 'The body has too many bytes, or the batch too many rows.',
   415: 'The media type of the body is not accepted here.',
-  422: 'The estimated cost of the read is above the limit. The statement was not run.',
+  422: 'The estimated cost is too high, a path of a JSON Patch is missing, or the key is of another request.',
   428: 'The write needs `If-Match`.',
   429:
     'Too many requests from this address, or concurrent requests of this ' +
-    'tenant. `Retry-After` says when to try again.',
+    'tenant. `Retry-After` is the time to wait.',
   431: 'The request line and headers are too large.',
   500: 'An unexpected error. The log contains it under the id of the request.',
+  501: 'An `Idempotency-Key` needs `svc install`.',
   503:
     'The database is unavailable, or the gateway is shutting down or at a ' +
-    'limit. `Retry-After` says when to try again.',
+    'limit. `Retry-After` is the time to wait.',
 }
 
 const STATUSES = [...new Set(Object.values(STATUS_OF))].sort((a, b) => a - b)
@@ -57,7 +59,7 @@ const ERROR: SchemaObject = {
       type: 'string',
       description:
         'Only in a 422: JSON with `estimated_cost`, `cost_limit`, `estimated_rows`, ' +
-        '`row_limit` and `suggestions`, a list of texts.',
+        '`row_limit` and `suggestions`, a list of strings.',
     },
   },
   required: ['error'],

@@ -14,6 +14,7 @@ import {
   type PathItem,
   parameterRef,
   type ResponseObject,
+  responseRef,
   type SchemaObject,
   schemaRef,
 } from './model.ts'
@@ -39,12 +40,14 @@ export function gatewayPart(
 ): DocumentPart {
   const { adminGuard } = options
   return {
-    tag: { name: GATEWAY_TAG, description: 'Queries in the query language, documents about the schema, and figures.' },
+    tag: { name: GATEWAY_TAG, description: 'Queries in the query language, documents about the schema, and metrics.' },
     paths: [
       ['/api/_query', queryPath(first === null ? {} : { example: exampleQuery(first) })],
+      ['/api/_batch', batchPath(first === null ? {} : { example: { operations: [{ query: exampleQuery(first) }] } })],
+      ['/api/{table}', IMPORT],
       ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you can see', SCHEMA_DOCUMENT)],
-      ['/api/_rpc/contracts', document('contracts', 'The functions that you may call', CONTRACTS_DOCUMENT)],
-      ['/api/_openapi', document('openapi', 'This document, of what you may see', ANY_ROW)],
+      ['/api/_rpc/contracts', document('contracts', 'The functions that you can call', CONTRACTS_DOCUMENT)],
+      ['/api/_openapi', document('openapi', 'This document, limited to what you can see', ANY_ROW)],
       ['/health', HEALTH],
       ['/health/internal', internal('healthInternal', 'State of the gateway', 'application/json', adminGuard)],
       ['/metrics', internal('metrics', 'Metrics in the text format of Prometheus', 'text/plain', adminGuard)],
@@ -56,6 +59,7 @@ export function gatewayPart(
       ['aggregate', AGGREGATE],
       ['plan', PLAN],
       ['done', DONE],
+      ['imported', IMPORTED],
       ['unchanged', NOT_MODIFIED],
     ],
   }
@@ -71,7 +75,7 @@ function queryPath(text: Pick<SchemaObject, 'example'>): PathItem {
       operationId: 'query',
       tags: [GATEWAY_TAG],
       summary: 'Run a query',
-      parameters: [parameterRef('X-Max-Affected')],
+      parameters: ['X-Max-Affected', 'once'].map(parameterRef),
       requestBody: {
         required: true,
         content: {
@@ -107,6 +111,108 @@ function queryPath(text: Pick<SchemaObject, 'example'>): PathItem {
     },
   }
 }
+
+/** docs/reference/batches.md */
+function batchPath(example: Pick<SchemaObject, 'example'>): PathItem {
+  return {
+    post: {
+      operationId: 'batch',
+      tags: [GATEWAY_TAG],
+      summary: 'Run several requests',
+      description: 'In one transaction, unless `atomic` is false.',
+      parameters: [parameterRef('once')],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              properties: {
+                operations: {
+                  type: 'array',
+                  minItems: 1,
+                  items: {
+                    type: 'object',
+                    description: 'A request with `method` and `path`, or a query with `query`.',
+                    properties: {
+                      id: { type: 'string' },
+                      method: { type: 'string' },
+                      path: { type: 'string' },
+                      headers: { type: 'object', additionalProperties: { type: 'string' } },
+                      body: {},
+                      query: { type: 'string' },
+                      parameters: { anyOf: [{ type: 'array', items: {} }, { type: 'object' }] },
+                    },
+                    additionalProperties: false,
+                  },
+                },
+                atomic: { type: 'boolean', default: true },
+                isolation: { type: 'string', enum: ['read committed', 'repeatable read', 'serializable'] },
+              },
+              required: ['operations'],
+              additionalProperties: false,
+              ...example,
+            },
+          },
+        },
+      },
+      responses: {
+        200: jsonResponse(
+          'The result of each operation, in their order.',
+          envelope({
+            results: {
+              type: 'array',
+              items: envelope({
+                id: { type: 'string', nullable: true },
+                status: { type: 'integer' },
+                headers: { type: 'object', additionalProperties: { type: 'string' } },
+                body: {},
+              }),
+            },
+          }),
+          headersWith(),
+        ),
+      },
+    },
+  }
+}
+
+/** docs/reference/import.md */
+const IMPORT: PathItem = {
+  post: {
+    operationId: 'import_rows',
+    tags: [GATEWAY_TAG],
+    summary: 'Import rows of any number into a table',
+    parameters: [
+      { name: 'table', in: 'path', required: true, schema: { type: 'string' } },
+      { name: 'Prefer', in: 'header', schema: { type: 'string', enum: ['on-error=continue'] } },
+    ],
+    requestBody: {
+      required: true,
+      content: {
+        'text/csv': { schema: { type: 'string' } },
+        'application/x-ndjson': { schema: { type: 'string' } },
+      },
+    },
+    responses: { 200: responseRef('imported'), 201: responseRef('imported') },
+  },
+}
+
+const IMPORTED: ResponseObject = jsonResponse(
+  'All rows were imported (201), or those that do not fail (200).',
+  envelope({
+    count: { type: 'integer' },
+    errors: {
+      type: 'array',
+      items: envelope({
+        line: { type: 'integer' },
+        column: { type: 'string', nullable: true },
+        message: { type: 'string' },
+      }),
+    },
+  }),
+  headersWith('Preference-Applied'),
+)
 
 function document(operationId: string, summary: string, schema: SchemaObject): PathItem {
   return {
@@ -190,7 +296,7 @@ const NOT_MODIFIED: ResponseObject = {
 }
 
 const PLAN: ResponseObject = jsonResponse(
-  'The statement with its parameters, and what PostgreSQL did.',
+  'The statement, its parameters, and what EXPLAIN ANALYZE shows.',
   envelope({
     query: { type: 'string' },
     parameters: { type: 'array', items: { type: 'string', nullable: true } },

@@ -10,6 +10,7 @@ export const HEADER_PARAMETERS = [
   'X-On-Conflict',
   'x-svc-result-format',
   'If-Match',
+  'Idempotency-Key',
   'If-None-Match',
 ] as const
 
@@ -23,16 +24,16 @@ export type HeaderName =
   | 'ETag'
 
 /** The response headers of the API. */
-export const HEADERS: Readonly<Record<HeaderName, Header>> = {
+export const HEADERS: Readonly<Record<string, Header>> = {
   'X-Cache': {
     description: 'Whether the response came from the result cache.',
     schema: { type: 'string', enum: ['HIT', 'MISS'] },
   },
   Location: {
-    description: 'The path of the created row, if it has a primary key that may be returned.',
+    description: 'The path of the created row, if it has a primary key that you can read.',
     schema: { type: 'string' },
   },
-  'Preference-Applied': {
+  applied: {
     description: 'The preferences of `Prefer` that were applied.',
     schema: { type: 'string', enum: ['return=minimal', 'return=representation', 'count=exact'] },
   },
@@ -55,6 +56,9 @@ export const HEADERS: Readonly<Record<HeaderName, Header>> = {
   },
 }
 
+/** Shorter keys of components that are often referenced. */
+const KEYS: Partial<Record<HeaderName, string>> = { 'Preference-Applied': 'applied' }
+
 type References = Readonly<Record<string, ReferenceObject>>
 
 /** Cached by name, because thousands of responses have the same headers. */
@@ -65,7 +69,7 @@ export function headersWith(...names: readonly HeaderName[]): References {
   const key = names.join()
   const known = made.get(key)
   if (known !== undefined) return known
-  const references = Object.fromEntries(names.map(name => [name, headerRef(name)]))
+  const references = Object.fromEntries(names.map(name => [name, headerRef(KEYS[name] ?? name)]))
   made.set(key, references)
   return references
 }

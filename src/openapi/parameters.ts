@@ -4,7 +4,7 @@ import type { Column } from '../catalog/model.ts'
 import { partOfId } from '../rest/path.ts'
 import { declaredValue } from './declared-examples.ts'
 import { exampleValue } from './examples.ts'
-import { distinctBy, quoted } from './keys.ts'
+import { distinctBy, quoteIfNeeded } from './keys.ts'
 import { type ParameterObject, type SchemaObject, type SchemaOrReference, schemaRef } from './model.ts'
 import { textSchema, valueSchema } from './types.ts'
 import { valueText } from './value-text.ts'
@@ -66,12 +66,21 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
       enum: ['text', 'binary'],
       default: 'text',
     }),
-    header('If-None-Match', 'The `ETag` of an earlier response: 304 without a body if it is still current.', {
-      type: 'string',
-    }),
+    header(
+      'If-None-Match',
+      'The `ETag` of an earlier response: 304 without a body if it is still current.',
+      { type: 'string' },
+      'unless',
+    ),
     header('If-Match', 'The `ETag` of the row: 412 and no change if the row has another version. `*`: any version.', {
       type: 'string',
     }),
+    header(
+      'Idempotency-Key',
+      'The request takes effect once, however often it is sent with this key. PATCH and DELETE accept it as well.',
+      { type: 'string', maxLength: 255 },
+      'once',
+    ),
     prefer('count', '`count=exact`: the response has `total`, the number of rows on all pages.', ['count=exact']),
     prefer(
       'return',
@@ -92,8 +101,9 @@ function query(
   return [name, { name, in: 'query', description, schema, ...more }]
 }
 
-function header(name: string, description: string, schema: SchemaObject): Entry {
-  return [name, { name, in: 'header', description, schema }]
+/** `key`: of the component. Those that are often referenced have short keys, because documents are large. */
+function header(name: string, description: string, schema: SchemaObject, key: string = name): Entry {
+  return [key, { name, in: 'header', description, schema }]
 }
 
 function prefer(key: string, description: string, values: readonly string[]): Entry {
@@ -119,7 +129,7 @@ export function tableParameters(seen: VisibleTable, returned: readonly Column[])
             `returning-${key}`,
             'returning',
             RETURNING,
-            isAll ? all : listParameterOf(columnNames(distinctBy(returned, ({ name }) => name))),
+            isAll ? all : listParameterOf(writtenColumnNames(distinctBy(returned, ({ name }) => name))),
           ),
         ]),
     ...(canRead(seen)
@@ -138,13 +148,13 @@ const RETURNING = 'The columns; none by default for a deletion.'
 
 function columnParameter(key: string, columns: readonly Column[]): Entry {
   const description = 'The column; optional for `count`.'
-  const schema: SchemaObject = { type: 'string', enum: columnNames(columns) }
+  const schema: SchemaObject = { type: 'string', enum: writtenColumnNames(columns) }
   return [`column-${key}`, { name: 'column', in: 'query', description, schema }]
 }
 
 /** The column names as `select` and similar parameters accept them. */
-export function columnNames(columns: readonly Column[]): readonly string[] {
-  return columns.map(({ name }) => quoted(name))
+export function writtenColumnNames(columns: readonly Column[]): readonly string[] {
+  return columns.map(({ name }) => quoteIfNeeded(name))
 }
 
 function distinctTexts(texts: readonly string[]): readonly string[] {
@@ -153,7 +163,7 @@ function distinctTexts(texts: readonly string[]): readonly string[] {
 
 /** The values of `sort` for these names. */
 export function sortsOf(columns: readonly Column[]): readonly string[] {
-  return columnNames(columns.filter(isSortable)).flatMap(name => [name, `-${name}`])
+  return writtenColumnNames(columns.filter(isSortable)).flatMap(name => [name, `-${name}`])
 }
 
 function isSortable({ type }: Column): boolean {

@@ -85,6 +85,12 @@ export function createServerTiming(now: () => number): ServerTiming {
         awaited(timing, running.result)
         return running
       },
+      begin(flow, isolation, worked) {
+        const timing = planned()
+        const transaction = database.begin(flow, isolation, worked)
+        awaited(timing, transaction.ended)
+        return transaction
+      },
       stream(before, command, batchRows, after, worked) {
         const timing = planned()
         const rows = database.stream(before, command, batchRows, after, worked)

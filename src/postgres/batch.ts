@@ -10,7 +10,7 @@ import { decodeDataRow } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
 import { HeldBytes, type ResultBudget, ROW_BYTES, STEP_BYTES, UNCOUNTED_BYTES, UNLIMITED } from './result-budget.ts'
 import { CommandPlan, confirmDescription, confirmParse } from './statement-plan.ts'
-import type { Command, Result, Row, RunningRequest, ServerTime } from './types.ts'
+import type { Command, Result, ResultRow, RunningRequest, ServerTime } from './types.ts'
 
 /**
  * Limit on the rows of one batch, which are kept in memory; larger results must be streamed. Pools can have a
@@ -37,7 +37,7 @@ export class Batch implements PendingRequest, RunningRequest<readonly Result[]> 
   #channel: RequestChannel | null = null
   #plan: CommandPlan | null = null
   #results: Result[] = []
-  #rows: Row[] = []
+  #rows: ResultRow[] = []
   #bytes = 0
   /** Bytes that the result may have before more budget is requested. */
   #room = UNCOUNTED_BYTES

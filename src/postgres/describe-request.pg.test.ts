@@ -128,7 +128,7 @@ test('waiting for a lock ends at the statement_timeout set before it, or when it
   expect((await pool.describe([], 'select * from things').result).fields.length).toBe(2)
 })
 
-test('between batches it affects no other request, and the session holds only the cached statements', async () => {
+test('a description between batches affects no other request, and leaves only the cached statements', async () => {
   const outcomes = await Promise.all(
     Array.from({ length: 300 }, async (_, index) => {
       if (index % 3 === 0) return (await pool.describe([], `select ${index} as c${index}`).result).fields[0]?.name

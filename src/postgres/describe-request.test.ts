@@ -56,7 +56,7 @@ function kinds(messages: readonly FrontendMessage[]): string[] {
 }
 
 test.each([true, false])(
-  'without a name, closed again, and never bound (prepared statements: %s)',
+  'a statement is described without a name, closed again, and never bound (prepared statements: %s)',
   async preparedStatements => {
     const pool = await bench(
       async session => {
@@ -83,7 +83,7 @@ test('a statement without parameters and columns is described', async () => {
   expect(await pool.describe([], 'reset all').result).toEqual({ parameterTypeOids: [], fields: [] })
 })
 
-test('behind settings it describes the text, not the settings', async () => {
+test('a request with settings describes the text, not the settings', async () => {
   const pool = await bench(async session => {
     const messages = await session.until('sync')
     expect(kinds(messages)).toEqual(['parse', 'describe', 'bind', 'execute', 'parse', 'describe', 'close', 'sync'])
@@ -95,7 +95,7 @@ test('behind settings it describes the text, not the settings', async () => {
   expect(await pool.describe([settings], 'select f($1, $2)').result).toEqual(SUM)
 })
 
-test('it is sent between batches in one packet, and its error affects only itself', async () => {
+test('a request is sent between batches in one packet, and its error affects only itself', async () => {
   let packets = 0
   const pool = await bench(async session => {
     await session.until('sync')
@@ -129,7 +129,7 @@ test('it is sent between batches in one packet, and its error affects only itsel
   expect(events.map(event => event.kind)).toEqual(['connected'])
 })
 
-test('failing settings end it; settings that the session has lost are prepared again, once', async () => {
+test('failing settings end the request; settings that the session has lost are prepared again, once', async () => {
   const pool = await bench(async session => {
     await session.until('sync')
     session.send(...firstAnswer('set'), READY)
@@ -146,7 +146,7 @@ test('failing settings end it; settings that the session has lost are prepared a
   expect(events.map(event => event.kind)).toEqual(['connected', 'retried'])
 })
 
-test('it waits in the same queue, with the same limits', async () => {
+test('a request waits in the same queue as batches, with the same limits', async () => {
   const pool = await bench(
     async session => {
       await session.until('sync')
@@ -164,7 +164,7 @@ test('it waits in the same queue, with the same limits', async () => {
   await expect(pool.describe([], 'select 3').result).rejects.toThrow('the database pool is closed')
 })
 
-test('if it is cancelled while it waits, it is never sent; if later, it ends with its response', async () => {
+test('a request that is cancelled while it waits is never sent; if later, it ends with its response', async () => {
   const pool = await bench(
     async session => {
       await session.until('sync')

@@ -77,7 +77,7 @@ function bench(size: number, flowMax: number): Bench {
     lines,
     submit(flow, text) {
       const command: Command = { text, parameters: [], flow }
-      const unit = new Batch(dispatcher.flowOf(command), [command], exchange => dispatcher.withdraw(exchange))
+      const unit = new Batch(dispatcher.flowOf(command.flow), [command], exchange => dispatcher.withdraw(exchange))
       unit.result.catch(() => {})
       dispatcher.submit(unit)
       open()
@@ -85,7 +85,8 @@ function bench(size: number, flowMax: number): Bench {
     },
     answer(line, tookMs = 0.01) {
       const exchange = line.carried.shift() as PendingRequest
-      dispatcher.answered(line, exchange, { ms: tookMs, isUpperLimit: false })
+      dispatcher.answered(line, exchange)
+      dispatcher.learn([{ latencyKey: exchange.latencyKey, ms: tookMs }])
       dispatcher.dispatch()
       open()
       return exchange

@@ -1,7 +1,7 @@
 /**
- * What a connection carries: a request that ends with one Sync, and its response, which ends with
- * ReadyForQuery. There are three kinds: a `Batch` (all results at once), a `Stream` (a portal, block by
- * block) and a `DescribeRequest`.
+ * A pending request of a connection: it ends with one Sync, and its response ends with ReadyForQuery. There
+ * are three kinds: a `Batch` (all results at once), a `Stream` (a portal, block by block) and a
+ * `DescribeRequest`.
  */
 import type { DatabaseError } from './errors.ts'
 import type { FieldDescription } from './fields.ts'
@@ -80,7 +80,12 @@ export interface PendingRequest {
    * stale statement and must be sent again.
    */
   finished(): boolean
-  /** What was written will not be sent; the request waits for another connection. */
+  /**
+   * ReadyForQuery within a transaction block: the request ends the transaction and stays at the head. Without
+   * this method, that is an error.
+   */
+  withinBlock?(): void
+  /** The written bytes will not be sent; the request waits for another connection. */
   unsent(): void
   /** Ends the request: the connection broke, or none was available in time. */
   reject(error: Error): void

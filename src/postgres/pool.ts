@@ -10,13 +10,24 @@ import { ConnectionFactory } from './connection-factory.ts'
 import { DescribeRequest } from './describe-request.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { CancelledError, type ConnectError, UnavailableError, UnresponsiveError } from './errors.ts'
-import type { MeasuredLatency } from './latency-estimates.ts'
 import type { PendingRequest } from './pending-request.ts'
 import { type ResultBudget, UNLIMITED } from './result-budget.ts'
+import type { Measured } from './service-times.ts'
 import type { Connected } from './startup.ts'
 import { Stream, type StreamHost } from './stream.ts'
 import type { ConnectionTarget } from './target.ts'
-import type { Command, Database, Result, Row, RunningRequest, ServerTime, StatementDescription } from './types.ts'
+import { HeldTransaction, type TransactionHost } from './transaction.ts'
+import type {
+  Command,
+  Database,
+  Isolation,
+  OpenTransaction,
+  Result,
+  ResultRow,
+  RunningRequest,
+  ServerTime,
+  StatementDescription,
+} from './types.ts'
 
 /** Idle time after which a connection is closed; the last one stays open. */
 const IDLE_MS_MAX = 300_000
@@ -29,7 +40,7 @@ const SWEEP_MS = 250
  */
 const THROUGH_POOLER = { statementCacheSize: 0, pipelineDepth: 1 } as const
 
-/** What a pool needs. */
+/** The options of a pool. */
 export interface PoolOptions {
   readonly target: ConnectionTarget
   readonly maxConnections?: number
@@ -66,7 +77,7 @@ export interface PoolOptions {
   readonly readerIdleMs?: number
   /** Limit on the bytes of results in memory; unlimited by default. */
   readonly resultBudget?: ResultBudget
-  /** Limit on the bytes of one result, which is kept in memory; does not apply to the gateway's own statements. */
+  /** Limit on the bytes of one result, which is kept in memory. Not for the gateway's own statements. */
   readonly resultBytesMax?: number
   /** Required if the target allows Kerberos. */
   readonly gss?: Gss | null
@@ -127,7 +138,7 @@ export interface PoolStats {
 export interface Pool extends Database {
   /**
    * Resolves once a connection works, however long that takes. Rejects with `ConnectError` when retrying
-   * cannot help, and with `UnavailableError` when the pool is closed in the meantime.
+   * cannot help, and with `UnavailableError` when the pool is closed first.
    */
   ready(): Promise<void>
   stats(): PoolStats
@@ -150,6 +161,7 @@ class PostgresPool implements Pool, ConnectionListener {
   readonly #opener: ConnectionFactory
   readonly #sweep: NodeJS.Timeout
   readonly #streamHost: StreamHost
+  readonly #transactionHost: TransactionHost
   #readyWaiters: { resolve(): void; reject(error: Error): void }[] = []
   #closing = false
   #onDrained: (() => void) | null = null
@@ -187,6 +199,12 @@ class PostgresPool implements Pool, ConnectionListener {
       clock,
       budget: options.resultBudget,
     }
+    this.#transactionHost = {
+      drop: this.#drop,
+      clock,
+      budget: options.resultBudget,
+      resultBytesMax: options.resultBytesMax,
+    }
     this.#dispatcher = new Dispatcher({
       ...{ size: options.maxConnections, flowMax: options.flowConnectionsMax, waitingMax, acquireTimeoutMs, clock },
       flowStreamsMax: options.flowStreamsMax,
@@ -205,7 +223,7 @@ class PostgresPool implements Pool, ConnectionListener {
   }
 
   run(commands: readonly Command[], worked?: ServerTime): RunningRequest<readonly Result[]> {
-    const flow = this.#dispatcher.flowOf(commands[0])
+    const flow = this.#dispatcher.flowOf(commands[0]?.flow)
     const { resultBudget, resultBytesMax } = this.#options
     const unit = new Batch(flow, commands, this.#drop, worked, resultBudget, resultBytesMax)
     this.#submit(unit)
@@ -213,7 +231,7 @@ class PostgresPool implements Pool, ConnectionListener {
   }
 
   describe(before: readonly Command[], text: string, worked?: ServerTime): RunningRequest<StatementDescription> {
-    const probe = new DescribeRequest(this.#dispatcher.flowOf(before[0]), before, text, this.#drop, worked)
+    const probe = new DescribeRequest(this.#dispatcher.flowOf(before[0]?.flow), before, text, this.#drop, worked)
     this.#submit(probe)
     return probe
   }
@@ -224,16 +242,23 @@ class PostgresPool implements Pool, ConnectionListener {
     batchRows: number,
     after: readonly Command[] = [],
     worked?: ServerTime,
-  ): AsyncIterableIterator<readonly Row[]> {
+  ): AsyncIterableIterator<readonly ResultRow[]> {
     return new Stream(
       this.#streamHost,
-      this.#dispatcher.flowOf(before[0] ?? command),
+      this.#dispatcher.flowOf((before[0] ?? command).flow),
       before,
       command,
       batchRows,
       after,
       worked,
     )
+  }
+
+  begin(flow: string | undefined, isolation: Isolation | null, worked: ServerTime = { ms: 0 }): OpenTransaction {
+    const found = this.#dispatcher.flowOf(flow)
+    const transaction = new HeldTransaction(this.#transactionHost, found, isolation, worked)
+    this.#submit(transaction)
+    return transaction
   }
 
   ready(): Promise<void> {
@@ -281,9 +306,9 @@ class PostgresPool implements Pool, ConnectionListener {
 
   // --- ConnectionListener ---
 
-  finished(connection: Connection, exchange: PendingRequest, took: MeasuredLatency, again: boolean): void {
-    exchange.serverTime.ms += took.ms
-    this.#dispatcher.answered(connection, exchange, took)
+  finished(connection: Connection, exchange: PendingRequest, ms: number, again: boolean): void {
+    exchange.serverTime.ms += ms
+    this.#dispatcher.answered(connection, exchange)
     if (again) {
       this.#options.onEvent({ kind: 'retried' })
       this.#dispatcher.putBack(exchange)
@@ -292,6 +317,12 @@ class PostgresPool implements Pool, ConnectionListener {
     }
     this.#dispatcher.dispatch()
     this.#checkDrained()
+  }
+
+  measured(times: readonly Measured[]): void {
+    this.#dispatcher.learn(times)
+    // With the new estimates, a connection may be able to take a waiting request.
+    this.#dispatcher.dispatch()
   }
 
   available(connection: Connection): void {

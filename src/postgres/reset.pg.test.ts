@@ -1,5 +1,5 @@
 /**
- * What a stored function can leave in the session, and the resets with which its batch must end so that the
+ * Session state that a stored function can leave, and the resets with which its batch must end so that the
  * next batch finds nothing. All run in one transaction: a function that fails has changed nothing, and
  * after one that succeeds the resets run before any other request.
  */
@@ -127,7 +127,7 @@ test.each<[what: string, options: Readonly<Record<string, string>>, otherRole: s
   ],
   ['a role in the URL', { options: `-c role=${role}` }, 'none'],
 ])(
-  'whatever a function sets, the next unit finds what the session began with (%s)',
+  'whatever a function sets, the next batch has the original settings of the session (%s)',
   async (_what, options, otherRole) => {
     const { pool, events } = open(options)
     const start = await snapshot(pool)

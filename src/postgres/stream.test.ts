@@ -14,7 +14,7 @@ import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import type { BackendMessage } from './protocol/backend.ts'
 import type { FrontendMessage } from './protocol/frontend.ts'
 import { READY_BYTES_MAX } from './stream.ts'
-import type { Row } from './types.ts'
+import type { ResultRow } from './types.ts'
 import { parseUrl } from './url.ts'
 
 const opened: { pool: Pool; server: FakePostgres }[] = []
@@ -49,8 +49,8 @@ function opening(...values: string[]): BackendMessage[] {
   return [...firstAnswer('set'), ...firstAnswer(...values).slice(0, -1), SUSPENDED]
 }
 
-function text(batch: IteratorResult<readonly Row[]>): string[] | 'done' {
-  return batch.done === true ? 'done' : batch.value.map((columns: Row) => String(columns[0]))
+function text(batch: IteratorResult<readonly ResultRow[]>): string[] | 'done' {
+  return batch.done === true ? 'done' : batch.value.map((columns: ResultRow) => String(columns[0]))
 }
 
 function kinds(messages: readonly FrontendMessage[]): string[] {
@@ -149,7 +149,7 @@ test('nothing is sent behind a stream, and a stream that is not started sends no
   expect(pool.stats()).toMatchObject({ inFlight: 1, waiting: 1, streaming: 1 })
   expect(text(await stream.next())).toBe('done')
   await behind.result
-  expect(text((await unstarted.return?.()) as IteratorResult<readonly Row[]>)).toBe('done')
+  expect(text((await unstarted.return?.()) as IteratorResult<readonly ResultRow[]>)).toBe('done')
 })
 
 test('return ends the transaction with Sync and discards the block in progress', async () => {

@@ -33,13 +33,15 @@ export interface Command {
    * On the first command of a transaction: it changes nothing, so its result can be refused while it is read.
    */
   readonly readsOnly?: true
+  /** True if the command is only parsed and described, without a result. Only within an open transaction. */
+  readonly parsesOnly?: true
 }
 
 /** The format of values. */
 export type ResultFormat = 'text' | 'binary'
 
 /** A row as received: one Buffer per column, in the requested format; null for NULL. */
-export type Row = readonly (Buffer | null)[]
+export type ResultRow = readonly (Buffer | null)[]
 
 /** A column of a result. */
 export interface FieldDescription {
@@ -50,7 +52,7 @@ export interface FieldDescription {
 /** The result of a command. */
 export interface Result {
   readonly fields: readonly FieldDescription[]
-  readonly rows: readonly Row[]
+  readonly rows: readonly ResultRow[]
   /** The command tag, such as `SELECT 25`, `INSERT 0 1`. */
   readonly tag: string
 }
@@ -110,5 +112,35 @@ export interface Database {
     batchRows: number,
     after?: readonly Command[],
     worked?: ServerTime,
-  ): AsyncIterableIterator<readonly Row[]>
+  ): AsyncIterableIterator<readonly ResultRow[]>
+  /**
+   * Begins a transaction whose commands are not all known yet. Its connection is exclusive until the end, as
+   * for a stream. `flow` as in the first command of other transactions; null for the default `isolation`.
+   */
+  begin(flow: string | undefined, isolation: Isolation | null, worked?: ServerTime): OpenTransaction
+}
+
+/** An isolation level that a transaction can request. */
+export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
+
+/**
+ * An open transaction. When a command fails, PostgreSQL has ended the transaction: everything after it is
+ * rejected with a `SkippedError`.
+ */
+export interface OpenTransaction {
+  /** Adds commands, which are sent without waiting for the results of earlier ones. */
+  run(commands: readonly Command[]): Promise<readonly Result[]>
+  /**
+   * Runs commands within a savepoint: a command that fails undoes only these. Nothing else may be added until
+   * the result is there.
+   */
+  attempt(commands: readonly Command[]): Promise<readonly Result[]>
+  /** Runs the last commands and COMMIT, in one packet. */
+  commit(commands: readonly Command[]): Promise<readonly Result[]>
+  /** Undoes everything. Resolves when the connection is free. */
+  rollback(): Promise<void>
+  /** Undoes everything for a caller who has gone; a running command is cancelled. */
+  cancel(): void
+  /** Resolves when the transaction has ended in any way. */
+  readonly ended: Promise<void>
 }

@@ -1,11 +1,11 @@
 /**
- * The methods that each resource accepts; any other is answered 405 with `Allow`
+ * The methods that each resource accepts; any other is answered with 405 and `Allow`
  * (docs/reference/rest-api.md#routes).
  */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
-import type { Route } from './path.ts'
+import type { ResourceRoute } from './path.ts'
 
 /**
  * The methods of each route. HEAD is accepted wherever GET is. For functions, GET is limited to those that do
@@ -18,6 +18,7 @@ export const METHODS_OF = {
   aggregate: ['GET'],
   explain: ['GET'],
   query: ['POST'],
+  batch: ['POST'],
   rpc: ['GET', 'POST'],
   contracts: ['GET'],
   schema: ['GET'],
@@ -35,7 +36,7 @@ const ALL_METHODS_OF: ReadonlyMap<string, readonly string[]> = new Map(
 )
 
 /** The methods of a route, HEAD included. */
-export function methodsOf(kind: Route['kind']): readonly string[] {
+export function methodsOf(kind: ResourceRoute['kind']): readonly string[] {
   return ALL_METHODS_OF.get(kind) ?? []
 }
 

@@ -3,10 +3,11 @@ import { GatewayError } from '../errors.ts'
 import { decodePercent } from './parameters/query-string.ts'
 
 /** A parsed path below `/api/`. */
-export type Route =
+export type ResourceRoute =
   | { readonly kind: 'schema' }
   | { readonly kind: 'openapi' }
   | { readonly kind: 'query' }
+  | { readonly kind: 'batch' }
   | { readonly kind: 'contracts' }
   | { readonly kind: 'rpc'; readonly function: string }
   | { readonly kind: 'list'; readonly table: string }
@@ -19,10 +20,11 @@ export type Route =
  * The route with placeholders for its variable parts, for logs and metrics, whose number of labels must not
  * grow with the data.
  */
-export const ROUTE_PATTERN: Readonly<Record<Route['kind'], string>> = {
+export const ROUTE_PATTERN: Readonly<Record<ResourceRoute['kind'], string>> = {
   schema: '/api/_schema',
   openapi: '/api/_openapi',
   query: '/api/_query',
+  batch: '/api/_batch',
   contracts: '/api/_rpc/contracts',
   rpc: '/api/rpc/{function}',
   list: '/api/{table}',
@@ -33,10 +35,11 @@ export const ROUTE_PATTERN: Readonly<Record<Route['kind'], string>> = {
 }
 
 /** Reserved names directly below `/api/`. A table with one of these names cannot be reached. */
-const FIXED: ReadonlyMap<string, Route> = new Map([
+const FIXED: ReadonlyMap<string, ResourceRoute> = new Map([
   ['_schema', { kind: 'schema' }],
   ['_openapi', { kind: 'openapi' }],
   ['_query', { kind: 'query' }],
+  ['_batch', { kind: 'batch' }],
 ])
 
 /** Reserved names below a table. A row whose key is one of them can be read with a filter on the key. */
@@ -50,7 +53,7 @@ const BELOW_TABLES: ReadonlyMap<string, 'aggregate' | 'explain'> = new Map([
  * Parses `path`, which is percent-encoded as sent. Null if no route of the API has this form.
  * @throws {GatewayError} `PARSE_ERROR` for invalid percent-encoding.
  */
-export function parsePath(path: string): Route | null {
+export function parsePath(path: string): ResourceRoute | null {
   if (!path.startsWith(API)) return null
   // table, id?, child?
   const tableEnd = endOfSegment(path, API.length)

@@ -8,18 +8,21 @@ import type { Incoming } from '../exchange.ts'
 import { headerOf } from './header.ts'
 import { parseQueryString } from './parameters/query-string.ts'
 import { parseParameters, type WrittenParameter } from './parameters/request-parameters.ts'
-import type { Route } from './path.ts'
+import type { ResourceRoute } from './path.ts'
 import { type Preferences, preferencesOf } from './prefer.ts'
 
 /**
  * The routes that read or write data. The allow-list applies to them and to the query language, whose text is
  * its own shape.
  */
-export type DataRoute = Exclude<Route, { readonly kind: 'schema' | 'contracts' | 'openapi' | 'query' }>
+export type DataRoute = Exclude<
+  ResourceRoute,
+  { readonly kind: 'schema' | 'contracts' | 'openapi' | 'query' | 'batch' }
+>
 
 /** Tells data routes from routes that describe the API. */
-export function isData(route: Route): route is DataRoute {
-  return !['schema', 'contracts', 'openapi', 'query'].includes(route.kind)
+export function isData(route: ResourceRoute): route is DataRoute {
+  return !['schema', 'contracts', 'openapi', 'query', 'batch'].includes(route.kind)
 }
 
 /** A data request, split into its parts but not interpreted. */

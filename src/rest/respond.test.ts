@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Incoming } from '../exchange.ts'
-import type { Row } from '../run/run.ts'
+import type { ResultRow } from '../run/run.ts'
 import { Usage } from '../usage.ts'
 import { respondStream } from './respond.ts'
 
@@ -9,7 +9,7 @@ const INCOMING: Incoming = {
   ...{ requestId: 'r', connection: {}, usage: new Usage(), isLarge: false, onAbort() {} },
 }
 
-async function* batchOf(...rows: readonly string[]): AsyncGenerator<readonly Row[]> {
+async function* batchOf(...rows: readonly string[]): AsyncGenerator<readonly ResultRow[]> {
   yield rows.map(row => [Buffer.from(row)])
 }
 

@@ -8,7 +8,7 @@ import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming, Latin1 } from '../exchange.ts'
 import { withoutFigures } from '../run/explain-figures.ts'
-import type { Row, RunningRead, WriteResult } from '../run/run.ts'
+import type { ResultRow, RunningRead, WriteResult } from '../run/run.ts'
 import { weakTag } from './etag.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
@@ -21,9 +21,10 @@ export function cacheUseOf({ kept }: Pick<RunningRead, 'kept'>): CacheUse {
   return kept === undefined ? 'MISS' : 'HIT'
 }
 
+const JSON_TYPE = 'application/json; charset=utf-8'
 const JSON_HEADERS: Readonly<Record<CacheUse, Answer['headers']>> = {
-  HIT: { 'Content-Type': 'application/json; charset=utf-8', 'X-Cache': 'HIT' },
-  MISS: { 'Content-Type': 'application/json; charset=utf-8', 'X-Cache': 'MISS' },
+  HIT: { 'Content-Type': JSON_TYPE, 'X-Cache': 'HIT' },
+  MISS: { 'Content-Type': JSON_TYPE, 'X-Cache': 'MISS' },
 }
 const NDJSON_HEADERS = { 'Content-Type': 'application/x-ndjson; charset=utf-8', 'X-Cache': 'MISS' }
 
@@ -35,9 +36,15 @@ const NEWLINE = 0x0a
 const LINE_ENDINGS = [NEWLINE, 0x0d]
 const SPACE = 0x20
 
+/** The headers of a read with an entity tag. A literal, because copying the other headers costs more. */
+function taggedHeaders(use: CacheUse, tag: string): Answer['headers'] {
+  return { 'Content-Type': JSON_TYPE, 'X-Cache': use, ETag: tag }
+}
+
 /** `{"data":{…}}`: the response to the read of one row. */
-export function respondReadRow(row: Buffer, use: CacheUse): Answer {
-  return { status: 200, headers: JSON_HEADERS[use], rows: 1, body: wholeRow(row) }
+export function respondReadRow(row: Buffer, use: CacheUse, tag?: string): Answer {
+  const headers = tag === undefined ? JSON_HEADERS[use] : taggedHeaders(use, tag)
+  return { status: 200, headers, rows: 1, body: wholeRow(row) }
 }
 
 /** Larger values are copied as bytes, because a conversion to text would copy them twice. */
@@ -53,20 +60,21 @@ export function wholeValue(value: Buffer, end: string): Buffer | Latin1 {
   return { latin1: `{"data":${value.toString('latin1')}${end}` }
 }
 
-/** The parts of the response to a list. */
+/** Adds an entity tag to a response. */
 export function withTag(answer: Answer, tag: string): Answer {
   return { ...answer, headers: { ...answer.headers, ETag: tag } }
 }
 
+/** The parts of the response to a list. */
 export interface ListOutcome {
   /** The rows of the page, plus one more if there is a next page. */
-  readonly rows: readonly Row[]
+  readonly rows: readonly ResultRow[]
   readonly limit: number
   readonly offset: number
   /** `{"count":n}` as PostgreSQL printed it, or null if no total was requested. */
   readonly total: Buffer | null
   /** The cursor of a row, or null if it would be too long. */
-  nextCursor(last: Row): string | null
+  nextCursor(last: ResultRow): string | null
   readonly use: CacheUse
 }
 
@@ -79,14 +87,14 @@ export function respondList(outcome: ListOutcome): Answer {
   const page = `],"count":${count},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(cursor)}`
   const end = total === null ? `${page}}` : `${page},"total":${String(JSON.parse(total.toString()).count)}}`
   const body = joinRows(rows, count, end)
-  return withTag({ status: 200, headers: JSON_HEADERS[outcome.use], rows: count, body }, weakTag(body))
+  return { status: 200, headers: taggedHeaders(outcome.use, weakTag(body)), rows: count, body }
 }
 
 /**
  * Joins `{"data":[…` and `end`, every character of which is one byte. Computes the size first, so rows are
  * copied once.
  */
-export function joinRows(rows: readonly Row[], count: number, end: string): Buffer {
+export function joinRows(rows: readonly ResultRow[], count: number, end: string): Buffer {
   let size = LIST_START.length + Math.max(count - 1, 0) + end.length
   for (let i = 0; i < count; i++) size += rows[i]?.[0]?.length ?? 0
   const body = Buffer.allocUnsafe(size)
@@ -100,13 +108,13 @@ export function joinRows(rows: readonly Row[], count: number, end: string): Buff
 }
 
 /** `{"data":[…],"count":n}`: all rows that a query returned. */
-export function respondReadRows(rows: readonly Row[], use: CacheUse): Answer {
+export function respondReadRows(rows: readonly ResultRow[], use: CacheUse): Answer {
   const body = joinRows(rows, rows.length, `],"count":${rows.length}}`)
   return { status: 200, headers: JSON_HEADERS[use], rows: rows.length, body }
 }
 
 /** `{"data":[…]}`: one row for each group of an aggregate. */
-export function respondGroups(rows: readonly Row[], use: CacheUse): Answer {
+export function respondGroups(rows: readonly ResultRow[], use: CacheUse): Answer {
   return { status: 200, headers: JSON_HEADERS[use], rows: rows.length, body: joinRows(rows, rows.length, ']}') }
 }
 
@@ -150,12 +158,12 @@ export interface CreatedOutcome {
    * Zero or one row: the row unless `minimal`, then `created` for an upsert, then the key values if they are
    * known.
    */
-  readonly rows: readonly Row[]
+  readonly rows: readonly ResultRow[]
   /** The number of rows written: 0 if a trigger prevented the write or an existing row was kept. */
   readonly count: number
   readonly minimal: boolean
   readonly upsert: boolean
-  /** Whether the version of the row comes behind its key. */
+  /** True if the version of the row follows its key. */
   readonly hasVersion: boolean
   /** The entity tag of the row with this key, as it was written; null: it has none. */
   tagOf(key: readonly string[], version: string | null): string | null
@@ -185,13 +193,13 @@ export function respondCreatedRow({ table, rows, count, minimal, upsert, hasVers
 
 const NULL = Buffer.from('null')
 
-const textOf = (value: Row[number]): string => value?.toString() ?? ''
+const textOf = (value: ResultRow[number]): string => value?.toString() ?? ''
 
 /**
  * The `Location` of a row, or null if no client could follow it, because the path belongs to another route or
  * has a segment that URL resolution removes.
  */
-function locationOf(table: Table, key: Row): string | null {
+function locationOf(table: Table, key: ResultRow): string | null {
   const values = key.map(textOf)
   const path = `${rowsOf(table)}${printId(values)}`
   const [only = ''] = values
@@ -240,7 +248,7 @@ export function respondWrittenRow(row: Buffer): Answer {
  * `{"data":[…],"count":n}`: the rows that a write returns. `count` is the number of rows written, which can
  * be higher.
  */
-export function respondWrittenRows(status: 200 | 201, rows: readonly Row[], count: number = rows.length): Answer {
+export function respondWrittenRows(status: 200 | 201, rows: readonly ResultRow[], count: number = rows.length): Answer {
   return { status, headers: WRITE_HEADERS, rows: count, body: joinRows(rows, rows.length, `],"count":${count}}`) }
 }
 
@@ -252,7 +260,7 @@ export function respondWrittenRows(status: 200 | 201, rows: readonly Row[], coun
  * connection is then aborted (docs/reference/reading.md#streams).
  */
 export async function respondStream(
-  batches: AsyncIterableIterator<readonly Row[]>,
+  batches: AsyncIterableIterator<readonly ResultRow[]>,
   incoming: Incoming,
 ): Promise<Answer> {
   const { usage } = incoming
@@ -269,8 +277,8 @@ export async function respondStream(
 }
 
 async function* lines(
-  first: IteratorResult<readonly Row[]>,
-  batches: AsyncIterableIterator<readonly Row[]>,
+  first: IteratorResult<readonly ResultRow[]>,
+  batches: AsyncIterableIterator<readonly ResultRow[]>,
   { requestId, usage }: Incoming,
 ): AsyncGenerator<Buffer> {
   let next = first
@@ -291,7 +299,7 @@ async function* lines(
   }
 }
 
-function joinLines(rows: readonly Row[]): Buffer {
+function joinLines(rows: readonly ResultRow[]): Buffer {
   let size = rows.length
   for (const row of rows) size += row[0]?.length ?? 0
   const chunk = Buffer.allocUnsafe(size)

@@ -17,7 +17,7 @@ import { parse } from '../language/syntax/parse.ts'
 import type { Get } from '../language/tree/ast.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { type ChangeListeners, captureChanges } from './capture.ts'
-import type { Row, Runner, RunningRequest, WriteResult } from './run.ts'
+import type { ResultRow, Runner, RunningRequest, WriteResult } from './run.ts'
 
 const of = (name: string) => tableOf(name, { id: 'text', a: 'text' }, { primaryKey: ['id'] })
 const TABLE = of('notes')
@@ -46,7 +46,7 @@ function write(table: Table = TABLE): BoundStatement<WriteStatement> {
   return { statement: plain, values: ['new', 'one'] }
 }
 
-const cells = (...texts: readonly (string | null)[]): Row =>
+const cells = (...texts: readonly (string | null)[]): ResultRow =>
   texts.map(text => (text === null ? null : Buffer.from(text)))
 
 let asked: (readonly (readonly [string, readonly unknown[]])[])[]
@@ -71,7 +71,7 @@ beforeEach(() => {
     listeners: table => ({
       memory: table === TABLE ? ['hook'] : [],
       outbox: table === STORED || table === BY_STATEMENT ? ['hook'] : [],
-      storing: table === BY_STATEMENT ? STORING : null,
+      outboxInsert: table === BY_STATEMENT ? STORING : null,
     }),
     wantsUnresolved: ({ table }) => table.name === 'notes',
     committed: (table, changes) => told.push([table.resource, ...changes]),

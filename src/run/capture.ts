@@ -11,7 +11,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { OutboxInsert } from '../language/sql/outbox-insert.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { rebind } from './rebind.ts'
-import type { Row, Runner, RunningRequest, ServerTime, WriteResult } from './run.ts'
+import type { ResultRow, Runner, RunningRequest, Work, WriteResult } from './run.ts'
 
 /** A change of one row. */
 export interface CapturedChange {
@@ -42,7 +42,7 @@ export interface WriteListeners {
   /** Triggers whose deliveries are stored within the write, by the database or by the statement. */
   readonly outbox: readonly string[]
   /** How the statement stores them itself; null if it does not need to. */
-  readonly storing: OutboxInsert | null
+  readonly outboxInsert: OutboxInsert | null
 }
 
 /** The columns of a captured change, after the statement's own result. */
@@ -54,13 +54,16 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   const wanted = ({ statement: { own } }: BoundStatement<WriteStatement>): NeededCapture | null =>
     own === null ? null : { own, ...watch.listeners(own.table, own.operations) }
 
-  function telling(wants: readonly (NeededCapture | null)[]) {
+  function telling(captures: readonly (NeededCapture | null)[]) {
     return (bound: BoundStatement<WriteStatement>, index: number): BoundStatement<WriteStatement> => {
-      const found = wants[index]
+      const found = captures[index]
       if (!isNeeded(found)) return bound
       const { statement } = bound
-      const { storing } = found
-      return rebind(bound, storing === null ? variants.captured(statement) : variants.stored(statement, storing))
+      const { outboxInsert } = found
+      return rebind(
+        bound,
+        outboxInsert === null ? variants.captured(statement) : variants.stored(statement, outboxInsert),
+      )
     }
   }
 
@@ -68,14 +71,19 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   function write(
     identity: Identity,
     statements: readonly BoundStatement<WriteStatement>[],
-    wants: readonly (NeededCapture | null)[],
-    worked: ServerTime,
+    captures: readonly (NeededCapture | null)[],
+    worked: Work,
   ): RunningRequest<readonly WriteResult[]> {
-    const stores = wants.some(found => found !== null && found.storing !== null)
-    let current: RunningRequest<readonly WriteResult[]> = runner.write(identity, statements.map(telling(wants)), worked)
+    const stores = captures.some(found => found !== null && found.outboxInsert !== null)
+    let current: RunningRequest<readonly WriteResult[]> = runner.write(
+      identity,
+      statements.map(telling(captures)),
+      worked,
+    )
     let cancelled = false
     const unseen = (): void => {
-      for (const found of wants) if (isNeeded(found)) watch.reportUnreadable(found.own.table)
+      for (const found of captures)
+        if (isNeeded(found)) committed(worked, () => watch.reportUnreadable(found.own.table))
     }
     const again = async (error: unknown): Promise<readonly WriteResult[]> => {
       if (isOversize(error) && !stores) {
@@ -85,7 +93,7 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
       if (cancelled) throw error
       // The attempt was rolled back. If the write itself is refused, it is refused again.
       if (stores && isUnstored(error)) {
-        current = write(identity, statements, wants.map(inMemoryOnly), worked)
+        current = write(identity, statements, captures.map(inMemoryOnly), worked)
         return current.result
       }
       if (!isUnreadable(error)) throw error
@@ -95,7 +103,10 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
       return written
     }
     return {
-      result: current.result.then(written => written.map((result, index) => told(result, wants[index])), again),
+      result: current.result.then(
+        written => written.map((result, index) => told(result, captures[index], worked)),
+        again,
+      ),
       cancel() {
         cancelled = true
         current.cancel()
@@ -104,30 +115,39 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   }
 
   /** The result as the plain statement would return it. */
-  function told(result: WriteResult, found: NeededCapture | null | undefined): WriteResult {
-    if (!isNeeded(found) || found.storing !== null) return result
-    watch.committed(found.own.table, result.rows.map(toChange), found.memory)
+  function told(result: WriteResult, found: NeededCapture | null | undefined, worked: Work): WriteResult {
+    if (!isNeeded(found) || found.outboxInsert !== null) return result
+    const changes = result.rows.map(toChange)
+    committed(worked, () => watch.committed(found.own.table, changes, found.memory))
     return { ...result, rows: plainRows(result.rows) }
   }
 
   return {
     ...runner,
     write(identity, statements, worked) {
+      // Changes that are rolled back did not happen.
+      if (identity.session?.rollsBack === true) return runner.write(identity, statements, worked)
       for (const { statement } of statements) refuseHidden(statement, watch)
-      const wants = statements.map(wanted)
-      const running = wants.some(isNeeded)
-        ? write(identity, statements, wants, worked)
+      const captures = statements.map(wanted)
+      const running = captures.some(isNeeded)
+        ? write(identity, statements, captures, worked)
         : runner.write(identity, statements, worked)
       // A second handler on the same promise: the caller waits for nothing else.
-      const names = wants.flatMap(found => found?.outbox ?? [])
+      const names = captures.flatMap(found => found?.outbox ?? [])
       if (names.length > 0)
         running.result.then(
-          () => watch.reportStored(names),
+          () => committed(worked, () => watch.reportStored(names)),
           () => {},
         )
       return running
     },
   }
+}
+
+/** Calls once the write is committed: now, unless it is part of a transaction that is still open. */
+function committed({ within }: Work, call: () => void): void {
+  if (within === undefined) call()
+  else within.onCommit(call)
 }
 
 interface NeededCapture extends WriteListeners {
@@ -136,12 +156,12 @@ interface NeededCapture extends WriteListeners {
 
 /** Reports whether the statement must return or store its changes. */
 function isNeeded(found: NeededCapture | null | undefined): found is NeededCapture {
-  return found != null && (found.memory.length > 0 || found.storing !== null)
+  return found != null && (found.memory.length > 0 || found.outboxInsert !== null)
 }
 
 /** Changes that should have been stored in the database are kept in memory instead. */
 function inMemoryOnly(found: NeededCapture | null): NeededCapture | null {
-  return found === null || found.storing === null ? found : { ...found, storing: null, memory: found.outbox }
+  return found === null || found.outboxInsert === null ? found : { ...found, outboxInsert: null, memory: found.outbox }
 }
 
 /** Variants of a write, printed when first needed: every write looks one up. */
@@ -227,7 +247,7 @@ function oversize({ code, message, headers, cause }: GatewayError): GatewayError
   })
 }
 
-function toChange(row: Row): CapturedChange {
+function toChange(row: ResultRow): CapturedChange {
   const [operation, after, before] = row.slice(-IMAGE_COLUMNS)
   return {
     operation: String(operation) as ChangeOperation,
@@ -236,7 +256,7 @@ function toChange(row: Row): CapturedChange {
   }
 }
 
-/** The rows as the plain statement returns them: without columns there are none. */
-function plainRows(rows: readonly Row[]): readonly Row[] {
+/** The rows as the plain statement returns them: without columns, no rows. */
+function plainRows(rows: readonly ResultRow[]): readonly ResultRow[] {
   return rows.map(row => row.slice(0, -IMAGE_COLUMNS)).filter(row => row.length > 0)
 }

@@ -14,7 +14,7 @@ import type { Identity } from '../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
 import { type Estimate, readEstimate } from './estimate.ts'
 import { createEstimateCache } from './estimate-cache.ts'
-import type { Row, Runner, RunningRequest, ServerTime } from './run.ts'
+import type { ResultRow, Runner, RunningRequest, Work } from './run.ts'
 import { tooExpensive } from './too-expensive.ts'
 
 /** The dependencies of the guard. */
@@ -59,7 +59,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
     limits: CostLimits,
     statements: readonly BoundStatement<Readable | StreamStatement>[],
     steps: Steps,
-    worked: ServerTime,
+    worked: Work,
   ): Promise<void> {
     const judged = statements.flatMap(({ statement, values }) => {
       const running = runningOf(statement)
@@ -85,12 +85,13 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
     limits: CostLimits,
     judged: readonly BoundStatement<GuardedStatement>[],
     steps: Steps,
-    worked: ServerTime,
+    worked: Work,
   ): Promise<readonly Estimate[]> {
     const { role } = identity
     const alone = () => steps.run(() => estimate(identity, judged, worked))
     const isShared = judged.some(({ statement }) => estimates.find(statement.text, role) === undefined)
-    if (!isShared || judged.some(({ statement }) => statement.valueDependent)) return alone()
+    if (worked.within !== undefined || !isShared || judged.some(({ statement }) => statement.valueDependent))
+      return alone()
     const key = JSON.stringify([role, ...judged.map(({ statement }) => statement.text)])
     const first = firsts.get(key)
     if (first === undefined) return steps.run(() => estimateFirst(key, identity, judged).join(worked))
@@ -117,7 +118,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   function estimate(
     identity: Identity,
     judged: readonly BoundStatement<GuardedStatement>[],
-    worked: ServerTime,
+    worked: Work,
   ): RunningRequest<readonly Estimate[]> {
     const plans = judged.map(({ statement, values }) => ({
       statement: explained(statement),
@@ -167,7 +168,7 @@ function runningOf(statement: Readable | StreamStatement): GuardedStatement | nu
   return statement.kind === 'explain' ? statement.runs : statement
 }
 
-function planOf(rows: readonly Row[] | undefined): string {
+function planOf(rows: readonly ResultRow[] | undefined): string {
   const plan = rows?.[0]?.[0]
   if (plan === undefined || plan === null) throw new Error('EXPLAIN must return one row')
   return plan.toString()
@@ -205,14 +206,14 @@ function createSteps(): Steps {
 
 /** A result that several callers wait for. It is cancelled when the last of them has gone. */
 interface SharedEstimate {
-  join(worked: ServerTime): RunningRequest<readonly Estimate[]>
+  join(worked: Work): RunningRequest<readonly Estimate[]>
 }
 
 /**
  * Shares `running`. `time` is its server time, which counts for each caller that waits. `ended` is called
  * when it is over or no longer needed.
  */
-function share(running: RunningRequest<readonly Estimate[]>, time: ServerTime, ended: () => void): SharedEstimate {
+function share(running: RunningRequest<readonly Estimate[]>, time: Work, ended: () => void): SharedEstimate {
   let waiting = 0
   running.result.then(ended, ended)
   return {
@@ -240,11 +241,11 @@ function share(running: RunningRequest<readonly Estimate[]>, time: ServerTime, e
 
 /** The rows of a stream that may not have started when it is returned. */
 function opening(
-  open: () => Promise<AsyncIterableIterator<readonly Row[]>>,
+  open: () => Promise<AsyncIterableIterator<readonly ResultRow[]>>,
   cancel: () => void,
-): AsyncIterableIterator<readonly Row[]> {
-  const end: IteratorResult<readonly Row[]> = { done: true, value: undefined }
-  let opened: Promise<AsyncIterableIterator<readonly Row[]>> | null = null
+): AsyncIterableIterator<readonly ResultRow[]> {
+  const end: IteratorResult<readonly ResultRow[]> = { done: true, value: undefined }
+  let opened: Promise<AsyncIterableIterator<readonly ResultRow[]>> | null = null
   let returned = false
   return {
     async next() {

@@ -17,7 +17,7 @@ const ROLE_CHARACTERS_MAX = 256
 
 /** The cache. */
 export interface EstimateCache {
-  /** The estimate of the last minute, the largest if there were several; undefined if there is none. */
+  /** The estimate of the last minute, the largest if there were several; undefined without one. */
   find(text: string, role: string): Estimate | undefined
   keep(text: string, role: string, estimate: Estimate): void
 }

@@ -3,7 +3,7 @@
 import { catalogueStatement } from '../compile/derive.ts'
 import type { Mention } from '../compile/mentions.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Row, Runner, ServerTime } from './run.ts'
+import type { ResultRow, Runner, ServerTime } from './run.ts'
 
 /** An index. */
 export interface TableIndex {
@@ -47,7 +47,7 @@ export async function readIndexes(
   return rows.map(indexOf)
 }
 
-function indexOf([schema, table, name, ordered, columns]: Row): TableIndex {
+function indexOf([schema, table, name, ordered, columns]: ResultRow): TableIndex {
   const text = (cell: Buffer | null | undefined) => cell?.toString() ?? ''
   return {
     schema: text(schema),

@@ -7,7 +7,7 @@ import { notificationColumns } from '../compile/print-write.ts'
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { DatabaseError } from '../postgres/errors.ts'
-import type { Command, Result, Row, RunningRequest } from '../postgres/types.ts'
+import type { Command, Result, ResultRow, RunningRequest } from '../postgres/types.ts'
 import { rebind } from './rebind.ts'
 import { createWriteNotifier } from './write-notifications.ts'
 
@@ -56,7 +56,7 @@ interface NotifyingForm {
   readonly bound: BoundStatement<WriteStatement>
   /** The table whose rows it could notify of, whether it does or not. */
   readonly table: string | undefined
-  /** Columns after the result's own. */
+  /** The number of columns that follow those of the result. */
   readonly extra: number
   readonly before: boolean
 }
@@ -158,7 +158,7 @@ export function createNotifyingWrites({
   }
 }
 
-function beforeOf(rows: readonly Row[]): ReadonlyMap<string, string> {
+function beforeOf(rows: readonly ResultRow[]): ReadonlyMap<string, string> {
   return new Map(
     rows.flatMap((row): (readonly [string, string])[] => {
       const key = row.at(-2)

@@ -25,7 +25,7 @@ const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['nin', 'not_in'],
 ])
 
-/** What to write instead, as a hint; null if the value does not resemble an operator. */
+/** A hint with the correct notation; null if the value does not resemble an operator. */
 export function operatorSuggestion(value: string): string | null {
   const [, not = '', name = '', rest = ''] = /^(not\.)?(\w+)\.(.*)$/s.exec(value) ?? []
   const ours = EQUIVALENT.get(name)

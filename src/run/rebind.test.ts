@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
-import type { BoundStatement, Statement, StatementParameter } from '../compile/statement.ts'
+import type { BoundStatement, CompiledStatement, StatementParameter } from '../compile/statement.ts'
 import { rebind } from './rebind.ts'
 
 const use = { typeName: 'int4', type: null, subject: 'a', list: false } as const
 const key = (name: string): StatementParameter => ({ key: name, use })
-const printed = (...parameters: readonly StatementParameter[]) => ({ text: '', parameters }) as unknown as Statement
+const printed = (...parameters: readonly StatementParameter[]) =>
+  ({ text: '', parameters }) as unknown as CompiledStatement
 const bound: BoundStatement = { statement: printed(key('a'), key('b'), { literal: '1' }), values: ['A', null, '1'] }
 
 test('values are bound to the positions of their parameters, also repeatedly', () => {

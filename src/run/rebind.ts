@@ -2,10 +2,13 @@
  * Binds values to another form of the same statement, which has its parameters in another order and different
  * literals.
  */
-import type { BoundStatement, Statement, StatementParameter, StatementValue } from '../compile/statement.ts'
+import type { BoundStatement, CompiledStatement, StatementParameter, StatementValue } from '../compile/statement.ts'
 
 /** Values follow their parameters; literals belong to the other form. */
-export function rebind<S extends Statement>({ statement, values }: BoundStatement<S>, other: S): BoundStatement<S> {
+export function rebind<S extends CompiledStatement>(
+  { statement, values }: BoundStatement<S>,
+  other: S,
+): BoundStatement<S> {
   if (isSame(statement.parameters, other.parameters)) return { statement: other, values }
   const byKey = new Map<string | number, StatementValue>()
   for (const [index, parameter] of statement.parameters.entries()) {

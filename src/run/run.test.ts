@@ -12,7 +12,7 @@ import { createSettings } from './settings.ts'
 const unused = (): never => {
   throw new Error('something was sent')
 }
-const DATABASE: Database = { run: unused, describe: unused, stream: unused }
+const DATABASE: Database = { run: unused, describe: unused, stream: unused, begin: unused }
 const READ = catalogueStatement('SELECT 1', [])
 const WRITE = { ...READ, statement: { ...READ.statement, kind: 'write' } as unknown as WriteStatement }
 const CALL = { ...READ, statement: { ...READ.statement, kind: 'call' } satisfies CallStatement }

@@ -5,13 +5,24 @@
 
 import type { BoundStatement, CallStatement, Readable, StreamStatement, WriteStatement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Command, Database, Result, ResultFormat, Row, RunningRequest, ServerTime } from '../postgres/types.ts'
-import { isStaleSchema, timedOut, toGatewayError } from './errors.ts'
+import type {
+  Command,
+  Database,
+  Isolation,
+  Result,
+  ResultFormat,
+  ResultRow,
+  RunningRequest,
+} from '../postgres/types.ts'
+import { isOversize, isStaleSchema, timedOut, toGatewayError } from './errors.ts'
+import { type Effect, JointTransaction, type KnownFailures, type Part, type Work } from './joint-transaction.ts'
 import type { NotifyingWrites } from './notifying-writes.ts'
+import { type SessionFrame, sessionFrame } from './session-frame.ts'
 import { RESET, RESET_AFTER_READ, RESET_AFTER_WRITE, RUN_DEFERRED, type SessionReset } from './session-reset.ts'
 import type { Access, SettingsSource } from './settings.ts'
 
-export type { Row, RunningRequest, ServerTime } from '../postgres/types.ts'
+export type { ResultRow, RunningRequest, ServerTime } from '../postgres/types.ts'
+export type { Work } from './joint-transaction.ts'
 
 /**
  * Runs statements. All transactions of a request share one statement timeout: `worked` is the server time of
@@ -19,12 +30,12 @@ export type { Row, RunningRequest, ServerTime } from '../postgres/types.ts'
  */
 export interface Runner {
   /** Runs reads in one transaction; one result for each statement. Rejects with a `GatewayError`. */
-  read(identity: Identity, statements: readonly BoundStatement<Readable>[], worked: ServerTime): RunningRead
+  read(identity: Identity, statements: readonly BoundStatement<Readable>[], worked: Work): RunningRead
   /** Like `read`, for statements that change data: all of them, or none. */
   write(
     identity: Identity,
     statements: readonly BoundStatement<WriteStatement>[],
-    worked: ServerTime,
+    worked: Work,
   ): RunningRequest<readonly WriteResult[]>
   /**
    * Runs a statement that calls a database function, and resets whatever the function leaves in the session.
@@ -33,27 +44,42 @@ export interface Runner {
     identity: Identity,
     statement: BoundStatement<CallStatement>,
     how: CallMode,
-    worked: ServerTime,
+    worked: Work,
   ): RunningRequest<CallResult>
   /** Has PostgreSQL parse a statement without running it. */
-  parse(identity: Identity, statement: CallStatement, worked: ServerTime): RunningRequest<void>
+  parse(identity: Identity, statement: CallStatement, worked: Work): RunningRequest<void>
   /** Streams rows as PostgreSQL produces them, in batches; the connection is held until the end. */
   stream(
     identity: Identity,
     statement: BoundStatement<StreamStatement>,
-    worked: ServerTime,
-  ): AsyncIterableIterator<readonly Row[]>
+    worked: Work,
+  ): AsyncIterableIterator<readonly ResultRow[]>
+  /**
+   * Opens one transaction for several operations of a request, whose statements name their part of it in
+   * `worked`. Nothing is sent before the first of them.
+   */
+  open(identity: Identity, options: TransactionOptions, worked: Work): Promise<JointTransaction>
+}
+
+/** How a transaction of several operations runs. */
+export interface TransactionOptions {
+  /** Null for the default of the database. */
+  readonly isolation: Isolation | null
+  /** The failures in earlier runs of the same operations. */
+  readonly known: KnownFailures
+  /** The claim on an idempotency key; null without one. */
+  readonly claim: Command | null
 }
 
 /** A running read. */
-export interface RunningRead extends RunningRequest<readonly (readonly Row[])[]> {
+export interface RunningRead extends RunningRequest<readonly (readonly ResultRow[])[]> {
   /** The result if it was cached and nothing was executed. */
-  readonly kept?: readonly (readonly Row[])[]
+  readonly kept?: readonly (readonly ResultRow[])[]
 }
 
 /** The result of a write. */
 export interface WriteResult {
-  readonly rows: readonly Row[]
+  readonly rows: readonly ResultRow[]
   /** The number of rows that the statement changed, or that it counted itself. */
   readonly count: number
   /** The transaction number, `pg_current_xact_id()`. */
@@ -91,7 +117,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 
   /** Sends a transaction in one packet; nothing is sent if the request has no time left. */
-  function send(commands: readonly Command[], worked: ServerTime): RunningRequest<readonly Result[]> {
+  function send(commands: readonly Command[], worked: Work): RunningRequest<readonly Result[]> {
     if (settings.isOver(worked.ms)) return { result: Promise.reject(timedOut()), cancel() {} }
     return database.run(commands, worked)
   }
@@ -101,7 +127,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     access: Access,
     statements: readonly BoundStatement[],
     commands: readonly Command[],
-    worked: ServerTime,
+    worked: Work,
     take: (results: readonly Result[]) => T,
   ): RunningRequest<T> {
     const running = send(commands, worked)
@@ -112,7 +138,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 
   /** All statements of a transaction share one timeout: with several, each gets the time that is left. */
-  function withDeadlines(statements: readonly BoundStatement[], worked: ServerTime): readonly Command[] {
+  function withDeadlines(statements: readonly BoundStatement[], worked: Work): readonly Command[] {
     if (statements.length <= 1) return statements.map(toCommand)
     const deadline = settings.deadline(worked.ms)
     return statements.flatMap((statement, index) =>
@@ -138,40 +164,113 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
    * A function can change session settings and leave other state (decision 0011). All of it is reset in the
    * same transaction. Deferred triggers run before that, under the caller's own settings.
    */
-  function withReset(call: Command, identity: Identity, access: Access, worked: ServerTime): readonly Command[] {
+  function withReset(
+    call: Command,
+    frame: SessionFrame,
+    identity: Identity,
+    access: Access,
+    worked: Work,
+  ): readonly Command[] {
     const first = settings.for(identity, access, worked.ms)
-    if (access === 'read only') return [first, call, ...RESET_AFTER_READ]
-    return [first, call, ...RESET, first, ...beforeDeferred(worked), ...RUN_DEFERRED, ...RESET_AFTER_WRITE]
+    const called = [first, ...frame.before, call, ...frame.after]
+    if (access === 'read only') return [...called, ...RESET_AFTER_READ]
+    const deferred = [...beforeDeferred(worked), ...RUN_DEFERRED]
+    return [...called, ...RESET, first, ...deferred, ...RESET_AFTER_WRITE, ...frame.end]
   }
 
   /** Deferred triggers get the time that is left as well. Without any, no statement is needed. */
-  function beforeDeferred(
-    worked: ServerTime,
-    statements?: readonly BoundStatement<WriteStatement>[],
-  ): readonly Command[] {
+  function beforeDeferred(worked: Work, statements?: readonly BoundStatement<WriteStatement>[]): readonly Command[] {
     return reset.canDefer(statements) ? [settings.deadline(worked.ms)] : []
+  }
+
+  /**
+   * Runs statements as a part of a transaction, each within the time that is left. The results are those of
+   * `first` and of the statements.
+   */
+  function runWithin(part: Part, worked: Work, statements: readonly BoundStatement[], how: Enclosed) {
+    const { first, commands, after, access, effect, isLast } = how
+    if (settings.isOver(worked.ms)) return { result: Promise.reject(timedOut()), cancel() {} }
+    const deadline = settings.deadline(worked.ms)
+    const sent = [...first, ...commands.flatMap(command => [deadline, command]), ...after]
+    const running = part.run(sent, effect, isLast)
+    return {
+      result: running.result.then(
+        (results): readonly Result[] => [
+          ...results.slice(0, first.length),
+          ...commands.map((_, index) => results[first.length + 2 * index + 1] as Result),
+        ],
+        // The transaction is rolled back, so its outcome is known.
+        error => fail(error, statements, isOversize(error) ? 'read only' : access),
+      ),
+      cancel: () => running.cancel(),
+    }
+  }
+
+  /** A read runs in a subtransaction, which can be read-only while the transaction is not. */
+  function readWithin(
+    worked: Work & { readonly within: Part },
+    identity: Identity,
+    statements: readonly BoundStatement[],
+    commands: readonly Command[],
+    { runsFunctions, isLast }: { readonly runsFunctions: boolean; readonly isLast: boolean },
+  ): RunningRequest<readonly Result[]> {
+    const first = [SAVEPOINT, settings.for(identity, 'read only', worked.ms)]
+    const after = [...(runsFunctions ? RESET_AFTER_READ : []), RELEASE]
+    const effect = { writes: false, runsFunctions }
+    const how = { first, commands, after, access: 'read only', effect, isLast } as const
+    return mapped(runWithin(worked.within, worked, statements, how), results => results.slice(first.length))
+  }
+
+  function writeWithin(
+    part: Part,
+    identity: Identity,
+    statements: readonly BoundStatement<WriteStatement>[],
+    more: readonly Command[],
+    worked: Work,
+  ): RunningRequest<readonly Result[]> {
+    const runsFunctions = reset.afterRead(statements).length > 0
+    return runWithin(part, worked, statements, {
+      first: [settings.numbered(identity, worked.ms)],
+      commands: statements.map(toCommand),
+      after: [...more, ...(runsFunctions ? RESET_AFTER_READ : [])],
+      ...{ access: 'read write', effect: { writes: true, runsFunctions }, isLast: true },
+    })
   }
 
   return {
     read(identity, statements, worked) {
-      const after = reset.afterRead(statements)
+      const frame = sessionFrame(identity, 'read only')
+      const after = callsFirst(frame) ? RESET_AFTER_READ : reset.afterRead(statements)
+      if (isWithin(worked)) {
+        const isLast = !worked.within.writesRows && statements.every(({ statement }) => statement.kind !== 'explain')
+        const how = { runsFunctions: after.length > 0, isLast }
+        const running = readWithin(worked, identity, statements, statements.map(toCommand), how)
+        return mapped(running, results => results.map(({ rows }) => rows))
+      }
       const first = settings.for(identity, 'read only', worked.ms)
-      return run('read only', statements, [first, ...withDeadlines(statements, worked), ...after], worked, results =>
-        statements.map((_, index) => resultOf(results, index, statements.length).rows),
-      )
+      const middle = withDeadlines(statements, worked)
+      const commands = [first, ...frame.before, ...middle, ...frame.after, ...after]
+      return run('read only', statements, commands, worked, results => {
+        const own = frame.without(results, middle.length)
+        return statements.map((_, index) => resultOf(own, index, statements.length).rows)
+      })
     },
     write(identity, statements, worked) {
-      const after = [...beforeDeferred(worked, statements), ...reset.afterWrite(statements)]
+      const frame = sessionFrame(identity, 'read write')
+      const resetting = callsFirst(frame) ? [...RUN_DEFERRED, ...RESET_AFTER_WRITE] : reset.afterWrite(statements)
+      const after = [...beforeDeferred(worked, statements), ...resetting, ...frame.end]
       const attempt = (
-        asked: readonly BoundStatement<WriteStatement>[],
+        statements: readonly BoundStatement<WriteStatement>[],
         more: readonly Command[],
       ): RunningRequest<readonly Result[]> => {
+        if (isWithin(worked)) return writeWithin(worked.within, identity, statements, more, worked)
         const first = settings.numbered(identity, worked.ms)
-        const running = send([first, ...withDeadlines(asked, worked), ...more, ...after], worked)
+        const middle = [...withDeadlines(statements, worked), ...more]
+        const running = send([first, ...frame.before, ...middle, ...frame.after, ...after], worked)
         return {
           result: running.result.then(
-            results => plainResults(results, asked.length),
-            error => fail(error, asked, 'read write'),
+            results => plainResults(frame.without(results, middle.length), statements.length),
+            error => fail(error, statements, 'read write'),
           ),
           cancel: () => running.cancel(),
         }
@@ -187,13 +286,35 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     },
     call(identity, statement, { access, format }, worked) {
       const command = { text: statement.statement.text, parameters: statement.values, resultFormat: format }
-      return run(access, [statement], withReset(command, identity, access, worked), worked, ([, called]) => {
+      const frame = sessionFrame(identity, access)
+      const take = (called: Result | undefined): Result => {
         if (called === undefined) throw new Error('a call must have a result')
         return called
+      }
+      if (!isWithin(worked)) {
+        const commands = withReset(command, frame, identity, access, worked)
+        return run(access, [statement], commands, worked, results => take(frame.without(results, 1)[1]))
+      }
+      if (access === 'read only') {
+        const how = { runsFunctions: true, isLast: true }
+        return mapped(readWithin(worked, identity, [statement], [command], how), ([called]) => take(called))
+      }
+      const running = runWithin(worked.within, worked, [statement], {
+        first: [settings.for(identity, access, worked.ms)],
+        ...{ commands: [command], after: RESET_AFTER_READ, access },
+        ...{ effect: { writes: true, runsFunctions: true }, isLast: true },
       })
+      return mapped(running, ([, called]) => take(called))
     },
     parse(identity, { text }, worked) {
       if (settings.isOver(worked.ms)) return { result: Promise.reject(timedOut()), cancel() {} }
+      if (isWithin(worked)) {
+        const parsing = { text, parameters: [], parsesOnly: true } as const
+        const first = [SAVEPOINT, settings.for(identity, 'read only', worked.ms), parsing]
+        const effect = { writes: false, runsFunctions: false }
+        const how = { first, commands: [], after: [RELEASE], access: 'read only', effect, isLast: false } as const
+        return mapped(runWithin(worked.within, worked, [], how), () => undefined)
+      }
       const running = database.describe([settings.for(identity, 'read only', worked.ms)], text, worked)
       return {
         result: running.result.then(
@@ -210,7 +331,49 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
       const rows = database.stream(before, toCommand(statement), STREAM_BATCH_ROWS, after, worked)
       return translating(rows, error => fail(error, [statement], 'read only'))
     },
+    async open(identity, { isolation, known, claim }, worked) {
+      return new JointTransaction({
+        ...{ database, isolation, worked, known },
+        flow: settings.for(identity, 'read write').flow,
+        opening: claim === null ? [] : [settings.deadline(worked.ms), claim],
+        closing: ({ writes, runsFunctions }) => [
+          ...(writes ? [settings.numbered(identity, worked.ms), settings.deadline(worked.ms), ...RUN_DEFERRED] : []),
+          ...(runsFunctions ? (writes ? RESET_AFTER_WRITE : RESET_AFTER_READ) : []),
+        ],
+        failed: error => {
+          if (isStaleSchema(error)) onStaleSchema()
+          return toGatewayError(error, { statements: [], access: 'read write' })
+        },
+      })
+    },
   }
+}
+
+/** A function that runs first may leave something in the session, whatever the statements do. */
+function callsFirst({ before }: SessionFrame): boolean {
+  return before.length > 0
+}
+
+/** The commands of one run within a transaction of several operations. */
+interface Enclosed {
+  readonly first: readonly Command[]
+  readonly commands: readonly Command[]
+  readonly after: readonly Command[]
+  readonly access: Access
+  readonly effect: Effect
+  /** True if the operation sends nothing more. */
+  readonly isLast: boolean
+}
+
+const SAVEPOINT: Command = { text: 'SAVEPOINT svc_read', parameters: [] }
+const RELEASE: Command = { text: 'RELEASE SAVEPOINT svc_read', parameters: [] }
+
+function isWithin(worked: Work): worked is Work & { readonly within: Part } {
+  return worked.within !== undefined
+}
+
+function mapped<T, U>(running: RunningRequest<T>, take: (result: T) => U): RunningRequest<U> {
+  return { result: running.result.then(take), cancel: () => running.cancel() }
 }
 
 /** The last word of `INSERT 0 3`, `UPDATE 3`, `SELECT 3`. */
@@ -222,9 +385,9 @@ function countOf(tag: string): number {
  * Not a generator: `return` must reach the database while a batch is awaited, or nothing could be cancelled.
  */
 function translating(
-  rows: AsyncIterableIterator<readonly Row[]>,
+  rows: AsyncIterableIterator<readonly ResultRow[]>,
   fail: (error: unknown) => Promise<never>,
-): AsyncIterableIterator<readonly Row[]> {
+): AsyncIterableIterator<readonly ResultRow[]> {
   return {
     next: () => rows.next().catch(fail),
     return: async () => (await rows.return?.()) ?? { done: true, value: undefined },

@@ -4,7 +4,7 @@
  * function are affected.
  */
 import type { Catalog } from '../catalog/model.ts'
-import type { BoundStatement, CallStatement, Statement } from '../compile/statement.ts'
+import type { BoundStatement, CallStatement, CompiledStatement } from '../compile/statement.ts'
 import type { TableName } from '../language/tree/ast.ts'
 import type { Command } from '../postgres/types.ts'
 import { relationOid } from './relation-oid.ts'
@@ -27,7 +27,7 @@ const AFTER_WRITE_OF_FUNCTIONS: readonly Command[] = [...RUN_DEFERRED, ...RESET_
 const NOTHING: readonly Command[] = []
 
 /** Statements other than calls, which are known to run a function. */
-type StatementWithoutCall = Exclude<Statement, CallStatement>
+type StatementWithoutCall = Exclude<CompiledStatement, CallStatement>
 
 /** The commands that end a transaction. */
 export interface SessionReset {

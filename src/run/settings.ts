@@ -61,6 +61,7 @@ export function createSettings({
   const source = (access: Access, answer: string, more: readonly SessionSetting[] = []) =>
     encodedOnce(answer, access === 'read only' ? { readsOnly: true } : {}, (identity, workedMs) => [
       ...settingsOf(identity),
+      ...(identity.session?.settings ?? []),
       ...mode[access],
       ...more,
       ...planner,
@@ -103,16 +104,15 @@ function encodedOnce(
   settingsFor: (identity: Identity, workedMs: number) => readonly SessionSetting[],
 ): (identity: Identity, workedMs?: number) => Command {
   const known = new WeakMap<Identity, Command>()
-  // The names are the same for every caller, and identical text objects are found by reference.
-  let text: string | null = null
+  // Identical text objects are found by reference. The names are the same for every caller of one door.
+  const texts = new Map<string, string>()
   return (identity, workedMs = 0) => {
     const found = workedMs === 0 ? known.get(identity) : undefined
     if (found !== undefined) return found
     const settings = settingsFor(identity, workedMs)
-    text ??= settingsText(
-      answer,
-      settings.map(([name]) => name),
-    )
+    const added = identity.session?.settings.map(([name]) => name).join() ?? ''
+    const text = texts.get(added) ?? settingsText(answer, settings)
+    texts.set(added, text)
     const parameters = encodeParameters(settings.map(([, value]) => value))
     const command = { text, parameters, flow: callerKey(identity), ...kind }
     if (workedMs === 0) known.set(identity, command)
@@ -124,7 +124,7 @@ function encodedOnce(
  * `set_config` returns the value, which is not needed: as conditions, all calls are evaluated for one row
  * without columns, and only the write's result is sent.
  */
-function settingsText(answer: string, names: readonly string[]): string {
-  const conditions = names.map((name, index) => `set_config('${name}', $${index + 1}, true) IS NOT NULL`)
+function settingsText(answer: string, settings: readonly SessionSetting[]): string {
+  const conditions = settings.map(([name], index) => `set_config('${name}', $${index + 1}, true) IS NOT NULL`)
   return `SELECT ${answer}WHERE ${conditions.join(' AND ')}`
 }

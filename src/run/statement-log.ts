@@ -1,6 +1,6 @@
 /** Emits the texts of executed statements, for the log at level debug. */
 
-import type { Statement } from '../compile/statement.ts'
+import type { CompiledStatement } from '../compile/statement.ts'
 import type { Emit } from '../events.ts'
 import type { Runner, RunningRequest } from './run.ts'
 
@@ -13,14 +13,14 @@ export interface StatementLogParts {
 
 /** Wraps a runner so that statements are logged. */
 export function logStatements(runner: Runner, { emit, requestId }: StatementLogParts): Runner {
-  function begin(statements: readonly Statement[]): () => void {
+  function begin(statements: readonly CompiledStatement[]): () => void {
     const started = performance.now()
     const id = requestId()
     const sql = statements.map(({ text }) => text)
     return () =>
       emit({ kind: 'statement', requestId: id, sql, durationMs: Math.round((performance.now() - started) * 100) / 100 })
   }
-  function logged<R extends RunningRequest<unknown>>(statements: readonly Statement[], start: () => R): R {
+  function logged<R extends RunningRequest<unknown>>(statements: readonly CompiledStatement[], start: () => R): R {
     const end = begin(statements)
     const running = start()
     running.result.then(end, end)
@@ -39,6 +39,7 @@ export function logStatements(runner: Runner, { emit, requestId }: StatementLogP
       ),
     call: (identity, bound, how, worked) => logged([bound.statement], () => runner.call(identity, bound, how, worked)),
     parse: (identity, statement, worked) => runner.parse(identity, statement, worked),
+    open: (identity, options, worked) => runner.open(identity, options, worked),
     stream(identity, bound, worked) {
       const end = begin([bound.statement])
       const rows = runner.stream(identity, bound, worked)

@@ -11,7 +11,7 @@ import type { CostLimits } from './cost-limits.ts'
 import type { Estimate } from './estimate.ts'
 import { seesFigures } from './explain-figures.ts'
 import { readIndexes, type TableIndex } from './indexes.ts'
-import type { Runner, ServerTime } from './run.ts'
+import type { Runner, Work } from './run.ts'
 
 /** A refused read. */
 export interface RefusedRead {
@@ -21,7 +21,7 @@ export interface RefusedRead {
   readonly limits: CostLimits
   readonly mentions: readonly Mention[]
   readonly extent: Extent
-  readonly worked: ServerTime
+  readonly worked: Work
 }
 
 /** Builds the error, with suggestions. */

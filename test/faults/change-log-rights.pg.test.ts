@@ -36,9 +36,9 @@ const gateway = gatewayFixture(database, {
   toml: `webhook_allow = ["127.0.0.0/8"]\nevents_path = ${JSON.stringify(file)}`,
 })
 
-const post = (path: string, body: unknown) =>
+const post = (path: string, body: unknown, more: Readonly<Record<string, string>> = {}) =>
   gateway.get(path, {
-    ...{ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) },
+    ...{ method: 'POST', headers: { 'Content-Type': 'application/json', ...more }, body: JSON.stringify(body) },
   })
 
 test('writes reach subscribers through the change log, and receivers through the outbox', async () => {
@@ -106,7 +106,7 @@ test.each(FORGERIES)('an injected %s is rejected', async what => {
   expect(await execute(feedUrl(database), `select from svc.webhook where new ->> 'body' = 'forged'`)).toEqual([])
 })
 
-test('the statement text of a write with webhooks does not contain its ticket', async () => {
+test('the statement texts of a write with webhooks and an idempotency key do not contain their tickets', async () => {
   await execute(
     database.adminUrl,
     `create function spy() returns trigger language plpgsql as $$ begin
@@ -116,13 +116,14 @@ test('the statement text of a write with webhooks does not contain its ticket', 
        return new; end $$;
      create trigger spy before insert on logs for each row execute function spy()`,
   )
-  const { json } = await post('/api/logs?returning=body', { id: 3, body: '' })
+  const { json } = await post('/api/logs?returning=body', { id: 3, body: '' }, { 'Idempotency-Key': 'k' })
   const seen: string = json.data.body
   expect(seen).toContain('svc.told')
+  expect(seen).toContain('svc.claim_key')
   const hashes = await execute(feedUrl(database), `select encode(hash, 'hex') as hash from svc.ticket`)
   const words = new Set(seen.match(/[A-Za-z0-9_-]{32}/g) ?? [])
   const { createHash } = await import('node:crypto')
   const digests = [...words].map(word => createHash('sha256').update(word).digest('hex'))
-  expect(hashes).toHaveLength(1)
-  expect(digests).not.toContain(hashes[0]?.hash)
+  expect(hashes).toHaveLength(2)
+  for (const { hash } of hashes) expect(digests).not.toContain(hash)
 })

@@ -6,6 +6,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { installed } from '../support/install.ts'
 import { pattern } from '../support/page.ts'
 import { execute } from '../support/postgres.ts'
 import { sampleDatabase } from '../support/sample.ts'
@@ -71,6 +72,8 @@ describe.runIf(hasShell)('an example pasted into a shell', () => {
     const sample = await sampleDatabase()
     for (const [, sql = ''] of RECIPES.matchAll(/^```sql\n([\s\S]*?)^```/gm))
       await execute(sample.adminUrl, sql.replace(/\bto gateway\b/g, `to ${new URL(sample.url).username}`))
+    // Idempotency keys need it. No table is captured, as in the demo.
+    await installed(sample, [])
     return sample
   })
   const gateway = gatewayFixture(database)

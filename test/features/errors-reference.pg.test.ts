@@ -1,9 +1,10 @@
 /** docs/reference/errors.md#examples: an example of every error code, with the message that a gateway sends. */
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type ErrorCode, STATUS_OF } from '../../src/errors.ts'
 import { watchActivity } from '../support/activity.ts'
 import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import type { Reply, TestGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
 import { pageWithParts } from '../support/page.ts'
 
 const PAGE = 'docs/reference/errors.md'
@@ -30,6 +31,16 @@ const single = gatewayFixture(database, { toml: 'max_connections = 1\nacquire_ti
 const lone = gatewayFixture(database, { toml: 'tenant_max_concurrent = 1' })
 const rated = gatewayFixture(database, { toml: 'rate_limit_rate = 0.001\nrate_limit_burst = 1' })
 
+const stored = databaseFixture(`
+create table notes (id int primary key, body text);
+create function nap() returns int volatile language plpgsql as $$ begin perform pg_sleep(60); return 1; end $$;
+grant all on notes to app`)
+const storedActivity = fixture(() => watchActivity(stored.adminUrl))
+beforeAll(() => installed(stored))
+const keyed = gatewayFixture(stored)
+const withKey = (path: string, body: string, from = keyed) =>
+  from.get(path, { method: 'POST', headers: { ...JSON_TYPE, 'Idempotency-Key': 'k1' }, body })
+
 interface Example {
   /** The request as the page shows it. */
   readonly request: string
@@ -40,6 +51,12 @@ const call = (from: TestGateway) => from.get('/api/rpc/nap', { method: 'POST', h
 
 const change = (headers: Readonly<Record<string, string>>) =>
   gateway.get('/api/notes/1', { method: 'PATCH', headers: { ...JSON_TYPE, ...headers }, body: '{"body": "x"}' })
+
+const operate = (operation: object) =>
+  gateway.get('/api/notes/1', {
+    ...{ method: 'PATCH', headers: { 'Content-Type': 'application/json-patch+json', 'If-Match': '*' } },
+    body: JSON.stringify([operation, { op: 'replace', path: '/body', value: 'y' }]),
+  })
 
 /** Sends a request while a call of `nap` by the same gateway is running. The call is cancelled afterwards. */
 async function duringCall(from: TestGateway, path: string): Promise<Reply> {
@@ -66,6 +83,22 @@ const EXAMPLES: Readonly<Record<ErrorCode, Example>> = {
     send: () => gateway.get('/api/_schema', { method: 'DELETE' }),
   },
   TIMEOUT: { request: 'POST /api/rpc/nap, which takes a minute', send: () => call(hasty) },
+  TEST_FAILED: {
+    request: 'PATCH /api/notes/1 with a JSON Patch that tests for another body',
+    send: () => operate({ op: 'test', path: '/body', value: 'x' }),
+  },
+  IDEMPOTENCY_KEY_IN_USE: {
+    request: 'POST /api/rpc/nap while one with the same Idempotency-Key is running',
+    async send() {
+      const running = withKey('/api/rpc/nap', '{}')
+      await storedActivity.started(/nap/)
+      const reply = await withKey('/api/rpc/nap', '{}')
+      await storedActivity.value(`select pg_cancel_backend(pid) from pg_stat_activity
+        where datname = current_database() and state = 'active' and query ~ 'nap' and pid <> pg_backend_pid()`)
+      await running
+      return reply
+    },
+  },
   PRECONDITION_FAILED: {
     request: 'PATCH /api/notes/1 with an old ETag in If-Match',
     send: () => change({ 'If-Match': '"a"' }),
@@ -82,6 +115,17 @@ const EXAMPLES: Readonly<Record<ErrorCode, Example>> = {
   QUERY_TOO_EXPENSIVE: {
     request: 'GET /api/events?sort=body with explain_max_rows = 1000',
     send: () => gateway.get('/api/events?sort=body'),
+  },
+  PATH_NOT_FOUND: {
+    request: 'PATCH /api/notes/1 with a JSON Patch of a member that is missing',
+    send: () => operate({ op: 'add', path: '/body/a', value: 1 }),
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    request: 'POST /api/notes with the Idempotency-Key of another creation',
+    async send() {
+      await withKey('/api/notes', '{"id": 1}')
+      return withKey('/api/notes', '{"id": 2}')
+    },
   },
   PRECONDITION_REQUIRED: { request: 'PATCH /api/notes/1, with require_if_match', send: () => change({}) },
   HEADERS_TOO_LARGE: {
@@ -100,6 +144,10 @@ const EXAMPLES: Readonly<Record<ErrorCode, Example>> = {
     send: () => duringCall(lone, '/api/notes'),
   },
   INTERNAL: { request: 'GET /api/loops, whose policy refers to itself', send: () => gateway.get('/api/loops') },
+  NOT_IMPLEMENTED: {
+    request: 'POST /api/notes with an Idempotency-Key, without svc install',
+    send: () => withKey('/api/notes', '{"id": 9, "body": "x"}', gateway),
+  },
   UNAVAILABLE: {
     request: 'GET /api/notes during a call, with max_connections = 1',
     send: () => duringCall(single, '/api/notes'),

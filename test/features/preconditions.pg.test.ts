@@ -88,7 +88,7 @@ describe('the tag of a row', () => {
     expect(await tag('/api/items/1')).not.toBe(await tag('/api/items/2'))
   })
 
-  test('depends on the columns that were chosen, and on those that the caller may read', async () => {
+  test('depends on the selected columns, and on the columns that the caller can read', async () => {
     const all = await tag('/api/items/1')
     const some = await tag('/api/items/1?select=id,name')
     expect(some).toMatch(STRONG)
@@ -97,14 +97,14 @@ describe('the tag of a row', () => {
     expect(tagOf(await limited.get('/api/items/1'))).not.toBe(all)
   })
 
-  test('does not show a version column that the caller may not read', async () => {
+  test('does not reveal a version column that the caller cannot read', async () => {
     await sql("update items set note = 'secret' where id = 1")
     const shown = tagOf(await limited.get('/api/items/1'))
     expect(shown).toMatch(STRONG)
     expect(shown.split('.')[0]).toBe((await tag('/api/items/1')).split('.')[0])
   })
 
-  test('leaves the body as it is', async () => {
+  test('does not change the body', async () => {
     expect((await get('/api/items/1')).text).toBe(
       '{"data":{"id":1,"tenant_id":"t1","name":"cup","stock":5,"note":"x","meta":{"a": 1}}}',
     )
@@ -121,7 +121,7 @@ describe('the tag of a row', () => {
   })
 
   test.each(['/api/items/1?expand=nested:lines', '/api/parts/1'])(
-    'is weak where the answer has no version: %s',
+    'is weak if the response has no version: %s',
     async path => {
       const before = await get(path)
       expect([before.status, tagOf(before)]).toEqual([200, expect.stringMatching(WEAK)])
@@ -131,7 +131,7 @@ describe('the tag of a row', () => {
     },
   )
 
-  test('is weak where the gateway’s role may read columns and not the table', async () => {
+  test('is weak if the gateway’s role can read columns but not the whole table', async () => {
     const first = await get('/api/granted/1?select=id,name')
     expect([first.status, first.json.data, tagOf(first)]).toEqual([
       200,
@@ -197,7 +197,7 @@ describe('If-None-Match', () => {
     expect((await get('/api/items/1?expand=nested:lines', { 'If-None-Match': current })).status).toBe(304)
   })
 
-  test('a row that is gone, or of another tenant, is 404', async () => {
+  test('a row that is gone, or of another tenant, is answered with 404', async () => {
     for (const path of ['/api/items/7', '/api/items/9']) {
       expect((await get(path, { 'If-None-Match': '*' })).status).toBe(404)
     }
@@ -241,7 +241,7 @@ describe('If-None-Match', () => {
 })
 
 describe('If-Match', () => {
-  test('the current tag lets a write happen, and the answer has the next one', async () => {
+  test('a write with the current tag succeeds, and its response has the new tag', async () => {
     const first = await tag('/api/items/1')
     const changed = await patch('/api/items/1', { stock: 6 }, match(first))
     expect([changed.status, changed.json.data.stock]).toEqual([200, 6])
@@ -253,7 +253,7 @@ describe('If-Match', () => {
     expect([removed.status, removed.headers.get('etag')]).toEqual([204, null])
   })
 
-  test('another tag is 412 with the current one, and nothing changes', async () => {
+  test('another tag is answered with 412 and the current tag, and nothing changes', async () => {
     const first = await tag('/api/items/1')
     await sql('update items set stock = 6 where id = 1')
     const current = await tag('/api/items/1')
@@ -279,11 +279,14 @@ describe('If-Match', () => {
     expect([...codeOf(reply), tagOf(reply)]).toEqual([412, 'PRECONDITION_FAILED', await tag('/api/items/1')])
   })
 
-  test.each(['a', '"a', '"a" "b"', '*, "a"', '', ',', Array(101).fill('"a"').join()])('%j is 400', async condition => {
-    expect(codeOf(await patch('/api/items/1', { stock: 9 }, match(condition)))).toEqual([400, 'PARSE_ERROR'])
-  })
+  test.each(['a', '"a', '"a" "b"', '*, "a"', '', ',', Array(101).fill('"a"').join()])(
+    '%j is answered with 400',
+    async condition => {
+      expect(codeOf(await patch('/api/items/1', { stock: 9 }, match(condition)))).toEqual([400, 'PARSE_ERROR'])
+    },
+  )
 
-  test('* asks for a row, and a row that is not there is 404, whatever the tag', async () => {
+  test('* requires that the row exists; a missing row is answered with 404, whatever the tag', async () => {
     expect((await patch('/api/items/1', { stock: 9 }, match('*'))).status).toBe(200)
     const old = await tag('/api/items/2')
     await sql('delete from items where id = 2')
@@ -294,18 +297,18 @@ describe('If-Match', () => {
     }
   })
 
-  test('a row that may not be written is 404, although its tag is current', async () => {
+  test('a row that the caller cannot write is answered with 404, although its tag is current', async () => {
     expect((await patch('/api/items/3', { stock: 9 }, match(await tag('/api/items/3')))).status).toBe(404)
   })
 
-  test('rows without a version are 412 with their weak tag', async () => {
+  test('rows without a version are answered with 412 and their weak tag', async () => {
     const current = await tag('/api/parts/1')
     const reply = await patch('/api/parts/1', { n: 2 }, match(current))
     expect([...codeOf(reply), tagOf(reply)]).toEqual([412, 'PRECONDITION_FAILED', current])
     expect((await patch('/api/parts/1', { n: 2 }, match('*'))).status).toBe(200)
   })
 
-  test('a filtered write and a creation have no row to compare, and are 412', async () => {
+  test('a filtered write and a creation have no row to compare, and are answered with 412', async () => {
     const current = await tag('/api/items/1')
     const row = { id: 10, tenant_id: 't1' }
     const replies = [
@@ -319,7 +322,7 @@ describe('If-Match', () => {
     expect((await post('/api/items', row, match('*'))).status).toBe(201)
   })
 
-  test('a caller who may not read the table is not told the tag', async () => {
+  test('the tag is not revealed to a caller who cannot read the table', async () => {
     const headers = { 'Content-Type': 'application/json', 'If-Match': '"a"' }
     const reply = await limited.get('/api/lines/1,a%252Cb', { method: 'PATCH', headers, body: '{"n":2}' })
     expect([...codeOf(reply), reply.headers.get('etag')]).toEqual([412, 'PRECONDITION_FAILED', null])
@@ -335,7 +338,7 @@ describe('If-Match', () => {
     expect((await get('/api/items/1')).json.data.stock).toBe(100 + statuses.indexOf(200))
   })
 
-  test('a write that waits for another one is judged by what that leaves', async () => {
+  test('a write that waits for another write is compared with the version that the other write leaves', async () => {
     const current = await tag('/api/items/1')
     await sql('begin')
     await sql('update items set stock = 50 where id = 1')
@@ -350,7 +353,7 @@ describe('If-Match', () => {
 })
 
 describe('a creation', () => {
-  test('answers the tag of the row, with and without a body', async () => {
+  test('returns the tag of the row, with and without a body', async () => {
     const made = await post('/api/items', { id: 10, tenant_id: 't1', name: 'new' })
     expect([made.status, tagOf(made)]).toEqual([201, await tag('/api/items/10')])
     const numbered = await post('/api/numbered', { name: 'a' }, { headers: { Prefer: 'return=minimal' } })
@@ -362,7 +365,7 @@ describe('a creation', () => {
     expect(tagOf(line)).toBe(await tag('/api/lines/1,c%252Cd'))
   })
 
-  test('of a batch answers none, and neither does a change of the key', async () => {
+  test('of a batch returns no tag, and neither does a change of the key', async () => {
     const made = await post('/api/items', [{ id: 11, tenant_id: 't1', name: 'a' }])
     expect([made.status, made.headers.get('etag')]).toEqual([201, null])
     const renamed = await patch('/api/items/11', { id: 12 })
@@ -383,7 +386,7 @@ describe('lists', () => {
     },
   )
 
-  test('a stream has none', async () => {
+  test('a stream has no tag', async () => {
     expect((await get('/api/items?stream=true')).headers.get('etag')).toBeNull()
   })
 })
@@ -417,7 +420,7 @@ describe('version_column and require_if_match', () => {
     expect([minimal.status, tagOf(minimal)]).toEqual([204, tagOf(changed)])
   })
 
-  test('a creation answers the tag, with and without a body', async () => {
+  test('a creation returns the tag, with and without a body', async () => {
     const create = (headers: AskOptions['headers']) =>
       ask('/api/numbered', {
         ...{ method: 'POST', body: '{"name":"a"}', headers: { 'Content-Type': 'application/json', ...headers } },
@@ -439,7 +442,7 @@ describe('version_column and require_if_match', () => {
     expect(await versionTag('/api/items/1')).toMatch(STRONG)
   })
 
-  test('tags of other versions and hostile ones are 412', async () => {
+  test('tags of other versions and hostile ones are answered with 412', async () => {
     const current = await versionTag('/api/parts/1')
     const [, row, columns] = current.slice(1, -1).split('.')
     for (const version of ['_AA', '_gA', '_', 'zz', `_${Buffer.from("1'; drop").toString('base64url')}`]) {
@@ -448,7 +451,7 @@ describe('version_column and require_if_match', () => {
     }
   })
 
-  test('a write without If-Match is 428, a filtered one as well; other tables are free', async () => {
+  test('a write without If-Match is answered with 428, a filtered one as well; other tables are free', async () => {
     const writes = [
       await change('/api/items/1', { stock: 1 }),
       await change('/api/items?id=1', { stock: 1 }),
@@ -465,7 +468,7 @@ describe('version_column and require_if_match', () => {
   test.each([
     ['[gateway.tables.itms]\nrequire_if_match = true', 'there is no table "itms"'],
     ['[gateway.tables.items]\nversion_column = "nmae"', 'has no column "nmae" (version_column)'],
-  ])('a name that is not in the schema keeps the gateway from starting: %s', async (toml, reason) => {
+  ])('a name that is not in the schema prevents the start: %s', async (toml, reason) => {
     await expect(testGateway(database.url, { toml })).rejects.toThrow(reason)
   })
 })

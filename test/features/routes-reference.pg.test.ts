@@ -23,6 +23,7 @@ const ASKED: Readonly<Record<string, readonly [path: string, body?: string]>> = 
   'GET /api/{table}/aggregate': ['/api/orders/aggregate?fn=count'],
   'GET /api/{table}/_explain': ['/api/orders/_explain?limit=1'],
   'POST /api/_query': ['/api/_query', '{"query": "get tags limit 1"}'],
+  'POST /api/_batch': ['/api/_batch', '{"operations": [{"query": "get tags limit 1"}]}'],
   'GET /api/rpc/{function}': ['/api/rpc/slugify?value=A b'],
   'POST /api/rpc/{function}': ['/api/rpc/slugify', '["A b"]'],
   'GET /api/_rpc/contracts': ['/api/_rpc/contracts'],
@@ -46,7 +47,7 @@ function askedOf(method: string, pattern: string): readonly [path: string, body?
   return asked
 }
 
-test.each(ROWS)('$method $pattern answers $answer', async ({ method, pattern, answer }) => {
+test.each(ROWS)('$method $pattern is answered with $answer', async ({ method, pattern, answer }) => {
   const reply = await ask(method, ...askedOf(method, pattern))
   expect([reply.status, reply.text]).toEqual([Number(answer.slice(0, 3)), expect.anything()])
   const form = /^\d+ `(.*?)`/.exec(answer)?.[1] ?? ''

@@ -6,9 +6,10 @@ import { EVERYTHING, type View } from '../../src/access/rights.ts'
 import { createPlanCache, type PlanCache } from '../../src/compile/plans.ts'
 import type { Answer, Incoming } from '../../src/exchange.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
-import { noProgress } from '../../src/http/responder.ts'
+import { noProgress } from '../../src/http/reports.ts'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import type { Identity } from '../../src/identity/identity.ts'
+import { createBudget } from '../../src/limits/budget.ts'
 import { QueryHandler } from '../../src/query/query.ts'
 import { Compiler } from '../../src/rest/compile.ts'
 import { createCursorCodec } from '../../src/rest/read/cursor.ts'
@@ -16,6 +17,7 @@ import { ReadHandler } from '../../src/rest/read/read.ts'
 import type { ReadLimits } from '../../src/rest/read/request.ts'
 import { CallHandler } from '../../src/rest/rpc/call.ts'
 import type { WriteLimits } from '../../src/rest/write/write.ts'
+import { IdempotencyKeys } from '../../src/run/idempotency.ts'
 import type { Runner } from '../../src/run/run.ts'
 
 export const PIPELINE_LIMITS: ReadLimits & WriteLimits & { readonly maxParameters: number } = {
@@ -42,7 +44,8 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
   const common = { plans, limits, searchLanguage: 'english' }
   const pipeline = createPipeline({
     ...{ view, plans, runner, reads: runner, cachesRequests: parts.cachesRequests ?? true },
-    ...{ authenticate: () => identity, explainEndpoint: 'on', isAdmin: () => false, approvals: null },
+    ...{ authenticate: () => identity, explainEndpoint: 'on', isAdmin: () => false, approvals: null, door: null },
+    ...{ shapes: null, shapesPath: null, events: unreached },
     read: new ReadHandler({ limits, cursors: createCursorCodec('a key'), operatorExplains: false }),
     writeLimits: limits,
     call: new CallHandler({
@@ -57,6 +60,18 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
     }),
     compiler: new Compiler(common),
     newPartitions: { learn: () => null },
+    batch: {
+      ...{ maxBatchOperations: 100, maxResultBytes: 1_048_576, reports: { errorAnswer: unreached, ended() {} } },
+      ...{ countRequest: () => true, countBytes: () => () => {}, now: () => 0, pause: async () => {}, random: () => 0 },
+    },
+    imports: {
+      running: createBudget<string>({ max: 0, shareMax: 0 }),
+      ...{ maxImportBytes: 0, importTimeoutMs: 600_000, now: () => 0 },
+    },
+    idempotencyKeys: new IdempotencyKeys({
+      ...{ database: { run: unreached }, ticket: '', isInstalled: () => false, onUnknownTicket: unreached },
+      limits: { idempotencyTtlSecs: 60, idempotencyMaxResponseBytes: 1_024, tenantMaxIdempotencyKeys: 0 },
+    }),
     documents: { schema: unreached, contracts: unreached, openapi: unreached },
     ...{ assertRoom() {}, health: { answer: unreached }, internal: new Map() },
   })

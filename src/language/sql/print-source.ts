@@ -1,9 +1,19 @@
 /** Prints sources of rows: tables, derived tables, joins, and their conditions. */
 
-import type { Expression, FunctionSource, Get, Join, JoinType, RecordSource, Source, TableName } from '../tree/ast.ts'
+import type {
+  ArraySource,
+  Expression,
+  FunctionSource,
+  Get,
+  Join,
+  JoinType,
+  RecordSource,
+  Source,
+  TableName,
+} from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
 import { type AliasedTable, keyByName } from '../tree/relation-name.ts'
-import { lateralScope, type Scope } from '../tree/scope.ts'
+import { lateralScope, type NameScope } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
 import type { Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
@@ -31,7 +41,7 @@ export function printTarget(table: TableName, alias: string | null): string {
 }
 
 /** Prints a source that cannot refer to the other sources; `scope` is that of the query that contains it. */
-export function printSource(source: Source, scope: Scope, printer: Printer): string {
+export function printSource(source: Source, scope: NameScope, printer: Printer): string {
   const outer = scope.parent ?? scope
   switch (source.kind) {
     case 'table source':
@@ -40,6 +50,8 @@ export function printSource(source: Source, scope: Scope, printer: Printer): str
       return `(${printer.query(source.query, outer)}) AS ${quoteIdentifier(source.alias)}`
     case 'record source':
       return printRecordSource(source, outer, printer)
+    case 'array source':
+      return printArraySource(source, outer, printer)
     case 'function source':
       return printFunctionSource(source, outer, printer)
     default:
@@ -51,19 +63,39 @@ export function printSource(source: Source, scope: Scope, printer: Printer): str
  * Prints a record source with explicit types. `json_populate_recordset` would look up the table's type for
  * each row.
  */
-function printRecordSource(source: RecordSource, scope: Scope, printer: Printer): string {
+function printRecordSource(source: RecordSource, scope: NameScope, printer: Printer): string {
   const columns = source.columns.map(({ name, type }) => `${quoteIdentifier(name)} ${printer.type(type)}`)
   const value = printer.expression(source.value, scope, LEVEL.any)
   const expand = source.many ? 'json_to_recordset' : 'json_to_record'
   return `${expand}(${value}) AS ${quoteIdentifier(source.alias)}(${columns.join(', ')})`
 }
 
+/**
+ * Prints an array source: texts, cast to the types of the columns. Arrays of these types are not possible,
+ * because `unnest` flattens nested arrays.
+ */
+function printArraySource(source: ArraySource, scope: NameScope, printer: Printer): string {
+  const { columns, values } = source
+  const names = columns.map(({ name }) => quoteIdentifier(name))
+  const casts = columns.map(({ type }, index) => `CAST(u.${names[index]} AS ${printer.type(type)}) AS ${names[index]}`)
+  const arrays = values.map(value => `CAST(${printer.expression(value, scope, LEVEL.any)} AS text[])`)
+  // With several arguments, `unnest` would be found only without its schema.
+  const rows = `ROWS FROM (${arrays.map(array => `pg_catalog.unnest(${array})`).join(', ')}) AS u(${names.join(', ')})`
+  return `(SELECT ${casts.join(', ')} FROM ${rows}) AS ${quoteIdentifier(source.alias)}`
+}
+
 /** Prints a function source; `scope` is that of its arguments. */
-function printFunctionSource(source: FunctionSource, scope: Scope, printer: Printer): string {
+function printFunctionSource(source: FunctionSource, scope: NameScope, printer: Printer): string {
   const list = source.arguments.map(argument => {
     const name = argument.name === null ? '' : `${quoteIdentifier(argument.name)} => `
     return `${argument.variadic ? 'VARIADIC ' : ''}${name}${printer.expression(argument.value, scope, LEVEL.any)}`
   })
+  // In FROM, PostgreSQL requires the columns of a record.
+  if (source.selected === true) {
+    const name = quoteIdentifier(source.columns[0] ?? '')
+    const selected = `SELECT ${printTableName(source.function)}(${list.join(', ')}) AS ${name}`
+    return `LATERAL (${selected}) AS ${quoteIdentifier(source.alias)}`
+  }
   const columns = source.columns.length === 0 ? '' : `(${source.columns.map(quoteIdentifier).join(', ')})`
   return `${printTableName(source.function)}(${list.join(', ')}) AS ${quoteIdentifier(source.alias)}${columns}`
 }
@@ -72,7 +104,7 @@ function printFunctionSource(source: FunctionSource, scope: Scope, printer: Prin
  * Prints one join of a read. `index` is its position among the joins, which determines what a `lateral` query
  * sees.
  */
-export function printJoin(join: Join, index: number, get: Get, scope: Scope, printer: Printer): string {
+export function printJoin(join: Join, index: number, get: Get, scope: NameScope, printer: Printer): string {
   const source = printJoined(join, index, scope, printer)
   if (join.type === 'cross') {
     if (join.on !== null) throw new LanguageError('cross join takes no "on"; write inner join', join.span)
@@ -83,14 +115,14 @@ export function printJoin(join: Join, index: number, get: Get, scope: Scope, pri
 }
 
 /** Prints the joined source, with `LATERAL` if the text has it. */
-export function printJoined(join: Join, index: number, scope: Scope, printer: Printer): string {
+export function printJoined(join: Join, index: number, scope: NameScope, printer: Printer): string {
   const left = lateralScope(scope.relations.slice(0, index + 1), scope.parent ?? scope)
   // A function sees the sources to its left even without LATERAL (PostgreSQL manual, 7.2.1.5).
   if (join.source.kind === 'function source') return printFunctionSource(join.source, left, printer)
   if (!join.lateral) return printSource(join.source, scope, printer)
   if (join.source.kind !== 'query source') {
     throw new LanguageError(
-      'join lateral takes a query, "(get …) alias": a table has nothing to refer to its left',
+      'join lateral takes a query, "(get …) alias": a table cannot refer to the sources on its left',
       join.span,
     )
   }
@@ -109,7 +141,7 @@ export function joinCondition(join: Join, first: Source): Expression {
   return keyByName(sideOf(join.source), sideOf(first))
 }
 
-function printOn(condition: Expression, scope: Scope, printer: Printer): string {
+function printOn(condition: Expression, scope: NameScope, printer: Printer): string {
   return condition.kind === 'literal' && condition.value === 'true'
     ? 'true'
     : printer.expression(condition, scope, LEVEL.any)
@@ -128,7 +160,7 @@ export function sourceConditions(sources: readonly Source[]): readonly Expressio
 export function printConditions(
   word: 'WHERE' | 'HAVING',
   conditions: readonly Expression[],
-  scope: Scope,
+  scope: NameScope,
   printer: Printer,
 ): string {
   if (conditions.length === 0) return ''

@@ -30,7 +30,6 @@ import {
   fail,
   is,
   note,
-  type Parser,
   parseAfter,
   parseAlias,
   parseAnyName,
@@ -41,6 +40,7 @@ import {
   parseTable,
   parseWhole,
   peek,
+  type SyntaxParser,
   spanFrom,
 } from './parser.ts'
 
@@ -49,7 +49,7 @@ const NONE: readonly never[] = []
 // ---- with -------------------------------------------------------------------------------------------------
 
 /** `with = "with" [ "recursive" ] cte { "," cte }`; null if absent. */
-export function parseWith(parser: Parser): With | null {
+export function parseWith(parser: SyntaxParser): With | null {
   const { start } = parser
   if (!accept(parser, 'with')) return null
   const recursive = isRecursive(parser) && accept(parser, 'recursive')
@@ -63,14 +63,14 @@ export function parseWith(parser: Parser): With | null {
 /**
  * Reports whether `recursive` is the keyword; in `with recursive as (…)` it is the name of a common table.
  */
-function isRecursive(parser: Parser): boolean {
+function isRecursive(parser: SyntaxParser): boolean {
   if (!is(parser, 'recursive')) return false
   const next = peek(parser)
   return next !== 'as' && next !== '('
 }
 
 /** `cte = name [ "(" name { "," name } ")" ] "as" "(" ( statement | compound ) ")"` */
-function parseCommonTable(parser: Parser): CommonTable {
+function parseCommonTable(parser: SyntaxParser): CommonTable {
   const { start } = parser
   const name = parseNameNode(parser, 'the name of a common table')
   const columns = is(parser, '(') ? parseNames(parser) : NONE
@@ -85,7 +85,7 @@ function parseCommonTable(parser: Parser): CommonTable {
 // ---- get --------------------------------------------------------------------------------------------------
 
 /** A read in parentheses: `[ with ] get`. The caller parses the closing parenthesis. */
-export function parseQuery(parser: Parser): Get {
+export function parseQuery(parser: SyntaxParser): Get {
   const { start } = parser
   const clause = parseWith(parser)
   if (!is(parser, 'get')) fail(parser)
@@ -99,13 +99,13 @@ export function parseQuery(parser: Parser): Get {
  * [ having ] [ window ] [ order ] [ limit ] [ offset ] [ lock ]`, `compound = get { ( "union" | "intersect" |
  * "except" ) [ "all" ] get }`; `export` has the same form as `get`
  */
-export function parseGet(parser: Parser, clause: With | null, start: number): Get {
+export function parseGet(parser: SyntaxParser, clause: With | null, start: number): Get {
   const purpose: Purpose = parser.token === 'export' ? 'export' : 'rows'
   return parseRead(parser, purpose, clause, start, true)
 }
 
 /** A read. As a part of a compound it has no order, limit, offset and lock; they belong to the compound. */
-function parseRead(parser: Parser, purpose: Purpose, clause: With | null, start: number, isWhole: boolean): Get {
+function parseRead(parser: SyntaxParser, purpose: Purpose, clause: With | null, start: number, isWhole: boolean): Get {
   advance(parser)
   enterLevel(parser)
   const distinct = parser.token === 'distinct' ? parseDistinct(parser) : null
@@ -146,7 +146,7 @@ function parseRead(parser: Parser, purpose: Purpose, clause: With | null, start:
 }
 
 /** `count = ( "count" | "cnt" ) source { join } [ where ]` */
-export function parseCountRows(parser: Parser, clause: With | null, start: number): Get {
+export function parseCountRows(parser: SyntaxParser, clause: With | null, start: number): Get {
   advance(parser)
   enterLevel(parser)
   const source = parseSource(parser)
@@ -176,7 +176,7 @@ export function parseCountRows(parser: Parser, clause: With | null, start: numbe
 }
 
 /** `"distinct" [ "on" "(" exprs ")" ]` */
-function parseDistinct(parser: Parser): Distinct {
+function parseDistinct(parser: SyntaxParser): Distinct {
   const { start } = parser
   advance(parser)
   if (!accept(parser, 'on')) return { kind: 'distinct', on: NONE, span: spanFrom(parser, start) }
@@ -190,7 +190,7 @@ function parseDistinct(parser: Parser): Distinct {
  * `{ ( "union" | "intersect" | "except" ) [ "all" ] ( get | "(" get ")" ) }`. A part in parentheses can have
  * its own order and limit.
  */
-function parseCompounds(parser: Parser): readonly Compound[] {
+function parseCompounds(parser: SyntaxParser): readonly Compound[] {
   if (compoundOperator(parser) === null) return NONE
   const compounds: Compound[] = []
   for (;;) {
@@ -204,11 +204,11 @@ function parseCompounds(parser: Parser): readonly Compound[] {
   }
 }
 
-function compoundOperator(parser: Parser): Compound['operator'] | null {
+function compoundOperator(parser: SyntaxParser): Compound['operator'] | null {
   return is(parser, 'union') ? 'union' : is(parser, 'intersect') ? 'intersect' : is(parser, 'except') ? 'except' : null
 }
 
-function parseBarePart(parser: Parser): Get {
+function parseBarePart(parser: SyntaxParser): Get {
   if (!is(parser, 'get')) fail(parser)
   return parseRead(parser, 'rows', null, parser.start, false)
 }
@@ -216,7 +216,7 @@ function parseBarePart(parser: Parser): Get {
 // ---- sources ----------------------------------------------------------------------------------------------
 
 /** `source = table [ alias ] [ "[" expr "]" ] | "(" get ")" alias` */
-export function parseSource(parser: Parser): Source {
+export function parseSource(parser: SyntaxParser): Source {
   const { start } = parser
   if (is(parser, '(')) {
     const query = parseEnclosedQuery(parser)
@@ -235,7 +235,7 @@ export function parseSource(parser: Parser): Source {
 }
 
 /** `{ join }` */
-export function parseJoins(parser: Parser): readonly Join[] {
+export function parseJoins(parser: SyntaxParser): readonly Join[] {
   let type = joinType(parser)
   if (type === null) return NONE
   const joins: Join[] = []
@@ -246,7 +246,7 @@ export function parseJoins(parser: Parser): readonly Join[] {
 /**
  * The type of the join that the current token starts; null if it starts none. Plain `join` is a left join.
  */
-function joinType(parser: Parser): JoinType | null {
+function joinType(parser: SyntaxParser): JoinType | null {
   switch (parser.token) {
     case 'join':
       return 'left'
@@ -266,7 +266,7 @@ function joinType(parser: Parser): JoinType | null {
  * `join = [ "left" | "right" | "full" | "inner" | "cross" ] "join" [ "lateral" ] source [ "on" ( "true" |
  * expr ) ]`
  */
-function parseJoin(parser: Parser, type: JoinType): Join {
+function parseJoin(parser: SyntaxParser, type: JoinType): Join {
   const { start } = parser
   if (parser.token !== 'join') advance(parser)
   expect(parser, 'join')
@@ -279,7 +279,7 @@ function parseJoin(parser: Parser, type: JoinType): Join {
 // ---- nests ------------------------------------------------------------------------------------------------
 
 /** `{ nest }` */
-function parseNests(parser: Parser): readonly Nest[] {
+function parseNests(parser: SyntaxParser): readonly Nest[] {
   if (!is(parser, 'nest')) return NONE
   const nests: Nest[] = []
   while (is(parser, 'nest')) nests.push(parseNest(parser))
@@ -290,7 +290,7 @@ function parseNests(parser: Parser): readonly Nest[] {
  * `nest = "nest" [ "many" ] table [ alias ] [ "on" expr ] [ "{" [ fields ] { nest } [ where ] [ order ] [
  * limit ] [ offset ] "}" ]`
  */
-function parseNest(parser: Parser): Nest {
+function parseNest(parser: SyntaxParser): Nest {
   const { start } = parser
   advance(parser)
   enterLevel(parser)
@@ -309,7 +309,7 @@ type NestBody = Pick<Nest, 'fields' | 'nests' | 'where' | 'orderBy' | 'limit' | 
 
 const EMPTY_BODY: NestBody = { fields: NONE, nests: NONE, where: null, orderBy: NONE, limit: null, offset: null }
 
-function parseNestBody(parser: Parser): NestBody {
+function parseNestBody(parser: SyntaxParser): NestBody {
   expect(parser, '{')
   const fields = accept(parser, 'fields') ? parseList(parser, parseField) : NONE
   const nests = parseNests(parser)
@@ -325,7 +325,7 @@ function parseNestBody(parser: Parser): NestBody {
 // ---- clauses ----------------------------------------------------------------------------------------------
 
 /** `field = "*" | name ".*" | expr [ "as" name ]` */
-export function parseField(parser: Parser): Field {
+export function parseField(parser: SyntaxParser): Field {
   const { start } = parser
   if (accept(parser, '*')) return { kind: 'star', of: null, span: spanFrom(parser, start) }
   const expression = parseWhole(parser)
@@ -337,7 +337,7 @@ export function parseField(parser: Parser): Field {
 }
 
 /** `group = "group by" exprs` */
-function parseGroups(parser: Parser): readonly Expression[] {
+function parseGroups(parser: SyntaxParser): readonly Expression[] {
   if (!accept(parser, 'group')) return NONE
   expect(parser, 'by')
   return parseList(parser, parseWhole)
@@ -346,13 +346,13 @@ function parseGroups(parser: Parser): readonly Expression[] {
 /**
  * `window = "window" name "as" "(" over-body ")"`; further windows follow after a comma or another `window`.
  */
-function parseWindows(parser: Parser): readonly NamedWindow[] {
+function parseWindows(parser: SyntaxParser): readonly NamedWindow[] {
   const windows: NamedWindow[] = []
   while (accept(parser, windows.length > 0 && parser.token === ',' ? ',' : 'window')) windows.push(parseWindow(parser))
   return windows
 }
 
-function parseWindow(parser: Parser): NamedWindow {
+function parseWindow(parser: SyntaxParser): NamedWindow {
   const { start } = parser
   const name = parseNameNode(parser, 'the name of a window')
   expect(parser, 'as')
@@ -363,14 +363,14 @@ function parseWindow(parser: Parser): NamedWindow {
 /**
  * `limit = "limit" ( integer | parameter )`, `offset = "offset" ( integer | parameter )`, after the keyword
  */
-function parseCount(parser: Parser): Count {
+function parseCount(parser: SyntaxParser): Count {
   if (parser.token === '#integer') return parseNumber(parser)
   note(parser, 'a whole number')
   return parseParameter(parser) ?? fail(parser)
 }
 
 /** `lock = "for" ( "update" | "share" ) [ "skip locked" | "nowait" ]` */
-function parseLock(parser: Parser): Lock | null {
+function parseLock(parser: SyntaxParser): Lock | null {
   const { start } = parser
   if (!accept(parser, 'for')) return null
   const strength = expectOneOf(parser, 'update', 'share')

@@ -1,6 +1,6 @@
 /** Groups the rows of an array body by their columns. */
 import { GatewayError } from '../../errors.ts'
-import { bytesOf, type JsonArray, type JsonItem } from '../../json/json-body.ts'
+import { type JsonArray, type JsonItem, partBytes } from '../../json/json-body.ts'
 import { LIMIT_NAMES } from '../../statement-limits.ts'
 import { describeJsonType } from './writing.ts'
 
@@ -77,7 +77,7 @@ function bytesAt(positions: readonly number[], body: JsonArray): Buffer {
   const parts: Buffer[] = [OPEN]
   for (const position of positions) {
     if (parts.length > 1) parts.push(COMMA)
-    parts.push(bytesOf(body, body.items[position] as JsonItem))
+    parts.push(partBytes(body, body.items[position] as JsonItem))
   }
   parts.push(CLOSE)
   return Buffer.concat(parts)

@@ -2,10 +2,10 @@
  * `POST /api/{table}`: inserts (docs/reference/writing.md#create) or upserts
  * (docs/reference/writing.md#upsert) one row or a batch.
  */
-import { allows, type Columns } from '../../access/rights.ts'
+import { allows, type ColumnSet } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
-import type { JsonArray, JsonBody, JsonObject } from '../../json/json-body.ts'
-import type { Row, WriteResult } from '../../run/run.ts'
+import type { JsonArray, JsonBody, ObjectOutline } from '../../json/json-body.ts'
+import type { ResultRow, WriteResult } from '../../run/run.ts'
 import { withTextColumns } from '../body/text-values.ts'
 import { respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
 import { sqlstateOf } from '../sqlstate.ts'
@@ -13,19 +13,24 @@ import type { RequestStep, StatementPart } from '../steps.ts'
 import { Values } from '../values.ts'
 import { batches, givenOf, inBodyOrder, type KeySetBatch, withoutDuplicates } from './batch.ts'
 import { newTag, returnedVersion } from './precondition.ts'
-import { type BodyTree, type InsertTree, parseReturning, type Upsert } from './request.ts'
+import { type BodyTree, type InsertTree, parseReturning, type UpsertOptions } from './request.ts'
 import { answerable, describeBody, explaining, finished, refusedBody, type Writing, writeResultOf } from './writing.ts'
 
 /**
  * Inserts or upserts the rows of a body.
  * @throws {GatewayError} `PARSE_ERROR` for a body that is neither an object nor an array.
  */
-export function create(writing: Writing, body: JsonBody, upsert: Upsert | null, keySetsMax: number): RequestStep {
+export function create(
+  writing: Writing,
+  body: JsonBody,
+  upsert: UpsertOptions | null,
+  keySetsMax: number,
+): RequestStep {
   switch (body.kind) {
     case 'object':
       return createOne(writing, body, upsert)
     case 'array':
-      return { ...new BatchCreation(writing, body, upsert, keySetsMax).ask(), explain: explaining(writing, body) }
+      return { ...new BatchCreation(writing, body, upsert, keySetsMax).toStep(), explain: explaining(writing, body) }
     default:
       throw refusedBody(describeBody(body), 'an object with the columns of a row, or an array of such objects')
   }
@@ -39,10 +44,10 @@ interface Inserted {
 }
 
 /** The statement that inserts rows. The values of the columns in `key` are returned after each row. */
-function insertion(
+export function insertion(
   writing: Writing,
   { columns, bytes, rows }: Inserted,
-  upsert: Upsert | null,
+  upsert: UpsertOptions | null,
   key: readonly string[],
 ): StatementPart {
   const { table, wanted } = writing
@@ -53,7 +58,7 @@ function insertion(
   return { tree, values }
 }
 
-function createOne(writing: Writing, body: JsonObject, upsert: Upsert | null): RequestStep {
+function createOne(writing: Writing, body: ObjectOutline, upsert: UpsertOptions | null): RequestStep {
   const { table, wanted } = writing
   const columns = body.members.map(({ key }) => key).sort()
   const answered = answerable(writing, columns)
@@ -94,13 +99,13 @@ const NO_KEY: readonly string[] = []
 class BatchCreation {
   readonly #writing: Writing
   readonly #body: JsonArray
-  readonly #upsert: Upsert | null
+  readonly #upsert: UpsertOptions | null
   readonly #minimal: boolean
   readonly #found: readonly KeySetBatch[]
   /** The columns that identify equal rows across statements; empty if equal rows make no difference. */
   readonly #target: readonly string[]
 
-  constructor(writing: Writing, body: JsonArray, upsert: Upsert | null, keySetsMax: number) {
+  constructor(writing: Writing, body: JsonArray, upsert: UpsertOptions | null, keySetsMax: number) {
     const found = batches(body, keySetsMax)
     const silent = found.length > 0 && found.every(({ columns }) => isNothing(answerable(writing, columns)))
     this.#writing = writing
@@ -113,12 +118,12 @@ class BatchCreation {
     this.#target = upsert?.existing === 'ignore' && found.length > 1 ? upsert.target : NO_KEY
   }
 
-  ask(): RequestStep {
+  toStep(): RequestStep {
     const giving = this.#found.filter(batch => this.#keyOf(batch).length > 0)
     if (giving.length === 0) return this.#insert(this.#found, [])
     return {
       runs: 'read',
-      parts: giving.map(batch => this.#asked('keys', this.#keyOf(batch), batch.bytes)),
+      parts: giving.map(batch => this.#part('keys', this.#keyOf(batch), batch.bytes)),
       respond: results => {
         const keys = this.#keysIn(results, giving)
         return this.#insert(withoutDuplicates(this.#found, keys, this.#body), keys)
@@ -130,7 +135,7 @@ class BatchCreation {
     return this.#target.filter(name => columns.includes(name))
   }
 
-  #asked(kind: BodyTree['kind'], columns: readonly string[], bytes: Buffer): StatementPart {
+  #part(kind: BodyTree['kind'], columns: readonly string[], bytes: Buffer): StatementPart {
     const { table } = this.#writing
     const values = new Values()
     const value = values.add(withTextColumns(bytes, table, columns))
@@ -141,7 +146,7 @@ class BatchCreation {
    * The keys of the rows as PostgreSQL prints them, by position in the body. Undefined for a row without a
    * key or with NULL in it, because such a row equals no other.
    */
-  #keysIn(results: readonly (readonly Row[])[], giving: readonly KeySetBatch[]): readonly (string | undefined)[] {
+  #keysIn(results: readonly (readonly ResultRow[])[], giving: readonly KeySetBatch[]): readonly (string | undefined)[] {
     const keys: (string | undefined)[] = []
     for (const [index, batch] of giving.entries()) {
       for (const [n, row] of (results[index] ?? []).entries()) {
@@ -205,7 +210,7 @@ class BatchCreation {
     if (given.length === 0) return otherwise()
     return {
       runs: 'read',
-      parts: [this.#asked('repeated', given, this.#body.bytes)],
+      parts: [this.#part('repeated', given, this.#body.bytes)],
       respond([rows]) {
         const repeated = rows?.[0]
         if (repeated === undefined) return otherwise()
@@ -220,7 +225,7 @@ class BatchCreation {
 
 const NO_ROW = Buffer.from('{}')
 
-function keyText(given: readonly string[], values: Row): string {
+function keyText(given: readonly string[], values: ResultRow): string {
   return JSON.stringify([given, values.map(String)])
 }
 
@@ -229,7 +234,7 @@ function keyText(given: readonly string[], values: Row): string {
  * key. Null if they cannot be determined.
  */
 function placesOf(
-  answered: readonly Row[],
+  answered: readonly ResultRow[],
   { positions, columns }: KeySetBatch,
   keys: readonly (string | undefined)[],
   target: readonly string[],
@@ -260,7 +265,7 @@ function isMinimal({ wanted }: Writing): boolean {
   return wanted.returned === 'minimal' && wanted.returning === undefined
 }
 
-function isNothing(answered: Columns): boolean {
+function isNothing(answered: ColumnSet): boolean {
   return answered !== 'any' && answered.size === 0
 }
 

@@ -12,8 +12,8 @@ import { analyzed, explained } from '../../compile/derive.ts'
 import type {
   BoundStatement,
   CallStatement,
+  CompiledStatement,
   ReadStatement,
-  Statement,
   WriteStatement,
 } from '../../compile/statement.ts'
 import { ANONYMOUS } from '../../identity/authenticate.ts'
@@ -63,6 +63,8 @@ beforeEach(() => {
     ttlMs: TTL_MS,
     knownUntil: () => knownUntil,
     stalenessMsMax: STALENESS_MS_MAX,
+    changedElsewhere: null,
+    weightMax: 128 * 1024 * 1024,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     now: () => now,
     after: (delayMs, call) => timers.push({ at: now + delayMs, call }),
@@ -102,6 +104,9 @@ function scripted(): Database {
     stream: () => {
       throw new Error('this test runs no stream')
     },
+    begin: () => {
+      throw new Error('this test begins no transaction')
+    },
   }
 }
 
@@ -117,7 +122,7 @@ function writing(text: string): BoundStatement<WriteStatement> {
   return filled(compileWrite(text, context()), [])
 }
 
-function filled<S extends Statement>(statement: S, values: readonly string[]): BoundStatement<S> {
+function filled<S extends CompiledStatement>(statement: S, values: readonly string[]): BoundStatement<S> {
   let next = 0
   return {
     statement,

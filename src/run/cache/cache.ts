@@ -10,10 +10,10 @@ import type { BoundStatement, Readable } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'
-import type { Runner, RunningRead } from '../run.ts'
+import type { Runner, RunningRead, Work } from '../run.ts'
 import type { SettingsSource } from '../settings.ts'
 import { type CachePlans, createCachePlans } from './cache-plans.ts'
-import { type CachedResults, createCachedResults, WEIGHT_MAX } from './cached-results.ts'
+import { type CachedResults, createCachedResults } from './cached-results.ts'
 import { type ChangeClock, createChangeClock } from './change-clock.ts'
 import { withPartitions } from './dependencies.ts'
 import { createCallerDigests, measureValues, printValues } from './key.ts'
@@ -44,6 +44,8 @@ export interface ResultCacheParts {
   readonly catalog: () => Catalog
   readonly settings: SettingsSource
   readonly entriesMax: number
+  /** Limit on the approximate bytes of all results. */
+  readonly weightMax: number
   readonly ttlMs: number
   /**
    * The time, on the clock of `now`, before which all changes of captured tables are known; null if no table
@@ -52,6 +54,11 @@ export interface ResultCacheParts {
   readonly knownUntil: () => number | null
   /** Limit on the age of `knownUntil` while cached results are served. */
   readonly stalenessMsMax: number
+  /**
+   * Invalidates results of these relations in the other workers, null for all; resolves when none is served
+   * any more. Null if there is only this process.
+   */
+  readonly changedElsewhere: ((relations: readonly number[] | null) => Promise<void>) | null
   /** How long a statement may continue after its caller has gone. */
   readonly statementTimeoutMs: number
   /** Monotonic milliseconds. */
@@ -86,7 +93,7 @@ export class ResultCache {
 
   constructor(parts: ResultCacheParts) {
     this.#parts = parts
-    this.#answers = createCachedResults(parts.entriesMax)
+    this.#answers = createCachedResults(parts.entriesMax, parts.weightMax)
     this.#callerDigest = createCallerDigests(identity => parts.settings.for(identity, 'read only'))
     this.#catalog = parts.catalog()
     this.#plans = createCachePlans(this.#catalog, this.#changes)
@@ -98,11 +105,11 @@ export class ResultCache {
       ...runner,
       write: (identity, statements, worked) => {
         const relations = this.#currentPlans().writing(statements.map(({ statement }) => statement))
-        return this.#during(relations, statements.length, () => runner.write(identity, statements, worked))
+        return this.#during(relations, statements.length, worked, () => runner.write(identity, statements, worked))
       },
       call: (identity, statement, how, worked) => {
         const start = () => runner.call(identity, statement, how, worked)
-        return how.access === 'read only' ? start() : this.#during(null, 1, start)
+        return how.access === 'read only' ? start() : this.#during(null, 1, worked, start)
       },
     }
   }
@@ -112,6 +119,8 @@ export class ResultCache {
     return {
       ...runner,
       read: (identity, statements, worked) => {
+        // It must see what the transaction has written.
+        if (worked.within !== undefined) return runner.read(identity, statements, worked)
         const { key, reading } = this.#findFor(identity, statements)
         if (reading !== null) {
           this.#hits++
@@ -140,7 +149,7 @@ export class ResultCache {
   }
 
   stats(): CacheStats {
-    const { entriesMax, knownUntil } = this.#parts
+    const { entriesMax, weightMax, knownUntil } = this.#parts
     return {
       hits: this.#hits,
       misses: this.#misses,
@@ -149,7 +158,7 @@ export class ResultCache {
       entries: this.#answers.entries,
       entriesMax,
       weight: this.#answers.weight,
-      weightMax: WEIGHT_MAX,
+      weightMax,
     }
   }
 
@@ -231,18 +240,34 @@ export class ResultCache {
   #during<T extends { readonly result: Promise<unknown> }>(
     relations: ReadonlySet<number> | null,
     count: number,
+    { within }: Work,
     start: () => T,
   ): T {
-    const { statementTimeoutMs, after } = this.#parts
+    const { statementTimeoutMs, after, changedElsewhere } = this.#parts
     const end = this.#changes.begin(relations)
+    const tell = async () => changedElsewhere?.(relations === null ? null : [...relations])
     try {
       const running = start()
-      running.result.then(end, error => {
-        if (isOver(error)) end()
+      const settled: Promise<unknown> = within?.settled ?? running.result
+      settled.then(end, error => {
+        if (isOver(error)) {
+          end()
+          return
+        }
+        const ended = () => {
+          end()
+          void tell()
+        }
         // Its statements may continue for as long as each is allowed to.
-        else after(Math.min(statementTimeoutMs * count, DELAY_MS_MAX), end)
+        after(Math.min(statementTimeoutMs * count, DELAY_MS_MAX), ended)
       })
-      return running
+      if (changedElsewhere === null) return running
+      if (within !== undefined) {
+        within.onCommit(tell)
+        return running
+      }
+      // The write is answered when no worker serves an older result.
+      return { ...running, result: running.result.then(result => tell().then(() => result)) }
     } catch (error) {
       end()
       throw error

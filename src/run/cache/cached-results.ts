@@ -3,7 +3,7 @@
  * (docs/guides/caching.md#size).
  */
 import { LRUCache } from 'lru-cache'
-import type { Row, RunningRead } from '../run.ts'
+import type { ResultRow, RunningRead } from '../run.ts'
 import type { RelationChange } from './change-clock.ts'
 
 /** Limit on the bytes of all results with their keys; `max_entries` does not account for large ones. */
@@ -43,11 +43,11 @@ export interface CachedResults {
 }
 
 /** The rows of each statement of a read. */
-export type Results = readonly (readonly Row[])[]
+export type Results = readonly (readonly ResultRow[])[]
 
 /** Creates an empty cache. */
-export function createCachedResults(entriesMax: number): CachedResults {
-  const kept = new LRUCache<string, CacheEntry>({ maxSize: WEIGHT_MAX })
+export function createCachedResults(entriesMax: number, weightMax: number = WEIGHT_MAX): CachedResults {
+  const kept = new LRUCache<string, CacheEntry>({ maxSize: weightMax })
   return {
     get: key => kept.get(key),
     keep(key, results, about) {

@@ -1,0 +1,311 @@
+/**
+ * One transaction for several operations of a request. Each sends its statements through a `Part`, which
+ * keeps the order: the statements of an operation start when those before it are certain to send no more. So
+ * operations with one statement share a packet.
+ *
+ * A statement that fails ends the transaction. Where a single request would try another statement next, such
+ * as one that returns less, the whole transaction is run again (`RestartError`), and the failed statement is
+ * answered with its error without being sent. Savepoints would do the same, but give rows the version of a
+ * subtransaction, which is not the number that a write reports.
+ */
+
+import { DatabaseError } from '../postgres/errors.ts'
+import { SkippedError, StaleStatementError } from '../postgres/transaction.ts'
+import type {
+  Command,
+  Database,
+  Isolation,
+  OpenTransaction,
+  Result,
+  RunningRequest,
+  ServerTime,
+} from '../postgres/types.ts'
+
+import { type ClaimRefusal, refusalOf } from './idempotency.ts'
+
+export { SkippedError } from '../postgres/transaction.ts'
+
+/** The transaction was rolled back and must be run again from its beginning. */
+export class RestartError extends Error {
+  constructor() {
+    super('the transaction is run again')
+    this.name = 'RestartError'
+  }
+}
+
+/** Statements that failed in earlier runs of the same operations, with their errors. */
+export class KnownFailures {
+  readonly #errors = new Map<string, unknown>()
+
+  find(index: number, commands: readonly Command[]): unknown {
+    const text = textOf(commands)
+    return this.#errors.get(text) ?? this.#errors.get(`${index} ${text}`)
+  }
+
+  /** A missing privilege is the same for every operation with this statement. */
+  add(index: number, commands: readonly Command[], error: unknown): void {
+    const text = textOf(commands)
+    const isPrivilege = error instanceof DatabaseError && error.routine === ACL_CHECK
+    this.#errors.set(isPrivilege ? text : `${index} ${text}`, error)
+  }
+}
+
+const ACL_CHECK = 'aclcheck_error'
+
+function textOf(commands: readonly Command[]): string {
+  return commands.map(({ text }) => text).join('\n')
+}
+
+/** The database work of a request. `within`: the transaction that it shares with other operations. */
+export interface Work extends ServerTime {
+  readonly within?: Part
+}
+
+/** The work of an operation counts as work of the whole. */
+export class PartOfWork implements Work {
+  readonly within: Part
+  readonly #whole: { ms: number }
+
+  constructor(whole: { ms: number }, within: Part) {
+    this.#whole = whole
+    this.within = within
+  }
+
+  get ms(): number {
+    return this.#whole.ms
+  }
+
+  set ms(ms: number) {
+    this.#whole.ms = ms
+  }
+}
+
+/** The place of one operation in the transaction. */
+export interface Part {
+  /**
+   * Runs commands after everything that earlier operations send. With `isLast`, the operation sends nothing
+   * more unless they fail.
+   */
+  run(commands: readonly Command[], effect: Effect, isLast: boolean): RunningRequest<readonly Result[]>
+  /** True if the operation writes rows of a table, and what it reads first is not its last statement. */
+  readonly writesRows: boolean
+  /** Called after the commit, in the order of the operations. `commit` waits for promises. */
+  onCommit(call: () => void | Promise<void>): void
+  /** Resolves when the transaction has ended; rejects if its outcome is unknown. */
+  readonly settled: Promise<void>
+}
+
+/** Properties of the commands so far that decide how the transaction ends. */
+export interface Effect {
+  readonly writes: boolean
+  readonly runsFunctions: boolean
+}
+
+/** How the transaction ends: the commands before COMMIT. */
+export type Closing = (effect: Effect) => readonly Command[]
+
+/** The dependencies of a transaction. */
+export interface JointTransactionParts {
+  readonly database: Pick<Database, 'begin'>
+  readonly flow: string | undefined
+  readonly isolation: Isolation | null
+  readonly closing: Closing
+  readonly worked: ServerTime
+  readonly known: KnownFailures
+  /** Sent before the first statement: the claim on an idempotency key. Empty without one. */
+  readonly opening: readonly Command[]
+  /** Translates an error of COMMIT. */
+  readonly failed: (error: unknown) => unknown
+}
+
+interface Waiting {
+  readonly start: () => void
+  readonly skip: () => void
+}
+
+/** A transaction of several operations. */
+export class JointTransaction {
+  readonly settled: Promise<void>
+  /** Why the claim was refused; null if it was not. The transaction is then to be rolled back. */
+  refusal: ClaimRefusal | null = null
+  readonly #parts: JointTransactionParts
+  readonly #waiting = new Map<number, Waiting[]>()
+  /** Operations that send nothing more. */
+  readonly #passed = new Set<number>()
+  readonly #committed: { readonly index: number; readonly call: () => void | Promise<void> }[] = []
+  #open: OpenTransaction | null = null
+  #isCommitted = false
+  /** The first operation that can still send statements. */
+  #head = 0
+  /** True once a statement has failed. */
+  #isDead = false
+  /** No operation after this one runs. */
+  #last = Number.POSITIVE_INFINITY
+  #effect: Effect = { writes: false, runsFunctions: false }
+  #settle!: { resolve(): void; reject(error: unknown): void }
+
+  constructor(parts: JointTransactionParts) {
+    this.#parts = parts
+    this.settled = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject }
+    })
+    this.settled.catch(() => {})
+  }
+
+  /**
+   * The only operation of the transaction, whose statements can fail: a failure undoes what was run together,
+   * and nothing else.
+   */
+  attempts(): Part {
+    return {
+      ...this.part(0, true),
+      run: (commands, effect) => {
+        const result = this.#attempt(commands, effect)
+        return { result, cancel: () => this.#open?.cancel() }
+      },
+    }
+  }
+
+  /** The place of operation `index`. */
+  part(index: number, writesRows: boolean): Part {
+    return {
+      writesRows,
+      settled: this.settled,
+      onCommit: call => this.#afterCommit(index, call),
+      run: (commands, effect, isLast) => {
+        let gone = false
+        const result = this.#run(index, commands, effect, isLast)
+        return {
+          result,
+          cancel: () => {
+            if (gone) return
+            gone = true
+            result.catch(() => {})
+            this.#open?.cancel()
+          },
+        }
+      },
+    }
+  }
+
+  /** Operation `index` has its answer: it sends nothing more. */
+  pass(index: number): void {
+    this.#passed.add(index)
+    for (;;) {
+      while (this.#passed.has(this.#head)) this.#head += 1
+      const runs = this.#waiting.get(this.#head)
+      if (runs === undefined) return
+      this.#waiting.delete(this.#head)
+      for (const { start } of runs) start()
+    }
+  }
+
+  /** Operation `index` has failed: those after it do not run. */
+  stop(index: number): void {
+    this.#last = Math.min(this.#last, index)
+    for (const [waiting, runs] of [...this.#waiting]) {
+      if (waiting <= this.#last) continue
+      this.#waiting.delete(waiting)
+      for (const { skip } of runs) skip()
+    }
+  }
+
+  /** Makes the claim if no statement did. */
+  async claim(): Promise<void> {
+    if (this.#open === null) await this.#send(0, [], this.#effect)
+  }
+
+  /** Commits after `last`; resolves when the transaction is certain, and every `onCommit` was called. */
+  async commit(last: readonly Command[] = []): Promise<void> {
+    try {
+      await this.#open?.commit([...last, ...this.#parts.closing(this.#effect)])
+    } catch (error) {
+      if (last.length > 0) this.refusal = refusalOf(error)
+      if (error instanceof DatabaseError || error instanceof SkippedError) this.#settle.resolve()
+      else this.#settle.reject(error)
+      throw this.#parts.failed(error)
+    }
+    this.#settle.resolve()
+    this.#isCommitted = true
+    const calls = this.#committed.sort((a, b) => a.index - b.index)
+    await Promise.all(calls.map(({ call }) => call()))
+  }
+
+  /** Undoes everything; resolves when the connection is free. */
+  async rollback(): Promise<void> {
+    this.#isDead = true
+    this.stop(-1)
+    await this.#open?.rollback()
+    this.#settle.resolve()
+  }
+
+  /** Undoes everything for a caller who has gone. */
+  cancel(): void {
+    this.#open?.cancel()
+  }
+
+  #run(index: number, commands: readonly Command[], effect: Effect, isLast: boolean): Promise<readonly Result[]> {
+    if (index > this.#last) return Promise.reject(new SkippedError())
+    if (this.#isDead) return Promise.reject(new RestartError())
+    const known = this.#parts.known.find(index, commands)
+    if (known !== undefined) return Promise.reject(known)
+    return new Promise((resolve, reject) => {
+      const start = () => {
+        this.#send(index, commands, effect).then(resolve, reject)
+        if (isLast && !this.#passed.has(index)) this.pass(index)
+      }
+      if (index <= this.#head) start()
+      else this.#wait(index, { start, skip: () => reject(new SkippedError()) })
+    })
+  }
+
+  #afterCommit(index: number, call: () => void | Promise<void>): void {
+    if (this.#isCommitted) void call()
+    else this.#committed.push({ index, call })
+  }
+
+  #wait(index: number, waiting: Waiting): void {
+    const runs = this.#waiting.get(index)
+    if (runs === undefined) this.#waiting.set(index, [waiting])
+    else runs.push(waiting)
+  }
+
+  async #attempt(commands: readonly Command[], effect: Effect): Promise<readonly Result[]> {
+    const open = this.#opened(effect)
+    try {
+      return await open.attempt(commands)
+    } catch (error) {
+      if (error instanceof StaleStatementError) return open.attempt(commands)
+      throw error
+    }
+  }
+
+  /** The transaction, which begins with its first commands. */
+  #opened(effect: Effect): OpenTransaction {
+    if (this.#isDead) throw new SkippedError()
+    const { database, flow, isolation, worked } = this.#parts
+    this.#open ??= database.begin(flow, isolation, worked)
+    this.#effect = {
+      writes: this.#effect.writes || effect.writes,
+      runsFunctions: this.#effect.runsFunctions || effect.runsFunctions,
+    }
+    return this.#open
+  }
+
+  async #send(index: number, commands: readonly Command[], effect: Effect): Promise<readonly Result[]> {
+    const opening = this.#open === null ? this.#parts.opening : []
+    const open = this.#opened(effect)
+    const { known } = this.#parts
+    try {
+      const results = await open.run(opening.length === 0 ? commands : [...opening, ...commands])
+      return opening.length === 0 ? results : results.slice(opening.length)
+    } catch (error) {
+      this.#isDead = true
+      if (opening.length > 0) this.refusal = refusalOf(error)
+      if (this.refusal !== null) throw new SkippedError()
+      if (error instanceof StaleStatementError) throw new RestartError()
+      if (error instanceof DatabaseError) known.add(index, commands, error)
+      throw error
+    }
+  }
+}
