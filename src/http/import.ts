@@ -1,0 +1,339 @@
+/**
+ * `POST /api/{table}` with CSV or NDJSON (docs/reference/import.md). The body is read at the speed at which
+ * PostgreSQL takes the rows: one block is parsed while the statement of the one before runs, all in one
+ * transaction. Each statement runs in a savepoint; where one fails, halves of its rows are tried until the
+ * failing row is known.
+ */
+
+import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
+import { GatewayError } from '../errors.ts'
+import type { Answer, Upload } from '../exchange.ts'
+import { type Budget, callerKey } from '../limits/budget.ts'
+import type { Compiler } from '../rest/compile.ts'
+import { type Block, Blocks } from '../rest/import/blocks.ts'
+import type { ImportBatch, RowError } from '../rest/import/rows.ts'
+import { openImport, type TableImport } from '../rest/import/table-import.ts'
+import type { NewPartitions } from '../rest/new-partitions.ts'
+import { nextTurn } from '../rest/next-turn.ts'
+import type { WrittenRequest } from '../rest/request.ts'
+import { sqlstateOf } from '../rest/sqlstate.ts'
+import type { RequestContext, StatementPart } from '../rest/steps.ts'
+import { describeViolation, violatedBy } from '../rest/violation.ts'
+import type { WriteLimits, WriteRoute } from '../rest/write/write.ts'
+import { type JointTransaction, KnownFailures } from '../run/joint-transaction.ts'
+import type { Runner, Work } from '../run/run.ts'
+
+/** The dependencies and limits of imports. */
+export interface ImportParts {
+  /** Imports that run, in all and of each caller. */
+  readonly running: Budget<string | null>
+  /** Limit on the bytes of one upload; 0 means no limit. */
+  readonly maxImportBytes: number
+  /** Limit on the duration of one import. */
+  readonly importTimeoutMs: number
+  /** The time in milliseconds of a monotonic clock. */
+  readonly now: () => number
+}
+
+/** The parts that imports share with other writes. */
+export interface ImportStages {
+  readonly runner: Pick<Runner, 'open' | 'write'>
+  readonly compiler: Compiler
+  readonly newPartitions: Pick<NewPartitions, 'learn'>
+  readonly limits: WriteLimits
+}
+
+/** Limit on the errors of one report; one more ends the import. */
+const ERRORS_MAX = 1_000
+
+/** Answers imports. */
+export class ImportHandler {
+  readonly #parts: ImportParts
+  readonly #stages: ImportStages
+
+  constructor(parts: ImportParts, stages: ImportStages) {
+    this.#parts = parts
+    this.#stages = stages
+  }
+
+  async answer(written: WrittenRequest, route: WriteRoute, upload: Upload, asker: RequestContext): Promise<Answer> {
+    try {
+      const table = openImport(written, route, asker, this.#stages.limits)
+      return await this.#admitted(asker, () => this.#run(table, upload, asker))
+    } catch (error) {
+      // The response can be lost if the connection is closed while the client still sends.
+      const isRead = await upload.discard()
+      if (isRead || !(error instanceof GatewayError)) throw error
+      const { code, message, headers, details, hint, cause } = error
+      throw new GatewayError(code, message, {
+        ...{ headers: { ...headers, Connection: 'close' }, details, cause },
+        ...(hint === undefined ? {} : { hint }),
+      })
+    }
+  }
+
+  async #admitted(asker: RequestContext, run: () => Promise<Answer>): Promise<Answer> {
+    const { running } = this.#parts
+    const caller = callerKey(asker.identity)
+    const limit = running.exceeded(caller)
+    if (limit !== null) {
+      running.refuse(limit)
+      throw new GatewayError(
+        limit === 'share' ? 'CONCURRENCY_LIMIT' : 'UNAVAILABLE',
+        limit === 'share'
+          ? 'the caller has reached its limit of running imports (tenant_max_imports); wait until one has finished'
+          : 'the gateway has reached its limit of running imports (max_imports); try again later',
+        { headers: { 'Retry-After': '5' } },
+      )
+    }
+    running.take(caller, 1)
+    try {
+      return await run()
+    } finally {
+      running.give(caller, 1)
+    }
+  }
+
+  async #run(table: TableImport, upload: Upload, asker: RequestContext): Promise<Answer> {
+    const { runner } = this.#stages
+    const { incoming, identity } = asker
+    const announced = Number(incoming.headers['content-length'] ?? 0)
+    const { maxImportBytes } = this.#parts
+    if (maxImportBytes > 0 && announced > maxImportBytes) throw tooManyBytes(maxImportBytes)
+    const options = { isolation: null, known: new KnownFailures(), claim: null }
+    const transaction = await runner.open(identity, options, incoming.usage.worked)
+    const run = new ImportRun(this.#parts, this.#stages, { table, upload, asker, transaction })
+    try {
+      return await run.answer()
+    } catch (error) {
+      await transaction.rollback()
+      throw error
+    }
+  }
+}
+
+interface ImportOf {
+  readonly table: TableImport
+  readonly upload: Upload
+  readonly asker: RequestContext
+  readonly transaction: JointTransaction
+}
+
+/** One import. */
+class ImportRun {
+  readonly #parts: ImportParts
+  readonly #stages: ImportStages
+  readonly #of: ImportOf
+  readonly #work: Work
+  readonly #errors: RowError[] = []
+  readonly #deadline: number
+  #count = 0
+  #txid = ''
+  #isGone = false
+
+  constructor(parts: ImportParts, stages: ImportStages, of: ImportOf) {
+    this.#parts = parts
+    this.#stages = stages
+    this.#of = of
+    this.#work = workWithin(of)
+    this.#deadline = parts.now() + parts.importTimeoutMs
+    of.asker.incoming.onAbort(() => {
+      this.#isGone = true
+      of.transaction.cancel()
+    })
+  }
+
+  async answer(): Promise<Answer> {
+    const { table, asker, transaction } = this.#of
+    const { usage } = asker.incoming
+    usage.rows = 0
+    let reader: ReturnType<TableImport['reader']> | null = null
+    let writing: Promise<void> = Promise.resolve()
+    try {
+      for await (const block of this.#blocks()) {
+        if (reader === null) {
+          reader = table.reader()
+          this.#assertColumns(reader.begin(block))
+        }
+        for (const found of reader.rows(block)) {
+          await writing
+          this.#assertTime()
+          if (found.kind === 'error') this.#refuse(found.error, null)
+          else writing = this.#write(found.batch, 0, found.batch.lines.length)
+          // Reported where it is awaited.
+          writing.catch(() => {})
+          await nextTurn()
+        }
+      }
+      // Also an empty file needs its header.
+      if (reader === null) this.#assertColumns(table.reader().begin(null))
+    } finally {
+      await writing
+    }
+    if (this.#isGone) throw gone()
+    usage.worked.ms = 0
+    await transaction.commit().catch(error => {
+      throw describeViolation(error, asker.view)
+    })
+    usage.rows = this.#count
+    return this.#answer()
+  }
+
+  async *#blocks(): AsyncGenerator<Block> {
+    const { table, upload } = this.#of
+    const { maxImportBytes } = this.#parts
+    const blocks = new Blocks(table.format)
+    let bytes = 0
+    for (;;) {
+      const part = await upload.read()
+      if (this.#isGone) throw gone()
+      this.#assertTime()
+      if (part === null) break
+      bytes += part.length
+      if (maxImportBytes > 0 && bytes > maxImportBytes) throw tooManyBytes(maxImportBytes)
+      const block = blocks.add(part)
+      if (block !== null) yield block
+    }
+    const last = blocks.end()
+    if (last !== null) yield last
+  }
+
+  /** @throws {GatewayError} for a column that the caller cannot write. */
+  #assertColumns(header: StatementPart | null): void {
+    if (header !== null) this.#compile(header)
+  }
+
+  #compile(part: StatementPart): BoundStatement<WriteStatement> {
+    return this.#stages.compiler.statement(part, this.#of.asker, 'kept') as BoundStatement<WriteStatement>
+  }
+
+  async #write(batch: ImportBatch, start: number, end: number): Promise<void> {
+    const { asker } = this.#of
+    const { runner, newPartitions } = this.#stages
+    const bound = this.#compile(await batch.part(start, end))
+    this.#assertTime()
+    try {
+      // Each statement has the whole statement timeout.
+      this.#work.ms = 0
+      asker.incoming.usage.waits()
+      const [written] = await runner.write(asker.identity, [bound], this.#work).result
+      asker.incoming.usage.answered()
+      this.#count += written?.count ?? 0
+      this.#txid = written?.txid ?? this.#txid
+    } catch (error) {
+      asker.incoming.usage.answered()
+      if (this.#isGone) throw gone()
+      if (!isOfRows(error)) throw error
+      if (end - start > 1) {
+        const middle = start + Math.ceil((end - start) / 2)
+        await this.#write(batch, start, middle)
+        return this.#write(batch, middle, end)
+      }
+      const violated = violatedBy(error, asker.view)
+      if (violated !== null) await newPartitions.learn(violated, asker.view)
+      const explained = batch.explain(start, error)
+      const described = describeViolation(explained.error, asker.view)
+      const column = explained.column ?? columnOf(described)
+      const message = described instanceof Error ? described.message : String(described)
+      this.#refuse({ line: batch.lines[start] ?? 0, column, message }, described)
+    }
+  }
+
+  /** Reports a row that fails, or ends the import with its error. */
+  #refuse(row: RowError, error: unknown): void {
+    if (!this.#of.table.continues) throw atLine(row, error)
+    if (this.#errors.length === ERRORS_MAX) {
+      throw new GatewayError(
+        'PARSE_ERROR',
+        `more than ${ERRORS_MAX} rows fail, the last one at line ${row.line}: ${row.message}; nothing was imported`,
+        { details: { line: row.line, column: row.column, count: 0, errors: this.#errors } },
+      )
+    }
+    this.#errors.push(row)
+  }
+
+  #assertTime(): void {
+    if (this.#parts.now() < this.#deadline) return
+    throw new GatewayError(
+      'TIMEOUT',
+      `the import took longer than ${this.#parts.importTimeoutMs} ms (import_timeout_ms); nothing was imported; ` +
+        'send fewer rows, or send them faster',
+    )
+  }
+
+  #answer(): Answer {
+    const { continues, upserts } = this.#of.table
+    const body = Buffer.from(JSON.stringify({ count: this.#count, errors: this.#errors }))
+    return {
+      status: continues || upserts ? 200 : 201,
+      headers: {
+        'Content-Type': 'application/json; charset=utf-8',
+        ...(continues ? { 'Preference-Applied': 'on-error=continue' } : {}),
+        ...(this.#txid === '' ? {} : { 'X-Svc-Txid': this.#txid }),
+      },
+      rows: this.#count,
+      body,
+    }
+  }
+}
+
+/** The statements of an import have the time of the request, and their own place in the transaction. */
+function workWithin({ asker, transaction }: ImportOf): Work {
+  const { worked } = asker.incoming.usage
+  return {
+    within: transaction.attempts(),
+    get ms() {
+      return worked.ms
+    },
+    set ms(ms) {
+      worked.ms = ms
+    },
+  }
+}
+
+/**
+ * The SQLSTATE classes of errors that are about values or rows (PostgreSQL manual, appendix A): cardinality,
+ * data, constraints, row filters, errors that triggers raise.
+ */
+const CLASSES_OF_ROWS: ReadonlySet<string> = new Set(['09', '21', '22', '23', '27', '38', '39', '44', 'P0'])
+/** A policy refuses the row, but a missing privilege concerns all; a value is too large for an index. */
+const INSUFFICIENT_PRIVILEGE = '42501'
+const PROGRAM_LIMIT = '54000'
+const ACL_CHECK = 'aclcheck_error'
+
+function isOfRows(error: unknown): boolean {
+  const sqlstate = sqlstateOf(error)
+  if (sqlstate === null || !(error instanceof GatewayError)) return false
+  const { routine = null } = (error.cause ?? {}) as { readonly routine?: string | null }
+  if (sqlstate === INSUFFICIENT_PRIVILEGE) return routine !== ACL_CHECK
+  // Without a routine, it is the gateway's own limit on results.
+  if (sqlstate === PROGRAM_LIMIT) return routine !== null
+  return CLASSES_OF_ROWS.has(sqlstate.slice(0, 2))
+}
+
+function columnOf(error: unknown): string | null {
+  const { columns = [], column = null } = ((error instanceof GatewayError ? error.details : null) ?? {}) as {
+    readonly columns?: readonly string[]
+    readonly column?: string | null
+  }
+  return column ?? (columns.length === 1 ? (columns[0] ?? null) : null)
+}
+
+function atLine({ line, column, message }: RowError, error: unknown): GatewayError {
+  const own = error instanceof GatewayError ? error : new GatewayError('PARSE_ERROR', message)
+  return new GatewayError(own.code, `line ${line}: ${message}; nothing was imported`, {
+    ...{ details: { ...(own.details as object | undefined), line, column }, headers: own.headers, cause: own.cause },
+    ...(own.hint === undefined ? {} : { hint: own.hint }),
+  })
+}
+
+function gone(): GatewayError {
+  return new GatewayError('TIMEOUT', 'the client disconnected; nothing was imported')
+}
+
+function tooManyBytes(max: number): GatewayError {
+  return new GatewayError(
+    'PAYLOAD_TOO_LARGE',
+    `the upload is larger than ${max} bytes (max_import_bytes); nothing was imported; send it in several files`,
+  )
+}
