@@ -1,21 +1,32 @@
 /** Checks writes: the values, the rows that they change, and the rows that they return. */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Add, Assignment, Conflict, Del, Expression, Name, Set as SetStatement } from '../language/tree/ast.ts'
+import type {
+  Add,
+  Assignment,
+  Conflict,
+  Del,
+  Expression,
+  Name,
+  Returned,
+  Set as SetStatement,
+} from '../language/tree/ast.ts'
 import { allOf } from '../language/tree/build.ts'
 import { unreachable } from '../unreachable.ts'
 import { commonTablesIn } from './check-common.ts'
 import { everyColumnIn, fieldsIn, outputsOf } from './check-fields.ts'
-import { conditionedJoins, joinIn, useBody } from './check-source.ts'
+import { nestIn, refuseNameClash } from './check-read.ts'
+import { conditionedJoins, joinIn, typeBody } from './check-source.ts'
 import type { AnsweringWrite, Checking, Write } from './checking.ts'
+import { deletion, isManaged, touched, withManaged } from './managed.ts'
 import { assertAllowed, assertConflictAllowed, assertWritten } from './refusals.ts'
 import { relationsBehind } from './relations-behind.ts'
 import { qualified, tableOf } from './resources.ts'
 import { type Operation, returnable } from './rights.ts'
-import { conditionAfter, rowsFor, rowsOrFail } from './row-filter.ts'
+import { conditionAfter, rowsFor, rowsOrFail, unmarked, unmarkedOrFail } from './row-filter.ts'
 import {
+  type AccessScope,
   resolveTarget,
-  type Scope,
   type ScopeSource,
   scopeWithin,
   sourceOf,
@@ -26,7 +37,7 @@ import { UNKNOWN } from './typed.ts'
 import { assertConflictTarget, assertWritable } from './writable.ts'
 
 /** Implements `Checking.write`. */
-export function writeIn(checking: Checking, write: Write, outside: Scope): AnsweringWrite {
+export function writeIn(checking: Checking, write: Write, outside: AccessScope): AnsweringWrite {
   const { clause, outer } = commonTablesIn(checking, write.with, outside)
   const { rights } = checking
   const table = tableOf(write.table, checking.catalog, rights)
@@ -36,7 +47,9 @@ export function writeIn(checking: Checking, write: Write, outside: Scope): Answe
   const { checkedWrite, answered, check } = changedIn(checking, write, table, outer)
   const listed = returningIn(checking, write, answered)
   const returning = listed.map(({ field }) => field)
-  return { statement: { ...checkedWrite, with: clause, returning }, outputs: outputsOf(listed), check }
+  const returned = write.returned === undefined ? {} : { returned: returnedIn(checking, write.returned, answered) }
+  refuseNameClash(returning, returned.returned?.nests ?? [])
+  return { statement: { ...checkedWrite, with: clause, returning, ...returned }, outputs: outputsOf(listed), check }
 }
 
 /** The operations that the write needs; an upsert that changes existing rows needs two. */
@@ -57,37 +70,50 @@ function operationsOf(write: Write): readonly Operation[] {
  * Unlike in a read, an empty field list returns no fields. A missing `returning` on an `add` means
  * `returning *` (docs/reference/language.md#results-of-writes).
  */
-function returningIn(checking: Checking, { kind, returning }: Write, scope: Scope): readonly TypedField[] {
+function returningIn(checking: Checking, { kind, returning }: Write, scope: AccessScope): readonly TypedField[] {
   if (returning === null) return kind === 'add' ? everyAnswered(checking, scope) : []
   const [only] = returning
   if (returning.length === 1 && only?.kind === 'star') return everyAnswered(checking, scope)
   return returning.length === 0 ? [] : fieldsIn(checking, returning, scope)
 }
 
+function returnedIn(checking: Checking, returned: Returned, scope: AccessScope): Returned {
+  const { expressions } = checking
+  return {
+    ...returned,
+    nests: returned.nests.map(nest => nestIn(checking, nest, scope)),
+    where: expressions.optional(returned.where, scope),
+    orderBy: expressions.orders(returned.orderBy, scope),
+  }
+}
+
 /** Every field that can be returned; possibly none, since the write takes place all the same. */
-function everyAnswered(checking: Checking, scope: Scope): readonly TypedField[] {
+function everyAnswered(checking: Checking, scope: AccessScope): readonly TypedField[] {
   return scope.sources.every(({ rowset }) => rowset.readable.length === 0) ? [] : everyColumnIn(checking, scope, null)
 }
 
 /** A checked write without `returning`, and the scope of `returning`. */
 interface Changed<T extends Write> extends Pick<AnsweringWrite, 'check'> {
   readonly checkedWrite: T
-  readonly answered: Scope
+  readonly answered: AccessScope
 }
 
-function changedIn(checking: Checking, write: Write, table: Table, outer: Scope): Changed<Write> {
+function changedIn(checking: Checking, write: Write, table: Table, outer: AccessScope): Changed<Write> {
   switch (write.kind) {
     case 'add':
       return addIn(checking, write, table, outer)
     case 'set': {
       const { target, scope, answered, common } = targetIn(checking, write, table, outer)
-      const assignments = assignmentsIn(checking, write.assignments, table, target, scope)
+      const columns = [...write.assignments.map(({ column }) => column), ...(write.defaults ?? [])]
+      assertColumns(columns, table, target)
+      assertWritten(columns, checking.rights.of(table).update, table)
+      const assignments = [...assignmentsIn(checking, write.assignments, table, target, scope), ...touched(table)]
       const check = rowsOrFail(checking, table, target.alias, 'update')
       return { checkedWrite: { ...write, ...common, assignments }, answered, check }
     }
     case 'del': {
       const { answered, common } = targetIn(checking, write, table, outer)
-      return { checkedWrite: { ...write, ...common }, answered, check: null }
+      return { checkedWrite: deletion({ ...write, ...common }, table), answered, check: null }
     }
     default:
       return unreachable(write)
@@ -97,7 +123,7 @@ function changedIn(checking: Checking, write: Write, table: Table, outer: Scope)
 // ---- add
 // ---------------------------------------------------------------------------------------------------
 
-function addIn(checking: Checking, add: Add, table: Table, outer: Scope): Changed<Add> {
+function addIn(checking: Checking, add: Add, table: Table, outer: AccessScope): Changed<Add> {
   const name = qualified(add.table, table)
   const rights = checking.rights.of(table)
   const target: ScopeSource = { ...sourceOf(table.name, tableRowset(table, rights.read)), name }
@@ -108,7 +134,7 @@ function addIn(checking: Checking, add: Add, table: Table, outer: Scope): Change
   const rows = rowsIn(checking, { ...add, columns }, target, outer)
   const conflict = add.conflict && conflictIn(checking, add.conflict, table, target, outer)
   return {
-    checkedWrite: { ...add, columns, table: name, rows, conflict },
+    checkedWrite: withManaged({ ...add, columns, table: name, rows, conflict }, table),
     answered: scopeWithin(outer, [answeredTarget(checking, table, target, certainlyWritten(columns, add.conflict))]),
     check: rowsOrFail(checking, table, table.name, ...operationsOf(add)),
   }
@@ -144,11 +170,11 @@ function answeredTarget(
 
 function writtenInOrder(table: Table): readonly Name[] {
   return table.columns
-    .filter(column => column.generated === null)
+    .filter(column => column.generated === null && !isManaged(column.name, table))
     .map(({ name }) => ({ kind: 'name', text: name, span: { start: 0, end: 0 } }))
 }
 
-function rowsIn(checking: Checking, { rows, columns }: Add, target: ScopeSource, outer: Scope): Add['rows'] {
+function rowsIn(checking: Checking, { rows, columns }: Add, target: ScopeSource, outer: AccessScope): Add['rows'] {
   switch (rows.kind) {
     case 'values': {
       const targets = columns.map(({ text, span }) => resolveTarget(text, target, span))
@@ -162,14 +188,20 @@ function rowsIn(checking: Checking, { rows, columns }: Add, target: ScopeSource,
     case 'from':
       return { ...rows, query: checking.read(rows.query, outer).statement }
     case 'defaults':
-      if (rows.items !== undefined) useBody(checking, rows.items)
+      if (rows.items !== undefined) typeBody(checking, rows.items)
       return rows
     default:
       return unreachable(rows)
   }
 }
 
-function conflictIn(checking: Checking, conflict: Conflict, table: Table, target: ScopeSource, outer: Scope): Conflict {
+function conflictIn(
+  checking: Checking,
+  conflict: Conflict,
+  table: Table,
+  target: ScopeSource,
+  outer: AccessScope,
+): Conflict {
   for (const { text, span } of conflict.target) resolveTarget(text, target, span)
   const rights = checking.rights.of(table)
   assertConflictAllowed(conflict, table, checking.rights)
@@ -184,8 +216,9 @@ function conflictIn(checking: Checking, conflict: Conflict, table: Table, target
   return {
     ...conflict,
     update: {
-      assignments: assignmentsIn(checking, update.assignments, table, target, own),
+      assignments: [...assignmentsIn(checking, update.assignments, table, target, own), ...touched(table)],
       where: allOf([
+        unmarkedOrFail(table, target.alias),
         rowsOrFail(
           checking,
           table,
@@ -207,11 +240,11 @@ function targetIn(
   checking: Checking,
   write: SetStatement | Del,
   table: Table,
-  outer: Scope,
+  outer: AccessScope,
 ): {
   readonly target: ScopeSource
-  readonly scope: Scope
-  readonly answered: Scope
+  readonly scope: AccessScope
+  readonly answered: AccessScope
   readonly common: Pick<Del, 'table' | 'joins' | 'where'>
 } {
   const name = qualified(write.table, table)
@@ -250,7 +283,8 @@ function changedRows(
   operation: 'update' | 'delete',
 ): Expression | null {
   const mayRead = checking.rights.of(table).refused.read === null
-  return rowsFor(checking, table, target.alias, operation, ...(mayRead ? (['read'] as const) : []))
+  const rows = rowsFor(checking, table, target.alias, operation, ...(mayRead ? (['read'] as const) : []))
+  return mayRead ? rows : allOf([unmarked(table, target.alias), rows])
 }
 
 function assignmentsIn(
@@ -258,7 +292,7 @@ function assignmentsIn(
   assignments: readonly Assignment[],
   table: Table,
   target: ScopeSource,
-  scope: Scope,
+  scope: AccessScope,
 ): readonly Assignment[] {
   const columns = assignments.map(({ column }) => column)
   assertColumns(columns, table, target)

@@ -13,18 +13,18 @@ export const OPERATIONS = ['read', 'create', 'update', 'delete'] as const
 export type Operation = (typeof OPERATIONS)[number]
 
 /** A set of columns; `any` for all of them. */
-export type Columns = 'any' | ReadonlySet<string>
+export type ColumnSet = 'any' | ReadonlySet<string>
 
 /** The rights of a caller on one table. */
 export interface TableRights {
   /** Why each operation is refused, as a message for the caller; null if it is allowed. */
   readonly refused: Readonly<Record<Operation, string | null>>
   /** The columns that can be read; empty if `read` is refused. */
-  readonly read: Columns
-  readonly create: Columns
-  readonly update: Columns
+  readonly read: ColumnSet
+  readonly create: ColumnSet
+  readonly update: ColumnSet
   /** The columns that a write can return; null for the columns that it wrote and those that can be read. */
-  readonly returning: Columns | null
+  readonly returning: ColumnSet | null
   /**
    * The condition, not yet checked, that rows must meet for each operation; null for all rows. Parameters
    * are named after properties of the caller.
@@ -59,8 +59,13 @@ const ALL: TableRights = {
 /** The rights without any access policy: only row-level security restricts the caller. */
 export const EVERYTHING: Rights = { key: '', of: () => ALL }
 
+/** True if a read of the table with these rights cannot see all of its rows. */
+export function hidesRows(table: Table, rights: Rights): boolean {
+  return rights.of(table).rows.read !== null || (table.managed?.softDelete ?? null) !== null
+}
+
 /** True if the set contains the column. */
-export function allows(columns: Columns, name: string): boolean {
+export function allows(columns: ColumnSet, name: string): boolean {
   return columns === 'any' || columns.has(name)
 }
 
@@ -78,7 +83,7 @@ export function isKnown(table: Table, rights: Rights): boolean {
 
 /**
  * True if the caller can learn that the column exists. A column that they can neither read nor write is
- * hidden: it is never suggested, and a mention is answered 403.
+ * hidden: it is never suggested, and a mention is answered with 403.
  */
 export function isKnownColumn(name: string, { read, create, update }: TableRights): boolean {
   return allows(read, name) || allows(create, name) || allows(update, name)
@@ -90,7 +95,7 @@ export function canSee(table: Table, column: Column | null, rights: Rights): boo
 }
 
 /** The columns that a write of the columns `written` can return. */
-export function returnable({ returning, read }: TableRights, written: readonly string[]): Columns {
+export function returnable({ returning, read }: TableRights, written: readonly string[]): ColumnSet {
   if (returning !== null) return returning
   return read === 'any' ? read : new Set([...read, ...written])
 }

@@ -8,6 +8,7 @@
 import type { Table } from '../catalog/model.ts'
 import type { Expression, QuerySource, Span } from '../language/tree/ast.ts'
 import {
+  allOf,
   and,
   call,
   caseWhen,
@@ -16,7 +17,9 @@ import {
   compare,
   field,
   get,
+  impliedColumn,
   integer,
+  isNull,
   jsonStep,
   literal,
   text,
@@ -60,7 +63,7 @@ export function fromSettings(condition: Expression): Expression {
  * NULL if the setting is empty: a caller without a tenant matches no row, and an empty text is not a valid
  * uuid.
  */
-function callerValue(name: string): Expression {
+export function callerValue(name: string): Expression {
   const setting = SETTINGS.get(name)
   const value = setting === undefined ? claim(name.slice(CLAIM.length).split('.')) : settingOf(setting)
   return call('nullif', [value, text('')])
@@ -79,9 +82,25 @@ function settingOf(name: string): Expression {
 
 /**
  * The condition for these operations on the rows of `table`, which the statement calls `alias`; null if all
- * rows are allowed.
+ * rows are allowed. Rows that are marked as deleted are not among those that can be read.
  */
 export function rowsFor(
+  checking: Checking,
+  table: Table,
+  alias: string,
+  ...operations: readonly Operation[]
+): Expression | null {
+  const policy = policyRows(checking, table, alias, ...operations)
+  return operations.includes('read') ? allOf([unmarked(table, alias), policy]) : policy
+}
+
+/** The condition that a row is not marked as deleted; null for a table whose rows are really deleted. */
+export function unmarked({ managed }: Table, alias: string): Expression | null {
+  const marker = managed?.softDelete ?? null
+  return marker === null ? null : isNull(impliedColumn(alias, marker))
+}
+
+function policyRows(
   checking: Checking,
   table: Table,
   alias: string,
@@ -123,8 +142,14 @@ export function rowsOrFail(
   alias: string,
   ...operations: readonly Operation[]
 ): Expression | null {
-  const condition = rowsFor(checking, table, alias, ...operations)
-  return condition === null ? null : orFail(condition, table, alias)
+  const condition = policyRows(checking, table, alias, ...operations)
+  return condition === null ? null : orFail(condition, REFUSED_ROW, table, alias)
+}
+
+/** The same for rows that are marked as deleted, whose key remains taken. */
+export function unmarkedOrFail(table: Table, alias: string): Expression | null {
+  const condition = unmarked(table, alias)
+  return condition === null ? null : orFail(condition, MARKED_ROW, table, alias)
 }
 
 /** `condition`, applied only to rows that meet `first`. */
@@ -141,10 +166,13 @@ function onlyAfter(first: Expression, condition: Expression): Expression {
 /** Random, so that no caller's value can equal it. */
 export const REFUSED_ROW: string = `${crypto.randomUUID()} `
 
+/** The same for a row that is marked as deleted. */
+export const MARKED_ROW: string = `${crypto.randomUUID()} `
+
 /** True for a row that meets the condition. For any other row the statement fails and is rolled back. */
-function orFail(condition: Expression, table: Table, alias: string): Expression {
+function orFail(condition: Expression, marker: string, table: Table, alias: string): Expression {
   // PostgreSQL evaluates constant expressions before it reads any row.
   const varying = call('num_nulls', [column(alias, table.columns[0]?.name ?? '')])
-  const failure = compare('=', cast(call('concat', [text(REFUSED_ROW), varying]), 'int4'), integer('0'))
+  const failure = compare('=', cast(call('concat', [text(marker), varying]), 'int4'), integer('0'))
   return caseWhen(condition, literal('boolean', 'true'), failure)
 }

@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { Conflict, Span } from '../language/tree/ast.ts'
 import { isKnownColumn, type TableRights } from './rights.ts'
 
-/** Throws `PARSE_ERROR` for a column that PostgreSQL fills in itself. */
+/** Throws `PARSE_ERROR` for a column that PostgreSQL or the gateway fills in itself. */
 export function assertWritable(name: string, table: Table, span: Span): void {
   const column = table.columnByName.get(name)
   const reason =
@@ -15,11 +15,23 @@ export function assertWritable(name: string, table: Table, span: Span): void {
       ? 'is generated from other columns'
       : column?.identity === 'always'
         ? 'is an identity column that PostgreSQL always numbers itself'
-        : null
+        : managedReason(name, table)
   if (reason === null) return
   throw new GatewayError('PARSE_ERROR', `column "${name}" of table "${table.resource}" ${reason}; leave it out`, {
     span,
   })
+}
+
+function managedReason(name: string, { managed }: Table): string | null {
+  switch (name) {
+    case managed?.softDelete:
+      return 'is set by deletions only'
+    case managed?.updatedAt:
+    case managed?.createdBy:
+      return 'is set by the gateway'
+    default:
+      return null
+  }
 }
 
 /**

@@ -8,7 +8,7 @@ import type { EffectItem, MentionItem, TieItem, UnsteadyItem } from './dependenc
 import { buildFunctionReach, type ReachItem, type ReachTypeItem } from './function-reach.ts'
 import { buildFunctions } from './functions.ts'
 import { groupByRelation } from './group.ts'
-import type { Catalog, Partition, Table } from './model.ts'
+import { type Catalog, type Partition, resourceName, type Table } from './model.ts'
 import { relate } from './relations.ts'
 import type {
   AttributeItem,
@@ -28,8 +28,10 @@ import type {
   TypeItem,
   UnpublishedViewItem,
 } from './statement.ts'
-import { buildTable, type Lookup } from './table.ts'
+import { buildTable, type CatalogLookup } from './table.ts'
+import { isWritten } from './table-names.ts'
 import { buildTypes, type ColumnType } from './types.ts'
+import { type TracedColumnItem, type TracedKeyItem, traceKeys } from './view-keys.ts'
 
 /** The configuration does not match the database. The message is for the operator. */
 export class CatalogError extends Error {
@@ -37,8 +39,8 @@ export class CatalogError extends Error {
 }
 
 /**
- * Takes the rows of `catalogStatement`, in any order. Throws `CatalogError` when a schema of `options` does
- * not exist.
+ * Builds the catalog from the rows of `catalogStatement`, in any order. Throws `CatalogError` when a schema
+ * of `options` does not exist.
  */
 export function buildCatalog(rows: readonly (readonly (string | null)[])[], options: CatalogOptions): Catalog {
   const sections = readSections(rows)
@@ -49,7 +51,9 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
   const attributesByRelation = groupByRelation(sections.attribute)
   const types = buildTypes(sections.type, sections.composite, attributesByRelation)
   const intern = interning()
-  const tables = buildTables(sections, schemas, types, intern)
+  const built = withManaged(buildTables(sections, schemas, types, intern), options)
+  const keys = traceKeys(sections, built.values())
+  const tables = withPrimaryKeys(built, keys.primary)
   return Object.freeze({
     fingerprint: sections.fingerprint,
     serverVersion: server.version,
@@ -72,6 +76,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
       effects: sections.effect,
     }),
     knowsDependencies: options.dependencies ?? false,
+    viewKeys: keys.foreign,
     functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferring),
   })
 }
@@ -88,6 +93,8 @@ interface Items {
   readonly constraint: ConstraintItem[]
   readonly partition: PartitionItem[]
   readonly 'foreign key': ForeignKeyItem[]
+  readonly 'traced column': TracedColumnItem[]
+  readonly 'traced key': TracedKeyItem[]
   readonly 'outside column': OutsideColumnItem[]
   readonly function: FunctionItem[]
   readonly composite: CompositeItem[]
@@ -118,13 +125,13 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
       composite: [],
       attribute: [],
     },
+    ...{ 'traced column': [], 'traced key': [] },
     ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferring: [] },
   }
   let fingerprint = ''
   for (const [section, item] of rows) {
     if (typeof item !== 'string') throw new Error(`the catalog statement returned an empty ${section}`)
-    // The statement's shape vouches for the item's: both are written down, next to each other, in
-    // statement.ts.
+    // No check of the item: statement.ts declares each section's type next to the SQL that produces it.
     if (section === 'fingerprint') fingerprint = item
     else (items[section as keyof Items] as unknown[]).push(JSON.parse(item))
   }
@@ -148,7 +155,7 @@ function assertSchemas(schemas: readonly string[], items: Items, server: ServerI
 function unpublishedViews(items: Items, schemas: readonly string[]): ReadonlyMap<string, string> {
   return new Map(
     items['unpublished view'].map(({ schema, name, materialized }) => [
-      schema === schemas[0] ? name : `${schema}.${name}`,
+      resourceName({ schema, name }, schemas),
       materialized
         ? 'it is a materialized view that exposed_views does not list'
         : 'it is not security_invoker, and exposed_views does not list it',
@@ -178,7 +185,7 @@ function buildTables(
   intern: (text: string) => string,
 ): ReadonlyMap<string, Table> {
   const resources = nameResources(items.relation, schemas)
-  const lookup: Lookup = {
+  const lookup: CatalogLookup = {
     nameByOid: new Map([
       ...items['outside column'].map(({ relation, schema, table }) => [relation, `${schema}.${table}`] as const),
       ...items.relation.map(({ oid, schema, name }) => [oid, `${schema}.${name}`] as const),
@@ -203,6 +210,37 @@ function buildTables(
   )
 }
 
+/** Views take the keys of the tables that they show. */
+function withPrimaryKeys(
+  tables: ReadonlyMap<string, Table>,
+  keys: ReadonlyMap<string, readonly string[]>,
+): ReadonlyMap<string, Table> {
+  if (keys.size === 0) return tables
+  return new Map(
+    Array.from(tables, ([resource, table]) => {
+      const primaryKey = keys.get(resource)
+      const takes = primaryKey !== undefined && table.primaryKey.length === 0
+      return [resource, takes ? Object.freeze({ ...table, primaryKey: Object.freeze(primaryKey) }) : table]
+    }),
+  )
+}
+
+function withManaged(
+  tables: ReadonlyMap<string, Table>,
+  { tables: configured = new Map() }: CatalogOptions,
+): ReadonlyMap<string, Table> {
+  const managing = [...configured].filter(
+    ([, { softDelete, updatedAt, createdBy }]) => softDelete ?? updatedAt ?? createdBy,
+  )
+  if (managing.length === 0) return tables
+  return new Map(
+    Array.from(tables, ([resource, table]) => {
+      const [, managed] = managing.find(([name]) => isWritten(name, table)) ?? []
+      return [resource, managed === undefined ? table : Object.freeze({ ...table, managed })]
+    }),
+  )
+}
+
 /**
  * The resources in the order of the schemas, by name within a schema. If two have the same name – a table
  * called `a.b` in the first schema, and `b` in schema `a` – the one in the schema configured first becomes
@@ -217,7 +255,7 @@ function nameResources(relations: readonly RelationItem[], schemas: readonly str
   return resources
 }
 
-/** The same for functions, of which several have one name. */
+/** The same for functions, several of which can have the same name. */
 function nameFunctions(
   functions: readonly FunctionItem[],
   schemas: readonly string[],
@@ -235,10 +273,6 @@ function nameFunctions(
 interface Named {
   readonly schema: string
   readonly name: string
-}
-
-function resourceName({ schema, name }: Named, schemas: readonly string[]): string {
-  return schema === schemas[0] ? name : `${schema}.${name}`
 }
 
 function inOrder<T extends Named>(items: readonly T[], schemas: readonly string[]): readonly T[] {

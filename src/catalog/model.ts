@@ -4,7 +4,7 @@
  */
 
 export interface Catalog {
-  /** Changes whenever anything below changes; a hash over what introspection read. */
+  /** A hash of everything that introspection read; it changes whenever any other field does. */
   readonly fingerprint: string
   /** `server_version_num`, e.g. 180004. */
   readonly serverVersion: number
@@ -14,7 +14,7 @@ export interface Catalog {
   readonly tables: ReadonlyMap<string, Table>
   /** Views of these schemas that are not resources, by the name that they would have, and why. */
   readonly unpublishedViews: ReadonlyMap<string, string>
-  /** By the names that they would have as resources, which they are not. */
+  /** Partitions, which are not resources, by the names that they would have. */
   readonly partitions: ReadonlyMap<string, Partition>
   /**
    * By resource name: `f`, or `sales.f` for schemas after the first. Overloads of a name in the order of
@@ -28,7 +28,9 @@ export interface Catalog {
   readonly dependencies: ReadonlyMap<number, Dependency>
   /** False if dependencies were not requested and are therefore missing. */
   readonly knowsDependencies: boolean
-  /** Which statements can run a function of the database, which may leave something in the session. */
+  /** Foreign keys from or to views, of the tables that they show; none unless all views are resources. */
+  readonly viewKeys: readonly ViewKey[]
+  /** The statements that can run a function of the database, which may leave something in the session. */
   readonly functionReach: FunctionReach
 }
 
@@ -37,7 +39,7 @@ export interface FunctionReach {
   readonly relations: ReadonlyMap<number, 'read' | 'write'>
   /** Names, without schema, of types whose casts, operators, ordering or checks run one. */
   readonly types: ReadonlySet<string>
-  /** A type of PostgreSQL's own is among them, so any statement can. */
+  /** True if a built-in type is among them, so any statement can run one. */
   readonly everywhere: boolean
   /** OIDs of resources whose writing can defer a trigger or a constraint to the end of the transaction. */
   readonly deferring: ReadonlySet<number>
@@ -63,12 +65,12 @@ export interface Table {
    */
   readonly unique: readonly (readonly string[])[]
   /**
-   * The columns of every key, check, foreign key and exclusion constraint, by the name that PostgreSQL's
-   * errors have.
+   * The columns of every key, check, foreign key and exclusion constraint, by the name in errors of
+   * PostgreSQL.
    */
   readonly constraints: ReadonlyMap<string, readonly string[]>
   readonly foreignKeys: readonly ForeignKey[]
-  /** Ways to other tables, forward, reverse and through pure junction tables. */
+  /** Relations to other tables: forward, reverse and through pure junction tables. */
   readonly relations: readonly Relation[]
   readonly rowSecurity: { readonly enabled: boolean; readonly forced: boolean }
   /**
@@ -76,6 +78,18 @@ export interface Table {
    * rights.
    */
   readonly writable: { readonly insert: boolean; readonly update: boolean; readonly delete: boolean }
+  /** The columns that the gateway writes itself, by configuration; omitted for none. */
+  readonly managed?: ManagedColumns
+}
+
+/** Columns that the gateway writes, and requests cannot; null for each that is not configured. */
+export interface ManagedColumns {
+  /** A time: NULL in rows that exist. A delete sets it, and reads and writes skip rows where it is set. */
+  readonly softDelete: string | null
+  /** The time of the last write. */
+  readonly updatedAt: string | null
+  /** The user who created the row. */
+  readonly createdBy: string | null
 }
 
 export interface Column {
@@ -89,7 +103,7 @@ export interface Column {
   readonly generated: 'stored' | 'virtual' | null
   readonly identity: 'always' | 'by default' | null
   readonly comment: string | null
-  /** A value of the column, as its comment declares one (comment.ts). */
+  /** An example value, as declared in the comment of the column (comment.ts). */
   readonly example: string | null
 }
 
@@ -105,7 +119,7 @@ export interface DataType {
    * `pg_type.typcategory`: N number, S string, D date/time, B boolean, A array, R range, U user-defined, …
    */
   readonly category: string
-  /** Array: its element. Domain: what it is made of. Range and multirange: the bound's type. */
+  /** Array: the element type. Domain: the base type. Range and multirange: the type of the bounds. */
   readonly of: DataType | null
   /** Enum: labels in order. */
   readonly labels: readonly string[]
@@ -124,7 +138,7 @@ export interface Attribute {
   readonly type: DataType
 }
 
-/** Rows of a partitioned table, as errors name where they are. */
+/** A partition, for errors that name it instead of its partitioned table. */
 export interface Partition {
   /** The resource name of the partitioned table. */
   readonly table: string
@@ -140,14 +154,31 @@ export interface ForeignKey {
   readonly referencedColumns: readonly string[]
 }
 
+/** A foreign key whose columns, or those that it refers to, are columns of a view. */
+export interface ViewKey {
+  /** The name of the constraint. */
+  readonly name: string
+  /** Resource name of the table or view that refers. */
+  readonly from: string
+  readonly columns: readonly string[]
+  /** Resource name of the table or view that it refers to. */
+  readonly to: string
+  readonly referencedColumns: readonly string[]
+  /** True if the columns are unique in their table. */
+  readonly unique: boolean
+}
+
 /**
- * A way from this table to another. `one`: this table holds the key; everything else – rows that point here,
- * rows reached through a junction – is `many`, also where the other's key is unique.
+ * A relation from this table to another. `one`: this table has the foreign key. `many`: rows that refer to
+ * this table, even if their key is unique, and rows found through a junction.
  */
 export interface Relation {
   /** The target's bare table name; the name that `expand` takes. */
   readonly name: string
-  /** Forward key of one column ending in `_id`: the column's name without it; also accepted by `expand`. */
+  /**
+   * For a forward relation by one column ending in `_id`: the column name without it. `expand` accepts it as
+   * well.
+   */
   readonly shortName: string | null
   readonly cardinality: 'one' | 'many'
   /** Resource name of the other table. */
@@ -166,9 +197,9 @@ export interface Relation {
 
 export interface Junction {
   readonly table: string
-  /** Columns of the junction that point here, paired with `Relation.columns`. */
+  /** Columns of the junction that refer to this table, paired with `Relation.columns`. */
   readonly from: readonly string[]
-  /** Columns of the junction that point to the other table, paired with `Relation.targetColumns`. */
+  /** Columns of the junction that refer to the other table, paired with `Relation.targetColumns`. */
   readonly to: readonly string[]
 }
 
@@ -180,15 +211,17 @@ export interface DatabaseFunction {
   /** The name in paths and responses; all overloads share it. */
   readonly resource: string
   readonly comment: string | null
-  /** The body of a call, as its comment declares one (comment.ts). */
+  /** An example of a call body, as declared in the comment of the function (comment.ts). */
   readonly example: string | null
   readonly volatility: 'immutable' | 'stable' | 'volatile'
   readonly returnsSet: boolean
-  /** Not run at all, and NULL or no rows, when an argument is NULL. */
+  /** True for a set that is declared with `ROWS 1`: its rows are at most one. */
+  readonly oneRow?: true
+  /** True if the function is not run when an argument is NULL; the result is then NULL or no rows. */
   readonly strict: boolean
   /** True if the gateway's role may execute it; PostgreSQL refuses the call otherwise. */
   readonly executable: boolean
-  /** The last of the inputs takes any number of arguments. */
+  /** True if the last input accepts any number of arguments. */
   readonly variadic: boolean
   /** As `pg_get_function_identity_arguments` prints it; distinguishes overloads. */
   readonly identityArgs: string
@@ -204,13 +237,13 @@ export interface DatabaseFunction {
 export interface FunctionInput {
   /** Counted from 1 among the inputs. */
   readonly position: number
-  /** Null: it has none and can only be passed by position. */
+  /** The name; null if the input has no name and can only be passed by position. */
   readonly name: string | null
   /** For a variadic input, the type of the array. */
   readonly type: DataType
   readonly typeText: string
   readonly mode: 'in' | 'inout' | 'variadic'
-  /** It has no default. */
+  /** True if the input has no default. */
   readonly required: boolean
   /** The default's expression as PostgreSQL prints it. */
   readonly default: string | null
@@ -225,7 +258,8 @@ export interface FunctionOutput {
 export type FunctionResult =
   | { readonly kind: 'void' }
   /**
-   * One value; `column` is the name PostgreSQL gives it: that of the only output, else the function's own.
+   * One value. `column` is the name that PostgreSQL gives it: the name of the only output, otherwise the name
+   * of the function.
    */
   | { readonly kind: 'scalar'; readonly column: Column }
   | {
@@ -233,7 +267,7 @@ export type FunctionResult =
       readonly columns: readonly Column[]
       /** The resource whose rows these are; null for another composite type or outputs. */
       readonly table: string | null
-      /** Outputs always make a row, while a value of a named type may be NULL as a whole. */
+      /** True for a value of a named type, which can be NULL as a whole; outputs always form a row. */
       readonly named: boolean
     }
   /** `RETURNS record` without outputs, which would require the caller to define the columns. */
@@ -241,9 +275,9 @@ export type FunctionResult =
 
 /** How results depend on a relation, and which relations a write to it affects. */
 export interface Dependency {
-  /** The relations that it is tied to. */
+  /** Its ties to other relations. */
   readonly ties: readonly Tie[]
-  /** What its query and its policies mention, with repetitions. */
+  /** Names that its query and its policies mention, with repetitions. */
   readonly mentions: readonly RelationMention[]
   /** Reasons why its result may change although no row of its tables changes. */
   readonly nondeterminism: readonly NondeterminismCause[]
@@ -255,11 +289,20 @@ export interface Tie {
   /** The OID of the other relation. */
   readonly other: number
   /**
-   * `child`: a partition, or a table that inherits. `view`, `policy`: the relation is, or is guarded by, a
-   * query over the other one. Else what a foreign key of the other one does when rows of this one are deleted
-   * or changed; or that a changed row may move to another partition, which is to delete and to insert it.
+   * The kind of the tie. `child`: a partition, or a table that inherits. `view`, `policy`: the relation is a
+   * query over the other one, or guarded by one. Otherwise the effect of a foreign key of the other relation
+   * when rows of this one are deleted or changed; or that a changed row may move to another partition, which
+   * deletes and inserts it.
    */
   readonly how: 'child' | 'view' | 'policy' | 'delete deletes' | 'delete updates' | 'update updates' | 'update moves'
+}
+
+/** The resource name of a table, view or function: the schema is left out if it is the first of `schemas`. */
+export function resourceName(
+  { schema, name }: { readonly schema: string | null; readonly name: string },
+  schemas: readonly string[],
+): string {
+  return schema === schemas[0] ? name : `${schema}.${name}`
 }
 
 /** The key of a function that PostgreSQL inlines, used in place of a relation's OID. */
@@ -269,8 +312,8 @@ export function inlinedKey({ oid }: Pick<DatabaseFunction, 'oid'>): number {
 
 export interface RelationMention {
   /**
-   * The OID of the other relation, or `inlinedKey` of a function; null for what is not in the catalog:
-   * subqueries, functions, system relations.
+   * The OID of the other relation, or `inlinedKey` of a function; null for anything that is not in the
+   * catalog: subqueries, functions, system relations.
    */
   readonly other: number | null
   /** `read`: by a policy that guards reading; `write`: by another policy. */
@@ -280,8 +323,8 @@ export interface RelationMention {
 
 export interface NondeterminismCause {
   /**
-   * `stable`: a STABLE function of PostgreSQL's own. `opaque`: one of the database. `volatile`: the clock,
-   * chance, or what lies outside.
+   * `stable`: a built-in STABLE function. `opaque`: a function of the database. `volatile`: the clock, random
+   * values, or data outside the database.
    */
   readonly cause: 'stable' | 'opaque' | 'volatile'
   /** The name of the function or relation. */

@@ -12,17 +12,23 @@
 
 import { DEPENDENCE_SECTIONS, DEPENDENCE_SHARED } from './dependency-sections.ts'
 import { REACH_SECTIONS, REACH_SHARED } from './function-reach.ts'
-import { parseTableName, type TableName } from './table-names.ts'
+import type { ManagedColumns } from './model.ts'
+import { type ConfiguredTable, parseTableName } from './table-names.ts'
+import { VIEW_KEY_SECTIONS, VIEW_KEY_SHARED } from './view-keys.ts'
 
 export interface CatalogOptions {
   /** In order; tables of the first are addressed by their bare name. */
   readonly schemas: readonly string[]
   /** Views listed although they are not `security_invoker`: `name` in the first schema, or `schema.name`. */
   readonly exposedViews: readonly string[]
-  /** The list of revoked tokens: never a resource, and named like the views. */
+  /** True if every view is a resource, because its readers have separate roles. */
+  readonly allViews?: boolean
+  /** The table of revoked tokens, written like the views; it is never a resource. */
   readonly jwtDenylistTable?: string | null
   /** Also reads dependencies (`dependency-sections.ts`), which the result cache needs and which take time. */
   readonly dependencies?: boolean
+  /** The columns that the gateway manages, by the name of a table in the configuration. */
+  readonly tables?: ReadonlyMap<string, ManagedColumns>
 }
 
 export interface CatalogStatement {
@@ -155,8 +161,10 @@ export interface FunctionItem {
   /** `pg_proc.provolatile`: immutable, stable, volatile. */
   readonly volatility: 'i' | 's' | 'v'
   readonly returnsSet: boolean
+  /** True for a set that is declared with `ROWS 1`. */
+  readonly oneRow: boolean
   readonly strict: boolean
-  /** The asking role has EXECUTE of it and USAGE of its schema. */
+  /** True if the current role has EXECUTE on it and USAGE on its schema. */
   readonly executable: boolean
   readonly identity: string
   readonly resultText: string
@@ -165,7 +173,7 @@ export interface FunctionItem {
   readonly types: readonly number[]
   /** `pg_proc.proargmodes`: in, out, in and out, variadic, table; null: all are in. */
   readonly modes: readonly ('i' | 'o' | 'b' | 'v' | 't')[] | null
-  /** Empty where an argument has no name; null: none has one. */
+  /** Empty for an argument without a name; null if no argument has one. */
   readonly names: readonly string[] | null
   /** The defaults' expressions; null: none has one. */
   readonly defaults: readonly (string | null)[] | null
@@ -245,7 +253,7 @@ const SECTIONS = {
     left join pg_catalog.pg_description d
       on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid = 0`,
 
-  // Those of extensions are not missed.
+  // Excludes views of extensions.
   'unpublished view': `
     select s.name as schema, c.relname as name, c.relkind = 'm' as materialized
     from pg_catalog.pg_class c
@@ -330,9 +338,9 @@ const SECTIONS = {
     join pg_catalog.pg_class p on p.oid = r.part and p.relkind <> 'p'
     join pg_catalog.pg_namespace n on n.oid = p.relnamespace`,
 
-  // conparentid: what PostgreSQL cloned for partitions is left out. A key with PERIOD (PostgreSQL 18) refers
-  // to an index WITHOUT OVERLAPS and matches by containment: no two rows belong together by equal values, so
-  // it is no way.
+  // conparentid excludes keys that PostgreSQL cloned for partitions. A key with PERIOD (PostgreSQL 18) refers
+  // to an index WITHOUT OVERLAPS and matches by containment: equal values do not connect rows, so it is not a
+  // relation.
   'foreign key': `
     select c.conrelid::int8 as relation, c.conname as name, c.conkey as columns,
       c.confrelid::int8 as target, c.confkey as "targetColumns"
@@ -354,10 +362,10 @@ const SECTIONS = {
     join pg_catalog.pg_class t on t.oid = o.confrelid
     join pg_catalog.pg_namespace n on n.oid = t.relnamespace`,
 
-  // Only what is needed to call a function: its body may change without affecting the catalog.
+  // Only the parts needed for a call: the body can change without affecting the catalog.
   function: `
     select f.oid::int8 as oid, f.schema, p.proname as name, d.description as comment, p.provolatile as volatility,
-      p.proretset as "returnsSet", p.proisstrict as strict,
+      p.proretset as "returnsSet", p.proretset and p.prorows = 1 as "oneRow", p.proisstrict as strict,
       (has_schema_privilege(p.pronamespace, 'usage')
         and has_function_privilege(p.oid, 'execute')) is true as executable,
       pg_get_function_identity_arguments(p.oid) as identity,
@@ -420,6 +428,7 @@ const SHARED = `
         )
         or s.name || '.' || c.relname in (select name from exposed)
         or s.position = 1 and c.relname::text in (select name from exposed)
+        or $5::boolean
       )
     )
   ),
@@ -523,11 +532,15 @@ const UNCOUNTED = 'partition'
  * a schema without dependencies from one whose dependencies were not requested.
  */
 const SCOPES = {
-  resources: { mark: '', shared: `${SHARED},${REACH_SHARED}`, sections: { ...SECTIONS, ...REACH_SECTIONS } },
+  resources: {
+    mark: '',
+    shared: `${SHARED},${VIEW_KEY_SHARED},${REACH_SHARED}`,
+    sections: { ...SECTIONS, ...VIEW_KEY_SECTIONS, ...REACH_SECTIONS },
+  },
   'resources and dependencies': {
     mark: 'd',
-    shared: `${SHARED},${REACH_SHARED},${DEPENDENCE_SHARED}`,
-    sections: { ...SECTIONS, ...REACH_SECTIONS, ...DEPENDENCE_SECTIONS },
+    shared: `${SHARED},${VIEW_KEY_SHARED},${REACH_SHARED},${DEPENDENCE_SHARED}`,
+    sections: { ...SECTIONS, ...VIEW_KEY_SECTIONS, ...REACH_SECTIONS, ...DEPENDENCE_SECTIONS },
   },
 } as const
 
@@ -574,9 +587,15 @@ function union(
 }
 
 function parametersOf(options: CatalogOptions): readonly string[] {
-  const { schemas, exposedViews, jwtDenylistTable = null } = options
+  const { schemas, exposedViews, jwtDenylistTable = null, allViews = false } = options
   const hidden = jwtDenylistTable === null ? NO_TABLE : parseTableName(jwtDenylistTable, schemas)
-  return [JSON.stringify([...new Set(schemas)]), JSON.stringify(exposedViews), hidden.schema, hidden.table]
+  return [
+    JSON.stringify([...new Set(schemas)]),
+    JSON.stringify(exposedViews),
+    hidden.schema,
+    hidden.table,
+    String(allViews),
+  ]
 }
 
-const NO_TABLE: TableName = { schema: '', table: '' }
+const NO_TABLE: ConfiguredTable = { schema: '', table: '' }

@@ -1,4 +1,5 @@
 /** A column as a schema: its type, its comment, and facts that schemas cannot express. */
+import { isManaged } from '../access/managed.ts'
 import type { Column, Table } from '../catalog/model.ts'
 import { declaredValue } from './declared-examples.ts'
 import { constantDefault } from './defaults.ts'
@@ -57,7 +58,7 @@ function schemaWith(table: Table | null, column: Column, value: SchemaObject, de
   return {
     ...(column.nullable ? nullable(value) : value),
     description: describeColumn(table, column),
-    ...(isReadOnly(column) ? { readOnly: true } : {}),
+    ...(isReadOnly(column, table) ? { readOnly: true } : {}),
     ...(example === undefined ? {} : { example }),
   }
 }
@@ -70,7 +71,7 @@ function describeColumn(table: Table | null, { comment, name, typeText, default:
   return comment === null ? facts : `${comment}\n\n${facts}`
 }
 
-/** Whether PostgreSQL computes the column, so that no body may contain it. */
-export function isReadOnly({ generated, identity }: Column): boolean {
-  return generated !== null || identity === 'always'
+/** Whether PostgreSQL or the gateway sets the column, so that no body may contain it. */
+function isReadOnly({ name, generated, identity }: Column, table: Table | null): boolean {
+  return generated !== null || identity === 'always' || (table !== null && isManaged(name, table))
 }

@@ -229,7 +229,9 @@ describe('a read', () => {
     ],
     [
       'a common table',
-      'with big as (get orders fields id, customer_id where total > 99) get big join customers on customers.id = big.customer_id fields big.id, customers.name order by big.id',
+      'with big as (get orders fields id, customer_id where total > 99) ' +
+        'get big join customers on customers.id = big.customer_id ' +
+        'fields big.id, customers.name order by big.id',
       [
         { id: 1, name: 'Acme' },
         { id: 2, name: 'Acme' },
@@ -242,7 +244,9 @@ describe('a read', () => {
     ],
     [
       'a recursive one',
-      'with recursive chain as (get users fields id, boss_id where id = 3 union all get users u inner join chain on chain.boss_id = u.id fields u.id, u.boss_id) get chain fields id',
+      'with recursive chain as (get users fields id, boss_id where id = 3 ' +
+        'union all get users u inner join chain on chain.boss_id = u.id fields u.id, u.boss_id) ' +
+        'get chain fields id',
       [{ id: 3 }, { id: 1 }],
     ],
     [
@@ -252,7 +256,8 @@ describe('a read', () => {
     ],
     [
       'a lateral join',
-      'get users u inner join lateral (get orders fields max(id) as m where created_by = u.id) o on true fields u.id, o.m where u.id = 2',
+      'get users u inner join lateral (get orders fields max(id) as m where created_by = u.id) o ' +
+        'on true fields u.id, o.m where u.id = 2',
       [{ id: 2, m: 2 }],
     ],
     [
@@ -272,7 +277,8 @@ describe('a read', () => {
     ],
     [
       'a nest of many',
-      'get orders nest many order_items lines { fields line nest products { fields name } order by line } fields id where id = 1',
+      'get orders nest many order_items lines { fields line nest products { fields name } order by line } ' +
+        'fields id where id = 1',
       [
         {
           id: 1,
@@ -347,7 +353,9 @@ describe('parameters', () => {
     const reply = await gateway.get('/api/_query', {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
-      body: '{"query": "get samples fields id, big, num where big = :b and num = :n", "parameters": {"b": 9007199254740993, "n": 123456789012345678901234567890.12}}',
+      body:
+        '{"query": "get samples fields id, big, num where big = :b and num = :n", ' +
+        '"parameters": {"b": 9007199254740993, "n": 123456789012345678901234567890.12}}',
     })
     expect(reply.text).toBe(
       '{"data":[{"id":1,"big":9007199254740993,"num":123456789012345678901234567890.12}],"count":1}',
@@ -447,7 +455,7 @@ describe('parameters', () => {
     [
       'get users where id in $1',
       [1],
-      'parameter $1 is the integer 1; expected a list of values, as "in" takes for column "id"',
+      'parameter $1 is the integer 1; expected a list of values for "in" for column "id"',
     ],
     ['get users where id in $1', [[[1]]], 'parameter $1 has an array inside its list; expected values'],
     [
@@ -517,7 +525,8 @@ describe('writes', () => {
     ['in the order of the columns', "add tokens values 9, 'z', 5", undefined, [{ id: 9, word: 'z', uses: 5 }], 1],
     [
       'the rows of a query',
-      'add journal fields tenant_id, at, what from (get users fields tenant_id, id, name where id < 3 order by id) returning what',
+      'add journal fields tenant_id, at, what from (get users fields tenant_id, id, name where id < 3 order by id) ' +
+        'returning what',
       undefined,
       [{ what: 'Ann' }, { what: 'Bob' }],
       2,
@@ -525,7 +534,8 @@ describe('writes', () => {
     ['defaults', 'add drafts defaults returning title', undefined, [{ title: 'none' }], 1],
     [
       'an upsert',
-      "add tokens fields word values ('a'), ('new') conflict (word) update uses = tokens.uses + excluded.uses returning word, uses",
+      "add tokens fields word values ('a'), ('new') " +
+        'conflict (word) update uses = tokens.uses + excluded.uses returning word, uses',
       undefined,
       [
         { word: 'a', uses: 2 },
@@ -574,14 +584,17 @@ describe('writes', () => {
     ],
     [
       'several',
-      "with gone as (del drafts where title = 'one' returning id, title), put as (add tokens fields word from (get gone fields title) returning id) get gone cross join put fields gone.title, put.id",
+      "with gone as (del drafts where title = 'one' returning id, title), " +
+        'put as (add tokens fields word from (get gone fields title) returning id) ' +
+        'get gone cross join put fields gone.title, put.id',
       undefined,
       [{ title: 'one', id: 3 }],
       1,
     ],
     [
       'a write after one',
-      "with moved as (del drafts where all returning title) add tokens fields word from (get moved fields title where title <> 'two') returning word",
+      'with moved as (del drafts where all returning title) ' +
+        "add tokens fields word from (get moved fields title where title <> 'two') returning word",
       undefined,
       [{ word: 'one' }],
       1,
@@ -714,7 +727,7 @@ describe('an error', () => {
       ...error,
     })
   })
-  test('about a missing table is 404, with its position and a suggestion', async () => {
+  test('about a missing table is answered with 404, with its position and a suggestion', async () => {
     const reply = await ask('get usrs')
     expect(reply.status).toBe(404)
     expect(reply.json.error).toMatchObject({
@@ -743,19 +756,20 @@ describe('an error', () => {
       message: expect.stringMatching(/\(line 1, column \d+\)$/),
     })
   })
-  test('from PostgreSQL is 400 with its message', async () => {
+  test('from PostgreSQL is answered with 400 with its message', async () => {
     expect((await ask('get users fields id / 0')).json.error).toMatchObject({
       code: 'QUERY_ERROR',
       message: 'division by zero',
     })
   })
-  test('because of a timeout is 408', async () => {
+  test('because of a timeout is answered with 408', async () => {
     const hasty = await testGateway(database.url, {
       toml: 'statement_timeout_ms = 200\nexplain_max_rows = 0\nexplain_max_cost = 0',
     })
     try {
       const slow =
-        'get (get users fields generate_series(1, 1000000) as n) d cross join (get users fields generate_series(1, 1000000) as m) e fields count(*) as c'
+        'get (get users fields generate_series(1, 1000000) as n) d ' +
+        'cross join (get users fields generate_series(1, 1000000) as m) e fields count(*) as c'
       const reply = await hasty.get('/api/_query', {
         method: 'POST',
         headers: { 'Content-Type': 'text/plain' },
@@ -769,7 +783,7 @@ describe('an error', () => {
 })
 
 describe('a request', () => {
-  test.each(['GET', 'HEAD', 'PATCH', 'DELETE'])('%s is 405', async method => {
+  test.each(['GET', 'HEAD', 'PATCH', 'DELETE'])('%s is answered with 405', async method => {
     const reply = await gateway.get('/api/_query', { method })
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])
   })
@@ -852,7 +866,7 @@ describe('a request', () => {
     })
     expect(url.json.error.message).toContain('_query takes no parameter "limit" in the URL')
   })
-  test('without a token is 401', async () => {
+  test('without a token is answered with 401', async () => {
     expect((await ask('get users', undefined, { as: null })).status).toBe(401)
   })
   test('sees only rows of its tenant', async () => {

@@ -2,11 +2,12 @@
 
 import type { Cast, ColumnReference, Expression, In, JsonTest } from '../tree/ast.ts'
 import { LanguageError, unreachable } from '../tree/error.ts'
-import { resolveColumn, type Scope } from '../tree/scope.ts'
+import { type NameScope, resolveColumn } from '../tree/scope.ts'
 import { listAsJson, withJsonList } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
 import { inferenceBeside, inferenceInOrder, infix, type PrintOperand, printComparison } from './print-comparison.ts'
 import { printFunction } from './print-function.ts'
+import { printJsonPatch } from './print-json-patch.ts'
 import { printLiteral } from './print-literal.ts'
 import {
   countRepetitions,
@@ -21,7 +22,7 @@ import { quoteIdentifier, quoteLiteral } from './quote.ts'
 /** Prints an expression, in parentheses if its precedence is lower than `floor`. */
 export function printExpression(
   expression: Expression,
-  scope: Scope,
+  scope: NameScope,
   floor: number,
   printer: Printer,
   inference: Inference = 'open',
@@ -68,7 +69,12 @@ function keepStructure(value: object, text: string): string {
   return text
 }
 
-function printShared(expression: Expression, scope: Scope, printer: Printer, inference: Inference): PrintedExpression {
+function printShared(
+  expression: Expression,
+  scope: NameScope,
+  printer: Printer,
+  inference: Inference,
+): PrintedExpression {
   const alike = printer.shared?.get(expression.kind)
   if (alike === undefined || expression.kind === 'literal') return print(expression, scope, printer, inference)
   const key = structureOf(expression)
@@ -88,7 +94,7 @@ function printShared(expression: Expression, scope: Scope, printer: Printer, inf
   return printed
 }
 
-function print(expression: Expression, scope: Scope, printer: Printer, inference: Inference): PrintedExpression {
+function print(expression: Expression, scope: NameScope, printer: Printer, inference: Inference): PrintedExpression {
   switch (expression.kind) {
     case 'literal':
       return printLiteral(expression, printer, inference)
@@ -100,6 +106,9 @@ function print(expression: Expression, scope: Scope, printer: Printer, inference
       return primary(placeholder(expression, printer))
     case 'column':
       return printColumn(expression, scope)
+    case 'whole row':
+      // Without `.*`, the name would mean a column of this name, if there is one.
+      return primary(`${quoteIdentifier(expression.of)}.*`)
     case 'function':
       return primary(printFunction(expression, scope, printer))
     case 'subquery':
@@ -128,13 +137,13 @@ function printCast({ operand, type }: Cast, at: PrintOperand, printer: Printer):
 
 type Operation = Exclude<
   Expression,
-  { readonly kind: 'literal' | 'position' | 'named' | 'column' | 'function' | 'subquery' | 'exists' }
+  { readonly kind: 'literal' | 'position' | 'named' | 'column' | 'whole row' | 'function' | 'subquery' | 'exists' }
 >
 
 /** Prints an expression that has operands. */
 function printOperation(
   expression: Operation,
-  scope: Scope,
+  scope: NameScope,
   printer: Printer,
   inference: Inference,
 ): PrintedExpression {
@@ -202,6 +211,8 @@ function printOperation(
     }
     case 'json step':
       return infix(expression.operand, expression.operator, expression.step, at)
+    case 'patch':
+      return primary(printJsonPatch(expression.form, at(expression.operand, LEVEL.any), at(expression.step, LEVEL.any)))
     case 'cast':
       return printCast(expression, at, printer)
     case 'case': {
@@ -236,7 +247,7 @@ const ARITHMETIC_LEVEL = {
   '%': LEVEL.multiply,
 } as const
 
-function printIn(expression: In, at: PrintOperand, scope: Scope, printer: Printer): PrintedExpression {
+function printIn(expression: In, at: PrintOperand, scope: NameScope, printer: Printer): PrintedExpression {
   const { operand, set, negated } = expression
   switch (set.kind) {
     case 'in values': {
@@ -291,7 +302,7 @@ function printJsonTest(expression: JsonTest, at: PrintOperand, printer: Printer)
  * Prints a column, `orders.id`, or a path into a JSON column, `meta->'a'->>'b'`. The steps belong to the name
  * and never become parameters.
  */
-function printColumn(reference: ColumnReference, scope: Scope): PrintedExpression {
+function printColumn(reference: ColumnReference, scope: NameScope): PrintedExpression {
   if (reference.path.length === 0) throw new LanguageError('a column has no name', reference.span)
   const { qualifier, column, steps } = resolveColumn(reference.path, scope)
   let name = ''

@@ -36,6 +36,8 @@ export interface Get {
   readonly nests: readonly Nest[]
   /** An empty list means all columns of the sources (`*`) and all nests. */
   readonly fields: readonly Field[]
+  /** True if the rows have no columns, only nests; `fields` is then empty. Has no text form. */
+  readonly bare?: boolean
   readonly where: Expression | null
   readonly groupBy: readonly Expression[]
   readonly having: Expression | null
@@ -98,7 +100,7 @@ export interface TableName {
 }
 
 /** A source of rows for a read or a join. */
-export type Source = TableSource | QuerySource | RecordSource | FunctionSource
+export type Source = TableSource | QuerySource | RecordSource | ArraySource | FunctionSource
 
 /** `t`, `t as a`, `t[condition]`. The condition becomes part of the statement's `where`. */
 export interface TableSource {
@@ -130,11 +132,23 @@ export interface RecordSource {
   readonly span: Span
 }
 
-/** A column of a record source, with its type. */
+/** A column of a record source or an array source, with its type. */
 export interface RecordColumn {
   readonly kind: 'record column'
   readonly name: string
   readonly type: TypeName
+  readonly span: Span
+}
+
+/**
+ * Rows from one array of texts for each column, each a parameter. Files of any length reach a write this way,
+ * a part at a time: PostgreSQL reads arrays several times faster than JSON. Has no text form.
+ */
+export interface ArraySource {
+  readonly kind: 'array source'
+  readonly values: readonly Expression[]
+  readonly columns: readonly RecordColumn[]
+  readonly alias: string
   readonly span: Span
 }
 
@@ -154,6 +168,11 @@ export interface FunctionSource {
    * like the alias.
    */
   readonly columns: readonly string[]
+  /**
+   * True if each row is one value of the type `record`, whose columns are only known when the function runs;
+   * `columns` has its name. Has no text form.
+   */
+  readonly selected?: boolean
   readonly span: Span
 }
 
@@ -198,6 +217,14 @@ export interface Nest {
   /** The join condition; null derives it from the foreign key. */
   readonly on: Expression | null
   readonly fields: readonly Field[]
+  /** As in a read: no columns, only nests. */
+  readonly bare?: boolean
+  /** The function that returns the rows, which are of the type of the table's rows. Has no text form. */
+  readonly from?: FunctionSource
+  /** The groups of the rows, if fields are aggregates. Has no text form. */
+  readonly groupBy?: readonly Expression[]
+  /** True if the value is `jsonb`, which can be grouped by. Has no text form. */
+  readonly binary?: boolean
   readonly nests: readonly Nest[]
   readonly where: Expression | null
   readonly orderBy: readonly Order[]
@@ -290,6 +317,7 @@ export interface Add {
   readonly conflict: Conflict | null
   /** Null if `returning` is absent; `add` then prints `RETURNING *`. */
   readonly returning: readonly Field[] | null
+  readonly returned?: Returned
   readonly span: Span
 }
 
@@ -311,6 +339,17 @@ export interface AddDefaults {
   /** A JSON array: one row of defaults per item. If absent, one row. Has no text form. */
   readonly items?: Expression
   readonly span: Span
+}
+
+/** The parts of the returned rows of a write beyond `returning`. Has no text form. */
+export interface Returned {
+  readonly kind: 'returned'
+  /** Rows of other tables, as they were before the write, nested in each row. */
+  readonly nests: readonly Nest[]
+  /** A condition whose value is returned with each row, or null. */
+  readonly where: Expression | null
+  /** The order of the rows; none for the order of the write. */
+  readonly orderBy: readonly Order[]
 }
 
 /** The `conflict` clause of an `add`. */
@@ -338,9 +377,12 @@ export interface Set {
   readonly alias: string | null
   readonly joins: readonly Join[]
   readonly assignments: readonly Assignment[]
+  /** Columns that are set to their defaults. Has no text form. */
+  readonly defaults?: readonly Name[]
   /** `'all'` if the text has `where all`. */
   readonly where: Expression | 'all'
   readonly returning: readonly Field[] | null
+  readonly returned?: Returned
   readonly span: Span
 }
 
@@ -353,6 +395,7 @@ export interface Del {
   readonly joins: readonly Join[]
   readonly where: Expression | 'all'
   readonly returning: readonly Field[] | null
+  readonly returned?: Returned
   readonly span: Span
 }
 
@@ -469,6 +512,7 @@ export type Expression =
   | Arithmetic
   | Negate
   | JsonStep
+  | JsonPatch
   | Cast
   | Literal
   | Parameter
@@ -478,6 +522,7 @@ export type Expression =
   | SubQuery
   | ArrayConstructor
   | Row
+  | WholeRow
 
 /** `a and b and c` as one node with at least two operands. */
 export interface Logic {
@@ -508,6 +553,12 @@ export type ComparisonOperator =
   | '?|'
   | '?&'
   | '@@'
+  /** ranges: left of, right of, not right of, not left of, adjacent. They have no text form. */
+  | '<<'
+  | '>>'
+  | '&<'
+  | '&>'
+  | '-|-'
   /** regular expression match, case-sensitive and case-insensitive (`~` and `~*` in SQL) */
   | 'regex'
   | '~*'
@@ -515,6 +566,9 @@ export type ComparisonOperator =
   | '~'
   /** a tsvector matches a tsquery; printed unchanged. Has no text form; generated for tsvector columns. */
   | 'matches'
+
+/** Comparison operators that the gateway generates and that no text contains. */
+export type TextlessOperator = 'matches' | '<<' | '>>' | '&<' | '&>' | '-|-'
 
 /** A comparison of two expressions. */
 export interface Comparison {
@@ -623,6 +677,20 @@ export interface JsonStep {
   readonly span: Span
 }
 
+/**
+ * A changed JSON document. Has no text form. `merge`: the patch is a JSON Merge Patch; `operations`: a list
+ * of operations as in JSON Patch, with paths as lists of keys.
+ */
+export interface JsonPatch {
+  readonly kind: 'patch'
+  readonly form: 'merge' | 'operations'
+  /** The document, of type jsonb. */
+  readonly operand: Expression
+  /** The patch, of type jsonb. */
+  readonly step: Expression
+  readonly span: Span
+}
+
 /** `operand::type`. */
 export interface Cast {
   readonly kind: 'cast'
@@ -674,6 +742,19 @@ export interface ColumnReference {
    * makes an order total. It requires no access to the column. Parsing never sets it.
    */
   readonly implied?: true
+  readonly span: Span
+}
+
+/**
+ * The row of a source as one value, as the argument of a function that computes a column or related rows from
+ * it. Has no text form.
+ */
+export interface WholeRow {
+  readonly kind: 'whole row'
+  /** The alias of the source. */
+  readonly of: string
+  /** The table whose rows these are. */
+  readonly table: TableName
   readonly span: Span
 }
 

@@ -3,6 +3,7 @@ import {
   type Add,
   type Arithmetic,
   type ArrayConstructor,
+  type ArraySource,
   type Assignment,
   type Between,
   type Case,
@@ -19,10 +20,12 @@ import {
   type ExpressionField,
   type Field,
   type FunctionCall,
+  type FunctionSource,
   type Get,
   type In,
   type Is,
   type Join,
+  type JsonPatch,
   type JsonStep,
   type Literal,
   type Name,
@@ -35,6 +38,7 @@ import {
   type PatternMatch,
   type RecordColumn,
   type RecordSource,
+  type Returned,
   type Row,
   type Set as SetStatement,
   type Source,
@@ -42,6 +46,7 @@ import {
   type SubQuery,
   type TableName,
   type TypeName,
+  type WholeRow,
 } from './ast.ts'
 
 const span = NOWHERE
@@ -193,6 +198,11 @@ export function jsonStep(operator: JsonStep['operator'], operand: Expression, st
   return { kind: 'json step', operator, operand, step, span }
 }
 
+/** A changed JSON document. */
+export function jsonPatch(form: JsonPatch['form'], operand: Expression, step: Expression): JsonPatch {
+  return { kind: 'patch', form, operand, step, span }
+}
+
 /** `operand::type`, where `type` is the bare name of a PostgreSQL type, optionally followed by `[]`. */
 export function cast(operand: Expression, type: string): Cast {
   const dimensions = type.endsWith('[]') ? 1 : 0
@@ -208,6 +218,11 @@ export function array(items: readonly Expression[]): ArrayConstructor {
 /** `(a, b)`. */
 export function row(items: readonly Expression[]): Row {
   return { kind: 'row', items, span }
+}
+
+/** The row of a source, which is one of the table, as one value. */
+export function wholeRow(of: string, table: TableLike): WholeRow {
+  return { kind: 'whole row', of, table: tableName(table), span }
 }
 
 /** The optional parts of a function call. */
@@ -278,6 +293,7 @@ export interface GetParts {
   readonly joins?: readonly Join[]
   readonly nests?: readonly Nest[]
   readonly fields?: readonly Field[]
+  readonly bare?: boolean
   readonly where?: Expression | null
   readonly groupBy?: readonly Expression[]
   readonly having?: Expression | null
@@ -303,6 +319,7 @@ export function getFrom(source: Source, parts: Omit<GetParts, 'table' | 'alias'>
     joins: parts.joins ?? [],
     nests: parts.nests ?? [],
     fields: parts.fields ?? [],
+    ...(parts.bare === true ? { bare: true } : {}),
     where: parts.where ?? null,
     groupBy: parts.groupBy ?? [],
     having: parts.having ?? null,
@@ -336,6 +353,7 @@ export interface AddParts {
   readonly from: Get | Parameter | 'defaults'
   readonly conflict?: Conflict | null
   readonly returning: readonly Field[]
+  readonly returned?: Returned | null
 }
 
 /** An `add` of the rows of a query. */
@@ -348,6 +366,7 @@ export function add(parts: AddParts): Add {
     rows: rowsOf(parts.from),
     conflict: parts.conflict ?? null,
     returning: parts.returning,
+    ...(parts.returned == null ? {} : { returned: parts.returned }),
     span,
   }
 }
@@ -363,20 +382,31 @@ export function conflict(target: readonly string[], assignments: readonly Assign
   return { kind: 'conflict', target: target.map(name), update, span }
 }
 
+/** The parts of the returned rows of a write beyond `returning`. */
+export function returned(parts: Omit<Returned, 'kind'>): Returned {
+  return { kind: 'returned', ...parts }
+}
+
 /** The parts that updates and deletes have in common. */
 export interface WriteParts {
   readonly table: TableLike
   readonly alias: string
-  readonly where: Expression
+  readonly where: Expression | 'all'
   readonly returning: readonly Field[]
+  readonly returned?: Returned | null
 }
 
-/** A `set` that takes its values from the sources it joins. */
+/** A `set` that can take its values from a source it joins. */
 export function set(
-  parts: WriteParts & { readonly from: Source; readonly assignments: readonly Assignment[] },
+  parts: WriteParts & {
+    readonly from: Source | null
+    readonly assignments: readonly Assignment[]
+    readonly defaults?: readonly string[]
+  },
 ): SetStatement {
-  const { from, assignments, ...common } = parts
-  return { kind: 'set', ...written(common), joins: [crossJoin(from)], assignments }
+  const { from, assignments, defaults = [], ...common } = parts
+  const more = defaults.length === 0 ? {} : { defaults: defaults.map(name) }
+  return { kind: 'set', ...written(common), joins: from === null ? [] : [crossJoin(from)], assignments, ...more }
 }
 
 /** A `del` of the rows that match a condition. */
@@ -384,8 +414,9 @@ export function del(parts: WriteParts): Del {
   return { kind: 'del', ...written(parts), joins: [] }
 }
 
-function written({ table, alias, where, returning }: WriteParts): Omit<Del, 'kind' | 'joins'> {
-  return { with: null, table: tableName(table), alias, where, returning, span }
+function written({ table, alias, where, returning, returned }: WriteParts): Omit<Del, 'kind' | 'joins'> {
+  const more = returned == null ? {} : { returned }
+  return { with: null, table: tableName(table), alias, where, returning, ...more, span }
 }
 
 /** `cross join source`. */
@@ -403,7 +434,16 @@ export function recordSource(
   return { kind: 'record source', value, many: rows === 'many', columns, alias, span }
 }
 
-/** A column of a record source. */
+/** The rows of one array of texts for each column. */
+export function arraySource(
+  values: readonly Parameter[],
+  alias: string,
+  columns: readonly RecordColumn[],
+): ArraySource {
+  return { kind: 'array source', values, columns, alias, span }
+}
+
+/** A column of a record source or an array source. */
 export function recordColumn(name: string, type: TypeName): RecordColumn {
   return { kind: 'record column', name, type, span }
 }
@@ -416,6 +456,10 @@ export interface NestParts {
   readonly name?: string | null
   readonly on?: Expression | null
   readonly fields?: readonly Field[]
+  readonly bare?: boolean
+  readonly from?: FunctionSource | null
+  readonly groupBy?: readonly Expression[]
+  readonly binary?: boolean
   readonly nests?: readonly Nest[]
   readonly where?: Expression | null
   readonly orderBy?: readonly Order[]
@@ -433,6 +477,10 @@ export function nest(parts: NestParts): Nest {
     name: parts.name ?? null,
     on: parts.on ?? null,
     fields: parts.fields ?? [],
+    ...(parts.bare === true ? { bare: true } : {}),
+    ...(parts.from == null ? {} : { from: parts.from }),
+    ...(parts.groupBy === undefined ? {} : { groupBy: parts.groupBy }),
+    ...(parts.binary === true ? { binary: true } : {}),
     nests: parts.nests ?? [],
     where: parts.where ?? null,
     orderBy: parts.orderBy ?? [],

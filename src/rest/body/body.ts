@@ -19,21 +19,44 @@ export const REFUSED_ITEMS_MAX = 1_000
  * body needs no Content-Type.
  * @throws {GatewayError} `PARSE_ERROR` for malformed JSON, `UNSUPPORTED_MEDIA_TYPE` for another type.
  */
-export function readJsonBody({ body, headers }: Incoming, itemsMax: number, keys: KnownKeys): JsonBody {
+export function readJsonBody({ body, headers }: Incoming, itemsMax: number, keys: KnownKeys | null): JsonBody {
   if (body.length > 0) {
-    assertJson(headers)
+    assertJson(headers, JSON_TYPE)
     assertPlain(headers)
   }
   return parseJsonBody(body, itemsMax, keys)
 }
 
-/** Decodes a body that is known to be `text/plain`. */
-export function readTextBody({ body, headers }: Incoming): string {
+/** The media types of patches; new values of columns are plain JSON. */
+export const PATCH_TYPES = {
+  merge: 'application/merge-patch+json',
+  operations: 'application/json-patch+json',
+} as const
+
+/** Parses the body of a change, which has one of `PATCH_TYPES`. */
+export function readPatchBody(
+  { body, headers }: Incoming,
+  form: keyof typeof PATCH_TYPES,
+  itemsMax: number,
+  keys: KnownKeys | null,
+): JsonBody {
+  assertJson(headers, PATCH_TYPES[form])
+  assertPlain(headers)
+  return parseJsonBody(body, itemsMax, keys)
+}
+
+/** Checks that an upload is plain UTF-8 as far as its headers say. */
+export function assertUpload({ headers }: Pick<Incoming, 'headers'>): void {
   const { charset } = mediaTypeOf(headers)
   if (charset !== null && !isUtf8Name(charset) && charset !== 'us-ascii') {
     throw unsupported(`charset "${shorten(charset)}" is not supported; send the text in UTF-8`)
   }
   assertPlain(headers)
+}
+
+/** Decodes a body that is known to be `text/plain`. */
+export function readTextBody({ body, headers }: Incoming): string {
+  assertUpload({ headers })
   if (!isUtf8(body)) throw new GatewayError('PARSE_ERROR', 'the body is not valid UTF-8')
   return body.toString()
 }
@@ -55,11 +78,11 @@ const JSON_TYPE = 'application/json'
  * Checks for a JSON media type. RFC 8259 defines no parameters for `application/json`; `charset=utf-8` is
  * tolerated because JSON is UTF-8 anyway.
  */
-function assertJson(headers: Incoming['headers']): void {
+function assertJson(headers: Incoming['headers'], expected: string): void {
   // The value that nearly every client sends.
-  if (headers['content-type'] === JSON_TYPE) return
+  if (headers['content-type'] === expected) return
   const { type, charset } = mediaTypeOf(headers)
-  if (type === JSON_TYPE && (charset === null || isUtf8Name(charset))) return
+  if (type === expected && (charset === null || isUtf8Name(charset))) return
   throw unsupported(
     type === ''
       ? 'the body has no Content-Type; send JSON with Content-Type: application/json'

@@ -1,5 +1,5 @@
 /** Parses a write request: query string, headers, and the trees of the statements for its body. */
-import type { Columns } from '../../access/rights.ts'
+import type { ColumnSet } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Parameter } from '../../language/tree/ast.ts'
@@ -32,7 +32,7 @@ interface Answering {
 export interface InsertTree extends OfBody, Answering {
   readonly kind: 'insert'
   readonly rows: 'one' | 'many'
-  readonly upsert: Upsert | null
+  readonly upsert: UpsertOptions | null
   /** The columns whose values are returned after each row. */
   readonly key: readonly string[]
 }
@@ -43,7 +43,16 @@ export interface SetTree extends OfBody, Answering {
   readonly target: WriteTarget
   /** Columns whose values are answered beside the row. */
   readonly key: readonly string[]
+  /** How the columns change; omitted if the body has their new values. */
+  readonly partial?: PartialChange
 }
+
+/** Changes that depend on the current row. */
+export type PartialChange =
+  /** The body has values to add to `increments`, and JSON Merge Patches of `merged`. */
+  | { readonly kind: 'values'; readonly increments: readonly string[]; readonly merged: readonly string[] }
+  /** The body is a list of operations on the columns `document` of the row. */
+  | { readonly kind: 'operations'; readonly document: readonly string[] }
 
 /** The tree of a delete. */
 export interface DeleteTree extends OfTable, Answering {
@@ -67,8 +76,16 @@ export interface BodyTree extends OfBody {
   readonly kind: 'keys' | 'repeated'
 }
 
+/** The tree of an insert or upsert whose values are one array of texts for each column. Returns nothing. */
+export interface ImportTree extends OfTable {
+  readonly kind: 'load'
+  readonly columns: readonly string[]
+  readonly values: readonly Parameter[]
+  readonly upsert: UpsertOptions | null
+}
+
 /** The tree of a write or of a query about its body. */
-export type WriteTree = InsertTree | SetTree | DeleteTree | BodyTree
+export type WriteTree = InsertTree | ImportTree | SetTree | DeleteTree | BodyTree
 
 /** The rows that the response to a write contains, as requested. */
 export interface Wanted {
@@ -78,7 +95,7 @@ export interface Wanted {
 }
 
 /** How to upsert. */
-export interface Upsert {
+export interface UpsertOptions {
   readonly target: readonly string[]
   /** The treatment of existing rows; `ignore` keeps them. */
   readonly existing: 'update' | 'ignore'
@@ -101,7 +118,7 @@ export function parseWanted(written: WrittenRequest): Wanted {
 export function parseReturning(
   wanted: Wanted,
   fallback: 'rows' | 'nothing',
-  answerable: Columns,
+  answerable: ColumnSet,
   values: Values,
 ): readonly Selected[] {
   if (wanted.returning !== undefined && wanted.returning !== '*') {
@@ -130,7 +147,7 @@ export function refuseOthers({ parameters }: WrittenRequest, what: string): void
  * Parses the upsert headers; null for a plain insert.
  * @throws {GatewayError} `PARSE_ERROR` for an invalid mode or a missing conflict target.
  */
-export function parseUpsert({ headers }: WrittenRequest, table: Table): Upsert | null {
+export function parseUpsert({ headers }: WrittenRequest, table: Table): UpsertOptions | null {
   const { upsert: mode, target } = headers
   if (mode === undefined || mode === 'false') {
     if (target === undefined) return null
