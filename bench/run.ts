@@ -23,7 +23,7 @@ import { printTable, resultsOf } from './harness/report.ts'
 import { mergeResults, printResults, readResults } from './harness/results.ts'
 import { runRounds } from './harness/rounds.ts'
 import { printSelfTimes } from './harness/self-time.ts'
-import { missing } from './harness/tools.ts'
+import { findTool, missing } from './harness/tools.ts'
 import { createWorld } from './harness/world.ts'
 import { insertOne } from './insert-one.ts'
 import { language } from './language.ts'
@@ -42,14 +42,30 @@ import { captureTriggers } from './realtime/triggers.ts'
 import { rpc } from './rpc.ts'
 import { start } from './start.ts'
 import { statements } from './statements.ts'
+import { tails } from './tails.ts'
 import { tokens } from './tokens.ts'
 import { updateById } from './update-by-id.ts'
 import { webhooks } from './webhooks.ts'
+import { workers } from './workers.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
-  ...[getById, guarded, tokens, neighbours, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
+  ...[
+    getById,
+    guarded,
+    tokens,
+    neighbours,
+    tails,
+    cache,
+    latency,
+    list,
+    expand,
+    nestedExpand,
+    aggregate,
+    language,
+    mcp,
+  ],
   ...[insertOne, updateById, batch, rpc, statements, webhooks, outbox, realtime, captureTriggers],
-  ...[ndjson, compression, start, largeCatalog, manyAddresses, openapi],
+  ...[workers, ndjson, compression, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5
 const SECONDS = 3
@@ -85,7 +101,7 @@ function parseRequest(argv: readonly string[]): Request {
     throw new Error(`no benchmark ${unknown.join(', ')}; there are ${BENCHMARKS.map(({ name }) => name).join(', ')}`)
   }
   return {
-    benchmarks: BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
+    benchmarks: positionals.length === 0 ? possible(BENCHMARKS) : BENCHMARKS.filter(isNamedIn(positionals)),
     rounds: wholeNumber('rounds', values.rounds),
     seconds: wholeNumber('seconds', values.seconds),
     profileFolder: values.profile === undefined ? null : resolve(values.profile),
@@ -93,6 +109,18 @@ function parseRequest(argv: readonly string[]): Request {
     record: values.record || positionals.length === 0,
     command: ['npm run bench', ...(argv.length === 0 ? [] : ['--', ...argv])].join(' '),
   }
+}
+
+function isNamedIn(names: readonly string[]): (benchmark: Benchmark) => boolean {
+  return ({ name }) => names.includes(name)
+}
+
+/** Leaves out what needs a compiler that is not installed. */
+function possible(benchmarks: readonly Benchmark[]): readonly Benchmark[] {
+  if (findTool('go') !== null) return benchmarks
+  const skipped = benchmarks.filter(({ tools }) => tools.includes('go'))
+  for (const { name } of skipped) print(`${name}: skipped. ${missing(['go'])}`)
+  return benchmarks.filter(benchmark => !skipped.includes(benchmark))
 }
 
 function wholeNumber(option: string, text: string): number {

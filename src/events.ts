@@ -13,7 +13,7 @@ export type Event =
       /** The route's pattern, never the path. */
       readonly route: string
       readonly status: number
-      /** The code of the error that was sent or that interrupted the response; null if there was none. */
+      /** The code of the error that was sent or that interrupted the response; null if there was no error. */
       readonly code: ErrorCode | null
       readonly durationMs: number
       readonly requestId: string
@@ -55,6 +55,8 @@ export type Event =
   | { readonly kind: 'catalogue'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   /** Keys of an identity provider were fetched, or could not be. */
   | { readonly kind: 'identity'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+  /** A worker process was started, has ended or was replaced. */
+  | { readonly kind: 'worker'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   | { readonly kind: 'webhooks'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   | {
       /** An attempt to deliver has ended. */
@@ -74,5 +76,5 @@ export type Emit = (event: Event) => void
 
 /** Reports a file that was read again and cannot be used; `kept` says what stays in force. */
 export function unusableFile(message: string, kept: string): Event {
-  return { kind: 'warning', message: `${message}; ${kept}`, fix: 'Mend the file and send SIGHUP again.' }
+  return { kind: 'warning', message: `${message}; ${kept}`, fix: 'Fix the file and send SIGHUP again.' }
 }

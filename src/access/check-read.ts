@@ -6,7 +6,7 @@ import { childrenOf } from '../language/tree/children.ts'
 import { outputName } from '../language/tree/output-name.ts'
 import { commonTable, commonTablesIn } from './check-common.ts'
 import { aliasesOf, fieldsIn, outputsOf, refuseSameNames } from './check-fields.ts'
-import { conditionedIn, conditionedJoins, joinIn, sourceIn } from './check-source.ts'
+import { conditionedIn, conditionedJoins, functionIn, joinIn, sourceIn } from './check-source.ts'
 import type { Answering, Checking } from './checking.ts'
 import { isOutput } from './expressions.ts'
 import { boundedTurn } from './guard.ts'
@@ -16,9 +16,9 @@ import { relationsBehind } from './relations-behind.ts'
 import { qualified, tableOf } from './resources.ts'
 import { conditionAfter, rowsFor } from './row-filter.ts'
 import {
+  type AccessScope,
   NOTHING,
   type RowsetColumn,
-  type Scope,
   type ScopeSource,
   scopeWithin,
   sourceOf,
@@ -27,11 +27,18 @@ import {
 import { NO_GROWTH, sumOf } from './tally.ts'
 
 /** Implements `Checking.read`. */
-export function readIn(checking: Checking, query: Get, outside: Scope, itself: CommonTable | null): Answering<Get> {
+export function readIn(
+  checking: Checking,
+  query: Get,
+  outside: AccessScope,
+  itself: CommonTable | null,
+): Answering<Get> {
   if (query.lock !== null) {
-    throw new GatewayError('FORBIDDEN', '"for" locks rows for a transaction, which ends with the request', {
-      span: query.lock.span,
-    })
+    throw new GatewayError(
+      'FORBIDDEN',
+      '"for" cannot be used in a request: its row locks are released when the request ends; remove it',
+      { span: query.lock.span },
+    )
   }
   checking.tally.assertJoins(query.joins)
   const { expressions } = checking
@@ -43,7 +50,7 @@ export function readIn(checking: Checking, query: Get, outside: Scope, itself: C
   const { fields, nests, outputs } = projectionIn(checking, query, scope)
   const first = conditionedIn(checking, query.source, source, sources[0], scope)
   const others = conditionedJoins(checking, query.joins, joins, sources.slice(1), scope)
-  const named: Scope = { ...scope, outputs: aliasesOf(fields) }
+  const named: AccessScope = { ...scope, outputs: aliasesOf(fields) }
   const beside = itself === null || query.compounds.length === 0 ? outer : withTable(outer, itself, outputs)
   const arms = query.compounds
     .map(compound => checking.read(compound.query, beside))
@@ -104,21 +111,21 @@ function withArm(outputs: readonly RowsetColumn[], arm: Answering<Get>): readonl
 }
 
 /** A bare name is a column of the sources first, then the name of a field (PostgreSQL manual, 7.2.3). */
-function groupIn({ expressions }: Checking, item: Expression, scope: Scope): Expression {
+function groupIn({ expressions }: Checking, item: Expression, scope: AccessScope): Expression {
   const [name = ''] = item.kind === 'column' && item.path.length === 1 ? item.path : []
   const isColumn = scope.sources.some(({ rowset }) => rowset.column(name) !== undefined)
   if (!isColumn && isOutput(item, scope)) return item
   return expressions.expression(item, { ...scope, outputs: NOTHING.outputs, unheard: scope.outputs })
 }
 
-function withTable(outer: Scope, table: CommonTable, known: readonly RowsetColumn[]): Scope {
+function withTable(outer: AccessScope, table: CommonTable, known: readonly RowsetColumn[]): AccessScope {
   // PostgreSQL never merges a recursive common table, so inside it the columns are stored values.
   const values = known.map(column => ({ ...column, growth: null }))
   return { ...outer, commonTables: new Map(outer.commonTables).set(table.name.text, commonTable(table, values)) }
 }
 
 /** `order by` of a compound query sees the columns of its result and nothing else. */
-function onlyOutputs(fields: readonly ExpressionField[], outer: Scope): Scope {
+function onlyOutputs(fields: readonly ExpressionField[], outer: AccessScope): AccessScope {
   return {
     ...NOTHING,
     commonTables: outer.commonTables,
@@ -134,8 +141,9 @@ interface Projection {
   readonly outputs: readonly RowsetColumn[]
 }
 
-function projectionIn(checking: Checking, part: Get | Nest, scope: Scope): Projection {
-  const listed = part.kind === 'get' && part.purpose === 'count' ? [] : fieldsIn(checking, part.fields, scope)
+function projectionIn(checking: Checking, part: Get | Nest, scope: AccessScope): Projection {
+  const isCount = part.kind === 'get' && part.purpose === 'count'
+  const listed = isCount || part.bare === true ? [] : fieldsIn(checking, part.fields, scope)
   const fields = listed.map(({ field }) => field)
   const nests = part.nests.map(inner => nestIn(checking, inner, scope))
   refuseNameClash(fields, nests)
@@ -143,7 +151,8 @@ function projectionIn(checking: Checking, part: Get | Nest, scope: Scope): Proje
   return { fields, nests, outputs: [...outputsOf(listed), ...nested] }
 }
 
-function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
+/** Checks a nest in a row of `outer`. */
+export function nestIn(checking: Checking, nest: Nest, outer: AccessScope): Nest {
   const { catalog, expressions, rights } = checking
   const table = tableOf(nest.table, catalog, rights)
   checking.tally.addRelations(relationsBehind(table, catalog, 'read'), nest.span)
@@ -152,7 +161,9 @@ function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
   const scope = scopeWithin(outer, [source])
   const { fields, nests } = projectionIn(checking, nest, scope)
   refuseSameNames(fields)
-  const on = nest.on ?? nestByKey(nest, source, outer.sources, catalog)
+  const from = nest.from && { ...nest.from, ...functionIn(checking, nest.from, outer).called }
+  const on = nest.on ?? (from === undefined ? nestByKey(nest, source, outer.sources, catalog) : null)
+  const named = { ...scope, outputs: aliasesOf(fields) }
   const rows = rowsFor(checking, table, source.alias, 'read')
   const where = expressions.optional(nest.where, scope)
   return {
@@ -160,16 +171,18 @@ function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
     fields,
     nests,
     table: qualified(nest.table, table),
-    on: conditionAfter(checking, rows, expressions.expression(on, scope)),
+    ...(from && { from }),
+    on: on === null ? rows : conditionAfter(checking, rows, expressions.expression(on, scope)),
     where: where && conditionAfter(checking, checking.rowsFirst ? rows : null, where),
-    orderBy: expressions.orders(nest.orderBy, { ...scope, outputs: aliasesOf(fields) }),
+    ...(nest.groupBy === undefined ? {} : { groupBy: nest.groupBy.map(item => groupIn(checking, item, named)) }),
+    orderBy: expressions.orders(nest.orderBy, named),
     limit: expressions.count(nest.limit, 'limit'),
     offset: expressions.count(nest.offset, 'offset'),
   }
 }
 
 /** Rejects duplicate keys of a JSON object: most readers would lose one of the two. */
-function refuseNameClash(fields: readonly ExpressionField[], nests: readonly Nest[]): void {
+export function refuseNameClash(fields: readonly ExpressionField[], nests: readonly Nest[]): void {
   const names = new Set(fields.flatMap(item => outputName(item) ?? []))
   for (const nest of nests) {
     const name = nestName(nest)

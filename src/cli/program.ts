@@ -3,6 +3,7 @@
  * loaded when called.
  */
 import { CommanderError, InvalidArgumentError, Option } from 'commander'
+import { WORKERS_MAX } from '../config/worker-share.ts'
 import { VERSION } from '../version.ts'
 import { SvcCommand } from './command.ts'
 import { parseDuration } from './duration.ts'
@@ -58,7 +59,7 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     .command('serve')
     .description(
       'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once. SIGHUP reads the schema, ' +
-        'policies, lists and triggers again.',
+        'policies, lists and triggers again. With several workers, SIGUSR2 replaces them one after the other.',
     )
     .option(
       '-b, --bind <host:port>',
@@ -69,16 +70,23 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
         .argParser(parsePort)
         .conflicts('bind'),
     )
+    .option(
+      '-w, --workers <number>',
+      'processes that share the address, or "auto" for one per core (default: SVC_WORKERS, then [gateway] workers, ' +
+        'then 1)',
+      parseWorkers,
+    )
     .option(...CONFIG)
     .examples(
       ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'without a file'],
       ['svc serve --config /etc/svc/svc.toml', 'settings from a file'],
       ['svc serve --port 9000', 'another port'],
       ['svc serve --bind 0.0.0.0:8080', 'on all interfaces'],
+      ['svc serve --workers auto', 'one process for each core'],
     )
-    .action(async ({ config, bind, port }: ServeOptions) => {
+    .action(async ({ config, bind, port, workers }: ServeOptions) => {
       const { serve } = await import('./serve.ts')
-      finish(await serve({ file: config, bind, port }, world))
+      finish(await serve({ file: config, bind, port, workers }, world))
     })
 
   program
@@ -222,6 +230,7 @@ interface ServeOptions {
   readonly config?: string
   readonly bind?: string
   readonly port?: number
+  readonly workers?: number | 'auto'
 }
 
 interface McpOptions {
@@ -269,6 +278,14 @@ function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
   if (port < 1 || port > 65_535) throw new InvalidArgumentError('Expected a port from 1 to 65535.')
   return port
+}
+
+function parseWorkers(text: string): number | 'auto' {
+  if (text === 'auto') return text
+  const workers = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (workers < 1 || workers > WORKERS_MAX)
+    throw new InvalidArgumentError(`Expected a number from 1 to ${WORKERS_MAX}, or auto.`)
+  return workers
 }
 
 function parseDurationOption(text: string): number {

@@ -12,17 +12,21 @@ import { ConfigError, type Problem } from './problem.ts'
 import {
   ACCESS,
   CACHE,
+  CONSOLE,
   GATEWAY,
   ISSUER,
   MCP,
+  POSTGREST,
   PROCESS,
   ROLE_OVERRIDE,
   type Setting,
+  SHAPES,
   TABLE,
   type Table,
 } from './settings.ts'
 import { isTable, readTomlFile, type TomlFile, valueAt } from './toml-file.ts'
 import { unknownKeys } from './unknown-keys.ts'
+import { tooManyWorkers } from './worker-share.ts'
 import {
   expandWritten,
   parseWritten,
@@ -33,7 +37,7 @@ import {
   writtenInFile,
 } from './written.ts'
 
-/** What loading the configuration needs. */
+/** The inputs for loading the configuration. */
 export interface LoadOptions {
   /** `--config FILE`. */
   readonly file?: string | undefined
@@ -136,12 +140,15 @@ function readConfig(read: Read, file: TomlFile | null, given: readonly Given[], 
       ...gateway,
       requireExp: saysRequireExp ? gateway.requireExp : gateway.strict,
       cache: readTable(CACHE, read),
+      console: readTable(CONSOLE, read),
       roleOverrides: readRoleOverrides(read, file),
       tables: readTables(read, file),
       issuers: readIssuers(read, file, environment),
     }),
     access: readTable(ACCESS, read),
     mcp: readTable(MCP, read),
+    postgrest: readTable(POSTGREST, read),
+    shapes: readTable(SHAPES, read),
     file: file?.path ?? null,
   })
 }
@@ -178,6 +185,20 @@ function readIssuers(read: Read, file: TomlFile | null, environment: Environment
 
 /** Problems between settings that are each valid. */
 function contradictions(config: Config, given: readonly Given[]): readonly Problem[] {
+  const workers = given.find(({ setting }) => setting === GATEWAY.workers)?.written
+  const problem = tooManyWorkers(config.gateway)
+  const tooMany = workers === undefined || problem === null ? [] : [problemOfWritten(workers, problem)]
+  return [...tooMany, ...incompletePolicy(config, given), ...doorWithAllowList(config, given)]
+}
+
+function doorWithAllowList({ postgrest, gateway }: Config, given: readonly Given[]): readonly Problem[] {
+  const written = given.find(({ setting }) => setting === POSTGREST.enabled)?.written
+  if (!postgrest.enabled || gateway.allowListPath === null || written === undefined) return []
+  const message = 'cannot be combined with gateway.allow_list_path, whose lines describe requests below /api only'
+  return [problemOfWritten(written, message)]
+}
+
+function incompletePolicy(config: Config, given: readonly Given[]): readonly Problem[] {
   if (!config.access.enabled || config.access.path !== null) return []
   const written = given.find(({ setting }) => setting === ACCESS.enabled)?.written
   return written === undefined ? [] : [problemOfWritten(written, 'needs access.path, the file with the policy')]

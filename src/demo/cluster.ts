@@ -1,4 +1,4 @@
-/** Makes a data folder for PostgreSQL. */
+/** Creates a data folder for PostgreSQL. */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chown, mkdir, rm, writeFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { spawnAs } from './run-as.ts'
 /** Limit on the output of a failed program that an error message quotes. */
 const OUTPUT_QUOTED_MAX = 2_000
 
-/** What PostgreSQL's programs see of the environment: nothing of PG*, LC_* and NODE_* may reach them. */
+/** The environment of PostgreSQL's programs, without PG*, LC_* and NODE_*. */
 export const CHILD_ENVIRONMENT: NodeJS.ProcessEnv | undefined =
   process.platform === 'win32' ? undefined : { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 
@@ -18,7 +18,7 @@ export interface ClusterOptions {
   readonly dataDirectory: string
   /** The password of the superuser `postgres`. */
   readonly password: string
-  /** Wait until everything is on disk; a cluster for tests need not. */
+  /** True to wait until everything is on disk, which tests do not need. */
   readonly durable: boolean
 }
 
@@ -59,7 +59,7 @@ export async function makeServerFolder({ runAs }: Binaries, folder: string): Pro
   if (runAs !== null) await chown(folder, runAs.uid, runAs.gid)
 }
 
-/** A file that the server's user alone may read. */
+/** Creates a file that only the server's user may read. */
 export async function writeServerFile({ runAs }: Binaries, path: string, content: string): Promise<void> {
   await writeFile(path, content, { mode: 0o600 })
   if (runAs !== null) await chown(path, runAs.uid, runAs.gid)

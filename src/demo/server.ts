@@ -16,11 +16,11 @@ export interface ServerOptions {
   readonly dataDirectory: string
   /** The file for the server's messages; truncated at every start. */
   readonly logFile: string
-  /** Absent: a free one. */
+  /** The port; a free one if absent. */
   readonly port?: number
-  /** Given on the command line, so they beat postgresql.conf. */
+  /** Settings for the command line, which take precedence over postgresql.conf. */
   readonly settings: Readonly<Record<string, string>>
-  /** A folder the watcher removes if this process dies without closing. */
+  /** A folder that the watcher removes if this process ends without closing the server. */
   readonly removeWhenOrphaned?: string
 }
 
@@ -71,7 +71,7 @@ export async function startServer(binaries: Binaries, options: ServerOptions): P
     }
     const portTaken = /could not bind|Address already in use/.test(log)
     if (portTaken && options.port === undefined && tries < PORT_TRIES_MAX) continue
-    // After a crash the old server's processes need a moment to notice and let go of memory and port.
+    // After a crash, the processes of the old server need a moment to release memory and port.
     const crashed = /is still in use|still (being )?used/.test(log)
     if ((crashed || portTaken) && Date.now() < deadline) {
       await delay(POLL_MS)
@@ -86,7 +86,7 @@ type Attempt = { readonly kind: 'started'; readonly server: Server } | { readonl
 async function tryStart(binaries: Binaries, options: ServerOptions, port: number, deadline: number): Promise<Attempt> {
   const place = dataPathOf(binaries, options.dataDirectory)
   const socketDirectory = place.isReal ? socketDirectoryOf(options.dataDirectory) : null
-  // Of two that start in one folder at once, the one that loses must not write into the other's log.
+  // If two start in one folder concurrently, the second must not write into the log of the first.
   const logFile = `${options.logFile}.${process.pid}-${port}`
   const log = await open(logFile, 'w', 0o600)
   const watcher = spawnWatcher(log, {
@@ -94,7 +94,7 @@ async function tryStart(binaries: Binaries, options: ServerOptions, port: number
     args: [
       ...['-D', place.path, '-p', String(port)],
       ...settingArguments({
-        // In the command line, so that the next start can identify the server (orphan.ts).
+        // It is in the command line so that the next start can identify the server (orphan.ts).
         ...(place.isReal ? {} : { 'svc.data_directory': options.dataDirectory }),
         listen_addresses: '127.0.0.1',
         unix_socket_directories: socketDirectory === null ? '' : `"${socketDirectory.replaceAll('"', '""')}"`,
@@ -152,7 +152,7 @@ function spawnWatcher(log: FileHandle, task: WatcherTask): ChildProcess {
     windowsHide: true,
     stdio: ['pipe', 'pipe', log.fd],
   })
-  // Its input closes when it ends, possibly during a write.
+  // The input closes when the watcher ends, possibly during a write.
   watcher.stdin?.on('error', () => {})
   return watcher
 }
@@ -175,7 +175,7 @@ function socketDirectoryOf(dataDirectory: string): string | null {
   return Buffer.byteLength(dataDirectory) <= SOCKET_DIRECTORY_BYTES_MAX ? dataDirectory : null
 }
 
-/** As `pg_ctl` does it: line 1 of postmaster.pid is the process, line 8 its state. */
+/** Detects the state as `pg_ctl` does: line 1 of postmaster.pid is the process, line 8 its state. */
 async function isReady(dataDirectory: string, pid: number): Promise<boolean> {
   let lines: string[]
   try {

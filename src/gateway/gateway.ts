@@ -1,14 +1,17 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
 
+import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
 import { queryThrough } from '../catalog/query.ts'
-import { createPlanCache } from '../compile/plans.ts'
+import type { Peers } from '../cluster/peers.ts'
+import { addPlanStats, createPlanCache } from '../compile/plans.ts'
 import type { Config } from '../config/config.ts'
 import { ENVIRONMENT } from '../config/environment.ts'
 import type { Environment } from '../config/expand.ts'
 import { limitsOf } from '../config/limits.ts'
 import { watchEventLoop } from '../event-loop.ts'
 import type { Emit } from '../events.ts'
+import type { FrontOptions } from '../http/front.ts'
 import type { Pages } from '../http/pages.ts'
 import { createResponseBytes } from '../http/response-bytes.ts'
 import { createAdminCheck } from '../identity/admin.ts'
@@ -29,7 +32,9 @@ import { operatorRequests, webhookStatus } from '../webhooks/operator-requests.t
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { configFindings, databaseFindings, report } from './boot.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
+import { openDoor } from './door.ts'
 import { createFeed } from './feed.ts'
+import { createCountedLimits } from './limits.ts'
 import { openConfiguredLists, watchUnmatched } from './lists.ts'
 import { openCache, openConfiguredWebhooks, openPolicies } from './on-demand.ts'
 import { openProviders } from './providers.ts'
@@ -46,6 +51,13 @@ export interface Gateway {
    * (docs/guides/deploying.md#start-reload-stop).
    */
   close(): Promise<void>
+  /**
+   * Stops accepting connections without refusing a request, because another worker accepts them. `close`
+   * comes next.
+   */
+  retire(): Promise<void>
+  /** The figures of the process, for the sums of all workers. */
+  figures(): Promise<unknown>
   /** What SIGHUP does: reads the schema again, and the files that may change while it runs. */
   reload(): Promise<void>
 }
@@ -61,16 +73,24 @@ export interface GatewayOptions {
   readonly record?: string
   /** What `${NAME}` means in the files that are read again; the process's by default. */
   readonly environment?: Environment
+  /** The other workers of this machine, if the gateway is one of several processes behind one address. */
+  readonly peers?: Peers
   /** Further pages for browsers, in addition to the gateway's own. */
   readonly pages?: Pages
+  /** Callers whom the page at `/` offers to be, for the headers of a request; none by default. */
+  readonly callers?: FrontOptions['callers']
 }
 
 /** Requests that were cut off at the end of `drain_timeout_ms` are still to be cancelled in the database. */
 const CANCEL_GRACE_MS = 1_000
 
+/** The randomness of the secret by which functions in schema `svc` recognise this gateway. */
+const TICKET_BYTES = 24
+
 /** Waits for the database, however long it takes to come, and listens once it can answer. */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
-  const log = createLog(config.logLevel)
+  const peers = options.peers ?? null
+  const log = createLog(config.logLevel, { worker: peers?.number ?? null })
   const now = () => performance.now()
   const metrics = createMetrics({ version: VERSION, now })
   const warnings = createBootWarnings()
@@ -115,15 +135,18 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const tokens = createTokenVerifier(config, issuers.all, () => Date.now(), revocations.list)
     const feed = createFeed(config, emit)
     opened.push(() => feed.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
+    const ticket = randomBytes(TICKET_BYTES).toString('base64url')
     const installed = await onceAvailable(pool, () =>
       openInstalled({
-        ...{ ask: query, openFeed: feed.open },
+        ...{ ask: query, openFeed: feed.open, ticket },
         warn: (message, fix) => emit({ kind: 'warning', message, fix }),
       }),
     )
     opened.push(() => installed.close())
     const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
+    const door = await onceAvailable(pool, () => openDoor(config, query, emit))
+    opened.push(() => door?.catalog.close())
     report(tableFindings(config, catalog.current()), config, emit)
     reportViews(catalog.current(), emit)
     const misfits = watchUnmatched(config, { lists, catalog: () => catalog.current(), emit })
@@ -138,11 +161,15 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       },
     })
     opened.push(() => following.close())
-    const listener = await openListener(config, catalog, () => void following.check(), emit)
+    const noticed = (reason: string) => {
+      catalog.notify(reason)
+      door?.catalog.notify(reason)
+    }
+    const listener = await openListener(config, noticed, () => void following.check(), emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
-    const caching = await openCache({ config, catalog, settings, installed, database: feed.database, now })
+    const caching = await openCache({ config, catalog, settings, installed, database: feed.database, peers, now })
     opened.push(() => caching?.close())
     const cache = caching?.cache ?? null
     // Results cached before may have missed changes of tables that are captured from now on.
@@ -174,19 +201,31 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         schema: schema.status,
         pool: () => pool.stats(),
         cache: cache === null ? null : () => cache.stats(),
-        plans: plans.stats,
+        plans: () => (door === null ? plans.stats() : addPlanStats(plans.stats(), door.plans.stats())),
         maxConnections: config.gateway.maxConnections,
+        peers,
         feedConnections: feed.connections,
         limits: limitsOf(config.gateway),
         webhooks: hooks === null ? null : operationsOf(hooks.webhooks),
         issuers: issuers.stats,
         isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
       })
+    const counted = createCountedLimits(config.gateway, peers)
+    opened.push(() => counted.close())
     let listeningAt = ''
-    const { server, realtime } = await openServer({
+    const {
+      server,
+      realtime,
+      shapes,
+      health,
+      internal: own,
+    } = await openServer({
       ...{
         config,
         tokens,
+        door,
+        issuers: issuers.all,
+        denylist: revocations.list,
         ownUrl: () => listeningAt,
         pool,
         feed: feed.database,
@@ -198,9 +237,14 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         policies,
       },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
-      ...{ answerBytes, installed, onBroken: () => void following.check() },
+      callers: options.callers ?? (async () => []),
+      ...{ counted, peers },
+      ...{ answerBytes, installed, ticket, onBroken: () => void following.check() },
     })
-    onRevoked = () => realtime.revoke(tokens.isRevoked)
+    onRevoked = () => {
+      realtime.revoke(tokens.isRevoked)
+      shapes?.revoke(tokens.isRevoked)
+    }
     recaptured.push(left => {
       realtime.recapture(left)
       // Subscriptions being set up read their rules again, based on the new schema.
@@ -216,11 +260,23 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       void following.check().then(() => hooks?.refresh())
       void misfits.look('changes only')
     })
+    peers?.handle({
+      report(name, argument) {
+        if (name === 'health') return health.isHealthy()
+        if (name === 'webhooks') return own.operate(argument)
+        return name === 'metrics' ? own.collect() : own.details()
+      },
+      changed: relations => cache?.changed(relations),
+      surrender: counted.surrender,
+    })
     const url = await server.listen()
     listeningAt = url
-    emit({ kind: 'listening', url })
+    // The primary process reports it when all workers listen.
+    if (peers === null) emit({ kind: 'listening', url })
     return {
       url,
+      retire: () => server.retire(),
+      figures: () => own.collect(),
       async close() {
         emit({ kind: 'closing' })
         await closeAll()
@@ -228,7 +284,13 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         await log.flush()
       },
       async reload() {
-        await Promise.all([catalog.reload('asked to'), lists.reload(), following.check(), issuers.reload()])
+        await Promise.all([
+          catalog.reload('asked to'),
+          door?.catalog.reload('asked to'),
+          lists.reload(),
+          following.check(),
+          issuers.reload(),
+        ])
         // Policies and triggers are checked against the new schema.
         await Promise.all([policies.reload(), hooks?.reload(), misfits.look('all')])
         cache?.clear()

@@ -3,6 +3,7 @@ import type { Policies } from '../access/policy/policies.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
+import type { Peers } from '../cluster/peers.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
 import { policyFiles } from '../config/policy-files.ts'
@@ -22,6 +23,8 @@ interface CacheParts {
   readonly installed: Installed
   /** Connections of the feed role. */
   readonly database: Pick<Database, 'run'>
+  /** The other workers; null if there is only this process. */
+  readonly peers: Peers | null
   readonly now: () => number
 }
 
@@ -32,19 +35,24 @@ interface OpenedCache {
 
 /** Null if the feature is disabled; requests then have no overhead. */
 export async function openCache(parts: CacheParts): Promise<OpenedCache | null> {
-  const { catalog, settings, installed, database, now } = parts
+  const { catalog, settings, installed, database, peers, now } = parts
   const { gateway } = parts.config
   const { enabled, maxEntries, ttlSecs, maxStalenessMs } = gateway.cache
   if (!enabled) return null
-  const { ResultCache } = await import('../run/cache/cache.ts')
+  const [{ ResultCache }, { WEIGHT_MAX }] = await Promise.all([
+    import('../run/cache/cache.ts'),
+    import('../run/cache/cached-results.ts'),
+  ])
   const { watchChangedTables } = await import('../realtime/changed-tables.ts')
   const isUsable = () => (installed.current()?.captured.size ?? 0) > 0
   const cache = new ResultCache({
     knownUntil: () => (isUsable() ? changed.knownUntil() : null),
     stalenessMsMax: maxStalenessMs,
+    changedElsewhere: peers === null ? null : relations => peers.changed(relations),
     catalog: () => catalog.current(),
     settings,
     entriesMax: maxEntries,
+    weightMax: Math.floor(WEIGHT_MAX / (peers?.count ?? 1)),
     ttlMs: ttlSecs * 1_000,
     statementTimeoutMs: gateway.statementTimeoutMs,
     now,
@@ -53,6 +61,7 @@ export async function openCache(parts: CacheParts): Promise<OpenedCache | null> 
   const oidsOf = createOids(() => catalog.current())
   const changed = watchChangedTables({
     ...{ database, now, isUsable },
+    shareRead: peers === null ? null : peers.read,
     onChanged: tables => cache.changed(oidsOf(tables)),
     onDoubt: () => cache.changed(null),
   })
@@ -85,7 +94,7 @@ export async function openPolicies(config: Config, catalog: CatalogSource, emit:
   return createPolicies({
     ...files,
     schema: () => ({ catalog: catalog.current(), searchLanguage }),
-    onProblem: message => emit(unusableFile(message, 'the policies read before stay in force')),
+    onProblem: message => emit(unusableFile(message, 'the policies read before stay in effect')),
   })
 }
 

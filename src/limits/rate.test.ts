@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type IpAddress, parseIp, toAddress } from './address.ts'
-import { createRateLimit, type RateLimit } from './rate.ts'
+import { createRateLimit, type LocalRateLimit } from './rate.ts'
 
 function address(text: string): IpAddress {
   const ip = parseIp(text)
@@ -23,7 +23,7 @@ function limit(rate: number, burst: number, sets = 16, startMs = 0) {
 }
 
 /** How many of `tries` requests pass. */
-function passed(rate: RateLimit, of: IpAddress, tries: number): number {
+function passed(rate: LocalRateLimit, of: IpAddress, tries: number): number {
   let count = 0
   for (let i = 0; i < tries; i++) if (rate.take(of)) count++
   return count
@@ -87,7 +87,7 @@ describe('an address', () => {
     expect(passed(rate, address('2001:db8:0:2::1'), 9)).toBe(3)
     expect(passed(rate, address('2001:db9:0:1::1'), 9)).toBe(3)
   })
-  test('of IPv4 is the same when mapped, and distinct from IPv6', () => {
+  test('of IPv4 has the same bucket in IPv6-mapped form, and a different one from any IPv6 address', () => {
     const rate = limit(1, 3)
     expect(passed(rate, address('1.2.3.4'), 9)).toBe(3)
     expect(passed(rate, address('::ffff:1.2.3.4'), 9)).toBe(0)

@@ -13,8 +13,26 @@ import { type IpAddress, isIPv4 } from './address.ts'
 
 /** A rate limit. */
 export interface RateLimit {
-  /** Takes a token for this address; returns false if none is left. */
+  /**
+   * Takes a token for this address; false if none is left. The answer is a promise if the tokens are counted
+   * in another process.
+   */
+  take(address: IpAddress): boolean | Promise<boolean>
+}
+
+/** A rate limit of this process alone. */
+export interface LocalRateLimit extends RateLimit {
   take(address: IpAddress): boolean
+}
+
+/** Token buckets by the two words of a key. */
+export interface TokenBuckets {
+  /** Whole tokens in a bucket. */
+  left(first: number, second: number): number
+  /** Takes up to `tokens`, and returns how many. */
+  take(first: number, second: number, tokens: number): number
+  /** Puts tokens back. */
+  give(first: number, second: number, tokens: number): void
 }
 
 /** The limits. */
@@ -48,8 +66,28 @@ const TOLERANCE = 1e-6
 const OF_IPV4 = 0xffffffff
 
 /** Creates a rate limit; null if it is disabled. */
-export function createRateLimit({ rate, burst, now, seed, sets = SETS }: RateLimitOptions): RateLimit | null {
-  if (rate === 0 || burst === 0) return null
+export function createRateLimit(options: RateLimitOptions): LocalRateLimit | null {
+  if (options.rate === 0 || options.burst === 0) return null
+  const buckets = createBuckets(options)
+  return { take: address => buckets.take(firstWord(address), secondWord(address), 1) === 1 }
+}
+
+/** The key of an address's bucket, as a text. */
+export function rateKey(address: IpAddress): string {
+  return `${firstWord(address)} ${secondWord(address)}`
+}
+
+// A household or machine has 2^64 IPv6 addresses, so the network is counted.
+function firstWord(address: IpAddress): number {
+  return isIPv4(address) ? OF_IPV4 : (address[0] ?? 0)
+}
+
+function secondWord(address: IpAddress): number {
+  return (isIPv4(address) ? address[3] : address[1]) ?? 0
+}
+
+/** Creates full buckets. */
+export function createBuckets({ rate, burst, now, seed, sets = SETS }: RateLimitOptions): TokenBuckets {
   const began = now()
   const tokensPerMs = rate / 1_000
   // Pages that were never written to take no memory.
@@ -57,7 +95,7 @@ export function createRateLimit({ rate, burst, now, seed, sets = SETS }: RateLim
   const low = new Uint32Array(sets * WAYS)
   const fullAt = new Float64Array(sets * WAYS)
 
-  /** The place of an address's bucket, existing or new. */
+  /** The place of a bucket, existing or new. */
   function placeOf(first: number, second: number): number {
     const start = (hash(first, second, seed) & (sets - 1)) * WAYS
     for (let at = start; at < start + WAYS; at++) if (low[at] === second && high[at] === first) return at
@@ -69,16 +107,23 @@ export function createRateLimit({ rate, burst, now, seed, sets = SETS }: RateLim
     return fullest
   }
 
+  function leftAt(place: number, present: number): number {
+    return Math.floor(burst + TOLERANCE - Math.max((fullAt[place] ?? 0) - present, 0))
+  }
+
   return {
-    take(address) {
-      const ofIPv4 = isIPv4(address)
-      // A household or machine has 2^64 IPv6 addresses, so the network is counted.
-      const at = placeOf(ofIPv4 ? OF_IPV4 : (address[0] ?? 0), (ofIPv4 ? address[3] : address[1]) ?? 0)
+    left: (first, second) => leftAt(placeOf(first, second), (now() - began) * tokensPerMs),
+    take(first, second, tokens) {
+      const place = placeOf(first, second)
       const present = (now() - began) * tokensPerMs
-      const next = Math.max(fullAt[at] ?? 0, present) + 1
-      if (next - present > burst + TOLERANCE) return false
-      fullAt[at] = next
-      return true
+      const taken = Math.min(tokens, leftAt(place, present))
+      if (taken <= 0) return 0
+      fullAt[place] = Math.max(fullAt[place] ?? 0, present) + taken
+      return taken
+    },
+    give(first, second, tokens) {
+      const place = placeOf(first, second)
+      fullAt[place] = Math.max(0, (fullAt[place] ?? 0) - tokens)
     },
   }
 }

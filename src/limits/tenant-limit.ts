@@ -6,12 +6,20 @@
 
 /** Counts permits. */
 export interface TenantLimit {
-  /** Takes a permit; returns false if none is left. */
-  enter(caller: LimitedCaller): boolean
+  /**
+   * Takes a permit; false if none is left. The answer is a promise if the permits are counted in another
+   * process.
+   */
+  enter(caller: LimitedCaller): boolean | Promise<boolean>
   /** Takes a permit even if none is left, for a response that is still being sent. */
   hold(caller: LimitedCaller): void
   /** Returns a permit: once for each `enter` that returned true, and for each `hold`. */
   leave(caller: LimitedCaller): void
+}
+
+/** A limit of this process alone. */
+export interface LocalTenantLimit extends TenantLimit {
+  enter(caller: LimitedCaller): boolean
 }
 
 /** The caller; fields are empty where the token has none. */
@@ -24,7 +32,7 @@ export interface LimitedCaller {
  * Creates a limit of `permits` for each tenant, and for each user without a tenant; callers without either
  * share theirs. 0 means no limit, and returns null.
  */
-export function createTenantLimit(permits: number): TenantLimit | null {
+export function createTenantLimit(permits: number): LocalTenantLimit | null {
   if (permits === 0) return null
   // Contains only callers with a running request, so it is bounded by the number of requests.
   const byTenant = new Map<string, number>()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createBootWarnings } from './boot-warnings.ts'
 
-test('warnings of the start are kept, and later ones are not', () => {
+test('warnings at start-up are kept, and later ones are not', () => {
   const warnings = createBootWarnings()
   warnings.hear({ kind: 'warning', message: 'short secret', fix: 'make a longer one' })
   warnings.hear({ kind: 'database', event: 'connected', detail: {} })

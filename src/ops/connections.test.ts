@@ -34,7 +34,7 @@ test('every problem of both URLs is reported', async () => {
     {
       level: 'error',
       message:
-        'Changes of the schema cannot be listened for: the database URL is invalid: channel_binding=on is not ' +
+        'The gateway cannot listen for schema changes: the database URL is invalid: channel_binding=on is not ' +
         'one of disable, prefer, require',
       fix: 'See realtime_database_url.',
     },
@@ -97,5 +97,5 @@ test('the settings in effect are listed for each usable URL', () => {
   expect(lines.join()).not.toContain('hush')
   expect(connectionPolicies(config('database_url = "postgres://app@db/d?x=1"'))).toEqual([])
   const pooled = connectionPolicies(config('database_url = "postgres://app@db/d"\nprepared_statements = false'))
-  expect(pooled).toContain('  statements: neither prepared nor pipelined, as transaction poolers need it')
+  expect(pooled).toContain('  statements: neither prepared nor pipelined, as transaction poolers require')
 })

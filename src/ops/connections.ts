@@ -19,7 +19,7 @@ const URLS = {
   realtimeDatabaseUrl: {
     key: 'realtime_database_url',
     written: 'realtime_database_url',
-    consequence: 'Changes of the schema cannot be listened for',
+    consequence: 'The gateway cannot listen for schema changes',
   },
   feedUrl: {
     key: 'feed_url',
@@ -81,5 +81,5 @@ function targetOf({ gateway }: Config, name: UrlName, findings: Finding[]): Conn
 }
 
 function statementsLine(prepared: boolean): string {
-  return prepared ? 'prepared and pipelined' : 'neither prepared nor pipelined, as transaction poolers need it'
+  return prepared ? 'prepared and pipelined' : 'neither prepared nor pipelined, as transaction poolers require'
 }

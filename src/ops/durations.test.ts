@@ -47,7 +47,7 @@ describe('quantiles', () => {
   })
 })
 
-test('for any sequence the buckets contain everything and the quantiles what is recent', () => {
+test('for any sequence the buckets count all durations, and the quantiles only recent ones', () => {
   const measured = fc.record({
     seconds: fc.double({ min: 0, max: 100, noNaN: true }),
     afterMs: fc.integer({ min: 0, max: 3 * MINUTE }),

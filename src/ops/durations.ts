@@ -2,7 +2,7 @@
  * Durations, counted in buckets since the start, and in the same buckets over the last minutes for current
  * quantiles. The memory is fixed, and recording does not allocate.
  */
-import type { Buckets, Quantiles } from './exposition.ts'
+import type { HistogramValue, Quantiles } from './exposition.ts'
 
 /**
  * The bucket bounds in seconds. Reading a row by its key takes less than a millisecond; a statement can run
@@ -50,7 +50,7 @@ export class Durations {
     this.#sum += seconds
   }
 
-  buckets(): Buckets {
+  buckets(): HistogramValue {
     return { bounds: this.#bounds, counts: this.#counts, sum: this.#sum }
   }
 

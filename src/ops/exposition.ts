@@ -16,11 +16,11 @@ export interface Metric {
 export interface Sample {
   /** The values of the metric's labels, in order. */
   readonly labels: readonly string[]
-  readonly value: number | Buckets | Quantiles
+  readonly value: number | HistogramValue | Quantiles
 }
 
 /** The value of a histogram. */
-export interface Buckets {
+export interface HistogramValue {
   /** The upper bounds, ascending. */
   readonly bounds: readonly number[]
   /** The number of values in each bucket alone; one more element than there are bounds. */
@@ -39,7 +39,7 @@ export interface Quantiles {
 /** The media type of the text format. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Prints a metric with its samples, even if there are none. */
+/** Prints a metric with its samples, even without any. */
 export function printMetric({ name, type, labels, help }: Metric, samples: readonly Sample[]): string {
   let text = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`
   for (const sample of samples) {
@@ -52,7 +52,7 @@ export function printMetric({ name, type, labels, help }: Metric, samples: reado
 }
 
 /** The buckets are cumulative; the last one is the count. */
-function bucketLines(name: string, pairs: readonly string[], { bounds, counts, sum }: Buckets): string {
+function bucketLines(name: string, pairs: readonly string[], { bounds, counts, sum }: HistogramValue): string {
   let text = ''
   let count = 0
   for (let index = 0; index <= bounds.length; index++) {

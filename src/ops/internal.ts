@@ -4,6 +4,7 @@
  * they are needed most when it is unavailable; they report the last known state of the outbox.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Gathered, Peers, WorkerStatus } from '../cluster/peers.ts'
 import type { PlanStats } from '../compile/plans.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
@@ -18,7 +19,10 @@ import type { WebhookStats } from '../webhooks/webhooks.ts'
 import type { BootWarnings } from './boot-warnings.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
 import type { HttpStats } from './http-metrics.ts'
-import type { Metrics } from './metrics.ts'
+import { mergeDetails, mergeWebhooks } from './merge-details.ts'
+import { mergeMetrics } from './merge-metrics.ts'
+import type { Collected } from './metric-table.ts'
+import { type Metrics, printMetrics } from './metrics.ts'
 import type { SchemaStatus } from './schema-status.ts'
 
 /** A route and its response. */
@@ -61,13 +65,28 @@ export interface InternalOptions {
   readonly limits: Readonly<Record<string, number>>
   /** Checks the admin token; null if the routes need none. */
   readonly isAdmin: ((headers: IncomingHttpHeaders) => boolean) | null
+  /** The other workers; null if there is only this process. */
+  readonly peers: Peers | null
   /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
+/** The operator's routes, and what this process contributes to those of all workers. */
+export interface Internal {
+  readonly routes: OperatorRoutes
+  collect(): Promise<Collected>
+  details(): Promise<Readonly<Record<string, unknown>>>
+  /** Answers an operator's request about the webhooks of this process; `target` is its path and query. */
+  operate(target: string): Promise<unknown>
+}
+
+/** A test message is sent by the worker that was asked alone. */
+const TEST_PATH = '/internal/webhooks/test'
+
 /** Creates the operator's routes. */
-export function createInternal(options: InternalOptions): OperatorRoutes {
-  const { metrics, schema, pool, cache, realtime, http, warnings, webhooks, maxConnections, isAdmin, now } = options
+export function createInternal(options: InternalOptions): Internal {
+  const { metrics, schema, pool, cache, realtime, http, warnings, webhooks, maxConnections, isAdmin, peers, now } =
+    options
   const startedAt = now()
 
   function guarded(path: string, answer: () => Promise<Answer>): readonly [string, OperatorRoute] {
@@ -84,10 +103,18 @@ export function createInternal(options: InternalOptions): OperatorRoutes {
   }
 
   /** These routes show rows and send requests, so they always need the admin token. */
-  function operated([path, { method, respond: answer }]: readonly [string, OperatorRequest]): readonly [
-    string,
-    OperatorRoute,
-  ] {
+  function operated([path, { method }]: readonly [string, OperatorRequest]): readonly [string, OperatorRoute] {
+    const own = (query: string) => operate(path, query).catch(unavailable)
+    const ofAll = async (others: Peers, query: string) => {
+      const { reports } = await others.gather('webhooks', `${path}?${query}`)
+      return mergeWebhooks(
+        path,
+        [
+          ...reports.filter(({ number }) => number === others.number),
+          ...reports.filter(({ number }) => number !== others.number),
+        ].map(({ value }) => value),
+      )
+    }
     return [
       path,
       {
@@ -95,7 +122,7 @@ export function createInternal(options: InternalOptions): OperatorRoutes {
         async answer({ headers, query }) {
           if (isAdmin === null) throw new GatewayError('FORBIDDEN', `${path} needs admin_token to be configured`)
           if (!isAdmin(headers)) throw unauthorized(path)
-          const answered = await Promise.resolve(answer(new Map(new URLSearchParams(query)))).catch(unavailable)
+          const answered = await (peers === null || path === TEST_PATH ? own(query) : ofAll(peers, query))
           if (answered === null) throw new GatewayError('NOT_FOUND', 'there is no such trigger or dead letter')
           return ok('application/json; charset=utf-8', JSON.stringify(answered))
         },
@@ -103,32 +130,77 @@ export function createInternal(options: InternalOptions): OperatorRoutes {
     ]
   }
 
-  return new Map([
+  async function operate(path: string, query: string): Promise<unknown> {
+    const request = webhooks?.answers.get(path)
+    return request === undefined ? null : request.respond(new Map(new URLSearchParams(query)))
+  }
+
+  const collect = async () =>
+    metrics.collect({
+      pool: pool(),
+      cache: cache?.() ?? null,
+      plans: options.plans(),
+      maxConnections,
+      feedConnections: options.feedConnections(),
+      schema: schema(),
+      realtime: realtime(),
+      http: http(),
+      warnings: warnings.all().length,
+      webhooks: (await webhooks?.stats()) ?? null,
+      issuers: options.issuers(),
+    })
+  const ownDetails = () => describe(options, Math.round((now() - startedAt) / 1_000))
+  const routes = new Map([
     ...[...(webhooks?.answers ?? [])].map(operated),
     guarded('/metrics', async () => {
-      const text = await metrics.print({
-        pool: pool(),
-        cache: cache?.() ?? null,
-        plans: options.plans(),
-        maxConnections,
-        feedConnections: options.feedConnections(),
-        schema: schema(),
-        realtime: realtime(),
-        http: http(),
-        warnings: warnings.all().length,
-        webhooks: (await webhooks?.stats()) ?? null,
-        issuers: options.issuers(),
-      })
-      return ok(EXPOSITION_TYPE, text)
+      const collected = peers === null ? await collect() : collectedOf(await peers.gather('metrics'))
+      return ok(EXPOSITION_TYPE, printMetrics(collected))
     }),
     guarded('/health/internal', async () => {
-      const uptimeSecs = Math.round((now() - startedAt) / 1_000)
-      return ok('application/json; charset=utf-8', JSON.stringify(await details(options, uptimeSecs)))
+      const own = await ownDetails()
+      const shown = peers === null ? own : detailsOf(own, await peers.gather('details'), peers.limits)
+      return ok('application/json; charset=utf-8', JSON.stringify(shown))
     }),
   ])
+  return {
+    ...{ routes, collect, details: ownDetails },
+    operate(target) {
+      const [path = '', query = ''] = target.split('?')
+      return operate(path, query)
+    },
+  }
 }
 
-async function details(options: InternalOptions, uptimeSecs: number) {
+function collectedOf({ reports, ended, workers }: Gathered): Collected {
+  const all = reports.map(({ value }) => value as Collected)
+  return {
+    ...mergeMetrics(ended === null ? all : [...all, ended as Collected]),
+    workers: (['starting', 'serving', 'retiring'] as const).map(state => ({
+      labels: [state],
+      value: workers.filter(of => of.state === state).length,
+    })),
+    workerRestarts: workers.filter(isCurrent).map(({ number, restarts }) => ({
+      labels: [String(number)],
+      value: restarts,
+    })),
+  }
+}
+
+/** During a rolling restart, two workers have the same number. */
+function isCurrent({ number }: WorkerStatus, index: number, workers: readonly WorkerStatus[]): boolean {
+  return workers.findIndex(each => each.number === number) === index
+}
+
+function detailsOf(
+  own: Readonly<Record<string, unknown>>,
+  { reports, workers }: Gathered,
+  limits: Peers['limits'],
+): Readonly<Record<string, unknown>> {
+  const all = reports.map(({ value }) => value as Readonly<Record<string, unknown>>)
+  return mergeDetails(own, all.length === 0 ? [own] : all, { limits, workers })
+}
+
+async function describe(options: InternalOptions, uptimeSecs: number) {
   const { version, pool, schema, cache, realtime, warnings, webhooks, maxConnections, limits } = options
   const { open, opening, idle, busy, streaming, inFlight, waiting, finished, timedOut, lost } = pool()
   const { fingerprint, tables, serverVersion, version: schemaVersion, readAt, reloads } = schema()

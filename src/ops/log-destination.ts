@@ -26,8 +26,11 @@ const FLUSH_MS_MAX = 1_000
 /** Delay before another write to a full non-blocking pipe. */
 const RETRY_MS = 20
 
-/** Creates a destination that writes to an open file or pipe. */
-export function createLogDestination(fd: number): LogDestination {
+/**
+ * Creates a destination that writes to an open file or pipe. A single write has at most `bytesMax`, except
+ * for a longer line.
+ */
+export function createLogDestination(fd: number, bytesMax: number = Number.POSITIVE_INFINITY): LogDestination {
   let lines: string[] = []
   let waiting = 0
   let dropped = 0
@@ -50,10 +53,11 @@ export function createLogDestination(fd: number): LogDestination {
       for (const idle of onIdle.splice(0)) idle()
       return
     }
-    const bytes = Buffer.from(lines.join(''))
-    const count = lines.length
-    lines = []
-    waiting = 0
+    const written = bytesMax === Number.POSITIVE_INFINITY ? lines : linesWithin(lines, bytesMax)
+    const bytes = Buffer.from(written.join(''))
+    const count = written.length
+    lines = lines.slice(count)
+    for (const line of written) waiting -= line.length
     writing = true
     writeAll(fd, bytes, error => {
       writing = false
@@ -87,6 +91,16 @@ export function createLogDestination(fd: number): LogDestination {
       })
     },
   }
+}
+
+/** The first lines that have at most `bytesMax` together; at least one. */
+function linesWithin(lines: readonly string[], bytesMax: number): readonly string[] {
+  let bytes = 0
+  const over = lines.findIndex((line, index) => {
+    bytes += Buffer.byteLength(line)
+    return bytes > bytesMax && index > 0
+  })
+  return over === -1 ? lines : lines.slice(0, over)
 }
 
 /** Writes everything, or stops at an error that a retry would not fix. */

@@ -18,10 +18,23 @@ export interface Log {
 
 const STANDARD_OUTPUT = 1
 
-/** Creates the log; `descriptor` is an open file or pipe. */
-export function createLog(level: string, descriptor: number = STANDARD_OUTPUT): Log {
-  const destination = createLogDestination(descriptor)
-  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
+/** A write of this size to a pipe is not mixed with those of other processes (POSIX: PIPE_BUF on Linux). */
+const ATOMIC_BYTES_MAX = 4_096
+
+/**
+ * Creates the log; `descriptor` is an open file or pipe. With the number of a `worker` in each line, several
+ * processes can write to the same one.
+ */
+export function createLog(
+  level: string,
+  {
+    descriptor = STANDARD_OUTPUT,
+    worker = null,
+  }: { readonly descriptor?: number; readonly worker?: number | null } = {},
+): Log {
+  const destination = createLogDestination(descriptor, worker === null ? Number.POSITIVE_INFINITY : ATOMIC_BYTES_MAX)
+  const base = worker === null ? null : { worker }
+  const logger = pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return {
     emit: event => write(logger, event),
     flush: () => destination.flush(),
@@ -75,6 +88,7 @@ function write(logger: Logger, event: Event): void {
       return
     }
     case 'identity':
+    case 'worker':
     case 'webhooks':
     case 'database':
     case 'catalogue':

@@ -352,7 +352,7 @@ export const METRICS = {
     name: 'svc_realtime_sockets',
     type: 'gauge',
     labels: [],
-    help: 'Open WebSocket connections of /ws.',
+    help: 'Open WebSocket connections of /ws, and streams of server-sent events of tables.',
   },
   realtimeSubscriptions: {
     section: 'Realtime',
@@ -402,6 +402,20 @@ export const METRICS = {
     type: 'gauge',
     labels: [],
     help: '1 while the listener for changes is connected; 0 otherwise, and without subscribers.',
+  },
+  shapesWaiting: {
+    section: 'Realtime',
+    name: 'svc_shapes_waiting',
+    type: 'gauge',
+    labels: [],
+    help: 'Requests for shapes that wait for a change: long polls and streams of events.',
+  },
+  shapeRefetches: {
+    section: 'Realtime',
+    name: 'svc_shapes_refetches_total',
+    type: 'counter',
+    labels: [],
+    help: 'Requests for shapes that were answered 409, because the changes since their offset are unknown.',
   },
   realtimeLiveRuns: {
     section: 'Realtime',
@@ -548,7 +562,7 @@ export const METRICS = {
     name: 'svc_webhooks_disabled_triggers',
     type: 'gauge',
     labels: [],
-    help: 'Triggers that are disabled because their endpoint answered 410.',
+    help: 'Triggers that are disabled because their endpoint answered with 410.',
   },
 
   issuerKeys: {
@@ -556,14 +570,14 @@ export const METRICS = {
     name: 'svc_issuer_keys',
     type: 'gauge',
     labels: ['issuer'],
-    help: 'Keys of an identity provider that tokens are verified with, where they are fetched; 0 while none could be.',
+    help: 'Keys that were fetched from an identity provider to verify tokens; 0 until a fetch succeeds.',
   },
   issuerStale: {
     section: 'Identity providers',
     name: 'svc_issuer_keys_stale_seconds',
     type: 'gauge',
     labels: ['issuer'],
-    help: 'How long ago those keys should have been fetched again; 0 while they are fresh. They serve for a day.',
+    help: 'Time since those keys were due to be fetched again; 0 while fresh. They are used for at most a day.',
   },
   issuerFetches: {
     section: 'Identity providers',
@@ -586,6 +600,20 @@ export const METRICS = {
     type: 'gauge',
     labels: [],
     help: 'Warnings of boot; /health/internal lists them.',
+  },
+  workers: {
+    section: 'Process',
+    name: 'svc_workers',
+    type: 'gauge',
+    labels: ['state'],
+    help: 'Worker processes by state; no samples with a single process (workers).',
+  },
+  workerRestarts: {
+    section: 'Process',
+    name: 'svc_worker_restarts_total',
+    type: 'counter',
+    labels: ['worker'],
+    help: 'Workers that ended unexpectedly and were started again, by their number; no samples with a single process.',
   },
   startTime: {
     section: 'Process',
@@ -621,7 +649,7 @@ export const METRICS = {
     name: 'svc_nodejs_eventloop_lag_seconds',
     type: 'histogram',
     labels: [],
-    help: 'Delay of a timer that is due ten times per second; every request is delayed by as much.',
+    help: 'Delay of a timer that is due ten times per second; every request is delayed by the same time.',
   },
   eventLoopUtilization: {
     section: 'Node.js',

@@ -3,11 +3,11 @@ import { METRICS } from './metric-table.ts'
 import { printMetricsReference } from './metrics-reference.ts'
 
 /** To update the page, run `npx vitest run src/ops/metrics-reference.test.ts -u`. */
-test('docs/reference/metrics.md says what the table of metrics says', async () => {
+test('docs/reference/metrics.md is generated from the table of metrics', async () => {
   await expect(printMetricsReference()).toMatchFileSnapshot('../../docs/reference/metrics.md')
 })
 
-test('every metric is in it', () => {
+test('every metric is in the reference', () => {
   const page = printMetricsReference()
   for (const { name } of Object.values(METRICS)) expect(page).toContain(`| \`${name}\` |`)
 })

@@ -24,7 +24,8 @@ table, not this page. -->
 \`GET /metrics\` returns all metrics in Prometheus's text format, version 0.0.4. \
 [Monitoring](../guides/monitoring.md) explains how to collect and display them.
 
-- Values are for one process, since its start. Units are seconds and bytes.
+- Values are for one process, since its start; with several [workers](../guides/scaling.md#workers), they are \
+sums over all of them. Units are seconds and bytes.
 - \`route\` is a pattern such as \`/api/{table}/{id}\`. It is \`none\` if no route matches, and for requests that \
 are rejected before the path is read. \`method\` is \`other\` for methods that are not supported.
 - No label contains a table, a tenant, an id or a path, so the number of time series is limited to a few hundred.

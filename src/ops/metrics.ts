@@ -29,12 +29,12 @@ export interface Metrics {
   hear(event: Event): void
   /** Records how late the event loop ran a timer (event-loop.ts). */
   delayed(ms: number): void
-  /** All metrics in Prometheus's text format. */
-  print(parts: MetricsParts): Promise<string>
+  /** The samples of this process. */
+  collect(parts: MetricsParts): Promise<Collected>
   close(): void
 }
 
-/** The current state of the parts, read when the metrics are printed. */
+/** The current state of the parts, read when the metrics are collected. */
 export interface MetricsParts {
   readonly pool: PoolStats
   /** Null if the result cache is disabled. */
@@ -100,9 +100,9 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         if (count !== undefined) counts.set(event.event, count + 1)
       }
     },
-    async print(parts) {
+    async collect(parts) {
       const { pool, cache, plans, maxConnections, feedConnections, schema, realtime, http, warnings, webhooks } = parts
-      const collected: Collected = {
+      return {
         ...requests.collect(now()),
         ...counted(),
         statementsRefused: [...refused].map(([limit, value]) => ({ labels: [limit], value })),
@@ -120,12 +120,18 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         feedConnections: one(feedConnections),
         build: [{ labels: [version, process.version], value: 1 }],
         warnings: one(warnings),
+        workers: [],
+        workerRestarts: [],
       }
-      return (Object.keys(METRICS) as MetricKey[]).map(key => printMetric(METRICS[key], collected[key])).join('')
     },
     delayed: ms => processes.delayed(ms),
     close: () => processes.close(),
   }
+}
+
+/** Prints samples in Prometheus's text format. */
+export function printMetrics(collected: Collected): string {
+  return (Object.keys(METRICS) as MetricKey[]).map(key => printMetric(METRICS[key], collected[key])).join('')
 }
 
 type PoolKey =

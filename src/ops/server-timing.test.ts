@@ -13,6 +13,9 @@ function world() {
   const plain: Database = {
     run: () => ({ result: takes(7).then((): readonly Result[] => []), cancel: () => {} }),
     describe: () => ({ result: takes(1).then(() => ({ parameters: [], fields: [] })), cancel: () => {} }) as never,
+    begin: () => {
+      throw new Error('no transaction was expected')
+    },
     stream: () => ({
       next: () => takes(11).then(() => ({ done: false, value: [] })),
       return: () => takes(0).then(() => ({ done: true as const, value: undefined })),

@@ -6,16 +6,19 @@ import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
 import { IDLE_READ_INTERVAL_MS, READ_INTERVAL_MS } from './log.ts'
 import { readChangedTables } from './log-statements.ts'
+import { delayAfter, readShared, type ShareRead } from './share-read.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** How long the shorter read interval is used after a change. */
 const IDLE_AFTER_MS = 2_000
-/** What reading needs. */
+/** The dependencies of the reader. */
 
 export interface ChangedTablesParts {
   readonly database: Pick<Database, 'run'>
   /** Monotonic milliseconds. */
   readonly now: () => number
+  /** Shares reads with the other workers; null if there is only this process. */
+  readonly shareRead: ShareRead | null
   /** True if a change log is installed. */
   readonly isUsable: () => boolean
   /** Receives the tables that have changed, as `schema.name`. */
@@ -42,35 +45,45 @@ interface Position {
 
 /** Starts reading. */
 export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
-  const { database, now, isUsable, onChanged, onDoubt } = parts
+  const { database, now, shareRead, isUsable, onChanged, onDoubt } = parts
   let position: Position | null = null
   let knownUntil = Number.NEGATIVE_INFINITY
   let foundAt = Number.NEGATIVE_INFINITY
   let isClosed = false
   let timer: NodeJS.Timeout | null = null
+  let lastAgeMs = 0
   void read()
+
+  function intervalMs(): number {
+    return now() - foundAt >= IDLE_AFTER_MS ? IDLE_READ_INTERVAL_MS : READ_INTERVAL_MS
+  }
 
   /** Reads once. Never rejects. */
   async function read(): Promise<void> {
     const startedAt = now()
+    lastAgeMs = 0
     if (isUsable()) await readOnce(startedAt).catch(failed)
     else reset()
     if (isClosed) return
-    const isIdle = now() - foundAt >= IDLE_AFTER_MS
-    timer = setTimeout(() => void read(), isIdle ? IDLE_READ_INTERVAL_MS : READ_INTERVAL_MS)
+    timer = setTimeout(() => void read(), delayAfter(intervalMs(), lastAgeMs))
     timer.unref()
   }
 
   async function readOnce(startedAt: number): Promise<void> {
     const before = position
-    const { tables, ...found } = await readChangedTables(database, before?.snapshot ?? null)
+    const { result, ageMs } = await readShared(shareRead, {
+      ...{ stream: 'tables', from: before, intervalMs: intervalMs() },
+      read: () => readChangedTables(database, before?.snapshot ?? null),
+    })
+    const { tables, ...found } = result
     if (isClosed) return
     position = found
     const isContinued = before !== null && before.epoch === found.epoch && !hasLostEntries(before, found)
     if (!isContinued) onDoubt()
     else if (tables.length > 0) onChanged(tables)
     if (tables.length > 0) foundAt = now()
-    knownUntil = startedAt
+    knownUntil = startedAt - ageMs
+    lastAgeMs = ageMs
   }
 
   /**

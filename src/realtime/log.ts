@@ -10,9 +10,10 @@ import { type Boundary, createBoundary, createLogBoundary } from './boundary.ts'
 import type { ChangeEvent } from './change-event.ts'
 import type { MissedChanges } from './change-source.ts'
 import { byTable, changesOf, isNamed, routesOfMany } from './log-changes.ts'
-import { type LogEntry, type LogResult, readLog } from './log-statements.ts'
-import type { Routes } from './route.ts'
-import { covers, printToken, readToken, type Snapshot } from './snapshot.ts'
+import { type LogEntry, type LogResult, readLog, readLogPart } from './log-statements.ts'
+import type { Routes, RouteValue } from './route.ts'
+import { delayAfter, type LogRead, readShared, type ShareRead } from './share-read.ts'
+import { covers, printToken, readToken, type Snapshot, snapshotBelow } from './snapshot.ts'
 import type { ResyncReason } from './visibility-group.ts'
 
 /** Interval between two reads; the largest part of a change's latency. */
@@ -28,7 +29,7 @@ const RETRY_MS = 250
 /** Limit on the entries of one read. Beyond it, all subscribers are asked to resync. */
 export const READ_ROWS_MAX = 20_000
 
-/** Limit on the entries that a returning client receives. Beyond it, the client is asked to resync. */
+/** Limit on the entries that are read at once for a returning client, who receives them in parts. */
 export const SINCE_ROWS_MAX = 1_000
 
 /** The log does not exist or cannot be accessed. */
@@ -59,13 +60,15 @@ export interface LogStats {
   readonly rows: number
 }
 
-/** What reading the log needs. */
+/** The inputs for reading the log. */
 export interface ChangeLogParts {
   readonly database: Pick<Database, 'run'>
   /** Monotonic milliseconds. */
   readonly now: () => number
   /** Called when the installation is damaged. */
   readonly onBroken: () => void
+  /** Shares reads with the other workers; null if there is only this process. */
+  readonly shareRead: ShareRead | null
 }
 
 /** Routing columns by table. */
@@ -74,6 +77,7 @@ type RoutingColumns = ReadonlyMap<string, string | null>
 /** The position after the last read. */
 interface Position {
   readonly snapshot: Snapshot
+  /** A digest of the epoch, as in tokens. */
   readonly epoch: string
   readonly token: string
   readonly deletedUpTo: bigint
@@ -133,21 +137,37 @@ export class ChangeLog {
   }
 
   /**
-   * The changes to a table since a token; null if they are no longer known. Rejects if the log is unreadable.
+   * The changes to a table since a token, or the first part of them; null if they are no longer known, or if
+   * one of the tables `dependencies` has changed. `route`: the caller's routing value, if it is known;
+   * changes that cannot concern it are left out. Rejects if the log is unreadable.
    */
-  async since(table: string, token: string): Promise<MissedChanges | null> {
+  async since(
+    table: string,
+    token: string,
+    dependencies: readonly string[],
+    route: RouteValue | null,
+  ): Promise<MissedChanges | null> {
     if (this.#position === null) return null
-    const { epoch, snapshot: current, token: currentToken } = this.#position
-    if (token === currentToken) return { changes: [], boundary: createLogBoundary(current, epoch) }
+    const { epoch } = this.#position
     const snapshot = readToken(token, epoch)
     if (snapshot === null) return null
-    const { database } = this.#parts
-    const answer = await readLog(database, snapshot, new Map([[table, null]]), SINCE_ROWS_MAX).catch(tooMuchIsNull)
-    if (answer === null || digestOf(answer.epoch) !== epoch || snapshot.xmin <= answer.deletedUpTo) return null
-    if (answer.entries.length > SINCE_ROWS_MAX || snapshot.xmax > answer.snapshot.xmax) return null
-    const boundary = createLogBoundary(answer.snapshot, epoch)
-    if (!answer.entries.every(isNamed)) return null
-    return { changes: changesOf(answer.entries, null, this.#nextSeq, token, boundary.token), boundary }
+    const tables = new Map(
+      [table, ...dependencies].map(name => [name, name === table ? (route?.column ?? null) : null]),
+    )
+    for (const rowsMax of [SINCE_ROWS_MAX, READ_ROWS_MAX]) {
+      const answer = await readLogPart(this.#parts.database, snapshot, tables, { rowsMax, route }).catch(tooMuchIsNull)
+      if (answer === null || digestOf(answer.epoch) !== epoch || snapshot.xmin <= answer.deletedUpTo) return null
+      if (snapshot.xmax > answer.snapshot.xmax) return null
+      const part = partOf(answer, rowsMax)
+      // One transaction has more entries: it is read again, as a whole.
+      if (part === null) continue
+      const concerning = part.entries.filter(entry => entry.operation !== 'B' || concerns(entry, route))
+      if (!concerning.every(entry => entry.table === table && isNamed(entry))) return null
+      const boundary = createLogBoundary(part.snapshot, epoch)
+      const changes = changesOf(concerning, route?.column ?? null, this.#nextSeq, token, boundary.token)
+      return { changes, boundary, isLast: part.isLast }
+    }
+    return null
   }
 
   stats(): LogStats {
@@ -178,12 +198,10 @@ export class ChangeLog {
     try {
       const before = this.#position
       const columns = this.#columns()
-      const answer = await readLog(this.#parts.database, before?.snapshot ?? null, columns, READ_ROWS_MAX)
-      this.#count(answer)
+      const { result: answer, ageMs } = await this.#readNext(before, columns)
       this.#process(before, answer, columns)
       for (const resolve of this.#waiting.splice(0)) resolve()
-      const isIdle = this.#parts.now() - this.#foundAt >= IDLE_AFTER_MS
-      delayMs = isIdle ? IDLE_READ_INTERVAL_MS : READ_INTERVAL_MS
+      delayMs = delayAfter(this.#intervalMs(), ageMs)
     } catch (error) {
       this.#fail(error)
     } finally {
@@ -193,9 +211,26 @@ export class ChangeLog {
     }
   }
 
+  async #readNext(before: Position | null, columns: RoutingColumns): Promise<LogRead<LogResult>> {
+    const { database, shareRead } = this.#parts
+    const read = () => readLog(database, before?.snapshot ?? null, columns, READ_ROWS_MAX)
+    const shared = await readShared(shareRead, {
+      ...{ stream: `log ${JSON.stringify([...columns].sort())}`, from: before, intervalMs: this.#intervalMs(), read },
+    })
+    if (shared.isOwn) {
+      this.#reads++
+      this.#rows += shared.result.entries.length
+    }
+    this.#count(shared.result)
+    return shared
+  }
+
+  #intervalMs(): number {
+    const isIdle = this.#parts.now() - this.#foundAt >= IDLE_AFTER_MS
+    return isIdle ? IDLE_READ_INTERVAL_MS : READ_INTERVAL_MS
+  }
+
   #count({ entries }: LogResult): void {
-    this.#reads++
-    this.#rows += entries.length
     if (entries.length > 0) this.#foundAt = this.#parts.now()
     this.#isHealthy = true
   }
@@ -260,6 +295,24 @@ export class ChangeLog {
   }
 
   readonly #nextSeq = (): number => ++this.#seq
+}
+
+/**
+ * The entries of whole transactions and the position after them; null if no transaction is known to be
+ * complete, or no token can express the position.
+ */
+function partOf({ entries, snapshot }: LogResult, rowsMax: number) {
+  if (entries.length <= rowsMax) return { entries, snapshot, isLast: true }
+  const last = entries.map(({ txid }) => BigInt(txid)).reduce((one, other) => (one > other ? one : other))
+  const complete = entries.filter(({ txid }) => BigInt(txid) !== last)
+  const below = snapshotBelow(snapshot, last)
+  return complete.length === 0 || below === null ? null : { entries: complete, snapshot: below, isLast: false }
+}
+
+/** True if a bulk change may concern a routing value. */
+function concerns(entry: LogEntry, route: RouteValue | null): boolean {
+  const routes = route === null ? null : routesOfMany([entry], route.column)
+  return routes === null || routes.values.some(value => route?.values.includes(value))
 }
 
 function positionAfter(before: Position | null, { snapshot, deletedUpTo, epoch: text }: LogResult): Position {

@@ -20,7 +20,8 @@ import { LiveQueries } from './live-queries.ts'
 import { ChangeLog, type LogStats } from './log.ts'
 import { createOldImageStore } from './old-images.ts'
 import { createQuotas, type RealtimeLimits, type Seat } from './quotas.ts'
-import { type Link, Session } from './session.ts'
+import { ClientSession, type Link } from './session.ts'
+import type { ShareRead } from './share-read.ts'
 import type { SubscriptionPlan, SubscriptionRequest } from './subscription-plan.ts'
 
 /** Limits on concurrently running live queries: in total, and per tenant. */
@@ -35,7 +36,7 @@ const LOCK_RETRY_MS = 20
 /** Opens a listener. `prepare` runs on every new connection before it counts as listening. */
 export type OpenListener = (hearing: ChannelListener, prepare: PrepareConnection) => Listener
 
-/** What realtime needs. */
+/** The dependencies of realtime. */
 export interface RealtimeParts {
   readonly database: Database
   /** Connections of the feed role, which may read the change log. */
@@ -53,6 +54,8 @@ export interface RealtimeParts {
   readonly capture: WriteCapture
   readonly limits: RealtimeLimits
   readonly emit: Emit
+  /** Shares reads of the change log with the other workers; null if there is only this process. */
+  readonly shareRead: ShareRead | null
   /** Called when the capture of changes is damaged. */
   readonly onBroken: () => void
   readonly now: () => number
@@ -67,7 +70,7 @@ export interface Realtime {
    * @throws GatewayError `CONCURRENCY_LIMIT`, or `UNAVAILABLE`
    */
   admit(address: string | number, identity: Identity | null): Seat
-  open(link: Link, identity: Identity | null, seat: Seat): Pick<Session, 'receive' | 'closed'>
+  open(link: Link, identity: Identity | null, seat: Seat): Pick<ClientSession, 'receive' | 'closed'>
   /** Adapts to changed schema or rights. */
   refresh(): void
   /**
@@ -78,6 +81,8 @@ export interface Realtime {
   /** Tokens have been revoked: ends the sessions of those. */
   revoke(isRevoked: (identity: Identity) => boolean): void
   stats(): RealtimeStats
+  /** The hub, for subscriptions that are not made by a socket. */
+  readonly hub: Pick<Hub, 'subscribe'>
   /** Closes all sessions with a reconnect delay; sockets close in their own time. */
   leave(): void
   close(): void
@@ -114,7 +119,7 @@ export interface WriteCapture {
   connect(by: Pick<Hub, 'wants' | 'routeBy'>): void
 }
 
-/** What the link needs. */
+/** The dependencies of the link. */
 export interface WriteCaptureParts {
   readonly isCaptured: WriteCapture['isCaptured']
   readonly catalog: () => Catalog
@@ -148,7 +153,7 @@ export function createWriteCapture({ isCaptured, catalog, tenantColumn }: WriteC
 /** Assembles realtime from its parts. */
 export function createRealtime(parts: RealtimeParts): Realtime {
   const { now, clock, capture, texts, openListener, database } = parts
-  const log = new ChangeLog({ database: parts.feed, now, onBroken: parts.onBroken })
+  const log = new ChangeLog({ database: parts.feed, now, onBroken: parts.onBroken, shareRead: parts.shareRead })
   const sources = createCaptureSources({
     ...{ log, isCaptured: capture.isCaptured },
     openListener: openListener === null ? null : hearing => openListener(hearing, acquireLocks),
@@ -164,7 +169,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUN_SLOTS), now, quotas },
     listen: createDependencyListener({ sources, catalog: parts.catalog }),
   })
-  const sessions = new Set<Session>()
+  const sessions = new Set<ClientSession>()
   const counts = createCounters(clock, parts.emit)
 
   return {
@@ -179,7 +184,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       return seat
     },
     open(link, identity, seat) {
-      const session = new Session({
+      const session = new ClientSession({
         ...{ link, identity, hub, live, now, clock, count: counts.count, authenticate: parts.authenticate },
         seat,
         liveRequest({ svc, parameters, table, intervalMs }) {
@@ -226,6 +231,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
         ...{ liveQueries: queries, liveDriven: driven, liveSubscriptions: subscriptions, liveRuns: runs },
       }
     },
+    hub,
     leave() {
       for (const session of sessions) session.leave(Math.floor(parts.random() * RECONNECT_SPREAD_MS))
     },

@@ -27,13 +27,13 @@ export const AHEAD = 4
 /** Interval of polling for webhooks stored by other gateways or by database triggers. */
 export const POLL_MS = 500
 
-/** Delay between two claims, so that webhooks stored in the meantime are claimed together. */
+/** Delay between two claims, so that webhooks stored during the delay are claimed together. */
 const PACE_MS = 4
 
 /** Time that must be left of a lease after the longest possible attempt. */
 const LATE_MS = 2_000
 
-/** What the worker needs. */
+/** The dependencies of the worker. */
 export interface WorkerParts {
   readonly ask: RunInTransaction
   /** True if an outbox is installed. */
