@@ -1,4 +1,7 @@
-/** docs/guides/allow-list.md#recording: `svc check --record` writes the shapes seen, and the file is an allow-list. The whole story, as in a shell. */
+/**
+ * docs/guides/allow-list.md#recording: `svc check --record` writes the shapes that it sees to a file, which is then
+ * used as the allow-list. The test runs all commands of a recording.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -120,7 +123,7 @@ get notes fields id where body = ? and id in (?)
   // The file is read again on SIGHUP; an invalid file leaves the old list in force.
   writeFileSync(file(), 'nonsense\n')
   serving.child.kill('SIGHUP')
-  await serving.says(/allow\.txt:1: [^\n]*the list read before stays in force/)
+  await serving.says(/allow\.txt:1: [^\n]*the list read before stays in effect/)
   expect(await statuses(closed, ALIKE)).toEqual([200, 200, 204, 200])
   await stop(serving)
 })

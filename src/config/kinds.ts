@@ -44,7 +44,7 @@ export class Refusal extends Error {
 }
 
 /** An integer within bounds. */
-export function integer(min: number, max: number): Kind<number> {
+export function integerKind(min: number, max: number): Kind<number> {
   const expected = `an integer from ${min} to ${max}`
   return {
     expected,
@@ -53,6 +53,21 @@ export function integer(min: number, max: number): Kind<number> {
       return inBounds(value as number, min, max, expected)
     },
     fromText: text => (/^-?\d{1,15}$/.test(text) ? Number(text) : text),
+  }
+}
+
+/** An integer within bounds, or `auto`. */
+export function integerOrAuto(min: number, max: number): Kind<number | 'auto'> {
+  const expected = `an integer from ${min} to ${max}, or "auto"`
+  const number = integerKind(min, max)
+  return {
+    expected,
+    parse: (value, folder) => {
+      if (value === 'auto') return value
+      if (!Number.isInteger(value)) throw new Refusal(expected)
+      return number.parse(value, folder)
+    },
+    fromText: text => number.fromText?.(text) ?? text,
   }
 }
 
@@ -86,10 +101,10 @@ export const flag: Kind<boolean> = {
 }
 
 /** A text that is not empty. */
-export const text: Kind<string> = {
-  expected: 'a string that is not empty',
+export const textKind: Kind<string> = {
+  expected: 'a non-empty string',
   parse: value => {
-    if (typeof value !== 'string' || value === '' || value.includes('\0')) throw new Refusal(text.expected)
+    if (typeof value !== 'string' || value === '' || value.includes('\0')) throw new Refusal(textKind.expected)
     return value
   },
 }
@@ -125,6 +140,19 @@ export const path: Kind<string> = {
   },
   namesFile: true,
 }
+
+/** The path of a route. It cannot be below `/api/`, whose names are those of tables. */
+export const routePath: Kind<string> = {
+  expected: 'a path such as "/v1/shape", not below /api/',
+  parse: value => {
+    const isPath = typeof value === 'string' && /^(\/[\w.~-]+)+$/.test(value) && value.length <= 200
+    if (!isPath || value.startsWith('/api/') || TAKEN_PATHS.has(value)) throw new Refusal(routePath.expected)
+    return value
+  },
+}
+
+/** Paths of other routes. */
+const TAKEN_PATHS: ReadonlySet<string> = new Set(['/api', '/ws', '/health', '/health/internal', '/metrics', '/docs'])
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i
 
@@ -189,21 +217,21 @@ function list(expected: string, check: (element: string) => string | null, least
 const isName = (element: string): string | null => (element === '' || element.includes('\0') ? null : element)
 
 /** The list can be empty. */
-export const names: Kind<readonly string[]> = list('an array of different names', isName, 0)
+export const names: Kind<readonly string[]> = list('an array of distinct names', isName, 0)
 
 /** `svc` is the gateway's own schema; its change log has rows of every tenant. */
 const SYSTEM_SCHEMAS = new Set(['pg_catalog', 'information_schema', 'pg_toast', 'svc'])
 
 /** Names of schemas to publish. */
 export const schemaNames: Kind<readonly string[]> = list(
-  'an array of one or more different schema names, without PostgreSQL’s own schemas and svc',
+  'an array of one or more distinct schema names, without PostgreSQL’s own schemas and svc',
   element => (SYSTEM_SCHEMAS.has(element) ? null : isName(element)),
   1,
 )
 
 /** Addresses and CIDR ranges. */
 export const networks: Kind<readonly string[]> = list(
-  'an array of different addresses or CIDR ranges, for example ["10.0.0.0/8", "::1"]',
+  'an array of distinct addresses or CIDR ranges, for example ["10.0.0.0/8", "::1"]',
   element => (ipaddr.isValidCIDR(element) || isAddress(element) ? element : null),
   0,
 )
@@ -218,21 +246,21 @@ function isAddress(element: string): boolean {
  * rejected.
  */
 export const origins: Kind<readonly string[]> = list(
-  'an array of different origins such as "https://app.example.com" (no path, no trailing slash), or ["*"] for any',
+  'an array of distinct origins such as "https://app.example.com" (no path, no trailing slash), or ["*"] for any',
   element => (element === '*' || /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#*]+$/i.test(element) ? element.toLowerCase() : null),
   0,
 )
 
 /** Host names in lower case, since case does not matter in them. */
 export const hostNames: Kind<readonly string[]> = list(
-  'an array of different host names such as "tools.example.com" (no scheme, no port)',
+  'an array of distinct host names such as "tools.example.com" (no scheme, no port)',
   element => (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(element) ? element.toLowerCase() : null),
   0,
 )
 
 /** One text, or several. */
 export const texts: Kind<readonly string[]> = {
-  expected: 'a string that is not empty, or an array of different ones',
+  expected: 'a non-empty string, or an array of distinct ones',
   parse: (value, folder) => {
     return list(texts.expected, isName, 1).parse(typeof value === 'string' ? [value] : value, folder)
   },
@@ -242,7 +270,7 @@ const JWT_ALGORITHMS: readonly string[] = [...PUBLIC_KEY_ALGORITHMS, ...HMAC_ALG
 
 /** Signature algorithms. */
 export const algorithms: Kind<readonly JwtAlgorithm[]> = list(
-  `an array of different algorithms out of ${JWT_ALGORITHMS.join(', ')}`,
+  `an array of distinct algorithms from ${JWT_ALGORITHMS.join(', ')}`,
   element => (JWT_ALGORITHMS.includes(element) ? element : null),
   1,
 ) as Kind<readonly JwtAlgorithm[]>
@@ -278,6 +306,16 @@ export const publicUrl: Kind<string> = {
   },
 }
 
+/** The name of an HTTP header (RFC 9110, 5.1). */
+export const headerName: Kind<string> = {
+  expected: 'the name of a header, such as "X-Trace-Id"',
+  parse: value => {
+    if (typeof value !== 'string' || !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(value))
+      throw new Refusal(headerName.expected)
+    return value
+  },
+}
+
 /** The name of an environment variable. */
 export const variableName: Kind<string> = {
   expected: 'the name of an environment variable',
@@ -301,6 +339,21 @@ export const claimSource: Kind<ClaimSource> = {
     return Object.freeze({ kind: 'claim', claim })
   },
 }
+
+/** A path of URLs without a slash at its end. */
+export const urlPrefix: Kind<string> = {
+  expected: 'a path such as "/rest/v1", without a slash at its end, and not "/api", "/ws" or "/health"',
+  parse: value => {
+    const isPrefix = typeof value === 'string' && /^(\/[A-Za-z0-9_.~-]+)+$/.test(value)
+    if (!isPrefix || OWN_PATHS.has(value.split('/')[1] ?? '')) throw new Refusal(urlPrefix.expected)
+    return value
+  },
+}
+
+const OWN_PATHS: ReadonlySet<string> = new Set(['api', 'ws', 'health', 'metrics', 'docs', '.', '..', '.well-known'])
+
+/** Session settings with a prefix, such as `app.settings.secret`. */
+const SETTING_NAME = /^[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)+$/
 
 /** A table whose values are each checked by `check`, which returns null for an invalid one. */
 function tableOf<T>(expected: string, check: (value: unknown, key: string) => T | null): Kind<ReadonlyMap<string, T>> {
@@ -332,9 +385,15 @@ export const secretTable: Kind<ReadonlyMap<string, string>> = tableOf(
   value => isText(value) || null,
 )
 
+/** A table of PostgreSQL's custom settings. */
+export const settingTable: Kind<ReadonlyMap<string, string>> = tableOf(
+  'a table of strings by the name of a session setting with a prefix: { "app.settings.host" = "…" }',
+  (value, key) => (SETTING_NAME.test(key) ? isText(value) : null),
+)
+
 /** Claims that a token must have. */
 export const requiredClaims: Kind<ReadonlyMap<string, RequiredClaim>> = tableOf(
-  'a table of claims and their exact values, each a string, a number or a flag; true means that the claim is ' +
+  'a table of claims and their exact values, each a string, a number or a boolean; true means that the claim is ' +
     'present and not false',
   (value, key) => {
     const claim = parseClaimPath(key)

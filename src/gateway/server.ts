@@ -1,29 +1,39 @@
 /** Assembles the parts into a server and connects them with each other. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHmac, randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import type { IsCallable } from '../access/functions.ts'
 import type { Policies } from '../access/policy/policies.ts'
 import type { View } from '../access/rights.ts'
 import { queryThrough } from '../catalog/query.ts'
-import { readPartition } from '../catalog/read-partition.ts'
+import { fetchPartition } from '../catalog/read-partition.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
+import type { Peers } from '../cluster/peers.ts'
 import type { PlanCache } from '../compile/plans.ts'
 import type { Config } from '../config/config.ts'
 import type { Emit } from '../events.ts'
+import type { Incoming } from '../exchange.ts'
 import { addressOf, createAdmission } from '../http/admission.ts'
-import { createIdentify } from '../http/callers.ts'
+import { createIdentify, createIsData } from '../http/callers.ts'
+import { createConsole } from '../http/console.ts'
 import { createDocs } from '../http/docs.ts'
+import { createFront, type FrontOptions } from '../http/front.ts'
 import { createHeadJudge } from '../http/head.ts'
 import { createHosts } from '../http/hosts.ts'
 import type { Page, Pages } from '../http/pages.ts'
 import { createPipeline } from '../http/pipeline.ts'
+import { createReports } from '../http/reports.ts'
 import type { ResponseBytes } from '../http/response-bytes.ts'
 import { createServer, type GatewayServer } from '../http/server.ts'
 import { createStreamPaces } from '../http/stream-pace.ts'
 import { createUnsent } from '../http/unsent.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { createAuthenticator } from '../identity/authenticate.ts'
+import type { Denylist } from '../identity/denylist.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { Issuers } from '../identity/issuers.ts'
 import type { TokenVerifier } from '../identity/jwt.ts'
 import { createProtectedResource, type ProtectedResource } from '../identity/resource.ts'
 import type { Installed } from '../install/installed.ts'
@@ -31,16 +41,15 @@ import { addressKey } from '../limits/address.ts'
 import { createBudget } from '../limits/budget.ts'
 import { createClientAddress, createProxyCheck } from '../limits/client-address.ts'
 import type { Load } from '../limits/load.ts'
-import { createRateLimit } from '../limits/rate.ts'
-import { createTenantLimit } from '../limits/tenant-limit.ts'
-import { createHealth } from '../ops/health.ts'
+import { createHealth, type Health } from '../ops/health.ts'
 import type { HttpStats } from '../ops/http-metrics.ts'
-import type { OperatorRoute, OperatorRoutes } from '../ops/internal.ts'
+import type { Internal, OperatorRoute } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Database } from '../postgres/types.ts'
 import { createTextReader, QueryHandler } from '../query/query.ts'
-import { MESSAGE_BYTES_MAX } from '../realtime/message.ts'
+import { createEventStreams } from '../realtime/event-stream.ts'
+import { CLIENT_MESSAGE_BYTES_MAX } from '../realtime/message.ts'
 import { createRealtime, createWriteCapture, type Realtime } from '../realtime/realtime.ts'
 import { planSubscription } from '../realtime/subscription-plan.ts'
 import type { AllowLists } from '../rest/allow-list/lists.ts'
@@ -51,11 +60,15 @@ import { ReadHandler } from '../rest/read/read.ts'
 import { CallHandler } from '../rest/rpc/call.ts'
 import { isAllowed } from '../rest/rpc/names.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
+import { IdempotencyKeys } from '../run/idempotency.ts'
 import type { SettingsSource } from '../run/settings.ts'
+import { Shapes } from '../shapes/shapes.ts'
 import { VERSION } from '../version.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { openChangeListener } from './database.ts'
 import { createDocuments } from './documents.ts'
+import { connectDoor, type OpenedDoor } from './door.ts'
+import type { CountedLimits } from './limits.ts'
 import { createRunners } from './runners.ts'
 
 /**
@@ -70,6 +83,10 @@ const PARTITION_TIMEOUT_MS = 1_000
 interface ServerParts {
   readonly config: Config
   readonly tokens: TokenVerifier
+  /** Null if the door for clients of PostgREST is not enabled. */
+  readonly door: OpenedDoor | null
+  readonly issuers: Issuers['all']
+  readonly denylist: Denylist
   /** Where the gateway listens, once it does. */
   readonly ownUrl: () => string
   readonly pool: Pool
@@ -86,16 +103,26 @@ interface ServerParts {
   readonly load: Load
   readonly answerBytes: ResponseBytes
   readonly installed: Installed
+  /** Registered by `installed`. */
+  readonly ticket: string
   /** Called when the objects of `svc install` have changed since they were detected. */
   readonly onBroken: () => void
-  readonly internal: (realtime: Realtime['stats'], http: () => HttpStats) => OperatorRoutes
+  readonly internal: (realtime: Realtime['stats'], http: () => HttpStats) => Internal
   readonly pages: Pages
+  readonly callers: FrontOptions['callers']
+  readonly counted: CountedLimits
+  /** The other workers; null if there is only this process. */
+  readonly peers: Peers | null
   readonly emit: Emit
 }
 
 interface Opened {
   readonly server: GatewayServer
   readonly realtime: Realtime
+  /** Null if they are disabled. */
+  readonly shapes: Shapes | null
+  readonly health: Health
+  readonly internal: Internal
 }
 
 /** Opens the server with all its parts. */
@@ -111,8 +138,9 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     webhooks,
     load,
     answerBytes,
-    internal,
     pages,
+    counted,
+    peers,
     emit,
   } = parts
   const { gateway } = config
@@ -123,7 +151,8 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const lookAtSchema = () => {
     if (now() - lookedAt < STALE_LOOK_INTERVAL_MS) return
     lookedAt = now()
-    catalog.notify('a statement named what is not there')
+    parts.door?.catalog.notify('a statement used a name that does not exist')
+    catalog.notify('a statement used a name that does not exist')
   }
   const current = () => catalog.current()
   const timing = config.devMode ? createServerTiming(now) : null
@@ -132,22 +161,21 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     isCaptured: table => parts.installed.current()?.captured.has(table) ?? false,
   })
   const trace = isLogged(config, 'debug') ? new AsyncLocalStorage<string>() : null
-  const gate = createTenantLimit(gateway.tenantMaxConcurrent)
+  const { tenants: gate, connections, rate } = counted
   const paces = createStreamPaces(gateway)
   const bodyBytes = createBudget<string | number>({
     max: gateway.maxInflightBodyBytes,
     shareMax: gateway.addressMaxInflightBodyBytes,
   })
-  const connections = createBudget<string | number>({
-    max: gateway.maxClientConnections,
-    shareMax: gateway.addressMaxClientConnections,
-  })
   const unsent = createUnsent({ bytes: answerBytes, gate })
-  const runners = createRunners({
-    ...{ config, settings, catalog: current, capture, cache, webhooks, gate, emit, now, trace },
-    database: timing?.database(pool) ?? pool,
-    onStaleSchema: lookAtSchema,
-  })
+  const running = { config, settings, capture, cache, webhooks, gate, emit, now, trace }
+  const database = timing?.database(pool) ?? pool
+  const runners = createRunners({ ...running, database, catalog: current, onStaleSchema: lookAtSchema })
+  const opened = parts.door
+  const doorRunners =
+    opened === null
+      ? null
+      : createRunners({ ...running, database, catalog: () => opened.catalog.current(), onStaleSchema: lookAtSchema })
   const view = (identity: Identity): View => ({
     catalog: current(),
     rights: policies.rightsOf(identity),
@@ -174,6 +202,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       visibilityReads: runners.unlimited,
       capture,
       onBroken: parts.onBroken,
+      shareRead: peers === null ? null : peers.read,
       now,
       clock,
       random: Math.random,
@@ -189,19 +218,53 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     authenticate: token => authenticate({ authorization: `Bearer ${token}` }),
     openListener: await openChangeListener(config, emit),
   })
+  const shapes = config.shapes.enabled
+    ? new Shapes({
+        ...config.shapes,
+        ...{ hub: realtime.hub, catalog: current, runner: runners.uncachedReads, clock },
+        maxInValues: gateway.maxInValues,
+      })
+    : null
+  const { issuers, denylist } = parts
+  const door =
+    opened === null || doorRunners === null
+      ? null
+      : connectDoor({
+          ...{ config, opened, issuers, denylist, policies },
+          isExposed: of => isAllowed(of, { allowed: lists.functions() }),
+          ...{ reads: doorRunners.uncachedReads, requests: doorRunners.requests },
+        })
+  const isData = createIsData(door, shapes?.path ?? null)
   const callers = {
+    door,
+    shapesPath: shapes?.path ?? null,
     authenticate: timing?.authenticate(authenticate) ?? authenticate,
     explainEndpoint: gateway.explainEndpoint,
     isAdmin: createAdminCheck(config.adminToken),
   }
+  const clientAddress = createClientAddress(gateway.trustedProxies)
+  const health = createHealth({
+    version: VERSION,
+    query: () => pool.run([{ text: 'SELECT 1', parameters: [] }]).result,
+    now,
+    isDraining: () => server?.isDraining() ?? false,
+    isAnyHealthy: peers === null ? null : () => isAnyHealthy(peers),
+  })
+  const internal = parts.internal(realtime.stats, () => ({
+    ...{ connections, bodyBytes, unsentBytes: answerBytes.unsent, resultBytes: answerBytes.reading.taken },
+    slowStreams: paces.ended,
+    ...(server?.stats() ?? { largeBodies: 0, pipelinedWaits: 0 }),
+    ...(shapes?.stats() ?? { shapesWaiting: 0, shapeRefetches: 0 }),
+  }))
   const partitionQuery = queryThrough(pool, PARTITION_TIMEOUT_MS)
+  const reports = createReports({ emit, logsRequests: isLogged(config, 'info') })
   const answer = createPipeline({
     ...callers,
     ...{ view, approvals: lists.approvals, plans, cachesRequests: cache !== null },
     ...{ runner: runners.requests, reads: runners.reads },
     read: new ReadHandler({
       limits: gateway,
-      cursors: createCursorCodec(cursorKey(config)),
+      cursors: createCursorCodec(cursorKey(config, peers)),
       operatorExplains: gateway.explainEndpoint === 'admin',
     }),
     writeLimits: gateway,
@@ -213,41 +276,55 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     }),
     text: new QueryHandler({ ...texts, explains: gateway.explainEndpoint === 'on' }),
     newPartitions: new NewPartitions({
-      find: (schema, name) => readPartition(partitionQuery, schema, name),
+      find: (schema, name) => fetchPartition(partitionQuery, schema, name),
       now,
     }),
     compiler: new Compiler({ plans, searchLanguage: gateway.searchLanguage, limits: gateway }),
+    events: createEventStreams({
+      realtime,
+      holderOf: incoming => addressKey(addressOf(socketOf(incoming), clientAddress)),
+    }),
+    shapes,
+    batch: {
+      ...{ maxBatchOperations: gateway.maxBatchOperations, maxResultBytes: gateway.maxResultBytes, reports, now },
+      countRequest: incoming => rate === null || rate.take(addressOf(socketOf(incoming), clientAddress)),
+      countBytes: unsent.count,
+      pause: setTimeout,
+      random: Math.random,
+    },
+    imports: {
+      running: createBudget<string>({ max: gateway.maxImports, shareMax: gateway.tenantMaxImports }),
+      ...{ maxImportBytes: gateway.maxImportBytes, importTimeoutMs: gateway.importTimeoutMs, now },
+    },
+    idempotencyKeys: new IdempotencyKeys({
+      ...{ database, ticket: parts.ticket, limits: gateway },
+      isInstalled: () => parts.installed.current() !== null,
+      onUnknownTicket: parts.onBroken,
+    }),
     documents: createDocuments({ config, catalog: current, functions: lists.functions }),
     assertRoom: unsent.assertRoom,
-    health: createHealth({
-      version: VERSION,
-      ask: () => pool.run([{ text: 'SELECT 1', parameters: [] }]).result,
-      now,
-      isDraining: () => server?.isDraining() ?? false,
-    }),
+    health,
     internal: new Map([
-      ...[...pages, ...createDocs({ tokens: config.devMode ? parts.tokens : null })].map(reading),
+      ...[
+        ...pages,
+        ...createDocs({ tokens: config.devMode ? parts.tokens : null }),
+        ...createFront({
+          ...{ requiresToken: gateway.requireAuth, hasConsole: gateway.console.enabled },
+          callers: parts.callers,
+        }),
+        ...(gateway.console.enabled ? createConsole() : []),
+      ].map(reading),
       ...(resource?.paths.map(path => [path, metadataOf(resource)] as const) ?? []),
-      ...internal(realtime.stats, () => ({
-        ...{ connections, bodyBytes, unsentBytes: answerBytes.unsent, resultBytes: answerBytes.reading.taken },
-        slowStreams: paces.ended,
-        ...(server?.stats() ?? { largeBodies: 0, pipelinedWaits: 0 }),
-      })),
+      ...internal.routes,
     ]),
   })
   const timed = timing?.pipeline(answer) ?? answer
   const pipeline: typeof answer =
     trace === null ? timed : (incoming, progress) => trace.run(incoming.requestId, () => timed(incoming, progress))
-  const clientAddress = createClientAddress(gateway.trustedProxies)
   const admit = createAdmission({
-    clientAddress,
-    rate: createRateLimit({
-      rate: gateway.rateLimitRate,
-      burst: gateway.rateLimitBurst,
-      now,
-      seed: randomBytes(4).readUInt32LE(),
-    }),
+    ...{ clientAddress, rate },
     isOverloaded: load.isTooHigh,
+    isData,
   })
   server = await createServer({
     ...gateway.bind,
@@ -258,10 +335,13 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       corsAllowedOrigins: gateway.corsAllowedOrigins,
     }),
     identify: createIdentify(callers),
+    isData,
+    answerError: (error, incoming, caller) =>
+      door?.owns(incoming.path) ? door.respondError(error, caller, incoming) : null,
     pipeline,
-    logsRequests: isLogged(config, 'info'),
+    reports,
     connections: {
-      budget: connections,
+      slots: connections,
       holderOf: ({ remoteAddress }) =>
         isProxy(remoteAddress) ? null : addressKey(clientAddress(remoteAddress, undefined)),
     },
@@ -270,16 +350,30 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     unsent,
     paces,
     sockets: {
-      ...{ messageBytesMax: MESSAGE_BYTES_MAX, queryToken: gateway.wsQueryToken, authenticate },
+      ...{ messageBytesMax: CLIENT_MESSAGE_BYTES_MAX, queryToken: gateway.wsQueryToken, authenticate },
       admit: realtime.admit,
       open: realtime.open,
-      leave: realtime.leave,
+      leave() {
+        realtime.leave()
+        shapes?.leave()
+      },
     },
     emit,
     serverTiming: timing !== null,
     now,
   })
-  return { server, realtime }
+  return { server, realtime, shapes, health, internal }
+}
+
+/** Reports whether any worker is healthy; a worker that does not answer is not. */
+async function isAnyHealthy(peers: Peers): Promise<boolean> {
+  const { reports } = await peers.gather('health')
+  return reports.some(({ value }) => value === true)
+}
+
+/** The connection of a request, whose address its limits count. */
+function socketOf({ connection, headers }: Incoming): Pick<IncomingMessage, 'socket' | 'headers'> {
+  return { socket: connection as Socket, headers }
 }
 
 /** From the most to the least that is written. */
@@ -309,10 +403,10 @@ function reading([path, answer]: readonly [string, Page]): readonly [string, Ope
 
 /**
  * Gateways that share the secret of the tokens can read each other's cursors; without one, each reads its
- * own.
+ * own, and those of its other workers.
  */
-function cursorKey(config: Config): string {
-  return createHmac('sha256', config.jwtSecret ?? randomBytes(32))
+function cursorKey(config: Config, peers: Peers | null): string {
+  return createHmac('sha256', config.jwtSecret ?? peers?.secret ?? randomBytes(32))
     .update('svc cursor')
     .digest('hex')
 }

@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { Door } from '../postgrest/door.ts'
 import { noRoute } from './other-routes.ts'
 
 /** The functions that identify a caller. */
@@ -13,8 +14,12 @@ export interface CallerParts {
    */
   readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
   readonly explainEndpoint: 'on' | 'admin' | 'off'
+  /** The path of shapes, whose callers are identified as well; null if there are none. */
+  readonly shapesPath: string | null
   /** Reports whether the request carries the admin token. */
   readonly isAdmin: (headers: Incoming['headers']) => boolean
+  /** Requests in another dialect, below a separate prefix; null if they are disabled. */
+  readonly door: Door | null
 }
 
 type Head = Pick<Incoming, 'path' | 'headers' | 'connection'>
@@ -27,7 +32,16 @@ export type Identify = (head: Head) => Identity | null | Promise<Identity>
 
 /** Creates the function that identifies callers. */
 export function createIdentify(parts: CallerParts): Identify {
-  return head => (isOfApi(head) ? callerOf(head, parts) : null)
+  const { door } = parts
+  return head => {
+    if (door?.owns(head.path)) return door.identify(head)
+    return isOfApi(head) || head.path === parts.shapesPath ? callerOf(head, parts) : null
+  }
+}
+
+/** Reports whether a path belongs to a request for data, which can have a body. */
+export function createIsData(door: Door | null, shapesPath: string | null): (path: string) => boolean {
+  return path => path.startsWith('/api/') || path === shapesPath || (door?.owns(path) ?? false)
 }
 
 /** Reports whether the path is below `/api/`. */

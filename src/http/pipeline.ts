@@ -7,7 +7,7 @@
  * |---------|----------------------------------------------------------------|------------------------------|
  * | parse   | path, query string and headers, or a query text                | rest/path, request; query    |
  * | approve | compare the request shape with the allow-list, if there is one | rest/allow-list, access/list |
- * | ask     | return trees, values and the response (`rest/steps.ts`)        | rest/read, write, rpc; query |
+ * | prepare | return trees, values and the response (`rest/steps.ts`)        | rest/read, write, rpc; query |
  * | compile | tree → checked statement, cached by plan key                   | rest/compile, compile        |
  * | permit  | check the tenant's limit on running statements                 | run/limited-runner           |
  * | cache   | answer a read from the cache, or estimate its cost             | run/cache, run/cost-guard    |
@@ -20,23 +20,25 @@ import type { PlanCache, Plans } from '../compile/plans.ts'
 import type {
   BoundStatement,
   CallStatement,
+  CompiledStatement,
   Readable,
-  Statement,
   StreamStatement,
   WriteStatement,
 } from '../compile/statement.ts'
-import type { ErrorCode } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Timed } from '../ops/server-timing.ts'
+import type { Door } from '../postgrest/door.ts'
 import type { QueryHandler } from '../query/query.ts'
+import { type AnswerEvents, asksForEvents } from '../realtime/event-stream.ts'
 import { printLine } from '../rest/allow-list/line.ts'
 import { awaitRead, awaitResult } from '../rest/cancel-on-disconnect.ts'
 import type { Compiler } from '../rest/compile.ts'
 import { NEEDS, READING } from '../rest/method.ts'
 import type { NewPartitions } from '../rest/new-partitions.ts'
 import { nextTurn } from '../rest/next-turn.ts'
-import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
+import { parsePath, type ResourceRoute, ROUTE_PATTERN } from '../rest/path.ts'
 import type { ReadHandler } from '../rest/read/read.ts'
 import { createRequestCache } from '../rest/read/request-cache.ts'
 import { type DataRoute, readRequest, type WrittenRequest } from '../rest/request.ts'
@@ -52,9 +54,15 @@ import {
 } from '../rest/steps.ts'
 import { violatedBy } from '../rest/violation.ts'
 import { handleWrite, type WriteLimits, type WriteRoute } from '../rest/write/write.ts'
+import type { IdempotencyKeys, KeyClaim } from '../run/idempotency.ts'
 import type { Runner } from '../run/run.ts'
+import { optionsAnswer, shapeRefusal } from '../shapes/shape-answers.ts'
+import type { Shapes } from '../shapes/shapes.ts'
 import { unreachable } from '../unreachable.ts'
+import { BatchHandler, type BatchParts } from './batch.ts'
 import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfApi } from './callers.ts'
+import { ImportHandler, type ImportParts } from './import.ts'
+import { answerOnce, claimOf } from './once.ts'
 import { answerDocument, answerPage, type Documents, noRoute, type PageParts } from './other-routes.ts'
 
 /** The dependencies of the pipeline. */
@@ -83,6 +91,13 @@ export interface PipelineParts extends CallerParts, PageParts {
    */
   readonly cachesRequests: boolean
   readonly documents: Documents
+  /** Answers a list request for the changes of a table. */
+  readonly events: AnswerEvents
+  /** The route of shapes; null if it is disabled. */
+  readonly shapes: Shapes | null
+  readonly batch: BatchParts
+  readonly imports: ImportParts
+  readonly idempotencyKeys: IdempotencyKeys
   /** @throws {GatewayError} for a caller whose unread responses exceed a limit. */
   readonly assertRoom: (caller: Identity, method: string) => void
 }
@@ -91,13 +106,13 @@ export interface PipelineParts extends CallerParts, PageParts {
 export interface RequestProgress extends Timed {
   route: string
   /** The route below `/api/`; null until it is known. */
-  at: Route | null
+  at: ResourceRoute | null
   /** The data request; null until it is parsed. */
   written: WrittenRequest | null
   tenantId: string
   /** The caller; null until it is known. */
   caller: Identity | null
-  /** The code of the error that ended the request; null if there was none. */
+  /** The code of the error that ended the request; null if it succeeded. */
   code: ErrorCode | null
 }
 
@@ -133,12 +148,17 @@ const COMPILED_AT_ONCE = 5
 
 class Stages {
   readonly #parts: PipelineParts
+  readonly #batches: BatchHandler
+  readonly #imports: ImportHandler
   /** The plans of whole requests for one row and for lists; null if they are not cached. */
   readonly #requestPlans: { readonly one: Plans<RequestPlan>; readonly list: Plans<RequestPlan> } | null
 
   constructor(parts: PipelineParts) {
     const { plans, cachesRequests } = parts
     this.#parts = parts
+    const answer = (context: RequestContext, progress: RequestProgress) => this.#answerRequest(context, progress)
+    this.#batches = new BatchHandler(parts.batch, { runner: parts.runner, answer: async (...of) => answer(...of) })
+    this.#imports = new ImportHandler(parts.imports, { ...parts, limits: parts.writeLimits })
     this.#requestPlans = cachesRequests
       ? {
           one: createRequestCache(plans, 'row request', charactersOf),
@@ -148,49 +168,121 @@ class Stages {
   }
 
   answer(incoming: Incoming, progress: RequestProgress): Answer | Promise<Answer> {
+    const { door, shapes } = this.#parts
+    if (door?.owns(incoming.path)) return this.#answerDoor(door, incoming, progress)
+    if (shapes !== null && incoming.path === shapes.path) return this.#answerShape(shapes, incoming, progress)
     if (!isOfApi(incoming)) return answerPage(incoming, progress, this.#parts)
     const identity = callerOf(incoming, this.#parts)
     const known = (caller: Identity) => this.#answerCaller(incoming, progress, caller)
     return identity instanceof Promise ? identity.then(known) : known(identity)
   }
 
+  /** A request in another dialect takes the same stages from the first step on. */
+  #answerDoor(door: Door, incoming: Incoming, progress: RequestProgress): Answer | Promise<Answer> {
+    progress.route = door.route
+    const preflight = door.preflight(incoming)
+    if (preflight !== null) return preflight
+    const known = (caller: Identity): Answer | Promise<Answer> => {
+      this.#enter(caller, incoming, progress)
+      if (!incoming.isLarge) return ask(caller)
+      return nextTurn()
+        .then(() => door.prepare(incoming))
+        .then(() => ask(caller))
+    }
+    const ask = (caller: Identity): Answer | Promise<Answer> => {
+      const step = door.toStep(incoming, caller)
+      return 'status' in step ? step : this.#proceed(step.step, step.context, step.runner)
+    }
+    const finish = (answer: Answer): Answer => door.finish(answer, incoming)
+    const identity = door.identify(incoming)
+    const answer = identity instanceof Promise ? identity.then(known) : known(identity)
+    return answer instanceof Promise ? answer.then(finish) : finish(answer)
+  }
+
+  /** A shape is answered by its own subscription; errors have the form that its clients expect. */
+  async #answerShape(shapes: Shapes, incoming: Incoming, progress: RequestProgress): Promise<Answer> {
+    progress.route = shapes.path
+    try {
+      if (incoming.method === 'OPTIONS') return optionsAnswer()
+      const identity = await callerOf(incoming, this.#parts)
+      this.#enter(identity, incoming, progress)
+      return await shapes.answer(incoming, identity)
+    } catch (error) {
+      const refusal = shapeRefusal(error)
+      if (refusal === null) throw error
+      progress.code = refusal.code
+      return refusal
+    }
+  }
+
   #answerCaller(incoming: Incoming, progress: RequestProgress, identity: Identity): Answer | Promise<Answer> {
-    progress.tenantId = identity.tenantId
-    progress.caller = identity
-    this.#parts.assertRoom(identity, incoming.method)
+    this.#enter(identity, incoming, progress)
+    return this.#answerRequest({ incoming, identity, view: this.#parts.view(identity) }, progress)
+  }
+
+  /** @throws {GatewayError} for a caller whose unread responses exceed a limit. */
+  #enter(caller: Identity, { method }: Incoming, progress: RequestProgress): void {
+    progress.tenantId = caller.tenantId
+    progress.caller = caller
+    this.#parts.assertRoom(caller, method)
+  }
+
+  #answerRequest(context: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
+    const { incoming } = context
     const route = parsePath(incoming.path)
     if (route === null || (route.kind !== 'explain' && isAdminExplaining(incoming, this.#parts)))
       throw noRoute(incoming)
     progress.route = ROUTE_PATTERN[route.kind]
     progress.at = route
+    if (route.kind === 'list' && asksForEvents(incoming)) {
+      if (incoming.operation !== undefined) throw streamed()
+      return this.#parts.events(route.table, incoming, context.identity)
+    }
+    const claim = claimOf(context, this.#parts.idempotencyKeys)
+    if (route.kind === 'batch') return this.#batches.answer(context, claim)
+    if (claim === null) return this.#answerAllowed(route, context, progress)
+    return this.#answerOnce(claim, route, context, progress)
+  }
+
+  #answerOnce(
+    claim: KeyClaim,
+    route: ResourceRoute,
+    context: RequestContext,
+    progress: RequestProgress,
+  ): Promise<Answer> {
+    return answerOnce(context, claim, this.#parts.runner, async () => this.#answerAllowed(route, context, progress))
+  }
+
+  #answerAllowed(route: ResourceRoute, context: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
     const { approvals } = this.#parts
-    const asker = { incoming, identity, view: this.#parts.view(identity) }
-    if (approvals === null) return this.#answerRoute(route, asker, progress)
-    return this.#answerApproved(approvals, route, asker, progress)
+    if (approvals === null) return this.#answerRoute(route, context, progress)
+    return this.#answerApproved(approvals, route, context, progress)
   }
 
   async #answerApproved(
     approvals: Approvals,
-    route: Route,
-    asker: RequestContext,
+    route: ResourceRoute,
+    context: RequestContext,
     progress: RequestProgress,
   ): Promise<Answer> {
-    const answer = await this.#answerRoute(route, asker, progress)
-    approvals.answered(asker.incoming)
+    const answer = await this.#answerRoute(route, context, progress)
+    approvals.answered(context.incoming)
     return answer
   }
 
-  #answerRoute(route: Route, asker: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
-    const { incoming, view } = asker
+  #answerRoute(route: ResourceRoute, context: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
+    const { incoming, view } = context
     switch (route.kind) {
       case 'schema':
       case 'contracts':
       case 'openapi':
         return answerDocument(incoming, () => this.#parts.documents[route.kind](view))
       case 'query':
-        return this.#answerText(asker)
+        return this.#answerText(context)
+      case 'batch':
+        throw new Error('a batch takes no further stage')
       default:
-        return this.#answerData(route, asker, progress)
+        return this.#answerData(route, context, progress)
     }
   }
 
@@ -198,14 +290,14 @@ class Stages {
    * The compiled plan of a query text is cached with its line, so the line is approved when the text is
    * compiled.
    */
-  async #answerText(asker: RequestContext): Promise<Answer> {
+  async #answerText(context: RequestContext): Promise<Answer> {
     const { text, reads } = this.#parts
-    const request = await text.parse(asker.incoming)
-    return this.#proceed(await text.ask(request, asker), asker, reads)
+    const request = await text.parse(context.incoming)
+    return this.#proceed(await text.toStep(request, context), context, reads)
   }
 
-  #answerData(route: DataRoute, asker: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
-    const { incoming, identity, view } = asker
+  #answerData(route: DataRoute, context: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
+    const { incoming, identity, view } = context
     const { approvals, reads } = this.#parts
     const parsed = () => {
       progress.written ??= readRequest(incoming, route)
@@ -213,136 +305,149 @@ class Stages {
     }
     // Checked before names are looked up, so an unapproved query reveals nothing about the schema.
     approvals?.approve(incoming, printLine(parsed()))
-    if (this.#requestPlans === null || !isKept(route, incoming)) return this.#answerWritten(parsed(), asker)
+    if (this.#requestPlans === null || !isKept(route, incoming)) return this.#answerWritten(parsed(), context)
     const { written, compiled } = this.#requestPlans[route.kind].of(identity, view, addressOf(incoming), () => {
       const request = parsed()
-      return { written: request, compiled: this.#compile(this.#parts.read.ask(request, route, asker), asker) }
+      return { written: request, compiled: this.#compile(this.#parts.read.toStep(request, route, context), context) }
     })
     progress.written = written
     return compiled instanceof Promise
-      ? compiled.then(ready => this.#run(ready, asker, reads))
-      : this.#run(compiled, asker, reads)
+      ? compiled.then(ready => this.#run(ready, context, reads))
+      : this.#run(compiled, context, reads)
   }
 
-  #answerWritten(written: WrittenRequest, asker: RequestContext): Answer | Promise<Answer> {
+  #answerWritten(written: WrittenRequest, context: RequestContext): Answer | Promise<Answer> {
     const { read, call, runner, reads, writeLimits } = this.#parts
     const { route, method } = written
-    if (route.kind === 'rpc') return this.#proceed(call.ask(written, route, asker), asker, runner)
-    if (isWrite(route, method)) return this.#proceed(handleWrite(written, route, asker, writeLimits), asker, runner)
-    if (route.kind === 'explain') assertExplainable(asker.incoming, this.#parts)
-    return this.#step(read.ask(written, route, asker), asker, reads)
+    if (route.kind === 'rpc') return this.#proceed(call.toStep(written, route, context), context, runner)
+    const { upload } = context.incoming
+    if (upload !== undefined && isWrite(route, method)) return this.#imports.answer(written, route, upload, context)
+    if (isWrite(route, method)) return this.#proceed(handleWrite(written, route, context, writeLimits), context, runner)
+    if (route.kind === 'explain') assertExplainable(context.incoming, this.#parts)
+    return this.#step(read.toStep(written, route, context), context, reads)
   }
 
   /** Takes the steps of a handler to the response. Errors are translated as the handler specifies. */
-  #proceed(asked: RequestStep | Promise<RequestStep>, asker: RequestContext, runner: Runner): Answer | Promise<Answer> {
-    if (asked instanceof Promise) return asked.then(ready => this.#proceed(ready, asker, runner))
+  #proceed(
+    step: RequestStep | Promise<RequestStep>,
+    context: RequestContext,
+    runner: Runner,
+  ): Answer | Promise<Answer> {
+    if (step instanceof Promise) return step.then(ready => this.#proceed(ready, context, runner))
     const fail = (error: unknown): never => {
-      throw asked.explain === undefined ? error : asked.explain(error)
+      throw step.explain === undefined ? error : step.explain(error)
     }
     const failed = async (error: unknown): Promise<never> => {
-      const violated = violatedBy(error, asker.view)
-      if (violated !== null) await this.#parts.newPartitions.learn(violated, asker.view)
+      const violated = violatedBy(error, context.view)
+      if (violated !== null) await this.#parts.newPartitions.learn(violated, context.view)
       return fail(error)
     }
     try {
-      const answer = this.#step(asked, asker, runner)
+      const answer = this.#step(step, context, runner)
       return answer instanceof Promise ? answer.catch(failed) : answer
     } catch (error) {
       return fail(error)
     }
   }
 
-  #step(asked: RequestStep, asker: RequestContext, runner: Runner): Answer | Promise<Answer> {
-    const compiled = this.#compile(asked, asker)
+  #step(step: RequestStep, context: RequestContext, runner: Runner): Answer | Promise<Answer> {
+    const compiled = this.#compile(step, context)
     return compiled instanceof Promise
-      ? compiled.then(ready => this.#run(ready, asker, runner))
-      : this.#run(compiled, asker, runner)
+      ? compiled.then(ready => this.#run(ready, context, runner))
+      : this.#run(compiled, context, runner)
   }
 
-  #compile(asked: RequestStep, asker: RequestContext): Compiled | Promise<Compiled> {
-    const { parts } = asked
-    if (!isList(parts)) return this.#compileInTurns(parts, asker).then(all => this.#compiled(asked, all, asker))
+  #compile(step: RequestStep, context: RequestContext): Compiled | Promise<Compiled> {
+    const { parts } = step
+    if (!isList(parts)) return this.#compileInTurns(parts, context).then(all => this.#compiled(step, all, context))
     if (!parts.every(isReady)) {
-      return Promise.all(parts.map(finished)).then(ready => this.#compile({ ...asked, parts: ready }, asker))
+      return Promise.all(parts.map(finished)).then(ready => this.#compile({ ...step, parts: ready }, context))
     }
     const { compiler } = this.#parts
     return this.#compiled(
-      asked,
-      parts.map(part => compiler.statement(part, asker, 'kept')),
-      asker,
+      step,
+      parts.map(part => compiler.statement(part, context, 'kept')),
+      context,
     )
   }
 
   /** Compiles the parts in several turns: a body with many sets of columns must not block other requests. */
-  async #compileInTurns(parts: Iterable<StatementPart>, asker: RequestContext): Promise<readonly BoundStatement[]> {
+  async #compileInTurns(parts: Iterable<StatementPart>, context: RequestContext): Promise<readonly BoundStatement[]> {
     const { compiler } = this.#parts
     const statements: BoundStatement[] = []
     for (const part of parts) {
       if (!isReady(part)) await finished(part)
-      statements.push(compiler.statement(part, asker, statements.length < KEPT_AT_ONCE ? 'kept' : 'once'))
+      statements.push(compiler.statement(part, context, statements.length < KEPT_AT_ONCE ? 'kept' : 'once'))
       if (statements.length % COMPILED_AT_ONCE === 0) await nextTurn()
     }
     return statements
   }
 
   #compiled(
-    asked: RequestStep,
+    step: RequestStep,
     statements: readonly BoundStatement[],
-    asker: RequestContext,
+    context: RequestContext,
   ): Compiled | Promise<Compiled> {
-    if (asked.runs !== 'nothing') return { step: asked, statements }
-    const next = asked.respond(statements)
-    return isStep(next) ? this.#compile(next, asker) : next
+    if (step.runs !== 'nothing') return { step, statements }
+    const next = step.respond(statements)
+    return isStep(next) ? this.#compile(next, context) : next
   }
 
   /**
    * Runs a compiled step with permit and cache, then lets the handler respond, which can return another step.
    */
-  #run(compiled: Compiled, asker: RequestContext, runner: Runner): Answer | Promise<Answer> {
+  #run(compiled: Compiled, context: RequestContext, runner: Runner): Answer | Promise<Answer> {
     if ('status' in compiled) return compiled
     const { step, statements } = compiled
-    const { incoming, identity } = asker
+    const { incoming, identity } = context
     const { usage } = incoming
-    const next = (what: StepResult) => (isStep(what) ? this.#step(what, asker, runner) : what)
+    const next = (what: StepResult) => (isStep(what) ? this.#step(what, context, runner) : what)
+    const failed = (error: unknown) => {
+      if (!('failed' in step) || step.failed === undefined) throw error
+      return next(step.failed(error))
+    }
     switch (step.runs) {
       case 'read': {
         const reading = runner.read(identity, statements as readonly BoundStatement<Readable>[], usage.worked)
-        const failed = (error: unknown) => {
-          if (step.failed === undefined) throw error
-          return next(step.failed(error))
-        }
         return awaitRead(incoming, reading, results => next(step.respond(results, reading)), failed)
       }
       case 'stream': {
+        if (incoming.operation !== undefined) throw streamed()
+        if ('within' in usage.worked) throw unstorable()
         const rows = runner.stream(identity, only<StreamStatement>(statements), usage.worked)
         return respondStream(rows, incoming)
       }
       case 'write': {
         const running = runner.write(identity, statements as readonly BoundStatement<WriteStatement>[], usage.worked)
-        const failed = (error: unknown) => {
-          if (step.failed === undefined) throw error
-          return next(step.failed(error))
-        }
         return awaitResult(incoming, running).then(written => next(step.respond(written)), failed)
       }
       case 'parse': {
         const running = runner.parse(identity, only<CallStatement>(statements).statement, usage.worked)
-        return awaitResult(incoming, running).then(
-          () => next(step.respond()),
-          error => next(step.failed(error)),
-        )
+        return awaitResult(incoming, running).then(() => next(step.respond()), failed)
       }
       case 'call': {
         const running = runner.call(identity, only<CallStatement>(statements), step.how, usage.worked)
-        return awaitResult(incoming, running).then(
-          rows => next(step.respond(rows)),
-          error => next(step.failed(error)),
-        )
+        return awaitResult(incoming, running).then(rows => next(step.respond(rows)), failed)
       }
       default:
         return unreachable(step)
     }
   }
+}
+
+function streamed(): GatewayError {
+  return new GatewayError(
+    'PARSE_ERROR',
+    'an operation of a batch cannot be streamed; leave out stream, or write get instead of export',
+  )
+}
+
+function unstorable(): GatewayError {
+  return new GatewayError(
+    'PARSE_ERROR',
+    'a response with an Idempotency-Key is stored, so it cannot be streamed; leave out the key, or write get ' +
+      'instead of export',
+  )
 }
 
 /** Reports whether all values are finished. Values of large bodies take several turns of the event loop. */
@@ -359,7 +464,7 @@ function isList(parts: RequestStep['parts']): parts is readonly StatementPart[] 
   return Array.isArray(parts)
 }
 
-function only<S extends Statement>([statement]: readonly BoundStatement[]): BoundStatement<S> {
+function only<S extends CompiledStatement>([statement]: readonly BoundStatement[]): BoundStatement<S> {
   if (statement === undefined) throw new Error('the step must have a statement')
   return statement as BoundStatement<S>
 }

@@ -1,12 +1,15 @@
 /** The HTTP server: limits on bytes, headers of every response, and the connection to the pipeline. */
 import { lookup } from 'node:dns/promises'
-import type { Socket } from 'node:net'
+import { Server as NetServer, type Socket } from 'node:net'
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
-import type { Answer, Incoming } from '../exchange.ts'
+import type { Answer, Incoming, Upload } from '../exchange.ts'
 import type { Exceeded } from '../limits/budget.ts'
+import { importFormat } from '../rest/import/table-import.ts'
+import { parsePath } from '../rest/path.ts'
+import { SHAPE_HEADERS } from '../shapes/shape-answers.ts'
 import { Usage } from '../usage.ts'
 import { type Admit, requestPath, requestTarget } from './admission.ts'
 import { type BodyParts, createBodies, type HoldBody } from './bodies.ts'
@@ -17,16 +20,20 @@ import type { JudgeHead } from './head.ts'
 import type { Pipeline, RequestProgress } from './pipeline.ts'
 import { printRefusal, refuseRaw } from './raw-refusal.ts'
 import { fromFramework, HEADER_BYTES_MAX, REQUEST_MS_MAX, tooManyConnections, unparsable } from './refusals.ts'
+import { noProgress, type Reports } from './reports.ts'
 import { BODY_BYTES_MAX, HandedRequest, readRequestBody, requestBodyTooLarge } from './request-body.ts'
 import { createRequestIds } from './request-id.ts'
-import { type Exchange, noProgress, Responder } from './responder.ts'
+import { type AnswerError, type Exchange, Responder } from './responder.ts'
 import { EXPOSED_HEADERS, headerPairs, type ResponseHeaders, responseHeaders } from './response-headers.ts'
 import type { StreamPaces } from './stream-pace.ts'
 import type { Unsent } from './unsent.ts'
 import { type Sockets, takeUpgrades, type Upgrades } from './upgrade.ts'
+import { openUpload } from './upload.ts'
 
 /** Interval at which Node checks for requests that exceeded their time limit. */
 const REQUEST_CHECK_MS = 2_000
+/** The code of Node's error for a request that exceeded its time limit. */
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 /** The dependencies and limits of the server. */
 export interface HttpServerOptions {
@@ -36,9 +43,12 @@ export interface HttpServerOptions {
   readonly drainTimeoutMs: number
   readonly admit: Admit
   readonly judgeHead: JudgeHead
-  /** True if request paths are logged. */
-  readonly logsRequests: boolean
+  readonly reports: Reports
   readonly identify: Identify
+  /** Reports whether a path belongs to a request for data, whose body is read. */
+  readonly isData: (path: string) => boolean
+  /** The response to an error in another dialect; null for the gateway's own form. */
+  readonly answerError: AnswerError
   readonly pipeline: Pipeline
   readonly connections: Omit<ConnectionLimit, 'refusal'>
   /** The configured limits, for messages. */
@@ -89,6 +99,11 @@ export interface GatewayServer {
   listen(): Promise<string>
   readonly isDraining: () => boolean
   readonly stats: () => ServerStats
+  /**
+   * Stops accepting connections, because another process accepts them, and resolves when the clients have
+   * left. Requests on open connections are answered, with `Connection: close`.
+   */
+  retire(): Promise<void>
   /** Stops accepting connections, waits for running requests until the deadline, and then closes them. */
   close(): Promise<void>
 }
@@ -111,7 +126,10 @@ class HttpServer implements GatewayServer {
   readonly #nextRequestId = createRequestIds()
   readonly #refusedConnection: Readonly<Record<Exceeded, GatewayError>>
   readonly #hasCors: boolean
+  /** The connections whose request is an upload; it has its own time limits. */
+  readonly #uploading = new WeakSet<object>()
   #draining = false
+  #retiring = false
   #largeBodies = 0
   #pipelinedWaits = 0
 
@@ -122,9 +140,9 @@ class HttpServer implements GatewayServer {
     this.#headers = responseHeaders(options.serverTiming)
     this.#refusedConnection = {
       share: tooManyConnections(
-        `this address has address_max_client_connections (${addressMaxClientConnections}) open`,
+        `this address has reached address_max_client_connections (${addressMaxClientConnections})`,
       ),
-      total: tooManyConnections(`the gateway has max_client_connections (${maxClientConnections}) open`),
+      total: tooManyConnections(`the gateway has reached max_client_connections (${maxClientConnections})`),
     }
     this.#app = this.#createApp()
     const { server } = this.#app
@@ -134,10 +152,11 @@ class HttpServer implements GatewayServer {
       outstandingMax: options.connectionMaxPipelined || Number.POSITIVE_INFINITY,
     })
     const { headers, isDraining } = { headers: this.#headers, isDraining: () => this.#draining }
+    const isEnding = () => this.#draining || this.#retiring
     this.#holdBody = createBodies({ ...options, budget: options.bodyBytes, whenOver: this.#connections.whenOver })
     this.#responder = new Responder({
       ...options,
-      ...{ headers, isDraining, connections: this.#connections, hasCors: this.#hasCors },
+      ...{ headers, isDraining: isEnding, connections: this.#connections, hasCors: this.#hasCors },
     })
     limitConnections(server, { ...options.connections, refusal: limit => this.#refuseConnection(limit) })
     this.#upgrades = takeUpgrades(server, {
@@ -177,6 +196,15 @@ class HttpServer implements GatewayServer {
     return this.#app.listen({ host: await oneAddress(host), port })
   }
 
+  async retire(): Promise<void> {
+    this.#retiring = true
+    const { server } = this.#app
+    // Node's own `close` would also close idle connections, on which a request may be on its way.
+    const left = new Promise<void>(resolve => NetServer.prototype.close.call(server, () => resolve()))
+    await this.#upgrades.close()
+    await within(left, this.#options.drainTimeoutMs)
+  }
+
   async close(): Promise<void> {
     this.#draining = true
     await this.#upgrades.close()
@@ -204,12 +232,18 @@ class HttpServer implements GatewayServer {
       // Routes have no JSON schemas, and loading the schema compilers takes most of Fastify's start time.
       schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
       // Called before the hooks.
-      frameworkErrors: (error, request, reply) =>
-        void this.#fail(this.#options.admit(request.raw) ?? error, request, reply as FastifyReply),
+      frameworkErrors: (error, request, reply) => {
+        const fail = (refusal: GatewayError | null) => this.#fail(refusal ?? error, request, reply as FastifyReply)
+        const refusal = this.#options.admit(request.raw)
+        if (refusal instanceof Promise) void refusal.then(fail)
+        else fail(refusal)
+      },
       // Sent after the responses to earlier requests, so a completed write is not followed by a rejection in
       // its place.
-      clientErrorHandler: (error, socket) =>
-        this.#connections.whenAnswered(socket as Socket, () => this.#refuseUnparsable(error, socket as Socket)),
+      clientErrorHandler: (error, socket) => {
+        if (error.code === REQUEST_TIMEOUT && this.#uploading.has(socket)) return
+        this.#connections.whenAnswered(socket as Socket, () => this.#refuseUnparsable(error, socket as Socket))
+      },
     })
   }
 
@@ -220,7 +254,7 @@ class HttpServer implements GatewayServer {
       const requestId = this.#requestIdOf(request)
       const { elapsedTime: durationMs, statusCode: status } = reply
       reply.headers(Object.fromEntries(headerPairs(this.#headers(requestId, durationMs, null))))
-      this.#responder.report({ method: request.method, requestId, status, durationMs, progress: noProgress() })
+      this.#options.reports.ended({ method: request.method, requestId, status, durationMs, progress: noProgress() })
       done(null, payload)
     })
     // The plugin answers all of them.
@@ -230,8 +264,8 @@ class HttpServer implements GatewayServer {
     })
     await this.#app.register(cors, {
       origin: corsAllowedOrigins.includes('*') ? '*' : [...corsAllowedOrigins],
-      methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
-      exposedHeaders: [...EXPOSED_HEADERS],
+      methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      exposedHeaders: [...EXPOSED_HEADERS, ...SHAPE_HEADERS],
       maxAge: 600,
       // An OPTIONS request that is not a preflight gets the same response.
       strictPreflight: false,
@@ -240,8 +274,13 @@ class HttpServer implements GatewayServer {
 
   /** Checks the head of a request. The body is not read for a caller whose token is invalid. */
   #receive(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    const { admit, judgeHead } = this.#options
-    const refusal = admit(request.raw) ?? judgeHead(request.raw)
+    const refusal = this.#options.admit(request.raw)
+    if (refusal instanceof Promise) void refusal.then(later => this.#receiveAdmitted(later, request, reply, done))
+    else this.#receiveAdmitted(refusal, request, reply, done)
+  }
+
+  #receiveAdmitted(refused: GatewayError | null, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    const refusal = refused ?? this.#options.judgeHead(request.raw)
     if (refusal !== null) this.#fail(refusal, request, reply)
     else if (hasBody(request)) this.#identifyOrRefuse(request, reply, done)
     else done()
@@ -250,7 +289,7 @@ class HttpServer implements GatewayServer {
   #identifyOrRefuse(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
     const accept = () => {
       ;(request.raw as HandedRequest).response = reply.raw
-      if (expectsContinue(request)) reply.raw.writeContinue()
+      if (expectsContinue(request) && !isUpload(request)) reply.raw.writeContinue()
       done()
     }
     const { raw, headers } = request
@@ -265,11 +304,15 @@ class HttpServer implements GatewayServer {
     else accept()
   }
 
-  /** Reads the body; only routes below /api/ use one. */
+  /** Reads the body; only requests for data use one. */
   #takeBody(request: FastifyRequest, payload: unknown, done: (error: Error | null, body?: Buffer) => void): void {
+    if (isUpload(request)) {
+      done(null)
+      return
+    }
     readRequestBody(
       payload as HandedRequest,
-      requestPath(request.raw).startsWith('/api/') ? this.#holdBody : null,
+      this.#options.isData(requestPath(request.raw)) ? this.#holdBody : null,
       done,
     )
   }
@@ -283,7 +326,7 @@ class HttpServer implements GatewayServer {
     const responder = this.#responder
     let answer: Answer | Promise<Answer>
     try {
-      assertSmallBody(request)
+      if (exchange.incoming.upload === undefined) assertSmallBody(request)
       if (exchange.incoming.isLarge) this.#largeBodies += 1
       const turn = this.#connections.turnOf(reply.raw)
       if (turn !== null) this.#pipelinedWaits += 1
@@ -340,13 +383,23 @@ class HttpServer implements GatewayServer {
 
   #reportRefusal({ status, code }: GatewayError, requestId: string): void {
     const progress: RequestProgress = { ...noProgress(), code }
-    this.#responder.report({ method: 'unknown', requestId, status, durationMs: 0, progress })
+    this.#options.reports.ended({ method: 'unknown', requestId, status, durationMs: 0, progress })
   }
 
   #exchangeOf(request: FastifyRequest, reply: FastifyReply): Exchange {
     const started = this.#options.now()
     const incoming = toIncoming(request, reply, this.#requestIdOf(request), this.#options.largeBodyBytes)
-    return { reply, incoming, started, progress: noProgress() }
+    const upload = isUpload(request) ? { upload: this.#uploadOf(request, reply) } : {}
+    return { reply, incoming: { ...incoming, ...upload }, started, progress: noProgress() }
+  }
+
+  #uploadOf(request: FastifyRequest, reply: FastifyReply): Upload {
+    const { socket } = request.raw
+    return openUpload(request.raw, this.#options.paces.startUpload(), () => {
+      this.#uploading.add(socket)
+      reply.raw.once('close', () => this.#uploading.delete(socket))
+      if (expectsContinue(request)) reply.raw.writeContinue()
+    })
   }
 
   #requestIdOf({ headers }: FastifyRequest): string {
@@ -359,6 +412,16 @@ class HttpServer implements GatewayServer {
  */
 function assertSmallBody(request: FastifyRequest): void {
   if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw requestBodyTooLarge()
+}
+
+/** Reports whether the body is read while it is processed: rows for a table, in a format of imports. */
+function isUpload({ raw, method, headers }: FastifyRequest): boolean {
+  if (method !== 'POST' || importFormat(headers) === null) return false
+  try {
+    return parsePath(requestPath(raw))?.kind === 'list'
+  } catch {
+    return false
+  }
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {
@@ -404,6 +467,14 @@ async function closeWithin(app: FastifyInstance, deadlineMs: number): Promise<vo
   } finally {
     clearTimeout(cutOff)
   }
+}
+
+async function within(ended: Promise<void>, deadlineMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, deadlineMs)
+  })
+  await Promise.race([ended, late]).finally(() => clearTimeout(timer))
 }
 
 /**

@@ -51,6 +51,24 @@ export const AREAS: readonly Area[] = [
     ],
   },
   {
+    name: 'postgrest',
+    path: 'src/postgrest',
+    purpose: 'Requests in the dialect of PostgREST: the same trees, statements and runners as below /api.',
+    documents: ['docs/guides/coming-from-postgrest.md', 'src/postgrest/README.md'],
+  },
+  {
+    name: 'shapes',
+    path: 'src/shapes',
+    purpose: 'Shapes over the HTTP protocol of Electric: subscriptions of the realtime hub, collected by responses.',
+    documents: ['docs/guides/shapes.md', 'docs/reference/shapes.md', 'src/shapes/README.md'],
+  },
+  {
+    name: 'cluster',
+    path: 'src/cluster',
+    purpose: 'The worker processes of svc serve --workers: their supervision, and what they share.',
+    documents: ['docs/guides/scaling.md#workers', 'src/cluster/README.md'],
+  },
+  {
     name: 'query',
     path: 'src/query',
     purpose:
@@ -60,7 +78,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'openapi',
     path: 'src/openapi',
-    purpose: 'The OpenAPI document of what one caller may do, written from the catalogue and their rights.',
+    purpose: 'The OpenAPI document of what one caller can do, derived from the catalogue and their rights.',
     documents: ['docs/guides/openapi.md', 'docs/decisions/0018-an-openapi-document-that-is-true.md'],
   },
   {
@@ -78,13 +96,13 @@ export const AREAS: readonly Area[] = [
   {
     name: 'text',
     path: 'src/text',
-    purpose: 'Text in messages: the nearest known name, and as much of a hostile text as may be shown.',
+    purpose: 'Text in messages: suggests the nearest known name, and shortens hostile texts.',
     documents: ['docs/reference/errors.md'],
   },
   {
     name: 'types',
     path: 'src/types',
-    purpose: "PostgreSQL's own types by all of their names, and what is known of each.",
+    purpose: "PostgreSQL's own types by all of their names, and their properties.",
     documents: ['docs/reference/language.md#casts-and-types'],
   },
   {
@@ -104,7 +122,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'gateway',
     path: 'src/gateway',
-    purpose: 'The composition root: opens every part in order, tells the parts of each other, closes them in reverse.',
+    purpose: 'The composition root: opens every part in order, connects them, and closes them in reverse.',
     documents: ['docs/internals/a-request.md', MAP],
   },
   {
@@ -118,7 +136,7 @@ export const AREAS: readonly Area[] = [
     name: 'realtime',
     path: 'src/realtime',
     purpose:
-      'The other side of /ws: sessions, subscriptions grouped by what they may see, rows ' +
+      'The server side of /ws: sessions, subscriptions grouped by visibility, rows ' +
       'read under the subscriber’s settings, live queries.',
     documents: [
       'docs/guides/realtime.md',
@@ -143,7 +161,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'identity',
     path: 'src/identity',
-    purpose: 'Who calls: tokens, development headers, the settings that row-level security reads.',
+    purpose: 'Identifies the caller: tokens, development headers, the settings that row-level security reads.',
     documents: ['src/identity/README.md', 'docs/guides/your-own-database.md'],
   },
   {
@@ -155,7 +173,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'http',
     path: 'src/http',
-    purpose: 'The HTTP server, limits on bytes and time, and the order in which a request is looked at.',
+    purpose: 'The HTTP server, limits on bytes and time, and the order in which a request is processed.',
     documents: [`${MAP}#the-path-of-a-request`, 'docs/reference/limits.md#bytes-and-time'],
   },
   {
@@ -180,7 +198,7 @@ export const AREAS: readonly Area[] = [
     name: 'install',
     path: 'src/install',
     purpose:
-      'Schema svc in the database: the SQL of change log, outbox and capture triggers, and what a gateway finds of it.',
+      'Schema svc in the database: the SQL of change log, outbox and capture triggers, and how a gateway detects it.',
     documents: ['docs/guides/installation.md'],
   },
   {

@@ -24,6 +24,10 @@ export interface HttpStats {
   readonly largeBodies: number
   /** The number of pipelined requests that had to wait for earlier responses. */
   readonly pipelinedWaits: number
+  /** Requests for shapes that wait for a change. */
+  readonly shapesWaiting: number
+  /** The number of clients of shapes that were asked to start again. */
+  readonly shapeRefetches: number
 }
 
 /** Converts the statistics to samples. */
@@ -35,6 +39,8 @@ export function collectHttp({
   slowStreams,
   largeBodies,
   pipelinedWaits,
+  shapesWaiting,
+  shapeRefetches,
 }: HttpStats): Collected<
   | 'httpConnections'
   | 'bodyBytes'
@@ -44,11 +50,15 @@ export function collectHttp({
   | 'slowStreams'
   | 'largeBodies'
   | 'pipelinedWaits'
+  | 'shapesWaiting'
+  | 'shapeRefetches'
 > {
   return {
     slowStreams: [{ labels: [], value: slowStreams }],
     largeBodies: [{ labels: [], value: largeBodies }],
     pipelinedWaits: [{ labels: [], value: pipelinedWaits }],
+    shapesWaiting: [{ labels: [], value: shapesWaiting }],
+    shapeRefetches: [{ labels: [], value: shapeRefetches }],
     httpConnections: taken(connections),
     bodyBytes: taken(bodyBytes),
     unsentBytes: taken(unsentBytes),

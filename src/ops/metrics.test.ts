@@ -5,7 +5,7 @@ import { PLAN_KINDS, type PlanStats } from '../compile/plans.ts'
 import { STATUS_OF } from '../errors.ts'
 import type { Event } from '../events.ts'
 import { METRICS } from './metric-table.ts'
-import { createMetrics, type Metrics, type MetricsParts } from './metrics.ts'
+import { createMetrics, type Metrics, type MetricsParts, printMetrics } from './metrics.ts'
 
 const ZEROS = Object.fromEntries(PLAN_KINDS.map(kind => [kind, 0])) as PlanStats['hits']
 
@@ -51,6 +51,8 @@ const PARTS: MetricsParts = {
     resultBytes: 43,
     largeBodies: 44,
     pipelinedWaits: 45,
+    shapesWaiting: 12,
+    shapeRefetches: 7,
   },
   warnings: 9,
   webhooks: null,
@@ -80,13 +82,13 @@ const database = (event: string): Event => ({ kind: 'database', event, detail: {
 
 /** The samples of a metric as text, with the labels in their printed order. */
 async function samples(metrics: Metrics, name: string): Promise<readonly string[]> {
-  const families = parseExposition(await metrics.print(PARTS))
+  const families = parseExposition(printMetrics(await metrics.collect(PARTS)))
   const print = ({ labels, value }: Sample) => [...Object.values(labels), value].join(' ')
   return families.get(name)?.samples.map(print) ?? []
 }
 
 test('exactly the metrics of the table are printed, in its order', async () => {
-  const families = parseExposition(await open().print(PARTS))
+  const families = parseExposition(printMetrics(await open().collect(PARTS)))
   expect([...families.keys()]).toEqual(Object.values(METRICS).map(({ name }) => name))
   for (const metric of Object.values(METRICS)) {
     const { name, type } = families.get(metric.name) ?? {}
@@ -147,7 +149,7 @@ describe('requests', () => {
   test('metrics contain no data of callers', async () => {
     const metrics = open()
     metrics.hear(request({ requestId: 'the-request', tenantId: 'the-tenant' }))
-    expect(await metrics.print(PARTS)).not.toMatch(/the-tenant|the-request/)
+    expect(printMetrics(await metrics.collect(PARTS))).not.toMatch(/the-tenant|the-request/)
   })
 })
 

@@ -10,7 +10,7 @@ import { shapeOfQuery } from '../access/list/query-shape.ts'
 import type { View } from '../access/rights.ts'
 import type { Context } from '../compile/compile.ts'
 import type { PlanCache, PlanKind } from '../compile/plans.ts'
-import type { Statement } from '../compile/statement.ts'
+import type { CompiledStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { JsonValue } from '../json/json-body.ts'
@@ -40,7 +40,7 @@ export interface TextPlansOptions {
 }
 
 /** The cache of compiled texts. */
-export interface TextPlans<S extends Statement> {
+export interface TextPlans<S extends CompiledStatement> {
   /**
    * Returns the statement to run for the text. `asker` identifies the request until it is answered, as for
    * `Approvals`. `compiled` is called for a text that is not cached for this `purpose`; its result must
@@ -48,7 +48,7 @@ export interface TextPlans<S extends Statement> {
    */
   of(
     request: QueryRequest,
-    asker: object,
+    context: object,
     identity: Identity,
     purpose: string,
     compiled: (tree: Tree, context: Context) => S,
@@ -68,7 +68,7 @@ interface TextPlan<S> {
 }
 
 /** Creates a cache of compiled texts. */
-export function createTextPlans<S extends Statement>(kind: PlanKind, parts: TextPlansOptions): TextPlans<S> {
+export function createTextPlans<S extends CompiledStatement>(kind: PlanKind, parts: TextPlansOptions): TextPlans<S> {
   const { view: viewOf, approvals, limits, searchLanguage, isCallable } = parts
   // The values of a shape are parts of the text.
   const plans = parts.plans.plans<TextPlan<S>>(kind, ({ statement, shape }) =>
@@ -88,10 +88,10 @@ export function createTextPlans<S extends Statement>(kind: PlanKind, parts: Text
   }
 
   /** Parses and approves the text, and checks that every parameter has a value. */
-  function open(request: QueryRequest, asker: object): { readonly tree: Tree; readonly shape: TextPlan<S>['shape'] } {
+  function open(request: QueryRequest, context: object): { readonly tree: Tree; readonly shape: TextPlan<S>['shape'] } {
     const tree = parse(request.text)
     const shape = approvals === null ? null : shapeOfQuery(tree)
-    if (shape !== null) approvals?.approve(asker, shape)
+    if (shape !== null) approvals?.approve(context, shape)
     visit(tree, {
       parameter: parameter => void givenFor(parameter, request),
       list: list => assertListed(list, limits),
@@ -100,13 +100,13 @@ export function createTextPlans<S extends Statement>(kind: PlanKind, parts: Text
   }
 
   return {
-    of(request, asker, identity, purpose, compiled) {
+    of(request, context, identity, purpose, compiled) {
       const view = viewOf(identity)
       const { text } = request
       let opened: ReturnType<typeof open> | null = null
       const plan = (bytesOf: (value: JsonValue) => number): TextPlan<S> =>
         withPlaces(text, () => {
-          opened ??= open(request, asker)
+          opened ??= open(request, context)
           const statement = compiled(opened.tree, {
             ...view,
             ...{ rowsFirst: true, searchLanguage, isCallable },
@@ -120,7 +120,7 @@ export function createTextPlans<S extends Statement>(kind: PlanKind, parts: Text
       try {
         const { statement, shape } = plans.of(identity, view, key, () => plan(bytesInClass))
         if (opened === null && shape !== null) {
-          approvals?.approve(asker, { ...shape, line: () => shapeOfQuery(parse(text)).line() })
+          approvals?.approve(context, { ...shape, line: () => shapeOfQuery(parse(text)).line() })
         }
         return statement
       } catch (error) {

@@ -11,7 +11,7 @@ import type { ChangeLog, LogListener } from './log.ts'
 export type CaptureKind = 'trigger' | 'gateway'
 
 /** A table's names. */
-export interface TableName {
+export interface CapturedName {
   /** `schema.name`. */
   readonly name: string
   /** The name in messages: `orders`, `sales.orders`. */
@@ -38,14 +38,14 @@ export interface SourceSubscription {
 
 /** The capture sources of all tables. */
 export interface CaptureSources {
-  captureOf(table: TableName): CaptureKind
-  listen(table: TableName, listener: SourceListener): SourceSubscription
+  captureOf(table: CapturedName): CaptureKind
+  listen(table: CapturedName, listener: SourceListener): SourceSubscription
   /** True if the connection that listens for notifications is established. */
   readonly listening: boolean
   close(): void
 }
 
-/** What the sources need. */
+/** The dependencies of the sources. */
 export interface CaptureSourcesParts {
   readonly log: ChangeLog
   /** True if triggers capture every change to a table, `schema.name`. */
@@ -84,7 +84,7 @@ export function createCaptureSources({ log, isCaptured, openListener }: CaptureS
     }
   }
 
-  const captureOf = ({ name }: TableName): CaptureKind => (isCaptured(name) ? 'trigger' : 'gateway')
+  const captureOf = ({ name }: CapturedName): CaptureKind => (isCaptured(name) ? 'trigger' : 'gateway')
   return {
     captureOf,
     listen(table, listener) {

@@ -23,7 +23,7 @@ function transition(...changes: readonly ChangeEvent[]) {
   return found
 }
 
-/** What a subscriber to these events receives; by default to all events. */
+/** The notification that a subscriber to these events receives; by default to all events. */
 function outcomeOf(
   of: Transition,
   sight: Visibility,

@@ -76,7 +76,7 @@ export interface Visibility {
   readonly before: readonly (boolean | null)[]
 }
 
-/** What one transaction did to a row, as seen by a subscriber. */
+/** The change that one transaction made to a row, as a subscriber sees it. */
 export interface Step {
   readonly operation: ChangeOperation
   readonly txid: string

@@ -4,14 +4,14 @@
  */
 
 import type { ChangeOperation } from '../compile/row-images.ts'
-import { bytesOf, parseJsonBody } from '../json/json-body.ts'
+import { parseJsonBody, partBytes } from '../json/json-body.ts'
 import { type Boundary, createBoundary } from './boundary.ts'
 import type { CaptureKind, SourceListener } from './capture-sources.ts'
 import type { ChangeEvent } from './change-event.ts'
 import { createHistory } from './history.ts'
 import type { ChangeLog } from './log.ts'
 import type { OldImageStore } from './old-images.ts'
-import { hashed, type Routes } from './route.ts'
+import { hashed, type Routes, type RouteValue } from './route.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { ResyncReason } from './visibility-group.ts'
 import { decodeNotification, type WriteNotification } from './write-notification.ts'
@@ -29,8 +29,11 @@ export interface ChangeSource extends SourceListener {
    * snapshot.
    */
   boundary(snapshot: Snapshot): Boundary
-  /** The changes since a token; null if they are not known. */
-  since(token: string): Promise<MissedChanges | null>
+  /**
+   * The changes since a token, or the first part of them; null if they are not known. `route`: the caller's
+   * routing value, if it is known.
+   */
+  since(token: string, route: RouteValue | null): Promise<MissedChanges | null>
 }
 
 /** The changes that a returning client has missed. */
@@ -38,6 +41,8 @@ export interface MissedChanges {
   readonly changes: readonly ChangeEvent[]
   /** The position after them, as far as it is known. */
   readonly boundary: Boundary | null
+  /** False if the next part begins at the boundary. */
+  readonly isLast: boolean
 }
 
 /** Where a source delivers changes. */
@@ -48,6 +53,8 @@ export interface ChangeSourceParts {
   readonly resync: (reason: ResyncReason, routes?: Routes | null) => void
   /** The routing column, if there is one. */
   readonly routeBy: () => string | null
+  /** Captured tables, as `schema.name`, a change to which can show or hide any row of this one. */
+  readonly dependencies: () => readonly string[]
 }
 
 /**
@@ -56,13 +63,13 @@ export interface ChangeSourceParts {
 export function createLogSource(
   table: string,
   log: Pick<ChangeLog, 'token' | 'boundary' | 'since'>,
-  { add, resync, routeBy }: ChangeSourceParts,
+  { add, resync, routeBy, dependencies }: ChangeSourceParts,
 ): ChangeSource {
   return {
     capture: 'trigger',
     token: () => log.token(),
     boundary: snapshot => log.boundary(snapshot),
-    since: token => log.since(table, token),
+    since: (token, route) => log.since(table, token, dependencies(), route),
     changed: add,
     invalidate: resync,
     unavailable() {},
@@ -72,8 +79,8 @@ export function createLogSource(
   }
 }
 
-/** What a source of gateway writes needs. */
-export interface GatewayWriteSourceParts extends ChangeSourceParts {
+/** The dependencies of a source of gateway writes. */
+export interface GatewayWriteSourceParts extends Omit<ChangeSourceParts, 'dependencies'> {
   /** The resource name. */
   readonly table: string
   /** The identifier of this process. */
@@ -162,7 +169,7 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
     boundary: snapshot => createBoundary(snapshot, history.token()),
     since(token) {
       const changes = history.since(token)
-      return Promise.resolve(changes === null ? null : { changes, boundary: null })
+      return Promise.resolve(changes === null ? null : { changes, boundary: null, isLast: true })
     },
     notification(payload) {
       if (pending.length >= PENDING_NOTIFICATIONS_MAX) {
@@ -185,5 +192,5 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
 function memberOf(row: string, name: string): string | null {
   const whole = parseJsonBody(Buffer.from(row), Number.POSITIVE_INFINITY)
   const member = whole.kind === 'object' ? whole.members.find(({ key }) => key === name) : undefined
-  return member === undefined || whole.kind !== 'object' ? null : bytesOf(whole, member).toString()
+  return member === undefined || whole.kind !== 'object' ? null : partBytes(whole, member).toString()
 }

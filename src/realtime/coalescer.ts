@@ -6,6 +6,8 @@
 /** Calls that can be coalesced. */
 export interface Coalescer<T> {
   call(value: T): void
+  /** The value of a postponed call; null if there is none. */
+  readonly postponed: T | null
   close(): void
 }
 
@@ -50,6 +52,9 @@ export function createCoalescer<T>(
       last = { value }
       timer ??= setTimeout(due, waitMs)
       timer.unref()
+    },
+    get postponed() {
+      return last?.value ?? null
     },
     close() {
       if (timer !== null) clearTimeout(timer)

@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/model.ts'
 import { hasClockWord } from '../compile/determinism.ts'
 import type { BoundStatement, ReadStatement } from '../compile/statement.ts'
 import { deterministicReads } from '../run/cache/cache-plans.ts'
-import type { CaptureSources, SourceSubscription, TableName } from './capture-sources.ts'
+import type { CapturedName, CaptureSources, SourceSubscription } from './capture-sources.ts'
 
 /** Listens for changes to a statement's tables. */
 export interface DependencyListener {
@@ -12,7 +12,7 @@ export interface DependencyListener {
   close(): void
 }
 
-/** What a dependency listener needs. */
+/** The dependencies of a dependency listener. */
 export interface DependencyListenerParts {
   readonly sources: CaptureSources
   readonly catalog: () => Catalog
@@ -50,7 +50,7 @@ export function createDependencyListener({ sources, catalog }: DependencyListene
 function capturedTables(
   { statement, values }: BoundStatement<ReadStatement>,
   catalog: Catalog,
-): readonly TableName[] | null {
+): readonly CapturedName[] | null {
   const read = deterministicReads(statement, catalog)
   if (read === null || read.opaque || values.some(hasClockWord)) return null
   const byOid = new Map([...catalog.tables.values()].map(table => [table.oid, table]))

@@ -5,11 +5,11 @@
  * well, so its text depends only on the form of the filters.
  */
 import type { ParameterKey } from '../access/parameters.ts'
-import type { View } from '../access/rights.ts'
+import { hidesRows, type View } from '../access/rights.ts'
 import { toTypeName } from '../access/types.ts'
 import type { Table } from '../catalog/model.ts'
-import { compile } from '../compile/compile.ts'
-import type { BoundStatement, PagedStatement, ReadStatement, Statement } from '../compile/statement.ts'
+import { type Context, compile } from '../compile/compile.ts'
+import type { BoundStatement, CompiledStatement, PagedStatement, ReadStatement } from '../compile/statement.ts'
 import type {
   Expression,
   Field,
@@ -41,9 +41,6 @@ import {
   text,
 } from '../language/tree/build.ts'
 import { bindValues } from '../rest/bind.ts'
-import { buildFilter, type FilterLimits, parseFilters } from '../rest/parameters/filters.ts'
-import type { WrittenParameter } from '../rest/parameters/request-parameters.ts'
-import { buildFields, parseSelect } from '../rest/parameters/select.ts'
 import { TABLE_ALIAS } from '../rest/resource.ts'
 import { Values } from '../rest/values.ts'
 
@@ -63,8 +60,8 @@ export interface Variant {
 
 /** One of the filters that a statement evaluates. */
 export interface EvaluatedFilter {
-  /** The conditions of its query string. */
-  readonly conditions: readonly WrittenParameter[]
+  /** Adds its values and builds its condition on the table; null for no condition. */
+  build(values: Values): Expression | null
   /** Which of its values are read from rows of the statement, counted from 1. */
   readonly varying: readonly number[]
 }
@@ -82,25 +79,33 @@ export interface Evaluation {
   rowsOf(keys: readonly string[], variants: readonly (readonly Variant[])[]): BoundStatement<PagedStatement>
   /**
    * For each of `rows` (old rows as JSON objects): a JSON array with the positions of the matching variants
-   * for each filter, or null where a policy hides the row. Null if no filter has a condition.
+   * for each filter, and then the values of `oldColumns`, or null where a policy hides the row. Null if the
+   * result is known without it.
    */
   readonly matches:
     | ((rows: readonly string[], variants: readonly (readonly Variant[])[]) => BoundStatement<ReadStatement>)
     | null
+  /** The columns of an old row that `matches` returns; none in the form `json`. */
+  readonly oldColumns: readonly string[]
   /** The text of `rowsOf`. */
   readonly text: string
   /** Values that belong to the statement and not to a variant. */
   readonly fixed: readonly (string | null)[]
 }
 
+/** The columns of the rows that an evaluation returns. */
+export type EvaluatedColumns =
+  /** As JSON. `build` returns no fields for all columns that the caller can read. */
+  | { readonly form: 'json'; build(values: Values): readonly Field[] }
+  /** As PostgreSQL's texts; the key and the old row as well. */
+  | { readonly form: 'texts'; readonly names: readonly string[] }
+
 /** The inputs of an evaluation. */
 export interface EvaluationParts {
   readonly table: Table
-  /** As the `select` of a list request; undefined selects all columns that the caller can read. */
-  readonly select: string | undefined
+  readonly columns: EvaluatedColumns
   readonly view: View
   readonly searchLanguage: string
-  readonly limits: FilterLimits
 }
 
 /** The aliases of the changed keys and of each filter's values. */
@@ -115,32 +120,38 @@ const TEXT: TypeName = { ...INTEGER, name: 'text' }
  * @throws GatewayError if the filters together exceed a statement limit.
  */
 export function planEvaluation(filters: readonly EvaluatedFilter[], parts: EvaluationParts): Evaluation {
-  const { table, select, view, searchLanguage, limits } = parts
-  const context = { ...view, searchLanguage }
+  const { table, columns: selected, view } = parts
+  const context = contextOf(parts)
   const given = new Values()
   const place = placeName(table)
   const columns: ReadonlyMap<ParameterKey, string>[] = []
-  const conditions = filters.map(({ conditions: own, varying }) => {
+  const conditions = filters.map(({ build, varying }) => {
     const before = given.all.length
-    const condition = buildFilter(parseFilters(own, given, limits), TABLE_ALIAS)
+    const condition = build(given)
     columns.push(new Map(varying.map((value, index) => [before + value, columnOf(index)])))
     return condition
   })
   const lifted = new Set(columns.flatMap(of => [...of.keys()]))
   const fixed = given.all.filter((_, index) => !lifted.has(index + 1))
-  const fields = buildFields(parseSelect(select, given), TABLE_ALIAS)
+  const fields = evaluatedFields(selected, given)
   const own = given.all.length
   const list = given.add('[]')
   const values = columns.map((of, index) => {
     const ofVariants = [...[...of.values()].map(name => recordColumn(name, TEXT)), recordColumn(place, INTEGER)]
     return recordSource(given.add('[]'), variantsOf(index), ofVariants, 'many')
   })
-  const tree: TreeParts = { table, list, place, fields, values, conditions }
+  const oldColumns = selected.form === 'texts' ? selected.names : []
+  const tree: TreeParts = { table, list, place, fields, values, conditions, form: selected.form, oldColumns }
   const varying = columns.map((of, index) => ({ source: variantsOf(index), columns: of }))
   const rows = compile(rowsTree(tree), context, { kind: 'paged many', varying })
-  const isPlain = conditions.every(condition => condition === null) && view.rights.of(table).rows.read === null
+  const isPlain =
+    selected.form === 'json' && conditions.every(condition => condition === null) && !hidesRows(table, view.rights)
   const matches = isPlain ? null : compile(matchesTree(tree), context, { kind: 'past many', table, varying })
-  const bind = <S extends Statement>(statement: S, items: readonly string[], of: readonly (readonly Variant[])[]) => {
+  const bind = <S extends CompiledStatement>(
+    statement: S,
+    items: readonly string[],
+    of: readonly (readonly Variant[])[],
+  ) => {
     const ofVariants = of.map(some => some.map(({ members }) => `{${members}}`))
     return bindValues(statement, [
       ...given.all.slice(0, own),
@@ -150,9 +161,31 @@ export function planEvaluation(filters: readonly EvaluatedFilter[], parts: Evalu
   return {
     rowsOf: (keys, of) => bind(rows, keys, of),
     matches: matches === null ? null : (before, of) => bind(matches, before, of),
+    oldColumns,
     text: rows.text,
     fixed: fixed.map(value => value?.toString() ?? null),
   }
+}
+
+/** How the statements of a subscription are checked. In the form `texts`, its author wrote the condition. */
+export function contextOf({
+  view,
+  searchLanguage,
+  columns: { form },
+}: Pick<EvaluationParts, 'view' | 'searchLanguage' | 'columns'>): Context {
+  const isSql = form === 'texts'
+  return { ...view, searchLanguage, ...(isSql ? { rowsFirst: true, parameterType: () => 'text' } : {}) }
+}
+
+/** The fields of a selection; none for all columns that the caller can read. */
+export function evaluatedFields(columns: EvaluatedColumns, values: Values): readonly Field[] {
+  return columns.form === 'json'
+    ? columns.build(values)
+    : columns.names.map(name => field(asText(column(TABLE_ALIAS, name)), name))
+}
+
+function asText(value: Expression): Expression {
+  return cast(value, 'text')
 }
 
 /** The name of the column that holds this value of a variant. */
@@ -191,6 +224,8 @@ interface TreeParts {
   /** The variants of each filter. */
   readonly values: readonly RecordSource[]
   readonly conditions: readonly (Expression | null)[]
+  readonly form: EvaluatedColumns['form']
+  readonly oldColumns: readonly string[]
 }
 
 /**
@@ -198,13 +233,13 @@ interface TreeParts {
  * whole table for a few keys. Filters are evaluated on the row found, once for each of their variants.
  */
 function rowsTree(parts: TreeParts): Get {
-  const { table, list, place, fields, conditions } = parts
+  const { table, list, place, fields, conditions, form } = parts
   const isKey = table.primaryKey.map(name => compare('=', column(TABLE_ALIAS, name), column(KEYS, name)))
   const needed = columnsNeeded(fields, conditions, table)
   const row = get({ table, alias: TABLE_ALIAS, fields: needed, where: and(...isKey), limit: integer('1') })
   const key = call(
     'jsonb_build_object',
-    table.primaryKey.flatMap(name => [text(name), column(KEYS, name)]),
+    table.primaryKey.flatMap(name => [text(name), form === 'texts' ? asText(column(KEYS, name)) : column(KEYS, name)]),
   )
   const exists = isNull(column(TABLE_ALIAS, table.primaryKey[0] ?? ''), 'negated')
   const { span } = list
@@ -249,12 +284,13 @@ function columnsNeeded(
 
 /** Evaluates the conditions on rows that are no longer in the table. */
 function matchesTree(parts: TreeParts): Get {
-  const { table, list, place } = parts
+  const { table, list, place, oldColumns } = parts
+  const old = oldColumns.map(name => asText(column(TABLE_ALIAS, name)))
   const names = table.columns.map(({ name }) => name)
   return getFrom(
     recordSource(list, TABLE_ALIAS, [...recordColumns(table, names), recordColumn(place, INTEGER)], 'many'),
     {
-      fields: [field(array(matching(parts)), 'matches')],
+      fields: [field(array([...matching(parts), ...old]), 'matches')],
       orderBy: [order(column(TABLE_ALIAS, place))],
     },
   )

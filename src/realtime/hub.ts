@@ -10,20 +10,21 @@ import { callerKey } from '../limits/budget.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
 import { type Allowance, createAllowance } from './allowance.ts'
+import type { Boundary } from './boundary.ts'
 import type { CaptureKind } from './capture-sources.ts'
 import type { MissedChanges } from './change-source.ts'
 import { groupKeysOf, isShared, ownerOf } from './group-keys.ts'
 import { createLimiter } from './limiter.ts'
 import { createQueryPacing } from './query-pacing.ts'
 import type { OverLimit, Quotas, RealtimeLimits } from './quotas.ts'
-import { routeStatement, routeValueOf } from './route.ts'
+import { type RouteValue, routeStatement, routeValueOf, type VisibilityRoute } from './route.ts'
 import { createSubscriber, type Subscriber, type SubscriptionReceiver } from './subscriber.ts'
 import type { SubscriptionPlan, SubscriptionRequest } from './subscription-plan.ts'
 import type { TableRules } from './table-rules.ts'
 import { createTableState, type TableState, type TableStateParts } from './table-state.ts'
 import { isTransient } from './transient-errors.ts'
 import { createVisibilityGroup, type GroupMember, type QueryCounts, type VisibilityGroup } from './visibility-group.ts'
-import { notificationsOf, queryVisibility, tryVisibilityQuery, type VisibleChange } from './visibility-query.ts'
+import { type ChangeNotification, notificationsOf, queryVisibility, tryVisibilityQuery } from './visibility-query.ts'
 
 /** Limits on concurrent visibility queries: in total, and per tenant. */
 const QUERY_SLOTS = { slots: 64, slotsPerOwner: 8 }
@@ -37,6 +38,19 @@ const LINGER_MS = 30_000
 /** Delay before subscriptions are checked again after the database was unavailable. */
 const REGROUP_RETRY_MS = 1_000
 
+/** The size of missed changes: those that are visible, their characters, and the reads of the log. */
+interface MissedSize {
+  readonly changes: number
+  readonly characters: number
+  readonly reads: number
+}
+
+/** Limit on a part of what a client has missed. It is exceeded by one read (`SINCE_ROWS_MAX`) at most. */
+const PART: MissedSize = { changes: 1_000, characters: 2 * 1024 * 1024, reads: 20 }
+
+/** Limit for a client that receives all parts at once. Beyond it, the client is asked to resync. */
+const WHOLE: MissedSize = { changes: 5_000, characters: 8 * 1024 * 1024, reads: 1_000 }
+
 /** Attempts to read policies that keep changing. */
 const RULES_ATTEMPTS = 5
 
@@ -44,6 +58,28 @@ const RULES_ATTEMPTS = 5
 export interface Subscription {
   /** The resume token of its start: exactly the transactions committed after it are delivered. */
   readonly startToken: string
+  /**
+   * The position that the changes delivered by `start` reach: a client that has received them, and none
+   * after them, resumes from this token.
+   */
+  readonly reachedToken: string
+  /**
+   * False if more changes follow the reached position that this subscription does not deliver: the client
+   * continues from there with another one.
+   */
+  readonly isCaughtUp: boolean
+  readonly plan: SubscriptionPlan
+  readonly capture: CaptureKind
+  /** Tables that decide what the caller sees and whose changes are not captured, as `schema.name`. */
+  readonly uncaptured: readonly string[]
+  /** Equal for subscriptions that receive the same rows and values in every state of the database. */
+  readonly context: string
+  /** True while a resync is postponed. The tokens of notifications can then come after its reason. */
+  awaitsResync(): boolean
+  /**
+   * The current resume token if everything before it was delivered; null while something is pending.
+   */
+  settledToken(): string | null
   /** The current resume token, for a client that reads its rows from now on. */
   token(): string
   /** Starts delivery, beginning with what was held back until now. */
@@ -56,7 +92,14 @@ export interface Subscription {
   end(): void
 }
 
-type SubscribeRequest = SubscriptionRequest & { readonly since: string | null }
+/** The properties of a subscription that are known when it begins. */
+type Beginning = Pick<Subscription, 'startToken' | 'reachedToken' | 'isCaughtUp' | 'plan' | 'uncaptured' | 'context'>
+
+type SubscribeRequest = SubscriptionRequest & {
+  readonly since: string | null
+  /** `part`: the subscription may end before it has caught up (`isCaughtUp`). By default it catches up. */
+  readonly catchUp?: 'whole' | 'part'
+}
 
 /** Figures of the hub. */
 export interface HubStats {
@@ -81,7 +124,7 @@ export interface QueryStats {
   readonly merged: number
 }
 
-/** What a hub needs. */
+/** The dependencies of a hub. */
 export interface HubParts extends TableStateParts {
   readonly quotas: Pick<Quotas, 'subscription' | 'group'>
   readonly limits: Pick<RealtimeLimits, 'tenantMaxUnroutedQueriesPerSec' | 'unroutedResyncIntervalMs'>
@@ -145,8 +188,7 @@ export class Hub {
     entry.pending++
     const subscriber = createSubscriber(request, identity, receiver, { release, number: ++this.#subscribed })
     try {
-      const startToken = await this.#begin(entry, subscriber, request.since)
-      return this.#subscriptionOf(entry, subscriber, startToken)
+      return this.#subscriptionOf(entry, subscriber, await this.#begin(entry, subscriber, request))
     } catch (error) {
       this.#remove(request.table, entry, subscriber)
       throw error
@@ -197,8 +239,11 @@ export class Hub {
 
   // // --- starting ---
 
-  /** Returns the token at which the subscription starts. */
-  async #begin(entry: Entry, subscriber: Subscriber, since: string | null): Promise<string> {
+  async #begin(
+    entry: Entry,
+    subscriber: Subscriber,
+    { since, catchUp: how = 'whole' }: SubscribeRequest,
+  ): Promise<Beginning> {
     const { state } = entry
     const { request, identity } = subscriber
     await state.listening()
@@ -207,35 +252,87 @@ export class Hub {
     this.#join(entry, subscriber, { watch, rules }, 'refuse')
     const start = state.source.boundary(snapshot)
     subscriber.boundary = start
-    if (since === null) return start.token
-    await this.#catchUp(state, subscriber, { watch, rules }, since, identity)
-    return since
+    const { alone } = groupKeysOf(watch, rules, identity)
+    const beginning = {
+      plan: watch,
+      uncaptured: state.uncaptured(),
+      context: JSON.stringify([alone, watch.variant.name, rules.fingerprint]),
+    }
+    // The client has everything that the reads of this subscription see.
+    if (since === null || (since === start.token && state.source.capture === 'trigger'))
+      return { ...beginning, startToken: start.token, reachedToken: start.token, isCaughtUp: true }
+    const missed = await this.#catchUp(state, subscriber, { watch, rules }, since, how)
+    subscriber.boundary = missed?.boundary ?? null
+    // Delivered before anything that the group has reported since.
+    subscriber.held?.unshift(() => deliverMissed(subscriber.receiver, missed))
+    const reachedToken = missed?.boundary?.token ?? start.token
+    const isCaughtUp = missed?.isWhole ?? true
+    if (!isCaughtUp) this.#detach(entry, subscriber)
+    return { ...beginning, startToken: since, reachedToken, isCaughtUp }
   }
 
-  /** Prepares the notifications for the changes since a token. */
+  /**
+   * Reads the changes since a token, as the caller sees them; null if they are not known. The log is read in
+   * parts, so that memory is limited by what the caller can see and not by what others have written.
+   */
   async #catchUp(
     state: TableState,
-    subscriber: Subscriber,
+    { identity }: Subscriber,
     { watch, rules }: { readonly watch: SubscriptionPlan; readonly rules: TableRules },
     since: string,
-    identity: Identity,
-  ): Promise<void> {
-    const missed = await missedChanges(state, since)
-    const changes = missed?.changes ?? []
+    how: 'whole' | 'part',
+  ): Promise<CaughtUp | null> {
     const evaluated = [{ evaluation: watch.evaluation, names: [watch.name] }]
     const audience = { table: watch.table, rules, parts: [{ watch, variant: watch.variant }], evaluated }
-    const queryMissed = () => queryVisibility(this.#parts.runner, identity, audience, changes)
-    const visible = missed === null ? null : await this.#limiter.run(callerKey(identity), queryMissed)
-    subscriber.boundary = missed?.boundary ?? null
-    // Before anything that the group has reported in the meantime.
-    subscriber.held?.unshift(() => deliverMissed(subscriber.receiver, visible?.[0] ?? null, changes))
+    const deliveries: ChangeNotification[][] = []
+    const size = { changes: 0, characters: 0, reads: 0 }
+    let route: RouteValue | null = null
+    for (let token = since; ; ) {
+      const missed = await missedChanges(state, token, route)
+      if (route === null && rules.route !== null && missed?.isLast !== true) {
+        // Changes that cannot concern the caller, also those of many rows, need not be read.
+        route = await this.#routeValueOf(rules.route, identity)
+        continue
+      }
+      if (missed === null) return null
+      const { changes, boundary, isLast } = missed
+      const queryMissed = () => queryVisibility(this.#parts.runner, identity, audience, changes)
+      const visible = changes.length === 0 ? [[]] : await this.#limiter.run(callerKey(identity), queryMissed)
+      if (visible === null || visible[0]?.some(({ steps }) => steps === null)) return null
+      const notifications = notificationsOf(visible[0] ?? [], changes)
+      if (notifications.length > 0) deliveries.push([...notifications])
+      size.reads++
+      size.changes += notifications.length
+      size.characters += notifications.reduce((sum, { row, key }) => sum + (row?.length ?? 0) + key.length, 0)
+      if (isLast || boundary === null) return { deliveries, boundary, isWhole: true }
+      if (how === 'part' && exceeds(size, PART)) return { deliveries, boundary, isWhole: false }
+      if (how === 'whole' && exceeds(size, WHOLE)) return null
+      token = boundary.token
+    }
   }
 
-  #subscriptionOf(entry: Entry, subscriber: Subscriber, startToken: string): Subscription {
+  /** Reads the routing value of a caller. */
+  async #routeValueOf(route: VisibilityRoute, identity: Identity): Promise<RouteValue> {
+    const ask = () =>
+      this.#parts.runner.read(identity, [catalogueStatement(routeStatement(route), [])], { ms: 0 }).result
+    const [rows] = await this.#limiter.run(callerKey(identity), ask)
+    return routeValueOf(route, rows?.[0] ?? [])
+  }
+
+  #subscriptionOf(entry: Entry, subscriber: Subscriber, beginning: Beginning): Subscription {
     const { request } = subscriber
     const { state } = entry
     return {
-      startToken,
+      ...beginning,
+      capture: state.source.capture,
+      awaitsResync: () => state.awaitsResync(subscriber.number),
+      settledToken() {
+        const { held, group, number, boundary } = subscriber
+        const isSettled = held === null && group !== null && group.pending().length === 0
+        const token = isSettled && !state.awaitsResync(number) ? state.source.token() : ''
+        // The reader of the log may not have come as far as the start of the subscription yet.
+        return token === '' ? null : (boundary?.laterOf(token) ?? null)
+      },
       token: () => state.source.token(),
       start() {
         const held = subscriber.held ?? []
@@ -367,6 +464,14 @@ export class Hub {
     }
   }
 
+  /** Delivers only what was held first: what happens later comes after changes that are not delivered. */
+  #detach(entry: Entry, subscriber: Subscriber): void {
+    entry.subscribers.delete(subscriber)
+    if (subscriber.group !== null) this.#leave(entry, subscriber, subscriber.group)
+    subscriber.group = null
+    subscriber.held?.splice(1)
+  }
+
   #remove(table: string, entry: Entry, subscriber: Subscriber): void {
     entry.subscribers.delete(subscriber)
     if (subscriber.group !== null) this.#leave(entry, subscriber, subscriber.group)
@@ -404,8 +509,8 @@ export class Hub {
   }
 
   /**
-   * Checks every subscription to a table again and asks the remaining ones to resync: changes in the meantime
-   * were not evaluated.
+   * Checks every subscription to a table again and asks the remaining ones to resync, because changes during
+   * the check were not evaluated.
    */
   async #regroup(entry: Entry): Promise<void> {
     entry.outdated = true
@@ -458,22 +563,32 @@ export class Hub {
   }
 }
 
-/** The changes since a token; null if they are not known. */
-async function missedChanges({ source: feed }: TableState, since: string): Promise<MissedChanges | null> {
+/** The changes that a client has missed, in the order of delivery, and the position after them. */
+interface CaughtUp {
+  readonly deliveries: readonly (readonly ChangeNotification[])[]
+  readonly boundary: Boundary | null
+  readonly isWhole: boolean
+}
+
+function exceeds(size: MissedSize, limit: MissedSize): boolean {
+  return size.changes > limit.changes || size.characters > limit.characters || size.reads >= limit.reads
+}
+
+/** The changes since a token, or the first part of them; null if they are not known. */
+async function missedChanges(
+  { source: feed }: TableState,
+  since: string,
+  route: RouteValue | null,
+): Promise<MissedChanges | null> {
   try {
-    return await feed.since(since)
+    return await feed.since(since, route)
   } catch (error) {
     throw toGatewayError(error, { statements: [], access: 'read only' })
   }
 }
 
-/** Delivers the changes since a token; null if they are not known. */
-function deliverMissed(
-  receiver: SubscriptionReceiver,
-  visible: readonly VisibleChange[] | null,
-  changes: MissedChanges['changes'],
-): void {
-  if (visible === null || visible.some(({ steps }) => steps === null)) receiver.resync('token')
-  const notifications = notificationsOf(visible ?? [], changes)
-  if (notifications.length > 0) receiver.notify(notifications)
+/** Delivers what a client has missed; null if it is not known. */
+function deliverMissed(receiver: SubscriptionReceiver, missed: CaughtUp | null): void {
+  if (missed === null) receiver.resync('token')
+  for (const notifications of missed?.deliveries ?? []) receiver.notify(notifications)
 }

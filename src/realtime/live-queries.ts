@@ -10,7 +10,7 @@ import type { BoundStatement, ReadStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { callerKey } from '../limits/budget.ts'
-import type { Row, Runner } from '../run/run.ts'
+import type { ResultRow, Runner } from '../run/run.ts'
 import type { DependencyListener } from './dependency-listener.ts'
 import type { Limiter } from './limiter.ts'
 import type { OverLimit, Quotas, Release } from './quotas.ts'
@@ -56,7 +56,7 @@ export interface LiveStats {
   readonly runs: number
 }
 
-/** What live queries need. */
+/** The dependencies of live queries. */
 export interface LiveQueriesParts {
   /** Listens for changes to everything a statement's result depends on; null if that is not possible. */
   readonly listen: (statement: BoundStatement<ReadStatement>, onChange: () => void) => DependencyListener | null
@@ -297,7 +297,7 @@ function reset(shared: SharedQuery): void {
 }
 
 /** Sends the result to clients whose last one differs; `row` as selected by `ifChanged`. */
-function deliver({ clients }: SharedQuery, due: readonly LiveClient[], [digest, count, bytes, list]: Row): void {
+function deliver({ clients }: SharedQuery, due: readonly LiveClient[], [digest, count, bytes, list]: ResultRow): void {
   if (Number(bytes?.toString()) > LIVE_RESULT_BYTES_MAX) throw tooLarge()
   for (const client of due) {
     if (!clients.has(client)) continue
@@ -321,6 +321,6 @@ function isTransientForLiveQuery(error: unknown): boolean {
 function tooLarge(): GatewayError {
   return new GatewayError(
     'PAYLOAD_TOO_LARGE',
-    `the rows of this live query are more than ${LIVE_RESULT_BYTES_MAX} bytes; ask for fewer rows or columns`,
+    `the rows of this live query are more than ${LIVE_RESULT_BYTES_MAX} bytes; request fewer rows or columns`,
   )
 }

@@ -1,7 +1,7 @@
 /** Converts entries of the change log to changes. */
 
 import type { ChangeOperation } from '../compile/row-images.ts'
-import { bytesOf, parseJsonBody } from '../json/json-body.ts'
+import { parseJsonBody, partBytes } from '../json/json-body.ts'
 import type { ChangeEvent } from './change-event.ts'
 import type { LogEntry } from './log-statements.ts'
 import type { Routes } from './route.ts'
@@ -35,7 +35,7 @@ export function routesOfMany(entries: readonly LogEntry[], column: string | null
     if (operation !== 'B' || written === null) return null
     const list = parseJsonBody(Buffer.from(written), Number.POSITIVE_INFINITY)
     if (list.kind !== 'array') return null
-    values.push(...list.items.map(item => bytesOf(list, item).toString()))
+    values.push(...list.items.map(item => partBytes(list, item).toString()))
   }
   return { column, values }
 }

@@ -1,5 +1,6 @@
 /** The statements that read the change log (decision 0022). */
-import type { Command, Database, Result, Row } from '../postgres/types.ts'
+import type { Command, Database, Result, ResultRow } from '../postgres/types.ts'
+import type { RouteValue } from './route.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 
 /** An entry of the change log: one row, or a bulk change. */
@@ -38,7 +39,7 @@ export interface LogResult {
 /** Limit on the bytes of an old row; larger ones are not read. */
 const OLD_BYTES_MAX = 64 * 1024
 
-/** Statement timeout. A read that takes longer returns more than can be delivered. */
+/** Statement timeout. A slower read would return more entries than can be delivered. */
 const TIMEOUT_MS = 5_000
 
 /**
@@ -58,14 +59,35 @@ const ENTRY = `SELECT seq, xid, at, "schema" || '.' || "table" AS name, operatio
  * most `$3` rows, with the routing columns that `$5` names for some tables. Without an entry there is still
  * one row, because the snapshot is always needed.
  */
-const CHANGES = `SELECT (SELECT pg_current_snapshot())::text, c.xid, to_json(c.at) #>> '{}', c.name,
+const CHANGES = changes('')
+
+/**
+ * The same entries, those of the first transactions if there are more than `$3`, without those of the first
+ * table that have other values in the routing column `$6` than `$7`.
+ */
+const CHANGES_IN_PARTS = changes(`AND CASE operation
+    WHEN 'I' THEN ${isOther('new')}
+    WHEN 'D' THEN ${isOther('old')}
+    WHEN 'U' THEN ${isOther('old')} AND ${isOther('new')}
+  END IS NOT TRUE ORDER BY xid, seq`)
+
+function changes(selection: string): string {
+  return `SELECT (SELECT pg_current_snapshot())::text, c.xid, to_json(c.at) #>> '{}', c.name,
   c.operation, c.key, c.was,
   CASE WHEN octet_length(c.old::text) <= ${OLD_BYTES_MAX} THEN c.old END,
   c.old -> ($5::json ->> c.name), c.new -> ($5::json ->> c.name)
 FROM (VALUES (1)) AS always LEFT JOIN LATERAL (
   SELECT * FROM (${ENTRY} WHERE xid >= $1::xid8 UNION ALL ${ENTRY} WHERE xid = ANY ($2::xid8[])) AS unseen
-  WHERE name = ANY ($4::text[]) LIMIT $3::int
+  WHERE name = ANY ($4::text[]) ${selection} LIMIT $3::int
 ) AS c ON true ORDER BY c.seq`
+}
+
+/** True if a row's routing value is known and not one of `$7`; null if it is unknown. */
+function isOther(row: 'old' | 'new'): string {
+  const value = `(${row} -> $6::text)`
+  const isOfTable = '$7::text[] IS NOT NULL AND name = ($4::text[])[1]'
+  return `(${isOfTable} AND ${value} IS NOT NULL AND ${value}::text <> ALL ($7::text[]))`
+}
 
 /**
  * Read after the entries, so that deleted entries are noticed. A server may reuse the numbers of transactions
@@ -89,14 +111,37 @@ export async function readLog(
   tables: ReadonlyMap<string, string | null>,
   rowsMax: number,
 ): Promise<LogResult> {
-  const parameters = [
+  return resultOf(database, { text: CHANGES, parameters: parametersOf(since, tables, rowsMax) })
+}
+
+/**
+ * Reads the entries of the first transactions. If there are more than `rowsMax` entries, one more than that
+ * is returned, and the last transaction may be incomplete. `route`: entries with other known routing values
+ * are left out.
+ */
+export async function readLogPart(
+  database: Pick<Database, 'run'>,
+  since: Snapshot,
+  tables: ReadonlyMap<string, string | null>,
+  { rowsMax, route }: { readonly rowsMax: number; readonly route: RouteValue | null },
+): Promise<LogResult> {
+  const values = route === null ? null : `{${route.values.map(quoted).join(',')}}`
+  const parameters = [...parametersOf(since, tables, rowsMax), route?.column ?? null, values]
+  return resultOf(database, { text: CHANGES_IN_PARTS, parameters })
+}
+
+function parametersOf(since: Snapshot | null, tables: ReadonlyMap<string, string | null>, rowsMax: number) {
+  return [
     since === null ? null : String(since.xmax),
     since === null ? null : `{${since.open.join(',')}}`,
     String(rowsMax + 1),
     `{${[...tables.keys()].map(quoted).join(',')}}`,
     JSON.stringify(Object.fromEntries([...tables].filter(([, column]) => column !== null))),
   ]
-  const [, found, state] = await database.run([SETTINGS, { text: CHANGES, parameters }, STATE]).result
+}
+
+async function resultOf(database: Pick<Database, 'run'>, statement: Command): Promise<LogResult> {
+  const [, found, state] = await database.run([SETTINGS, statement, STATE]).result
   const rows = found?.rows ?? []
   return {
     snapshot: parseSnapshot(rows[0]?.[0]?.toString() ?? ''),
@@ -135,7 +180,7 @@ function stateOf(state: Result | undefined): Pick<LogResult, 'epoch' | 'deletedU
   return { epoch: epoch.toString(), deletedUpTo: BigInt(deletedUpTo.toString()) }
 }
 
-function entryOf([, xid, at, name, operation, key, was, old, before, after]: Row): LogEntry {
+function entryOf([, xid, at, name, operation, key, was, old, before, after]: ResultRow): LogEntry {
   return {
     ...{
       txid: String(xid),

@@ -2,7 +2,7 @@
 
 import type { ChangeOperation } from '../compile/row-images.ts'
 import { GatewayError } from '../errors.ts'
-import { type JsonObject, type JsonValue, parseJsonBody, partOf } from '../json/json-body.ts'
+import { type JsonValue, type ObjectOutline, parseJsonBody, partOf } from '../json/json-body.ts'
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
 
@@ -36,7 +36,7 @@ export type MessageType = ClientMessage['type']
 export type MessageOf<T extends MessageType> = Extract<ClientMessage, { readonly type: T }>
 
 /** Limit on the bytes of a message. */
-export const MESSAGE_BYTES_MAX: number = 64 * 1024
+export const CLIENT_MESSAGE_BYTES_MAX: number = 64 * 1024
 
 /** Limit on the characters of an `id`, which is stored and repeated in each notification. */
 export const ID_CHARACTERS_MAX = 128
@@ -56,7 +56,7 @@ const INTERVAL = { default: 1_000, min: 100, max: 3_600_000 }
 const EVENTS: Readonly<Record<string, ChangeOperation>> = { insert: 'INSERT', update: 'UPDATE', delete: 'DELETE' }
 
 /** The `id` of a message that was refused, if it can be read. */
-export function idOf(message: Buffer): string | null {
+export function messageId(message: Buffer): string | null {
   try {
     const { id } = JSON.parse(message.toString()) as { readonly id?: unknown }
     return typeof id === 'string' && id.length <= ID_CHARACTERS_MAX ? id : null
@@ -108,9 +108,9 @@ export function parseMessage(message: Buffer): ClientMessage {
 }
 
 class MessageFields {
-  readonly #body: JsonObject
+  readonly #body: ObjectOutline
 
-  constructor(body: JsonObject) {
+  constructor(body: ObjectOutline) {
     this.#body = body
   }
 

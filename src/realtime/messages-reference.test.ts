@@ -8,7 +8,7 @@ import {
   printServerMessages,
   SERVER_MESSAGES,
 } from './messages-reference.ts'
-import { printChange, printMessage, printNotification, printRows, SERVER_FIELDS } from './server-message.ts'
+import { printChange, printMessage, printNotification, printRowsMessage, SERVER_FIELDS } from './server-message.ts'
 
 const PAGE = 'docs/reference/realtime.md'
 
@@ -56,7 +56,7 @@ describe('server messages have the documented fields', () => {
     const change = { key: '{"id":1}', seq: 1, at: '2025-03-01T12:00:00Z', txid: '7' }
     const row = { steps: [], change, key: '{"id":1}', row: '{"id":1}' } as unknown as Parameters<typeof printChange>[0]
     const seen = printChange(row, 'UPDATE', 'orders')
-    const texts = [printNotification('a', 'svc_table_orders', seen, 't'), printRows('a', 'orders', '[]', 0, 1)]
+    const texts = [printNotification('a', 'svc_table_orders', seen, 't'), printRowsMessage('a', 'orders', '[]', 0, 1)]
     expect(texts.map(text => Object.keys(JSON.parse(text)))).toEqual(
       fieldsOf('notification').map(fields => ['type', ...fields]),
     )

@@ -14,7 +14,7 @@ import type { ChangeNotification } from './visibility-query.ts'
 /** Minimum interval between two resync messages of a subscription. */
 const RESYNC_INTERVAL_MS = 1_000
 
-/** What a sender needs. */
+/** The dependencies of a sender. */
 export interface NotificationSenderParts {
   /** The client's id of the subscription. */
   readonly id: string
@@ -51,7 +51,7 @@ export class NotificationSender implements Recipient {
     const { id, channel, table, events, outbox, count } = this.#parts
     for (const item of notifications) {
       // A client that disconnects before a pending resync must return to the position before it.
-      if (this.#timer === null) this.#token = item.token
+      if (this.#timer === null && this.#subscription?.awaitsResync() !== true) this.#token = item.token
       // Events are filtered before steps are merged; otherwise an update right after the insert would become
       // part of it.
       const operation = mergeSteps(

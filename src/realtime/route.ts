@@ -6,12 +6,12 @@
  */
 import type { Table } from '../catalog/model.ts'
 import { quoteIdentifier } from '../language/sql/quote.ts'
-import type { Row } from '../run/run.ts'
+import type { ResultRow } from '../run/run.ts'
 import { routeHash } from '../run/write-notifications.ts'
 import { typeSet } from '../types/builtin.ts'
 
 /** A routing column and the setting it is compared with. */
-export interface Route {
+export interface VisibilityRoute {
   readonly column: string
   /** SQL that reads settings which the gateway sets for every statement. */
   readonly value: string
@@ -49,26 +49,26 @@ export function routeOf(
   policies: readonly PolicyCondition[],
   exact: ReadonlySet<string>,
   settings: ReadonlySet<string>,
-): Route | null {
+): VisibilityRoute | null {
   const required = policies.map(({ condition }) => conjunctsOf(condition).map(part => routeIn(part, exact, settings)))
   const permissive = required.filter((_, index) => policies[index]?.permissive === true)
   const restrictive = required.filter((_, index) => policies[index]?.permissive === false)
   for (const route of restrictive.flat()) if (route !== null) return route
   // Every permissive alternative must require it.
   const [first = [], ...others] = permissive
-  const isRequired = (route: Route | null): route is Route =>
+  const isRequired = (route: VisibilityRoute | null): route is VisibilityRoute =>
     route !== null && others.every(parts => parts.some(other => isSame(other, route)))
   return first.find(isRequired) ?? null
 }
 
 /** Selects the value for a caller, as JSON text and as a hash. */
-export function routeStatement({ value }: Route): string {
+export function routeStatement({ value }: VisibilityRoute): string {
   const json = `pg_catalog.to_json(${value})`
   return `SELECT ${json}, ${routeHash(json)}`
 }
 
 /** Converts the result of `routeStatement`. */
-export function routeValueOf({ column }: Route, [json, hash]: Row): RouteValue {
+export function routeValueOf({ column }: VisibilityRoute, [json, hash]: ResultRow): RouteValue {
   return { column, values: json == null || hash == null ? [] : [json.toString(), hashed(hash.toString())] }
 }
 
@@ -123,7 +123,7 @@ const MAYBE_SUBQUERY = `(?:\\( SELECT ${VALUE} AS (?:"[^"]*"|\\w+)\\)|${VALUE})`
 const COLUMN = `(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")*")`
 const EQUALITY = new RegExp(`^\\((?:(${COLUMN})|\\((${COLUMN})\\)::text) = (${MAYBE_SUBQUERY})\\)$`)
 
-function routeIn(part: string, exact: ReadonlySet<string>, settings: ReadonlySet<string>): Route | null {
+function routeIn(part: string, exact: ReadonlySet<string>, settings: ReadonlySet<string>): VisibilityRoute | null {
   const [, bare, asText, value = ''] = EQUALITY.exec(part) ?? []
   const name = bare ?? asText
   if (name === undefined) return null
@@ -133,6 +133,6 @@ function routeIn(part: string, exact: ReadonlySet<string>, settings: ReadonlySet
   return { column, value }
 }
 
-function isSame(one: Route | null, other: Route): boolean {
+function isSame(one: VisibilityRoute | null, other: VisibilityRoute): boolean {
   return one !== null && one.column === other.column && one.value === other.value
 }

@@ -19,7 +19,7 @@ export const BEHIND_MS_MAX = 30_000
 /** Interval between checks of a client that is behind. */
 const CHECK_MS = 50
 
-/** The sending side of a socket. */
+/** A socket as the queue uses it. */
 export interface Pipe {
   send(text: string): void
   /** Bytes handed to the socket that have not left the process. */
@@ -46,7 +46,7 @@ export interface SendQueue {
   close(): void
 }
 
-/** What a queue needs. */
+/** The dependencies of a queue. */
 export interface SendQueueParts {
   readonly pipe: Pipe
   readonly now: () => number

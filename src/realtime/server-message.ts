@@ -30,7 +30,7 @@ export function printNotification(id: string, channel: string, change: string, t
 }
 
 /** A notification with the rows of a live query. */
-export function printRows(id: string, table: string, rows: string, count: number, seq: number): string {
+export function printRowsMessage(id: string, table: string, rows: string, count: number, seq: number): string {
   const head = `"type":"notification","id":${JSON.stringify(id)},"table":${JSON.stringify(table)}`
   return `{${head},"rows":${rows},"count":${count},"seq":${seq}}`
 }

@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
-import { type ClientMessage, idOf, type MessageOf, parseMessage } from './message.ts'
+import { type ClientMessage, type MessageOf, messageId, parseMessage } from './message.ts'
 import { createMessageRate, type MessageRate } from './message-rate.ts'
 import type { Seat } from './quotas.ts'
 import { createSendQueue, type Pipe, type SendQueue } from './send-queue.ts'
@@ -24,7 +24,7 @@ export const CLOSE_TOO_SLOW = 4408
 export const CLOSE_TOO_MANY = 4429
 /** RFC 6455, 7.4.1. */
 export const CLOSE_GOING_AWAY = 1001
-/** Who calls cannot be known for the moment. */
+/** The caller cannot be identified at the moment. */
 export const CLOSE_TRY_AGAIN = 1013
 
 /** The socket as a session needs it. */
@@ -35,7 +35,7 @@ export interface Link extends Pipe {
   close(code: number, reason: string): void
 }
 
-/** What a session needs. */
+/** The dependencies of a session. */
 export interface SessionParts extends Omit<SubscriptionsParts, 'outbox' | 'fail' | 'seat'> {
   readonly link: Link
   /** The caller; null if the first message must authenticate. */
@@ -47,7 +47,7 @@ export interface SessionParts extends Omit<SubscriptionsParts, 'outbox' | 'fail'
 }
 
 /** One client's session. */
-export class Session {
+export class ClientSession {
   readonly #parts: SessionParts
   readonly #queue: SendQueue
   readonly #rate: MessageRate
@@ -88,7 +88,7 @@ export class Session {
     this.#rate.count()
     if (form === 'binary') {
       const error = new GatewayError('PARSE_ERROR', 'a message must be a text frame with JSON; this one is binary')
-      this.#fail(idOf(message), error)
+      this.#fail(messageId(message), error)
       return
     }
     this.#waiting.push(message)
@@ -156,7 +156,7 @@ export class Session {
       await this.#handle(message)
     } catch (error) {
       if (this.#isClosed) return
-      this.#fail(message?.id ?? idOf(bytes), error)
+      this.#fail(message?.id ?? messageId(bytes), error)
       if (this.#identity !== null) return
       if (error instanceof GatewayError && error.status === 429) this.#end(CLOSE_TOO_MANY, 'too many connections')
       else if (error instanceof GatewayError && error.code === 'UNAVAILABLE')

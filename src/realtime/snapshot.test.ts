@@ -18,7 +18,7 @@ test.each(['738:738:', '738:741:738,740', '9007199254740993:9007199254740999:900
   },
 )
 
-test('the token of a snapshot with many open transactions stands for an earlier position', () => {
+test('the token of a snapshot with many open transactions is an earlier position', () => {
   const open = Array.from({ length: TOKEN_OPEN_MAX + 1 }, (_, n) => 100n + BigInt(n) * 2n)
   const token = printToken('e', { xmin: 100n, xmax: 500n, open })
   expect(readToken(token, 'e')).toEqual({ xmin: 100n, xmax: 100n, open: [] })

@@ -45,6 +45,12 @@ export function readToken(token: string, epoch: string): Snapshot | null {
   return { xmin, xmax: xmin + width, open: open.map(offset => xmin + offset) }
 }
 
+/** The transactions of a snapshot below a number; null if too many of them are open for a token. */
+export function snapshotBelow({ open }: Snapshot, xmax: bigint): Snapshot | null {
+  const below = open.filter(xid => xid < xmax)
+  return below.length > TOKEN_OPEN_MAX ? null : { xmin: below[0] ?? xmax, xmax, open: below }
+}
+
 /** True if `later` includes everything that `earlier` includes. */
 export function covers(later: Snapshot, earlier: Snapshot): boolean {
   return later.xmax >= earlier.xmax && later.open.every(xid => xid >= earlier.xmax || earlier.open.includes(xid))

@@ -3,15 +3,17 @@
  * other read. Plans that differ only in their filters are evaluated together (`evaluation.ts`).
  */
 import type { Approvals } from '../access/list/approvals.ts'
+import type { QueryShape } from '../access/list/pattern.ts'
+import { shapeOfQuery } from '../access/list/query-shape.ts'
 import type { ParameterKey, ParameterUse } from '../access/parameters.ts'
 import { assertAllowed } from '../access/refusals.ts'
-import type { View } from '../access/rights.ts'
+import { readableColumns, type View } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
 import { compile } from '../compile/compile.ts'
-import type { BoundStatement, ReadStatement, Statement } from '../compile/statement.ts'
+import type { BoundStatement, CompiledStatement, ReadStatement, StreamStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Field, Get } from '../language/tree/ast.ts'
-import { column, field, get, integer, star } from '../language/tree/build.ts'
+import { allOf, column, field, type GetParts, get, integer, star } from '../language/tree/build.ts'
 import { printLine } from '../rest/allow-list/line.ts'
 import { bindValues, textOf } from '../rest/bind.ts'
 import { buildFilter, type FilterLimits, parseFilters } from '../rest/parameters/filters.ts'
@@ -24,8 +26,11 @@ import { Values } from '../rest/values.ts'
 import {
   columnOf,
   columnsIn,
+  contextOf,
+  type EvaluatedColumns,
   type EvaluatedFilter,
   type Evaluation,
+  evaluatedFields,
   planEvaluation,
   type Variant,
 } from './evaluation.ts'
@@ -38,7 +43,26 @@ export interface SubscriptionRequest {
   readonly filter: string
   /** Columns as in the `select` of a list request; undefined selects all that the caller can read. */
   readonly select: string | undefined
+  /** Rows as texts, which the query string does not describe: `filter` and `select` are empty. */
+  readonly texts?: TextRows
 }
+
+/** Rows whose values are PostgreSQL's texts. */
+export interface TextRows {
+  /** The columns; null for all that the caller can read. */
+  readonly columns: readonly string[] | null
+  /**
+   * Adds the values of the condition and builds it, with columns qualified by `alias` or unqualified; null
+   * for all rows.
+   */
+  condition(values: Values, alias: string | null): Expression | null
+}
+
+/** Adds the values of a part of the rows and builds it, with columns qualified by `alias` or unqualified. */
+export type TextPart = (
+  values: Values,
+  alias: string | null,
+) => Required<Pick<GetParts, 'where' | 'orderBy' | 'limit' | 'offset'>>
 
 /** A checked subscription. */
 export interface SubscriptionPlan {
@@ -68,9 +92,18 @@ export interface SubscriptionPlan {
    */
   together(others: readonly SubscriptionPlan[]): Evaluation
   readonly filter: EvaluatedFilter
+  /** The columns, in the form `texts`. */
+  readonly textColumns: readonly string[]
+  /** The statement that reads all rows of the subscription. */
+  stream(): BoundStatement<StreamStatement>
+  /**
+   * The statement that reads a part of the rows, in the form `texts`.
+   * @throws GatewayError if it is malformed or not allowed.
+   */
+  streamPart(part: TextPart): BoundStatement<StreamStatement>
 }
 
-/** What planning needs. */
+/** The inputs for planning a subscription. */
 export interface SubscriptionPlanParts {
   readonly view: View
   readonly searchLanguage: string
@@ -87,18 +120,21 @@ export function planSubscription(
   request: SubscriptionRequest,
   { view, searchLanguage, limits, approvals }: SubscriptionPlanParts,
 ): SubscriptionPlan {
+  const { texts } = request
   const written = readRequest(
     { method: 'GET', query: request.filter, headers: {} },
     { kind: 'list', table: request.table },
   )
-  approvals?.approve(request, printLine(withSelect(written, request.select)))
-  const context = { ...view, searchLanguage }
+  approvals?.approve(
+    request,
+    texts === undefined ? printLine(withSelect(written, request.select)) : shapeOfTexts(request.table, texts),
+  )
   const table = requireTable(view, request.table)
   assertAllowed('read', table, view.rights)
   assertSubscribable(table)
   const values = new Values()
-  const { named, others } = partitionParameters(parametersIn(written), LIST_PARAMETERS)
-  const [misplaced] = named.keys()
+  const { named, others, related } = partitionParameters(parametersIn(written), LIST_PARAMETERS)
+  const [misplaced] = [...named.keys(), ...related.map(({ name }) => name)]
   if (misplaced !== undefined && !table.columnByName.has(misplaced)) {
     throw new GatewayError(
       'PARSE_ERROR',
@@ -106,15 +142,20 @@ export function planSubscription(
     )
   }
   refuseMisspeltParameter(others, table, view, [])
-  const filters = parseFilters(others, values, limits)
-  const where = buildFilter(filters, TABLE_ALIAS)
+  const build = (given: Values) =>
+    texts === undefined
+      ? buildFilter(parseFilters(others, given, limits), TABLE_ALIAS)
+      : texts.condition(given, TABLE_ALIAS)
+  const where = build(values)
   const filterValues = values.all.length
-  const fields = buildFields(parseSelect(request.select, values), TABLE_ALIAS)
+  const columns = columnsOf(request, table, view)
+  const context = contextOf({ view, searchLanguage, columns })
+  const fields = evaluatedFields(columns, values)
   const plain = compile(plainTree(table, fields, where), context, { kind: 'read', form: 'rows' })
   const uses = usesIn(plain)
-  const varying = varyingOf(uses, filterValues)
-  const filter: EvaluatedFilter = { conditions: others, varying }
-  const parts = { table, select: request.select, view, searchLanguage, limits }
+  const varying = varyingOf(uses, filterValues, columns.form)
+  const filter: EvaluatedFilter = { build, varying }
+  const parts = { table, columns, view, searchLanguage }
   const evaluation = planEvaluation([filter], parts)
   approvals?.answered(request)
   const free = view.rights.of(table).rows.read
@@ -128,12 +169,57 @@ export function planSubscription(
       hasFilter: where !== null,
     },
     name: JSON.stringify([evaluation.text, evaluation.fixed]),
-    columns: JSON.stringify([request.select ?? null]),
+    columns: JSON.stringify(columns.form === 'texts' ? columns.names : (request.select ?? null)),
     variant: variantOf(varying, uses, values),
-    filtered: new Set([buildFilter(filters, null), free].flatMap(part => (part === null ? [] : [...columnsIn(part)]))),
+    filtered: new Set([
+      ...[where, free].flatMap(part => (part === null ? [] : [...columnsIn(part)])),
+      ...markerOf(table),
+    ]),
     settings: free === null ? [] : settingsIn(evaluation.text),
+    textColumns: columns.form === 'texts' ? columns.names : [],
+    stream: () =>
+      bindValues(compile(get({ table, alias: TABLE_ALIAS, fields, where }), context, { kind: 'stream' }), values.all),
+    streamPart(part) {
+      const asked = { part }
+      if (texts !== undefined) approvals?.approve(asked, shapeOfTexts(request.table, texts, part))
+      const given = new Values()
+      const own = build(given)
+      const { where: more, ...rest } = part(given, TABLE_ALIAS)
+      const tree = {
+        table,
+        alias: TABLE_ALIAS,
+        fields: evaluatedFields(columns, given),
+        where: allOf([own, more ?? null]),
+        ...rest,
+      }
+      const statement = bindValues(compile(get(tree), context, { kind: 'stream' }), given.all)
+      approvals?.answered(asked)
+      return statement
+    },
     together: these => planEvaluation([filter, ...these.map(other => other.filter)], parts),
   }
+}
+
+function columnsOf({ select, texts }: SubscriptionRequest, table: Table, view: View): EvaluatedColumns {
+  if (texts === undefined) {
+    return { form: 'json', build: values => buildFields(parseSelect(select, values), TABLE_ALIAS) }
+  }
+  return { form: 'texts', names: texts.columns ?? readableColumns(table, view.rights).map(({ name }) => name) }
+}
+
+/** For the allow-list, rows with a condition are the query `get table[condition] { columns }`. */
+function shapeOfTexts(resource: string, { columns, condition }: TextRows, part?: TextPart): QueryShape {
+  const [name = '', schema = null] = resource.split('.').toReversed()
+  const fields = columns === null ? [star()] : columns.map(each => field(column(each)))
+  const values = new Values()
+  const own = condition(values, null)
+  const { where = null, ...rest } = part?.(values, null) ?? {}
+  return shapeOfQuery(get({ table: { schema, name }, fields, where: allOf([own, where]), ...rest }))
+}
+
+function markerOf({ managed }: Table): readonly string[] {
+  const marker = managed?.softDelete ?? null
+  return marker === null ? [] : [marker]
 }
 
 function assertSubscribable(table: Table): void {
@@ -152,16 +238,22 @@ function assertSubscribable(table: Table): void {
 }
 
 /** The use of each parameter of the statement, by its key. */
-function usesIn({ parameters }: Statement): ReadonlyMap<ParameterKey, ParameterUse> {
+function usesIn({ parameters }: CompiledStatement): ReadonlyMap<ParameterKey, ParameterUse> {
   return new Map(parameters.flatMap(parameter => ('key' in parameter ? [[parameter.key, parameter.use] as const] : [])))
 }
 
 /** The parameters of the filter that can be read from a column of text. */
-function varyingOf(parameters: ReadonlyMap<ParameterKey, ParameterUse>, filterValues: number): readonly number[] {
+function varyingOf(
+  parameters: ReadonlyMap<ParameterKey, ParameterUse>,
+  filterValues: number,
+  form: EvaluatedColumns['form'],
+): readonly number[] {
   const keys: number[] = []
   for (const [key, { type, typeName, list }] of parameters) {
     // A list whose type is unknown cannot be cast.
-    const isTyped = !list || type !== null || typeName !== 'any type'
+    const isListTyped = !list || type !== null || typeName !== 'any type'
+    // PostgreSQL derives the type of a parameter in SQL from its context, but not the type of a column.
+    const isTyped = isListTyped && (form === 'json' || list || type !== null || typeName !== 'text')
     if (Number(key) <= filterValues && isTyped) keys.push(Number(key))
   }
   return keys

@@ -9,11 +9,11 @@ import type { MessageOf } from './message.ts'
 import { NotificationSender } from './notification-sender.ts'
 import type { Seat } from './quotas.ts'
 import type { Recipient, SendQueue } from './send-queue.ts'
-import { printMessage, printRows } from './server-message.ts'
+import { printMessage, printRowsMessage } from './server-message.ts'
 
 const CHANNEL_PREFIX = 'svc_table_'
 
-/** What subscriptions need. */
+/** The dependencies of subscriptions. */
 export interface SubscriptionsParts {
   readonly outbox: SendQueue
   readonly seat: Pick<Seat, 'assertRoom'>
@@ -106,7 +106,7 @@ export class Subscriptions {
       changed(rows, rowCount) {
         seq++
         count.liveAnswer()
-        outbox.notify(recipient, '', printRows(name, table, rows, rowCount, seq))
+        outbox.notify(recipient, '', printRowsMessage(name, table, rows, rowCount, seq))
       },
       failed: (error, isOver) => {
         if (isOver) this.#drop(name, error)

@@ -8,7 +8,7 @@ import { ANONYMOUS } from '../identity/authenticate.ts'
 import { settingsOf } from '../identity/settings.ts'
 import { quoteIdentifier } from '../language/sql/quote.ts'
 import type { Database } from '../postgres/types.ts'
-import { exactColumns, type PolicyCondition, type Route, routeOf } from './route.ts'
+import { exactColumns, type PolicyCondition, routeOf, type VisibilityRoute } from './route.ts'
 
 /** The rules that decide which rows of a table are visible. */
 export interface TableRules {
@@ -27,7 +27,7 @@ export interface TableRules {
    */
   readonly condition: string | null
   /** The value a row must have to be visible; null if there is no such simple condition. */
-  readonly route: Route | null
+  readonly route: VisibilityRoute | null
   /**
    * The columns that policies read; a change to others does not affect visibility. Null if they are unknown.
    */

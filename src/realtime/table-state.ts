@@ -6,7 +6,7 @@ import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Database } from '../postgres/types.ts'
 import { toGatewayError } from '../run/errors.ts'
-import type { CaptureSources, SourceListener, SourceSubscription, TableName } from './capture-sources.ts'
+import type { CapturedName, CaptureSources, SourceListener, SourceSubscription } from './capture-sources.ts'
 import type { ChangeEvent } from './change-event.ts'
 import { type ChangeSource, createGatewayWriteSource, createLogSource } from './change-source.ts'
 import { createCoalescer } from './coalescer.ts'
@@ -30,7 +30,7 @@ const VERIFY_INTERVAL_MS = 1_000
 /** Reasons for a resync of all subscribers that a single write can cause. */
 const COALESCED: ReadonlySet<ResyncReason> = new Set(['bulk', 'dependency'])
 
-/** What the state of a table needs. */
+/** The dependencies of the state of a table. */
 export interface TableStateParts {
   readonly origin: string
   readonly sources: CaptureSources
@@ -51,12 +51,19 @@ export interface TableState {
   readonly source: ChangeSource
   /** Resolves once every later change is received. Rejects with `UNAVAILABLE`. */
   listening(): Promise<void>
+  /** Tables that the visibility rules depend on and whose changes are not captured, as `schema.name`. */
+  uncaptured(): readonly string[]
   /** The visibility rules; null if the table no longer exists. Cached until they are forgotten. */
   rules(table: Table): Promise<TableRules | null>
   /** The rules as last read; null if not read yet. */
   readonly known: TableRules | null
   forgetRules(): void
   invalidate(reason: ResyncReason): void
+  /**
+   * True if the subscription with this number will be asked to resync: its changes since the reason are
+   * incomplete.
+   */
+  awaitsResync(subscription: number): boolean
   /**
    * Adapts to changed capture of this table or of its dependencies. Rejects if changes can no longer be
    * received.
@@ -65,7 +72,7 @@ export interface TableState {
   close(): void
 }
 
-/** What the state of a table reports. */
+/** The events of the state of a table. */
 export interface TableStateEvents {
   /** The policies no longer match `known`. */
   readonly onStale: () => void
@@ -76,7 +83,7 @@ export interface TableStateEvents {
 }
 
 /** Creates the state of a table and starts receiving its changes. */
-export function createTableState(named: TableName, parts: TableStateParts & TableStateEvents): TableState {
+export function createTableState(named: CapturedName, parts: TableStateParts & TableStateEvents): TableState {
   const { origin, sources, log, catalog, database, rowsBefore, onStale } = parts
   const groups = createVisibilityGroups()
   const allGroups = createCoalescer<{ readonly reason: ResyncReason; readonly before: number }>(
@@ -92,7 +99,7 @@ export function createTableState(named: TableName, parts: TableStateParts & Tabl
   let oid = 0
   let rules: Promise<TableRules | null> | null = null
   let known: TableRules | null = null
-  let dependencies: readonly TableName[] = []
+  let dependencies: readonly CapturedName[] = []
   let dependencySubscriptions: readonly SourceSubscription[] = []
   let closed = false
   let source = createSource()
@@ -107,10 +114,15 @@ export function createTableState(named: TableName, parts: TableStateParts & Tabl
       resync,
       routeBy: () => known?.route?.column ?? null,
       isPlain: () => known?.columns != null,
+      dependencies: () => dependencies.filter(isCaptured).map(({ name }) => name),
     }
     return sources.captureOf(named) === 'trigger'
       ? createLogSource(named.name, log, to)
       : createGatewayWriteSource({ table: named.resource, origin, rowsBefore, ...to })
+  }
+
+  function isCaptured(table: CapturedName): boolean {
+    return sources.captureOf(table) === 'trigger'
   }
 
   function resync(reason: ResyncReason, routes: Routes | null = null): void {
@@ -150,11 +162,13 @@ export function createTableState(named: TableName, parts: TableStateParts & Tabl
     const before = dependencySubscriptions
     const { reads = [], views = [], inheriting = [], writtenBy = [] } = of ?? {}
     // For a captured table it does not matter under which name it is written.
-    const isCaptured = (name: string) => sources.captureOf({ name, resource: '' }) === 'trigger'
-    const names = [reads.every(isCaptured) ? [] : views, source.capture === 'trigger' ? [] : writtenBy]
+    const names = [
+      reads.every(name => isCaptured({ name, resource: '' })) ? [] : views,
+      source.capture === 'trigger' ? [] : writtenBy,
+    ]
     dependencies = namedIn(catalog(), new Set([...reads, ...inheriting, ...names.flat()]))
     dependencySubscriptions = dependencies
-      .filter(table => table.resource !== '' || sources.captureOf(table) === 'trigger')
+      .filter(table => table.resource !== '' || isCaptured(table))
       .map(table => sources.listen(table, invalidating(source)))
     captures = captured()
     for (const one of before) one.close()
@@ -180,6 +194,10 @@ export function createTableState(named: TableName, parts: TableStateParts & Tabl
     get source() {
       return source
     },
+    uncaptured: () =>
+      dependencies
+        .filter(table => !isCaptured(table) && known?.views.includes(table.name) !== true)
+        .map(({ name }) => name),
     listening: () => within(subscription.ready, LISTEN_MS_MAX),
     rules(table) {
       rules ??= readRules(table).catch(error => {
@@ -194,6 +212,7 @@ export function createTableState(named: TableName, parts: TableStateParts & Tabl
     forgetRules() {
       rules = null
     },
+    awaitsResync: subscription => subscription <= (allGroups.postponed?.before ?? 0),
     invalidate: reason => source.invalidate(reason),
     async recapture() {
       if (closed || captured() === captures) return
@@ -238,7 +257,7 @@ function invalidating(source: ChangeSource): SourceListener {
 }
 
 /** Tables by `schema.name`; the resource is empty for tables that are not resources. */
-function namedIn({ tables }: Catalog, names: ReadonlySet<string>): readonly TableName[] {
+function namedIn({ tables }: Catalog, names: ReadonlySet<string>): readonly CapturedName[] {
   const resources = new Map([...tables.values()].map(table => [`${table.schema}.${table.name}`, table.resource]))
   return [...names].map(name => ({ name, resource: resources.get(name) ?? '' }))
 }

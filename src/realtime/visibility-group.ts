@@ -56,7 +56,7 @@ export interface QueryCounts {
   delayed(): void
 }
 
-/** What a visibility group needs. */
+/** The dependencies of a visibility group. */
 export interface VisibilityGroupParts {
   readonly runner: Pick<Runner, 'read'>
   readonly limiter: Limiter
@@ -198,7 +198,7 @@ export function createVisibilityGroup(table: Table, rules: TableRules, parts: Vi
         if (ofVariant.some(({ steps }) => steps === null)) resyncAll([...members], 'unknown before')
         const notifications = notificationsOf(ofVariant, changes)
         if (notifications.length === 0) continue
-        // A member that has left in the meantime may have different rights by now.
+        // A member that left while the query ran may have different rights by now.
         for (const member of present[index] ?? []) if (members.has(member)) member.notify(notifications)
       }
     } catch (error) {

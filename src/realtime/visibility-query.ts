@@ -29,7 +29,15 @@ export interface VisibleChange {
   readonly key: string
   /** The row as the group can read it now, as JSON text; null if it is not visible. */
   readonly row: string | null
+  /**
+   * The row before each transaction, if the evaluation returns old rows; null if it was not visible or is
+   * unknown.
+   */
+  readonly old: readonly (OldRow | null)[]
 }
+
+/** The values of a row before a change, by column. */
+export type OldRow = Readonly<Record<string, string | null>>
 
 /** Limit on the variants of one filter that one statement evaluates. */
 const VARIANTS_MAX = 500
@@ -71,15 +79,17 @@ export async function queryVisibility(
 
   const decisive = new Map(parts.map(({ watch }) => [watch, decisiveColumns(rules, watch)]))
   const all = new Set(parts.keys())
+  const queryOf = queryByPart(queries)
   const seen = parts.map((): VisibleChange[] => [])
   let next = 0
   for (const [index, transition] of transitions.entries()) {
     /** The visible row by part, as its columns show it. */
     const now = new Map<number, string>()
-    let key = ''
+    /** The key by query, which may print it in different forms. */
+    const keysHere: string[] = []
     for (const [at, { variants }] of queries.entries()) {
       const [row, , keyText, exists, ...places] = results[at]?.[index] ?? []
-      key = keyText?.toString() ?? key
+      keysHere[at] = keyText?.toString() ?? ''
       if (exists?.toString() !== 't') continue
       const text = row?.toString() ?? ''
       for (const place of matchingParts(
@@ -101,7 +111,14 @@ export async function queryVisibility(
       }
       const steps = stepsOf(transition, visibility, (watch && decisive.get(watch)) ?? null)
       if (steps?.length === 0) continue
-      seen[place]?.push({ change: transition.last, key, steps, row })
+      const key = keysHere[queryOf.get(place) ?? 0] ?? ''
+      seen[place]?.push({
+        change: transition.last,
+        key,
+        steps,
+        row,
+        old: before.map(places => places?.get(place) ?? null),
+      })
     }
   }
   return seen
@@ -182,10 +199,17 @@ function decisiveColumns(rules: TableRules, { filtered }: SubscriptionPlan): Rea
   return rules.columns === null ? null : new Set([...rules.columns, ...filtered])
 }
 
-function union(now: Iterable<number>, before: readonly (ReadonlySet<number> | null)[]): ReadonlySet<number> {
+function union(now: Iterable<number>, before: readonly (MatchedParts | null)[]): ReadonlySet<number> {
   const places = new Set(now)
-  for (const some of before) for (const place of some ?? []) places.add(place)
+  for (const some of before) for (const place of some?.keys() ?? []) places.add(place)
   return places
+}
+
+/** The index of the query that evaluates each part. */
+function queryByPart(queries: readonly VariantQuery[]): ReadonlyMap<number, number> {
+  return new Map(
+    queries.flatMap(({ variants }, at) => variants.flatMap(of => of.map(({ part }) => [part, at] as const))),
+  )
 }
 
 const SNAPSHOT = catalogueStatement('SELECT pg_catalog.pg_current_snapshot()', [])
@@ -204,6 +228,9 @@ export async function tryVisibilityQuery(
   return parseSnapshot(snapshot?.[0]?.[0]?.toString() ?? '')
 }
 
+/** The parts whose filters an old row matched, each with the row if its evaluation returns it. */
+type MatchedParts = ReadonlyMap<number, OldRow | null>
+
 /**
  * The parts whose filters each old row matched. Filters are evaluated only on rows that the policies show,
  * because an expression that fails reveals the value it failed on.
@@ -215,21 +242,22 @@ async function matching(
   rowsBefore: readonly string[],
   allowed: readonly boolean[],
   worked: ServerTime,
-): Promise<readonly ReadonlySet<number>[]> {
+): Promise<readonly MatchedParts[]> {
   const visibleRows = rowsBefore.filter((_, index) => allowed[index] === true)
   const unfiltered = questions.filter(({ evaluation }) => evaluation.matches === null)
   const filtered = questions.filter(({ evaluation }) => evaluation.matches !== null)
   const always = unfiltered.flatMap(({ variants }) => variants.flatMap(of => of.map(({ part }) => part)))
-  const places = visibleRows.map(() => new Set(always))
+  const places = visibleRows.map(() => new Map<number, OldRow | null>(always.map(part => [part, null])))
   if (visibleRows.length > 0 && filtered.length > 0) {
     const statements = filtered.flatMap(
       ({ evaluation, variants }) => evaluation.matches?.(visibleRows, variants.map(variantsOf)) ?? [],
     )
     const results = await runner.read(identity, statements, worked).result
-    for (const [at, { variants }] of filtered.entries()) {
+    for (const [at, { variants, evaluation }] of filtered.entries()) {
       for (const [index, [answer]] of (results[at] ?? []).entries()) {
         const lists = JSON.parse(answer?.toString() ?? 'null') as readonly (string | null)[] | null
-        for (const part of matchingParts(variants, lists ?? [])) places[index]?.add(part)
+        const old = lists === null ? null : oldRowOf(evaluation, lists.slice(variants.length))
+        for (const part of matchingParts(variants, lists ?? [])) places[index]?.set(part, old)
       }
     }
   }
@@ -237,7 +265,12 @@ async function matching(
   return allowed.map(isAllowed => (isAllowed ? (places[next++] ?? NONE) : NONE))
 }
 
-const NONE: ReadonlySet<number> = new Set()
+const NONE: MatchedParts = new Map()
+
+function oldRowOf({ oldColumns }: Evaluation, values: readonly (string | null)[]): OldRow | null {
+  if (oldColumns.length === 0) return null
+  return Object.fromEntries(oldColumns.map((name, index) => [name, values[index] ?? null]))
+}
 
 /** A change to notify subscribers of. */
 export interface ChangeNotification extends VisibleChange {

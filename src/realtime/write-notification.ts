@@ -4,7 +4,7 @@
  */
 
 import type { ChangeOperation } from '../compile/row-images.ts'
-import { bytesOf, type JsonObject, parseJsonBody } from '../json/json-body.ts'
+import { type ObjectOutline, parseJsonBody, partBytes } from '../json/json-body.ts'
 
 /** A notification of one statement's changes. */
 export interface WriteNotification {
@@ -46,10 +46,10 @@ export function decodeNotification(payload: string): WriteNotification | null {
   }
 }
 
-function notificationOf(whole: JsonObject): WriteNotification | null {
+function notificationOf(whole: ObjectOutline): WriteNotification | null {
   const member = (name: string): Buffer | null => {
     const found = whole.members.find(({ key }) => key === name)
-    return found === undefined ? null : bytesOf(whole, found)
+    return found === undefined ? null : partBytes(whole, found)
   }
   const value = (name: string): unknown => JSON.parse(member(name)?.toString() ?? 'null')
   const [txid, origin, at, assigned, by] = [value('txid'), value('origin'), value('at'), value('set'), value('by')]
@@ -72,7 +72,7 @@ function hashOf(bytes: Buffer | null): string | null {
 function hashesOf(bytes: Buffer | null): readonly string[] | null {
   const list = bytes === null ? null : parseJsonBody(bytes, Number.POSITIVE_INFINITY)
   if (list?.kind !== 'array') return null
-  const hashes = list.items.map(item => hashOf(bytesOf(list, item)))
+  const hashes = list.items.map(item => hashOf(partBytes(list, item)))
   return hashes.every(hash => hash !== null) ? hashes : null
 }
 
@@ -81,14 +81,14 @@ function rowsOf(listed: Buffer): readonly NotifiedRow[] | null {
   const list = parseJsonBody(listed, Number.POSITIVE_INFINITY)
   if (list.kind !== 'array') return null
   const rows = list.items.map((item): NotifiedRow | null => {
-    const change = parseJsonBody(bytesOf(list, item), 3)
+    const change = parseJsonBody(partBytes(list, item), 3)
     if (change.kind !== 'array') return null
     const [letter, key, route] = change.items
     if (letter === undefined || key === undefined || key.type !== 'object') return null
-    const operation = OPERATIONS[String(JSON.parse(bytesOf(change, letter).toString()))]
+    const operation = OPERATIONS[String(JSON.parse(partBytes(change, letter).toString()))]
     if (operation === undefined) return null
-    const routed = route === undefined ? null : hashOf(bytesOf(change, route))
-    return { operation, key: bytesOf(change, key).toString(), route: routed }
+    const routed = route === undefined ? null : hashOf(partBytes(change, route))
+    return { operation, key: partBytes(change, key).toString(), route: routed }
   })
   return rows.every(row => row !== null) ? rows : null
 }

@@ -1,9 +1,11 @@
-/** The shape of a summary, as tools answer it: names in the manner of the gateway's other documents. */
+/** The shape of a summary as tools return it, with the naming of the gateway's other documents. */
 
 import type { Timing } from './model.ts'
 import type { SchemaWarning } from './warnings.ts'
 
-/** `ok` is for the answer of a tool; a document that parses has a summary. */
+/**
+ * A summary. `ok` is always true, because only a document that can be parsed has a summary; tools return it.
+ */
 export interface SchemaSummary {
   readonly ok: true
   readonly tables: readonly TableSummary[]
@@ -26,10 +28,10 @@ export interface TableSummary {
   readonly comment: string | null
   readonly columns: readonly ColumnSummary[]
   readonly primary_key: readonly string[]
-  /** Every key, also the primary one, with what is special about it. */
+  /** All keys including the primary key, each with its properties. */
   readonly keys: readonly KeySummary[]
   readonly foreign_keys: readonly ForeignKeySummary[]
-  /** The text of each, those of columns too. */
+  /** The text of each check, including those of columns. */
   readonly checks: readonly string[]
   readonly exclusions: readonly ExclusionSummary[]
   readonly partition_by: { readonly strategy: string; readonly elements: readonly string[] } | null

@@ -1,6 +1,6 @@
 /**
- * docs/guides/allow-list.md: a query whose shape is not on the list is answered 403 before any name is looked
- * up.
+ * docs/guides/allow-list.md: a query whose shape is not on the list is answered with 403 before any name is
+ * looked up.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -110,7 +110,7 @@ describe('a listed request is answered', () => {
   })
 })
 
-describe('an unlisted request is answered 403', () => {
+describe('an unlisted request is answered with 403', () => {
   test.each([
     'orders',
     'orders?status=paid',
@@ -204,18 +204,18 @@ describe('a rejection reveals nothing about the schema', () => {
   })
 })
 
-test('a request without a valid token is answered 401 first', async () => {
+test('a request without a valid token is answered with 401 first', async () => {
   expect((await gateway.get('/api/orders', { as: null })).status).toBe(401)
 })
 
 test.each(['/health', '/health/internal', '/metrics', '/api/_schema', '/api/_rpc/contracts'])(
-  '%s is no query of data',
+  '%s is allowed, because it is not a request for data',
   async path => {
     expect((await gateway.get(path)).status).toBe(200)
   },
 )
 
-test('an unparsable request is answered 400, as without a list', async () => {
+test('an unparsable request is answered with 400, as without a list', async () => {
   expect((await gateway.get('/api/orders?total=in.5')).status).toBe(400)
   expect((await query('get orders where')).status).toBe(400)
 })
@@ -294,8 +294,8 @@ describe('the allow-list file', () => {
       expect([await ask('get orders'), await ask('get users')]).toEqual([200, 403])
       expect(events).toContainEqual({
         kind: 'warning',
-        message: expect.stringMatching(/allow\.txt:2: .*; the list read before stays in force$/),
-        fix: 'Mend the file and send SIGHUP again.',
+        message: expect.stringMatching(/allow\.txt:2: .*; the list read before stays in effect$/),
+        fix: 'Fix the file and send SIGHUP again.',
       })
       await rm(file)
       await gateway.reload()

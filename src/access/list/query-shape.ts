@@ -112,7 +112,7 @@ class Opener {
     const values = this.#values.splice(-items.length, items.length, null)
     const demanded = values.findIndex(value => value !== null)
     if (this.#lists === 'open lists' && demanded >= 0) {
-      throw new LanguageError('a list matches any values; write (?)', items[demanded]?.span ?? NOWHERE)
+      throw new LanguageError('the list of "in" matches any values; write in (?)', items[demanded]?.span ?? NOWHERE)
     }
     return [first]
   }

@@ -17,7 +17,7 @@ export interface Recorder extends Approvals {
   close(): Promise<void>
 }
 
-/** What a recorder needs. */
+/** The dependencies of a recorder. */
 export interface RecorderParts {
   /**
    * The file to write. Existing lines and comments are kept; new shapes follow, sorted. Created with the
@@ -44,7 +44,7 @@ export async function createRecorder({ file, parseRequest, onProblem }: Recorder
     if (isFull || known.has(shape)) return
     if (known.size >= SHAPES_MAX) {
       isFull = true
-      onProblem(`${target} has ${SHAPES_MAX} shapes, the maximum of a list; no more are recorded`)
+      onProblem(`${target} has ${SHAPES_MAX} shapes, the maximum; no more are recorded`)
       return
     }
     const line = shape.line()

@@ -1,0 +1,158 @@
+/** The responses to shape requests: status, headers, and the form of errors that clients of shapes expect. */
+import { GatewayError } from '../errors.ts'
+import type { Answer, Incoming } from '../exchange.ts'
+import { MUST_REFETCH } from './shape-messages.ts'
+import { ShapeProblem } from './shape-problem.ts'
+import type { ShapeRequest } from './shape-request.ts'
+
+/** The headers of shapes that a page of another origin can read. */
+export const SHAPE_HEADERS: readonly string[] = [
+  'electric-cursor',
+  'electric-handle',
+  'electric-offset',
+  'electric-schema',
+  'electric-snapshot',
+  'electric-up-to-date',
+]
+
+/** The methods of the route. */
+export const SHAPE_METHODS = 'GET, HEAD, POST, DELETE, OPTIONS'
+
+/** The values that determine the headers of a successful response. */
+export interface ShapeOutcome {
+  readonly request: ShapeRequest
+  readonly handle: string
+  readonly offset: string
+  readonly schema: string
+  /** Null in the first response of an initial sync. */
+  readonly upToDate: 'with changes' | 'without changes' | null
+  /** True if the caller has no identity, so that shared caches can serve others. */
+  readonly isPublic: boolean
+  readonly longPollMs: number
+  /** Milliseconds since 1970. */
+  readonly now: number
+}
+
+/** The headers of a successful response. */
+export function shapeHeaders(outcome: ShapeOutcome): Record<string, string> {
+  const { request, handle, offset, schema, upToDate, longPollMs, now } = outcome
+  const isLive = request.live !== 'no'
+  const tag = tagOf(outcome)
+  return {
+    'Content-Type': request.live === 'events' ? 'text/event-stream' : 'application/json; charset=utf-8',
+    'Cache-Control': cacheControl(outcome),
+    Vary: 'Authorization',
+    // A stream of events has no content yet.
+    ...(request.live === 'events' ? {} : { ETag: tag }),
+    'electric-handle': handle,
+    'electric-offset': offset,
+    ...(isLive ? { 'electric-cursor': nextCursor(request.cursor, longPollMs, now) } : { 'electric-schema': schema }),
+    ...(upToDate === null ? {} : { 'electric-up-to-date': '' }),
+    // Asks proxies not to buffer the events.
+    ...(request.live === 'events' ? { 'X-Accel-Buffering': 'no' } : {}),
+  }
+}
+
+/**
+ * The entity tag. That of the rows is the same as long as their handle is issued, although the rows change: a
+ * client with older rows continues from the position it received with them.
+ */
+function tagOf({ request, handle, offset, now }: ShapeOutcome): string {
+  if (request.offset === '-1') return `W/"${handle}:-1${request.hasRows ? '' : ':changes'}"`
+  return `"${[handle, request.offset, offset, ...(request.live === 'no' ? [] : [now])].join(':')}"`
+}
+
+/** True if the client has a response with the same tag. */
+export function isShapeUnchanged({ ETag: tag }: Readonly<Record<string, string>>, { headers }: Incoming): boolean {
+  const condition = headers['if-none-match']?.trim()
+  if (condition === undefined || tag === undefined) return false
+  const tags: readonly string[] = condition.match(/"[^"]*"/g) ?? []
+  return condition === '*' || tags.includes(tag.replace(/^W\//, ''))
+}
+
+/** The 304 response to a client that has rows. Their position remains that of the cached response. */
+export function notModifiedRows(headers: Record<string, string>): Answer {
+  const { 'Content-Type': _, 'electric-offset': __, ...others } = headers
+  return { status: 304, headers: others, body: null }
+}
+
+/**
+ * Responses to a caller with a token are private: a shared cache that ignores `Vary` would give them to
+ * others. An initial sync can be old, because the client then reads the changes since.
+ */
+function cacheControl({ request, isPublic }: ShapeOutcome): string {
+  const scope = isPublic ? 'public' : 'private'
+  if (request.live === 'events') return 'no-cache, no-transform'
+  if (request.live === 'long poll') return `${scope}, max-age=5, stale-while-revalidate=5`
+  if (request.offset !== '-1') return `${scope}, max-age=60, stale-while-revalidate=300`
+  return isPublic
+    ? 'public, max-age=604800, s-maxage=3600, stale-while-revalidate=2629746'
+    : 'private, max-age=3600, stale-while-revalidate=86400'
+}
+
+/** The headers of a subset, which is not cached: the client compares it with later changes. */
+export function subsetHeaders(handle: string, offset: string, schema: string): Record<string, string> {
+  return {
+    ...JSON_HEADERS,
+    'Cache-Control': 'no-store',
+    Vary: 'Authorization',
+    'electric-handle': handle,
+    'electric-offset': offset,
+    'electric-schema': schema,
+    'electric-snapshot': 'true',
+  }
+}
+
+/** The time at which cursors are counted from. */
+const CURSOR_EPOCH_MS = Date.UTC(2024, 9, 9)
+
+/**
+ * The cursor of the next live request: the end of the current interval of a long poll, so that clients of one
+ * interval send the same request. A cursor that was already used moves on.
+ */
+function nextCursor(used: string | null, longPollMs: number, now: number): string {
+  const interval = Math.max(1, Math.round(longPollMs / 1_000))
+  const seconds = Math.floor((now - CURSOR_EPOCH_MS) / 1_000)
+  const next = (Math.floor(seconds / interval) + 1) * interval
+  return String(used !== null && Number(used) >= next ? next + interval : next)
+}
+
+/** The response that asks a client to start again with another handle. */
+export function mustRefetch(handle: string): Answer {
+  return {
+    status: 409,
+    headers: { ...JSON_HEADERS, 'Cache-Control': 'no-store', 'electric-handle': handle },
+    body: Buffer.from(MUST_REFETCH),
+  }
+}
+
+const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
+
+/** The response to a refused request; null if the error is not one for the client. */
+export function shapeRefusal(error: unknown): (Answer & { readonly code: GatewayError['code'] }) | null {
+  if (error instanceof ShapeProblem) {
+    const body = { message: 'Invalid request', errors: { [error.parameter]: [error.message] } }
+    return { ...refusal(400, body, {}), code: 'PARSE_ERROR' }
+  }
+  if (!(error instanceof GatewayError) || (error.status >= 500 && error.code !== 'UNAVAILABLE')) return null
+  const { status, code, message, headers } = error
+  return { ...refusal(status, { code: code.toLowerCase(), message }, headers), code }
+}
+
+function refusal(status: number, body: object, headers: GatewayError['headers']): Answer {
+  return {
+    status,
+    headers: { ...JSON_HEADERS, 'Cache-Control': 'no-store', ...headers },
+    body: Buffer.from(JSON.stringify(body)),
+  }
+}
+
+/** The response to OPTIONS. */
+export function optionsAnswer(): Answer {
+  return { status: 204, headers: { Allow: SHAPE_METHODS }, body: null }
+}
+
+/** The response to HEAD: that to GET without the body. */
+export function forMethod({ method }: Pick<Incoming, 'method'>, answer: Answer): Answer {
+  return method === 'HEAD' ? { ...answer, body: null } : answer
+}

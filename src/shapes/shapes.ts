@@ -1,0 +1,442 @@
+/**
+ * Serves shapes (docs/guides/shapes.md): the rows of a table that a caller can see, then their changes, over
+ * the HTTP protocol of Electric. Every request is a subscription of the hub that ends with its response, so
+ * a shape has no state: rows are read by SELECT under the caller's settings, and changes from the
+ * change log since the offset of the request.
+ */
+import { randomInt } from 'node:crypto'
+import { type Catalog, resourceName, type Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Answer, Incoming } from '../exchange.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Hub, Subscription } from '../realtime/hub.ts'
+import type { SubscriptionPlan, TextPart } from '../realtime/subscription-plan.ts'
+import { methodNotAllowed } from '../rest/method.ts'
+import type { Runner } from '../run/run.ts'
+import { printColumnSchema } from './column-schema.ts'
+import { digestOf, offsetOf, parseHandle, printSnapshot, tokenOf } from './position.ts'
+import {
+  forMethod,
+  isShapeUnchanged,
+  mustRefetch,
+  notModifiedRows,
+  optionsAnswer,
+  SHAPE_METHODS,
+  type ShapeOutcome,
+  shapeHeaders,
+  subsetHeaders,
+} from './shape-answers.ts'
+import { createShapeHandles, type ShapeHandles } from './shape-handles.ts'
+import { createMessagePrinter, type MessagePrinter, printUpToDate } from './shape-messages.ts'
+import { createPoll, type Poll } from './shape-poll.ts'
+import { ShapeProblem } from './shape-problem.ts'
+import {
+  parseShapeDeletion,
+  parseShapeRequest,
+  requestedRows,
+  type ShapeDefinition,
+  type ShapeRequest,
+} from './shape-request.ts'
+import { type ShapeSubset, subsetPart } from './shape-subset.ts'
+
+/** Limit on the duration of a stream of events; the client then opens the next one. */
+const EVENTS_MS_MAX = 60_000
+
+/** Interval of comments that show proxies and clients that the stream is alive. */
+const KEEP_ALIVE_MS = 15_000
+
+/** Numbers that identify responses with a subset are below this one. */
+const MARK_MAX = 2 ** 31
+
+const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
+
+/** The dependencies of shapes. */
+export interface ShapesParts {
+  readonly path: string
+  readonly longPollMs: number
+  readonly maxInValues: number
+  readonly hub: Pick<Hub, 'subscribe'>
+  readonly catalog: () => Catalog
+  /** Runs the reads of initial syncs, with the tenant's limits. */
+  readonly runner: Pick<Runner, 'stream'>
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
+}
+
+/** Figures of shapes. */
+export interface ShapesStats {
+  /** Requests that wait for a change. */
+  readonly shapesWaiting: number
+  /** Requests that were asked to start again. */
+  readonly shapeRefetches: number
+}
+
+/** An open shape: its subscription, and what its messages and handles need. */
+interface OpenShape {
+  readonly subscription: Subscription
+  readonly poll: Poll
+  readonly digest: string
+  readonly printer: MessagePrinter
+  readonly schema: string
+}
+
+/** The route of shapes. */
+export class Shapes {
+  readonly path: string
+  readonly #parts: ShapesParts
+  readonly #handles: ShapeHandles
+  readonly #waiting = new Map<Poll, Identity>()
+  #refetches = 0
+  #isLeaving = false
+
+  constructor(parts: ShapesParts) {
+    this.path = parts.path
+    this.#parts = parts
+    this.#handles = createShapeHandles(parts.clock)
+  }
+
+  /**
+   * Answers a request.
+   * @throws ShapeProblem or GatewayError, as a rejection.
+   */
+  async answer(incoming: Incoming, identity: Identity): Promise<Answer> {
+    switch (incoming.method) {
+      case 'GET':
+      case 'HEAD':
+      case 'POST':
+        return forMethod(incoming, await this.#read(incoming, identity))
+      case 'DELETE':
+        return this.#delete(incoming, identity)
+      case 'OPTIONS':
+        return optionsAnswer()
+      default:
+        throw methodNotAllowed(incoming, SHAPE_METHODS.split(', '))
+    }
+  }
+
+  stats(): ShapesStats {
+    return { shapesWaiting: this.#waiting.size, shapeRefetches: this.#refetches }
+  }
+
+  /** Answers all waiting requests, because the gateway stops. */
+  leave(): void {
+    this.#isLeaving = true
+    for (const poll of this.#waiting.keys()) poll.end()
+  }
+
+  /** Tokens have been revoked: ends the requests of those. */
+  revoke(isRevoked: (identity: Identity) => boolean): void {
+    for (const [poll, identity] of this.#waiting) if (isRevoked(identity)) poll.end()
+  }
+
+  // --- requests ---
+
+  async #read(incoming: Incoming, identity: Identity): Promise<Answer> {
+    const request = parseShapeRequest(incoming.query, incoming.method === 'POST' ? incoming.body : null)
+    const handle = request.handle === null ? null : parseHandle(request.handle)
+    const isSubset = request.subset !== null
+    const since = handle === null || isSubset ? null : tokenOf(handle, request.offset)
+    const open = await this.#open(request, identity, since)
+    let isHeld = false
+    try {
+      if (request.subset !== null) return this.#subset(request, request.subset, open, incoming, identity)
+      if (request.handle === null) {
+        return this.#start(request, open, incoming, identity)
+      }
+      if (since === null || handle?.digest !== open.digest || this.#handles.hasEnded(request.handle))
+        return this.#refetch(request.handle, open)
+      open.subscription.start()
+      if (open.poll.isLost) return this.#refetch(request.handle, open)
+      if (request.live === 'events') {
+        isHeld = incoming.method === 'GET'
+        return this.#stream(request, request.handle, open, incoming, identity)
+      }
+      return await this.#changes(request, request.handle, open, incoming, identity)
+    } finally {
+      if (!isHeld) open.subscription.end()
+    }
+  }
+
+  /** Subscribes to the shape; `since` is null for a request that starts. */
+  async #open(
+    { shape, live }: Pick<ShapeRequest, 'shape' | 'live'>,
+    identity: Identity,
+    since: string | null,
+  ): Promise<OpenShape> {
+    const { hub, catalog, maxInValues } = this.#parts
+    const poll = createPoll()
+    const table = resourceOf(catalog(), shape)
+    const texts = requestedRows(shape, maxInValues)
+    // A stream of events cannot be continued from the end of a part.
+    const catchUp = live === 'events' ? ('whole' as const) : ('part' as const)
+    const request = { table, filter: '', select: undefined, texts, since, catchUp }
+    const subscription = await hub.subscribe(request, identity, poll.receiver).catch(error => {
+      throw problemOf(error, shape, catalog().tables.get(table))
+    })
+    try {
+      const { plan, context } = subscription
+      assertCaptured(subscription, shape.table)
+      assertKey(shape, plan.table.primaryKey, plan.textColumns)
+      const { schema, name, primaryKey } = plan.table
+      const columnSchema = printColumnSchema(plan.table, plan.textColumns)
+      return {
+        ...{ subscription, poll, schema: columnSchema },
+        digest: digestOf(context, shape.replica, columnSchema),
+        printer: createMessagePrinter({
+          ...{ schema, name, primaryKey, replica: shape.replica },
+          columns: plan.textColumns,
+        }),
+      }
+    } catch (error) {
+      subscription.end()
+      throw error
+    }
+  }
+
+  /** The first response of a shape: its rows, or the current position. */
+  #start(request: ShapeRequest, open: OpenShape, incoming: Incoming, identity: Identity): Answer {
+    const { plan, startToken } = open.subscription
+    const handle = this.#handles.after(request.expiredHandle, open.digest, startToken)
+    const isEmpty = request.offset === 'now'
+    const headers = this.#headers(open, identity, {
+      ...{ request, handle, offset: offsetOf(startToken) },
+      upToDate: isEmpty ? 'without changes' : null,
+    })
+    if (isEmpty) return answerWith(headers, [printUpToDate(startToken)])
+    if (isShapeUnchanged(headers, incoming)) return notModifiedRows(headers)
+    if (!request.hasRows) return answerWith(headers, [])
+    const { runner } = this.#parts
+    // Created when the body is read, so that a response without a body takes no connection.
+    const rows = () => runner.stream(identity, plan.stream(), incoming.usage.worked)
+    return { status: 200, headers, body: printRows(rows, open.printer.row, { start: '[', end: ']' }, incoming) }
+  }
+
+  /**
+   * A part of the rows, with the snapshot before which they were read: the client ignores changes to them
+   * that the snapshot includes. The position of a client that has one stays the same.
+   */
+  #subset(
+    { handle, offset, shape }: ShapeRequest,
+    subset: ShapeSubset,
+    open: OpenShape,
+    incoming: Incoming,
+    identity: Identity,
+  ): Answer {
+    const { runner, maxInValues } = this.#parts
+    const { plan, startToken } = open.subscription
+    const isSame = handle === null || parseHandle(handle)?.digest === open.digest
+    if (handle !== null && (!isSame || this.#handles.hasEnded(handle))) return this.#refetch(handle, open)
+    const statement = planPart(plan, subsetPart(subset, shape.table, maxInValues))
+    const headers = subsetHeaders(
+      handle ?? this.#handles.current(open.digest, startToken),
+      handle === null ? offsetOf(startToken) : offset,
+      open.schema,
+    )
+    const mark = randomInt(MARK_MAX)
+    const rows = () => runner.stream(identity, statement, incoming.usage.worked)
+    const metadata = JSON.stringify({ ...printSnapshot(startToken), snapshot_mark: mark })
+    const frame = { start: `{"metadata":${metadata},"data":[`, end: ']}' }
+    return { status: 200, headers, body: printRows(rows, row => open.printer.markedRow(row, mark), frame, incoming) }
+  }
+
+  /** The changes since the request's position; a live request waits for one. */
+  async #changes(
+    request: ShapeRequest,
+    handle: string,
+    open: OpenShape,
+    incoming: Incoming,
+    identity: Identity,
+  ): Promise<Answer> {
+    const { poll, printer, subscription } = open
+    const { isCaughtUp } = subscription
+    const endsAt = performance.now() + this.#parts.longPollMs
+    let token = subscription.reachedToken
+    let messages: readonly string[] = []
+    const take = () => {
+      for (const { notifications, token: after } of poll.take()) {
+        messages = [...messages, ...printer.changes(notifications)]
+        if (!subscription.awaitsResync()) token = after
+      }
+    }
+    take()
+    if (request.live !== 'no' && isCaughtUp && incoming.method === 'GET') {
+      await this.#held(poll, identity, incoming, async () => {
+        for (let leftMs = 1; messages.length === 0 && !poll.isOver && leftMs > 0; take()) {
+          leftMs = endsAt - performance.now()
+          await poll.wait(Math.max(0, leftMs))
+        }
+      })
+    }
+    if (poll.error !== null) throw poll.error
+    if (poll.isLost) return this.#refetch(handle, open)
+    if (messages.length === 0 && !poll.isOver) token = subscription.settledToken() ?? token
+    const isPart = !isCaughtUp || poll.isFull
+    if (!isCaughtUp && !poll.isFull) token = subscription.reachedToken
+    const some = messages.length === 0 ? 'without changes' : 'with changes'
+    const headers = this.#headers(open, identity, {
+      ...{ request, handle, offset: offsetOf(token) },
+      upToDate: isPart ? null : some,
+    })
+    return answerWith(headers, isPart ? messages : [...messages, printUpToDate(token)])
+  }
+
+  /** Sends changes as they occur. */
+  #stream(request: ShapeRequest, handle: string, open: OpenShape, incoming: Incoming, identity: Identity): Answer {
+    const headers = this.#headers(open, identity, {
+      ...{ request, handle, offset: request.offset },
+      upToDate: 'without changes',
+    })
+    return { status: 200, headers, body: this.#events(open, incoming, identity) }
+  }
+
+  async *#events({ poll, printer, subscription }: OpenShape, incoming: Incoming, identity: Identity) {
+    const endsAt = performance.now() + Math.min(EVENTS_MS_MAX, this.#validMs(identity))
+    const release = this.#hold(poll, identity, incoming)
+    let reached = subscription.reachedToken
+    try {
+      // Sends the head of the response.
+      yield KEEP_ALIVE
+      while (!poll.isOver) {
+        const leftMs = endsAt - performance.now()
+        await poll.wait(Math.max(0, Math.min(KEEP_ALIVE_MS, leftMs)))
+        const deliveries = poll.take()
+        const messages = deliveries.flatMap(({ notifications }) => printer.changes(notifications))
+        const last = deliveries.at(-1)?.token ?? (poll.isOver ? null : subscription.settledToken())
+        // While nothing changes, the position moves on, so that the client does not return with an old one.
+        const isLater = last !== null && last !== reached && !subscription.awaitsResync()
+        if (isLater) reached = last
+        if (isLater || messages.length > 0) yield printEvents([...messages, printUpToDate(reached)])
+        else yield KEEP_ALIVE
+        if (leftMs <= 0) return
+      }
+    } finally {
+      release()
+      subscription.end()
+    }
+  }
+
+  async #delete(incoming: Incoming, identity: Identity): Promise<Answer> {
+    const { shape, handle } = parseShapeDeletion(incoming.query)
+    const open = await this.#open({ shape, live: 'no' }, identity, null)
+    open.subscription.end()
+    const ended = handle ?? this.#handles.current(open.digest, open.subscription.startToken)
+    if (parseHandle(ended)?.digest !== open.digest) throw new ShapeProblem('handle', 'is not a handle of this shape')
+    this.#handles.end(ended)
+    return { status: 202, headers: { 'Cache-Control': 'no-store' }, body: null }
+  }
+
+  // --- parts of responses ---
+
+  #refetch(handle: string, { digest, subscription }: OpenShape): Answer {
+    this.#refetches++
+    return mustRefetch(this.#handles.after(handle, digest, subscription.reachedToken))
+  }
+
+  #headers(
+    { schema }: OpenShape,
+    identity: Identity,
+    outcome: Pick<ShapeOutcome, 'request' | 'handle' | 'offset' | 'upToDate'>,
+  ): Record<string, string> {
+    const { longPollMs, clock } = this.#parts
+    return shapeHeaders({ ...outcome, schema, longPollMs, now: clock(), isPublic: identity.source === 'anonymous' })
+  }
+
+  /** The time for which the caller's token is valid. */
+  #validMs({ expiresAt }: Identity): number {
+    return expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt * 1_000 - this.#parts.clock()
+  }
+
+  async #held(poll: Poll, identity: Identity, incoming: Incoming, work: () => Promise<void>): Promise<void> {
+    const release = this.#hold(poll, identity, incoming)
+    try {
+      await work()
+    } finally {
+      release()
+    }
+  }
+
+  /** Counts a waiting request; it ends when the client disconnects or the gateway stops. */
+  #hold(poll: Poll, identity: Identity, incoming: Incoming): () => void {
+    this.#waiting.set(poll, identity)
+    incoming.onAbort(poll.end)
+    if (this.#isLeaving) poll.end()
+    return () => this.#waiting.delete(poll)
+  }
+}
+
+function printEvents(messages: readonly string[]): Buffer {
+  return Buffer.from(messages.map(message => `data: ${message}\n\n`).join(''))
+}
+
+function answerWith(headers: Record<string, string>, messages: readonly string[]): Answer {
+  return { status: 200, headers, body: Buffer.from(`[${messages.join(',\n')}]`) }
+}
+
+/** Rows as an array of messages between the texts of `frame`. */
+async function* printRows(
+  read: () => ReturnType<Runner['stream']>,
+  print: (row: string) => string,
+  frame: { readonly start: string; readonly end: string },
+  incoming: Incoming,
+): AsyncGenerator<Buffer> {
+  const batches = read()
+  incoming.onAbort(() => void batches.return?.())
+  let separator = frame.start
+  try {
+    for await (const batch of batches) {
+      if (batch.length === 0) continue
+      const messages = batch.map(([row]) => print(row?.toString() ?? '{}'))
+      yield Buffer.from(`${separator}${messages.join(',\n')}`)
+      separator = ',\n'
+    }
+    yield Buffer.from(separator === frame.start ? `${frame.start}${frame.end}` : frame.end)
+  } finally {
+    await batches.return?.()
+  }
+}
+
+/** The resource name of a table; a table without a schema is one of the first published schema. */
+function resourceOf({ schemas, tables }: Catalog, { schema, table }: ShapeDefinition): string {
+  const resource = schema === null ? table : resourceName({ schema, name: table }, schemas)
+  // A table of another name cannot be addressed by a name that contains a dot.
+  return tables.get(resource)?.name === table ? resource : `${schema ?? ''}.${table}`.replace(/^\./, '')
+}
+
+/** An invalid request as a problem of the parameter that caused it. */
+function problemOf(error: unknown, { where, columns }: ShapeDefinition, table: Table | undefined): unknown {
+  if (!(error instanceof GatewayError) || (error.status !== 400 && error.code !== 'NOT_FOUND')) return error
+  if (error.code === 'NOT_FOUND' || table === undefined) return new ShapeProblem('table', error.message)
+  const isColumn = columns?.every(name => table.columnByName.has(name)) === false
+  return new ShapeProblem(isColumn ? 'columns' : where === null ? 'table' : 'where', error.message)
+}
+
+/**
+ * Plans the read of a subset.
+ * @throws ShapeProblem if it is invalid.
+ */
+function planPart({ streamPart }: SubscriptionPlan, part: TextPart): ReturnType<SubscriptionPlan['streamPart']> {
+  try {
+    return streamPart(part)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.status !== 400) throw error
+    throw new ShapeProblem('subset__where', error.message)
+  }
+}
+
+/** @throws ShapeProblem if changes that others make would be missed. */
+function assertCaptured({ capture, uncaptured }: Subscription, table: string): void {
+  const missing = capture === 'trigger' ? uncaptured : [table, ...uncaptured]
+  if (missing.length === 0) return
+  throw new ShapeProblem(
+    'table',
+    `changes to ${missing.map(name => `"${name}"`).join(', ')} are not captured; run "svc install" for them`,
+  )
+}
+
+/** @throws ShapeProblem if rows could not be identified by the columns of the shape. */
+function assertKey({ columns }: ShapeDefinition, primaryKey: readonly string[], readable: readonly string[]): void {
+  const missing = primaryKey.filter(name => !readable.includes(name))
+  if (missing.length === 0) return
+  const given = columns === null ? 'are not readable' : 'must be among the columns'
+  throw new ShapeProblem('columns', `The primary key columns (${missing.join(', ')}) ${given}`)
+}
