@@ -131,7 +131,7 @@ export function follow({
     enter('connecting', '')
     const socket = new WebSocket(new URL('ws', base).href.replace(/^http/, 'ws'))
     const gone = new AbortController()
-    /** While the rows are read: the changes that arrive in the meantime, the last of each row. */
+    /** The changes that arrive while the rows are read: the last change of each row. Null otherwise. */
     let held = null
     let readAgain = false
     let heard = false
@@ -214,7 +214,10 @@ export function follow({
       enter('live', '')
     }
 
-    /** Page by page after the last row of the one before. Changes in the meantime arrive as notifications. */
+    /**
+     * Reads page by page, each after the last row of the previous one. Changes during the read arrive as
+     * notifications.
+     */
     async function readAll(signal) {
       const all = []
       let cursor = null

@@ -36,9 +36,9 @@ interface CachedAddress {
 
 /** Creates the function. `trustedProxies`: validated addresses and CIDR ranges. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
-  const look = createReader(trustedProxies)
+  const find = createReader(trustedProxies)
   return (socketAddress = '', forwardedFor = '') => {
-    let seen = look(socketAddress)
+    let seen = find(socketAddress)
     if (seen === null) return NO_ADDRESS
     let end = forwardedFor.length
     for (let hops = 0; hops < HOPS_MAX && end > 0 && seen.isTrusted; hops++) {
@@ -47,7 +47,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
       end = start - 1
       // Elements of a list may be empty (RFC 9110, 5.6.1.2).
       if (entry === '') continue
-      const before = look(withoutPort(entry))
+      const before = find(withoutPort(entry))
       // The address before this proxy is unknown, so the proxy counts as the client.
       if (before === null) break
       seen = before
@@ -58,8 +58,8 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
 
 /** Reports whether a socket comes from a trusted proxy, whose connections carry many clients. */
 export function createProxyCheck(trustedProxies: readonly string[]): (socketAddress: string | undefined) => boolean {
-  const look = createReader(trustedProxies)
-  return (socketAddress = '') => look(socketAddress)?.isTrusted === true
+  const find = createReader(trustedProxies)
+  return (socketAddress = '') => find(socketAddress)?.isTrusted === true
 }
 
 function createReader(trustedProxies: readonly string[]): (text: string) => CachedAddress | null {

@@ -1,0 +1,338 @@
+/**
+ * Changes of a table over the shared socket: one by one, as a copy of its rows, or as a signal to read
+ * again.
+ */
+import { ClientError } from './error.ts'
+import { pauseMs } from './platform.ts'
+import type { ServerMessage, SharedSocket } from './socket.ts'
+
+/** A change of one row, as the subscriber sees it. */
+export interface Change<Row> {
+  /** `INSERT`: the row is visible now. `DELETE`: it is not any more. */
+  readonly operation: 'INSERT' | 'UPDATE' | 'DELETE'
+  /** The primary key. */
+  readonly key: Partial<Row>
+  /** The row as it is now; null if it is gone. */
+  readonly new: Row | null
+  /** When the row was written. */
+  readonly timestamp: string
+  /** The transaction, as in the header `X-Svc-Txid` of the write. */
+  readonly txid: string
+}
+
+/** Receives the changes of a table. */
+export interface ChangeListener<Row> {
+  /** Receives each change. */
+  readonly onChange: (change: Change<Row>) => void
+  /** The subscription has begun: rows that are read from now on miss no change. */
+  readonly onBegin?: () => void
+  /** Changes may have been missed: read the rows again. */
+  readonly onResync?: (reason: string) => void
+  /** A failure. Those that pass are tried again; others end the subscription. */
+  readonly onError?: (error: unknown) => void
+  /** The kinds of changes; all by default. */
+  readonly events?: readonly ('insert' | 'update' | 'delete')[]
+}
+
+/** What is subscribed to. */
+export interface Subscribed {
+  readonly table: string
+  /** The filters of a list, as a query string. */
+  readonly filter: string
+  readonly select: string
+}
+
+/** Failures that pass by themselves. */
+const PASSING: ReadonlySet<string> = new Set([
+  'UNAVAILABLE',
+  'CONCURRENCY_LIMIT',
+  'RATE_LIMITED',
+  'TIMEOUT',
+  'NETWORK',
+  'CLIENT_TIMEOUT',
+])
+
+interface Listener {
+  onBegin(resumed: boolean): void
+  onChange(message: ServerMessage): void
+  onResync(reason: string): void
+  onError(error: unknown): void
+  onForget?(): void
+}
+
+/** Subscribes again with the last resume token after a lost connection, and after failures that pass. */
+function subscribe(
+  socket: SharedSocket,
+  of: Subscribed,
+  events: readonly string[] | undefined,
+  listener: Listener,
+): () => void {
+  const { table, filter, select } = of
+  let since: string | undefined
+  let failures = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let remove: () => void = () => {}
+  function begin(): void {
+    let resumed = false
+    remove = socket.add({
+      begin() {
+        resumed = since !== undefined
+        return { type: 'subscribe', channel: `svc_table_${table}`, filter, select, events, since }
+      },
+      end: 'unsubscribe',
+      receive(message: ServerMessage) {
+        if (message.token !== undefined) since = message.token
+        if (message.type === 'subscribed') {
+          failures = 0
+          listener.onBegin(resumed)
+        } else if (message.type === 'notification') listener.onChange(message)
+        else if (message.type === 'resync') listener.onResync(message.reason)
+        else if (message.type === 'error') {
+          remove()
+          listener.onError(errorOfMessage(message))
+          if (PASSING.has(message.code)) timer = setTimeout(begin, pauseMs(failures++))
+        }
+      },
+      forget() {
+        since = undefined
+        listener.onForget?.()
+      },
+    })
+  }
+  begin()
+  return () => {
+    clearTimeout(timer)
+    remove()
+  }
+}
+
+function errorOfMessage({ code, message, details, hint }: ServerMessage): ClientError {
+  return new ClientError(code, message, { details: details ?? null, hint: hint ?? null })
+}
+
+/** The application's own errors must not break the connection. */
+function guarded<A extends readonly unknown[]>(call: ((...args: A) => void) | undefined): (...args: A) => void {
+  return (...args) => {
+    try {
+      call?.(...args)
+    } catch (own) {
+      setTimeout(() => {
+        throw own
+      })
+    }
+  }
+}
+
+export function listen<Row>(socket: SharedSocket, of: Subscribed, to: ChangeListener<Row>): () => void {
+  const onBegin = guarded(to.onBegin)
+  return subscribe(socket, of, to.events, {
+    onBegin: resumed => {
+      if (!resumed) onBegin()
+    },
+    onChange: guarded(to.onChange),
+    onResync: guarded(to.onResync),
+    onError: guarded(to.onError),
+  })
+}
+
+/** Limit on the rows of a copy. For more, a page should use a query with aggregates. */
+export const FOLLOWED_ROWS_MAX = 50_000
+
+/** Receives a copy of the rows. */
+export interface FollowListener<Row> {
+  /** All rows by key, in no order, and the key of the row that changed; null if any can have changed. */
+  readonly onChange: (rows: ReadonlyMap<string, Row>, changed: string | null) => void
+  /** Receives each failure. Those that pass are tried again; others end the copy. */
+  readonly onError?: (error: unknown) => void
+  /** The columns of the primary key; `['id']` by default. */
+  readonly key?: readonly string[]
+}
+
+/**
+ * Subscribes first and reads the rows afterwards, so no change is missed; changes that arrive while it reads
+ * are applied to what it has read. After a `resync` it reads again.
+ */
+export function follow<Row>(
+  socket: SharedSocket,
+  of: Subscribed,
+  readAll: (signal: AbortSignal) => Promise<readonly Row[]>,
+  to: FollowListener<Row>,
+): () => void {
+  const { key = ['id'] } = to
+  const onChange = guarded(to.onChange)
+  const onError = guarded(to.onError)
+  const keyOf = (row: Readonly<Record<string, unknown>>): string => JSON.stringify(key.map(column => row[column]))
+  let rows = new Map<string, Row>()
+  /** True if `rows` are those at the last resume token. */
+  let whole = false
+  /** The last change of each row while the rows are read; null otherwise. */
+  let held: Map<string, ServerMessage> | null = null
+  const reader = createReader(readAll, onError)
+  function apply({ operation, key: of, new: row }: ServerMessage): string {
+    const changed = keyOf(of)
+    if (operation === 'DELETE') rows.delete(changed)
+    else rows.set(changed, row)
+    return changed
+  }
+  function read(): void {
+    whole = false
+    held = new Map()
+    reader.read(fresh => {
+      rows = new Map(fresh.map(row => [keyOf(row as never), row]))
+      for (const message of held?.values() ?? []) apply(message)
+      held = null
+      whole = true
+      onChange(rows, null)
+    })
+  }
+  const end = subscribe(socket, of, undefined, {
+    onBegin: resumed => {
+      if (!resumed || !whole) read()
+    },
+    onChange: message => {
+      if (held === null) onChange(rows, apply(message))
+      else if (held.size < FOLLOWED_ROWS_MAX) held.set(keyOf(message.key), message)
+      else read()
+    },
+    onResync: read,
+    onError,
+    onForget() {
+      reader.stop()
+      whole = false
+      held = null
+      rows = new Map()
+      onChange(rows, null)
+    },
+  })
+  return () => {
+    reader.stop()
+    end()
+  }
+}
+
+/** Receives the rows of a query whenever they can have changed. */
+export interface LiveListener<Row> {
+  readonly onRows: (rows: readonly Row[]) => void
+  readonly onError?: (error: unknown) => void
+}
+
+/** Reads whenever a row of the table changes; several changes during a read cause one more. */
+export function reread<Row>(
+  socket: SharedSocket,
+  of: Subscribed,
+  readRows: (signal: AbortSignal) => Promise<readonly Row[]>,
+  to: LiveListener<Row>,
+): () => void {
+  const onRows = guarded(to.onRows)
+  const onError = guarded(to.onError)
+  const reader = createReader(readRows, onError)
+  const read = (): void => reader.read(onRows)
+  const end = subscribe(socket, of, undefined, {
+    // A connection that was lost and continues has the changes since.
+    onBegin: resumed => {
+      if (!resumed) read()
+    },
+    ...{ onChange: read, onResync: read, onError },
+    onForget() {
+      reader.stop()
+      onRows([])
+    },
+  })
+  return () => {
+    reader.stop()
+    end()
+  }
+}
+
+interface Reader<Row> {
+  /** Reads, or reads once more after the read that is running. `done` of the last call receives the rows. */
+  read(done: (rows: readonly Row[]) => void): void
+  stop(): void
+}
+
+/** One read at a time, and again with pauses if it fails. */
+function createReader<Row>(
+  readRows: (signal: AbortSignal) => Promise<readonly Row[]>,
+  onError: (error: unknown) => void,
+): Reader<Row> {
+  let running: AbortController | null = null
+  let again = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let failures = 0
+  let receive: (rows: readonly Row[]) => void = () => {}
+  /** Never rejects. */
+  async function run(): Promise<void> {
+    const own = new AbortController()
+    running = own
+    do {
+      again = false
+      try {
+        const rows = await readRows(own.signal)
+        if (own.signal.aborted) return
+        failures = 0
+        if (!again) receive(rows)
+      } catch (error) {
+        if (own.signal.aborted) return
+        onError(error)
+        running = null
+        timer = setTimeout(run, pauseMs(failures++))
+        return
+      }
+    } while (again)
+    running = null
+  }
+  return {
+    read(done) {
+      receive = done
+      if (running !== null) again = true
+      else {
+        clearTimeout(timer)
+        void run()
+      }
+    },
+    stop() {
+      clearTimeout(timer)
+      running?.abort()
+      running = null
+      again = false
+    },
+  }
+}
+
+/** A query of the language, whose rows the gateway sends again whenever its result changes. */
+export interface LiveQuery {
+  readonly svc: string
+  readonly table: string
+  readonly interval_ms: number
+  readonly parameters?: unknown
+}
+
+export function liveQuery<Row>(socket: SharedSocket, query: LiveQuery, to: LiveListener<Row>): () => void {
+  const onRows = guarded(to.onRows)
+  const onError = guarded(to.onError)
+  let failures = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let remove: () => void = () => {}
+  function begin(): void {
+    remove = socket.add({
+      begin: () => ({ type: 'live_query', ...query }),
+      end: 'stop_live_query',
+      receive(message: ServerMessage) {
+        if (message.type === 'notification') {
+          failures = 0
+          onRows(message.rows)
+        } else if (message.type === 'error') {
+          remove()
+          onError(errorOfMessage(message))
+          if (PASSING.has(message.code)) timer = setTimeout(begin, pauseMs(failures++))
+        }
+      },
+      forget: () => onRows([]),
+    })
+  }
+  begin()
+  return () => {
+    clearTimeout(timer)
+    remove()
+  }
+}

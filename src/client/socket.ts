@@ -1,0 +1,232 @@
+/**
+ * One WebSocket for all subscriptions and live queries of a client. It opens with the first, closes after the
+ * last, and connects again with pauses: at once when the network or the page comes back, and not at all while
+ * there is no network or the page is hidden.
+ */
+import { ClientError } from './error.ts'
+import { type ClientSocket, isHidden, isOffline, onReturn, pauseMs, type SocketConstructor } from './platform.ts'
+import type { Tokens } from './tokens.ts'
+
+/** `live`: connected. `waiting`: until the next attempt. `idle`: nothing is subscribed. */
+export type ConnectionState = 'idle' | 'connecting' | 'live' | 'waiting'
+
+// biome-ignore lint/suspicious/noExplicitAny: messages of many shapes (docs/reference/realtime.md)
+export type ServerMessage = any
+
+/** A subscription or a live query on the socket. */
+export interface Channel {
+  /** The message that begins it, on every connection, without its `id`. */
+  begin(): object
+  /** The type of the message that ends it, such as `unsubscribe`. */
+  readonly end: string
+  receive(message: ServerMessage): void
+  /** The token was refused: the next one can belong to another user, who must not see the same rows. */
+  forget?(): void
+}
+
+export interface SharedSocket {
+  /** Returns a function that ends it. */
+  add(channel: Channel): () => void
+  close(): void
+}
+
+export interface SocketOptions {
+  readonly url: string
+  readonly tokens: Tokens
+  readonly WebSocket: SocketConstructor | undefined
+  readonly onState: (state: ConnectionState, why: string) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** A connection that is silent for this long is pinged, and given up if it stays silent for as long again. */
+const SILENCE_MS = 20_000
+/** A page that ends one subscription often begins another. */
+const LINGER_MS = 1_000
+/** Limit on the subscriptions of a client; a gateway accepts fewer by default. */
+const CHANNELS_MAX = 1_000
+const OPEN = 1
+const CLOSE_UNAUTHORIZED = 4401
+const CLOSE_GOING_AWAY = 1001
+
+export function createSocket({ url, tokens, WebSocket, onState, onError }: SocketOptions): SharedSocket {
+  const channels = new Map<string, Channel>()
+  let count = 0
+  let failures = 0
+  let socket: ClientSocket | null = null
+  let state: ConnectionState = 'idle'
+  let stop: () => void = () => {}
+  let linger: ReturnType<typeof setTimeout> | undefined
+  let wakeUp: (() => void) | null = null
+
+  function enter(next: ConnectionState, why = ''): void {
+    state = next
+    onState(next, why)
+  }
+
+  const say = (message: object): void => {
+    if (socket?.readyState === OPEN) socket.send(JSON.stringify(message))
+  }
+
+  /** Never rejects. */
+  async function connect(): Promise<void> {
+    if (WebSocket === undefined) {
+      onError(new TypeError('there is no WebSocket here: pass one to createClient, such as that of the package ws'))
+      return
+    }
+    enter('connecting')
+    let ended = false
+    stop = () => {
+      ended = true
+    }
+    let token: string | null
+    try {
+      token = await tokens.get()
+    } catch (error) {
+      if (!ended) {
+        onError(error)
+        later(pauseMs(failures++), 'there is no token')
+      }
+      return
+    }
+    if (!ended) open(token)
+
+    function open(first: string | null): void {
+      let bearer = first
+      const own = new (WebSocket as SocketConstructor)(url)
+      socket = own
+      let heard = true
+      const watch = setInterval(() => {
+        if (!heard) return over({})
+        heard = false
+        say({ type: 'ping' })
+      }, SILENCE_MS)
+      stop = () => {
+        ended = true
+        clearInterval(watch)
+        own.onopen = own.onclose = own.onmessage = null
+        own.onerror = () => {}
+        socket = null
+        own.close()
+      }
+      own.onopen = () => {
+        // As a message and not in the handshake: browsers do not say why a handshake failed.
+        if (bearer !== null) say({ type: 'auth', id: 'auth', token: bearer })
+        enter('live')
+        for (const [id, channel] of channels) say({ ...channel.begin(), id })
+      }
+      // `onclose` follows.
+      own.onerror = () => {}
+      own.onclose = over
+      own.onmessage = ({ data }) => {
+        heard = true
+        const message = JSON.parse(String(data)) as ServerMessage
+        if (message.type === 'error' && message.code === 'UNAUTHORIZED') {
+          // A refusal has the id of `auth`, and the connection is closed. Otherwise the token expires soon.
+          if (message.id !== 'auth') void renew()
+          return
+        }
+        if (message.type === 'subscribed') failures = 0
+        channels.get(message.id)?.receive(message)
+      }
+
+      /** With a new token of the same caller the connection continues. */
+      async function renew(): Promise<void> {
+        try {
+          const other = await tokens.replace(bearer, 'expires')
+          if (ended || other === null) return
+          bearer = other
+          say({ type: 'auth', id: 'auth', token: other })
+        } catch (error) {
+          onError(error)
+        }
+      }
+
+      function over({ code, reason = '' }: { readonly code?: number; readonly reason?: string }): void {
+        if (ended) return
+        stop()
+        if (code === CLOSE_UNAUTHORIZED) void refused(bearer)
+        else if (code === CLOSE_GOING_AWAY) later(askedMs(reason), 'the gateway is stopping')
+        else later(pauseMs(failures++), 'the connection is lost')
+      }
+    }
+  }
+
+  async function refused(token: string | null): Promise<void> {
+    let ended = false
+    stop = () => {
+      ended = true
+    }
+    for (const channel of channels.values()) channel.forget?.()
+    let other: string | null = null
+    try {
+      other = await tokens.replace(token, 'refused')
+    } catch (error) {
+      onError(error)
+    }
+    if (ended) return
+    if (other === null)
+      onError(new ClientError('UNAUTHORIZED', 'the gateway did not accept the token', { status: 401 }))
+    // A token that is refused at once is not asked for without a pause.
+    if (other !== null && failures++ === 0) void connect()
+    else later(pauseMs(failures), 'the token was refused')
+  }
+
+  /** Waits for the time to come, and then for a network and a reader. */
+  function later(ms: number, why: string): void {
+    enter('waiting', why)
+    const again = (): void => {
+      if (isOffline() || isHidden()) return
+      stop()
+      void connect()
+    }
+    const timer = setTimeout(again, ms)
+    // All pages of a device come back at once, and so do all devices of a network.
+    let soon: ReturnType<typeof setTimeout> | undefined
+    wakeUp = () => {
+      clearTimeout(soon)
+      soon = setTimeout(again, Math.random() * 300)
+    }
+    const forget = onReturn(wakeUp)
+    stop = () => {
+      clearTimeout(timer)
+      clearTimeout(soon)
+      forget()
+    }
+  }
+
+  function close(): void {
+    clearTimeout(linger)
+    stop()
+    stop = () => {}
+    if (state !== 'idle') enter('idle')
+  }
+
+  return {
+    add(channel) {
+      if (channels.size >= CHANNELS_MAX) throw new RangeError(`a client has at most ${CHANNELS_MAX} subscriptions`)
+      clearTimeout(linger)
+      const id = `c${count++}`
+      channels.set(id, channel)
+      if (state === 'idle') void connect()
+      else say({ ...channel.begin(), id })
+      return () => {
+        if (!channels.delete(id)) return
+        say({ type: channel.end, id })
+        if (channels.size === 0) linger = setTimeout(close, LINGER_MS)
+      }
+    },
+    close() {
+      channels.clear()
+      close()
+    },
+  }
+}
+
+/** A gateway that stops says when to come back; a proxy that stops does not. */
+function askedMs(reason: string): number {
+  try {
+    return Number((JSON.parse(reason) as { readonly retry_after_ms?: unknown }).retry_after_ms) || pauseMs(0)
+  } catch {
+    return pauseMs(0)
+  }
+}

@@ -1,0 +1,389 @@
+/** Reads and writes of one table: `client.from('orders')`. */
+import { Reference } from './batch.ts'
+import {
+  type ChangeListener,
+  FOLLOWED_ROWS_MAX,
+  type FollowListener,
+  follow,
+  type LiveListener,
+  listen,
+  reread,
+  type Subscribed,
+} from './changes.ts'
+import type { Group, Parameter, Where } from './conditions.ts'
+import { ClientError } from './error.ts'
+import type { Answer, Http, Operation, RequestOptions } from './http.ts'
+import { filterParameters, queryString, type Read, readOf, readParameters } from './read.ts'
+import type {
+  ColumnText,
+  Expanded,
+  Flat,
+  InsertOf,
+  RelationsOf,
+  RelationText,
+  RowOf,
+  SchemaLike,
+  Selected,
+  SortText,
+  TableName,
+  TargetOf,
+  UpdateOf,
+} from './schema-types.ts'
+import type { SharedSocket } from './socket.ts'
+
+/** One page of a list. */
+export interface Page<Row> {
+  /** The rows, in order. */
+  readonly rows: readonly Row[]
+  /** The rows per page that the gateway applied. */
+  readonly limit: number
+  /** Continues after this page; null on the last one. */
+  readonly cursor: string | null
+  /** The number of rows on all pages, if it was asked for. */
+  readonly total: number | null
+}
+
+/** Options of a page. */
+export interface PageOptions extends RequestOptions {
+  /** The `cursor` of the page before. */
+  readonly cursor?: string | null
+  /** Counts the rows of all pages, with a second query. */
+  readonly total?: boolean
+}
+
+/** Options of a write. */
+export interface WriteOptions extends RequestOptions {
+  /** Returns these columns of the written rows instead of whole rows. */
+  readonly returning?: readonly string[]
+}
+
+/** Options of a write to one row. */
+export interface RowWriteOptions extends WriteOptions {
+  /** Writes only if the row still has this version: the `etag` of an earlier answer. */
+  readonly ifMatch?: string
+}
+
+/** Options of a write to all rows that match. */
+export interface ManyWriteOptions extends WriteOptions {
+  /** If more rows match, nothing is written; 1 000 by default. */
+  readonly maxAffected?: number
+}
+
+/** Options of an upsert. */
+export interface UpsertOptions extends WriteOptions {
+  /** The columns of the unique key that identifies the row; those of the primary key by default. */
+  readonly on?: readonly string[]
+  /** Keeps existing rows unchanged. */
+  readonly ignore?: boolean
+}
+
+/** The value of a primary key: of several columns, all values in the order of the key. */
+export type RowId = string | number | bigint | readonly (string | number | bigint)[]
+
+/** The parts of a client that a table uses. */
+export interface Connection {
+  readonly http: Pick<Http, 'send'> & Partial<Http>
+  readonly socket: () => SharedSocket
+}
+
+const PAGE_ROWS = 1_000
+
+/**
+ * A table, with the parts of a read. Every step returns a new one and leaves the other unchanged, so a read
+ * can be a constant that others are made from. Nothing is sent before a method that returns a promise.
+ */
+export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, T>> {
+  readonly #connection: Connection
+  readonly #read: Read
+
+  /** Use `client.from`. */
+  constructor(connection: Connection, read: Read | string) {
+    this.#connection = connection
+    this.#read = typeof read === 'string' ? readOf(read) : read
+  }
+
+  #with<Next = Out>(part: Partial<Read>): Table<S, T, Next> {
+    return new Table<S, T, Next>(this.#connection, { ...this.#read, ...part })
+  }
+
+  /** Equal for reads that ask for the same. */
+  get key(): string {
+    return `${this.#address()}?${queryString(readParameters(this.#read))}`
+  }
+
+  /** The read as data. */
+  get read(): Read {
+    return this.#read
+  }
+
+  /**
+   * The columns of the result, in the notation of `select`: `'id'`, `'buyer:customer_id'`,
+   * `'meta->>theme'`.
+   */
+  select<const C extends ColumnText<RowOf<S, T>>>(...columns: readonly C[]): Table<S, T, Selected<RowOf<S, T>, C>> {
+    return this.#with({ select: columns })
+  }
+
+  /** Rows for which the condition holds, and all conditions given before. */
+  where(condition: Where<RowOf<S, T>> | Group<RowOf<S, T>>): Table<S, T, Out> {
+    return this.#with({ where: [...this.#read.where, condition as Where<never>] })
+  }
+
+  /** Rows with these words, in the syntax of a web search, in all text columns or in some. */
+  search(words: string, columns: readonly (keyof RowOf<S, T> & string)[] = []): Table<S, T, Out> {
+    const within: readonly Parameter[] = columns.length === 0 ? [] : [['search_columns', columns.join(',')]]
+    return this.#with({ search: [['search', words], ...within] })
+  }
+
+  /**
+   * Adds the rows of a relation. `shape` chooses their columns and rows: `items => items.select('amount')`.
+   */
+  expand<const E extends RelationText<RelationsOf<S, T>>, Related = RowOf<S, TargetOf<RelationsOf<S, T>, E>>>(
+    relation: E,
+    shape?: (
+      related: Table<S, TargetOf<RelationsOf<S, T>, E> & TableName<S>>,
+    ) => Table<S, TargetOf<RelationsOf<S, T>, E> & TableName<S>, Related>,
+  ): Table<S, T, Flat<Out & Expanded<E, Related>>> {
+    const plain = new Table<S, TargetOf<RelationsOf<S, T>, E> & TableName<S>>(this.#connection, relation)
+    const of = shape === undefined ? plain.read : shape(plain).read
+    return this.#with({ expand: [...this.#read.expand, { relation, of }] })
+  }
+
+  /** The order: `'-placed_at'` is descending, `'number:asc.nullsfirst'` places NULLs. */
+  orderBy(...columns: readonly SortText<RowOf<S, T>>[]): Table<S, T, Out> {
+    return this.#with({ sort: columns })
+  }
+
+  /** The number of rows per page. */
+  limit(rows: number): Table<S, T, Out> {
+    return this.#with({ limit: rows })
+  }
+
+  /** Skips rows. Prefer the cursors of pages. */
+  offset(rows: number): Table<S, T, Out> {
+    return this.#with({ offset: rows })
+  }
+
+  /** The different values of one column, sorted. */
+  distinct<C extends keyof RowOf<S, T> & string>(column: C): Table<S, T, Pick<RowOf<S, T>, C>> {
+    return this.#with({ distinct: column })
+  }
+
+  // ---- reads ----
+
+  /** The rows of one page. */
+  async rows(options?: RequestOptions): Promise<readonly Out[]> {
+    return (await this.page(options)).rows
+  }
+
+  /** One page, with the cursor of the next. */
+  async page({ cursor = null, total = false, ...request }: PageOptions = {}): Promise<Page<Out>> {
+    const { body } = await this.#list(
+      request,
+      [...(cursor === null ? [] : [['cursor', cursor] as const])],
+      total ? { Prefer: 'count=exact' } : {},
+    )
+    return { rows: body.data, limit: body.limit, cursor: body.next_cursor, total: body.total ?? null }
+  }
+
+  /** The first row; null if there is none. */
+  async first(options?: RequestOptions): Promise<Out | null> {
+    const { body } = await this.#with({ limit: 1 }).#list(options)
+    return body.data[0] ?? null
+  }
+
+  /** The row with this primary key. Rejects with `NOT_FOUND`. */
+  async get(id: RowId, options?: RequestOptions): Promise<Out> {
+    return (await this.#send(options, { method: 'GET', path: this.#path(id, readParameters(this.#read)) })).body.data
+  }
+
+  /** The number of rows that match. */
+  async count(options?: RequestOptions): Promise<number> {
+    const parameters: readonly Parameter[] = [['fn', 'count'], ...filterParameters(this.#read)]
+    const path = `${this.#address()}/_aggregate?${queryString(parameters)}`
+    return (await this.#send(options, { method: 'GET', path })).body.data.count
+  }
+
+  /**
+   * All rows, page by page, each after the last row of the one before: `for await (const row of
+   * table.all())`.
+   */
+  async *all(options: RequestOptions = {}): AsyncGenerator<Out, void, undefined> {
+    let cursor: string | null = null
+    do {
+      const page: Page<Out> = await (this.#read.limit === null ? this.limit(PAGE_ROWS) : this).page({
+        ...options,
+        cursor,
+      })
+      yield* page.rows
+      cursor = page.cursor
+    } while (cursor !== null)
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Out, void, undefined> {
+    return this.all()
+  }
+
+  /** All rows of one statement, as the database produces them. A failure after the first row rejects. */
+  async *stream(options?: RequestOptions): AsyncGenerator<Out, void, undefined> {
+    const path = `${this.#address()}?${queryString([...readParameters(this.#read), ['stream', 'true']])}`
+    const { lines } = this.#connection.http
+    if (lines === undefined) throw new TypeError('a batch has no streams')
+    yield* lines({ method: 'GET', path }, options) as AsyncGenerator<Out, void, undefined>
+  }
+
+  // ---- changes ----
+
+  /**
+   * The rows of the read now, and again whenever a row of the table changes that matches its conditions.
+   * Changes of related rows alone are not noticed. Returns a function that ends it.
+   */
+  live(onRows: (rows: readonly Out[]) => void, onError?: (error: unknown) => void): () => void {
+    const listener: LiveListener<Out> = { onRows, ...(onError === undefined ? {} : { onError }) }
+    return reread(this.#connection.socket(), this.#subscribed(false), signal => this.rows({ signal }), listener)
+  }
+
+  /**
+   * A copy of all rows that match, kept up to date with single changes. It has at most 50 000 rows. Returns a
+   * function that ends it.
+   */
+  follow(listener: FollowListener<Out>): () => void {
+    const { expand, sort, limit, offset, distinct, search, select } = this.#read
+    if (expand.length + sort.length + search.length > 0 || limit !== null || offset !== null || distinct !== null) {
+      throw new TypeError('follow() takes select and where only: sort the copy, or use live()')
+    }
+    const missing =
+      select.length === 0 || select.includes('*')
+        ? undefined
+        : (listener.key ?? ['id']).find(one => !select.includes(one))
+    if (missing !== undefined) throw new TypeError(`follow() needs the key: add ${missing} to select, or name the key`)
+    const readAll = async (signal: AbortSignal): Promise<readonly Out[]> => {
+      const all: Out[] = []
+      for await (const row of this.all({ signal })) {
+        all.push(row)
+        if (all.length > FOLLOWED_ROWS_MAX) {
+          throw new ClientError('TOO_MANY_ROWS', `more than ${FOLLOWED_ROWS_MAX} rows match; add conditions`)
+        }
+      }
+      return all
+    }
+    return follow(this.#connection.socket(), this.#subscribed(true), readAll, listener)
+  }
+
+  /** The changes of rows that match. Returns a function that ends it. */
+  subscribe(listener: ChangeListener<Out>): () => void {
+    return listen(this.#connection.socket(), this.#subscribed(true), listener)
+  }
+
+  #subscribed(columns: boolean): Subscribed {
+    const { table, select } = this.#read
+    const parameters = new Map(columns && select.length > 0 ? readParameters({ ...readOf(table), select }) : [])
+    return { table, filter: queryString(filterParameters(this.#read)), select: parameters.get('select') ?? '*' }
+  }
+
+  // ---- writes ----
+
+  /** Creates a row, or several in one transaction. Returns what was created, in the given order. */
+  insert(rows: readonly InsertOf<S, T>[], options?: WriteOptions): Promise<readonly RowOf<S, T>[]>
+  insert(row: InsertOf<S, T>, options?: WriteOptions): Promise<RowOf<S, T>>
+  async insert(rows: unknown, options: WriteOptions = {}): Promise<unknown> {
+    return (await this.#write(options, { method: 'POST', path: this.#address(), body: rows })).body?.data
+  }
+
+  /** Creates a row, or changes the one that has the same key. Null if `ignore` kept an existing row. */
+  upsert(rows: readonly InsertOf<S, T>[], options?: UpsertOptions): Promise<readonly RowOf<S, T>[]>
+  upsert(row: InsertOf<S, T>, options?: UpsertOptions): Promise<RowOf<S, T> | null>
+  async upsert(rows: unknown, { on, ignore = false, ...options }: UpsertOptions = {}): Promise<unknown> {
+    const headers = {
+      'X-Upsert': ignore ? 'ignore' : 'true',
+      ...(on === undefined ? {} : { 'X-On-Conflict': on.join(',') }),
+    }
+    return (await this.#write(options, { method: 'POST', path: this.#address(), headers, body: rows })).body?.data
+  }
+
+  /** Changes the row with this primary key. Numbers can be incremented: `{ stock: { $inc: -1 } }`. */
+  async update(
+    id: RowId,
+    changes: UpdateOf<S, T>,
+    { ifMatch, ...options }: RowWriteOptions = {},
+  ): Promise<RowOf<S, T>> {
+    const operation = { method: 'PATCH', path: this.#path(id), headers: matching(ifMatch), body: changes } as const
+    return (await this.#write(options, operation)).body?.data
+  }
+
+  /** Changes all rows that match the conditions, of which there must be one. */
+  async updateAll(
+    changes: UpdateOf<S, T>,
+    { maxAffected, ...options }: ManyWriteOptions = {},
+  ): Promise<readonly RowOf<S, T>[]> {
+    const path = this.#filtered('updateAll')
+    const operation = { method: 'PATCH', path, headers: limited(maxAffected), body: changes } as const
+    return (await this.#write(options, operation)).body?.data
+  }
+
+  /** Deletes the row with this primary key. Rejects with `NOT_FOUND`. */
+  async delete(id: RowId, { ifMatch, ...options }: Omit<RowWriteOptions, 'returning'> = {}): Promise<void> {
+    await this.#write(options, { method: 'DELETE', path: this.#path(id), headers: matching(ifMatch) })
+  }
+
+  /** Deletes all rows that match the conditions, of which there must be one. Returns them. */
+  async deleteAll({ maxAffected, ...options }: ManyWriteOptions = {}): Promise<readonly RowOf<S, T>[]> {
+    const headers = { Prefer: 'return=representation', ...limited(maxAffected) }
+    return (await this.#write(options, { method: 'DELETE', path: this.#filtered('deleteAll'), headers })).body?.data
+  }
+
+  // ---- requests ----
+
+  #address(): string {
+    return `/api/${encodeURIComponent(this.#read.table)}`
+  }
+
+  #path(id: RowId, parameters: readonly Parameter[] = []): string {
+    const values: readonly unknown[] = Array.isArray(id) ? id : [id]
+    const text = values.map(value => {
+      // A comma inside of one of several values is encoded twice: it is not the separator.
+      const plain = values.length > 1 ? String(value).replaceAll('%', '%25').replaceAll(',', '%2C') : String(value)
+      return value instanceof Reference ? value.text : encodeURIComponent(plain)
+    })
+    if (text.some(value => value === '' || /^\.\.?$/.test(value))) {
+      throw new TypeError(`${JSON.stringify(values.map(String))} is not a key that a path can have; use where()`)
+    }
+    return `${this.#address()}/${text.join(',')}${parameters.length === 0 ? '' : `?${queryString(parameters)}`}`
+  }
+
+  #filtered(method: string): string {
+    const parameters = filterParameters(this.#read)
+    if (parameters.length === 0) throw new TypeError(`${method}() needs where(): it writes all rows that match`)
+    return `${this.#address()}?${queryString(parameters)}`
+  }
+
+  #list(
+    request: RequestOptions = {},
+    more: readonly Parameter[] = [],
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
+    const query = queryString([...readParameters(this.#read), ...more])
+    return this.#send(request, { method: 'GET', path: `${this.#address()}${query === '' ? '' : `?${query}`}`, headers })
+  }
+
+  #write({ returning, ...request }: WriteOptions, operation: Operation): Promise<Answer> {
+    if (returning === undefined) return this.#send(request, operation)
+    const query = queryString([['returning', returning.join(',')]])
+    return this.#send(request, {
+      ...operation,
+      path: `${operation.path}${operation.path.includes('?') ? '&' : '?'}${query}`,
+    })
+  }
+
+  #send(request: RequestOptions | undefined, operation: Operation): Promise<Answer> {
+    return this.#connection.http.send(operation, request)
+  }
+}
+
+function matching(tag: string | undefined): Readonly<Record<string, string>> {
+  return tag === undefined ? {} : { 'If-Match': tag }
+}
+
+function limited(max: number | undefined): Readonly<Record<string, string>> {
+  return max === undefined ? {} : { 'X-Max-Affected': String(max) }
+}
