@@ -4,7 +4,7 @@ import { SummaryReporter } from './test/support/summary-reporter.ts'
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     // Database tests wait more than they compute; vitest alone would leave one of two cores idle.
     maxWorkers: Math.max(2, availableParallelism()),

@@ -5,6 +5,7 @@ import { root } from './tree.js'
 
 const CHECKS = {
   types: ['typescript/bin/tsc', '-p', 'tsconfig.json'],
+  'types of the console': ['typescript/bin/tsc', '-p', 'console/tsconfig.json'],
   style: ['@biomejs/biome/bin/biome', 'check'],
   repository: ['vitest/vitest.mjs', 'run', 'test/tidy'],
   'unused code': ['knip/bin/knip.js'],

@@ -91,6 +91,7 @@ function compile() {
     run(process.execPath, [join(root, 'scripts/bundle.js'), aside], { cwd: root })
     chmodSync(join(aside, 'cli/main.js'), 0o755)
     compressPages(aside)
+    buildConsole(aside)
     rmSync(stamp, { force: true })
     rmSync(dist, { recursive: true, force: true })
     renameSync(aside, dist)
@@ -103,6 +104,7 @@ function compile() {
 /** The files of the pages that the gateway and the demo serve, by their folders below src. */
 const PAGES = {
   'http/docs': ['page.html', 'page.css', 'page.js'],
+  'http/front': ['page.html', 'page.css', 'page.js', 'base.css'],
   'demo/board': ['page.html', 'page.css', 'board.js'],
 }
 
@@ -126,6 +128,16 @@ function compressPages(dist) {
   copyFileSync(join(library, 'LICENSE'), join(docs, 'swagger-ui.LICENSE'))
   copyFileSync(join(library, 'NOTICE'), join(docs, 'swagger-ui.NOTICE'))
   copyFileSync(join(library, 'swagger-ui-bundle.js.LICENSE.txt'), join(docs, 'swagger-ui-bundle.LICENSE'))
+}
+
+/** The bundle of `console/`, compressed, with the licences of the packages in it. */
+function buildConsole(dist) {
+  const folder = join(dist, 'http/console')
+  run(process.execPath, [join(root, 'scripts/console.js'), folder], { cwd: root })
+  for (const name of ['page.html', 'console.js', 'console.css']) {
+    compress(join(folder, name), folder)
+    rmSync(join(folder, name))
+  }
 }
 
 function compress(file, folder) {
@@ -161,7 +173,8 @@ function isBuilt() {
 
 /** Files in the root that the build reads. */
 const BUILT_FROM = [
-  ...['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json', 'scripts/bundle.js'],
+  ...['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json'],
+  ...['scripts/bundle.js', 'scripts/console.js', 'console/page.html'],
   ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md'],
 ]
 
@@ -171,11 +184,11 @@ const BUILT_FROM = [
  */
 function sourceVersion() {
   const hash = createHash('sha256')
-  const files = ['src', 'docs', 'corpus']
+  const files = ['src', 'docs', 'corpus', 'console/src']
     .flatMap(folder =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)),
     )
-    .filter(name => /\.(ts|md|yaml|sql)$/.test(name) && !name.endsWith('.test.ts'))
+    .filter(name => /\.(tsx?|css|md|yaml|sql)$/.test(name) && !name.endsWith('.test.ts'))
     .sort()
   const pages = Object.entries(PAGES).flatMap(([folder, names]) => names.map(name => join('src', folder, name)))
   for (const file of [...files, ...pages, ...BUILT_FROM]) {

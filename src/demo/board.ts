@@ -4,7 +4,7 @@
  */
 import { createPages, type Pages } from '../http/pages.ts'
 
-/** From the sources and from the build alike. */
+/** The same path from the sources and from the build. */
 const FOLDER = new URL('../../dist/demo/board/', import.meta.url)
 
 export const BOARD_PATH = '/demo/orders'

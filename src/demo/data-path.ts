@@ -10,17 +10,17 @@ import { EmbeddedError } from './error.ts'
 import { spawnAs } from './run-as.ts'
 
 export interface Place {
-  /** Where the program has to be started. */
+  /** The working directory that the program needs. */
   readonly cwd: string
   /** The data folder, as the program finds it. */
   readonly path: string
   /** True if the path is valid for every process. */
   readonly isReal: boolean
-  /** A file beside the data folder, named like it with a suffix. */
+  /** The path of a file next to the data folder, with its name and a suffix. */
   beside(suffix: string): string
 }
 
-/** The folder exists, and belongs to the server's user. */
+/** The paths of a folder that exists and belongs to the server's user. */
 export function dataPathOf({ runAs }: Pick<Binaries, 'runAs'>, dataDirectory: string): Place {
   const real: Place = {
     ...{ cwd: dataDirectory, path: dataDirectory, isReal: true },
@@ -32,7 +32,7 @@ export function dataPathOf({ runAs }: Pick<Binaries, 'runAs'>, dataDirectory: st
   if (process.platform !== 'linux') {
     throw new EmbeddedError(
       `PostgreSQL runs as user ${runAs.name}, which cannot access ${dataDirectory}; use a folder that ` +
-        'every user may enter, or start this as an ordinary user',
+        'every user can access, or start this command as an ordinary user',
     )
   }
   return {

@@ -29,7 +29,7 @@ afterAll(async () => {
 })
 
 test('a port in use is reported, and the next free one is used', () => {
-  expect(printed).toContainEqual(expect.stringMatching(`^Port ${port} is taken; using \\d+\\.$`))
+  expect(printed).toContainEqual(expect.stringMatching(`^Port ${port} is in use; using \\d+\\.$`))
   expect(Number(new URL(demo.url).port)).toBeGreaterThan(port)
   expect(printed).toContain(`The gateway listens on ${demo.url}`)
 })
@@ -86,6 +86,14 @@ test('the printed address shows the interactive reference', async () => {
   const address = printed.find(line => line.endsWith('/docs')) ?? ''
   expect(address).toBe(`${demo.url}/docs`)
   expect(await (await fetch(address)).text()).toContain('<title>API reference</title>')
+})
+
+test('the printed address shows the console, which either clerk can enter', async () => {
+  const address = printed.find(line => line.endsWith('/console')) ?? ''
+  expect(address).toBe(`${demo.url}/console`)
+  expect(await (await fetch(address)).text()).toContain('<title>Console</title>')
+  const state = await (await fetch(`${demo.url}/front/state`)).json()
+  expect(state).toMatchObject({ hasConsole: true, callers: [{}, {}] })
 })
 
 test('a tenant gets no rows of the other, and requests without a token are rejected', async () => {

@@ -6,7 +6,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
-import { startGateway } from '../gateway/gateway.ts'
+import { type GatewayOptions, startGateway } from '../gateway/gateway.ts'
+import { CONSOLE_PATH } from '../http/console.ts'
+import { createHosts } from '../http/hosts.ts'
 import { mintToken } from '../identity/mint.ts'
 import { installScript } from '../install/script.ts'
 import { BOARD_PATH, createBoard } from './board.ts'
@@ -20,11 +22,11 @@ import { SAMPLE_TENANTS, type SampleTenant } from './sample.ts'
 export interface DemoOptions {
   /** The first port to try; the next free one is taken. */
   readonly port?: number | undefined
-  /** True if to create the sample data again. */
+  /** True to create the sample data again. */
   readonly fresh?: boolean | undefined
   /** The environment of the process, for the user's cache folder and SVC_LOG_LEVEL. */
   readonly environment?: Environment | undefined
-  /** Where data is stored instead of the user's cache folder. */
+  /** The folder for the data, instead of the user's cache folder. */
   readonly cache?: string | undefined
   print(line: string): void
 }
@@ -38,7 +40,8 @@ const DEFAULT_PORT = 8080
 const PORTS_TRIED_MAX = 100
 const TOKEN_SECONDS = 30 * 24 * 3600
 /**
- * A line per request would hide what is printed, and the reader cannot act on warnings about this database.
+ * Log lines of requests would hide the printed commands, and the reader cannot act on warnings about this
+ * database.
  */
 const LOG_LEVEL = 'error'
 
@@ -47,11 +50,14 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   const cache = options.cache ?? (await cacheFolder(environment))
   const embedded = await startEmbedded({ cache, fresh: options.fresh ?? false, print })
   try {
-    // At every start: what is in the cache may be from before it was part of the sample.
+    // At every start, because the cached data may be from an older sample without it.
     const chosen = [{ schema: 'public', table: null }]
     await runStatements(embedded.adminUrl, installScript({ role: APP_ROLE, selected: chosen, superuser: true }))
     const port = await freePortFrom(options.port ?? DEFAULT_PORT, print)
-    const gateway = await startGateway(configOf(embedded, port, environment), { pages: createBoard() })
+    const gateway = await startGateway(configOf(embedded, port, environment), {
+      pages: createBoard(),
+      callers: sampleCallers(embedded),
+    })
     for (const line of await welcome(gateway.url, embedded)) print(line)
 
     let closing = false
@@ -72,9 +78,12 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   }
 }
 
-/** Defaults for everything, ignoring any svc.toml: the demo shows the product, not the reader's settings. */
+/**
+ * Uses defaults and ignores any svc.toml, because the demo shows the product and not the settings of the
+ * reader.
+ */
 function configOf(embedded: Embedded, port: number, environment: Environment): Config {
-  return loadConfig({
+  const { config } = loadConfig({
     workingDirectory: embedded.folder,
     environment: {
       DATABASE_URL: embedded.url,
@@ -82,14 +91,22 @@ function configOf(embedded: Embedded, port: number, environment: Environment): C
       SVC_BIND: `127.0.0.1:${port}`,
       SVC_LOG_LEVEL: environment.SVC_LOG_LEVEL ?? LOG_LEVEL,
     },
-  }).config
+  })
+  // The sample tokens name roles of the application, so all requests keep the role of the connection.
+  const jwtRoleClaim = { kind: 'constant', value: decodeURIComponent(new URL(embedded.url).username) } as const
+  return {
+    ...config,
+    gateway: { ...config.gateway, console: { enabled: true } },
+    shapes: { ...config.shapes, enabled: true },
+    postgrest: { ...config.postgrest, enabled: true, jwtRoleClaim },
+  }
 }
 
 async function freePortFrom(first: number, print: (line: string) => void): Promise<number> {
   const last = Math.min(first + PORTS_TRIED_MAX, 65_536) - 1
   for (let port = first; port <= last; port++) {
     if ((await obstacleTo(port)) !== null) continue
-    if (port !== first) print(`Port ${first} is taken; using ${port}.`)
+    if (port !== first) print(`Port ${first} is in use; using ${port}.`)
     return port
   }
   throw new EmbeddedError(`no free port from ${first} to ${last}; give another one with --port`)
@@ -139,9 +156,12 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
     `Open orders of ${bikes.name} as they change, in a browser:`,
     `${url}${BOARD_PATH}#token=${one.token}`,
     '',
-    '# another order: watch it come',
+    '# create another order, and watch it arrive',
     `${curl(one.header, '/api/orders')} -H 'Content-Type: application/json' ` +
       `-d ${quote(order)}$(date +%s)${quote('"}')}`,
+    '',
+    'The console, to explore rows and write queries in a browser, as either clerk:',
+    `${url}${CONSOLE_PATH}`,
     '',
     'The API documentation, to read and try in a browser; paste a token there:',
     `${url}/docs`,
@@ -159,7 +179,27 @@ async function credential(tenant: SampleTenant, embedded: Embedded): Promise<{ t
   return { token, header }
 }
 
-/** For a POSIX shell. */
+/** The lifetime of a token that the page at `/` offers. */
+const VISIT_SECONDS = 3_600
+
+/**
+ * The clerks whom visitors can be. A page of another site could reach the demo through DNS rebinding, so the
+ * `Host` of a request for their tokens must be a name of this machine.
+ */
+function sampleCallers(embedded: Embedded): NonNullable<GatewayOptions['callers']> {
+  const hosts = createHosts([])
+  return async ({ host }) => {
+    if (!hosts.isOurHost(host, undefined)) return []
+    return Promise.all(
+      SAMPLE_TENANTS.slice(0, 2).map(async ({ id, userId, name }) => {
+        const claims = { tenantId: id, userId, role: 'clerk', expiresInSeconds: VISIT_SECONDS }
+        return { title: `a clerk of ${name}`, token: await mintToken(embedded.jwtSecret, claims, Date.now()) }
+      }),
+    )
+  }
+}
+
+/** Quotes a text for a POSIX shell. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -15,7 +15,7 @@ import { DataFolderInUse, type Server, startServer, urlOf } from './server.ts'
 import { createStaged, pathExists, removeAbandoned } from './staged-folder.ts'
 
 export interface EmbeddedOptions {
-  /** True if to create the data again, discarding changes. */
+  /** True to create the data again, discarding changes. */
   readonly fresh: boolean
   /** The folder of the data, and of copied binaries (see folders.ts). */
   readonly cache: string
@@ -23,11 +23,11 @@ export interface EmbeddedOptions {
 }
 
 export interface Embedded {
-  /** As the gateway's role: no superuser, no BYPASSRLS, owns nothing. */
+  /** The URL with the gateway's role: it is not a superuser, has no BYPASSRLS, and owns nothing. */
   readonly url: string
   /** As superuser. */
   readonly adminUrl: string
-  /** The same at every start of this slot, so tokens survive a restart. */
+  /** The secret for tokens; the same at every start of this slot, so that tokens survive a restart. */
   readonly jwtSecret: string
   readonly folder: string
   /** Resolves when the server has ended, for whatever reason. */
@@ -37,7 +37,7 @@ export interface Embedded {
 
 export const APP_ROLE = 'svc_app'
 const DATABASE = 'demo'
-/** Demos that one user may run at the same time. */
+/** Limit on the concurrent demos of one user. */
 const SLOTS_MAX = 8
 
 interface Secrets {
@@ -63,7 +63,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     try {
       return await start(binaries, folder)
     } catch (error) {
-      // Another demo was faster; PostgreSQL's own lock decides.
+      // Another demo has taken the slot; PostgreSQL's own lock decides.
       if (!(error instanceof DataFolderInUse)) throw error
     }
   }

@@ -1,4 +1,6 @@
-/** Where the embedded PostgreSQL keeps its binaries (if they must be copied) and its data. */
+/**
+ * Finds the folder in which the embedded PostgreSQL stores its data, and its binaries if they must be copied.
+ */
 import { mkdir, stat } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,9 +9,9 @@ import { EmbeddedError } from './error.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The cache folder of this user, made if need be. Root's own home is closed to the user PostgreSQL runs as,
- * so root uses /var/cache. An unwritable home (a container's made-up user) falls back to the folder for
- * temporary files.
+ * Returns the cache folder of this user, and creates it if necessary. Root uses /var/cache, because its home
+ * is closed to the user that PostgreSQL runs as. If the home is not writable, as for a container's generated
+ * user, the folder for temporary files is used.
  */
 export async function cacheFolder(environment: Environment): Promise<string> {
   const uid = process.getuid?.()

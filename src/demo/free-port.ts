@@ -15,7 +15,10 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-/** Why this process cannot listen there, as the system's code: `EADDRINUSE`, `EACCES`; null: it can. */
+/**
+ * The reason why this process cannot listen there, as the system's code (`EADDRINUSE`, `EACCES`); null if it
+ * can.
+ */
 export async function obstacleTo(port: number): Promise<string | null> {
   const server = createServer()
   try {

@@ -81,8 +81,8 @@ describe.sequential('one folder', () => {
   test('has at most one server', async () => {
     const local = await start()
     const again =
-      `PostgreSQL already runs in ${folder} (its URL is in ${join(folder, 'url')}); ` +
-      'stop it first, or name another folder with --data'
+      `PostgreSQL is already running in ${folder} (its URL is in ${join(folder, 'url')}); ` +
+      'stop it first, or choose another folder with --data'
     await expect(start(folder, await freePort())).rejects.toThrow(again)
     expect(existsSync(join(folder, 'url'))).toBe(true)
     await local.close()
@@ -124,7 +124,7 @@ test('a port in use is reported, and nothing is created', async () => {
   const { port: taken } = occupied.address() as AddressInfo
   const nowhere = join(base, 'nowhere')
   await expect(start(nowhere, taken)).rejects.toThrow(
-    `port ${taken} of 127.0.0.1 is taken, by another PostgreSQL perhaps; name another with --port`,
+    `port ${taken} of 127.0.0.1 is already in use, perhaps by another PostgreSQL; choose another with --port`,
   )
   expect(existsSync(nowhere)).toBe(false)
   occupied.close()
@@ -134,13 +134,13 @@ test('a folder with other files is left unchanged', async () => {
   const theirs = join(base, 'theirs')
   mkdirSync(theirs)
   writeFileSync(join(theirs, 'PG_VERSION'), '18\n')
-  const refusal = `${theirs} has something else in it; name an empty folder, or a new one, with --data`
+  const refusal = `${theirs} contains other files; choose an empty or a new folder with --data`
   await expect(start(theirs, await freePort())).rejects.toThrow(refusal)
   expect(readdirSync(theirs)).toEqual(['PG_VERSION'])
   const file = join(theirs, 'PG_VERSION')
   for (const path of [file, join(file, 'below')]) {
     await expect(start(path, await freePort())).rejects.toThrow(
-      `${path} is not a folder; name a folder to keep the data in with --data`,
+      `${path} is not a folder; choose another folder for the data with --data`,
     )
   }
 })

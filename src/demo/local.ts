@@ -18,10 +18,10 @@ import { DataFolderInUse, type Server, startServer, urlOf } from './server.ts'
 import { createStaged, isAside, pathExists, removeAbandoned } from './staged-folder.ts'
 
 export interface LocalOptions {
-  /** An absolute path; made if need be. */
+  /** An absolute path; created if necessary. */
   readonly folder: string
   readonly port: number
-  /** Where binaries are kept if they must be copied (see folders.ts). */
+  /** The folder for binaries if they must be copied (see folders.ts). */
   readonly cache: string
   print(line: string): void
 }
@@ -86,22 +86,23 @@ async function claim(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const names = await readdir(folder)
     if (!names.includes('cluster') && names.some(name => !isAside(name))) {
-      throw new EmbeddedError(`${folder} has something else in it; name an empty folder, or a new one, with --data`)
+      throw new EmbeddedError(`${folder} contains other files; choose an empty or a new folder with --data`)
     }
     await removeAbandoned(folder)
   } catch (cause) {
     if (cause instanceof EmbeddedError) throw cause
     const { code, message } = cause as NodeJS.ErrnoException
     const what = code === 'EEXIST' || code === 'ENOTDIR' ? 'is not a folder' : `cannot be used: ${message}`
-    throw new EmbeddedError(`${folder} ${what}; name a folder to keep the data in with --data`, { cause })
+    throw new EmbeddedError(`${folder} ${what}; choose another folder for the data with --data`, { cause })
   }
 }
 
 async function assertFree(port: number): Promise<void> {
   const obstacle = await obstacleTo(port)
   if (obstacle === null) return
-  const why = obstacle === 'EADDRINUSE' ? 'is taken, by another PostgreSQL perhaps' : `cannot be used (${obstacle})`
-  throw new EmbeddedError(`port ${port} of 127.0.0.1 ${why}; name another with --port`)
+  const why =
+    obstacle === 'EADDRINUSE' ? 'is already in use, perhaps by another PostgreSQL' : `cannot be used (${obstacle})`
+  throw new EmbeddedError(`port ${port} of 127.0.0.1 ${why}; choose another with --port`)
 }
 
 async function prepare(binaries: Binaries, folder: string): Promise<void> {
@@ -121,15 +122,15 @@ async function launch(binaries: Binaries, { folder, cluster, port }: Where): Pro
   try {
     return await startServer(binaries, { dataDirectory, logFile, port, settings: {} })
   } catch (error) {
-    // Of two that start at once, PostgreSQL's own lock decides.
+    // If two start concurrently, PostgreSQL's own lock decides.
     throw error instanceof DataFolderInUse ? alreadyRunning(folder) : error
   }
 }
 
 function alreadyRunning(folder: string): EmbeddedError {
   return new EmbeddedError(
-    `PostgreSQL already runs in ${folder} (its URL is in ${join(folder, 'url')}); ` +
-      'stop it first, or name another folder with --data',
+    `PostgreSQL is already running in ${folder} (its URL is in ${join(folder, 'url')}); ` +
+      'stop it first, or choose another folder with --data',
   )
 }
 

@@ -11,7 +11,7 @@ import { WATCHER_MARK } from './watcher.ts'
 
 const STOP_TIMEOUT_MS = 20_000
 const POLL_MS = 50
-/** Between making the lock file and writing it, a server takes much less. */
+/** Much longer than a server takes to write the lock file that it has created. */
 const EMPTY_LOCK_MS = 10_000
 
 /** Frees an unused folder; returns false if a watched server is running in it. */
@@ -22,8 +22,8 @@ export async function freeDataFolder(dataDirectory: string): Promise<boolean> {
 
   const server = await describeProcess(pid)
   if (server === null || !server.command.includes(dataDirectory)) {
-    // Left by a crash; the process id may now belong to another program, which PostgreSQL would mistake for a
-    // running server.
+    // The file remained after a crash; the process id may now belong to another program, which PostgreSQL
+    // would mistake for a running server.
     await rm(join(dataDirectory, 'postmaster.pid'), { force: true })
     return true
   }
@@ -39,7 +39,7 @@ async function stopOrphan(pid: number, dataDirectory: string): Promise<void> {
   while ((await describeProcess(pid)) !== null) {
     if (Date.now() > deadline) {
       throw new EmbeddedError(
-        `a PostgreSQL without owner (process ${pid}) in ${dataDirectory} does not stop; end it and try again`,
+        `a PostgreSQL that was left running (process ${pid}) in ${dataDirectory} does not stop; end it and try again`,
       )
     }
     await delay(POLL_MS)
@@ -51,11 +51,11 @@ async function recordedPid(dataDirectory: string): Promise<number | null> {
   try {
     const pid = Number.parseInt(await readFile(file, 'utf8'), 10)
     if (pid > 1) return pid
-    // PostgreSQL starts neither over an empty lock file nor removes it: it may be a server that is about to
-    // write it.
+    // PostgreSQL does not start with an empty lock file, and does not remove it either: a server may be about
+    // to write it.
     if (Date.now() - (await stat(file)).mtimeMs > EMPTY_LOCK_MS) await rm(file, { force: true })
   } catch {
-    // No lock file: no server.
+    // Without a lock file, no server is running.
   }
   return null
 }

@@ -1,4 +1,6 @@
-/** The user PostgreSQL runs as: it refuses to be root, so root lends it another existing user. */
+/**
+ * The user that PostgreSQL runs as. It refuses to run as root, so root starts it as another existing user.
+ */
 import { execFileSync } from 'node:child_process'
 import { EmbeddedError } from './error.ts'
 
@@ -8,7 +10,10 @@ export interface RunAs {
   readonly gid: number
 }
 
-/** In this order; `postgres` exists where PostgreSQL was installed, `nobody` everywhere else. */
+/**
+ * The users to try, in this order; `postgres` exists if PostgreSQL was installed, `nobody` on all other
+ * systems.
+ */
 const CANDIDATES = ['postgres', 'nobody'] as const
 
 /** The user to run PostgreSQL as, or null for an ordinary user (or on Windows), who runs it directly. */
@@ -20,15 +25,12 @@ export function runAs(): RunAs | null {
     if (uid !== null && gid !== null && uid !== 0) return { name, uid, gid }
   }
   throw new EmbeddedError(
-    'PostgreSQL does not run as root, and it found none of the users ' +
-      `${CANDIDATES.join(', ')} to run it as; start this as an ordinary user`,
+    'PostgreSQL does not run as root, and none of these users exists: ' +
+      `${CANDIDATES.join(', ')}; start this command as an ordinary user`,
   )
 }
 
-/**
- * What `child_process.spawn` takes to become that user; the parent's supplementary groups are dropped with
- * it.
- */
+/** Options of `child_process.spawn` to run as that user, without the supplementary groups of the parent. */
 export function spawnAs(user: RunAs | null): { readonly uid?: number; readonly gid?: number } {
   return user === null ? {} : { uid: user.uid, gid: user.gid }
 }

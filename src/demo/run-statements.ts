@@ -3,7 +3,7 @@ import { createPool } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { EmbeddedError } from './error.ts'
 
-/** No single statement of the sample data takes longer, on a slow disk either. */
+/** Longer than any statement of the sample data takes, even on a slow disk. */
 const ANSWER_TIMEOUT_MS = 120_000
 const STATEMENT_QUOTED_MAX = 200
 

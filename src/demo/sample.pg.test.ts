@@ -84,7 +84,7 @@ test('the role cannot write rows of another tenant', async () => {
   await expect(execute(database.url, insert)).rejects.toThrow('violates row-level security policy')
 })
 
-test('functions answer within the tenant', async () => {
+test('functions return only rows of the tenant', async () => {
   const [first] = database.tenants
   const as = (sql: string): Promise<Record<string, unknown>[]> =>
     execute(

@@ -1,4 +1,4 @@
-/** The sample business as a list of SQL statements, and what a demo or a test must know to use it. */
+/** The sample business as a list of SQL statements, and the values that a demo or a test needs to use it. */
 import { createHash } from 'node:crypto'
 import { grants, indexes, policies, views } from './sample/access.ts'
 import { comments } from './sample/comments.ts'
@@ -25,7 +25,7 @@ export const SAMPLE_TENANTS: readonly SampleTenant[] = [
 export const OWNER_ROLE = 'svc_owner'
 
 /**
- * All statements, to be run by a superuser in an empty database: rows are loaded before keys are indexed and
+ * Returns all statements, for a superuser in an empty database: rows are loaded before keys are indexed and
  * before policies apply. `role` gets the privileges of the gateway; it and the owner must exist.
  */
 export function sampleStatements(role: string): readonly string[] {
@@ -52,8 +52,8 @@ export function sampleStatements(role: string): readonly string[] {
 }
 
 /**
- * Changes with every change of the sample; part of the data folder's name, so an old folder is never taken
- * for a new one.
+ * A hash of the sample. It is part of the data folder's name, so that a folder with an older sample is not
+ * reused.
  */
 export const SAMPLE_VERSION: string = createHash('sha256').update(sampleStatements('').join()).digest('hex').slice(0, 8)
 

@@ -17,12 +17,16 @@ export interface WatcherTask {
   readonly stopTimeoutMs: number
 }
 
-/** In the watcher's command line, so that the next start can distinguish a watched server from an orphan. */
+/**
+ * A mark in the watcher's command line, so that the next start can distinguish a watched server from an
+ * orphan.
+ */
 export const WATCHER_MARK = 'svc-gateway-watcher'
 
 /**
- * Run by `node -e` with the task as JSON argument: text, because the same must work from TypeScript sources
- * and from dist. It reads lines that name a signal, and writes `pid <n>` once the server's process exists.
+ * The program of the watcher, run by `node -e` with the task as JSON argument. It is a text, so that it works
+ * from TypeScript sources and from dist. It reads lines that contain a signal, and writes `pid <n>` once the
+ * server's process exists.
  */
 export const WATCHER_PROGRAM: string = `process.title = '${WATCHER_MARK}'
 const { spawn } = require('node:child_process')

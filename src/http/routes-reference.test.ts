@@ -15,9 +15,16 @@ test(`${PAGE} documents every route`, async () => {
 test('the routes outside the API are those of the operator', () => {
   // Only the paths are used.
   const webhooks = { answers: operatorRequests({} as Webhooks) }
-  const internal = createInternal({ webhooks, now: () => 0 } as unknown as InternalOptions)
+  const { routes: internal } = createInternal({ webhooks, now: () => 0 } as unknown as InternalOptions)
   const there = [...internal].map(([pattern, { method }]) => `${method} ${pattern}`)
-  const elsewhere = ['GET /ws', 'GET /docs', 'GET /health', 'GET /.well-known/oauth-protected-resource']
+  const elsewhere = [
+    'GET /',
+    'GET /ws',
+    'GET /docs',
+    'GET /console',
+    'GET /health',
+    'GET /.well-known/oauth-protected-resource',
+  ]
   const told = ROUTE_ROWS.filter(({ pattern }) => !pattern.startsWith('/api/'))
   expect(told.map(({ method, pattern }) => `${method} ${pattern}`).toSorted()).toEqual(
     [...there, ...elsewhere].toSorted(),

@@ -3,9 +3,9 @@
  * with `-u`.
  */
 import { METHODS_OF } from '../rest/method.ts'
-import { ROUTE_PATTERN, type Route } from '../rest/path.ts'
+import { type ResourceRoute, ROUTE_PATTERN } from '../rest/path.ts'
 
-type Kind = Route['kind']
+type Kind = ResourceRoute['kind']
 type About = readonly [answer: string, details: string]
 
 /** A row of the table. */
@@ -48,6 +48,7 @@ const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][num
   },
   explain: { GET: ['200 `{"query", "parameters", "plan"}`', '[explain](reading.md#explain)'] },
   query: { POST: ['200 `{"data": [row…], "count"}`', '[query language](language.md#over-http)'] },
+  batch: { POST: ['200 `{"results": […]}`', '[batches](batches.md)'] },
   rpc: {
     GET: ['200 `{"data", "function", "result_format"}`', '[functions](functions.md) that change nothing'],
     POST: ['200 `{"data", "function", "result_format"}`', '[functions](functions.md)'],
@@ -59,10 +60,12 @@ const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][num
 
 const MONITORING = '[monitoring](../guides/monitoring.md)'
 const WEBHOOKS =
-  '[webhooks](../guides/webhooks.md#manage-failed-deliveries), with the admin token; 403 while none is set'
+  '[webhooks](../guides/webhooks.md#manage-failed-deliveries), with the admin token; 403 if none is configured'
 
 /** The routes outside the API; a test compares them with the routes that are served. */
 const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] = [
+  ['GET', '/', '200, a page, for browsers; 404 for other clients', '[quick start](../guides/quick-start.md)'],
+  ['GET', '/console', '200, a page; 404 unless it is enabled', '[console](../guides/console.md)'],
   ['GET', '/ws', '101, a WebSocket', '[realtime](realtime.md)'],
   ['GET', '/docs', '200, a page', '[OpenAPI](../guides/openapi.md#the-reference-in-the-browser)'],
   [
@@ -76,13 +79,23 @@ const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] 
     'GET',
     '/health/internal',
     '200, status of the gateway, as JSON',
-    `${MONITORING}, with the admin token where one is set`,
+    `${MONITORING}, with the admin token if one is configured`,
   ],
-  ['GET', '/metrics', '200, figures for Prometheus', `${MONITORING}, with the admin token where one is set`],
+  ['GET', '/metrics', '200, metrics for Prometheus', `${MONITORING}, with the admin token if one is configured`],
   ['GET', '/internal/webhooks', '200, triggers and deliveries', WEBHOOKS],
-  ['GET', '/internal/webhooks/dead-letter', '200, the one of `?id=`', WEBHOOKS],
-  ['POST', '/internal/webhooks/redeliver', '200 `{"redelivered"}`: the one of `?id=`, or `?all=true`', WEBHOOKS],
-  ['POST', '/internal/webhooks/purge', '200 `{"purged"}`: the one of `?id=`, or `?all=true`', WEBHOOKS],
+  ['GET', '/internal/webhooks/dead-letter', '200, the dead letter of `?id=`', WEBHOOKS],
+  [
+    'POST',
+    '/internal/webhooks/redeliver',
+    '200 `{"redelivered"}`: the dead letter of `?id=`, or all with `?all=true`',
+    WEBHOOKS,
+  ],
+  [
+    'POST',
+    '/internal/webhooks/purge',
+    '200 `{"purged"}`: the dead letter of `?id=`, or all with `?all=true`',
+    WEBHOOKS,
+  ],
   ['POST', '/internal/webhooks/test', '200, the outcome for `?trigger=`', WEBHOOKS],
 ]
 

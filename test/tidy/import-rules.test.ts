@@ -44,6 +44,22 @@ test('every import that a rule allows is used', () => {
   expect(unused).toEqual([])
 })
 
+test('the console imports its own files and those of its rule, all of which are used', () => {
+  const [, folders = '', packages = ''] =
+    /runs in a browser: of the gateway (.*), and the packages (.*)\.$/m.exec(read('ARCHITECTURE.md')) ?? []
+  const targets = filesBelow('console/src')
+    .filter(path => /\.tsx?$/.test(path) && !/\.test\.ts$/.test(path))
+    .flatMap(path => importsOf(path).map(target => ({ path, target })))
+  const outside = targets
+    .filter(({ target }) => target.startsWith('.'))
+    .map(({ path, target }) => posix.join(posix.dirname(path), target).replace(/\.tsx?$/, ''))
+    .filter(target => !target.startsWith('console/'))
+    .map(target => posix.relative('src', target))
+  expect([...new Set(outside)].sort()).toEqual([...names(folders)].sort())
+  const used = targets.filter(({ target }) => !target.startsWith('.')).map(({ target }) => packageOf(target))
+  expect([...new Set(used)].sort()).toEqual([...names(packages)].sort())
+})
+
 test('the access check and the SQL printers are imported only from the listed folders', () => {
   const importers = (file: string) =>
     new Set(

@@ -79,7 +79,7 @@ function draw() {
     column.querySelector('output').textContent = mine.length
     column.querySelector('div').replaceChildren(...mine.map(({ element }) => element))
   }
-  for (const key of changed) cards.get(key)?.element.animate([{ background: '#ffe08a' }, {}], 2_000)
+  for (const key of changed) cards.get(key)?.element.animate([{ background: 'var(--changed)' }, {}], 2_000)
   changed = new Set()
 }
 

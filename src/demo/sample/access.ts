@@ -8,8 +8,8 @@ const TENANT_TABLES = [
   ...['invoices', 'payments', 'shipments', 'reviews'],
 ] as const
 
-// The scalar subquery is evaluated once per statement, not once per row; an empty setting is as good as none,
-// and then the comparison is with NULL: no rows, never all rows.
+// The scalar subquery is evaluated once per statement, not once per row. An empty setting becomes NULL, so
+// the comparison selects no rows.
 const TENANT = `(select nullif(current_setting('app.current_tenant_id', true), '')::uuid)`
 
 export const indexes: readonly string[] = [
@@ -49,13 +49,13 @@ export const policies: readonly string[] = [
   ]),
   `create policy own_tenant on tenants using (id = ${TENANT})`,
   ...TENANT_TABLES.map(table => `create policy own_tenant on ${table} using (tenant_id = ${TENANT})`),
-  // The junction has no tenant column: it is visible where both ends are.
+  // The junction has no tenant column: a row is visible if both rows that it connects are.
   `create policy both_ends_visible on product_tags using (
     exists (select from products where products.id = product_id) and exists (select from tags where tags.id = tag_id)
   )`,
 ]
 
-/** A view that runs with the caller's rights, so the policies of its tables hold. */
+/** Views that run with the caller's rights, so the policies of their tables apply. */
 export const views: readonly string[] = [
   `create view monthly_sales with (security_invoker = true) as
     select tenant_id, date_trunc('month', placed_at, 'UTC')::date as month, currency, count(*) as orders,

@@ -1,6 +1,6 @@
 /**
- * Functions to call through the gateway: stable and volatile, sets and scalars, defaults, an overload, a
- * variadic one.
+ * Functions that callers can try: stable and volatile, sets and scalars, defaults, an overload, a variadic
+ * one.
  */
 export const functions: readonly string[] = [
   `create function slugify(value text) returns text immutable strict parallel safe language sql

@@ -1,6 +1,6 @@
 /**
- * What the client says, both ways: the pool encodes these, the scripted server of the tests decodes them.
- * PostgreSQL manual, 54.7 "Message Formats".
+ * Messages of the client, encoded by the pool and decoded by the scripted server of the tests. PostgreSQL
+ * manual, 54.7 "Message Formats".
  */
 import { ProtocolError } from './error.ts'
 import { Fields } from './fields.ts'
@@ -12,13 +12,18 @@ const CANCEL_REQUEST = 80877102
 const SSL_REQUEST = 80877103
 const GSS_ENCRYPTION_REQUEST = 80877104
 
-/** The count of parameters is 16 bits, unsigned. */
+/** The count of parameters is an unsigned 16-bit integer. */
 export const PARAMETERS_MAX = 65_535
 
-/** Type bytes of what the client sends. Several share `p`: only the server's question tells them apart. */
+/**
+ * Type bytes of the client's messages. Several messages have the type `p`; the server's request determines
+ * which one it is.
+ */
 const FRONTEND = {
   bind: 0x42,
   close: 0x43,
+  copyData: 0x64,
+  copyDone: 0x63,
   copyFail: 0x66,
   describe: 0x44,
   execute: 0x45,
@@ -45,8 +50,8 @@ export type FrontendMessage =
   | { readonly kind: 'sslRequest' }
   | { readonly kind: 'gssEncryptionRequest' }
   /**
-   * PasswordMessage, SASLInitialResponse and SASLResponse in raw form: what they hold depends on the
-   * authentication.
+   * PasswordMessage, SASLInitialResponse or SASLResponse, undecoded: the content depends on the
+   * authentication method.
    */
   | { readonly kind: 'answer'; readonly body: Buffer }
   | { readonly kind: 'query'; readonly text: string }
@@ -62,6 +67,8 @@ export type FrontendMessage =
   | { readonly kind: 'describe'; readonly target: Target; readonly name: string }
   | { readonly kind: 'close'; readonly target: Target; readonly name: string }
   | { readonly kind: 'execute'; readonly portal: string; readonly rowsMax: number }
+  | { readonly kind: 'copyData'; readonly data: Buffer }
+  | { readonly kind: 'copyDone' }
   | { readonly kind: 'copyFail'; readonly reason: string }
   | { readonly kind: 'flush' }
   | { readonly kind: 'sync' }
@@ -95,14 +102,14 @@ export function writeCancelRequest(writer: Writer, processId: number, secret: Ui
   writer.end(length)
 }
 
-/** SASLResponse: the mechanism's bytes and nothing else. */
+/** SASLResponse, which consists of the mechanism's bytes. */
 export function writeAnswer(writer: Writer, body: Uint8Array): void {
   const length = writer.begin(FRONTEND.answer)
   writer.bytes(body)
   writer.end(length)
 }
 
-/** PasswordMessage: cleartext, or the MD5 digest. */
+/** PasswordMessage with the cleartext password or its MD5 digest. */
 export function writePassword(writer: Writer, password: string): void {
   const length = writer.begin(FRONTEND.answer)
   writer.cstring(password)
@@ -126,8 +133,8 @@ export function writeParse(writer: Writer, statement: string, text: string): voi
 }
 
 /**
- * The part of a Bind message between the two names and the formats of the results: parameters in text format.
- * It depends on the values alone, so it can be made once and sent on any connection.
+ * The part of a Bind message between the two names and the result formats: parameters in text format. It
+ * depends only on the values, so it can be encoded once and sent on any connection.
  */
 export function writeParameters(writer: Writer, parameters: readonly (string | Uint8Array | null)[]): void {
   if (parameters.length > PARAMETERS_MAX) {
@@ -152,8 +159,8 @@ export function writeParameters(writer: Writer, parameters: readonly (string | U
 }
 
 /**
- * Binds the unnamed portal. `parameters` are values, or what `writeParameters` made of them; all columns come
- * in one format.
+ * Binds the unnamed portal. `parameters` are values, or the output of `writeParameters`; all columns have the
+ * same format.
  */
 export function writeBind(
   writer: Writer,
@@ -166,13 +173,13 @@ export function writeBind(
   writer.cstring(statement)
   if (parameters instanceof Uint8Array) writer.bytes(parameters)
   else writeParameters(writer, parameters)
-  // No code at all means text, a single one is for every column.
+  // Without a format code all columns are text; a single code applies to all columns.
   if (resultFormat === 'binary') writer.int16(1)
   writer.int16(resultFormat === 'binary' ? BINARY : 0)
   writer.end(length)
 }
 
-/** Executes the unnamed portal; `rowsMax` 0 is all rows. */
+/** Executes the unnamed portal; `rowsMax` 0 returns all rows. */
 export function writeExecute(writer: Writer, rowsMax: number): void {
   writer.uint8(FRONTEND.execute)
   writer.int32(9)
@@ -210,7 +217,24 @@ export function writeTerminate(writer: Writer): void {
   writer.int32(4)
 }
 
-/** Any message, in its general form. The functions above are the forms that the pool sends. */
+/** A statement in the simple query protocol; replication commands have no other (PostgreSQL manual, 54.4). */
+export function writeQuery(writer: Writer, text: string): void {
+  const length = writer.begin(FRONTEND.query)
+  writer.cstring(text)
+  writer.end(length)
+}
+
+/** Starts CopyData; `writer.end` ends it. */
+export function beginCopyData(writer: Writer): number {
+  return writer.begin(FRONTEND.copyData)
+}
+
+export function writeCopyDone(writer: Writer): void {
+  writer.uint8(FRONTEND.copyDone)
+  writer.int32(4)
+}
+
+/** Encodes any message. The functions above encode the messages that the pool sends. */
 export function encodeFrontend(writer: Writer, message: FrontendMessage): void {
   switch (message.kind) {
     case 'startup':
@@ -244,12 +268,18 @@ export function encodeFrontend(writer: Writer, message: FrontendMessage): void {
     case 'close':
       writeClose(writer, message.target, message.name)
       break
-    case 'query': {
-      const length = writer.begin(FRONTEND.query)
-      writer.cstring(message.text)
+    case 'query':
+      writeQuery(writer, message.text)
+      break
+    case 'copyData': {
+      const length = beginCopyData(writer)
+      writer.bytes(message.data)
       writer.end(length)
       break
     }
+    case 'copyDone':
+      writeCopyDone(writer)
+      break
     case 'copyFail': {
       const length = writer.begin(FRONTEND.copyFail)
       writer.cstring(message.reason)
@@ -296,7 +326,7 @@ function writeFormats(writer: Writer, formats: readonly number[]): void {
   for (const format of formats) writer.int16(format)
 }
 
-/** The first packet of a connection; it has no type byte. */
+/** Decodes the first packet of a connection, which has no type byte. */
 export function decodeFirstPacket(bytes: Buffer, start: number, end: number): FrontendMessage {
   const fields = new Fields(bytes, start, end)
   const code = fields.int32()
@@ -311,7 +341,7 @@ export function decodeFirstPacket(bytes: Buffer, start: number, end: number): Fr
   return fields.finish({ kind: 'startup', version: code, parameters })
 }
 
-/** Every later message of a client. */
+/** Decodes a later message of a client. */
 export function decodeFrontend(type: number, bytes: Buffer, start: number, end: number): FrontendMessage {
   const fields = new Fields(bytes, start, end)
   switch (type) {
@@ -319,6 +349,10 @@ export function decodeFrontend(type: number, bytes: Buffer, start: number, end: 
       return fields.finish({ kind: 'answer', body: fields.take(fields.rest) })
     case FRONTEND.query:
       return fields.finish({ kind: 'query', text: fields.cstring() })
+    case FRONTEND.copyData:
+      return fields.finish({ kind: 'copyData', data: fields.take(fields.rest) })
+    case FRONTEND.copyDone:
+      return fields.finish({ kind: 'copyDone' })
     case FRONTEND.copyFail:
       return fields.finish({ kind: 'copyFail', reason: fields.cstring() })
     case FRONTEND.flush:

@@ -1,0 +1,130 @@
+/** The frame: who is signed in, the screens, and the screen that the address names. */
+import { useEffect, useState } from 'preact/hooks'
+import { ApiError, type Session } from './api.ts'
+import { Explore } from './explore/explore.tsx'
+import { Problem } from './problem.tsx'
+import { forgetQueries } from './query/history.ts'
+import { Query } from './query/query.tsx'
+import { parseRoute, printRoute, type Route, SCREENS } from './route.ts'
+import { readSchema, type Schema } from './schema.ts'
+import { claimsOf, keepToken, keptToken } from './session.ts'
+import { SignIn } from './sign-in.tsx'
+import { TEXTS } from './texts.ts'
+import { useRequest } from './use-request.ts'
+
+export function App() {
+  const [session, setSession] = useState<Session | null>(initialSession)
+  const [refusal, setRefusal] = useState<unknown>(null)
+  const route = useRoute()
+  const signIn = (next: Session): void => {
+    keepToken(next.token)
+    forgetQueries()
+    setRefusal(null)
+    setSession(next)
+  }
+  const signOut = (reason: unknown): void => {
+    keepToken(null)
+    forgetQueries()
+    setRefusal(reason)
+    setSession(null)
+  }
+  return (
+    <>
+      {/* biome-ignore lint/a11y/useValidAnchor: it goes to a part of this page, and the address after # is the screen */}
+      <a class="skip" href="#content" onClick={focusContent}>
+        {TEXTS.skip}
+      </a>
+      <header class="bar">
+        <h1>{TEXTS.title}</h1>
+        {session === null ? null : (
+          <nav aria-label={TEXTS.screens} class="screens">
+            {SCREENS.map(screen => (
+              <a key={screen} href={printRoute(screen)} aria-current={route.screen === screen ? 'page' : undefined}>
+                {TEXTS.screen[screen]}
+              </a>
+            ))}
+          </nav>
+        )}
+        <nav aria-label={TEXTS.home} class="elsewhere">
+          <a href="./">{TEXTS.home}</a>
+          <a href="docs">{TEXTS.reference}</a>
+        </nav>
+        <Caller session={session} signOut={() => signOut(null)} />
+      </header>
+      <main id="content" tabIndex={-1}>
+        {session === null ? (
+          <SignIn refusal={refusal} signIn={signIn} />
+        ) : (
+          // The key discards every state of the previous caller.
+          <SignedIn key={session.token} session={session} route={route} signOut={signOut} />
+        )}
+      </main>
+    </>
+  )
+}
+
+interface SignedInProps {
+  readonly session: Session
+  readonly route: Route
+  readonly signOut: (reason: unknown) => void
+}
+
+function SignedIn({ session, route, signOut }: SignedInProps) {
+  const [schema, again] = useRequest<Schema>(() => readSchema(session), '')
+  useEffect(() => {
+    if (schema.kind === 'failed' && schema.error instanceof ApiError && schema.error.status === 401)
+      signOut(schema.error)
+  }, [schema, signOut])
+  if (schema.kind === 'loading') return <p role="status">{TEXTS.loading}</p>
+  if (schema.kind === 'failed') return <Problem error={schema.error} again={again} />
+  if (route.screen === 'query') {
+    const text = route.query.get('query')
+    return <Query key={text} session={session} schema={schema.value} initial={text} />
+  }
+  return <Explore session={session} schema={schema.value} route={route} />
+}
+
+function Caller({ session, signOut }: { readonly session: Session | null; readonly signOut: () => void }) {
+  if (session === null) return <p class="caller">{TEXTS.notSignedIn}</p>
+  const claims = session.token === null ? null : claimsOf(session.token)
+  return (
+    <div class="caller">
+      <ul>
+        {session.token === null ? <li>{TEXTS.noToken}</li> : null}
+        {claims?.map(([name, value]) => (
+          <li key={name}>
+            <span class="muted">{name}</span> {value}
+          </li>
+        ))}
+      </ul>
+      <button type="button" onClick={signOut}>
+        {TEXTS.signOut}
+      </button>
+    </div>
+  )
+}
+
+function initialSession(): Session | null {
+  const token = keptToken()
+  return token === null ? null : { token }
+}
+
+/** The address; changes with the links and the buttons of the browser. */
+function useRoute(): Route {
+  const [route, setRoute] = useState(() => parseRoute(location.hash))
+  useEffect(() => {
+    const follow = (): void => setRoute(parseRoute(location.hash))
+    addEventListener('hashchange', follow)
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  useEffect(() => {
+    document.title = [route.subject, TEXTS.screen[route.screen], TEXTS.title].filter(part => part !== null).join(' – ')
+  }, [route])
+  return route
+}
+
+/** The target of the link is not a route. */
+function focusContent(event: Event): void {
+  event.preventDefault()
+  document.getElementById('content')?.focus()
+}

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { Digits } from '../json.ts'
+import type { Column } from '../schema.ts'
+import { bodyOf, jsonOf, textOf } from './edit.ts'
+
+const column = (type: string, more: Partial<Column> = {}): Column => ({
+  ...{ name: 'a', type, nullable: true, default: null, generated: null, identity: null, comment: null },
+  ...more,
+})
+
+test.each([
+  ['text', '12', '"12"'],
+  ['numeric(12,2)', '9007199254740993.10', '9007199254740993.10'],
+  ['numeric', 'NaN', '"NaN"'],
+  ['boolean', 'true', 'true'],
+  ['jsonb', '{"a": [1.10]}', '{"a": [1.10]}'],
+  ['integer[]', '[1, 2]', '[1, 2]'],
+  ['timestamp with time zone', '2026-01-31', '"2026-01-31"'],
+])('a value of type %s with the text %s is sent as %s', (type, text, json) => {
+  expect(jsonOf(column(type), text)).toBe(json)
+})
+
+test('a text that is not JSON is not sent to a column that needs JSON', () => {
+  expect(jsonOf(column('jsonb'), '{a: 1}')).toBeNull()
+})
+
+test('a JSON text and a document that is a text are different values', () => {
+  expect(textOf(column('jsonb'), 'a')).toBe('"a"')
+  expect(textOf(column('text'), 'a')).toBe('a')
+  expect(textOf(column('numeric'), new Digits('12.50'))).toBe('12.50')
+})
+
+test('names of columns are JSON strings in a body', () => {
+  expect(JSON.parse(bodyOf([['a"b', '1']]))).toEqual({ 'a"b': 1 })
+})

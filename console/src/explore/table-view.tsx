@@ -1,0 +1,128 @@
+/** One table: its structure, and a page of its rows with filters, order and related rows. */
+import { useState } from 'preact/hooks'
+import { member, type Session, send } from '../api.ts'
+import type { Json, Row } from '../json.ts'
+import { Problem } from '../problem.tsx'
+import { RequestSnippets } from '../request-snippets.tsx'
+import { printRoute } from '../route.ts'
+import { quoted, type Relation, type Table } from '../schema.ts'
+import { TEXTS } from '../texts.ts'
+import { useRequest } from '../use-request.ts'
+import { Filters } from './filters.tsx'
+import { Grid } from './grid.tsx'
+import { expansionsOf, withCursor, withExpansion } from './query.ts'
+import { RowEditor } from './row-editor.tsx'
+import { Structure } from './structure.tsx'
+
+interface TableViewProps {
+  readonly session: Session
+  readonly name: string
+  readonly table: Table
+  readonly query: URLSearchParams
+}
+
+interface PageOfRows {
+  readonly rows: readonly Row[]
+  readonly next: string | null
+}
+
+export function TableView({ session, name, table, query }: TableViewProps) {
+  const path = pathOf(name, query)
+  const [page, again] = useRequest<PageOfRows>(async signal => {
+    const { body } = await send(session, path, { signal })
+    const next = member(body, 'next_cursor')
+    return { rows: member(body, 'data') as Json as readonly Row[], next: typeof next === 'string' ? next : null }
+  }, path)
+  const [opened, setOpened] = useState<string | null>(null)
+  const go = (next: URLSearchParams): void => {
+    location.hash = printRoute('explore', name, next)
+  }
+  return (
+    <section class="table-view" aria-labelledby="table">
+      <div class="card">
+        <h2 id="table">{name}</h2>
+        {table.comment === null ? null : <p class="muted">{table.comment}</p>}
+        <Structure table={table} />
+        <Filters columns={table.columns} query={query} go={go} />
+        <Expansions relations={table.relations} query={query} go={go} />
+      </div>
+      {page.kind === 'failed' ? <Problem error={page.error} again={again} /> : null}
+      {page.kind === 'loading' ? <p role="status">{TEXTS.loading}</p> : null}
+      {page.kind === 'done' ? (
+        <>
+          <Grid name={name} table={table} rows={page.value.rows} query={query} go={go} open={setOpened} />
+          <div class="pages">
+            <p role="status">
+              {page.value.rows.length === 0 ? TEXTS.grid.none : TEXTS.grid.shown(page.value.rows.length)}
+            </p>
+            {query.has('cursor') ? (
+              <a href={printRoute('explore', name, withCursor(query, null))}>{TEXTS.grid.first}</a>
+            ) : null}
+            {page.value.next === null ? null : (
+              <a href={printRoute('explore', name, withCursor(query, page.value.next))}>{TEXTS.grid.next}</a>
+            )}
+            <button type="button" onClick={again}>
+              {TEXTS.grid.refresh}
+            </button>
+          </div>
+        </>
+      ) : null}
+      <RequestSnippets path={path} />
+      {opened === null ? null : (
+        <RowEditor
+          session={session}
+          name={name}
+          table={table}
+          id={opened}
+          close={isChanged => {
+            setOpened(null)
+            if (isChanged) again()
+          }}
+        />
+      )}
+    </section>
+  )
+}
+
+function pathOf(name: string, query: URLSearchParams): string {
+  return query.size === 0 ? `api/${encodeURIComponent(name)}` : `api/${encodeURIComponent(name)}?${query}`
+}
+
+interface ExpansionsProps {
+  readonly relations: readonly Relation[]
+  readonly query: URLSearchParams
+  readonly go: (next: URLSearchParams) => void
+}
+
+function Expansions({ relations, query, go }: ExpansionsProps) {
+  if (relations.length === 0) return null
+  const present = expansionsOf(query)
+  return (
+    <details open={present.length > 0}>
+      <summary>{TEXTS.expand}</summary>
+      <fieldset class="choices">
+        <legend class="hidden">{TEXTS.expand}</legend>
+        {relations.map(relation => {
+          const notation = notationOf(relation, relations)
+          return (
+            <label key={notation} class="choice">
+              <input
+                type="checkbox"
+                checked={present.includes(notation)}
+                onChange={() => go(withExpansion(query, notation))}
+              />
+              {relation.name} {relation.via === relation.name ? null : <span class="muted">({relation.via})</span>}
+            </label>
+          )
+        })}
+      </fieldset>
+    </details>
+  )
+}
+
+/** The relation as `expand` takes it; with its key if another relation has the same name. */
+function notationOf({ name, cardinality, via }: Relation, all: readonly Relation[]): string {
+  const isAmbiguous = all.filter(other => other.name === name).length > 1
+  const hinted = isAmbiguous ? `${quoted(name)}!${quoted(via)}` : quoted(name)
+  return cardinality === 'many' ? `nested:${hinted}` : hinted
+}

@@ -1,0 +1,39 @@
+/** The request of a screen, to send from elsewhere. None of the texts contains the token. */
+import { useState } from 'preact/hooks'
+import { BASE } from './api.ts'
+import { snippetsOf } from './snippets.ts'
+import { TEXTS } from './texts.ts'
+
+interface RequestSnippetsProps {
+  /** Relative to the gateway's base URL. */
+  readonly path: string
+  readonly method?: 'GET' | 'POST'
+  readonly body?: string | null
+}
+
+export function RequestSnippets({ path, method = 'GET', body = null }: RequestSnippetsProps) {
+  const [copied, setCopied] = useState<string | null>(null)
+  const copy = (name: string, text: string): void => {
+    navigator.clipboard?.writeText(text).then(
+      () => setCopied(name),
+      () => setCopied(null),
+    )
+  }
+  return (
+    <details class="card">
+      <summary>{TEXTS.request.title}</summary>
+      {snippetsOf({ url: new URL(path, BASE).href, method, body }).map(({ name, text }) => (
+        <div key={name} class="snippet">
+          <h3>{name}</h3>
+          <button type="button" onClick={() => copy(name, text)} aria-label={`${TEXTS.request.copy} ${name}`}>
+            {TEXTS.request.copy}
+          </button>
+          <span role="status">{copied === name ? TEXTS.request.copied : ''}</span>
+          <pre>
+            <code>{text}</code>
+          </pre>
+        </div>
+      ))}
+    </details>
+  )
+}

@@ -1,0 +1,362 @@
+/**
+ * `/console` in a real browser: every request is one of the signed-in caller, and no text of the database is
+ * code.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { databaseFixture } from '../support/fixtures.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { sampleDatabase } from '../support/sample.ts'
+import { ROOT } from '../tidy/tree.ts'
+
+const PATIENT = { timeout: 60_000 }
+/** Screenshots of the last run, to look at. */
+const SCREENSHOTS = join(ROOT, '.cache/screenshots')
+
+const ATTACK = '<img src=x onerror="window.attacked=1">'
+const HOSTILE = `
+  CREATE TABLE "${ATTACK.replaceAll('"', '""')}" (id int PRIMARY KEY, "<svg onload=window.attacked=1>" text);
+  COMMENT ON TABLE "${ATTACK.replaceAll('"', '""')}" IS '</p><script>window.attacked=1</script>';
+  INSERT INTO "${ATTACK.replaceAll('"', '""')}" VALUES (1, '"><script>window.attacked=1</script>');
+  GRANT SELECT, UPDATE ON "${ATTACK.replaceAll('"', '""')}" TO PUBLIC;
+  CREATE TABLE exact (id bigint PRIMARY KEY, price numeric, data jsonb, is_open boolean NOT NULL DEFAULT false);
+  INSERT INTO exact VALUES (9007199254740993, 12.50, '{"a": [1.10]}');
+  GRANT SELECT, UPDATE ON exact TO PUBLIC;
+`
+
+const database = databaseFixture(sampleDatabase, HOSTILE)
+let gateway: TestGateway
+const tokens: string[] = []
+
+beforeAll(async () => {
+  gateway = await testGateway(database.url, {
+    toml: '[gateway.console]\nenabled = true',
+    callers: async () => [{ title: 'a clerk', token: tokens[0] ?? '' }],
+  })
+  for (const { id, userId } of database.tenants.slice(0, 2))
+    tokens.push(await gateway.token({ tenantId: id, userId, role: 'clerk' }))
+})
+afterAll(() => gateway?.close())
+
+test('without the setting there is no console', async () => {
+  const other = await testGateway(database.url)
+  expect((await other.get('/console', { as: null })).status).toBe(404)
+  expect((await other.get('/front/state', { as: null })).json.hasConsole).toBe(false)
+  await other.close()
+})
+
+test('the page and its files allow no inline code, no evaluation and no other host', async () => {
+  const page = await gateway.get('/console', { as: null })
+  const files = [...page.text.matchAll(/(?:src|href)="(console\/[^"]+)"/g)].map(([, name = '']) => name)
+  expect(files).toEqual(['console/console.css', 'console/console.js'])
+  for (const path of ['/console', ...files.map(name => `/${name}`)]) {
+    const reply = await gateway.get(path, { as: null })
+    expect([path, reply.status]).toEqual([path, 200])
+    const policy = reply.headers.get('content-security-policy') ?? ''
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'")
+    expect(policy).not.toMatch(/unsafe|https?:|\*/)
+  }
+  expect(page.text).not.toMatch(/<script>|<style|style=| on\w+=/)
+  expect((await gateway.get('/front/state', { as: null })).json.hasConsole).toBe(true)
+})
+
+if (BROWSER_MISSING !== null) process.stderr.write(`console.pg.test.ts: nothing is opened: ${BROWSER_MISSING}\n`)
+
+// Without a browser these tests are skipped; the message above says so.
+describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
+  let page: Page
+  beforeAll(async () => {
+    page = await openBrowser()
+  })
+  afterAll(() => page?.close())
+
+  /** A new document, signed in as a caller of one of the two tenants. */
+  async function enter(caller: number, address = ''): Promise<void> {
+    await page.open(gateway.url)
+    await page.evaluate(`sessionStorage.setItem('svc-token', ${JSON.stringify(tokens[caller])})`)
+    await page.open(`${gateway.url}/console${address}`)
+    await page.until(`document.querySelector('.tables a, .editor') !== null`)
+  }
+  const shown = (): Promise<string> => page.evaluate('document.body.innerText')
+  const rowsShown = `document.querySelectorAll('.table-view > .scroll tbody tr').length`
+  const column = (name: string): Promise<readonly string[]> =>
+    page.evaluate(`(() => {
+      const heads = [...document.querySelectorAll('.table-view > .scroll thead th')]
+      const at = heads.findIndex(head => head.textContent.replace(/ [↑↓]$/, '') === ${JSON.stringify(name)})
+      return [...document.querySelectorAll('.table-view > .scroll tbody tr')].map(row => row.cells[at].textContent)
+    })()`)
+  /** Presses Tab until the element that the expression describes has the focus. */
+  async function tabTo(condition: string): Promise<void> {
+    for (let presses = 0; presses < 120; presses++) {
+      if (await page.evaluate(`(element => ${condition})(document.activeElement)`)) return
+      await page.press('Tab')
+    }
+    throw new Error(`120 presses of Tab do not lead to ${condition}`)
+  }
+
+  beforeEach(async () => {
+    await page.show(1280, 'light')
+    page.complaints.length = 0
+    ;(page.requested as string[]).length = 0
+  })
+
+  test('a caller signs in, filters, sorts and opens a row by keyboard alone', PATIENT, async () => {
+    await page.open(gateway.url)
+    await page.evaluate('sessionStorage.clear()')
+    await page.open(`${gateway.url}/console#/explore/orders`)
+    await page.until(`document.querySelector('.sign-in .choices button') !== null`)
+    await tabTo(`element.id === 'token'`)
+    await page.type(tokens[0] ?? '')
+    await page.press('Enter')
+    await page.until(`${rowsShown} === 50`)
+    await tabTo(`element.matches('.filters .grows input')`)
+    await page.type('0')
+    await page.press('Enter')
+    await page.until(`location.hash.includes('id.eq=0') && /No row/.test(document.body.innerText)`)
+    await tabTo(`element.matches('.chips button')`)
+    await page.press('Enter')
+    await page.until(`${rowsShown} === 50`)
+    await tabTo(`element.textContent === 'total'`)
+    await page.press('Enter')
+    await page.until(`document.querySelector('[aria-sort="ascending"]')?.textContent.startsWith('total') === true`)
+    await page.until(`${rowsShown} === 50`)
+    const totals = (await column('total')).map(Number)
+    expect(totals).toEqual(totals.toSorted((a, b) => a - b))
+    await tabTo(`element.matches('tbody td button')`)
+    await page.press('Enter')
+    await page.until(`document.querySelector('dialog[open] form') !== null`)
+    expect(await page.evaluate(`document.querySelector('dialog').contains(document.activeElement)`)).toBe(true)
+    await page.press('Escape')
+    await page.until(`document.querySelector('dialog') === null`)
+    expect(page.complaints).toEqual([])
+    expect(page.requested.filter(url => !url.startsWith(gateway.url) && !url.startsWith('data:,'))).toEqual([])
+  })
+
+  test('pages and related rows have addresses, and the browser goes back', PATIENT, async () => {
+    await enter(0, '#/explore/orders?sort=-id&expand=customer(name)&limit=3')
+    await page.until(`${rowsShown} === 3`)
+    const first = await column('id')
+    expect((await column('customer'))[0]).toMatch(/^{"name":".+"}$/)
+    await page.evaluate(`[...document.querySelectorAll('.pages a')].find(a => a.textContent === 'Next page').click()`)
+    await page.until(
+      `location.hash.includes('cursor=') && ${rowsShown} === 3 &&
+        document.querySelector('.pages a')?.textContent === 'First page'`,
+    )
+    const second = await column('id')
+    expect(Math.max(...second.map(Number))).toBeLessThan(Math.min(...first.map(Number)))
+    await page.evaluate('history.back()')
+    await page.until(`document.querySelector('.pages a')?.textContent !== 'First page' && ${rowsShown} === 3`)
+    expect(await page.evaluate('location.hash')).not.toContain('cursor=')
+    expect(await column('id')).toEqual(first)
+    // A foreign key leads to its row.
+    await page.evaluate(`[...document.querySelectorAll('tbody a')].find(a => a.hash.includes('customers')).click()`)
+    await page.until(`document.getElementById('table')?.textContent === 'customers' && ${rowsShown} === 1`)
+    expect(page.complaints).toEqual([])
+  })
+
+  test('rows of the other tenant and of the previous caller are nowhere in the page', PATIENT, async () => {
+    const names: (readonly string[])[] = []
+    for (const caller of [0, 1]) {
+      await enter(caller, '#/explore/customers?sort=id')
+      await page.until(`${rowsShown} === 50`)
+      names.push(await column('email'))
+    }
+    const text: string = await page.evaluate('document.documentElement.outerHTML')
+    expect(names[1]?.some(name => text.includes(name))).toBe(true)
+    expect(names[0]?.filter(name => text.includes(name))).toEqual([])
+    await page.evaluate(`[...document.querySelectorAll('button')].find(b => b.textContent === 'Sign out').click()`)
+    await page.until(`document.querySelector('.sign-in') !== null`)
+    const left: string = await page.evaluate('document.documentElement.outerHTML')
+    expect(names[1]?.filter(name => left.includes(name))).toEqual([])
+    expect(await page.evaluate(`sessionStorage.getItem('svc-token')`)).toBeNull()
+  })
+
+  test('a change of a row that another client has changed is rejected', PATIENT, async () => {
+    const as = { tenantId: database.tenants[0]?.id, userId: database.tenants[0]?.userId, role: 'clerk' }
+    const [{ id }] = (await gateway.get('/api/orders?select=id&sort=id&limit=1', { as })).json.data
+    const change = (notes: string) =>
+      gateway.get(`/api/orders/${id}`, {
+        ...{ as, method: 'PATCH', headers: { 'Content-Type': 'application/json' } },
+        body: JSON.stringify({ notes }),
+      })
+    const write = (text: string) =>
+      page.evaluate(`(() => {
+        const [flag, field] = ['[aria-label="notes is NULL"]', '#column-notes'].map(s => document.querySelector(s))
+        if (flag.checked) flag.click()
+        return new Promise(resolve => setTimeout(resolve)).then(() => {
+          field.value = ${JSON.stringify(text)}
+          field.dispatchEvent(new Event('input', { bubbles: true }))
+        })
+      })()`)
+    const save = `document.querySelector('dialog button[type=submit]').click()`
+    expect((await change('before')).status).toBe(200)
+    await enter(0, `#/explore/orders?id.eq=${id}`)
+    await page.until(`${rowsShown} === 1`)
+    await page.evaluate(`document.querySelector('tbody td button').click()`)
+    await page.until(`document.querySelector('dialog form') !== null`)
+    await write('from the console')
+    await page.evaluate(save)
+    await page.until(`/Saved/.test(document.querySelector('dialog').innerText)`)
+    expect((await gateway.get(`/api/orders/${id}`, { as })).json.data.notes).toBe('from the console')
+    expect((await change('by another client')).status).toBe(200)
+    await write('too late')
+    await page.evaluate(save)
+    await page.until(`document.querySelector('dialog [role=alert]') !== null`)
+    expect(await shown()).toContain('has changed since it was loaded')
+    expect((await gateway.get(`/api/orders/${id}`, { as })).json.data.notes).toBe('by another client')
+    await page.evaluate(`document.querySelector('dialog [role=alert] button').click()`)
+    await page.until(`document.querySelector('#column-notes')?.value === 'by another client'`)
+  })
+
+  test('numbers keep every digit, in the grid and in a change', PATIENT, async () => {
+    await enter(0, '#/explore/exact')
+    await page.until(`${rowsShown} === 1`)
+    expect([await column('id'), await column('price'), await column('data')]).toEqual([
+      ['9007199254740993'],
+      ['12.50'],
+      ['{"a":[1.10]}'],
+    ])
+    await page.evaluate(`document.querySelector('tbody td button').click()`)
+    await page.until(`document.querySelector('dialog form') !== null`)
+    await page.evaluate(`(() => {
+      const field = document.getElementById('column-price')
+      field.value = '9007199254740993.10'
+      field.dispatchEvent(new Event('input', { bubbles: true }))
+      const save = document.querySelector('dialog [type=submit]')
+      return new Promise(resolve => setTimeout(resolve)).then(() => save.click())
+    })()`)
+    await page.until(`/Saved/.test(document.querySelector('dialog').innerText)`)
+    await page.press('Escape')
+    await page.until(`/9007199254740993\\.10/.test(document.querySelector('.table-view > .scroll')?.innerText)`)
+  })
+
+  test('names, comments, values and errors of the database are text', PATIENT, async () => {
+    await enter(0, `#/explore/${encodeURIComponent(ATTACK)}`)
+    await page.until(`${rowsShown} === 1`)
+    await page.evaluate(`document.querySelectorAll('details').forEach(one => { one.open = true })`)
+    const text = await shown()
+    for (const part of [ATTACK, '<svg onload=window.attacked=1>', '</p><script>', '"><script>']) {
+      expect(text).toContain(part)
+    }
+    await page.evaluate(`document.querySelector('tbody td button').click()`)
+    await page.until(`document.querySelector('dialog form') !== null`)
+    await page.press('Escape')
+    await page.evaluate(`location.hash = '#/explore/orders?' + encodeURIComponent(${JSON.stringify(ATTACK)}) + '=1'`)
+    await page.until(`document.querySelector('.problem') !== null`)
+    expect(await page.evaluate(`document.querySelector('.problem').innerText`)).toContain('<img src=x')
+    await page.evaluate(`location.hash = '#/explore/' + encodeURIComponent('<script>window.attacked=1</script>')`)
+    await page.until(`/No table "<script>/.test(document.body.innerText)`)
+    for (const [query, part] of [
+      [`get \`${ATTACK}\``, '"><script>'],
+      [`get orders where id = '${ATTACK}'`, '<img src=x'],
+    ] as const) {
+      await page.evaluate(`location.hash = ${JSON.stringify(`#/query?${new URLSearchParams({ query })}`)}`)
+      await page.until(`document.querySelector('.query .main') !== null`)
+      await page.evaluate(`document.querySelector('.query .main').click()`)
+      const answer = `document.querySelector('.query .scroll, .query [role=alert]')?.innerText ?? ''`
+      await page.until(`(${answer}).includes(${JSON.stringify(part)})`)
+    }
+    expect(await page.evaluate('window.attacked ?? null')).toBeNull()
+    expect(await page.evaluate(`document.querySelectorAll('#app img, #app script, #app svg').length`)).toBe(0)
+    expect(page.complaints.filter(text => !/400 \(Bad Request\)/.test(text))).toEqual([])
+  })
+
+  const EDITOR = `document.querySelector('.editor').shadowRoot`
+  const suggestions = `[...${EDITOR}.querySelectorAll('.cm-tooltip-autocomplete li')].map(li => li.textContent)`
+  /** Resolves when the expression is true; the observer of `until` does not see into a shadow root. */
+  const untilShown = (condition: string): Promise<void> =>
+    page.evaluate(`new Promise(resolve => {
+      const look = () => (${condition} ? resolve() : requestAnimationFrame(look))
+      look()
+    })`)
+
+  test('a query is written with suggestions, sent by keyboard, and kept', PATIENT, async () => {
+    await enter(0, '#/query?query=')
+    await untilShown(`${EDITOR}?.querySelector('.cm-content') != null`)
+    await page.evaluate(`${EDITOR}.querySelector('.cm-content').focus()`)
+    await page.type('get cat')
+    await untilShown(`${suggestions}.includes('categories')`)
+    // CodeMirror accepts nothing for some milliseconds, so that a suggestion is not taken by mistake.
+    await untilShown(`${EDITOR}.querySelector('li[aria-selected]') !== null`)
+    await page.type('egories fields name order by name limit 2')
+    await page.press('Escape')
+    await tabTo(`element.textContent === 'Run'`)
+    await page.press('Enter')
+    await page.until(`document.querySelectorAll('.query .scroll tbody tr').length === 2`)
+    expect(await shown()).toContain('2 rows in')
+    expect(await page.evaluate(`new URLSearchParams(location.hash.split('?')[1]).get('query')`)).toBe(
+      'get categories fields name order by name limit 2',
+    )
+    await page.evaluate(`[...document.querySelectorAll('button')].find(b => b.textContent === 'Format').click()`)
+    await untilShown(`${EDITOR}.querySelectorAll('.cm-line').length === 4`)
+    expect(await page.evaluate(`document.querySelector('.history').textContent`)).toContain('get categories')
+    await page.evaluate(`document.querySelectorAll('details').forEach(one => { one.open = true })`)
+    expect(await shown()).toContain('SELECT name FROM categories ORDER BY name LIMIT 2')
+    await page.evaluate(`[...document.querySelectorAll('button')].find(b => b.textContent === 'Sign out').click()`)
+    await page.until(`document.querySelector('.sign-in') !== null`)
+    expect(await page.evaluate(`sessionStorage.getItem('svc-console-queries')`)).toBeNull()
+    expect(page.complaints).toEqual([])
+  })
+
+  test('an error is marked where it is, and a query of the other tenant’s rows finds none', PATIENT, async () => {
+    await enter(1, `#/query?query=${encodeURIComponent('get orders whre id = 1')}`)
+    await untilShown(`${EDITOR}?.querySelector('.cm-lintRange-error')?.textContent === 'id'`)
+    await enter(1, `#/query?query=${encodeURIComponent('get orders where tenant_id = :tenant')}`)
+    await page.evaluate(`(() => {
+      const field = document.querySelector('.query textarea')
+      field.value = JSON.stringify({ tenant: ${JSON.stringify(database.tenants[0]?.id)} })
+      field.dispatchEvent(new Event('input', { bubbles: true }))
+      return new Promise(resolve => setTimeout(resolve)).then(() => document.querySelector('.query .main').click())
+    })()`)
+    await page.until(`/0 rows in/.test(document.body.innerText)`)
+  })
+
+  test('a token that is refused leads back to the form, with the reason', PATIENT, async () => {
+    await page.open(gateway.url)
+    await page.evaluate(`sessionStorage.setItem('svc-token', 'nonsense')`)
+    await page.open(`${gateway.url}/console`)
+    await page.until(`document.querySelector('.sign-in [role=alert]') !== null`)
+    expect(await page.evaluate(`document.querySelector('.sign-in [role=alert]').innerText`)).toMatch(/token/i)
+  })
+
+  const SCREENS = {
+    'sign-in': ['', `document.querySelector('.sign-in .choices button') !== null`],
+    tables: ['#/explore', `document.querySelector('.hint') !== null`],
+    rows: ['#/explore/orders?status.in=paid,shipped&sort=-total&expand=customer', `${rowsShown} === 50`],
+    query: ['#/query?query=get%20orders%20whre', `document.querySelector('.editor') !== null`],
+    row: ['#/explore/orders?limit=1', `${rowsShown} === 1`],
+  } as const
+
+  for (const [name, [address, isReady]] of Object.entries(SCREENS)) {
+    const views = [360, 1280, 3840].flatMap(width => (['light', 'dark'] as const).map(theme => ({ width, theme })))
+    test.each(views)(`${name}: $width px, $theme`, PATIENT, async ({ width, theme }) => {
+      await page.show(width, theme)
+      if (name === 'sign-in') {
+        await page.open(gateway.url)
+        await page.evaluate('sessionStorage.clear()')
+        await page.open(`${gateway.url}/console`)
+      } else await enter(0, address)
+      await page.until(isReady)
+      if (name === 'rows') await page.evaluate(`document.querySelector('details').open = true`)
+      if (name === 'row') {
+        await page.evaluate(`document.querySelector('tbody td button').click()`)
+        await page.until(`document.querySelector('dialog form') !== null`)
+      }
+      const tooWide = `[...document.querySelectorAll('main *')].filter(element => element.closest('.scroll') === null
+        && element.getBoundingClientRect().right > innerWidth).map(element => element.outerHTML.slice(0, 100))`
+      expect(await page.evaluate(tooWide)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+      await page.evaluate(`${axe.source}; null`)
+      const found = await page.evaluate(
+        `axe.run().then(({ violations }) => violations.map(one => [one.id, one.nodes.slice(0, 3).map(n => n.html)]))`,
+      )
+      expect(found).toEqual([])
+      mkdirSync(SCREENSHOTS, { recursive: true })
+      writeFileSync(join(SCREENSHOTS, `console-${name}-${width}-${theme}.png`), await page.screenshot())
+      expect(page.complaints).toEqual([])
+    })
+  }
+})

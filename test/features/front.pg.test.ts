@@ -1,0 +1,96 @@
+/** `/` in a browser. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { databaseFixture } from '../support/fixtures.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { sampleDatabase } from '../support/sample.ts'
+import { read } from '../tidy/tree.ts'
+
+const HTML = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+const PATIENT = { timeout: 60_000 }
+
+const database = databaseFixture(sampleDatabase)
+let gateway: TestGateway
+let token = ''
+
+beforeAll(async () => {
+  gateway = await testGateway(database.url, {
+    callers: async ({ host }) => (host === undefined ? [] : [{ title: 'a clerk <b>of</b> a shop', token }]),
+  })
+  const [tenant] = database.tenants
+  token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
+})
+afterAll(() => gateway?.close())
+
+test('a browser receives a page, other clients the error of a path without a route', async () => {
+  const page = await gateway.get('/', { as: null, headers: HTML })
+  expect([page.status, page.text]).toEqual([200, read('src/http/front/page.html')])
+  expect(page.headers.get('vary')).toBe('Accept, Accept-Encoding')
+  for (const [, name] of page.text.matchAll(/(?:src|href)="(front\/[^"]+)"/g)) {
+    expect((await gateway.get(`/${name}`, { as: null })).status).toBe(200)
+  }
+  for (const headers of [{}, { Accept: 'application/json' }, { Accept: '*/*' }]) {
+    const other = await gateway.get('/', { as: null, headers })
+    expect([other.status, other.json.error.code]).toEqual([404, 'NOT_FOUND'])
+  }
+  const post = await gateway.get('/', { as: null, headers: HTML, method: 'POST', body: '' })
+  expect(post.status).toBe(404)
+})
+
+test('the page of a gateway outside the demo offers no callers', async () => {
+  const other = await testGateway(database.url, { toml: 'require_auth = false' })
+  const state = await other.get('/front/state', { as: null })
+  expect(state.json).toEqual({ requiresToken: false, hasConsole: false, callers: [] })
+  await other.close()
+})
+
+if (BROWSER_MISSING !== null) process.stderr.write(`front.pg.test.ts: the page is not opened: ${BROWSER_MISSING}\n`)
+
+// Without a browser these tests are skipped; the message above says so.
+describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
+  let page: Page
+  beforeAll(async () => {
+    page = await openBrowser()
+  })
+  afterAll(() => page?.close())
+  const text = (id: string) => page.evaluate(`document.getElementById('${id}').textContent`)
+
+  test('a visitor sees the state of the gateway, enters as a sample caller, and leaves', PATIENT, async () => {
+    await page.open(gateway.url)
+    await page.until(`document.querySelector('#callers button') !== null`)
+    await page.until(`document.getElementById('health').dataset.state === 'good'`)
+    expect(await text('token-state')).toContain('need a token')
+    expect(await page.evaluate(`document.querySelector('#callers button').textContent`)).toBe(
+      'Enter as a clerk <b>of</b> a shop',
+    )
+    await page.evaluate(`document.querySelector('#callers button').click()`)
+    await page.until(`!document.getElementById('tables').hidden`)
+    expect(await page.evaluate(`[...document.querySelectorAll('.names li')].map(item => item.textContent)`)).toContain(
+      'orders',
+    )
+    await page.evaluate(`document.getElementById('forget').click()`)
+    await page.until(`document.getElementById('tables').hidden`)
+    expect(await page.evaluate(`window.sessionStorage.getItem('svc-token')`)).toBeNull()
+    expect(page.complaints).toEqual([])
+  })
+
+  test('a token that is refused is explained', PATIENT, async () => {
+    await page.open(gateway.url)
+    await page.evaluate(`document.getElementById('token').value = 'nonsense'`)
+    await page.evaluate(`document.querySelector('form').requestSubmit()`)
+    await page.until(`!/^$|need a token/.test(document.getElementById('token-state').textContent)`)
+    expect(await text('token-state')).toMatch(/JWT|token/)
+    await page.evaluate(`window.sessionStorage.clear()`)
+    page.complaints.length = 0
+  })
+
+  const sizes = [360, 768, 1920].flatMap(width => (['light', 'dark'] as const).map(theme => ({ width, theme })))
+  test.each(sizes)('the page fits a window of $width px, $theme', PATIENT, async ({ width, theme }) => {
+    await page.show(width, theme)
+    await page.open(gateway.url)
+    await page.until(`document.querySelector('#callers button') !== null`)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+    const [red = 0] = await page.evaluate(`getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)`)
+    expect(red > 127).toBe(theme === 'light')
+  })
+})
