@@ -4,7 +4,7 @@ import { printErrors } from './errors-reference.ts'
 
 const PAGE = 'docs/reference/errors.md'
 
-/** Out of date? `npx vitest run src/errors-reference.test.ts -u` writes it anew. */
+/** Update the page with `npx vitest run src/errors-reference.test.ts -u`. */
 test(`${PAGE} has every code, with its status`, async () => {
   await expect(pageWithParts(PAGE, { errors: printErrors() })).toMatchFileSnapshot(`../${PAGE}`)
 })

@@ -1,4 +1,4 @@
-/** The address of an option: `--bind HOST:PORT`. */
+/** Parses the address of an option: `--bind HOST:PORT`. */
 import type { Bind } from '../config/config.ts'
 import { bind as bindKind } from '../config/kinds.ts'
 import { UsageError } from './failure.ts'

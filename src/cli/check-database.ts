@@ -1,6 +1,6 @@
 /**
- * The database part of `svc check`: whether it can be published, whether policies and triggers match it, and
- * the lints.
+ * The database part of `svc check`: checks that the schema can be published, that policies and triggers match
+ * it, and runs the lints.
  */
 import { createPolicies, PolicyError } from '../access/policy/policies.ts'
 import { introspect, type Query } from '../catalog/introspect.ts'
@@ -24,7 +24,7 @@ import { undeliverable } from '../webhooks/undeliverable.ts'
 import { openDatabase } from './database.ts'
 import { printFailure } from './failure.ts'
 
-/** A schema of 5 000 tables takes seconds, on a machine that has nothing else to do. */
+/** Reading a schema of 5 000 tables takes seconds on an idle machine. */
 const TIMEOUT_MS = 120_000
 
 /** Checks the database. An unavailable database is a finding as well; never rejects. */
@@ -37,7 +37,7 @@ export async function checkDatabase(config: Config, environment: Environment): P
   try {
     const database = await openDatabase(databaseUrl, { preparedStatements, gssModule, timeoutMs: TIMEOUT_MS })
     try {
-      // Rejects when the schema cannot be published: one that is missing is found here.
+      // Rejects if the schema cannot be published, for example because a configured schema is missing.
       const catalog = await introspect(database.query, config.gateway)
       const policies = await policyFindings(config, catalog)
       const found = await installationOf(config, database.query)
@@ -66,7 +66,7 @@ export async function checkDatabase(config: Config, environment: Environment): P
   }
 }
 
-/** As a gateway finds it: an installation is of no use while its feed role cannot log in. */
+/** The installation as a gateway uses it: only if its feed role can log in. */
 async function installationOf(config: Config, ask: Query): Promise<Found> {
   const found = await inspectInstallation(ask)
   if (found === null || 'reason' in found) return found
@@ -94,22 +94,22 @@ async function policyFindings(config: Config, catalog: Catalog): Promise<readonl
   }
 }
 
-/** The API works without them. */
+/** Invalid examples do not affect the API. */
 function exampleFindings(catalog: Catalog): readonly Finding[] {
   const found = invalidExamples(catalog)
   if (found.length === 0) return []
   const about = {
     level: 'warning',
-    what: 'Comments that declare an example which does not fit',
-    why: 'The OpenAPI document shows one that is made from the type.',
-    remedy: 'Write one that fits, or take the line out.',
+    what: 'Comments with an example that does not match its type',
+    why: 'The OpenAPI document shows a generated example instead.',
+    remedy: 'Correct the example, or remove the line.',
   } as const
   return [findingAbout(about, found)]
 }
 
 type Found = Awaited<ReturnType<typeof inspectInstallation>>
 
-/** Nothing where nothing is installed: that is a choice. */
+/** Findings about the installation; a missing installation is not one. */
 function installationFindings(found: Found): readonly Finding[] {
   const problem = installationProblem(found)
   if (problem === null) return []

@@ -1,4 +1,4 @@
-/** What `svc check` has found, for people and for machines. */
+/** Prints the findings of `svc check`, as text and as JSON. */
 import { type Finding, type Level, printFinding } from '../finding.ts'
 
 /** The object of `svc check --json`; fields are only ever added to it. */
@@ -9,7 +9,7 @@ export interface CheckReport {
   readonly warnings: number
   /** They fail nothing. */
   readonly notes: number
-  /** Objects that are in no finding because of `accepted_findings`. */
+  /** The number of objects that `accepted_findings` excludes. */
   readonly accepted: number
   readonly findings: readonly ReportedFinding[]
   /** The effective settings of the connection URLs, as text lines. */
@@ -17,7 +17,7 @@ export interface CheckReport {
 }
 
 interface ReportedFinding extends Required<Omit<Finding, 'check'>> {
-  /** Null for what is found in other ways than by a check of docs/reference/checks.md. */
+  /** The name of the check; null for a finding that no check of docs/reference/checks.md made. */
   readonly check: string | null
 }
 

@@ -28,7 +28,10 @@ beforeEach(() =>
   ),
 )
 
-/** Exit code, the report without the version of this server – with `--json` what is beside it – and standard output as it is. */
+/**
+ * Runs `svc check`. Returns the exit code, the report without the version of this server (with `--json`, the text
+ * on standard error), and standard output unchanged.
+ */
 async function check(toml: string, url: string, ...options: string[]): Promise<readonly [number, string, string]> {
   writeFileSync(join(folder, 'svc.toml'), toml)
   const said: string[] = []
@@ -88,7 +91,7 @@ test('a missing search language is reported', async () => {
 test('realtime_database_url is checked like database_url', async () => {
   const [code, error] = await check('[gateway]\nrealtime_database_url = "postgres://app@h/d?sslmood=on"', database.url)
   expect(code).toBe(1)
-  expect(error).toMatch(/^error: Changes of the schema cannot be listened for: .*sslmood/)
+  expect(error).toMatch(/^error: The gateway cannot listen for schema changes: .*sslmood/)
   expect(error).not.toContain('no effect')
 })
 
@@ -133,7 +136,7 @@ test('invalid examples in comments are reported with the SQL that removes them a
     `double("a b" integer, VARIADIC rest text[]) (there is no argument "a")`,
   ]
   expect(said).toContain(
-    `warning: Comments that declare an example which does not fit: ${told.join(', ')}. The OpenAPI document shows`,
+    `warning: Comments with an example that does not match its type: ${told.join(', ')}. The OpenAPI document shows`,
   )
   const { findings } = JSON.parse((await check('', database.url, '--json'))[2])
   const found = findings.find(({ objects }: { objects: readonly string[] }) => objects.includes(told[0] ?? ''))

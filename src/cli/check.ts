@@ -1,6 +1,6 @@
 /**
- * `svc check` (docs/guides/checking.md): everything that is wrong or dangerous about configuration and
- * database, each with its fix.
+ * `svc check` (docs/guides/checking.md): reports everything that is wrong or dangerous about configuration
+ * and database, each with its fix.
  */
 import { loadConfig } from '../config/load.ts'
 import { configNotes } from '../config/notes.ts'

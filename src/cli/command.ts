@@ -8,7 +8,7 @@ export class SvcCommand extends Command {
   declare readonly commands: readonly SvcCommand[]
   #examples: readonly Example[] = []
 
-  /** Commands below this one are of the same kind. */
+  /** Creates subcommands of the same class. */
   override createCommand(name?: string): SvcCommand {
     return new SvcCommand(name)
   }

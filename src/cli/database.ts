@@ -1,4 +1,4 @@
-/** One connection to the configured database, for commands that ask a few questions and end. */
+/** One connection to the configured database, for commands that run a few queries and end. */
 import type { Query } from '../catalog/introspect.ts'
 import { queryThrough } from '../catalog/query.ts'
 import { openGss } from '../kerberos/open.ts'
@@ -8,7 +8,7 @@ import { parseUrl } from '../postgres/url.ts'
 
 export interface DatabaseSession {
   readonly query: Query
-  /** All statements, or none. */
+  /** Runs all statements in one transaction. */
   transaction(statements: readonly string[]): Promise<void>
   close(): Promise<void>
 }
@@ -16,17 +16,17 @@ export interface DatabaseSession {
 export interface DatabaseOptions {
   readonly preparedStatements: boolean
   readonly gssModule: string | null
-  /** How long the database may work on one question. */
+  /** The timeout of one query. */
   readonly timeoutMs?: number
 }
 
-/** Longer than a connection takes, shorter than a user waits. */
+/** Long enough for a connection, and short enough for a user who waits. */
 const CONNECT_TIMEOUT_MS = 10_000
 
-/** As long as the gateway itself gives the same questions. */
+/** The same timeout as the gateway uses for these queries. */
 const TIMEOUT_MS = 30_000
 
-/** A server that is silent for so long after its statement should have timed out is taken for dead. */
+/** Time after the statement timeout after which an unresponsive server is given up. */
 const ANSWER_GRACE_MS = 5_000
 
 /**
@@ -40,7 +40,7 @@ export async function openDatabase(url: string | ConnectionTarget, options: Data
   const failed = new Promise<never>((_, reject) => {
     fail = reject
   })
-  // A query may be missing when it fails.
+  // The failure can come while no query is running.
   failed.catch(() => {})
   const pool = createPool({
     target,

@@ -1,4 +1,4 @@
-/** `svc demo`: the gateway before an embedded PostgreSQL with sample data, until a signal stops it. */
+/** `svc demo`: runs the gateway with an embedded PostgreSQL and sample data, until a signal stops it. */
 import { startDemo } from '../demo/demo.ts'
 import { runUntilSignal } from './signals.ts'
 import type { World } from './world.ts'

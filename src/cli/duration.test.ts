@@ -12,7 +12,7 @@ test.each([
 })
 
 test.each(['', '1', 'h', '0s', '-1h', '1.5h', '1 h', '1H', '1w', '3651d', '9999999999s', '1h30m'])(
-  '%j is none',
+  '%j is not a duration',
   text => {
     expect(parseDuration(text)).toBe(null)
   },

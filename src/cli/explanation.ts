@@ -29,7 +29,7 @@ export function explanationLines(explanation: StatementExplanation): string {
   return lines.join('\n')
 }
 
-/** The label once, at the first of its lines. */
+/** Prints the label only before the first line. */
 function labelled(label: string, lines: readonly string[]): readonly string[] {
   return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(LABEL_WIDTH)}${line}`)
 }

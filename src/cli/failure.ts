@@ -1,8 +1,8 @@
 /** Formats errors for standard error. */
 
 /**
- * Errors whose message contains the problem and the fix; other errors need the stack trace. Named, so that
- * their modules need not be loaded.
+ * Names of errors whose message contains the problem and the fix; other errors need the stack trace. Names,
+ * so that their modules do not have to be loaded.
  */
 const WRITTEN_FOR_USERS = new Set([
   'AllowListError',
@@ -11,6 +11,7 @@ const WRITTEN_FOR_USERS = new Set([
   'CatalogError',
   'ConfigError',
   'ConnectError',
+  'CrashLoop',
   'DatabaseError',
   'DocumentError',
   'EmbeddedError',
@@ -29,18 +30,21 @@ export function printFailure(error: unknown): string {
   if (WRITTEN_FOR_USERS.has(error.name)) return error.message
   const { code, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number }
   if (code === 'EADDRINUSE')
-    return `${address}:${port} is taken: stop what listens there, or set another address: ${BIND}`
+    return (
+      `${address}:${port} is already in use: stop the program that listens there, or configure another address: ` +
+      `${BIND}`
+    )
   if (code === 'EACCES' && port !== undefined)
-    return `${address}:${port} may not be used: ports below 1024 need a privilege; set another: ${BIND}`
+    return `${address}:${port} cannot be used: ports below 1024 require a privilege; configure another address: ${BIND}`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return (
       `cannot listen on ${address ?? 'the configured address'}: it is not ` +
-      `an address of this machine; set another: ${BIND}`
+      `an address of this machine; configure another address: ${BIND}`
     )
   return error.stack ?? error.message
 }
 
-/** The command line or the environment lacks something. */
+/** A required value is missing from the command line or the environment. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message)

@@ -15,7 +15,8 @@ interface Options {
 const adminUrl = (otherwise: string) =>
   [
     '--admin-url <url>',
-    `the database as a role that may create schemas and triggers (else SVC_ADMIN_DATABASE_URL, else ${otherwise})`,
+    'URL of the database, with a role that can create schemas and triggers (default: SVC_ADMIN_DATABASE_URL, then ' +
+      `${otherwise})`,
   ] as const
 
 export function addInstallCommands(program: SvcCommand, world: World, finish: Finish): void {
@@ -29,20 +30,20 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
     .option('--role <name>', "the gateway's role (default: the user of database_url in svc.toml, then of DATABASE_URL)")
     .option(
       '--feed-role <name>',
-      'the role that reads the change log and delivers webhooks (else that of feed_url, ' +
-        "else the name of the gateway's role with _feed)",
+      'the role that reads the change log and delivers webhooks (default: the role of feed_url, ' +
+        "then the name of the gateway's role followed by _feed)",
     )
     .option(
       '-t, --table <name>',
       'capture only this table; repeatable (default: all tables of schemas)',
       (name: string, all: readonly string[] = []) => [...all, name],
     )
-    .option('--no-tables', 'capture no tables; only the outbox, for webhooks of writes through gateways')
+    .option('--no-tables', 'capture no tables: install only the outbox, for webhooks of writes through gateways')
     .option('--dry-run', 'print the SQL and change nothing')
     .option(...CONFIG)
     .examples(
       ['svc install --admin-url postgres://postgres@localhost/shop', 'every table of the published schemas'],
-      ['svc install --table orders --table invoices', 'these two only; replaces the previous choice'],
+      ['svc install --table orders --table invoices', 'only these two; replaces the previous selection'],
       ['svc install --dry-run > install.sql', 'to review, and run with psql'],
     )
     .action(

@@ -17,7 +17,10 @@ beforeEach(async () => {
   database = await testDatabase()
   await execute(
     database.adminUrl,
-    'create table orders (id int primary key); create table "odd.name" (id int); create schema shop; create table shop.items (id int); create view v as select 1 as one; grant select on orders, "odd.name" to app',
+    'create table orders (id int primary key); create table "odd.name" (id int); ' +
+      'create schema shop; create table shop.items (id int); ' +
+      'create view v as select 1 as one; ' +
+      'grant select on orders, "odd.name" to app',
   )
 })
 afterEach(() => database.drop())
@@ -47,7 +50,8 @@ const captured = async (): Promise<unknown> =>
   (
     await execute(
       database.adminUrl,
-      `select coalesce(array_agg(tgrelid::regclass::text order by 1), '{}') as tables from pg_trigger where tgname = 'svc_capture_insert'`,
+      "select coalesce(array_agg(tgrelid::regclass::text order by 1), '{}') as tables " +
+        "from pg_trigger where tgname = 'svc_capture_insert'",
     )
   )[0]?.tables
 
@@ -55,11 +59,11 @@ test('captures every table of the published schemas and reports it', async () =>
   const { code, out, error } = await svc(['install'])
   expect([code, error]).toEqual([0, ''])
   expect(out).toMatch(
-    /^Schema svc is installed \(version 3\) for role app: the changes of 2 tables and partitions are captured\.$/m,
+    /^Schema svc is installed \(version 4\) for role app: the changes of 2 tables and partitions are captured\.$/m,
   )
-  expect(out).toContain('heard at once')
+  expect(out).toContain('detect schema changes immediately')
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
-  expect(out).toContain('as role app_feed, which has rights to nothing else.')
+  expect(out).toContain('as role app_feed, which has no other privileges.')
   expect(await execute(feedUrl(database), "select from svc.change where operation <> 'B'")).toEqual([])
 })
 
@@ -113,11 +117,11 @@ describe('the installing role', () => {
   afterEach(() => rm(folder, { recursive: true }))
 
   const nowhere = 'postgres://nobody@127.0.0.1:1/none'
-  const INSTALLED = { code: 0, error: '', out: expect.stringContaining('is installed (version 3) for role app:') }
+  const INSTALLED = { code: 0, error: '', out: expect.stringContaining('is installed (version 4) for role app:') }
   const UNKNOWN = {
     code: 1,
     error: expect.stringMatching(
-      /^The role that creates schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL\. DATABASE_URL counts as the role that creates only when svc\.toml names another database_url; .*\nNothing was changed\./,
+      /^The role that should create schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL\. DATABASE_URL is used for this only if .*\nNothing was changed\./,
     ),
     out: expect.stringContaining('CREATE SCHEMA'),
   }
@@ -129,11 +133,11 @@ describe('the installing role', () => {
   test('is that of SVC_ADMIN_DATABASE_URL before that of DATABASE_URL', async () => {
     expect(await svc(['install', '--config', file], { DATABASE_URL: nowhere })).toMatchObject(INSTALLED)
   })
-  test('is that of DATABASE_URL where the file names another database_url', async () => {
+  test('is that of DATABASE_URL if the file contains another database_url', async () => {
     const environment = { DATABASE_URL: database.adminUrl, SVC_ADMIN_DATABASE_URL: '' }
     expect(await svc(['install', '--config', file], environment)).toMatchObject(INSTALLED)
   })
-  test('is not that of DATABASE_URL where the file names none, or the same', async () => {
+  test('is not that of DATABASE_URL if the file contains no database_url, or the same', async () => {
     const without = { SVC_ADMIN_DATABASE_URL: '' }
     expect(await svc(['install'], without)).toMatchObject(UNKNOWN)
     expect(await svc(['install', '--config', file], without)).toMatchObject(UNKNOWN)
@@ -158,7 +162,7 @@ describe('the installing role', () => {
     expect(await svc(['install'], environment)).toMatchObject({
       code: 2,
       error: expect.stringContaining(
-        'no database is named: give --admin-url, or set SVC_ADMIN_DATABASE_URL or DATABASE_URL',
+        'no database is configured: give --admin-url, or set SVC_ADMIN_DATABASE_URL or DATABASE_URL',
       ),
     })
   })
@@ -233,7 +237,9 @@ test('DATABASE_URL is the installing role if the file has the gateway’s URL, u
   }
   const named = ['install', '--config', file, '--role', other, '--admin-url', database.adminUrl]
   expect(await svc(named, nowhere)).toMatchObject({ code: 0, out: expect.stringContaining(`for role ${other}:`) })
-  expect((await svc(named, nowhere)).out).toContain(`Role ${other}_feed has no password, because ${other} has none`)
+  expect((await svc(named, nowhere)).out).toContain(
+    `Role ${other}_feed has no password, because role ${other} has no SCRAM`,
+  )
   const roles = await execute(database.adminUrl, 'select role, feed from svc.served order by role = $$app$$ desc')
   expect(roles).toEqual([
     { role: 'app', feed: 'app_feed' },
@@ -301,7 +307,7 @@ test('an owner without superuser rights installs without event triggers', async 
   }
   const { code, out, error } = await svc(['install'], admin)
   expect([code, error]).toEqual([0, ''])
-  expect(out).toContain('Event triggers need a superuser and were left out')
+  expect(out).toContain('Event triggers require a superuser and were not created')
   await execute(url.href, 'insert into orders values (1)')
   const feed = urlOf(database.port, `${gateway}_feed`, database.database)
   expect(await execute(feed, "select key from svc.change where operation = 'I'")).toEqual([{ key: { id: 1 } }])
@@ -320,7 +326,7 @@ test('a long write to a table does not block the installation forever', { timeou
   await writer.query('begin; insert into orders values (1)')
   const { code, error } = await svc(['install'])
   expect(code).toBe(1)
-  expect(error).toContain('A table is being written to; try again when less is going on. Nothing was changed.')
+  expect(error).toContain('A table is in use; try again when there is less traffic. Nothing was changed.')
   await writer.query('commit')
   await writer.end()
   expect((await svc(['install'])).code).toBe(0)
@@ -334,7 +340,8 @@ test('uninstalling leaves nothing behind and does not drop waiting webhooks with
   )
   await execute(
     database.adminUrl,
-    `insert into svc.webhook (id, trigger, "schema", "table", operation, created_at) values ('msg_1', 't', 'public', 'orders', 'INSERT', now())`,
+    'insert into svc.webhook (id, trigger, "schema", "table", operation, created_at) ' +
+      "values ('msg_1', 't', 'public', 'orders', 'INSERT', now())",
   )
   const refused = await svc(['uninstall'])
   expect(refused.code).toBe(1)
@@ -342,7 +349,9 @@ test('uninstalling leaves nothing behind and does not drop waiting webhooks with
   expect((await svc(['uninstall', '--dry-run'])).out).toContain('DROP SCHEMA IF EXISTS svc CASCADE;')
   expect((await svc(['uninstall', '--force'])).code).toBe(0)
   expect(await captured()).toEqual([])
-  const left = `select (select count(*) from pg_namespace where nspname = 'svc')::int + (select count(*) from pg_event_trigger where evtname like 'svc%')::int as n`
+  const left =
+    "select (select count(*) from pg_namespace where nspname = 'svc')::int + " +
+    "(select count(*) from pg_event_trigger where evtname like 'svc%')::int as n"
   expect((await execute(database.adminUrl, left))[0]).toEqual({ n: 0 })
   await execute(database.adminUrl, 'insert into orders values (2)')
 })
@@ -358,6 +367,8 @@ test('svc check reports what is missing and does not repair it', async () => {
   expect(again.out).toContain('public.orders')
   await execute(database.adminUrl, 'update svc.installation set version = 9')
   expect((await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })).out).toContain(
-    'error: The installation in schema svc is unusable: it has version 9, but this gateway requires version 3.\n  Run the version of the gateway that installed it.',
+    'error: The installation in schema svc is unusable: it has version 9, ' +
+      'but this gateway requires version 4.\n' +
+      '  Run the version of the gateway that installed it.',
   )
 })

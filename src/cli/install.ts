@@ -1,6 +1,6 @@
 /**
- * `svc install` and `svc uninstall` (docs/reference/cli.md#svc-install): schema `svc` in the configured
- * database, made or removed in one transaction.
+ * `svc install` and `svc uninstall` (docs/reference/cli.md#svc-install): create or remove schema `svc` in the
+ * configured database, in one transaction.
  */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
@@ -25,11 +25,11 @@ export interface InstallCommand {
 export interface InstallChoice extends InstallCommand {
   readonly role: string | undefined
   readonly feedRole: string | undefined
-  /** As resources are named; `all`: all tables of the published schemas. */
+  /** The tables by their resource names; `all` selects all tables of the published schemas. */
   readonly tables: readonly string[] | 'all'
 }
 
-/** Triggers of thousands of tables, each of which may wait for writes that are under way. */
+/** Long enough to create triggers on thousands of tables, each of which may wait for writes in progress. */
 const TIMEOUT_MS = 600_000
 
 const LOCK_NOT_AVAILABLE = '55P03'
@@ -58,7 +58,7 @@ export async function install(command: InstallChoice, world: World): Promise<num
     } catch (error) {
       if (!(error instanceof DatabaseError)) throw error
       const busy =
-        error.sqlstate === LOCK_NOT_AVAILABLE ? ' A table is being written to; try again when less is going on.' : ''
+        error.sqlstate === LOCK_NOT_AVAILABLE ? ' A table is in use; try again when there is less traffic.' : ''
       world.error(`${error.message}.${busy} Nothing was changed.`)
       return EXIT.failed
     }
@@ -95,19 +95,23 @@ export async function uninstall(command: InstallCommand & { readonly force: bool
     const [[waiting] = []] = await query('SELECT count(*) FROM svc.webhook', [])
     if (waiting !== '0' && !command.force) {
       world.error(
-        `${waiting} webhooks have not been delivered and would be lost. Let a gateway deliver them, or say --force.`,
+        `${waiting} webhooks have not been delivered and would be lost. Let a gateway deliver them, or use --force.`,
       )
       return EXIT.failed
     }
     await transaction(script)
     world.out(
-      `Schema svc and its triggers are gone. Role ${OWNER}, if there is one, stays: other databases may use it.`,
+      `Schema svc and its triggers were removed. Role ${OWNER}, if it exists, was not dropped, because other ` +
+        'databases may use it.',
     )
     return EXIT.ok
   })
 }
 
-/** The URL of the installing role. `DATABASE_URL` is the gateway's own, unless the file contains that. */
+/**
+ * The URL of the installing role. `DATABASE_URL` is the gateway's own role, unless the file contains another
+ * URL for that.
+ */
 function creatorUrl({ adminUrl }: InstallCommand, { config, fileDatabaseUrl }: LoadedConfig): string | null {
   const named = adminUrl ?? config.adminDatabaseUrl
   if (named !== null) return named
@@ -116,8 +120,9 @@ function creatorUrl({ adminUrl }: InstallCommand, { config, fileDatabaseUrl }: L
 }
 
 const NO_CREATOR =
-  'The role that creates schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL. DATABASE_URL ' +
-  "counts as the role that creates only when svc.toml names another database_url; otherwise it is the gateway's own."
+  'The role that should create schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL. ' +
+  'DATABASE_URL is used for this only if svc.toml contains another database_url; otherwise it is the URL ' +
+  "of the gateway's own role."
 
 async function withDatabase(
   url: string | null,
@@ -125,7 +130,7 @@ async function withDatabase(
   work: (database: DatabaseSession) => Promise<number>,
 ): Promise<number> {
   if (url === null) {
-    throw new UsageError('no database is named: give --admin-url, or set SVC_ADMIN_DATABASE_URL or DATABASE_URL')
+    throw new UsageError('no database is configured: give --admin-url, or set SVC_ADMIN_DATABASE_URL or DATABASE_URL')
   }
   const database = await openDatabase(url, { ...gateway, timeoutMs: TIMEOUT_MS })
   try {
@@ -140,7 +145,7 @@ interface Roles {
   readonly feed: FeedRole
 }
 
-/** The file's `database_url` comes first: `DATABASE_URL` can be the role that creates. */
+/** The file's `database_url` takes precedence, because `DATABASE_URL` can be the installing role. */
 async function rolesOf({ role: named, feedRole }: InstallChoice, loaded: LoadedConfig): Promise<Roles> {
   const role = named ?? gatewayTarget(loaded)?.user
   if (role === undefined) {
@@ -159,8 +164,8 @@ function gatewayTarget({ config, fileDatabaseUrl }: LoadedConfig): ConnectionTar
 }
 
 /**
- * Only superusers can copy the password of the gateway's role; others know it from the URL, if that is of the
- * same role.
+ * Only superusers can copy the password of the gateway's role. Other roles know it from the URL, if the URL
+ * is for the gateway's role.
  */
 async function withPassword(plan: InstallPlan, loaded: LoadedConfig): Promise<InstallPlan> {
   const { role, feed, superuser } = plan
@@ -180,7 +185,10 @@ function refuse(obstacles: readonly string[], script: readonly string[], world: 
   return EXIT.failed
 }
 
-/** Nothing but a SCRAM verifier can be copied: one of MD5 has the name of its role in it. */
+/**
+ * Warns about a feed role without a password. Only a SCRAM verifier can be copied, because an MD5 hash
+ * contains the name of its role.
+ */
 async function withoutPassword(
   query: DatabaseSession['query'],
   role: string,
@@ -193,8 +201,8 @@ async function withoutPassword(
   ])
   if (missing !== 't') return []
   return [
-    `Role ${feed.role} has no password, because ${role} has none that can be copied (SCRAM). Set ` +
-      'one and feed_url, unless pg_hba.conf admits it without.',
+    `Role ${feed.role} has no password, because role ${role} has no SCRAM password to copy. Set a password ` +
+      'and feed_url, unless pg_hba.conf allows the role to connect without one.',
   ]
 }
 
@@ -207,12 +215,12 @@ async function report({ query }: DatabaseSession, { role, feed, superuser }: Ins
   return [
     `Schema svc is installed (version ${version}) for role ${role}: the changes of ` +
       `${tables} tables and partitions are captured.`,
-    `Gateways read them and deliver webhooks as role ${feed.role}, which has rights to nothing else.`,
+    `Gateways read them and deliver webhooks as role ${feed.role}, which has no other privileges.`,
     ...(await withoutPassword(query, role, feed, superuser)),
     superuser
-      ? 'Changes of the schema are heard at once, and new tables and partitions follow by themselves.'
-      : 'Event triggers need a superuser and were left out: the schema is checked every schema_poll_secs, and ' +
+      ? 'Gateways detect schema changes immediately, and new tables and partitions are captured automatically.'
+      : 'Event triggers require a superuser and were not created: the schema is checked every schema_poll_secs, and ' +
         'later tables are captured when a gateway starts or detects them.',
-    'Gateways that run notice it by themselves when they next read the schema (SIGHUP does that now).',
+    'Running gateways detect it when they next read the schema; send SIGHUP to do that now.',
   ]
 }

@@ -28,6 +28,14 @@ interface DocumentOptions {
   readonly out?: string
 }
 
+interface TypesOptions extends DocumentOptions {
+  readonly url?: string
+  readonly token?: string
+  readonly jsonTypes?: string
+  readonly check?: true
+  readonly watch?: true
+}
+
 const FILE = ['[file]', 'statements, separated by ; (default: standard input)'] as const
 const DOCUMENT = ['[file]', 'a schema document (default: the configured database)'] as const
 const OUT = ['-o, --out <file>', 'write to a file instead of standard output'] as const
@@ -153,17 +161,34 @@ function addSchemaCommands(program: SvcCommand, world: World, finish: Finish): v
     })
   program
     .command('types')
-    .description('Print TypeScript types of the schema, for the query builder.')
+    .description('Print TypeScript types of the rows, bodies and functions of the API, for the client and the builder.')
     .argument(...DOCUMENT)
     .option(...CONFIG)
     .option(...OUT)
+    .option('--url <url>', 'of a running gateway, for what the caller of the token can use')
+    .option('--token <token>', 'with --url (default: SVC_TOKEN)')
+    .option('--json-types <module>', 'the module with the types that comments of JSON columns name with @type')
+    .option('--check', 'with --out: write nothing; exit code 1 if the file is not up to date')
+    .option('--watch', 'with --out: write the file again whenever the schema changes')
     .examples(
       ['svc types --out src/schema.ts', 'of the configured database'],
       ['svc types shop.schema', 'of a document'],
+      ['SVC_TOKEN=… svc types --url https://api.example.com --out src/schema.ts', 'of a gateway'],
+      ['svc types --check --out src/schema.ts', 'check in a build'],
     )
-    .action(async (file: string | undefined, { config, out }: DocumentOptions) => {
-      const { types } = await import('./schema.ts')
-      finish(await types({ file, config, out: out ?? null }, world))
+    .action(async (file: string | undefined, options: TypesOptions, command: SvcCommand) => {
+      const refuse = (message: string) => command.error(`error: ${message}`, { exitCode: 2 })
+      const { check, watch, out, url, token } = options
+      if (check === true && watch === true) refuse("options '--check' and '--watch' exclude each other")
+      if ((check === true || watch === true) && out === undefined) {
+        refuse("options '--check' and '--watch' require '--out'")
+      }
+      if (url !== undefined && file !== undefined) refuse("a document and option '--url' exclude each other")
+      if (token !== undefined && url === undefined) refuse("option '--token' requires '--url'")
+      const { types } = await import('./types.ts')
+      const mode = check === true ? 'check' : watch === true ? 'watch' : 'write'
+      const { config, jsonTypes } = options
+      finish(await types({ file, config, url, token, jsonTypes, out: out ?? null, mode }, world))
     })
 }
 

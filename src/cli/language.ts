@@ -13,12 +13,12 @@ import { type Parsed, parseMany } from '../language/syntax/parse.ts'
 import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import { explanationLines } from './explanation.ts'
-import { readText, type SourceText, writeText } from './text-file.ts'
+import { readSource, type SourceText, writeText } from './text-file.ts'
 import { EXIT, type World } from './world.ts'
 
 export interface LanguageCommand {
   readonly file: string | undefined
-  /** The objects that the tools of the tool server answer, one for each statement. */
+  /** True to print the objects that the tools of the tool server return, one for each statement. */
   readonly json: boolean
   /** `all` lifts literals out of the SQL. */
   readonly parameters: ParameterMode
@@ -38,11 +38,11 @@ export interface KeysFrom {
 export interface FormatCommand {
   readonly files: readonly string[]
   readonly json: boolean
-  /** `check`: only say which texts are not in canonical form. `write`: put the files into it. */
+  /** `check`: only list the texts that are not in canonical form. `write`: rewrite the files. */
   readonly mode: 'print' | 'check' | 'write'
 }
 
-/** The tree of each statement as JSON. */
+/** Prints the tree of each statement as JSON. */
 export async function parse(command: LanguageCommand, world: World): Promise<number> {
   return each(command.file, world, ({ statement }, { length }) =>
     command.json ? printTool(answerParse(statement, command.parameters), length) : printJson(statement),
@@ -79,7 +79,7 @@ export async function explain({ file, json }: Omit<LanguageCommand, 'parameters'
   return each(file, world, ({ statement }, all) => {
     const answer = answerExplain(statement)
     if (json) return printTool(answer, all.length)
-    // An empty line between the blocks of several.
+    // An empty line separates the blocks of several statements.
     return `${explanationLines(answer)}${statement === all.at(-1)?.statement ? '' : '\n'}`
   })
 }
@@ -88,7 +88,7 @@ export async function explain({ file, json }: Omit<LanguageCommand, 'parameters'
 export async function formatFiles({ files, json, mode }: FormatCommand, world: World): Promise<number> {
   let code: number = EXIT.ok
   for (const file of files.length === 0 ? [undefined] : files) {
-    const source = await readText(file, world)
+    const source = await readSource(file, world)
     const answer = parsedOrReported(source, world, () => answerFormat(source.text))
     if (answer === null) {
       code = EXIT.failed
@@ -99,7 +99,7 @@ export async function formatFiles({ files, json, mode }: FormatCommand, world: W
     if (mode === 'print') world.out(json ? JSON.stringify(answer) : formatted)
     else if (text === source.text) continue
     else if (mode === 'check') {
-      world.error(`${source.name} is not formatted; svc format --write puts it right`)
+      world.error(`${source.name} is not in canonical form; svc format --write rewrites it`)
       code = EXIT.failed
     } else if (file === undefined || file === '-') world.out(formatted)
     else await writeText(file, text, world)
@@ -112,7 +112,7 @@ async function each(
   world: World,
   print: (parsed: Parsed, all: readonly Parsed[], source: SourceText) => string,
 ): Promise<number> {
-  const source = await readText(file, world)
+  const source = await readSource(file, world)
   const lines = parsedOrReported(source, world, () =>
     parseMany(source.text).map((parsed, _, all) => print(parsed, all, source)),
   )
@@ -132,7 +132,7 @@ function parsedOrReported<T>(source: SourceText, world: World, work: () => T): T
   }
 }
 
-/** The text alone where the error has no place in it. */
+/** The name of the text alone if the error has no position in it. */
 function placeIn(source: SourceText, error: Error): string {
   if (error instanceof QuerySyntaxError) return `${source.name}:${error.line}:${error.column}`
   const span = error instanceof LanguageError || error instanceof GatewayError ? error.span : null

@@ -7,8 +7,8 @@ import { buffer } from 'node:stream/consumers'
 import { run } from './program.ts'
 import { EXIT } from './world.ts'
 
-// A reader that closes the pipe, as in `svc format | head -1`, has read enough. The command ends as if
-// everything had been read.
+// If the reader closes the pipe, as `head -1` does, the command ends without an error, as if everything had
+// been read.
 let isCut = false
 for (const [name, stream] of [
   ['output', process.stdout],

@@ -1,4 +1,6 @@
-/** `svc mcp`: the tool server, over HTTP until a signal stops it, or over standard input until that ends. */
+/**
+ * `svc mcp`: runs the tool server, over HTTP until a signal stops it, or over standard input until that ends.
+ */
 import { randomBytes } from 'node:crypto'
 import { loadConfig } from '../config/load.ts'
 import { type Answerer, createAnswerer } from '../mcp/answer.ts'
@@ -12,13 +14,14 @@ import { EXIT, type World } from './world.ts'
 
 export interface McpCommand {
   readonly file: string | undefined
-  /** `HOST:PORT`; null: as configured. */
+  /** `HOST:PORT`; null for the configured address. */
   readonly bind: string | null
   readonly stdio: boolean
 }
 
 export async function mcp(command: McpCommand, world: World): Promise<number> {
-  if (command.stdio && command.bind !== null) throw new UsageError('--stdio listens nowhere: leave out --bind')
+  if (command.stdio && command.bind !== null)
+    throw new UsageError('--stdio does not listen on an address; remove --bind')
   const answerer = createAnswerer({
     library: loadLibrary(),
     report: error => world.error(printFailure(error)),

@@ -1,6 +1,6 @@
 /**
- * `svc openapi` (docs/reference/cli.md#svc-openapi): the OpenAPI document of the configured database, for one
- * kind of caller.
+ * `svc openapi` (docs/reference/cli.md#svc-openapi): prints the OpenAPI document of the configured database
+ * for one kind of caller.
  */
 import { createPolicies } from '../access/policy/policies.ts'
 import { EVERYTHING, type Rights } from '../access/rights.ts'
@@ -19,7 +19,7 @@ import { EXIT, type World } from './world.ts'
 
 export interface OpenApiCommand {
   readonly config: string | undefined
-  /** Undefined: of a caller whom no policy restricts. */
+  /** The role of the caller; undefined for a caller without restrictions by policies. */
   readonly role: string | undefined
   readonly scopes: readonly string[]
   /** Null: standard output. */

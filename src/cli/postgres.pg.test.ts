@@ -29,7 +29,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('prints its URL and nothing else, and 
   expect(await execute(url, 'select current_user as name')).toEqual([{ name: 'postgres' }])
   svc.child.kill(signal)
   expect(await svc.exited).toEqual([0, null])
-  expect(svc.said.error).toContain(`the URL in ${join(data, 'url')} while it runs. Ctrl-C stops it.`)
+  expect(svc.said.error).toContain(`the URL is also in ${join(data, 'url')}. Ctrl-C stops it.`)
   await expect(execute(url, 'select 1')).rejects.toThrow()
 })
 
@@ -50,7 +50,7 @@ test('obstacles are reported without a stack trace', async () => {
   expect(second.said).toEqual({
     out: '',
     error:
-      `PostgreSQL already runs in ${data} (its URL is in ${join(data, 'url')}); ` +
-      'stop it first, or name another folder with --data\n',
+      `PostgreSQL is already running in ${data} (its URL is in ${join(data, 'url')}); ` +
+      'stop it first, or choose another folder with --data\n',
   })
 })

@@ -1,4 +1,4 @@
-/** `svc postgres`: the embedded PostgreSQL, empty, in a folder of the user's, until a signal stops it. */
+/** `svc postgres`: runs an empty embedded PostgreSQL, in a folder of the user, until a signal stops it. */
 import { join, resolve } from 'node:path'
 import { cacheFolder } from '../demo/folders.ts'
 import { startLocal } from '../demo/local.ts'
@@ -18,8 +18,8 @@ export function postgres({ data, port }: PostgresCommand, world: World): Promise
     const local = await startLocal({ folder, port, cache, print: world.error })
     world.out(local.url)
     world.error(
-      `PostgreSQL ${local.major} listens there, for you alone: the password of its owner is in the URL, and the ` +
-        `URL in ${join(folder, 'url')} while it runs. Ctrl-C stops it.`,
+      `PostgreSQL ${local.major} listens at this URL, which contains the password of its owner. While it runs, ` +
+        `the URL is also in ${join(folder, 'url')}. Ctrl-C stops it.`,
     )
     return local
   }

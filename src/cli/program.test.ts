@@ -171,7 +171,8 @@ describe('check, without a database', () => {
       code: 1,
       out: '',
       error:
-        'svc.toml:2: gateway.max_fliters: unknown key; did you mean gateway.max_filters?\nsvc.toml:3: gateway.strict: expected true or false, not 1',
+        'svc.toml:2: gateway.max_fliters: unknown key; did you mean gateway.max_filters?\n' +
+        'svc.toml:3: gateway.strict: expected true or false, not 1',
     })
   })
 
@@ -319,7 +320,9 @@ describe('the query language', () => {
   })
   test('explain describes a statement part by part', async () => {
     const text =
-      'get users u join posts p on p.user_id = u.id fields u.id, count(*) as n where u.active = true and p.views > 1 order by n desc limit 3; del posts where all'
+      'get users u join posts p on p.user_id = u.id fields u.id, count(*) as n ' +
+      'where u.active = true and p.views > 1 order by n desc limit 3; ' +
+      'del posts where all'
     expect(await svc(['explain'], {}, text)).toEqual({
       code: 0,
       out: `\
@@ -333,7 +336,7 @@ ordering  n desc nulls first
 limit     3
 notes     The left join, which a bare join is too, keeps rows without a match in p, with null for its columns.
           The filters use columns of p, which are null in rows without a match.
-          Groups by u.id: the fields beside an aggregate are an implied group by.
+          Groups by u.id: fields next to an aggregate are an implicit group by.
 
 action    delete
 table     posts
@@ -369,7 +372,7 @@ notes     Every row of posts is deleted (where all).`,
     expect(await svc(['format', '--check', good])).toEqual({ code: 0, out: '', error: '' })
     expect(await svc(['format', '--check', good, bad])).toMatchObject({
       code: 1,
-      error: 'bad.svc is not formatted; svc format --write puts it right',
+      error: 'bad.svc is not in canonical form; svc format --write rewrites it',
     })
     expect(await svc(['format', '--write', good, bad])).toEqual({ code: 0, out: '', error: '' })
     expect(readFileSync(join(folder, bad), 'utf8')).toBe('get users\nwhere id = 1 -- one\n')
@@ -453,23 +456,31 @@ table parcels { tenant int8, from_id int8, to_id int8
   test.each([
     [
       'get users join posts',
-      '<stdin>:1:11: several foreign keys connect table "users" with table "posts"; write the one that the join uses: on users.id = posts.writer, or on users.id = posts.editor',
+      '<stdin>:1:11: several foreign keys connect table "users" with table "posts"; ' +
+        'write the one that the join uses: on users.id = posts.writer, or on users.id = posts.editor',
     ],
     [
       'get parcels join addresses',
-      '<stdin>:1:13: several foreign keys connect table "parcels" with table "addresses"; write the one that the join uses: on parcels.tenant = addresses.tenant and parcels.from_id = addresses.id, or on parcels.tenant = addresses.tenant and parcels.to_id = addresses.id',
+      '<stdin>:1:13: several foreign keys connect table "parcels" with table "addresses"; ' +
+        'write the one that the join uses: on parcels.tenant = addresses.tenant and parcels.from_id = addresses.id, ' +
+        'or on parcels.tenant = addresses.tenant and parcels.to_id = addresses.id',
     ],
     [
       'get users join islands',
-      '<stdin>:1:11: no foreign key connects table "users" with table "islands"; write the condition of the join: on a.b_id = b.id; table "islands" has no foreign key, and no foreign key references it',
+      '<stdin>:1:11: no foreign key connects table "users" with table "islands"; ' +
+        'write the condition of the join: on a.b_id = b.id; ' +
+        'table "islands" has no foreign key, and no foreign key references it',
     ],
     [
       'get islands nest many likes',
-      '<stdin>:1:13: no foreign key connects table "islands" with table "likes"; write the condition of the nest many: on a.b_id = b.id; the keys of table "likes" are: likes.user = users.id, or likes.post = posts.key',
+      '<stdin>:1:13: no foreign key connects table "islands" with table "likes"; ' +
+        'write the condition of the nest many: on a.b_id = b.id; ' +
+        'the keys of table "likes" are: likes.user = users.id, or likes.post = posts.key',
     ],
     [
       'get users join ghosts',
-      '<stdin>:1:11: no foreign key connects table "users" with table "ghosts" (not in the schema); write the condition of the join: on a.b_id = b.id',
+      '<stdin>:1:11: no foreign key connects table "users" with table "ghosts" (not in the schema); ' +
+        'write the condition of the join: on a.b_id = b.id',
     ],
     [
       'with cities as (get islands) get users join cities',
@@ -482,7 +493,10 @@ table parcels { tenant int8, from_id int8, to_id int8
   test('transpile follows a key through a junction, as the gateway does', async () => {
     writeFileSync(
       join(folder, 'tags.schema'),
-      'table posts { id int8 primary_key }\ntable tags { id int8 primary_key }\ntable post_tags { post int8 references posts (id), tag int8 references tags (id) }\nunique index pairs on post_tags (post, "tag")',
+      'table posts { id int8 primary_key }\n' +
+        'table tags { id int8 primary_key }\n' +
+        'table post_tags { post int8 references posts (id), tag int8 references tags (id) }\n' +
+        'unique index pairs on post_tags (post, "tag")',
     )
     const { out, error } = await svc(['transpile', '--schema', 'tags.schema', '--json'], {}, 'get posts nest many tags')
     expect(error).toBe('')

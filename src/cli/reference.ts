@@ -1,6 +1,6 @@
 /**
- * `docs/reference/cli.md`, written from the commands themselves. Its test compares the two, and rewrites the
- * page with `-u`.
+ * Prints `docs/reference/cli.md` from the commands. Its test compares the two, and rewrites the page with
+ * `-u`.
  */
 import type { Argument, Option } from 'commander'
 import type { SvcCommand } from './command.ts'
@@ -27,7 +27,7 @@ const EXITS = `## Exit codes
 ${EXIT_CODES.map(([code, meaning]) => `| ${code} | ${meaning} |`).join('\n')}
 `
 
-/** With those below it: `svc schema pull` is a chapter of `svc schema`. */
+/** Prints a command with its subcommands: `svc schema pull` is a section of `svc schema`. */
 function printCommand(command: SvcCommand, parent: string, heading: string): readonly string[] {
   const name = `${parent} ${command.name()}`
   const usage = [name, ...command.registeredArguments.map(printArgument)].join(' ')

@@ -1,5 +1,5 @@
 /**
- * `svc schema pull | summary` and `svc types`: a database's schema as a document, and what is made of one
+ * `svc schema pull | summary`: print a database's schema as a document, and the summary of a document
  * (docs/guides/schema-document.md).
  */
 import { pullSchema } from '../catalog/pull.ts'
@@ -8,10 +8,9 @@ import type { SchemaDocument } from '../schema/model.ts'
 import { parseSchema } from '../schema/parse.ts'
 import { printSchema } from '../schema/print.ts'
 import { summarize } from '../schema/summary.ts'
-import { printTypes } from '../schema/types.ts'
 import { openDatabase } from './database.ts'
 import { UsageError } from './failure.ts'
-import { readText, writeText } from './text-file.ts'
+import { readSource, writeText } from './text-file.ts'
 import { EXIT, type World } from './world.ts'
 
 export interface PullCommand {
@@ -21,7 +20,7 @@ export interface PullCommand {
 }
 
 export interface DocumentCommand extends PullCommand {
-  /** A document; undefined: that of the configured database. */
+  /** The document; undefined for that of the configured database. */
   readonly file: string | undefined
 }
 
@@ -37,16 +36,12 @@ export async function summary(command: DocumentCommand, world: World): Promise<n
   return put(`${JSON.stringify(summarized, null, 2)}\n`, command.out, world)
 }
 
-export async function types(command: DocumentCommand, world: World): Promise<number> {
-  return put(printTypes(await documentOf(command, world)), command.out, world)
-}
-
 export async function documentOf(
   { file, config }: Pick<DocumentCommand, 'file' | 'config'>,
   world: World,
 ): Promise<SchemaDocument> {
   if (file === undefined) return pulled(config, world)
-  const { name, text } = await readText(file, world)
+  const { name, text } = await readSource(file, world)
   try {
     return parseSchema(text)
   } catch (error) {
@@ -60,7 +55,7 @@ export function firstSchema(file: string | undefined, world: World): string {
   return loadConfig({ ...world, file }).config.gateway.schemas[0] ?? 'public'
 }
 
-/** A schema document that cannot be understood. */
+/** A schema document that is invalid. */
 class DocumentError extends Error {
   override readonly name = 'DocumentError'
 }

@@ -72,7 +72,9 @@ test('a second signal ends it immediately, even if a request is in progress', as
 
 /** Waits until the database runs a statement of the gateway. */
 async function running(text: RegExp): Promise<void> {
-  const sql = `select query from pg_stat_activity where datname = '${database.database}' and state = 'active' and pid <> pg_backend_pid()`
+  const sql =
+    `select query from pg_stat_activity where datname = '${database.database}' and state = 'active' ` +
+    'and pid <> pg_backend_pid()'
   for (;;) {
     const rows = await execute(database.adminUrl, sql)
     if (rows.some(({ query }) => text.test(String(query)))) return
@@ -99,6 +101,8 @@ test('an address in use is reported without a stack trace', async () => {
   })
   expect(await second.exited).toEqual([1, null])
   expect(second.said.error).toBe(
-    `${url.replace('http://', '')} is taken: stop what listens there, or set another address: bind in svc.toml, SVC_BIND for svc serve, SVC_MCP_BIND for svc mcp\n`,
+    `${url.replace('http://', '')} is already in use: stop the program that listens there, ` +
+      'or configure another address: bind in svc.toml, SVC_BIND for svc serve, ' +
+      `SVC_MCP_BIND for svc mcp\n`,
   )
 })

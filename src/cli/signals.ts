@@ -4,18 +4,18 @@ export interface Running {
   close(): Promise<void>
   /** Called on SIGHUP. */
   reload?(): Promise<void>
-  /** Rejects when it has ended by itself. */
+  /** Rejects if the service ends by itself. */
   readonly failed?: Promise<never>
 }
 
-/** The part of `process` that is needed: signals in, the emergency exit out. */
+/** The part of `process` that this module uses: signals, and the immediate exit. */
 export interface SignalSource {
   on(signal: NodeJS.Signals, listener: () => void): unknown
   off(signal: NodeJS.Signals, listener: () => void): unknown
   exit(code: number): unknown
 }
 
-/** A shell reports a process that a signal ended as 128 and the signal's number. */
+/** A shell reports a process that was ended by a signal as 128 plus the number of the signal. */
 const CODES = { SIGINT: 130, SIGTERM: 143 } as const
 const STOPPING = ['SIGINT', 'SIGTERM'] as const
 
@@ -45,11 +45,13 @@ export async function runUntilSignal(
     signals.on(signal, listener)
     return () => signals.off(signal, listener)
   })
-  // Without a listener SIGHUP would end the process; while it starts there is nothing to read again.
+  // Without a listener, SIGHUP would end the process. During startup there is nothing to reload.
   const onReload = (): void => {
     reloading = reloading
       .then(() => running?.reload?.())
-      .catch((error: unknown) => report(`reload failed, what was loaded before stays: ${(error as Error).message}`))
+      .catch((error: unknown) =>
+        report(`reload failed; what was loaded before stays in use: ${(error as Error).message}`),
+      )
   }
   signals.on('SIGHUP', onReload)
   try {

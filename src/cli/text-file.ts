@@ -1,22 +1,20 @@
-/** Texts that commands work on: a file, or standard input. */
+/** Reads and writes the texts that commands process: a file, or standard input. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { UsageError } from './failure.ts'
 import type { World } from './world.ts'
 
 export interface SourceText {
-  /** As it was given, for messages; `<stdin>` for standard input. */
+  /** The name as given, for messages; `<stdin>` for standard input. */
   readonly name: string
   readonly text: string
 }
 
-/**
- * Larger files are not written by hand; the language itself accepts 64 KiB per text, a schema document more.
- */
+/** Limit on a file. The language itself accepts 64 KiB per text, a schema document more. */
 const BYTES_MAX = 16 * 1024 * 1024
 
-/** No file, or `-`, is standard input. */
-export async function readText(file: string | undefined, world: World): Promise<SourceText> {
+/** Reads a file; standard input for `-` or no file. */
+export async function readSource(file: string | undefined, world: World): Promise<SourceText> {
   if (file === undefined || file === '-') return { name: '<stdin>', text: decode('<stdin>', await world.input()) }
   const bytes = await readFile(resolve(world.workingDirectory, file)).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`)

@@ -28,7 +28,8 @@ export function addTokenCommands(token: SvcCommand, world: World, finish: Finish
   token
     .command('revoke')
     .description(
-      'Revoke tokens: write a row into jwt_denylist_table, as the role of SVC_ADMIN_DATABASE_URL, else of the gateway. Every gateway refuses them within 10 seconds and closes their sockets.',
+      'Revoke tokens. Writes a row into jwt_denylist_table, as the role of SVC_ADMIN_DATABASE_URL if it is set, ' +
+        'else as the role of the gateway. Every gateway rejects the tokens and closes their sockets within 10 seconds.',
     )
     .option('--jti <id>', 'the token with this claim jti')
     .option('--sub <subject>', 'the tokens of this subject')

@@ -1,4 +1,7 @@
-/** `svc token revoke`: a row in the table of revoked tokens (docs/guides/authentication.md#revoke-tokens). */
+/**
+ * `svc token revoke`: writes a row into the table of revoked tokens
+ * (docs/guides/authentication.md#revoke-tokens).
+ */
 import { parseTableName } from '../catalog/table-names.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
@@ -19,7 +22,8 @@ export async function revoke(command: RevokeCommand, world: World): Promise<numb
   const { jti, sub, before } = command
   if ((jti === undefined) === (sub === undefined))
     throw new UsageError('give --jti ID, or --sub SUBJECT [--before TIME]')
-  if (jti !== undefined && before !== undefined) throw new UsageError('--before goes with --sub; a jti is one token')
+  if (jti !== undefined && before !== undefined)
+    throw new UsageError('--before can only be used with --sub; --jti selects a single token')
   const { config } = loadConfig({ ...world, file: command.file })
   const url = config.adminDatabaseUrl ?? config.gateway.databaseUrl
   if (url === null) throw new UsageError('no database is configured: set DATABASE_URL, or SVC_ADMIN_DATABASE_URL')
@@ -28,7 +32,8 @@ export async function revoke(command: RevokeCommand, world: World): Promise<numb
   const database = await openDatabase(url, config.gateway)
   try {
     await database.transaction([
-      `insert into ${tableOf(config)} (jti, sub, iat) values (${values.join(', ')}, ${quoteLiteral(time)}::timestamptz)`,
+      `insert into ${tableOf(config)} (jti, sub, iat) values (${values.join(', ')}, ` +
+        `${quoteLiteral(time)}::timestamptz)`,
     ])
   } finally {
     await database.close()

@@ -1,4 +1,7 @@
-/** `svc token verify`: the checks that a token passes, the one that refuses it, and the session settings. */
+/**
+ * `svc token verify`: prints the checks that a token passes, the check that rejects it, and the session
+ * settings.
+ */
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Emit } from '../events.ts'
@@ -48,7 +51,7 @@ interface ReadDenylist {
   readonly remarks: readonly string[]
 }
 
-/** The table as it is now. A token can be explained without it, and then the output says so. */
+/** Reads the current table. Without a database, the token is explained without it, and the output says so. */
 async function readDenylist(config: Config, emit: Emit): Promise<ReadDenylist> {
   const { databaseUrl, jwtDenylistTable } = config.gateway
   if (jwtDenylistTable === null) return { denylist: NOTHING_DENIED, remarks: [] }

@@ -1,4 +1,4 @@
-/** `svc token`: a token for development, which the gateway of the same configuration accepts. */
+/** `svc token`: prints a token for development, which the gateway of the same configuration accepts. */
 import { loadConfig } from '../config/load.ts'
 import { mintToken } from '../identity/mint.ts'
 import { UsageError } from './failure.ts'

@@ -1,4 +1,7 @@
-/** `svc transpile --database`: joins and nests by the foreign keys of a real database, and what comes of it is valid there. */
+/**
+ * `svc transpile --database`: joins and nests follow the foreign keys of a real database, and the printed SQL is valid
+ * in that database.
+ */
 import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -72,7 +75,8 @@ test('a join with several foreign keys or none is rejected with the choices', as
     code: 1,
     out: '',
     error:
-      '<stdin>:1:13: several foreign keys connect table "members" with table "posts"; write the one that the join uses: on members.number = posts.writer, or on members.number = posts.editor',
+      '<stdin>:1:13: several foreign keys connect table "members" with table "posts"; ' +
+      'write the one that the join uses: on members.number = posts.writer, or on members.number = posts.editor',
   })
   const none = await transpile('get members join notes')
   expect([none.code, none.out]).toEqual([1, ''])

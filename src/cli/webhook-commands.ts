@@ -38,7 +38,7 @@ export function addWebhookCommands(program: SvcCommand, world: World, finish: Fi
     .examples(['svc webhooks list', 'as text'], ['svc webhooks list --json', 'as JSON'])
     .action(async (options: Options & { readonly before?: string }) => {
       const { list } = await import('./webhooks.ts')
-      finish(await list(options.before, asked(options), world))
+      finish(await list(options.before, commandOf(options), world))
     })
 
   command('show', 'Print a dead letter: the reason, the last response, the body, and its attempts.')
@@ -46,7 +46,7 @@ export function addWebhookCommands(program: SvcCommand, world: World, finish: Fi
     .examples(['svc webhooks show msg_2jAB…', 'as JSON'])
     .action(async (id: string, options: Options) => {
       const { show } = await import('./webhooks.ts')
-      finish(await show(id, asked(options), world))
+      finish(await show(id, commandOf(options), world))
     })
 
   command('redeliver', 'Send dead letters again as new deliveries, with the same webhook-id.')
@@ -58,7 +58,7 @@ export function addWebhookCommands(program: SvcCommand, world: World, finish: Fi
     )
     .action(async (id: string | undefined, options: Options) => {
       const { redeliver } = await import('./webhooks.ts')
-      finish(await redeliver({ id, all: options.all === true }, asked(options), world))
+      finish(await redeliver({ id, all: options.all === true }, commandOf(options), world))
     })
 
   command('purge', 'Delete dead letters.')
@@ -67,7 +67,7 @@ export function addWebhookCommands(program: SvcCommand, world: World, finish: Fi
     .examples(['svc webhooks purge msg_2jAB…', 'one'], ['svc webhooks purge --all', 'all'])
     .action(async (id: string | undefined, options: Options) => {
       const { purge } = await import('./webhooks.ts')
-      finish(await purge({ id, all: options.all === true }, asked(options), world))
+      finish(await purge({ id, all: options.all === true }, commandOf(options), world))
     })
 
   command('test', 'Send one request with the operation TEST and without rows. Exit code 1 if it is not accepted.')
@@ -75,10 +75,10 @@ export function addWebhookCommands(program: SvcCommand, world: World, finish: Fi
     .examples(['svc webhooks test order-paid', 'signed, and checked by the address guard'])
     .action(async (trigger: string, options: Options) => {
       const { test } = await import('./webhooks.ts')
-      finish(await test(trigger, asked(options), world))
+      finish(await test(trigger, commandOf(options), world))
     })
 }
 
-function asked({ config, url, json }: Options): WebhooksCommand {
+function commandOf({ config, url, json }: Options): WebhooksCommand {
   return { config, url, json: json === true }
 }

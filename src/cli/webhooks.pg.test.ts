@@ -69,7 +69,7 @@ test('list prints triggers without the path of the URL, and dead letters', async
     [
       `TRIGGER  STATE   TABLE  OPERATIONS  ${'ENDPOINT'.padEnd(origin.length)}  STORAGE  QUEUE`,
       `notes    active  notes  create      ${origin}  memory`,
-      '\n0 on their way, 0 waiting for another try, 0 dead',
+      '\n0 ready or in flight, 0 waiting for a retry, 0 dead',
     ].join('\n'),
   )
   const id = await dead()

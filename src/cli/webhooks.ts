@@ -1,6 +1,6 @@
 /**
- * `svc webhooks` (docs/reference/cli.md#svc-webhooks): lists a running gateway's webhooks, and sends failed
- * ones again or deletes them, by the gateway's HTTP routes.
+ * `svc webhooks` (docs/reference/cli.md#svc-webhooks): lists a running gateway's webhooks, and redelivers or
+ * deletes failed ones, through the gateway's HTTP routes.
  */
 import type { Bind, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
@@ -9,9 +9,9 @@ import { EXIT, type World } from './world.ts'
 
 export interface WebhooksCommand {
   readonly config: string | undefined
-  /** Where the gateway is; undefined: where the configuration has it listen. */
+  /** The URL of the gateway; undefined for the address in the configuration. */
   readonly url: string | undefined
-  /** The answer as it comes. */
+  /** True to print the response unchanged. */
   readonly json: boolean
 }
 
@@ -32,7 +32,9 @@ export async function list(before: string | undefined, command: WebhooksCommand,
   ])
   const heads = ['TRIGGER', 'STATE', 'TABLE', 'OPERATIONS', 'ENDPOINT', 'STORAGE', 'QUEUE']
   for (const line of columns([heads, ...rows])) world.out(line)
-  world.out(`\n${queue.ready + queue.in_flight} on their way, ${queue.waiting} waiting for another try, ${count} dead`)
+  world.out(
+    `\n${queue.ready + queue.in_flight} ready or in flight, ${queue.waiting} waiting for a retry, ${count} dead`,
+  )
   if (letters.length === 0) return EXIT.ok
   const dead = letters.map(({ id, trigger, given_up_at, reason }) => [id, trigger, given_up_at, oneLine(reason)])
   world.out('')
@@ -53,7 +55,7 @@ export async function purge(letters: Letters, command: WebhooksCommand, world: W
   return change(letters, 'purge', 'purged', command, world)
 }
 
-/** Exit code 1 when it does not arrive. */
+/** Sends a test message. Returns exit code 1 if it does not arrive. */
 export async function test(trigger: string, command: WebhooksCommand, world: World): Promise<number> {
   const answer = await ask(command, world, 'POST', '/internal/webhooks/test', { trigger })
   const { outcome, message, id } = answer as Tested
@@ -70,7 +72,7 @@ interface Overview {
     readonly endpoint: string
     readonly state: string
     readonly storage: string
-    /** Null: nothing of it waits in the outbox. */
+    /** The queue of the trigger; null if none of its deliveries is in the outbox. */
     readonly queue: { readonly ready: number; readonly waiting: number; readonly in_flight: number } | null
   }[]
   readonly queue: { readonly ready: number; readonly waiting: number; readonly in_flight: number }
@@ -108,12 +110,12 @@ async function change(
   return EXIT.failed
 }
 
-/** The gateway did not answer as it should. */
+/** The gateway did not respond successfully. */
 class AskError extends Error {
   override readonly name = 'AskError'
 }
 
-/** Longer than a webhook may take. */
+/** Longer than one attempt to deliver a webhook. */
 const TIMEOUT_MS = 90_000
 
 async function ask(
@@ -145,7 +147,7 @@ async function ask(
   throw new AskError(`the gateway at ${target.origin} answered ${response.status}: ${messageOf(text)}`)
 }
 
-/** An address that means every card of the machine is reached by its own. */
+/** The address to connect to. If the gateway listens on all interfaces, loopback is used. */
 function addressOf({ gateway: { bind } }: Pick<Config, 'gateway'>): string {
   const hosts: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
   const { host, port }: Bind = { ...bind, host: hosts[bind.host] ?? bind.host }

@@ -1,4 +1,4 @@
-/** The process as commands see it. */
+/** The parts of the process that commands use. */
 import type { Readable, Writable } from 'node:stream'
 import type { Environment } from '../config/expand.ts'
 import type { SignalSource } from './signals.ts'
@@ -6,9 +6,9 @@ import type { SignalSource } from './signals.ts'
 export interface World {
   readonly environment: Environment
   readonly workingDirectory: string
-  /** All of standard input. */
+  /** Reads standard input to its end. */
   input(): Promise<Uint8Array>
-  /** Both streams, for an interactive protocol. */
+  /** The standard streams, for an interactive protocol. */
   stdio(): { readonly input: Readable; readonly output: Writable }
   /** Prints a line of the result on standard output. */
   out(line: string): void
@@ -20,8 +20,8 @@ export interface World {
 /** Exit codes; documented in `svc --help`. */
 export const EXIT = {
   ok: 0,
-  /** Something was found or went wrong. */
+  /** The command failed or found a problem. */
   failed: 1,
-  /** The command line was not understood, or what the command needs was not given. */
+  /** The command line is invalid, or a required value is missing. */
   usage: 2,
 } as const

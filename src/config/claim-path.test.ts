@@ -18,7 +18,7 @@ test.each([
 })
 
 test.each(['https://example.com/tenant.id[0]', 'urn:example:tenant.id', 'HTTP://x/y.z'])(
-  '%s is a URI, no path',
+  '%s is a URI, not a path',
   text => {
     expect(parseClaimPath(text)).toEqual({ text, steps: null })
   },

@@ -155,7 +155,7 @@ describe('rejected settings', () => {
     ],
     [
       `${ISSUER}discovery = true\nalgorithms = ["none"]`,
-      '5: gateway.issuers.0.algorithms: expected an array of different algorithms out of RS256, RS384, RS512, ' +
+      '5: gateway.issuers.0.algorithms: expected an array of distinct algorithms from RS256, RS384, RS512, ' +
         'PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, HS256, HS384, HS512, not "none"',
     ],
     [

@@ -9,9 +9,8 @@ export function configNotes({ gateway }: Config): readonly Finding[] {
     {
       level: 'note',
       message:
-        'explain_endpoint is "on": every caller can see execution plans, without estimates unless their token ' +
-        'has the scope ' +
-        'svc:explain; the choice between an index and a scan still depends on all tenants’ rows',
+        'explain_endpoint is "on": every caller can see execution plans. Only tokens with the scope svc:explain ' +
+        'see the estimates in them, but whether a plan uses an index still depends on the rows of all tenants.',
       fix: 'Set explain_endpoint = "admin" under [gateway] to show plans only to the admin token, or "off".',
     },
   ]

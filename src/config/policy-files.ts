@@ -20,7 +20,7 @@ export function policyFindings({ access }: Pick<Config, 'access'>): readonly Fin
   return [
     {
       level: 'warning',
-      message: `the access policy ${access.path} is not in force: access.enabled is false.`,
+      message: `the access policy ${access.path} is not enforced: access.enabled is false.`,
       fix: 'Set enabled = true in [access], or remove path.',
     },
   ]

@@ -17,6 +17,6 @@ test('every key and every variable is in the reference', () => {
 test('the reference has a row for each setting', () => {
   expect(printConfigurationReference()).toContain(
     '| `gateway.acquire_timeout_ms` | `5000` ms | an integer from 1 to 2147483647 | Time for which a request ' +
-      'waits for a connection. Then it is answered 503 `UNAVAILABLE`. |',
+      'waits for a connection. Then it is answered with 503 `UNAVAILABLE`. |',
   )
 })

@@ -16,7 +16,7 @@ describe('lines of keys', () => {
     expect([at.a, at.t, at['t/b'], at['t/c'], at['t/c/d'], at['t/u'], at['t/u/e']]).toEqual([1, 4, 5, 6, 6, 7, 8])
   })
 
-  test('a key that is not there has no line', () => {
+  test('a missing key has no line', () => {
     const at = lines('a = 1\n')
     expect(at.b).toBe(null)
     expect(at['a/b']).toBe(null)

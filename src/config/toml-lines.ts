@@ -183,7 +183,7 @@ class Scanner {
   }
 }
 
-/** Decodes a quoted key with the TOML parser, which knows the escapes. */
+/** Decodes a quoted key with the TOML parser, which decodes escapes. */
 function unquote(quoted: string): string {
   if (!quoted.includes('\\')) return quoted.slice(1, -1)
   return String(parse(`key = ${quoted}`).key)

@@ -43,7 +43,7 @@ test('a policy file that is configured but disabled is reported', async () => {
   const { config } = loadConfig({ environment, workingDirectory: tmpdir() })
   const of = async (enabled: boolean) => configFindings({ ...config, access: { enabled, path: 'policy.toml' } })
   expect(await of(false)).toMatchObject([
-    { level: 'warning', message: 'the access policy policy.toml is not in force: access.enabled is false.' },
+    { level: 'warning', message: 'the access policy policy.toml is not enforced: access.enabled is false.' },
   ])
   expect(await of(true)).toEqual([])
 })

@@ -136,7 +136,7 @@ export async function openConfiguredLists({ gateway }: Config, record: string | 
   const lists = await openAllowLists({
     ...listFiles(gateway),
     record,
-    onProblem: message => emit(unusableFile(message, 'the list read before stays in force')),
+    onProblem: message => emit(unusableFile(message, 'the list read before stays in effect')),
     onUnrecorded: message => emit({ kind: 'warning', message, fix: null }),
   })
   if (record !== null) {

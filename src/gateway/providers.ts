@@ -61,7 +61,9 @@ function unreachable(issuer: string, error: unknown): Finding {
   return {
     level: 'warning',
     message: `the keys of issuer "${issuer}" cannot be fetched: ${(error as Error).message}`,
-    fix: 'Check the address in [[gateway.issuers]], and that this machine can reach it. Until then its tokens get 503.',
+    fix:
+      'Check the address in [[gateway.issuers]], and that this machine can reach it. Until then, requests with ' +
+      'its tokens are answered with 503.',
   }
 }
 

@@ -10,8 +10,11 @@ import type { IpAddress } from '../limits/address.ts'
 import type { ClientAddress } from '../limits/client-address.ts'
 import type { RateLimit } from '../limits/rate.ts'
 
-/** Returns the error of a rejected request, or null if it is accepted. */
-export type Admit = (request: IncomingMessage) => GatewayError | null
+/**
+ * Returns the error of a rejected request, or null if it is accepted. The answer is a promise if the rate
+ * limit is counted in another process.
+ */
+export type Admit = (request: IncomingMessage) => GatewayError | null | Promise<GatewayError | null>
 
 /** The dependencies of the admission check. */
 export interface AdmissionParts {
@@ -19,19 +22,29 @@ export interface AdmissionParts {
   /** The rate limit by address, or null for no limit. */
   readonly rate: RateLimit | null
   readonly isOverloaded: () => boolean
+  /** Reports whether a path belongs to a request for data. */
+  readonly isData: (path: string) => boolean
 }
 
 /** Creates the admission check. */
-export function createAdmission({ clientAddress, rate, isOverloaded }: AdmissionParts): Admit {
-  return request => {
-    if (rate !== null && !rate.take(addressOf(request, clientAddress))) return RATE_LIMITED
+export function createAdmission({ clientAddress, rate, isOverloaded, isData }: AdmissionParts): Admit {
+  function judge(request: IncomingMessage, hasToken: boolean): GatewayError | null {
+    if (!hasToken) return RATE_LIMITED
     // Health and other operator routes are needed most under overload, so they are always served.
-    return isOverloaded() && requestTarget(request).startsWith('/api/') ? OVERLOADED : null
+    return isOverloaded() && isData(requestPath(request)) ? OVERLOADED : null
+  }
+
+  return request => {
+    const hasToken = rate === null ? true : rate.take(addressOf(request, clientAddress))
+    return hasToken instanceof Promise ? hasToken.then(has => judge(request, has)) : judge(request, hasToken)
   }
 }
 
 /** The client's address, as found behind trusted proxies. */
-export function addressOf({ socket, headers }: IncomingMessage, clientAddress: ClientAddress): IpAddress {
+export function addressOf(
+  { socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>,
+  clientAddress: ClientAddress,
+): IpAddress {
   const forwarded = headers['x-forwarded-for']
   return clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join() : forwarded)
 }

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, constants, createBrotliDecompress, createGunzip, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../exchange.ts'
-import { type Coding, compress, compressStream, createCompression, negotiate } from './compression.ts'
+import { type Coding, compress, compressStream, createCompression, negotiateEncoding } from './compression.ts'
 
 describe('the coding', () => {
   test.each([
@@ -25,7 +25,7 @@ describe('the coding', () => {
     ['gzip;q=2', 'identity'],
     [';;;,,,=', 'identity'],
   ])('for "%s" is %s', (accepted, coding) => {
-    expect(negotiate(accepted)).toBe(coding)
+    expect(negotiateEncoding(accepted)).toBe(coding)
   })
 })
 

@@ -42,7 +42,7 @@ export function createCompression(minBytes: number): Compression {
     const known = choices.get(accepted)
     if (known !== undefined) return known
     if (choices.size >= CHOICES_MAX) choices.clear()
-    const coding = negotiate(accepted)
+    const coding = negotiateEncoding(accepted)
     choices.set(accepted, coding)
     return coding
   }
@@ -62,9 +62,11 @@ export function createCompression(minBytes: number): Compression {
 /** Limit on the cached `Accept-Encoding` headers. */
 const CHOICES_MAX = 100
 
-/** A response that has a coding or `Vary` already, such as a page compressed on disk, is not compressed. */
+/**
+ * A response that has a coding or its `Vary` already, such as a page compressed on disk, is not compressed.
+ */
 function isCompressible({ headers }: Answer): boolean {
-  if ('Vary' in headers || 'Content-Encoding' in headers) return false
+  if (headers.Vary?.includes('Accept-Encoding') || 'Content-Encoding' in headers) return false
   const type = headers['Content-Type'] ?? ''
   return type.startsWith('application/json') || type.startsWith('application/x-ndjson') || type.startsWith('text/')
 }
@@ -75,7 +77,7 @@ export function mayNotTransform(cacheControl: string | undefined): boolean {
 }
 
 /** The coding that a client prefers (RFC 9110, 12.5.3). Between equal weights the faster coding wins. */
-export function negotiate(accepted: string): Coding | 'identity' {
+export function negotiateEncoding(accepted: string): Coding | 'identity' {
   const weights = new Map(accepted.split(',').map(weightOf))
   const weight = (coding: string) => weights.get(coding) ?? weights.get('*') ?? 0
   const br = weight('br')

@@ -1,14 +1,15 @@
 /**
  * Limits the connections of clients, in total and from one address, including idle ones. A connection above a
- * limit is answered 503 before Node creates a parser for it, and is closed.
+ * limit is answered with 503 before Node creates a parser for it, and is closed.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Budget, Exceeded } from '../limits/budget.ts'
+import type { Exceeded } from '../limits/budget.ts'
+import type { ConnectionSlots } from '../limits/connection-slots.ts'
 
 /** The dependencies of the connection limit. */
 export interface ConnectionLimit {
-  readonly budget: Budget<string | number | null>
+  readonly slots: ConnectionSlots
   /**
    * The key of the address that the connection counts for, or null for a trusted proxy, whose connections
    * belong to many clients.
@@ -31,12 +32,11 @@ const LINGER_MS_MAX = 1_000
  * Installs the limit. Call it after all other connection listeners of `server` are registered, and before the
  * first connection.
  */
-export function limitConnections(server: Server, { budget, holderOf, refusal }: ConnectionLimit): void {
+export function limitConnections(server: Server, { slots, holderOf, refusal }: ConnectionLimit): void {
   const listeners = server.listeners('connection')
   let lingering = 0
 
   function refuse(socket: Socket, limit: Exceeded): void {
-    budget.refuse(limit)
     const response = refusal(limit)
     socket.on('error', () => {})
     if (lingering >= LINGERING_MAX) {
@@ -56,16 +56,32 @@ export function limitConnections(server: Server, { budget, holderOf, refusal }: 
     })
   }
 
+  function admit(socket: Socket, holder: string | number | null): void {
+    socket.once('close', () => slots.leave(holder))
+    for (const listener of listeners) listener.call(server, socket)
+  }
+
+  /** Bytes that arrive before the answer wait in the socket. */
+  async function admitLater(
+    socket: Socket,
+    holder: string | number | null,
+    answer: Promise<Exceeded | null>,
+  ): Promise<void> {
+    const ignore = () => {}
+    socket.on('error', ignore)
+    const limit = await answer
+    if (limit !== null) refuse(socket, limit)
+    else if (socket.destroyed) slots.leave(holder)
+    else admit(socket, holder)
+    socket.off('error', ignore)
+  }
+
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     const holder = holderOf(socket)
-    const limit = budget.exceeded(holder)
-    if (limit !== null) {
-      refuse(socket, limit)
-      return
-    }
-    budget.take(holder, 1)
-    socket.once('close', () => budget.give(holder, 1))
-    for (const listener of listeners) listener.call(server, socket)
+    const limit = slots.enter(holder)
+    if (limit instanceof Promise) void admitLater(socket, holder, limit)
+    else if (limit === null) admit(socket, holder)
+    else refuse(socket, limit)
   })
 }

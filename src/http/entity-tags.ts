@@ -5,7 +5,7 @@
 import type { Answer, Incoming } from '../exchange.ts'
 import type { CodingChoice } from './compression.ts'
 
-/** Whether the tag is that of the body. In responses to writes and in a 412 it is that of the row. */
+/** True if the tag is that of the body. In responses to writes and in a 412 it is that of the row. */
 export function isOfBody({ method }: Pick<Incoming, 'method'>, { status }: Answer): boolean {
   return (method === 'GET' || method === 'HEAD') && status === 200
 }

@@ -5,10 +5,11 @@ import type { Answer, Incoming } from '../exchange.ts'
 import type { Health } from '../ops/health.ts'
 import type { OperatorRoutes } from '../ops/internal.ts'
 import { methodNotAllowed, READING } from '../rest/method.ts'
+import { isVisit } from './front.ts'
 
 /** The dependencies of routes without rows. */
 export interface PageParts {
-  readonly health: Health
+  readonly health: Pick<Health, 'answer'>
   /** Operators' routes and pages for browsers, by path. */
   readonly internal: OperatorRoutes
 }
@@ -27,7 +28,7 @@ export function answerPage(
     assertReading(incoming)
     return health.answer()
   }
-  const page = internal.get(incoming.path)
+  const page = incoming.path === '/' && !isVisit(incoming) ? undefined : internal.get(incoming.path)
   if (page === undefined) throw noRoute(incoming)
   progress.route = incoming.path
   if (page.method === 'GET') assertReading(incoming)
@@ -46,7 +47,7 @@ export function answerDocument(incoming: Incoming, make: () => Buffer | Promise<
 export function noRoute({ method, path }: Pick<Incoming, 'method' | 'path'>): GatewayError {
   return new GatewayError(
     'NOT_FOUND',
-    `nothing answers ${method} ${path.slice(0, 200)}; tables are below /api/, and GET /api/_schema lists them`,
+    `there is no route ${method} ${path.slice(0, 200)}; tables are under /api/, and GET /api/_schema lists them`,
   )
 }
 

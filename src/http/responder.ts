@@ -4,16 +4,14 @@
  */
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { errorBody } from '../envelope.ts'
-import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import type { Answer, Incoming } from '../exchange.ts'
-import { maskedPath } from '../rest/allow-list/line.ts'
-import type { Route } from '../rest/path.ts'
+import type { Identity } from '../identity/identity.ts'
 import { type CodingChoice, compress, compressStream, createCompression } from './compression.ts'
 import type { Connections } from './connections.ts'
 import { isNotModified, isOfBody, notModified, tagIn } from './entity-tags.ts'
 import type { RequestProgress } from './pipeline.ts'
+import { codeOf, type Reports } from './reports.ts'
 import { breakOff, endWith, endWithText, limitReaderIdleUntilSent, sendStream } from './response-body.ts'
 import type { ResponseHeaders } from './response-headers.ts'
 import type { StreamPaces } from './stream-pace.ts'
@@ -38,24 +36,16 @@ export interface ResponderParts {
   readonly compressMinBytes: number
   /** True if the reply object has headers of the CORS plugin. */
   readonly hasCors: boolean
-  /** True if request paths are logged. */
-  readonly logsRequests: boolean
+  readonly reports: Reports
   readonly isDraining: () => boolean
+  readonly answerError: AnswerError
   readonly emit: Emit
   /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
-/** The parts of the event that reports a request. */
-export interface Ended {
-  readonly method: string
-  readonly requestId: string
-  readonly status: number
-  readonly durationMs: number
-  readonly progress: RequestProgress
-  readonly incoming?: Incoming
-  readonly answer?: Answer
-}
+/** The response to an error for requests in another dialect; null for the gateway's own form. */
+export type AnswerError = (error: unknown, incoming: Incoming, caller: Identity | null) => Answer | null
 
 /** Sends responses and reports the requests. */
 export class Responder {
@@ -69,7 +59,10 @@ export class Responder {
 
   /** Responds to a failed request, whatever the error is. */
   fail(exchange: Exchange, error: unknown): void {
-    this.send(exchange, this.#errorAnswer(error, exchange))
+    const { incoming, progress } = exchange
+    const { reports, answerError } = this.#parts
+    const answer = reports.errorAnswer(error, incoming.requestId, progress)
+    this.send(exchange, answerError(error, incoming, progress.caller) ?? answer)
   }
 
   send(exchange: Exchange, answer: Answer): void {
@@ -93,43 +86,6 @@ export class Responder {
       this.#transmit(exchange, answer, choice)
     } else {
       this.#encode(exchange, answer, Buffer.isBuffer(body) ? body : Buffer.from(body.latin1, 'latin1'), choice)
-    }
-  }
-
-  /** Emits the event of a finished request. */
-  report({ method, requestId, status, durationMs, progress, incoming, answer }: Ended): void {
-    const { route, code, tenantId, at, written, caller } = progress
-    const usage = incoming?.usage
-    const databaseMs = usage?.databaseMs() ?? null
-    this.#parts.emit({
-      kind: 'request',
-      method,
-      route,
-      status,
-      code,
-      durationMs: toHundredths(durationMs),
-      requestId,
-      tenantId,
-      role: caller === null ? null : caller.role,
-      path: this.#parts.logsRequests && at !== null ? maskedPath(at, written) : null,
-      table: at === null ? null : (tableOf(at) ?? usage?.table ?? null),
-      function: at?.kind === 'rpc' ? at.function : null,
-      rows: answer?.rows ?? usage?.rows ?? null,
-      databaseMs: databaseMs === null ? null : toHundredths(databaseMs),
-      cache: (answer?.headers['X-Cache'] ?? null) as 'HIT' | 'MISS' | null,
-    })
-  }
-
-  #errorAnswer(error: unknown, { incoming: { requestId }, progress }: Exchange): Answer {
-    const { emit } = this.#parts
-    const known = error instanceof GatewayError
-    progress.code = codeOf(error)
-    if (known && error.limit !== undefined) emit({ kind: 'statement refused', limit: error.limit })
-    if (!known || error.status >= 500) emit({ kind: 'request failed', requestId, error })
-    return {
-      status: known ? error.status : 500,
-      headers: { 'Content-Type': 'application/json; charset=utf-8', ...(known ? error.headers : {}) },
-      body: errorBody(error, requestId),
     }
   }
 
@@ -225,27 +181,8 @@ export class Responder {
   #reportOf({ incoming, started, progress }: Exchange, answer: Answer): void {
     const { method, requestId } = incoming
     const durationMs = this.#parts.now() - started
-    this.report({ method, requestId, status: answer.status, durationMs, progress, incoming, answer })
+    this.#parts.reports.ended({ method, requestId, status: answer.status, durationMs, progress, incoming, answer })
   }
-}
-
-/** The progress of a request that has just arrived. */
-export function noProgress(): RequestProgress {
-  return { route: 'none', at: null, written: null, tenantId: '', caller: null, code: null, timing: null }
-}
-
-function codeOf(error: unknown): ErrorCode {
-  return error instanceof GatewayError ? error.code : 'INTERNAL'
-}
-
-/** The table whose rows are read or written, or null. */
-function tableOf(route: Route): string | null {
-  if (route.kind === 'children') return route.child
-  return 'table' in route ? route.table : null
-}
-
-function toHundredths(ms: number): number {
-  return Math.round(ms * 100) / 100
 }
 
 function isStream(body: Answer['body']): body is AsyncGenerator<Buffer> {

@@ -9,6 +9,8 @@ import { GatewayError } from '../errors.ts'
 export interface StreamPaces {
   /** Starts the measurement of one stream. */
   start(): StreamPace
+  /** Starts the measurement of an upload, for which the client's sending counts. */
+  startUpload(): StreamPace
   /** The number of streams that were ended because the client read too slowly. */
   readonly ended: number
 }
@@ -50,35 +52,51 @@ export function createStreamPaces({ streamMinBytesPerSec, streamMinRateWindowSec
     get ended() {
       return ended
     },
-    start() {
-      if (requiredBytes === 0) return WITHOUT_LIMIT
-      let takenBytes = 0
-      let waitedMs = 0
-      return {
-        sliceBytes: slice,
-        get leftMs() {
-          return Math.max(windowMs - waitedMs, 0)
-        },
-        taken(bytes, ms) {
-          takenBytes += bytes
-          waitedMs += ms
-        },
-        judge(bytes) {
-          const enough = takenBytes + bytes >= requiredBytes
-          takenBytes = 0
-          waitedMs = 0
-          if (enough) return null
-          ended++
-          return new GatewayError(
-            'TIMEOUT',
-            `the stream was read too slowly: less than ${streamMinBytesPerSec} bytes per second ` +
-              `over ${streamMinRateWindowSecs} s (stream_min_bytes_per_sec); ` +
-              'read faster, or request pages with limit and cursor',
-          )
-        },
-      }
-    },
+    start: () => measured(TOO_SLOW_READ),
+    startUpload: () => measured(TOO_SLOW_UPLOAD),
   }
+
+  function measured(tooSlow: TooSlow): StreamPace {
+    if (requiredBytes === 0) return WITHOUT_LIMIT
+    let takenBytes = 0
+    let waitedMs = 0
+    return {
+      sliceBytes: slice,
+      get leftMs() {
+        return Math.max(windowMs - waitedMs, 0)
+      },
+      taken(bytes, ms) {
+        takenBytes += bytes
+        waitedMs += ms
+      },
+      judge(bytes) {
+        const enough = takenBytes + bytes >= requiredBytes
+        takenBytes = 0
+        waitedMs = 0
+        if (enough) return null
+        ended++
+        return new GatewayError(
+          'TIMEOUT',
+          `${tooSlow.what}: less than ${streamMinBytesPerSec} bytes per second ` +
+            `over ${streamMinRateWindowSecs} s (stream_min_bytes_per_sec); ${tooSlow.instead}`,
+        )
+      },
+    }
+  }
+}
+
+interface TooSlow {
+  readonly what: string
+  readonly instead: string
+}
+
+const TOO_SLOW_READ: TooSlow = {
+  what: 'the stream was read too slowly',
+  instead: 'read faster, or request pages with limit and cursor',
+}
+const TOO_SLOW_UPLOAD: TooSlow = {
+  what: 'the upload was sent too slowly',
+  instead: 'nothing was imported; send faster, or send several smaller files',
 }
 
 const WITHOUT_LIMIT: StreamPace = { sliceBytes: SLICE_BYTES_MAX, leftMs: null, taken() {}, judge: () => null }

@@ -163,7 +163,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     }
     handshakes.set(request, { requestId, elapsedMs, refuse })
     try {
-      const refusal = admit(request) ?? judgeHead(request)
+      const refusal = (await admit(request)) ?? judgeHead(request)
       if (refusal !== null) throw refusal
       if (options.isDraining()) throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again')
       assertOrigin(request, corsAllowedOrigins)

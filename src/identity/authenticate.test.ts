@@ -73,7 +73,7 @@ describe('Bearer', () => {
 
   test.each(['Bearer', 'Bearer ', 'bearer  '])('%j is rejected because it has no token', async authorization => {
     expect(await refusal({ authorization })).toEqual([
-      'the token was refused: the header holds no token: send "Authorization: Bearer <token>"',
+      'the token was refused: the header Authorization contains no token: send "Authorization: Bearer <token>"',
       'Bearer error="invalid_token"',
     ])
   })
@@ -82,7 +82,7 @@ describe('Bearer', () => {
     '%j is rejected because the token is malformed',
     async authorization => {
       expect(await refusal({ authorization })).toEqual([
-        'the token was refused: it is not three base64url parts with dots between',
+        'the token was refused: it does not consist of three base64url parts separated by dots',
         'Bearer error="invalid_token"',
       ])
     },
@@ -158,7 +158,7 @@ describe('development headers', () => {
     })
   })
 
-  test('are required in development mode if there is no token', async () => {
+  test('are required in development mode for a request without a token', async () => {
     expect(await refusal({}, { devMode: true })).toHaveLength(2)
     expect(await refusal({ 'x-tenant-id': '' }, { devMode: true })).toHaveLength(2)
   })

@@ -118,7 +118,7 @@ export function bearerToken(authorization: string): string {
   const [, token] = BEARER.exec(authorization) ?? []
   if (token !== undefined) return token
   if (/^bearer *$/i.test(authorization)) {
-    throw refusedToken('the header holds no token: send "Authorization: Bearer <token>"')
+    throw refusedToken('the header Authorization contains no token: send "Authorization: Bearer <token>"')
   }
   throw unauthenticated('only "Authorization: Bearer <token>" is accepted, not another scheme')
 }

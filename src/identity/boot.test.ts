@@ -52,7 +52,7 @@ describe('secret', () => {
 
   test('31 bytes are a warning and 32 are not; bytes are counted, not characters', () => {
     expect(findings({ jwtSecret: 'x'.repeat(31) })).toEqual([
-      'warning: JWT_SECRET has 31 bytes; fewer than 32 can be found by trying.',
+      'warning: JWT_SECRET has 31 bytes: a secret of fewer than 32 bytes can be guessed by brute force.',
     ])
     expect(findings({ jwtSecret: 'x'.repeat(32) })).toEqual([])
     expect(findings({ jwtSecret: 'é'.repeat(16) })).toEqual([])
@@ -60,7 +60,7 @@ describe('secret', () => {
 
   test('a missing secret is an error, because no token could be accepted', () => {
     expect(findings({ jwtSecret: null })).toEqual([
-      'error: JWT_SECRET is not set, but every request needs a token (require_auth), and none could be accepted.',
+      'error: JWT_SECRET is not set, so no token can be verified, but every request needs one (require_auth = true).',
     ])
     expect(findings({ jwtSecret: null, requireAuth: false })).toEqual([])
   })
@@ -130,9 +130,9 @@ describe('more than one secret, and issuers', () => {
   test('each short secret has a finding with its name', () => {
     const issuers = [issuerConfig({ issuer: 'https://id.example', secretEnv: 'ID_SECRET', secret: 'short' })]
     expect(findings({ jwtSecretPrevious: 'old', jwtSecrets: [['k1', 'weak']], issuers })).toEqual([
-      'warning: JWT_SECRET_PREVIOUS has 3 bytes; fewer than 32 can be found by trying.',
-      'warning: jwt_secrets.k1 has 4 bytes; fewer than 32 can be found by trying.',
-      'warning: ID_SECRET has 5 bytes; fewer than 32 can be found by trying.',
+      'warning: JWT_SECRET_PREVIOUS has 3 bytes: a secret of fewer than 32 bytes can be guessed by brute force.',
+      'warning: jwt_secrets.k1 has 4 bytes: a secret of fewer than 32 bytes can be guessed by brute force.',
+      'warning: ID_SECRET has 5 bytes: a secret of fewer than 32 bytes can be guessed by brute force.',
     ])
   })
 

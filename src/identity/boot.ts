@@ -28,9 +28,9 @@ function secretErrors({ jwtSecret, devMode, gateway }: BootConfig): readonly Fin
   if (jwtSecret !== null || isVerifiable || devMode || !gateway.requireAuth) return []
   return [
     error(
-      'JWT_SECRET is not set, but every request needs a token (require_auth), and none could be accepted.',
+      'JWT_SECRET is not set, so no token can be verified, but every request needs one (require_auth = true).',
       `${MAKE_SECRET} Or configure an identity provider with [[gateway.issuers]], or accept requests without a ` +
-        'token by require_auth = false.',
+        'token with require_auth = false.',
     ),
   ]
 }
@@ -45,7 +45,8 @@ function secretDangers({ jwtSecret, jwtSecretPrevious, gateway }: BootConfig): r
   return secrets.flatMap(([name, secret, fix]) => {
     const bytes = Buffer.byteLength(secret ?? '')
     if (bytes === 0 || bytes >= SECRET_BYTES_MIN) return []
-    return [warning(`${name} has ${bytes} bytes; fewer than ${SECRET_BYTES_MIN} can be found by trying.`, fix)]
+    const danger = `a secret of fewer than ${SECRET_BYTES_MIN} bytes can be guessed by brute force.`
+    return [warning(`${name} has ${bytes} bytes: ${danger}`, fix)]
   })
 }
 

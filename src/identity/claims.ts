@@ -18,6 +18,8 @@ export interface ClaimRules {
   readonly issuer: string | null
   /** The accepted audiences; null: `aud` is not checked. */
   readonly audience: readonly string[] | null
+  /** True if a token without `aud` is accepted; false if omitted. */
+  readonly isAudienceOptional?: boolean
   readonly required: ReadonlyMap<string, RequiredClaim>
   /** The source of each property of the identity; null for its usual claim. */
   readonly mapping: Mapping
@@ -93,11 +95,12 @@ export function expired(): Error {
   return refusedToken('it has expired (exp)')
 }
 
-function checkParties(claims: JsonObject, { issuer, audience }: ClaimRules): void {
+function checkParties(claims: JsonObject, { issuer, audience, isAudienceOptional = false }: ClaimRules): void {
   if (issuer !== null && claims.get('iss') !== issuer) {
     throw refusedToken('its issuer (iss) is missing or not the one this gateway accepts')
   }
-  if (audience !== null && !audiencesOf(claims).some(one => typeof one === 'string' && audience.includes(one))) {
+  if (audience === null || (isAudienceOptional && !claims.has('aud'))) return
+  if (!audiencesOf(claims).some(one => typeof one === 'string' && audience.includes(one))) {
     throw refusedToken('its audience (aud) is missing or does not name this gateway')
   }
 }

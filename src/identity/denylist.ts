@@ -36,7 +36,7 @@ export const DENIED_ROWS_MAX = 20_000
 
 const READ_INTERVAL_MS = 3_000
 
-/** What the list needs. */
+/** The dependencies of the list of revoked tokens. */
 export interface DenylistParts {
   /** Reads the newest rows first, at most one more than `DENIED_ROWS_MAX`. */
   readonly read: () => Promise<readonly DeniedRow[]>

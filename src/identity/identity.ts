@@ -15,4 +15,21 @@ export interface Identity {
   readonly claims: string
   /** The token's `exp` in seconds since the epoch; null if the identity does not expire. */
   readonly expiresAt: number | null
+  /** Additions to every transaction of one request; absent for requests below `/api`. */
+  readonly session?: RequestSession
+}
+
+/** Settings and commands around the statements of one request. */
+export interface RequestSession {
+  /** Session settings after those of the caller. The names depend on the configuration, not on the caller. */
+  readonly settings: readonly (readonly [name: string, value: string])[]
+  /** SQL that runs after the settings and before the first statement; null for none. */
+  readonly before: string | null
+  /** True if the transaction is rolled back after its statements. */
+  readonly rollsBack: boolean
+  /**
+   * Receives the settings `response.headers` and `response.status` as the statements left them; empty or null
+   * if they are not set.
+   */
+  readonly replied: (headers: string | null, status: string | null) => void
 }

@@ -101,7 +101,7 @@ describe('algorithms', () => {
     )
   })
 
-  test.each(['HS256', 'HS384', 'HS512'] as const)('%s with a secret of the issuer’s', async alg => {
+  test.each(['HS256', 'HS384', 'HS512'] as const)('%s with a secret of the issuer', async alg => {
     const keys = [keyOfSecret('a secret of the provider, of 32 bytes', null, ['HS256', 'HS384', 'HS512'])]
     const signed = signHmac('a secret of the provider, of 32 bytes', { claims: claims() }, alg)
     expect(await refusal(signed, { keys })).toBe('accepted')
@@ -372,7 +372,7 @@ describe('claims', () => {
   })
 })
 
-describe('which issuer', () => {
+describe('the choice of the issuer', () => {
   test('a token without iss is verified with the secret only', async () => {
     expect(await refusal(signHmac(SECRET, { claims: {} }))).toBe('accepted')
     expect(await refusal(signToken(rsa, { claims: {} }))).toBe('its issuer (iss) is not accepted by this gateway')
@@ -399,7 +399,7 @@ describe('which issuer', () => {
   })
 })
 
-describe('which key', () => {
+describe('the choice of the key', () => {
   test('a PEM key has no kid and matches any; several blocks are several keys', async () => {
     const keys = parseKeyFile(rsa.pem + p256.pem)
     for (const kid of ['rsa', 'other', undefined]) {

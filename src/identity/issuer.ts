@@ -21,7 +21,7 @@ export interface Issuer {
   verify(token: ParsedToken, nowMs: number, note?: Note): Promise<Verified>
 }
 
-/** What an issuer needs. */
+/** The dependencies of an issuer. */
 export interface IssuerParts {
   readonly config: Pick<IssuerConfig, 'issuer' | 'algorithms'>
   readonly keys: KeySource

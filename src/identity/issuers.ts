@@ -28,7 +28,7 @@ export interface IssuerStats extends KeysStats {
   readonly issuer: string
 }
 
-/** What opening the issuers needs. */
+/** The inputs for opening the issuers. */
 export interface IssuersParts {
   readonly issuers: readonly IssuerConfig[]
   readonly requireExp: boolean
@@ -88,7 +88,7 @@ export async function openIssuers(parts: IssuersParts): Promise<Issuers> {
       for (const { file, issuer } of files) {
         await file.reload().catch(error => {
           const message = `issuer "${issuer}": ${(error as Error).message}`
-          parts.emit(unusableFile(message, 'the keys read before stay in force'))
+          parts.emit(unusableFile(message, 'the keys read before stay in effect'))
         })
       }
     },

@@ -220,10 +220,10 @@ describe('signature and algorithm', () => {
 
   test('an unsigned token is rejected', async () => {
     expect(await refusal(`${base64url('{"alg":"none"}')}.${base64url('{}')}.`)).toBe(
-      'it is not three base64url parts with dots between',
+      'it does not consist of three base64url parts separated by dots',
     )
     expect(await refusal(`${base64url('{"alg":"none"}')}.${base64url('{}')}`)).toBe(
-      'it is not three base64url parts with dots between',
+      'it does not consist of three base64url parts separated by dots',
     )
   })
 

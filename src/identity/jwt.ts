@@ -6,7 +6,7 @@
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Config, GatewayConfig } from '../config/config.ts'
+import type { GatewayConfig } from '../config/config.ts'
 import {
   acceptClaims,
   type ClaimRules,
@@ -20,6 +20,7 @@ import {
 import { type Denylist, NOTHING_DENIED, type TokenFacts } from './denylist.ts'
 import type { Identity } from './identity.ts'
 import type { Issuer, Verified } from './issuer.ts'
+import { algorithmsOfKeys, keysOfSecret } from './keys/secret-keys.ts'
 import { keyOfSecret, type SigningKey } from './keys/signing-key.ts'
 import { refusedToken } from './refused-token.ts'
 import { signerOf } from './signature.ts'
@@ -38,8 +39,12 @@ export interface TokenVerifier {
 }
 
 /** The settings that verification reads. */
-export interface VerifierConfig extends Pick<Config, 'jwtSecret' | 'jwtSecretPrevious'> {
+export interface VerifierConfig {
+  readonly jwtSecret: string | Buffer | null
+  readonly jwtSecretPrevious: string | Buffer | null
   readonly gateway: Pick<GatewayConfig, 'requireExp' | 'jwtIssuer' | 'jwtAudience' | 'jwtSecrets'>
+  /** True if a token without `aud` is accepted although an audience is configured. */
+  readonly isAudienceOptional?: boolean
 }
 
 const CACHED_TOKENS_MAX = 20_000
@@ -128,10 +133,15 @@ const revoked = (): Error => refusedToken('it has been revoked')
  * The issuer for `JWT_SECRET`, `JWT_SECRET_PREVIOUS` and `jwt_secrets`; null if none is configured. None of
  * them is empty (identity/boot.ts).
  */
-function createSecretsIssuer({ jwtSecret, jwtSecretPrevious, gateway }: VerifierConfig): Pick<Issuer, 'verify'> | null {
+function createSecretsIssuer({
+  jwtSecret,
+  jwtSecretPrevious,
+  gateway,
+  isAudienceOptional = false,
+}: VerifierConfig): Pick<Issuer, 'verify'> | null {
   const byKid = new Map([...gateway.jwtSecrets].map(([kid, secret]) => [kid, [keyOfSecret(secret, kid, ['HS256'])]]))
   const general = [jwtSecret, jwtSecretPrevious].flatMap(secret =>
-    secret === null || secret === '' ? [] : keyOfSecret(secret, null, ['HS256']),
+    secret === null || secret.length === 0 ? [] : keysOfSecret(secret),
   )
   if (byKid.size === 0 && general.length === 0) return null
   const rules: ClaimRules = {
@@ -139,15 +149,23 @@ function createSecretsIssuer({ jwtSecret, jwtSecretPrevious, gateway }: Verifier
     leewaySeconds: LEEWAY_SECONDS,
     issuer: gateway.jwtIssuer,
     audience: gateway.jwtAudience === null ? null : [gateway.jwtAudience],
+    isAudienceOptional,
     required: new Map(),
     mapping: USUAL_CLAIMS,
   }
-  const keysOf = ({ kid }: ParsedToken): readonly SigningKey[] => (kid === null ? undefined : byKid.get(kid)) ?? general
+  const keysOf = ({ kid }: ParsedToken): readonly SigningKey[] =>
+    (kid === null ? undefined : byKid.get(kid)) ?? general.filter(key => key.kid === null || key.kid === kid)
   return {
     async verify(token, nowMs, note = ignore) {
-      note('issuer: no configured issuer has its iss, so the gateway’s own secrets')
-      if (token.alg !== 'HS256') throw refusedToken('its algorithm is not HS256')
-      const key = await signerOf(token.compact, 'HS256', keysOf(token))
+      note('issuer: no configured issuer has its iss, so the gateway’s own secrets are used')
+      const keys = keysOf(token)
+      const algorithm = algorithmsOfKeys(keys).find(name => name === token.alg)
+      if (algorithm === undefined) {
+        const accepted = algorithmsOfKeys(keys.length === 0 ? general : keys)
+        throw refusedToken(`its algorithm is not ${accepted.join(' or ') || 'HS256'}`)
+      }
+      const usable = keys.filter(({ algorithms }) => algorithms.includes(algorithm))
+      const key = await signerOf(token.compact, algorithm, usable)
       if (key === null) throw refusedToken('its signature does not match')
       note(`signature: it matches ${key.kid === null ? 'JWT_SECRET or JWT_SECRET_PREVIOUS' : `jwt_secrets.${key.kid}`}`)
       return { ...acceptClaims(token.claims(), rules, nowMs, note), key }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Asked, createProtectedResource, type ResourceParts } from './resource.ts'
+import { createProtectedResource, type RequestAddress, type ResourceParts } from './resource.ts'
 
 const OWN = 'http://127.0.0.1:8080'
 const resource = (more: Partial<ResourceParts> = {}) =>
@@ -9,7 +9,7 @@ const resource = (more: Partial<ResourceParts> = {}) =>
     ...more,
   })
 
-const asked = (headers: Asked['headers'], remoteAddress = '192.0.2.1'): Asked => ({
+const asked = (headers: RequestAddress['headers'], remoteAddress = '192.0.2.1'): RequestAddress => ({
   headers,
   connection: { remoteAddress },
 })
@@ -40,14 +40,14 @@ test('public_url is the resource, and its path follows the well-known path', () 
 
 describe('without public_url', () => {
   test.each([{ host: 'evil.example' }, { 'x-forwarded-host': 'evil.example' }, { 'x-forwarded-proto': 'https' }])(
-    'a client’s %j is not believed',
+    'a %j header of a client is ignored',
     headers => {
       expect(resource()?.document(asked(headers))).toMatchObject({ resource: OWN })
       expect(resource()?.document({ headers, connection: undefined })).toMatchObject({ resource: OWN })
     },
   )
 
-  test.each<[Asked['headers'], string]>([
+  test.each<[RequestAddress['headers'], string]>([
     [{ host: 'shop.example' }, 'http://shop.example'],
     [
       { host: 'gateway:8080', 'x-forwarded-host': 'shop.example', 'x-forwarded-proto': 'https' },

@@ -8,19 +8,19 @@ import type { IncomingHttpHeaders } from 'node:http'
 export interface ProtectedResource {
   /** The paths that serve the document. */
   readonly paths: readonly string[]
-  document(asked: Asked): object
+  document(address: RequestAddress): object
   /** The URL of the document, as the client can reach it. */
-  metadataUrl(asked: Asked): string
+  metadataUrl(address: RequestAddress): string
 }
 
 /** The parts of a request from which the gateway's own URL is derived. */
-export interface Asked {
+export interface RequestAddress {
   readonly headers: IncomingHttpHeaders
   /** The socket of the request; undefined if it is unknown. */
   readonly connection: object | undefined
 }
 
-/** What the metadata needs. */
+/** The dependencies of the metadata. */
 export interface ResourceParts {
   /** The `iss` of each issuer. */
   readonly issuers: readonly string[]
@@ -43,21 +43,21 @@ export function createProtectedResource(parts: ResourceParts): ProtectedResource
   /**
    * Clients choose their own `Host`, and a document that repeated it would mislead others (RFC 9728, 7.4).
    */
-  function resourceOf({ headers, connection }: Asked): string {
+  function resourceOf({ headers, connection }: RequestAddress): string {
     if (publicUrl !== null) return publicUrl
     return (isProxy(addressOf(connection)) ? forwarded(headers) : null) ?? ownUrl()
   }
 
   return {
     paths: [...new Set([WELL_KNOWN, `${WELL_KNOWN}${publicPath}`])],
-    document: asked => ({
-      resource: resourceOf(asked),
+    document: address => ({
+      resource: resourceOf(address),
       ...(servers.length === 0 ? {} : { authorization_servers: servers }),
       bearer_methods_supported: ['header'],
     }),
-    metadataUrl(asked) {
+    metadataUrl(address) {
       // The path of the resource follows the well-known path (RFC 9728, 3.1).
-      const { origin } = new URL(resourceOf(asked))
+      const { origin } = new URL(resourceOf(address))
       return `${origin}${WELL_KNOWN}${publicPath}`
     },
   }

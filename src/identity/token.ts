@@ -26,7 +26,7 @@ const COMPACT = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+$/
 export function parseToken(compact: string): ParsedToken {
   const [, headerPart, payloadPart] = COMPACT.exec(compact) ?? []
   if (headerPart === undefined || payloadPart === undefined) {
-    throw refusedToken('it is not three base64url parts with dots between')
+    throw refusedToken('it does not consist of three base64url parts separated by dots')
   }
   const header = decode(headerPart, 'header')
   if (!isObject(header)) throw refusedToken('it is malformed: its header is not a JSON object')

@@ -14,7 +14,7 @@ export interface InstallationWatcher {
   close(): void
 }
 
-/** What watching needs. */
+/** The inputs of the watcher. */
 export interface InstallationWatcherParts {
   readonly installed: Installed
   /** The interval of periodic checks in milliseconds; 0 turns them off. */

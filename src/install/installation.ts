@@ -1,4 +1,4 @@
-/** What a gateway finds of an installation made by `svc install`. */
+/** The state of an installation made by `svc install`, as a gateway detects it. */
 import type { Query } from '../catalog/introspect.ts'
 import { CAPTURED_TABLES } from './captured-tables.ts'
 import { CLUSTER } from './change-log.ts'
@@ -25,7 +25,7 @@ export interface Unusable {
 }
 
 const OTHER_ROLE: Unusable = {
-  reason: 'it was made for another role.',
+  reason: 'it was created for another role.',
   fix: 'Run svc install again, with the role of this gateway as --role.',
 }
 

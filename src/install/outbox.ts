@@ -25,7 +25,7 @@ export const TICKET_COLUMN = 'ticket'
  * and redelivered webhooks. The sequence number alone would be reused when the database is restored to an
  * earlier state.
  */
-export function idOf(row: string): string {
+export function webhookIdSql(row: string): string {
   const written = `(extract(epoch FROM ${row}.created_at) * 1000000)::bigint`
   const digest = `pg_catalog.sha256(pg_catalog.convert_to(${row}.seq || ' ' || ${written}, 'UTF8'))`
   return `coalesce(${row}.id, 'msg_' || pg_catalog.encode(pg_catalog.substr(${digest}, 1, 16), 'hex'))`

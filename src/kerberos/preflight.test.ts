@@ -91,7 +91,7 @@ test.skipIf(process.getuid?.() === 0)('a file of another user is reported', asyn
 test('a cache that cannot be filled and an unknown kind are rejected', async () => {
   expect((await said({ krb5CredentialCache: 'MEMORY:svc' }))[0]).toContain('a cache of this process only')
   expect((await said({ krb5CredentialCache: 'FLIE:/tmp/x' }))[0]).toContain(
-    'KRB5CCNAME=FLIE:/tmp/x is of a kind that does not exist; known are FILE, DIR, KEYRING, KCM, API',
+    'KRB5CCNAME=FLIE:/tmp/x has an unknown type; supported types are FILE, DIR, KEYRING, KCM, API',
   )
 })
 

@@ -103,8 +103,7 @@ async function whyNoCache(name: string): Promise<string | null> {
   if (KINDS_ELSEWHERE.includes(kind)) return null
   if (kind !== 'FILE') {
     return (
-      `KRB5CCNAME=${name} is of a kind that does not exist; known are FILE, ` +
-      `${KINDS_ELSEWHERE.slice(0, 4).join(', ')}`
+      `KRB5CCNAME=${name} has an unknown type; supported types are FILE, ` + `${KINDS_ELSEWHERE.slice(0, 4).join(', ')}`
     )
   }
   return whyNot(rest, 'cache', 'a credential cache')

@@ -37,7 +37,7 @@ function refusal(check: string, lints: readonly Lint[]): Finding | null {
   }
   if (!lint.boot) return null
   return error(
-    `accepted_findings names ${check}: boot never hides this danger, and strict does not pass over it.`,
+    `accepted_findings names ${check}, which cannot be accepted: it is checked at every start.`,
     `${lint.remedy} Then remove the entry.`,
   )
 }

@@ -34,6 +34,6 @@ export function findingAbout({ what, why, remedy, ...about }: About, found: read
 
 function printStatements(sql: readonly string[]): string {
   const more =
-    sql.length > STATEMENTS_MAX ? [`-- and ${sql.length - STATEMENTS_MAX} more like these: --json has all`] : []
+    sql.length > STATEMENTS_MAX ? [`-- and ${sql.length - STATEMENTS_MAX} more like these: --json lists all`] : []
   return [...sql.slice(0, STATEMENTS_MAX), ...more].join('\n')
 }

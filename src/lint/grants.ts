@@ -6,7 +6,7 @@ export const GRANT_LINTS: readonly Lint[] = [
     name: 'grant-without-policy',
     level: 'warning',
     boot: false,
-    what: () => "Rights that the gateway's role has but no policy lets it use",
+    what: () => "Privileges of the gateway's role that no policy lets it use",
     why:
       'Such requests find nothing or are rejected, until a policy that is added for another role or PUBLIC makes ' +
       'them succeed.',

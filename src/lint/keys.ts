@@ -2,7 +2,7 @@
 import type { Lint } from './lint.ts'
 
 /** PostgreSQL manual, 5.9: checks of unique keys and foreign keys always bypass row-level security. */
-const LEAK = 'PostgreSQL checks keys past row-level security'
+const LEAK = 'PostgreSQL checks keys regardless of row-level security'
 
 /** The columns that an index `i` is searched by, as an array that starts at 1. */
 const INDEXED =
@@ -52,7 +52,7 @@ export const KEY_LINTS: readonly Lint[] = [
     what: () => 'Foreign keys without an index on their columns',
     why:
       'Lists of children, nested rows and deletions of referenced rows use them: ' +
-      'each time, the whole table is read.',
+      'without an index, each reads the whole table.',
     remedy: 'Create one; use create index concurrently if the table is in use.',
     // An index on the tenant column alone is checked by tenant-index; in other indexes the tenant column may
     // be missing, because the other columns are selective. A partial index is sufficient if it excludes only

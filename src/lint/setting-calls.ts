@@ -44,7 +44,7 @@ export function settingCalls(expression: string): readonly SettingCall[] {
 
 /**
  * Undefined if it is not such a call. A user-defined function without arguments can only read the session or
- * tables; names of functions that are not built in have their schema in front.
+ * tables. Names of functions that are not built in are printed with their schema.
  */
 function settingOf(name: string, next: string): string | null | undefined {
   if (name === 'current_setting') return /^'.*'$/s.test(next) ? next.slice(1, -1).replaceAll("''", "'") : null

@@ -13,7 +13,6 @@ import { PROMPTS } from './prompts.ts'
 import { RESOURCES, readResource, TEMPLATES } from './resources.ts'
 import {
   decodeMessage,
-  errorOf,
   invalid,
   kindOf,
   ownMember,
@@ -23,6 +22,7 @@ import {
   RPC,
   RpcError,
   type RpcResponse,
+  rpcError,
   rpcResult,
 } from './rpc.ts'
 import { createTools } from './tools/index.ts'
@@ -85,7 +85,7 @@ export function createAnswerer({ library, report }: AnswererOptions): Answerer {
         return rpcResult(id, run(message))
       } catch (error) {
         if (!(error instanceof RpcError)) report(error)
-        return errorOf(error, id ?? (error instanceof RpcError ? error.id : null))
+        return rpcError(error, id ?? (error instanceof RpcError ? error.id : null))
       }
     },
   }

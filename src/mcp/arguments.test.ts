@@ -5,7 +5,7 @@ import {
   choiceArgument,
   optional,
   printArgumentSchema,
-  readArguments,
+  readToolArguments,
   required,
 } from './arguments.ts'
 import { RPC } from './rpc.ts'
@@ -23,7 +23,7 @@ const GIVEN = { query: 'a', text: 'b' }
 
 function refusal(given: unknown): unknown {
   try {
-    readArguments(TABLE, given)
+    readToolArguments(TABLE, given)
   } catch (error) {
     return error
   }
@@ -31,19 +31,19 @@ function refusal(given: unknown): unknown {
 }
 
 test('an omitted argument has its default value', () => {
-  expect(readArguments(TABLE, GIVEN)).toEqual({
+  expect(readToolArguments(TABLE, GIVEN)).toEqual({
     ...{ query: 'a', text: 'b', kind: null, note: null, deep: true, limit: 5 },
   })
-  expect(readArguments({ note: TABLE.note }, undefined)).toEqual({ note: null })
-  expect(readArguments({ note: TABLE.note }, null)).toEqual({ note: null })
+  expect(readToolArguments({ note: TABLE.note }, undefined)).toEqual({ note: null })
+  expect(readToolArguments({ note: TABLE.note }, null)).toEqual({ note: null })
 })
 
 test('given values are used', () => {
   const given = { query: 'a', text: '', kind: 'guide', note: 'x', deep: false, limit: 20 }
-  expect(readArguments(TABLE, given)).toEqual(given)
+  expect(readToolArguments(TABLE, given)).toEqual(given)
 })
 
-describe('refused by name', () => {
+describe('an unknown argument', () => {
   test.each([
     [{ query: 'a' }, 'text', 'is required; expected a string'],
     [{ ...GIVEN, query: 'x'.repeat(11) }, 'query', 'expected at most 10 characters, not 11'],
@@ -55,7 +55,7 @@ describe('refused by name', () => {
     [{ ...GIVEN, limit: 21 }, 'limit', 'expected an integer from 1 to 20, not the number 21'],
     [{ ...GIVEN, limit: 1.5 }, 'limit', 'not the number 1.5'],
     [{ ...GIVEN, limit: '5' }, 'limit', 'not a string'],
-    [{ ...GIVEN, lmit: 5 }, 'lmit', 'is not among the arguments; did you mean "limit"?'],
+    [{ ...GIVEN, lmit: 5 }, 'lmit', 'is not an argument; did you mean "limit"?'],
     [{ ...GIVEN, zzzzzzzz: 5 }, 'zzzzzzzz', 'there are: query, text, kind, note, deep, limit'],
     [[], 'arguments', 'expected an object, not an array'],
     ['a', 'arguments', 'expected an object, not a string'],
@@ -68,7 +68,7 @@ describe('refused by name', () => {
     expect((refusal(given) as Error).message).toContain(problem)
   })
 
-  test('names that every object has', () => {
+  test('names that every object has are unknown as well', () => {
     for (const name of ['__proto__', 'constructor', 'toString']) {
       expect(refusal(JSON.parse(`{"query":"a","text":"b","${name}":1}`))).toMatchObject({ data: { argument: name } })
     }

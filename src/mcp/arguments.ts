@@ -4,7 +4,7 @@
  */
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
-import { invalid, isRecord, kindOf, ownMember, type Params } from './rpc.ts'
+import { invalid, isJsonObject, kindOf, ownMember, type Params } from './rpc.ts'
 import type { JsonSchema } from './schema.ts'
 
 /** An argument of a tool. */
@@ -78,9 +78,9 @@ export function printArgumentSchema(table: ArgumentTable): JsonSchema & { readon
 }
 
 /** Throws an `RpcError` that names the argument. */
-export function readArguments<T extends ArgumentTable>(table: T, given: unknown): ArgumentValues<T> {
+export function readToolArguments<T extends ArgumentTable>(table: T, given: unknown): ArgumentValues<T> {
   const object = given ?? {}
-  if (!isRecord(object)) throw invalid('arguments', `expected an object, not ${kindOf(object)}`)
+  if (!isJsonObject(object)) throw invalid('arguments', `expected an object, not ${kindOf(object)}`)
   for (const name of Object.keys(object)) {
     if (!Object.hasOwn(table, name)) throw unknownArgument(name, Object.keys(table))
   }
@@ -158,5 +158,5 @@ export function notAmong(name: string, value: string, choices: readonly string[]
 function unknownArgument(name: string, names: readonly string[]): Error {
   const near = nearest(name, names)
   const meant = near === null ? `there are: ${names.join(', ') || 'none'}` : `did you mean ${JSON.stringify(near)}?`
-  return invalid(shorten(name), `is not among the arguments; ${meant}`)
+  return invalid(shorten(name), `is not an argument; ${meant}`)
 }

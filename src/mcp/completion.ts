@@ -5,7 +5,7 @@ import { notAmong } from './arguments.ts'
 import { partNames } from './constructs.ts'
 import { PROMPTS } from './prompts.ts'
 import { DOCUMENTS, TEMPLATES, unknownResource } from './resources.ts'
-import { invalid, isRecord, kindOf, ownMember, type Params } from './rpc.ts'
+import { invalid, isJsonObject, kindOf, ownMember, type Params } from './rpc.ts'
 
 /** Of the protocol: one answer has no more. */
 const VALUES_MAX = 100
@@ -45,7 +45,7 @@ function argumentsOf(ref: Params, corpus: Corpus): readonly string[] {
 
 function objectAt(params: Params, name: string): Params {
   const value = ownMember(params, name)
-  if (!isRecord(value)) throw invalid(name, `expected an object, not ${kindOf(value)}`)
+  if (!isJsonObject(value)) throw invalid(name, `expected an object, not ${kindOf(value)}`)
   return value
 }
 

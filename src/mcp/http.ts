@@ -11,7 +11,7 @@ import { createHosts } from '../http/hosts.ts'
 import { createClientAddress } from '../limits/client-address.ts'
 import { createRateLimit } from '../limits/rate.ts'
 import { type Answerer, PROTOCOL_VERSIONS } from './answer.ts'
-import { errorOf, RPC, RPC_MESSAGE_BYTES_MAX, type RpcCode, RpcError, type RpcResponse } from './rpc.ts'
+import { RPC, RPC_MESSAGE_BYTES_MAX, type RpcCode, RpcError, type RpcResponse, rpcError } from './rpc.ts'
 
 /** The path of the tool server. */
 export const PATH = '/mcp'
@@ -142,17 +142,17 @@ function refusal(status: number, message: string, headers: Readonly<Record<strin
 
 const FOREIGN = refusal(
   403,
-  'Host or Origin names another server; add the name under which this one is reached to allowed_hosts of [mcp]',
+  'Host or Origin is not accepted; add the host name of this server to allowed_hosts in [mcp]',
 )
 const TOO_MANY = refusal(429, 'too many requests from this address; try again in a second', { 'Retry-After': '1' })
 const NOT_FOUND = refusal(404, `there is nothing here; the tool server is at ${PATH}`)
-const NOT_ALLOWED = refusal(405, 'messages are sent by POST; there are no streams and no sessions', { Allow: 'POST' })
+const NOT_ALLOWED = refusal(405, 'messages are sent by POST; streams and sessions are not supported', { Allow: 'POST' })
 const NOT_JSON = refusal(415, 'Content-Type: expected application/json')
 const OTHER_VERSION = refusal(400, `MCP-Protocol-Version: expected ${PROTOCOL_VERSIONS.join(' or ')}`)
 const TOO_LARGE = refusal(413, `a message has at most ${RPC_MESSAGE_BYTES_MAX} bytes`)
 
 function refuse(response: ServerResponse, { status, error, headers }: Refusal): void {
-  write(response, status, errorOf(error, null), headers)
+  write(response, status, rpcError(error, null), headers)
 }
 
 /** Errors in a message are responses like any other; only an invalid message is an HTTP error too. */

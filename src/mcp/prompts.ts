@@ -6,7 +6,7 @@ import { answerParse } from '../language/hints/answer.ts'
 import { parse } from '../language/syntax/parse.ts'
 import { parseSchema } from '../schema/parse.ts'
 import { summarize } from '../schema/summary.ts'
-import { type ArgumentTable, type ArgumentValues, optional, readArguments, required } from './arguments.ts'
+import { type ArgumentTable, type ArgumentValues, optional, readToolArguments, required } from './arguments.ts'
 import { lookUpConstruct } from './constructs.ts'
 import { exampleFor, type Lesson, resultOrLesson } from './lesson.ts'
 import { cardOf } from './tools/language.ts'
@@ -33,14 +33,14 @@ const writeQuery = definePrompt({
   arguments: {
     task: required('What the query should do, in words'),
     construct: optional('A construct to begin with, e.g. nest', 40),
-    schema: optional('A schema document with the tables that there are', 100_000),
+    schema: optional('A schema document with the available tables', 100_000),
   },
   print({ task, construct, schema }, corpus) {
     const card =
       construct === null
         ? []
         : [`The grammar of "${construct}":`, json(cardOf(lookUpConstruct(construct, corpus), corpus))]
-    const tables = schema === null ? [] : ['The tables that there are:', block('text', schema)]
+    const tables = schema === null ? [] : ['The available tables:', block('text', schema)]
     return [`Write a query in svc's query language for this task: ${task}`, RULES, ...card, ...tables]
   },
 })
@@ -106,7 +106,7 @@ function definePrompt<const T extends ArgumentTable>(definition: PromptDefinitio
     },
     arguments: Object.keys(table),
     get(given, corpus) {
-      const text = definition.print(readArguments(table, given), corpus).join('\n\n')
+      const text = definition.print(readToolArguments(table, given), corpus).join('\n\n')
       return { description, messages: [{ role: 'user', content: { type: 'text', text } }] }
     },
   }

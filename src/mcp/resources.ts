@@ -60,7 +60,7 @@ export const DOCUMENTS: readonly Document[] = [
     uri: 'svc://reference/errors',
     path: 'docs/reference/errors.md',
     title: 'Errors',
-    description: 'Every error code, its status, and when it comes.',
+    description: 'Every error code, its status, and when it occurs.',
   },
 ]
 

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { Answerer } from './answer.ts'
-import { decodeMessage, errorOf, RPC_MESSAGE_BYTES_MAX, rpcResult } from './rpc.ts'
+import { decodeMessage, RPC_MESSAGE_BYTES_MAX, rpcError, rpcResult } from './rpc.ts'
 import { answerLines } from './stdio.ts'
 
 /** Answers with the method's name. */
@@ -16,7 +16,7 @@ const echo: Answerer = {
       const message = decodeMessage(bytes)
       return message.kind === 'request' ? rpcResult(message.id, { method: message.method }) : null
     } catch (error) {
-      return errorOf(error, null)
+      return rpcError(error, null)
     }
   },
 }

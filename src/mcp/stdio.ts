@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { Answerer } from './answer.ts'
-import { errorOf, RPC, RPC_MESSAGE_BYTES_MAX, RpcError, type RpcResponse } from './rpc.ts'
+import { RPC, RPC_MESSAGE_BYTES_MAX, RpcError, type RpcResponse, rpcError } from './rpc.ts'
 
 const NEWLINE = 0x0a
 
@@ -24,7 +24,7 @@ export async function answerLines(input: Readable, output: Writable, answerer: A
     gone = true
   })
   for await (const line of splitLines(input)) {
-    const answer = line === null ? errorOf(TOO_LARGE, null) : isBlank(line) ? null : answerer.answer(line)
+    const answer = line === null ? rpcError(TOO_LARGE, null) : isBlank(line) ? null : answerer.answer(line)
     if (gone) return
     if (answer !== null && !output.write(printLine(answer))) await drained(output)
   }

@@ -106,7 +106,7 @@ test('the search for a correction is fast for hostile texts', () => {
   }
 })
 
-test('a text that is too long is not repeated in the answer', () => {
+test('a text that is too long is not repeated in the response', () => {
   const { example } = lesson(`get users wher id = '${'x'.repeat(3_000)}'`)
   expect(example.length).toBeLessThan(200)
 })
@@ -118,7 +118,7 @@ test('an error of the printer has a position as well', () => {
   expect([message, line, column]).toEqual([expect.any(String), 1, expect.any(Number)])
 })
 
-describe('of everything that is refused', () => {
+describe('invalid queries of the corpus', () => {
   test.each(CORPUS.invalid)('$query', ({ query, error, line, column, hint = null }) => {
     const told = lesson(query)
     expect(told).toMatchObject({ message: error, line, column, hint })
@@ -143,7 +143,7 @@ test.each([
   expect(constructNear(text.replace('|', ''), text.indexOf('|'))).toBe(construct)
 })
 
-test('every word that opens a construct opens an existing one', () => {
+test('every word that begins a construct leads to an existing construct', () => {
   expect(Object.values(OPENS).filter(construct => !Object.hasOwn(CORPUS.constructs, construct))).toEqual([])
 })
 

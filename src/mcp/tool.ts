@@ -1,6 +1,6 @@
 /** A tool: a table of arguments, and a function from their values to plain data. */
 import type { CallToolResult, Tool as Listed } from '@modelcontextprotocol/sdk/spec.types.js'
-import { type ArgumentTable, type ArgumentValues, printArgumentSchema, readArguments } from './arguments.ts'
+import { type ArgumentTable, type ArgumentValues, printArgumentSchema, readToolArguments } from './arguments.ts'
 import type { JsonSchema } from './schema.ts'
 
 /** A tool as the server runs it. */
@@ -36,7 +36,7 @@ export function defineTool<const T extends ArgumentTable>(definition: ToolDefini
       annotations: { title, ...ANNOTATIONS },
     },
     call(given) {
-      const answer = definition.run(readArguments(definition.arguments, given))
+      const answer = definition.run(readToolArguments(definition.arguments, given))
       return {
         content: [{ type: 'text', text: JSON.stringify(answer) }],
         structuredContent: answer as { [key: string]: unknown },

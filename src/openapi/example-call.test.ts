@@ -40,7 +40,7 @@ test.each([
     '["a", "b"]',
     'argument "ids": ["b"] is not a int4[] as the API returns it, such as [1]',
   ],
-])('%s: %s does not fit', (signature, example, why) => {
+])('%s: %s is not a valid call', (signature, example, why) => {
   const of = declaring(signature, example)
   expect(readCall(example, of)).toEqual({ kind: 'invalid', why })
   expect(positionalExample(of)).toEqual(positionalExample(functionOf(signature)))

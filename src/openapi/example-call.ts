@@ -37,7 +37,7 @@ export function positionalExample(of: DatabaseFunction): readonly unknown[] {
     : values
 }
 
-/** The declared example of one argument; undefined if there is none. */
+/** The declared example of one argument; undefined if absent. */
 export function declaredArgument(of: DatabaseFunction, { position }: FunctionInput): unknown {
   return declaredArguments(of)?.[position - 1]
 }

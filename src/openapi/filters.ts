@@ -84,7 +84,7 @@ type Entry = readonly [string, ParameterObject]
  * A parameter for each column whose name is not that of another parameter; those are filtered by `filters`,
  * as in `limit.eq`.
  */
-export function filterParameters(columns: readonly Column[]): readonly ParameterObject[] {
+export function filterParameterObjects(columns: readonly Column[]): readonly ParameterObject[] {
   return distinctBy(columns, ({ name }) => name, RESERVED).map(({ name }) => filterParameter(name))
 }
 

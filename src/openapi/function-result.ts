@@ -2,7 +2,7 @@
 import { readableResult } from '../access/columns.ts'
 import type { Column, DatabaseFunction } from '../catalog/model.ts'
 import { columnSchema } from './columns.ts'
-import { filterParameters } from './filters.ts'
+import { filterParameterObjects } from './filters.ts'
 import { type HeaderName, headersWith } from './headers.ts'
 import { distinctBy, identifierOf } from './keys.ts'
 import {
@@ -15,7 +15,7 @@ import {
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
-import { columnNames, listParameter, listParameterOf, sortsOf } from './parameters.ts'
+import { listParameter, listParameterOf, sortsOf, writtenColumnNames } from './parameters.ts'
 import { COUNT, envelope, jsonResponse } from './responses.ts'
 import type { DocumentView } from './visible-tables.ts'
 
@@ -39,11 +39,11 @@ export function resultParameters(
   const byName = [...new Map(typed.map(column => [column.name, column])).values()]
   const distinct = distinctBy(byName, ({ name }) => name)
   const own: readonly ParameterObject[] = [
-    ...list('select', 'The columns; all by default.', columnNames(distinct)),
+    ...list('select', 'The columns; all by default.', writtenColumnNames(distinct)),
     ...(typed.length === columns.length
       ? list('sort', 'Sort columns; `-` before one: descending.', sortsOf(distinct))
       : []),
-    ...(typed.length === columns.length ? filterParameters(distinct) : []),
+    ...(typed.length === columns.length ? filterParameterObjects(distinct) : []),
   ]
   return [
     ...own.filter(({ name }) => !taken.has(identifierOf(name))),

@@ -81,7 +81,7 @@ function callOperation(name: string, overloads: readonly DatabaseFunction[], vie
   return {
     operationId: `call-${componentKey(name)}`,
     ...about(name, overloads),
-    parameters: [...resultParameters(overloads, new Set(), view), parameterRef('x-svc-result-format')],
+    parameters: [...resultParameters(overloads, new Set(), view), ...['x-svc-result-format', 'once'].map(parameterRef)],
     requestBody: argumentsBody(overloads),
     responses: { 200: resultResponse(overloads, view) },
   }

@@ -61,7 +61,7 @@ export function distinctBy<Item>(
 const NONE: ReadonlySet<string> = new Set()
 
 /**
- * The key of each name, such that no two components collide with any of `roles` in front (`''` is none).
+ * The key of each name, such that no two components collide with any of `roles` in front (`''`: no prefix).
  * `fixed`: other keys.
  */
 export function distinctKeys(
@@ -99,7 +99,7 @@ export function hashOf(name: string): string {
  * A name in the syntax of `select`, `sort`, `expand` and filters: quoted if it contains punctuation
  * (parameters/name-reader.ts).
  */
-export function quoted(name: string): string {
+export function quoteIfNeeded(name: string): string {
   return PLAIN.test(name) ? name : inQuotes(name)
 }
 

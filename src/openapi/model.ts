@@ -89,13 +89,13 @@ export interface Header {
 }
 
 /** The content of a body for one media type. */
-export interface MediaType {
+export interface MediaTypeObject {
   readonly schema: SchemaOrReference
   readonly example?: unknown
 }
 
 /** The content of a body by media type. */
-export type Content = Readonly<Record<string, MediaType>>
+export type Content = Readonly<Record<string, MediaTypeObject>>
 
 /** A response of an operation. */
 export interface ResponseObject {

@@ -36,7 +36,7 @@ function list(seen: VisibleTable): OperationObject {
     operationId: `list-${key}`,
     tags: [seen.tag],
     summary: `List rows of ${table.resource}`,
-    parameters: [seen.parameters.list, parameterRef('count'), parameterRef('If-None-Match')],
+    parameters: [seen.parameters.list, parameterRef('count'), parameterRef('unless')],
     responses: { 200: responseRef(`list-${key}`), 304: responseRef('unchanged') },
   }
 }
@@ -51,7 +51,7 @@ function one(seen: VisibleTable): OperationObject {
       parameterRef(`id-${key}`),
       parameterRef(`select-${key}`),
       ...seen.parameters.expand,
-      parameterRef('If-None-Match'),
+      parameterRef('unless'),
     ],
     responses: { 200: responseRef(`get-${key}`), 304: responseRef('unchanged') },
   }
@@ -80,7 +80,6 @@ function explain(seen: VisibleTable, { explainEndpoint }: ReadOptions): Operatio
     operationId: `explain-${key}`,
     tags: [seen.tag],
     summary: `Explain the list of ${table.resource}`,
-    description: 'EXPLAIN ANALYZE of the list request.',
     ...(explainEndpoint === 'admin' ? { security: ADMIN_SECURITY } : {}),
     parameters: seen.parameters.explain,
     responses: { 200: responseRef('plan') },
@@ -100,7 +99,7 @@ function childPaths(seen: VisibleTable, tables: VisibleTables) {
         parameterRef(`id-${key}`),
         children.parameters.children,
         parameterRef('count'),
-        parameterRef('If-None-Match'),
+        parameterRef('unless'),
       ],
       responses: { 200: responseRef(`list-${children.key}`), 304: responseRef('unchanged') },
     }

@@ -2,7 +2,7 @@
 import { type HeaderName, headersWith } from './headers.ts'
 import {
   type Header,
-  type MediaType,
+  type MediaTypeObject,
   type ReferenceObject,
   type ResponseObject,
   type SchemaObject,
@@ -32,7 +32,7 @@ export function jsonResponse(
   return { description, headers, content: { [JSON_TYPE]: mediaType(schema, example) } }
 }
 
-function mediaType(schema: SchemaOrReference, example: unknown): MediaType {
+function mediaType(schema: SchemaOrReference, example: unknown): MediaTypeObject {
   return { schema, ...(example === undefined ? {} : { example }) }
 }
 

@@ -1,13 +1,13 @@
 /** The rows of a table as schemas: one for reading, others for writing. */
-import { allows, type Columns } from '../access/rights.ts'
+import { allows, type ColumnSet } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
-import { isReadOnly, type VisibleColumn } from './columns.ts'
+import type { VisibleColumn } from './columns.ts'
 import { constantDefault } from './defaults.ts'
 import { distinctBy } from './keys.ts'
 import type { RowSchema } from './model.ts'
 
 /** The schema of a row with these columns; `required` ones are always present. */
-export function rowSchema(table: Table, columns: readonly VisibleColumn[], required: Columns): RowSchema {
+export function rowSchema(table: Table, columns: readonly VisibleColumn[], required: ColumnSet): RowSchema {
   const named = nameable(columns)
   return {
     type: 'object',
@@ -44,7 +44,7 @@ function othersOf(
  * The body of a creation: the columns that the caller may write. Columns without default that are not
  * nullable are required.
  */
-export function createSchema(columns: readonly VisibleColumn[], rights: Columns): RowSchema {
+export function createSchema(columns: readonly VisibleColumn[], rights: ColumnSet): RowSchema {
   const written = writable(columns, rights)
   const named = nameable(written)
   const required = written.filter(
@@ -66,7 +66,7 @@ function withDefault({ column, schema, createMember: member }: VisibleColumn): s
 }
 
 /** The body of an update. Without defaults, because an omitted column stays unchanged. */
-export function updateSchema(table: Table, columns: readonly VisibleColumn[], rights: Columns): RowSchema {
+export function updateSchema(table: Table, columns: readonly VisibleColumn[], rights: ColumnSet): RowSchema {
   const written = writable(columns, rights)
   const named = nameable(written)
   return {
@@ -78,8 +78,8 @@ export function updateSchema(table: Table, columns: readonly VisibleColumn[], ri
   }
 }
 
-function writable(columns: readonly VisibleColumn[], rights: Columns): readonly VisibleColumn[] {
-  return columns.filter(({ column }) => !isReadOnly(column) && allows(rights, column.name))
+function writable(columns: readonly VisibleColumn[], rights: ColumnSet): readonly VisibleColumn[] {
+  return columns.filter(({ column, schema }) => schema.readOnly !== true && allows(rights, column.name))
 }
 
 /** An empty list is not allowed. */

@@ -10,7 +10,7 @@ import {
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
-import { columnNames, listParameterOf } from './parameters.ts'
+import { listParameterOf, writtenColumnNames } from './parameters.ts'
 import { pageSchema, type ResponseRow, rowEnvelope, rowsEnvelope, type WrittenRow } from './responses.ts'
 import { createSchema, exampleOfAnswer, rowSchema, updateSchema } from './rows.ts'
 import {
@@ -65,7 +65,7 @@ function readRow(seen: VisibleTable, choose: Choose, tables: VisibleTables, sche
   schemas.push([key, rowSchema(table, choose(columns), 'any')])
   if (relations.length > 0) schemas.push([`expanded-${key}`, expandedSchema(seen, tables)])
   schemas.push(
-    [`columns-${key}`, listParameterOf(columnNames(seen.distinct))],
+    [`columns-${key}`, listParameterOf(writtenColumnNames(seen.distinct))],
     [`one-${key}`, rowEnvelope(row)],
     [`page-${key}`, pageSchema(row)],
   )

@@ -1,4 +1,4 @@
-/** A value is one of a schema, or it is not. */
+/** Values are checked against a schema. */
 import { expect, test } from 'vitest'
 import type { SchemaObject } from './model.ts'
 import { isValid } from './validate-value.ts'
@@ -32,7 +32,7 @@ const CASES: readonly (readonly [SchemaObject, fitting: readonly unknown[], othe
   [{ type: 'object', additionalProperties: true }, [{}, { a: 1 }], [[], null, 'a']],
 ]
 
-test.each(CASES)('a value fits a schema or does not: %j', (schema, fitting, other) => {
+test.each(CASES)('a value matches a schema or does not: %j', (schema, fitting, other) => {
   expect(fitting.filter(value => !isValid(value, schema))).toEqual([])
   expect(other.filter(value => isValid(value, schema))).toEqual([])
 })

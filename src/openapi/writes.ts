@@ -2,6 +2,8 @@
  * The write operations of a table (docs/reference/writing.md): create and upsert, update and delete, of one
  * row or of those that match filters.
  */
+import { isJson } from '../access/types.ts'
+import { PATCH_TYPES } from '../rest/body/body.ts'
 import { headersWith } from './headers.ts'
 import {
   type OperationObject,
@@ -52,8 +54,7 @@ function create(seen: VisibleTable, written: WrittenRow | null): OperationObject
     operationId: `create-${key}`,
     tags: [seen.tag],
     summary: `Create rows of ${table.resource}`,
-    description: 'One row, or a batch: all rows or none.',
-    parameters: [...returningReferences(seen, written), ...upsert],
+    parameters: [...returningReferences(seen, written), parameterRef('once'), ...upsert],
     requestBody: body({ anyOf: [row, { type: 'array', items: row }] }),
     responses: { 201: responseRef(`created-${key}`), 200: responseRef(`created-${key}`) },
   }
@@ -73,8 +74,8 @@ export function createdResponse(seen: VisibleTable, written: WrittenRow | null):
 }
 
 const WORDS = {
-  update: { one: 'Update a row', many: 'Update the rows that match' },
-  delete: { one: 'Delete a row', many: 'Delete the rows that match' },
+  update: { one: 'Update a row', many: 'Update rows' },
+  delete: { one: 'Delete a row', many: 'Delete rows' },
 } as const
 
 type WriteKind = keyof typeof WORDS
@@ -99,8 +100,7 @@ function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind)
   return {
     operationId: `${change}_many-${key}`,
     tags: [seen.tag],
-    summary: `${WORDS[change].many} in ${table.resource}`,
-    description: 'Needs a filter.',
+    summary: `${WORDS[change].many} of ${table.resource}`,
     parameters: [...returningReferences(seen, written), parameterRef('X-Max-Affected'), parameters.filters],
     ...changesOf(seen, change),
     responses: {
@@ -110,8 +110,20 @@ function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind)
   }
 }
 
-function changesOf({ key }: VisibleTable, change: WriteKind): Pick<OperationObject, 'requestBody'> {
-  return change === 'update' ? { requestBody: body(schemaRef(`update-${key}`)) } : {}
+function changesOf({ key, table }: VisibleTable, change: WriteKind): Pick<OperationObject, 'requestBody'> {
+  if (change !== 'update') return {}
+  const schema = schemaRef(`update-${key}`)
+  const patches = table.columns.some(({ type }) => isJson(type)) ? PATCHES : {}
+  return { requestBody: { required: true, content: { [JSON_TYPE]: { schema }, ...patches } } }
+}
+
+/**
+ * Bodies that change parts of values (docs/reference/writing.md#partial-changes). Every table accepts them,
+ * but only JSON columns have parts: elsewhere, the document stays smaller without them.
+ */
+const PATCHES: RequestBody['content'] = {
+  [PATCH_TYPES.merge]: { schema: { type: 'object', minProperties: 1 } },
+  [PATCH_TYPES.operations]: { schema: { type: 'array', minItems: 1, items: { type: 'object' } } },
 }
 
 function body(schema: SchemaOrReference): RequestBody {

@@ -60,7 +60,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 }
 
 test.each(Object.entries(REFUSED))('%s is refused as %s', (address, kind) => {
-  expect(guard.refusalReason(address)).toContain(` is a ${kind} address, which webhooks may not connect to`)
+  expect(guard.refusalReason(address)).toContain(` is a ${kind} address, which is not allowed for webhooks`)
 })
 
 /** Addresses without a special name are refused because they are not allocated. */

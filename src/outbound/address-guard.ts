@@ -40,7 +40,7 @@ export function createAddressGuard({ allow, loopback, traffic = 'webhooks' }: Ad
     if (isListed(address) || isListed(effective)) return null
     const kind = kindOf(effective)
     if (kind === null || (kind === 'loopback' && loopback === 'allowed')) return null
-    return `${written} is a ${kind} address, which ${traffic} may not connect to; to allow it, add it to webhook_allow`
+    return `${written} is a ${kind} address, which is not allowed for ${traffic}; to allow it, add it to webhook_allow`
   }
 
   return {

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressGuard } from './address-guard.ts'
-import { type GetRequest, get } from './get.ts'
+import { fetchDocument, type GetRequest } from './get.ts'
 
 const TIMEOUT_MS = 100
 const guard = createAddressGuard({ allow: [], loopback: 'allowed' })
@@ -28,7 +28,7 @@ async function server(first: string, more: string | null): Promise<URL> {
 }
 
 async function failure(request: Pick<GetRequest, 'url'> & Partial<GetRequest>): Promise<string> {
-  const asked = get({
+  const asked = fetchDocument({
     ...{ accept: '*/*', userAgent: 'test', timeoutMs: TIMEOUT_MS, redirectsMax: 3, bodyBytesMax: 1_000 },
     ...{ guardOf: () => guard, ...request },
   })

@@ -35,7 +35,7 @@ export class GetError extends Error {
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Fetches a document. Returns responses with status 200 only; rejects with `GetError` otherwise. */
-export async function get(request: GetRequest): Promise<GetAnswer> {
+export async function fetchDocument(request: GetRequest): Promise<GetAnswer> {
   const signal = AbortSignal.timeout(request.timeoutMs)
   let { url } = request
   for (let redirects = 0; ; redirects += 1) {

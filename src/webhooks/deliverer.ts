@@ -17,7 +17,7 @@ import { endpointOf, type Trigger } from './trigger.ts'
 import type { Triggers } from './triggers.ts'
 import { verdictOf } from './verdict.ts'
 
-/** What a deliverer needs. */
+/** The dependencies of a deliverer. */
 export interface DelivererParts {
   readonly triggers: Pick<Triggers, 'named' | 'isActive' | 'disable'>
   readonly sender: Pick<Sender, 'send'>

@@ -18,10 +18,10 @@ export interface WebhookListeners {
    * How the statement stores deliveries itself where no database trigger does. The same object until triggers
    * or the installation change.
    */
-  readonly storing: OutboxInsert | null
+  readonly outboxInsert: OutboxInsert | null
 }
 
-/** What the index needs. */
+/** The inputs of the index of listeners. */
 export interface ListenerIndexParts extends OutboxInsertParts {
   readonly triggers: Pick<Triggers, 'on' | 'writerOf' | 'generation'>
 }
@@ -31,7 +31,7 @@ interface TableListeners {
   /** The generation of the triggers that this was computed for. */
   readonly generation: number
   /** Created when first needed. */
-  storing: OutboxInsert | null
+  outboxInsert: OutboxInsert | null
   /** Listeners by the operations that the write may perform. */
   readonly byOperations: Map<string, WebhookListeners>
 }
@@ -65,7 +65,7 @@ export class ListenerIndex {
     const found = this.#known.get(table)
     const generation = this.#parts.triggers.generation()
     if (found?.generation === generation) return found
-    const made = { generation, storing: null, byOperations: new Map() }
+    const made = { generation, outboxInsert: null, byOperations: new Map() }
     this.#known.set(table, made)
     return made
   }
@@ -75,11 +75,11 @@ export class ListenerIndex {
     const names = (isBy: (writer: DeliveryWriter) => boolean) =>
       found.filter(([, writer]) => isBy(writer)).map(([name]) => name)
     const isStoring = found.some(([, writer]) => writer === 'statement')
-    if (isStoring) cached.storing ??= this.#outboxInsert(table)
+    if (isStoring) cached.outboxInsert ??= this.#outboxInsert(table)
     return {
       memory: names(writer => writer === 'none'),
       outbox: names(writer => writer !== 'none'),
-      storing: isStoring ? cached.storing : null,
+      outboxInsert: isStoring ? cached.outboxInsert : null,
     }
   }
 

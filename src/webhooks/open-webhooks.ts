@@ -17,7 +17,7 @@ import { createTriggers } from './triggers.ts'
 import { undeliverable } from './undeliverable.ts'
 import { Webhooks } from './webhooks.ts'
 
-/** What webhooks need to be opened. */
+/** The dependencies of webhooks. */
 export interface WebhookModuleParts {
   readonly file: string
   readonly tenantColumn: string
@@ -56,7 +56,7 @@ export async function openWebhooks(parts: WebhookModuleParts): Promise<WebhookMo
   let isReadOnly = false
   const triggers = await createTriggers({
     ...parts,
-    onProblem: message => emit(unusableFile(message, 'the triggers read before stay in force')),
+    onProblem: message => emit(unusableFile(message, 'the triggers read before stay in effect')),
     async register(registrations) {
       try {
         await registerTicket(ask, ticket)

@@ -1,6 +1,6 @@
 /**
- * What operators request about webhooks, and `svc webhooks` prints: JSON without row contents, except for a
- * single dead letter requested by its id.
+ * Answers the requests of operators about webhooks, which `svc webhooks` prints: JSON without row contents,
+ * except for a single dead letter requested by its id.
  */
 import type { DeadLetter } from './dead-letters.ts'
 import { describeOutcome, wordOf } from './delivery.ts'

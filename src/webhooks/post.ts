@@ -5,7 +5,7 @@ import type { Sender } from './sender.ts'
 import { signatureHeaders } from './signature.ts'
 import type { Trigger } from './trigger.ts'
 
-/** What an attempt needs. */
+/** The dependencies of an attempt. */
 export interface PostParts {
   readonly sender: Pick<Sender, 'send'>
   readonly clock: Pick<Clock, 'now'>

@@ -38,7 +38,7 @@ const KEYS = [
 
 type Key = (typeof KEYS)[number]
 
-/** What reading needs. */
+/** The inputs for reading triggers. */
 export interface TriggerReadingParts {
   readonly environment: Environment
 }

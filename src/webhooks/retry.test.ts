@@ -32,7 +32,7 @@ test('Retry-After is a number of seconds or a date', () => {
 })
 
 test.each([null, '', '-1', '1.5', 'soon', '99999999999', '2026-01-01', 'Thu, 99 Jan 2026 00:01:00 GMT'])(
-  '%s says nothing',
+  'Retry-After: %s is ignored',
   header => {
     expect(parseRetryAfter(header, 0)).toBeNull()
   },

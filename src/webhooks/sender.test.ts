@@ -91,7 +91,7 @@ describe('the address guard', () => {
     expect(await open([]).send(post())).toEqual({
       ...{ kind: 'failed', reason: 'address' },
       message:
-        '127.0.0.1 is a loopback address, which webhooks may not connect to; to allow it, add it to webhook_allow',
+        '127.0.0.1 is a loopback address, which is not allowed for webhooks; to allow it, add it to webhook_allow',
     })
     for (const host of ['[::ffff:127.0.0.1]', '0x7f.1', '[::1]', '169.254.169.254']) {
       expect(await sender?.send(post(hook.url.replace('127.0.0.1', host)))).toMatchObject({ reason: 'address' })

@@ -26,7 +26,7 @@ export interface Sender {
   close(): Promise<void>
 }
 
-/** What a sender needs. */
+/** The dependencies of a sender. */
 export interface SenderParts {
   readonly guard: AddressGuard
   readonly clock: Clock

@@ -9,7 +9,7 @@ import type { TriggerRegistration } from './outbox/register.ts'
 import { readTriggers, type TriggerReadingParts } from './read-triggers.ts'
 import type { Trigger, TriggerOperation } from './trigger.ts'
 
-/** What loading the events file needs. */
+/** The inputs for loading the events file. */
 export interface TriggerLoadingParts extends TriggerReadingParts {
   readonly file: string
   readonly catalog: () => Catalog
@@ -17,7 +17,7 @@ export interface TriggerLoadingParts extends TriggerReadingParts {
   readonly captured: () => ReadonlySet<string> | null
 }
 
-/** What the triggers need. */
+/** The dependencies of the triggers. */
 export interface TriggersParts extends TriggerLoadingParts {
   /** The column with the tenant of a row; deliveries of different tenants take turns. */
   readonly tenantColumn: string
@@ -40,7 +40,7 @@ export interface Triggers {
   /** Stops deliveries of a trigger until the file is read again. */
   disable(name: string): void
   isActive(trigger: Trigger): boolean
-  /** What stores the trigger's deliveries. */
+  /** Returns how the trigger's deliveries are stored. */
   writerOf(trigger: Trigger): DeliveryWriter
   /** A counter that increases whenever results of `on` or `writerOf` change. */
   generation(): number
@@ -51,8 +51,8 @@ export interface Triggers {
 }
 
 /**
- * What stores deliveries. `database`: triggers on the table. `statement`: the statement that makes the
- * change, through a gateway. `none`: they are kept in memory.
+ * How deliveries are stored. `database`: by triggers on the table. `statement`: by the statement that makes
+ * the change, through a gateway. `none`: not at all; they are kept in memory.
  */
 export type DeliveryWriter = 'database' | 'statement' | 'none'
 

@@ -77,7 +77,7 @@ test('changes over the limit are not delivered, but counted', async () => {
   await webhooks.close({ deadlineMs: 0 })
 })
 
-test('the overview lists some dead letters, counts all of them, and says where the next page begins', async () => {
+test('the overview lists some dead letters, counts all of them, and links to the next page', async () => {
   webhooks.committed(TABLE, new Array<RowChange>(DEAD_LETTERS_SHOWN_MAX + 20).fill(created), ['hook'])
   while ((await webhooks.stats()).deadLetters < DEAD_LETTERS_SHOWN_MAX + 20) await turn()
   const list = operatorRequests(webhooks).get('/internal/webhooks')?.respond
@@ -99,16 +99,16 @@ interface Listed {
 test('the listeners of a write are computed once for each generation of the triggers', () => {
   const table = { ...TABLE, primaryKey: [], columnByName: new Map() }
   const inMemory = webhooks.listeners(table, ['INSERT'])
-  expect(inMemory).toEqual({ memory: ['hook'], outbox: [], storing: null })
-  expect(webhooks.listeners(table, ['DELETE'])).toEqual({ memory: [], outbox: [], storing: null })
+  expect(inMemory).toEqual({ memory: ['hook'], outbox: [], outboxInsert: null })
+  expect(webhooks.listeners(table, ['DELETE'])).toEqual({ memory: [], outbox: [], outboxInsert: null })
   expect(webhooks.listeners(table, ['INSERT'])).toBe(inMemory)
   writer = 'statement'
   generation += 1
   const stored = webhooks.listeners(table, ['INSERT'])
-  expect(stored).toMatchObject({ memory: [], outbox: ['hook'], storing: { columns: [] } })
-  expect(webhooks.listeners(table, ['INSERT', 'UPDATE']).storing).toBe(stored.storing)
-  expect(webhooks.listeners({ ...table }, ['INSERT']).storing).not.toBe(stored.storing)
+  expect(stored).toMatchObject({ memory: [], outbox: ['hook'], outboxInsert: { columns: [] } })
+  expect(webhooks.listeners(table, ['INSERT', 'UPDATE']).outboxInsert).toBe(stored.outboxInsert)
+  expect(webhooks.listeners({ ...table }, ['INSERT']).outboxInsert).not.toBe(stored.outboxInsert)
   writer = 'database'
   generation += 1
-  expect(webhooks.listeners(table, ['INSERT'])).toEqual({ memory: [], outbox: ['hook'], storing: null })
+  expect(webhooks.listeners(table, ['INSERT'])).toEqual({ memory: [], outbox: ['hook'], outboxInsert: null })
 })

@@ -20,7 +20,7 @@ import { createSender, type Sender } from './sender.ts'
 import { endpointOf, type RowOperation, TRIGGER_OPERATION_OF, type Trigger } from './trigger.ts'
 import type { Triggers } from './triggers.ts'
 
-/** What webhooks need. */
+/** The dependencies of webhooks. */
 export interface WebhooksParts {
   readonly triggers: Triggers
   /** The column with the tenant of a row; deliveries of different tenants take turns. */

@@ -14,6 +14,12 @@ const base = new URL('.', window.location.href)
 
 const ASK_FOR_TOKEN = 'Paste a token to show the operations that it permits.'
 
+/** Swagger UI takes its dark colors from a class. */
+const dark = window.matchMedia('(prefers-color-scheme: dark)')
+const showColors = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', showColors)
+showColors()
+
 function authorization() {
   return hasToken() ? { Authorization: `Bearer ${window.sessionStorage.getItem(KEY)}` } : {}
 }

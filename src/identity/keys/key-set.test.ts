@@ -75,7 +75,7 @@ test('a file has PEM blocks, certificates or a JWK Set', () => {
 })
 
 test.each<[string, string]>([
-  ['', 'it is not a JWK Set: it is not JSON'],
+  ['', 'it is not a JWK Set, because it is not valid JSON'],
   ['{"keys":[]}', 'it has no key'],
   [
     '-----BEGIN PUBLIC KEY-----\n',

@@ -44,7 +44,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new KeyError('it is not a JWK Set: it is not JSON')
+    throw new KeyError('it is not a JWK Set, because it is not valid JSON')
   }
 }
 

@@ -47,7 +47,7 @@ test.each([
   ['MAX-AGE=99999999', 86_400],
   ['s-maxage=10', 300],
   ['max-age=x', 300],
-])('Cache-Control: %s is %d seconds', async (cacheControl, seconds) => {
+])('Cache-Control: %s keeps the keys for %d seconds', async (cacheControl, seconds) => {
   provider.publish([key], cacheControl === undefined ? {} : { 'cache-control': cacheControl })
   expect((await byUrl()).maxAgeMs).toBe(seconds * 1_000)
 })
@@ -113,7 +113,7 @@ describe('discovery', () => {
   test('jwks_uri on another host is checked by the address guard and must be https', async () => {
     const { port } = new URL(provider.url)
     answer({ issuer: provider.url, jwks_uri: `http://localhost:${port}/jwks` })
-    expect(await failure(byDiscovery())).toMatch(/is a loopback address, which fetches of keys may not connect to/)
+    expect(await failure(byDiscovery())).toMatch(/is a loopback address, which is not allowed for fetches of keys/)
     answer({ issuer: provider.url, jwks_uri: 'http://id.example/jwks' })
     expect(await failure(byDiscovery())).toBe('http://id.example/jwks: keys are fetched over https only')
     answer({ issuer: provider.url, jwks_uri: 'https://169.254.169.254/jwks' })

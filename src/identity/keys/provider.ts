@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import type { IssuerConfig } from '../../config/config.ts'
 import { isProviderUrl } from '../../config/kinds.ts'
 import type { AddressGuard } from '../../outbound/address-guard.ts'
-import { GetError, type GetRequest, get } from '../../outbound/get.ts'
+import { fetchDocument, GetError, type GetRequest } from '../../outbound/get.ts'
 import { type KeySet, parseJwkSet } from './key-set.ts'
 import { KeyError } from './signing-key.ts'
 
@@ -13,7 +13,7 @@ export interface FetchedKeys extends KeySet {
   readonly maxAgeMs: number
 }
 
-/** What fetching the keys of a provider needs. */
+/** The inputs for fetching the keys of a provider. */
 export interface ProviderParts {
   readonly config: Pick<IssuerConfig, 'issuer' | 'jwksUrl'>
   /** Checks every host except the configured one. */
@@ -32,7 +32,7 @@ const MAX_AGE_SECONDS_DEFAULT = 300
 /** Fetches the keys of a provider. Rejects with `GetError` or `KeyError`. */
 export async function fetchKeys(parts: ProviderParts): Promise<FetchedKeys> {
   const jwksUrl = parts.config.jwksUrl ?? (await discover(parts))
-  const { body, cacheControl } = await get(requestFor(new URL(jwksUrl), parts))
+  const { body, cacheControl } = await fetchDocument(requestFor(new URL(jwksUrl), parts))
   const set = read(jwksUrl, () => parseJwkSet(body.toString()))
   return { ...set, maxAgeMs: maxAgeSeconds(cacheControl) * 1_000 }
 }
@@ -45,7 +45,7 @@ function configuredHost({ config }: ProviderParts): string {
 async function discover(parts: ProviderParts): Promise<string> {
   const { issuer } = parts.config
   const url = new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
-  const { body } = await get(requestFor(url, parts))
+  const { body } = await fetchDocument(requestFor(url, parts))
   const document = read(url.href, () => parseObject(body.toString()))
   // Otherwise one provider could answer for another (OpenID Connect Discovery 1.0, 4.3).
   if (document.issuer !== issuer) throw new KeyError(`${url.href}: its issuer is not "${issuer}"`)

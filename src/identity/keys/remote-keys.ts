@@ -7,7 +7,7 @@ import { type KeySource, type LookedAgain, succeed } from './key-source.ts'
 import type { FetchedKeys } from './provider.ts'
 import type { SigningKey } from './signing-key.ts'
 
-/** What the cached keys of a provider need. */
+/** The dependencies of the cached keys of a provider. */
 export interface RemoteKeysParts {
   /** Fetches the keys. Rejects with the reason. */
   readonly fetch: () => Promise<FetchedKeys>

@@ -106,7 +106,7 @@ const HASHES = { HS256: 'SHA-256', HS384: 'SHA-384', HS512: 'SHA-512' } as const
 
 /** A key made of a secret. It is not fetched, so it is never withdrawn. `secret` must not be empty. */
 export function keyOfSecret(
-  secret: string,
+  secret: string | Buffer,
   kid: string | null,
   algorithms: readonly (keyof typeof HASHES)[],
 ): SigningKey {

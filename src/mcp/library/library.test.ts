@@ -44,7 +44,7 @@ describe('the knowledge of the repository', () => {
     expect(found.some(one => one.startsWith(id))).toBe(true)
   })
 
-  test.each(KINDS)('only %s, the best first, no more than asked', kind => {
+  test.each(KINDS)('a search for %s finds only that kind, the best first, up to the limit', kind => {
     const found = library.search('rows of a table', kind, 3)
     expect(found.map(({ entry }) => entry.kind)).toEqual([kind, kind, kind])
     const scores = found.map(({ score }) => score)

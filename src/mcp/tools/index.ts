@@ -2,7 +2,7 @@
 import type { Library } from '../library/library.ts'
 import type { Tool } from '../tool.ts'
 import { cookbookTool } from './cookbook.ts'
-import { docTool, map, searchTool } from './knowledge.ts'
+import { docTool, mapTool, searchTool } from './knowledge.ts'
 import { examplesTool, syntaxTool } from './language.ts'
 import { queryTools } from './queries.ts'
 import { schemaSummary } from './schema-summary.ts'
@@ -11,6 +11,6 @@ import { schemaSummary } from './schema-summary.ts'
 export function createTools(library: Library): readonly Tool[] {
   return [
     ...[...queryTools(library), schemaSummary, cookbookTool(library)],
-    ...[map, syntaxTool(library), examplesTool(library), searchTool(library), docTool(library)],
+    ...[mapTool, syntaxTool(library), examplesTool(library), searchTool(library), docTool(library)],
   ]
 }

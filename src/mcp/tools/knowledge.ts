@@ -15,10 +15,11 @@ import { defineTool, type Tool } from '../tool.ts'
 import { limit } from './limit.ts'
 
 /** The tool that lists the parts of the repository. */
-export const map: Tool = defineTool({
+export const mapTool: Tool = defineTool({
   name: 'svc_map',
   title: 'Map of the repository',
-  description: 'The parts of the project: where they are, what they are for, and which documents to read on (svc_doc).',
+  description:
+    'The parts of the project: where they are, what they are for, and which documents to read next (svc_doc).',
   arguments: {
     area: choiceArgument(
       'Only this part',

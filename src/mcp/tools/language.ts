@@ -73,7 +73,7 @@ export function examplesTool(library: Library): Tool {
       'by words (e.g. "latest row of each group"), or both.',
     arguments: {
       construct: CONSTRUCT,
-      query: optional('Words that say what the query should do', SEARCH_LENGTH_MAX),
+      query: optional('Words that describe what the query should do', SEARCH_LENGTH_MAX),
       limit,
     },
     output: record({ examples: arrayOf(EXAMPLE) }),

@@ -4,7 +4,7 @@ import type { IntegerArgument } from '../arguments.ts'
 /** The argument that limits the number of results. */
 export const limit: IntegerArgument = {
   kind: 'integer',
-  description: 'At most so many results.',
+  description: 'Maximum number of results.',
   min: 1,
   max: 20,
   default: 5,

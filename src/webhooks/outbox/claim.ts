@@ -5,7 +5,7 @@
  * through the index from one to the next, and takes the first webhooks of each tenant that has any due. A
  * tenant with thousands of webhooks gets the same share as a tenant with one.
  */
-import { idOf } from '../../install/outbox.ts'
+import { webhookIdSql } from '../../install/outbox.ts'
 import type { RowOperation } from '../trigger.ts'
 import type { OutboxCommand, Rows, RunInTransaction } from './transaction.ts'
 
@@ -117,7 +117,7 @@ parked AS (
 taken AS (
   UPDATE svc.webhook AS w SET due_at = now() + j.lease_ms * interval '1 millisecond', leased_by = $2
   FROM judged AS j WHERE w.seq = j.seq AND NOT j.waits AND j.bytes_before < ${CLAIM_BYTES_MAX}
-  RETURNING w.seq, ${idOf('w')} AS id, w.trigger, w."schema", w."table", w.operation,
+  RETURNING w.seq, ${webhookIdSql('w')} AS id, w.trigger, w."schema", w."table", w.operation,
     CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.new END AS new,
     CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.old END AS old, j.bytes,
     floor(extract(epoch FROM w.created_at) * 1000)::bigint AS created_at, w.key, w.tries

@@ -5,11 +5,11 @@
  */
 import type { Table } from '../../catalog/model.ts'
 import { OUTBOX_COLUMNS, TICKET_COLUMN } from '../../install/outbox.ts'
-import type { OutboxInsert, WrittenRows } from '../../language/sql/outbox-insert.ts'
+import type { OutboxInsert, OutboxRows } from '../../language/sql/outbox-insert.ts'
 import { quoteLiteral } from '../../language/sql/quote.ts'
 import { ROW_OPERATIONS, type RowOperation, TRIGGER_OPERATION_OF, type Trigger } from '../trigger.ts'
 
-/** What an outbox insert depends on. */
+/** The dependencies of an outbox insert. */
 export interface OutboxInsertParts {
   /** The column with the tenant of a row; deliveries of different tenants take turns. */
   readonly tenantColumn: string
@@ -28,11 +28,11 @@ export function outboxInsertFor(
   const isByKey = triggers.some(({ order }) => order === 'key')
   const selectFor = (
     trigger: Trigger,
-    { from, operation: happened, after, before, column, ticket: ticketParameter }: WrittenRows,
+    { from, operation, after, before, column, ticket: ticketParameter }: OutboxRows,
   ): readonly string[] => {
     const operations = rowOperationsOf(trigger)
-    if ('always' in happened && !operations.some(word => word === happened.always)) return []
-    const word = 'always' in happened ? quoteLiteral(happened.always) : happened.column
+    if ('always' in operation && !operations.some(word => word === operation.always)) return []
+    const word = 'always' in operation ? quoteLiteral(operation.always) : operation.column
     const key = () => primaryKey.flatMap(part => [quoteLiteral(part), column(part)]).join(', ')
     const values = [
       ...[trigger.name, schema, name].map(quoteLiteral),
@@ -41,7 +41,7 @@ export function outboxInsertFor(
       hasTenant ? `${column(tenantColumn)}::text` : 'NULL',
       `${ticketParameter()}::pg_catalog.text`,
     ]
-    const where = 'always' in happened ? '' : ` WHERE ${word} IN (${operations.map(quoteLiteral).join(', ')})`
+    const where = 'always' in operation ? '' : ` WHERE ${word} IN (${operations.map(quoteLiteral).join(', ')})`
     return [`SELECT ${values.join(', ')} FROM ${from}${where}`]
   }
   return {
@@ -56,5 +56,5 @@ export function outboxInsertFor(
 
 /** The row operations that a trigger listens to. */
 export function rowOperationsOf({ operations }: Pick<Trigger, 'operations'>): readonly RowOperation[] {
-  return ROW_OPERATIONS.filter(happened => operations.includes(TRIGGER_OPERATION_OF[happened]))
+  return ROW_OPERATIONS.filter(operation => operations.includes(TRIGGER_OPERATION_OF[operation]))
 }

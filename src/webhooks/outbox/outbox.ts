@@ -31,7 +31,7 @@ const ORPHANS_INTERVAL_MS = 30_000
 /** Part of the shutdown time reserved for releasing leases. */
 const RELEASE_MS_MAX = 300
 
-/** What an outbox needs. */
+/** The dependencies of an outbox. */
 export interface OutboxParts {
   readonly ask: RunInTransaction
   /** True if an outbox is installed in the database. */

@@ -2,7 +2,8 @@
  * Registers triggers in the database (`svc.webhook_trigger`), which tells it the changes to store. The
  * gateway that read its events file last wins; gateways that share a database share that file.
  */
-import { idOf } from '../../install/outbox.ts'
+import { webhookIdSql } from '../../install/outbox.ts'
+import { EXPIRE_TICKETS, REGISTER_TICKET } from '../../install/tickets.ts'
 import type { RowOperation } from '../trigger.ts'
 import type { RunInTransaction } from './transaction.ts'
 
@@ -34,15 +35,6 @@ ON CONFLICT (name) DO UPDATE SET "schema" = excluded."schema", "table" = exclude
   by_key = excluded.by_key, tenant_column = excluded.tenant_column
 WHERE (t."schema", t."table", t.operations, t.source, t.by_key, t.tenant_column) IS DISTINCT FROM
   (excluded."schema", excluded."table", excluded.operations, excluded.source, excluded.by_key, excluded.tenant_column)`
-
-/** How long a ticket is valid after its last registration. Outboxes renew theirs regularly. */
-const TICKET_VALID_SECONDS = 600
-
-const REGISTER_TICKET = `INSERT INTO svc.ticket AS t (hash, valid_until)
-VALUES (pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), now() + interval '${TICKET_VALID_SECONDS} seconds')
-ON CONFLICT (hash) DO UPDATE SET valid_until = excluded.valid_until`
-
-const EXPIRE_TICKETS = 'DELETE FROM svc.ticket WHERE valid_until < now()'
 
 /** Allows statements that carry this ticket to store webhooks. */
 export async function registerTicket(ask: RunInTransaction, ticket: string): Promise<void> {
@@ -97,7 +89,7 @@ orphans AS MATERIALIZED (
 gone AS (DELETE FROM svc.webhook AS w USING orphans AS o WHERE w.seq = o.seq RETURNING w.*)
 INSERT INTO svc.webhook_dead (id, trigger, "schema", "table", operation, new, old, created_at, key, tenant,
   tries, reason)
-SELECT ${idOf('gone')}, trigger, "schema", "table", operation, new, old, created_at, key, tenant, tries,
+SELECT ${webhookIdSql('gone')}, trigger, "schema", "table", operation, new, old, created_at, key, tenant, tries,
   'the trigger no longer exists or is disabled'
 FROM gone
 ON CONFLICT (id) DO NOTHING RETURNING id`

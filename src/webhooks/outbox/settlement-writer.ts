@@ -30,7 +30,7 @@ export interface SettlementWriter {
   close(): void
 }
 
-/** What a settlement writer needs. */
+/** The dependencies of a settlement writer. */
 export interface SettlementWriterParts {
   readonly ask: RunInTransaction
   /** The holder of the leases. */
