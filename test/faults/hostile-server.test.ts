@@ -286,7 +286,9 @@ test('a replayed conversation is rejected', async () => {
     }),
     'sslmode=prefer',
   )
-  expect(message).toContain('it did not extend the nonce that was sent; an old conversation may be being replayed')
+  expect(message).toContain(
+    'it did not extend the nonce that was sent; this may be a replay of an earlier conversation',
+  )
 })
 
 test('each attempt sends a different nonce', async () => {

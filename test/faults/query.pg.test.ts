@@ -55,7 +55,8 @@ describe('data of others cannot be read', () => {
     ],
     [
       'FORBIDDEN',
-      `get orders where ts_rewrite('a'::tsquery, 'select ''a''::tsquery, set_config(''app.current_tenant_id'', ''t2'', true)::tsquery') is null`,
+      "get orders where ts_rewrite('a'::tsquery, " +
+        "'select ''a''::tsquery, set_config(''app.current_tenant_id'', ''t2'', true)::tsquery') is null",
     ],
     ['FORBIDDEN', `get users fields query_to_xml('select * from hidden.secrets', true, true, '')`],
     ['FORBIDDEN', `get users fields pg_catalog.\`ts_stat\`('select 1')`],
@@ -263,7 +264,8 @@ describe('no query blocks the service', () => {
   test.each<[string, string]>([
     [
       'series joined to each other',
-      'get (get users fields generate_series(1, 1000000) as n) d cross join (get users fields generate_series(1, 1000000) as m) e fields count(*) as c',
+      'get (get users fields generate_series(1, 1000000) as n) d ' +
+        'cross join (get users fields generate_series(1, 1000000) as m) e fields count(*) as c',
     ],
     [
       'endless recursion',

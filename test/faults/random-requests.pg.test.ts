@@ -1,5 +1,5 @@
 /**
- * Random requests to the shop: each is answered 200, 400 or 404 with rows of its own tenant only. Earlier
+ * Random requests to the shop: each is answered 200, 400 or 404, with rows of the same tenant only. Earlier
  * requests do not change the responses: two gateways that receive the same requests in opposite orders, each
  * with one connection so that prepared statements are shared, answer the same.
  */

@@ -192,7 +192,9 @@ test('a database restart causes only a resync for every subscriber', async () =>
   const server = await privateServer({})
   await execute(
     server.adminUrl,
-    'create table notes (id int primary key, body text); grant usage on schema public to app; grant select, insert, update, delete on notes to app',
+    'create table notes (id int primary key, body text); ' +
+      'grant usage on schema public to app; ' +
+      'grant select, insert, update, delete on notes to app',
   )
   const own = await testGateway(server.url)
   try {

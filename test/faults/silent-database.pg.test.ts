@@ -57,7 +57,7 @@ async function within<T>(limitMs: number, asked: Promise<T>): Promise<T> {
   return reply
 }
 
-test('a read is answered 408 when the database stops responding, and its connection is closed', async () => {
+test('a read is answered with 408 when the database stops responding, and its connection is closed', async () => {
   const activity = watchActivity(database.adminUrl)
   const asked = gateway.get('/api/naps')
   await activity.started(/\bnaps\b/)

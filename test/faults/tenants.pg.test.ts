@@ -12,7 +12,7 @@ const ROWS_EACH = 20
 const WORKERS = 64
 
 /**
- * A backend that is told to terminate does so at its next check. Requests sent to it until then are lost as
+ * A backend that is asked to terminate does so at its next check. Requests sent to it until then are lost as
  * well.
  */
 const DYING_MS = 1_000

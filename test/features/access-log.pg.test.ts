@@ -31,7 +31,7 @@ beforeAll(async () => {
   )
   folder = mkdtempSync(join(tmpdir(), 'svc-log-'))
   file = openSync(join(folder, 'log'), 'a')
-  log = createLog('debug', file)
+  log = createLog('debug', { descriptor: file })
 })
 const gateway = gatewayFixture(database, () => ({
   environment: { SVC_LOG_LEVEL: 'debug' },

@@ -111,7 +111,9 @@ test('the list of functions is checked as well', async () => {
   await gateway.close()
   expect(events).toContainEqual({
     kind: 'warning',
-    message: `Lines of rpc_allowlist_path do not fit the schema: ${functions}:3: there is no function "totl"; did you mean "total"?.`,
+    message:
+      `Lines of rpc_allowlist_path do not fit the schema: ${functions}:3: ` +
+      'there is no function "totl"; did you mean "total"?.',
     fix: 'Correct the lines or remove them: no call can match them.',
   })
   const config = join(folder, 'functions.toml')

@@ -63,7 +63,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.close())
 
-test('its files are served with the content security policy of /docs, and only in the demo', async () => {
+test('the files of the page are served with the content security policy of /docs, and only in the demo', async () => {
   const page = await gateway.get('/demo/orders', { as: null })
   expect(page.text).toBe(read('src/demo/board/page.html'))
   const docs = await gateway.get('/docs', { as: null })

@@ -111,7 +111,8 @@ test('a change is visible within the bound, which a metric measures', async () =
     delays.push(performance.now() - committed)
   }
   process.stderr.write(
-    `cache-log: seen after ${Math.round(delays.reduce((a, b) => a + b, 0) / delays.length)} ms on average, ${Math.round(Math.max(...delays))} ms at most\n`,
+    `cache-log: seen after ${Math.round(delays.reduce((a, b) => a + b, 0) / delays.length)} ms on average, ` +
+      `${Math.round(Math.max(...delays))} ms at most\n`,
   )
   const metrics = (await gateways[0]?.get('/metrics', { as: null }))?.text
   expect(metrics).toMatch(/^svc_cache_log_age_seconds [0-9.e-]+$/m)

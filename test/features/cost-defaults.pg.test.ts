@@ -26,7 +26,8 @@ alter table payment enable row level security, force row level security;
 `
 
 const OF_A_CUSTOMER =
-  'create policy visible on payment using (exists (select from customer where customer.customer_id = payment.customer_id))'
+  'create policy visible on payment using ' +
+  '(exists (select from customer where customer.customer_id = payment.customer_id))'
 const OF_A_RENTAL =
   'create policy visible on payment using (exists (select from rental where rental.rental_id = payment.rental_id))'
 

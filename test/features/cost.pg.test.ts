@@ -1,7 +1,7 @@
 /**
  * docs/reference/reading.md#cost-guard: a read that PostgreSQL estimates above `explain_max_cost` or
- * `explain_max_rows` is answered 422 with advice, and never executed. Estimates are cached by statement and
- * role; near a limit the request's own values are estimated.
+ * `explain_max_rows` is answered with 422 and advice, and never executed. Estimates are cached by statement
+ * and role; near a limit the request's own values are estimated.
  */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { watchActivity } from '../support/activity.ts'
@@ -370,9 +370,11 @@ describe('during an estimate', () => {
   beforeEach(async () => void (await admin.query('select pg_advisory_lock(7)')))
   const release = () => admin.query('select pg_advisory_unlock(7)')
   const RUNNING =
-    "select count(*)::int from pg_stat_activity where datname = current_database() and query like 'EXPLAIN%' and state = 'active'"
+    'select count(*)::int from pg_stat_activity ' +
+    "where datname = current_database() and query like 'EXPLAIN%' and state = 'active'"
   const BEGAN =
-    "select query_start from pg_stat_activity where datname = current_database() and query like 'EXPLAIN%' and state = 'active'"
+    'select query_start from pg_stat_activity ' +
+    "where datname = current_database() and query like 'EXPLAIN%' and state = 'active'"
   const token = () => gateway.token({ tenantId: 't1' })
 
   test('other requests of the same shape wait for it', async () => {

@@ -703,7 +703,8 @@ describe('an error about a value names the value and its column', () => {
     ['{"id":1.5}', 'column "id" is integer and cannot hold "1.5": invalid input syntax for type integer: "1.5"'],
     [
       '{"id":12345678901234567890123}',
-      'column "id" is integer and cannot hold "12345678901234567890123": value "12345678901234567890123" is out of range for type integer',
+      'column "id" is integer and cannot hold "12345678901234567890123": ' +
+        'value "12345678901234567890123" is out of range for type integer',
     ],
     ['{"id":1,"small":32768}', 'column "small" is smallint and cannot hold "32768": value "32768" is out of range'],
     ['{"id":1,"note":"x","small":"x"}', 'column "small" is smallint and cannot hold "x"'],
@@ -712,11 +713,13 @@ describe('an error about a value names the value and its column', () => {
     ['{"id":1,"day":true}', 'column "day" is date and cannot hold "true"'],
     [
       '{"id":1,"mood":"glad"}',
-      'column "mood" is mood and cannot hold "glad": invalid input value for enum mood: "glad"; expected one of sad, so so, happy',
+      'column "mood" is mood and cannot hold "glad": invalid input value for enum mood: "glad"; ' +
+        'expected one of sad, so so, happy',
     ],
     [
       '{"id":1,"moods":["sad","glad"]}',
-      'column "moods" is mood[] and cannot hold "glad": invalid input value for enum mood: "glad"; expected one of sad, so so, happy',
+      'column "moods" is mood[] and cannot hold "glad": invalid input value for enum mood: "glad"; ' +
+        'expected one of sad, so so, happy',
     ],
     ['{"id":1,"many":[1,[2,3],"x"]}', 'column "many" is integer[] and cannot hold'],
     ['{"id":1,"many":"x"}', 'column "many" is integer[] and cannot hold "x": malformed array literal: "x"'],

@@ -447,7 +447,7 @@ describe('values that a type cannot hold', () => {
       status: 400,
     })
   })
-  test('a read-only view is 405, whatever the database would report', async () => {
+  test('a read-only view is answered with 405, whatever the database would report', async () => {
     expect((await send('POST', '/api/joined', { id: 5 })).status).toBe(405)
   })
 })
@@ -580,7 +580,7 @@ describe('limits of the server', () => {
 })
 
 describe('timeouts in the database', () => {
-  test('a write beyond statement_timeout_ms is answered 408 and rolled back', async () => {
+  test('a write beyond statement_timeout_ms is answered with 408 and rolled back', async () => {
     const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 100' })
     try {
       const reply = await send('POST', '/api/naps', { id: 1 }, {}, hasty)
@@ -602,7 +602,7 @@ describe('timeouts in the database', () => {
       await hasty.close()
     }
   })
-  test('a statement that an administrator cancels is answered 408 as well', async () => {
+  test('a statement that an administrator cancels is answered with 408 as well', async () => {
     const asking = send('POST', '/api/naps', { id: 1 })
     await activity.started(/\bnaps\b/)
     await activity.value(

@@ -43,7 +43,7 @@ describe('Host', () => {
   )
 
   test.each(['evil.example', 'localhost.evil.example', '192.0.2.1', 'app.example'])(
-    '%s is not, and the answer says how to allow it',
+    '%s is rejected, and the response says how to allow it',
     async host => {
       const received = await get(development, host)
       expect(statusOf(received)).toBe(403)
@@ -67,14 +67,14 @@ describe('Host', () => {
 
 describe('Origin', () => {
   test.each(['http://localhost:3000', 'http://127.0.0.1', 'https://app.example', 'https://dev.example'])(
-    '%s may call',
+    '%s is allowed',
     async origin => {
       expect(statusOf(await get(development, 'localhost', [`Origin: ${origin}`]))).toBe(200)
     },
   )
 
   test.each(['https://evil.example', 'null', 'http://app.example', 'https://app.example.evil.example'])(
-    '%s may not, and the answer says how to allow it',
+    '%s is rejected, and the response says how to allow it',
     async origin => {
       const received = await get(development, 'localhost', [`Origin: ${origin}`])
       expect(statusOf(received)).toBe(403)

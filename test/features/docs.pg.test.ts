@@ -97,7 +97,7 @@ describe('the explanation of a token', () => {
       await enter(token)
       await shown('accepted, with the session settings')
       await enter('nonsense')
-      await shown('refused  the token was refused: it is not three base64url parts')
+      await shown('refused  the token was refused: it does not consist of three base64url parts')
       await page.evaluate(`document.getElementById('forget').click()`)
       await page.until(`document.getElementById('explanation').hidden`)
     } finally {

@@ -105,7 +105,7 @@ describe('customers', () => {
   })
 })
 
-describe('a value that does not fit the type is 400 PARSE_ERROR and names column, type and value', () => {
+describe('a value that does not fit the type is answered with 400 PARSE_ERROR and names column, type and value', () => {
   test.each([
     ['orders?id=abc', ['"id"', 'bigint', '"abc"']],
     ['orders?id=99999999999999999999', ['"id"', 'bigint', '"99999999999999999999"']],

@@ -50,13 +50,13 @@ test.each([
   expect(json.error.hint).toMatch(/PATCH.*X-Upsert: true/)
 })
 
-test('GET of a volatile function is 405 and says why', async () => {
+test('GET of a volatile function is answered with 405 and says why', async () => {
   const { status, headers, json } = await gateway.get('/api/rpc/touch')
   expect([status, headers.get('allow')]).toEqual([405, 'POST'])
   expect(json.error.hint).toContain('function "touch" is VOLATILE')
 })
 
-test('a browser without a token is 401, in the envelope, with a hint on how to send one', async () => {
+test('a browser without a token is answered with 401, in the envelope, with a hint on how to send one', async () => {
   const { status, headers, json } = await gateway.get('/api/_schema', {
     as: null,
     headers: { Accept: 'text/html,*/*' },

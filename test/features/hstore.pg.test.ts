@@ -1,6 +1,6 @@
 /**
  * docs/reference/writing.md#bodies: an `hstore` is returned as a JSON object that can be written back; values
- * it cannot store are answered 400.
+ * it cannot store are answered with 400.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -110,7 +110,7 @@ describe('inside of composite values, at any depth', () => {
   })
 })
 
-test.each([['a'], ['a=>'], [5]])('a value %j is answered 400', async value => {
+test.each([['a'], ['a=>'], [5]])('a value %j is answered with 400', async value => {
   expect((await patch('/api/things/1', { attributes: value })).status).toBe(400)
   expect((await post('/api/things', { id: 9, attributes: value })).status).toBe(400)
   const set = await post('/api/_query', {

@@ -17,7 +17,7 @@ const raw = (bytes: string | Buffer) => exchange(gateway.url, bytes)
 
 describe('headers', () => {
   test.each(['/api/users', '/api/users/1', '/api/users?stream=true'])(
-    'every answer has the headers: %s',
+    'every response has the headers: %s',
     async path => {
       const { headers } = await gateway.get(path)
       expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/)
@@ -96,7 +96,7 @@ describe('errors', () => {
 })
 
 describe('limits on sizes', () => {
-  test('a body of 2 MiB is accepted, one byte more is 413', async () => {
+  test('a body of 2 MiB is accepted, one byte more is answered with 413', async () => {
     const fits = await gateway.get('/health', { method: 'POST', body: 'x'.repeat(2 * 1024 * 1024) })
     expect(fits.status).toBe(405)
     const tooLarge = await gateway.get('/health', { method: 'POST', body: 'x'.repeat(2 * 1024 * 1024 + 1) })

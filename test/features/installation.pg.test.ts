@@ -12,7 +12,8 @@ import { execute } from '../support/postgres.ts'
 import { PASSWORD, uniqueName, urlOf } from '../support/server.ts'
 
 const database = databaseFixture(
-  'create table notes (id int primary key, body text); create table logs (id int primary key); grant all on notes, logs to app',
+  'create table notes (id int primary key, body text); create table logs (id int primary key); ' +
+    'grant all on notes, logs to app',
 )
 const events: Event[] = []
 const waiting = new Set<() => void>()
@@ -67,7 +68,9 @@ test('a schema change is noticed, and new tables are captured', async () => {
 test('tables that cannot be captured cause one warning', async () => {
   await execute(
     database.adminUrl,
-    'revoke execute on function svc.mend() from app_feed; drop trigger svc_capture_delete on notes; drop trigger svc_capture_delete on logs',
+    'revoke execute on function svc.mend() from app_feed; ' +
+      'drop trigger svc_capture_delete on notes; ' +
+      'drop trigger svc_capture_delete on logs',
   )
   await gateway.gateway.reload()
   await gateway.gateway.reload()
@@ -115,7 +118,7 @@ test('the guide shows the objects that exist', async () => {
     `select relname::text as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r',
       'p') and not relispartition`,
   )
-  expect(tables).toHaveLength(9)
+  expect(tables).toHaveLength(10)
   for (const { name } of tables) expect(guide).toContain(`\`svc.${name}\``)
   const [, shown = ''] = /```json\n(\{"installed".*\})\n```/.exec(guide) ?? []
   expect(Object.keys(JSON.parse(shown))).toEqual(['installed', 'captured_tables', 'broken_tables'])

@@ -135,7 +135,7 @@ describe('rotation', () => {
     expect((await ask(gateway, token(second))).status).toBe(200)
   })
 
-  test('a key set without a usable key is 401, not 503', async () => {
+  test('a key set without a usable key is answered with 401, not 503', async () => {
     provider.answer(response => response.end('{"keys":[]}'))
     const gateway = await gatewayWith(issuer(`jwks_url = "${provider.jwksUrl}"`))
     await heard('keys fetched')
@@ -157,7 +157,7 @@ describe('rotation', () => {
     expect(events).toContainEqual(
       expect.objectContaining({
         kind: 'warning',
-        message: expect.stringContaining('the keys read before stay in force'),
+        message: expect.stringContaining('the keys read before stay in effect'),
       }),
     )
     expect(await statuses()).toEqual([401, 200])
@@ -187,7 +187,7 @@ describe('an outage of the provider', () => {
     expect((await ask(gateway, token(first))).status).toBe(200)
   })
 
-  test('an upgrade to /ws is 503 with Retry-After, and after a first message the socket closes with 1013', async () => {
+  test('an upgrade to /ws is answered with 503 and Retry-After, a first message with close code 1013', async () => {
     provider.answer(response => response.writeHead(500).end())
     const gateway = await gatewayWith(discovered())
     await heard('keys could not be fetched')

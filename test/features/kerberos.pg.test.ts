@@ -119,7 +119,8 @@ test('svc check prints the effective settings, and that they work', async contex
   await checked.exited
   expect(checked.said.out).toContain('authentication: GSSAPI, SSPI')
   expect(checked.said.out).toContain(
-    'Kerberos: gss_provider=linux_krb5; target postgres@localhost; 2 retries from 150 ms\n  circuit: opens after 3 failures within 30000 ms, for 15000 ms',
+    'Kerberos: gss_provider=linux_krb5; target postgres@localhost; 2 retries from 150 ms\n' +
+      '  circuit: opens after 3 failures within 30000 ms, for 15000 ms',
   )
   expect(checked.said.out).not.toMatch(/cannot be (checked|reached)/)
 })

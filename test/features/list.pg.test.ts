@@ -23,7 +23,7 @@ test('numbers keep every digit', async () => {
   expect((await gateway.get('/api/orders?id=9007199254740993')).text).toContain('"id":9007199254740993,')
 })
 
-test('a caller reads only the rows of its own tenant', async () => {
+test('a caller reads only the rows of its tenant', async () => {
   expect(ids(await gateway.get('/api/users', { as: { tenantId: 't2' } }))).toEqual([9])
   expect(ids(await gateway.get('/api/users?id=9'))).toEqual([])
   expect(ids(await gateway.get('/api/users', { as: { userId: 'u' } }))).toEqual([])

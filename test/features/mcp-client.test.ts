@@ -155,7 +155,7 @@ describe('the installed program', () => {
       return [code, own.said.error]
     }
     expect(await end(['--bind', 'here'])).toEqual([2, expect.stringMatching(/^--bind here: expected "HOST:PORT"/)])
-    expect(await end(['--stdio', '--bind', '127.0.0.1:0'])).toEqual([2, expect.stringContaining('leave out --bind')])
+    expect(await end(['--stdio', '--bind', '127.0.0.1:0'])).toEqual([2, expect.stringContaining('remove --bind')])
     expect(await end(['--config', join(folder, 'gone.toml')])).toEqual([1, expect.stringContaining('cannot be read')])
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
@@ -163,7 +163,7 @@ describe('the installed program', () => {
     const port = typeof address === 'object' ? address?.port : 0
     expect(await end(['--bind', `127.0.0.1:${port}`])).toEqual([
       1,
-      expect.stringContaining(`127.0.0.1:${port} is taken`),
+      expect.stringContaining(`127.0.0.1:${port} is already in use`),
     ])
     taken.close()
   })

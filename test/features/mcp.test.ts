@@ -73,7 +73,7 @@ describe('a call', () => {
     },
   )
   test.each(['text/plain', 'application/jsonp', 'application/x-www-form-urlencoded'])(
-    'another Content-Type is 415: %s',
+    'another Content-Type is answered with 415: %s',
     async type => {
       expect(await post(server.url, PARSE, { 'Content-Type': type })).toMatchObject({
         status: 415,
@@ -147,11 +147,11 @@ describe('an invalid message', () => {
 })
 
 describe('HTTP', () => {
-  test.each(['GET', 'DELETE', 'PUT', 'OPTIONS', 'HEAD'])('%s is 405', async method => {
+  test.each(['GET', 'DELETE', 'PUT', 'OPTIONS', 'HEAD'])('%s is answered with 405', async method => {
     const { status, headers } = await raw({ method, body: '' })
     expect([status, headers.allow]).toEqual([405, 'POST'])
   })
-  test.each(['/', '/mcp/', '/mcpx', '/api/mcp'])('%s is 404', async path => {
+  test.each(['/', '/mcp/', '/mcpx', '/api/mcp'])('%s is answered with 404', async path => {
     expect((await raw({ path })).status).toBe(404)
   })
   test('a query string is ignored', async () => {
@@ -161,7 +161,7 @@ describe('HTTP', () => {
   test.each(['2025-06-18', '2025-03-26'])('MCP-Protocol-Version %s is accepted', async version => {
     expect((await post(server.url, PARSE, { 'MCP-Protocol-Version': version })).status).toBe(200)
   })
-  test.each(['2024-11-05', '2025-11-25', '1', ''])('MCP-Protocol-Version "%s" is 400', async version => {
+  test.each(['2024-11-05', '2025-11-25', '1', ''])('MCP-Protocol-Version "%s" is answered with 400', async version => {
     expect(await post(server.url, PARSE, { 'MCP-Protocol-Version': version })).toMatchObject({
       status: 400,
       body: { error: { message: 'MCP-Protocol-Version: expected 2025-06-18 or 2025-03-26' } },

@@ -1,4 +1,7 @@
-/** docs/reference/reading.md#names and docs/reference/reading.md#related-rows: `GET /api/{table}/{id}` and `GET /api/{table}/{id}/{child}`. */
+/**
+ * docs/reference/reading.md#names and docs/reference/reading.md#related-rows: `GET /api/{table}/{id}` and
+ * `GET /api/{table}/{id}/{child}`.
+ */
 import { describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { shopDatabase } from './shop.ts'

@@ -118,7 +118,7 @@ describe('the document of the demo', () => {
   })
 })
 
-describe('every GET of the document answers as documented', () => {
+describe('every GET of the document is answered as documented', () => {
   const REQUESTS_EACH = 4
 
   test('with any choice of optional parameters', async () => {

@@ -182,7 +182,7 @@ describe.each(PATHS)('access to %s', path => {
     const reply = await gateway.get(path, { as: null, method })
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   })
-  test('does not apply to similar paths, which are 404', async () => {
+  test('does not apply to similar paths, which are answered with 404', async () => {
     for (const other of [`${path}/`, `/api${path}/x/y/z`, path.toUpperCase(), '/__proto__']) {
       expect((await gateway.get(other)).status).toBe(404)
     }

@@ -38,7 +38,7 @@ describe.each([
     '## The native policy',
     'access.toml',
     (file: string) => `[access]\nenabled = true\npath = ${JSON.stringify(file)}`,
-    14,
+    16,
   ],
   ['## The route policy', 'policy.yaml', (file: string) => `policy = ${JSON.stringify(file)}`, 5],
 ] as const)('%s', (heading, name, toml, count) => {

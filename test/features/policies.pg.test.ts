@@ -270,7 +270,8 @@ describe('the native access policy', () => {
 
   test('limits what an upsert returns of an existing row to its readable columns', async () => {
     const text =
-      "add customers fields id, tenant_id, name, mail values 1, 't1', 'x', 'm@m' conflict (id) update name = 'Acme' returning *"
+      "add customers fields id, tenant_id, name, mail values 1, 't1', 'x', 'm@m' " +
+      "conflict (id) update name = 'Acme' returning *"
     const { data } = (await query(text)).json
     expect(Object.keys(data[0])).not.toContain('mail')
     const taking = text.replace("name = 'Acme'", "name = 'Acme', mail = excluded.mail")

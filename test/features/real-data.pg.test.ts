@@ -4,7 +4,7 @@
  */
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { RelationDocument, SchemaDocument, TableDocument } from '../../src/catalog/describe.ts'
+import type { RelationDocument, SchemaDescription, TableDocument } from '../../src/catalog/describe.ts'
 import { printId } from '../../src/rest/path.ts'
 import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../support/real-data.ts'
@@ -18,7 +18,7 @@ const WORKERS = 4
 
 // skipped: where the files are not beside the project, see above
 describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
-  let schema: SchemaDocument
+  let schema: SchemaDescription
   let tables: readonly (readonly [name: string, table: TableDocument])[]
   const database = databaseFixture(() => realDatabase(name))
   const admin = fixture(

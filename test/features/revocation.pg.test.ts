@@ -139,7 +139,7 @@ describe('svc token revoke', () => {
   test.each([
     [[], 'give --jti ID, or --sub SUBJECT'],
     [['--jti', 'a', '--sub', 'b'], 'give --jti ID, or --sub SUBJECT'],
-    [['--jti', 'a', '--before', '2026-01-31T12:00:00Z'], '--before goes with --sub'],
+    [['--jti', 'a', '--before', '2026-01-31T12:00:00Z'], '--before can only be used with --sub'],
     [['--sub', 'a', '--before', 'yesterday'], 'Expected a time with its zone'],
     [['--sub', 'a', '--before', '2026-01-31'], 'Expected a time with its zone'],
   ])('rejects the arguments %j', async (argv, reason) => {

@@ -151,7 +151,7 @@ describe('a function call', () => {
     })
     expect((await call('own_notes')).status).toBe(200)
   })
-  test('that takes too long is 408', async () => {
+  test('that takes too long is answered with 408', async () => {
     const reply = await call('sleep', [60])
     expect(reply.json.error).toMatchObject({ code: 'TIMEOUT', status: 408 })
   })
@@ -271,7 +271,7 @@ describe('settings of the gateway', () => {
     })
   })
 
-  test('rpc_allowlist_path: unlisted functions are 403, whether they exist or not', async () => {
+  test('rpc_allowlist_path: unlisted functions are answered with 403, whether they exist or not', async () => {
     await withGateway(`rpc_allowlist_path = "${join(folder, 'rpc.txt')}"`, async one => {
       const status = async (name: string) => (await one.get(`/api/rpc/${name}`)).status
       expect(await status('an_int')).toBe(200)
@@ -296,7 +296,7 @@ describe('settings of the gateway', () => {
     )
   })
 
-  test('rpc_require_schema_qualified: an unqualified name is 403', async () => {
+  test('rpc_require_schema_qualified: an unqualified name is answered with 403', async () => {
     await withGateway('rpc_require_schema_qualified = true', async one => {
       expect((await one.get('/api/rpc/an_int')).json.error).toMatchObject({ code: 'FORBIDDEN', status: 403 })
       expect((await one.get('/api/rpc/no_such')).status).toBe(403)

@@ -183,7 +183,7 @@ describe('arguments', () => {
     expect(await data(name, `{"x": ${value}}`)).toBe(expected)
     expect(await data(name, `[${value}]`)).toBe(expected)
   })
-  test('that do not fit their type are 400', async () => {
+  test('that do not fit their type are answered with 400', async () => {
     for (const [name, value] of [
       ['echo_int', '"abc"'],
       ['echo_int', '3000000000'],
@@ -219,7 +219,7 @@ describe('arguments', () => {
     },
   )
   test('in a query string that a domain rejects are named in the error', async () => {
-    const told = 'the value "0" is refused: value for domain quantity violates check constraint'
+    const told = 'the value "0" is not accepted: value for domain quantity violates check constraint'
     await refused(gateway.get('/api/rpc/echo_quantity?x=0'), 400, 'PARSE_ERROR', told)
   })
   test('that the function rejects get the function’s message', async () => {
@@ -508,7 +508,7 @@ describe('a call by GET', () => {
     const reply = await gateway.get('/api/rpc/an_int', { method: 'HEAD' })
     expect([reply.status, reply.text]).toEqual([200, ''])
   })
-  test('of a volatile function is 405, even if only one overload is volatile', async () => {
+  test('of a volatile function is answered with 405, even if only one overload is volatile', async () => {
     for (const path of ['note_down?what=x', 'changing_list', 'mixed?a=1&b=2']) {
       const reply = await gateway.get(`/api/rpc/${path}`)
       expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])
@@ -517,7 +517,7 @@ describe('a call by GET', () => {
     expect(await data('mixed', '[1, 2]')).toBe('"writes"')
     expect((await gateway.get('/api/rpc/note_down?what=x', { method: 'HEAD' })).status).toBe(405)
   })
-  test('with another method is 405 with the allowed methods', async () => {
+  test('with another method is answered with 405 and the allowed methods', async () => {
     const allowed = async (path: string, method: string) => {
       const reply = await gateway.get(`/api/rpc/${path}`, { method })
       return [reply.status, reply.headers.get('allow')]
@@ -571,7 +571,7 @@ describe('a binary result', () => {
       expect(await data('an_int')).toBe('42')
     }
   })
-  test('in another format is 400', async () => {
+  test('in another format is answered with 400', async () => {
     const headers = { 'x-svc-result-format': 'csv' }
     await refused(call('an_int', undefined, { headers }), 400, 'PARSE_ERROR', 'x-svc-result-format "csv" is neither')
     expect((await call('an_int', undefined, { headers: { 'x-svc-result-format': 'text' } })).status).toBe(200)

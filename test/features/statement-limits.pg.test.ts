@@ -303,7 +303,8 @@ describe('a value built by a function', () => {
     [`get sizes fields concat(${Array(200).fill('$1').join(', ')}) as v`, ['x'.repeat(500_000)]],
     ["get customers fields ts_headline('english'::regconfig, name, to_tsquery('acme'), $1) as v", ['StartSel=x']],
     [
-      "with recursive a as (get users fields 'x' as v where id = 1 union all get a fields v || v) get a fields length(v) as n",
+      "with recursive a as (get users fields 'x' as v where id = 1 " +
+        'union all get a fields v || v) get a fields length(v) as n',
     ],
   ])('is rejected: %s', async (query, parameters = []) => {
     await expectRefused(query, 'max_built_value_bytes', parameters)
@@ -329,16 +330,20 @@ describe('a value built by a function', () => {
     ["get customers fields array_to_string(tags, ', ') as v where id = 1", [{ v: 'big, old' }]],
     ['get customers fields array_to_string(tags, $1) as v where id = 1', [{ v: 'big+old' }], ['+']],
     [
-      "get customers fields ts_headline('english'::regconfig, name, to_tsquery('acme'), 'StartSel=[, StopSel=]') as v where id = 1",
+      "get customers fields ts_headline('english'::regconfig, name, to_tsquery('acme'), " +
+        "'StartSel=[, StopSel=]') as v where id = 1",
       [{ v: '[Acme]' }],
     ],
     ["get sizes fields 'x'::char(3) as v where id = 1", [{ v: 'x  ' }]],
     [
-      "with recursive a as (get users fields id, name::text as path where boss_id is null union all get users u inner join a on u.boss_id = a.id fields u.id, a.path || '/' || u.name) get a fields path order by path",
+      'with recursive a as (get users fields id, name::text as path where boss_id is null ' +
+        "union all get users u inner join a on u.boss_id = a.id fields u.id, a.path || '/' || u.name) " +
+        'get a fields path order by path',
       [{ path: 'Ann' }, { path: 'Ann/Bob' }, { path: 'Ann/Cyd' }],
     ],
     [
-      'with recursive a as (get users fields 1 as n where id = 1 union all get a fields n + 1 where n < 4) get a fields sum(n) as n',
+      'with recursive a as (get users fields 1 as n where id = 1 ' +
+        'union all get a fields n + 1 where n < 4) get a fields sum(n) as n',
       [{ n: 10 }],
     ],
   ])('is accepted: %s', async (query, rows, parameters = []) => {
@@ -659,7 +664,9 @@ describe('the products of long numbers', () => {
 })
 
 describe('the characters that the printed SQL repeats', () => {
-  const query = `get users fields concat(${times(7_000, () => 'id', ', ')}) as x group by id having ${times(60, () => "x = 'a'", ' or ')}`
+  const query =
+    `get users fields concat(${times(7_000, () => 'id', ', ')}) as x ` +
+    `group by id having ${times(60, () => "x = 'a'", ' or ')}`
   test('are rejected above the limit, which a metric counts', async () => {
     await expectRefused(query, 'more than 65536 characters')
     await expectRefused(query, 'max_repeated_characters')

@@ -107,7 +107,7 @@ describe('the number of streamed rows', () => {
     ['without a limit is max_result_rows', '', CAP],
     ['is the limit', '&limit=10', 10],
     ['is max_result_rows when the limit is higher', '&limit=1900', CAP],
-    ['is none for limit=0', '&limit=0', 0],
+    ['is zero for limit=0', '&limit=0', 0],
     ['is that of the filter where it is lower', '&id.gt=1990', 10],
   ])('is limited: %s', async (_, query, count) => {
     const asked = await ask(url(`numbers?stream=true${query}`), token)

@@ -22,7 +22,7 @@ const gateway = gatewayFixture(database, () => ({
 test.each([
   ['plain', 'the view "plain" is not published: it is not security_invoker, and exposed_views does not list it'],
   ['kept', 'the view "kept" is not published: it is a materialized view that exposed_views does not list'],
-])('a request for %s is answered 404 with the reason', async (view, message) => {
+])('a request for %s is answered with 404 and the reason', async (view, message) => {
   const reply = await gateway.get(`/api/${view}`)
   expect([reply.status, reply.json.error.code, reply.json.error.message]).toEqual([404, 'NOT_FOUND', message])
 })

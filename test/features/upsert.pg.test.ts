@@ -64,7 +64,8 @@ const gateway = gatewayFixture(database, { toml: 'schemas = ["public", "other"]'
 
 beforeEach(async () => {
   await sql(
-    'truncate users, pairs, slots, numbered, serials, loose, keyless, parts, "Odd Keys", old, insert_only, other.things restart identity',
+    'truncate users, pairs, slots, numbered, serials, loose, keyless, parts, ' +
+      '"Odd Keys", old, insert_only, other.things restart identity',
   )
 })
 

@@ -38,7 +38,8 @@ let events: Event[] = []
 beforeEach(async () => {
   hook = await receiver()
   await admin.query(
-    'truncate notes, replies, keyless, apart, late, svc.webhook, svc.webhook_dead, svc.webhook_attempt, svc.webhook_trigger',
+    'truncate notes, replies, keyless, apart, late, svc.webhook, svc.webhook_dead, ' +
+      'svc.webhook_attempt, svc.webhook_trigger',
   )
 })
 afterEach(async () => {

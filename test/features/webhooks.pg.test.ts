@@ -324,7 +324,7 @@ describe('a trigger', () => {
     expect(events).toContainEqual({
       kind: 'warning',
       message: expect.stringContaining(
-        '0.tabel: unknown key; did you mean table?; the triggers read before stay in force',
+        '0.tabel: unknown key; did you mean table?; the triggers read before stay in effect',
       ),
       fix: expect.any(String),
     })

@@ -76,7 +76,7 @@ const parameters = fc.oneof(
 const printed = (value: unknown) =>
   JSON.stringify(value, (_, of) => (typeof of === 'bigint' ? `#${of}#` : of)).replace(/"#(-?\d+)#"/g, '$1')
 
-test('a text is answered as by a new gateway', { timeout: 120_000 }, async () => {
+test('a text gets the same response as from a new gateway', { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(texts, parameters, async (query, given) => {
       const body = `{"query":${JSON.stringify(query)},"parameters":${printed(given)}}`

@@ -8,7 +8,7 @@ import { relate } from '../../src/catalog/relations.ts'
 import type { BoundStatement } from '../../src/compile/statement.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Answer, Incoming } from '../../src/exchange.ts'
-import type { Row, Runner } from '../../src/run/run.ts'
+import type { ResultRow, Runner } from '../../src/run/run.ts'
 import { Usage } from '../../src/usage.ts'
 import { catalogWith, columnOf, functionOf } from '../support/functions.ts'
 import { arrayOf, baseType, catalogOf, tableOf } from '../support/model.ts'
@@ -190,10 +190,10 @@ async function printAnswer({ status, headers, body }: Answer): Promise<string> {
   return JSON.stringify([status, headers, Buffer.concat(chunks).toString()])
 }
 
-const ROW: Row = ['{"count":7}', 't', 'k1', 'k2'].map(text => Buffer.from(text))
+const ROW: ResultRow = ['{"count":7}', 't', 'k1', 'k2'].map(text => Buffer.from(text))
 
 /** More rows than a page, if the result is paged. */
-function rowsOf({ statement: { text } }: BoundStatement): readonly Row[] {
+function rowsOf({ statement: { text } }: BoundStatement): readonly ResultRow[] {
   if (text.includes(' HAVING ')) return []
   return Array.from({ length: text.includes(' LIMIT ') ? 60 : 1 }, () => ROW)
 }
@@ -217,6 +217,9 @@ function recorder(ran: Recorded['ran'][number][], finds: Finds): Runner {
       return running({ rows: [ROW, ROW], fields: ['a', 'b'].map(name => ({ name, typeOid: 25 })) })
     },
     parse: () => running(undefined),
+    open: () => {
+      throw new Error('a single request opens no transaction')
+    },
     async *stream(_identity, statement) {
       record('stream', [statement])
       yield [ROW, ROW]

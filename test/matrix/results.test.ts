@@ -51,7 +51,8 @@ test('the table has a row per lane; the published table has the date and the rea
 test('each reason is printed once, those about versions first', () => {
   const reasons = ['no psql', 'needs PostgreSQL 18: NOT ENFORCED', 'needs PostgreSQL 15: MERGE', 'no stunnel']
   expect(printReasons([...reasons, 'needs PostgreSQL 18: old in RETURNING', 'needs PostgreSQL 15: MERGE'])).toBe(
-    '2 need PostgreSQL 15: MERGE; 2 need PostgreSQL 18: NOT ENFORCED, old in RETURNING; 2: a program or data of the test is not on the machine',
+    '2 need PostgreSQL 15: MERGE; 2 need PostgreSQL 18: NOT ENFORCED, old in RETURNING; ' +
+      '2: a program or data of the test is not on the machine',
   )
   expect(printReasons([])).toBe('')
 })

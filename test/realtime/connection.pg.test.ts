@@ -149,7 +149,7 @@ describe('an invalid message', () => {
 })
 
 describe('upgrades', () => {
-  test('to another path are 404, and unknown subprotocols are ignored', async () => {
+  test('to another path are answered with 404, and unknown subprotocols are ignored', async () => {
     await expect(openSocket(gateway.url, { path: '/other' })).rejects.toThrow('404')
     const { hostname, port } = new URL(gateway.url)
     const headers = {

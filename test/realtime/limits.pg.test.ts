@@ -56,7 +56,7 @@ async function refusals(limit: string, of: TestGateway = gateway, metric = 'svc_
   return Number(new RegExp(`^${metric}\\{limit="${limit}"\\} (\\d+)`, 'm').exec(text)?.[1])
 }
 
-test('sockets of one address are limited: one more is 429, and other addresses are served', async () => {
+test('sockets of one address are limited: one more is answered with 429, and other addresses are served', async () => {
   const sockets = [await open('t1', '192.0.2.1'), await open('t1', '192.0.2.1'), await open('t2', '192.0.2.1')]
   expect(await refusal('t3', '192.0.2.1')).toEqual({
     ...{ status: 429, retryAfter: '5', code: 'CONCURRENCY_LIMIT' },
@@ -71,7 +71,7 @@ test('sockets of one address are limited: one more is 429, and other addresses a
   await Promise.all(sockets.map(socket => socket.close()))
 })
 
-test('sockets of one tenant are limited: one more is 429, or closed with 4429 after a first message', async () => {
+test('sockets of one tenant are limited: one more gets 429, or 4429 after a first message', async () => {
   const sockets: TestSocket[] = []
   for (let n = 1; n <= 4; n++) await vi.waitFor(async () => sockets.push(await open('t4', `192.0.2.1${n}`)))
   expect(await refusal('t4', '192.0.2.20')).toMatchObject({
@@ -107,7 +107,8 @@ test('subscriptions and live queries of one tenant are limited over all of its s
   expect(await subscribe(two, 'd')).toMatchObject({
     ...{ type: 'error', id: 'd', code: 'CONCURRENCY_LIMIT' },
     message:
-      'the tenant already has 6 subscriptions and live queries, the limit (tenant_max_subscriptions); close some, or try again later',
+      'the tenant already has 6 subscriptions and live queries, the limit (tenant_max_subscriptions); ' +
+      'close some, or try again later',
   })
   two.say({ type: 'live_query', id: 'live', svc: 'get labels', table: 'labels' })
   expect(await two.next()).toMatchObject({ type: 'error', id: 'live', code: 'CONCURRENCY_LIMIT' })
@@ -197,7 +198,7 @@ test('different live queries of one tenant, of the process, and of one socket ar
   }
 })
 
-test('sockets of the process are limited: one more is 503 before the upgrade', async () => {
+test('sockets of the process are limited: one more is answered with 503 before the upgrade', async () => {
   const small = await testGateway(database.url, { toml: 'max_sockets = 1' })
   try {
     const socket = await open('t1', '192.0.2.1', small)

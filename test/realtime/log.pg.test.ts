@@ -237,6 +237,25 @@ describe('a client that reconnects', () => {
     await back.close()
   })
 
+  test('gets more changes than one read of the log returns, and changes of one transaction together', async () => {
+    const staying = await listening()
+    const { token } = staying
+    const half = SINCE_ROWS_MAX / 2
+    const some = `insert into items select -n, 't1' from generate_series($1::int + 1, $1::int + $2::int) as n`
+    for (const from of [0, half, 2 * half]) await admin.query(some, [from, half])
+    await admin.query('begin')
+    for (const from of [3 * half, 4 * half, 5 * half]) await admin.query(some, [from, half])
+    await admin.query('commit')
+    await admin.query(`insert into items select 10000 + n, 't2' from generate_series(1, 3 * $1::int) as n`, [half])
+    const last = await mark()
+    await staying.close()
+    const back = await subscribed({ since: token })
+    const received = await until(back, last)
+    expect(received.map(({ type }) => type).filter(type => type !== 'notification')).toEqual([])
+    expect(received).toHaveLength(6 * half + 1)
+    await back.close()
+  })
+
   test('gets a resync after too many or expired changes, or with a foreign token', async () => {
     const staying = await listening()
     const { token } = staying
@@ -249,14 +268,8 @@ describe('a client that reconnects', () => {
     for (const since of ['x', `${token}x`, `${token} `, `-${token}`, 'AAAAAAAA.1.1']) {
       expect([since, await back(since)]).toEqual([since, 'token'])
     }
-    const half = SINCE_ROWS_MAX / 2
-    for (const from of [0, half, 2 * half]) {
-      await admin.query(`insert into items select -n, 't1' from generate_series($1::int + 1, $1::int + $2::int) as n`, [
-        from,
-        half,
-      ])
-    }
-    await until(staying, await mark())
+    await admin.query(`insert into items select -n, 't1' from generate_series(1, 1001) as n`)
+    await toldOf(staying, mark)
     expect(await back(token)).toBe('token')
     await staying.close()
     await admin.query('truncate items')

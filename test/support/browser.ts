@@ -23,6 +23,12 @@ export interface Page {
   evaluate(expression: string): Promise<Json>
   /** Resolves when the expression is true in the page. */
   until(expression: string): Promise<void>
+  /** Sets the size of the window in CSS pixels, and the theme that the user prefers. */
+  show(width: number, theme: 'light' | 'dark'): Promise<void>
+  /** Presses a key: `Tab`, `Enter`, `Escape`, or a character. */
+  press(key: string): Promise<void>
+  /** Types a text into the focused element. */
+  type(text: string): Promise<void>
   /** A screenshot as PNG. */
   screenshot(): Promise<Buffer>
   /** Every URL that the page requested. */
@@ -36,6 +42,9 @@ export interface Page {
   readonly complaints: string[]
   close(): Promise<void>
 }
+
+/** Virtual key codes, without which the browser ignores these keys. */
+const KEY_CODES: Readonly<Record<string, number>> = { Tab: 9, Enter: 13, Escape: 27, ArrowDown: 40 }
 
 export async function openBrowser(): Promise<Page> {
   const profile = await mkdtemp(join(tmpdir(), 'svc-browser-'))
@@ -125,6 +134,22 @@ export async function openBrowser(): Promise<Page> {
         watch.observe(document, { subtree: true, childList: true, characterData: true, attributes: true })
         look()
       })`)
+    },
+    async show(width, theme) {
+      const size = { width, height: 900, deviceScaleFactor: 1, mobile: false }
+      await send('Emulation.setDeviceMetricsOverride', size, sessionId)
+      const features = [{ name: 'prefers-color-scheme', value: theme }]
+      await send('Emulation.setEmulatedMedia', { features }, sessionId)
+    },
+    async press(key) {
+      const code = KEY_CODES[key]
+      const text = key === 'Enter' ? { text: '\r' } : key.length === 1 ? { text: key } : {}
+      const event = { key, ...text, ...(code === undefined ? {} : { code: key, windowsVirtualKeyCode: code }) }
+      await send('Input.dispatchKeyEvent', { type: 'keyDown', ...event }, sessionId)
+      await send('Input.dispatchKeyEvent', { type: 'keyUp', ...event, text: undefined }, sessionId)
+    },
+    async type(text) {
+      await send('Input.insertText', { text }, sessionId)
     },
     async screenshot() {
       const { data } = await send('Page.captureScreenshot', {}, sessionId)

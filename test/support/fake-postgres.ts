@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
-import { type BackendMessage, encodeBackend, type Field } from '../../src/postgres/protocol/backend.ts'
+import { type BackendMessage, type ColumnDescription, encodeBackend } from '../../src/postgres/protocol/backend.ts'
 import { decodeFirstPacket, decodeFrontend, type FrontendMessage } from '../../src/postgres/protocol/frontend.ts'
 import { Reader } from '../../src/postgres/protocol/reader.ts'
 import { Writer } from '../../src/postgres/protocol/writer.ts'
@@ -174,7 +174,7 @@ export function row(...columns: (string | null)[]): BackendMessage {
 }
 
 export function description(...names: string[]): BackendMessage {
-  const fields = names.map((name): Field => {
+  const fields = names.map((name): ColumnDescription => {
     return { name, tableOid: 0, column: 0, typeOid: 25, typeSize: -1, typeModifier: -1, format: 0 }
   })
   return { kind: 'rowDescription', fields }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Emit } from '../../src/events.ts'
-import { type Gateway, startGateway } from '../../src/gateway/gateway.ts'
+import { type Gateway, type GatewayOptions as StartOptions, startGateway } from '../../src/gateway/gateway.ts'
 import type { Pages } from '../../src/http/pages.ts'
 import { mintToken, type TokenRequest } from '../../src/identity/mint.ts'
 import { withViews } from './postgres-version.ts'
@@ -47,6 +47,7 @@ export interface GatewayOptions {
   /** Receives every event instead of the log. */
   readonly emit?: Emit
   readonly pages?: Pages
+  readonly callers?: StartOptions['callers']
 }
 
 export async function testGateway(databaseUrl: string, options: GatewayOptions = {}): Promise<TestGateway> {
@@ -63,8 +64,12 @@ export async function testGateway(databaseUrl: string, options: GatewayOptions =
     workingDirectory: tmpdir(),
   })
   await rm(dirname(file), { recursive: true })
-  const { environment = {}, emit, pages = new Map() } = options
-  const gateway = await startGateway(config, { environment, pages, ...(emit === undefined ? {} : { emit }) })
+  const { environment = {}, emit, pages = new Map(), callers } = options
+  const gateway = await startGateway(config, {
+    ...{ environment, pages },
+    ...(emit === undefined ? {} : { emit }),
+    ...(callers === undefined ? {} : { callers }),
+  })
   const token = (claims: Partial<TokenRequest>) => mintToken(SECRET, { expiresInSeconds: 600, ...claims }, Date.now())
   return {
     url: gateway.url,

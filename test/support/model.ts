@@ -81,6 +81,7 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     functions: new Map(),
     dependencies: new Map(),
     knowsDependencies: false,
+    viewKeys: [],
     unpublishedViews: new Map(),
     partitions: new Map(),
     functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferring: new Set() },

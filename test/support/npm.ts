@@ -25,16 +25,21 @@ export function npmEnvironment(): Readonly<Record<string, string>> {
     // Fails fast if no registry is reachable.
     npm_config_fetch_retry_mintimeout: '1000',
     npm_config_fetch_retry_maxtimeout: '5000',
+    // A registry that accepts the request and then says nothing.
+    npm_config_fetch_timeout: '30000',
   }
 }
 
 const OWN = ['cache', 'userconfig', 'registry', 'https-proxy', 'proxy']
 const QUIET = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] } satisfies Parameters<typeof execFileSync>[2]
 
+const REFUSED = 'E403|E429|E5\\d\\d|ENOTCACHED'
+const NOT_REACHED = 'ENOTFOUND|EAI_AGAIN|ECONN\\w+|ETIMEDOUT|ERR_SOCKET_TIMEOUT|E\\w+UNREACH'
+const UNREACHABLE = new RegExp(`^npm error code (${REFUSED}|${NOT_REACHED})$`, 'm')
+
 /** npm's error if a package is neither in its cache nor in a reachable registry; otherwise null. */
 export function unreachable(said: string): string | null {
-  const [, code] =
-    /^npm error code (ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|E\w+UNREACH|E403)$/m.exec(said) ?? []
+  const [, code] = UNREACHABLE.exec(said) ?? []
   return code === undefined ? null : `neither npm's cache nor a registry has the packages (${code})`
 }
 

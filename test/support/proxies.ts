@@ -26,7 +26,7 @@ export interface ProxyKind {
   readonly name: string
   /** The reason why the proxy cannot run here; null if it can. */
   readonly missing: string | null
-  /** Whether a client can detect that a response was cut off. */
+  /** True if a client can detect that a response was cut off. */
   passesOnBreaks(): boolean
   /** Starts the proxy in front of gateways on these local ports, with round-robin load balancing. */
   start(...gatewayPorts: readonly number[]): Promise<RunningProxy>

@@ -47,7 +47,7 @@ function testsOf(source: string): readonly Named[] {
   })
 }
 
-/** Whether a title is not a sentence with a subject. */
+/** True if a title is not a sentence with a subject. */
 function isFragment(title: string): boolean {
   return title.split(/\s+/).length < 3 || /^(should|tests?)\b/i.test(title)
 }
