@@ -25,7 +25,8 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
     '([preconditions](writing.md#preconditions))',
   PAYLOAD_TOO_LARGE:
     'a body of more than 2 MiB, a batch of more than `max_batch_rows` rows or `max_batch_key_sets` sets of ' +
-    'columns, more than `max_batch_operations` operations, an [import](limits.md#imports) above its limits, ' +
+    'columns, more than `max_batch_operations` operations or `max_batch_references` references, an ' +
+    '[import](limits.md#imports) above its limits, ' +
     'or a response of more than `idempotency_max_response_bytes`, which cannot be stored',
   UNSUPPORTED_MEDIA_TYPE:
     'a body whose `Content-Type` is missing or malformed; `application/json` is expected, for an import also ' +

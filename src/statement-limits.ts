@@ -71,6 +71,7 @@ export const LIMIT_NAMES = {
   maxRepeatedCharacters: 'max_repeated_characters',
   maxBatchKeySets: 'max_batch_key_sets',
   maxBatchOperations: 'max_batch_operations',
+  maxBatchReferences: 'max_batch_references',
   maxResultBytes: 'max_result_bytes',
   maxParameters: 'max_parameters',
   maxInValues: 'max_in_values',

@@ -90,6 +90,7 @@ export interface GatewayConfig {
   readonly maxBatchRows: number
   readonly maxBatchKeySets: number
   readonly maxBatchOperations: number
+  readonly maxBatchReferences: number
   readonly maxImportBytes: number
   readonly maxImports: number
   readonly tenantMaxImports: number

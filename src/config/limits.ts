@@ -47,6 +47,7 @@ const LIMITS: readonly NumberKey[] = [
   'maxBatchRows',
   'maxBatchKeySets',
   'maxBatchOperations',
+  'maxBatchReferences',
   'maxImportBytes',
   'maxImports',
   'tenantMaxImports',

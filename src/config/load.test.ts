@@ -80,6 +80,7 @@ describe('defaults', () => {
         maxBatchRows: 10_000,
         maxBatchKeySets: 1_000,
         maxBatchOperations: 100,
+        maxBatchReferences: 1_000,
         maxImportBytes: 1_073_741_824,
         maxImports: 4,
         tenantMaxImports: 2,

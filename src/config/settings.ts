@@ -676,6 +676,15 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'console' | 'roleOverr
     description: 'Maximum operations of one `POST /api/_batch`; more is 413. `0` turns it off.',
   },
 
+  maxBatchReferences: {
+    key: 'gateway.max_batch_references',
+    kind: integerKind(0, COUNT_MAX),
+    default: 1_000,
+    unit: 'references',
+    feature: 'writes',
+    description: 'Maximum references to earlier results in one `POST /api/_batch`; more is 413. `0` turns it off.',
+  },
+
   maxImportBytes: {
     key: 'gateway.max_import_bytes',
     kind: integerKind(0, Number.MAX_SAFE_INTEGER),

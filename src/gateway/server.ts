@@ -286,7 +286,8 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     }),
     shapes,
     batch: {
-      ...{ maxBatchOperations: gateway.maxBatchOperations, maxResultBytes: gateway.maxResultBytes, reports, now },
+      ...{ maxBatchOperations: gateway.maxBatchOperations, maxBatchReferences: gateway.maxBatchReferences },
+      ...{ maxResultBytes: gateway.maxResultBytes, reports, now },
       countRequest: incoming => rate === null || rate.take(addressOf(socketOf(incoming), clientAddress)),
       countBytes: unsent.count,
       pause: setTimeout,

@@ -6,9 +6,10 @@
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
-import { fillAddress, fillValue, operationsIn } from '../rest/batch/references.ts'
+import { fillAddress, fillValue, operationsIn, ReferredAnswers } from '../rest/batch/references.ts'
 import {
   ADDRESS_BYTES_MAX,
+  type BatchLimits,
   type BatchOperation,
   type BatchRequest,
   ofOperation,
@@ -34,11 +35,10 @@ import { LIMIT_NAMES } from '../statement-limits.ts'
 import { Usage } from '../usage.ts'
 import type { RequestProgress } from './pipeline.ts'
 import { noProgress, type Reports } from './reports.ts'
+import { BODY_BYTES_MAX } from './request-body.ts'
 
 /** The dependencies of batches. */
-export interface BatchParts {
-  /** Limit on the operations of one batch; 0 means no limit. */
-  readonly maxBatchOperations: number
+export interface BatchParts extends BatchLimits {
   /** Limit on the bytes of all answers together. */
   readonly maxResultBytes: number
   readonly reports: Reports
@@ -106,7 +106,7 @@ export class BatchHandler {
   async answer(context: RequestContext, claim: KeyClaim | null): Promise<Answer> {
     const { incoming } = context
     if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('batch'))
-    const batch = readBatch(incoming, this.#parts.maxBatchOperations)
+    const batch = readBatch(incoming, this.#parts)
     if (claim !== null && !batch.atomic) {
       throw new GatewayError(
         'PARSE_ERROR',
@@ -319,7 +319,7 @@ class BatchRun {
     const done = (incoming: Incoming) => ({ request: incoming, progress, durationMs: this.#parts.now() - started })
     try {
       admit()
-      request = this.#incomingOf(operation, index, outcomes, work)
+      request = await this.#incomingOf(operation, index, outcomes, work)
       progress.tenantId = this.#context.identity.tenantId
       progress.caller = this.#context.identity
       const answer = await this.#stages.answer({ ...this.#context, incoming: request }, progress)
@@ -329,14 +329,19 @@ class BatchRun {
     }
   }
 
-  #incomingOf(operation: BatchOperation, index: number, outcomes: readonly Outcome[], work: Work): Incoming {
+  async #incomingOf(
+    operation: BatchOperation,
+    index: number,
+    outcomes: readonly Outcome[],
+    work: Work,
+  ): Promise<Incoming> {
     const { incoming } = this.#context
     const { method, headers, body } = operation
-    const find = (needed: number): Buffer | null => {
+    const answers = new ReferredAnswers((needed: number): Buffer | null => {
       const outcome = outcomes[needed]
       return outcome === undefined || 'error' in outcome ? null : bytesOf(outcome.answer)
-    }
-    const address = fillAddress(operation.address, find)
+    }, BODY_BYTES_MAX)
+    const address = await fillAddress(operation.address, answers, ADDRESS_BYTES_MAX)
     refuseRoute(address)
     refuseLong(address, headers)
     const mark = address.indexOf('?')
@@ -344,7 +349,7 @@ class BatchRun {
       ...{ method, headers, isLarge: incoming.isLarge, requestId: incoming.requestId, operation: index },
       path: mark < 0 ? address : address.slice(0, mark),
       query: mark < 0 ? '' : address.slice(mark + 1),
-      body: body === null ? NO_BODY : body.kind === 'text' ? Buffer.from(body.text) : fillValue(body.value, find),
+      body: await bodyOf(body, answers),
       connection: incoming.connection,
       usage: new Usage(work),
       onAbort: listener => {
@@ -432,6 +437,11 @@ function writesRows({ method, address: [start] }: BatchOperation): boolean {
 
 function operationsOf({ address, body }: BatchOperation): readonly number[] {
   return body?.kind === 'json' ? operationsIn(address, body.value) : operationsIn(address)
+}
+
+async function bodyOf(body: BatchOperation['body'], answers: ReferredAnswers): Promise<Buffer> {
+  if (body === null) return NO_BODY
+  return body.kind === 'text' ? Buffer.from(body.text) : fillValue(body.value, answers, BODY_BYTES_MAX)
 }
 
 /** Applies the limit on the head of a request. */

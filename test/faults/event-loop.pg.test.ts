@@ -163,7 +163,22 @@ const REFUSED: Readonly<Record<string, readonly [request: Request, says: string]
   ],
 }
 
+/** This many references to the rows of a list. */
+const referring = (count: number): Request => ({
+  path: '/api/_batch',
+  body: JSON.stringify({
+    operations: [
+      { method: 'GET', path: '/api/notes?limit=1000' },
+      {
+        ...{ method: 'POST', path: '/api/rpc/first' },
+        body: { numbers: Array.from({ length: count }, (_, n) => `$0.data.${n}.id`) },
+      },
+    ],
+  }),
+})
+
 const ANSWERED: Readonly<Record<string, readonly [request: Request, status: number]>> = {
+  'a batch with 1 000 references': [referring(1_000), 200],
   '60 fields of 100 terms': [
     asked(`get notes fields ${Array.from({ length: 60 }, (_, n) => `${terms} as f${n}`).join(', ')} limit 1`),
     200,

@@ -334,6 +334,50 @@ describe('the body of a batch', () => {
     expect(reply.json.error.message).toContain('max_batch_operations is 20')
   })
 
+  test('has at most max_batch_references', async () => {
+    const twice = { method: 'POST', path: '/api/rpc/add_up', body: { a: '$0.data', b: { $ref: 'first' } } }
+    const nulls = (count: number) => ({
+      ...{ method: 'POST', path: '/api/orders' },
+      body: Array.from({ length: count }, () => ({ customer: '$0.data' })),
+    })
+    const first = { id: 'first', method: 'POST', path: '/api/rpc/add_up', body: { a: 1, b: 2 } }
+    expect(statuses(await batch([first, twice]))).toEqual([200, 200])
+    expect((await batch([first, twice, nulls(998)])).status).not.toBe(413)
+    const reply = await batch([first, twice, nulls(999)])
+    expect(reply.status).toBe(413)
+    expect(reply.json.error).toMatchObject({ details: { operation: 2 } })
+    expect(reply.json.error.message).toContain('max_batch_references is 1000')
+  })
+
+  test('fills a body up to the limit of a request body, and a path up to that of a path', async () => {
+    const long = insert('x'.repeat(60_000))
+    const copies = (count: number) => ({
+      ...{ method: 'POST', path: '/api/lines' },
+      body: { order_id: '$0.data.id', part: 'p', quantity: 1, note: Array(count).fill('$0.data.customer') },
+    })
+    expect(statuses(await batch([long, copies(30)]))).toEqual([201, 201])
+    const reply = await batch([long, copies(36)])
+    expect([reply.status, reply.json.error.details]).toEqual([413, { operation: 1 }])
+    const inPath = await batch([
+      insert('%'.repeat(60_000)),
+      { method: 'GET', path: '/api/orders?customer=$0.data.customer' },
+    ])
+    expect([inPath.status, inPath.json.error.code]).toEqual([431, 'HEADERS_TOO_LARGE'])
+  })
+
+  test('reads answers of at most 2 MiB, by at most 32 names', async () => {
+    await sql(`insert into orders (customer) select repeat('x', 50000) from generate_series(1, 50)`)
+    const list = { method: 'GET', path: '/api/orders?limit=50' }
+    const get = (path: string) => ({ method: 'GET', path: `/api/orders/${path}` })
+    const large = await batch([list, get('$0.data.0.id')])
+    expect([large.status, large.json.error.message]).toEqual([
+      400,
+      expect.stringContaining('larger than 2097152 bytes'),
+    ])
+    const deep = await batch([list, get(`$0${'.a'.repeat(33)}`)])
+    expect([deep.status, deep.json.error.message]).toEqual([400, expect.stringContaining('more than 32 names')])
+  })
+
   test('is accepted with POST only', async () => {
     const reply = await gateway.get('/api/_batch')
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])

@@ -61,7 +61,12 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
     compiler: new Compiler(common),
     newPartitions: { learn: () => null },
     batch: {
-      ...{ maxBatchOperations: 100, maxResultBytes: 1_048_576, reports: { errorAnswer: unreached, ended() {} } },
+      ...{
+        maxBatchOperations: 100,
+        maxBatchReferences: 1_000,
+        maxResultBytes: 1_048_576,
+        reports: { errorAnswer: unreached, ended() {} },
+      },
       ...{ countRequest: () => true, countBytes: () => () => {}, now: () => 0, pause: async () => {}, random: () => 0 },
     },
     imports: {

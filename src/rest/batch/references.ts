@@ -5,6 +5,7 @@
 import { GatewayError } from '../../errors.ts'
 import { type JsonBody, type JsonValue, parseJsonBody, partBytes, partOf } from '../../json/json-body.ts'
 import { shorten } from '../../text/shorten.ts'
+import { nextTurn } from '../next-turn.ts'
 
 /** A reference to a value in an answer. */
 export interface ResultReference {
@@ -19,8 +20,21 @@ export interface ResultReference {
 /** A text with references in it. */
 export type Template = readonly (string | ResultReference)[]
 
-/** Returns the position of the operation with an `id`, or undefined if none before this one has it. */
-export type FindOperation = (id: string) => number | undefined
+/** The operation that contains references. */
+export interface ReferringOperation {
+  /** Its position, starting at 0. */
+  readonly own: number
+  /** Returns the position of the operation with an `id`, or undefined if none before this one has it. */
+  readonly find: (id: string) => number | undefined
+  /**
+   * Counts a reference of the batch.
+   * @throws {GatewayError} `PAYLOAD_TOO_LARGE` above the limit.
+   */
+  readonly count: () => void
+}
+
+/** Limit on the names of one reference. */
+const NAMES_MAX = 32
 
 /** A reference in a path: names without characters that have a meaning there. */
 const IN_ADDRESS = /\$(\d+)((?:\.\w+)*\.?)/g
@@ -28,10 +42,10 @@ const IN_BODY = /^\$\d+\.[A-Za-z_]/
 const ESCAPED_IN_BODY = /^\$\$+\d+\.[A-Za-z_]/
 
 /**
- * Reads the path and query of operation `own`.
+ * Reads the path and query of an operation.
  * @throws {GatewayError} `PARSE_ERROR` for a reference to an operation that is not an earlier one.
  */
-export function parseAddress(text: string, own: number): Template {
+export function parseAddress(text: string, by: ReferringOperation): Template {
   const parts: (string | ResultReference)[] = []
   let from = 0
   for (const found of text.matchAll(IN_ADDRESS)) {
@@ -39,17 +53,17 @@ export function parseAddress(text: string, own: number): Template {
     if (!/^\.[A-Za-z_]/.test(path)) continue
     // A full stop at the end belongs to the text.
     const names = path.endsWith('.') ? path.slice(0, -1) : path
-    parts.push(text.slice(from, found.index), positional(number, names, own))
+    parts.push(text.slice(from, found.index), positional(number, names, by))
     from = found.index + written.length - (path.length - names.length)
   }
   return [...parts, text.slice(from)]
 }
 
 /**
- * Reads a JSON value of operation `own`, which is known to be valid.
+ * Reads a JSON value of an operation, which is known to be valid.
  * @throws {GatewayError} `PARSE_ERROR` for a reference to an operation that is not an earlier one.
  */
-export function parseValue(json: Buffer, own: number, find: FindOperation): Template {
+export function parseValue(json: Buffer, by: ReferringOperation): Template {
   const text = json.toString()
   if (!text.includes('$') && !text.includes('\\u0024')) return [text]
   const parts: (string | ResultReference)[] = []
@@ -63,14 +77,14 @@ export function parseValue(json: Buffer, own: number, find: FindOperation): Temp
     const object = text[at] === '{' ? matchAt(ONLY_REF, text, at) : null
     if (object !== null && decoded(object[1]) === '$ref') {
       at += object[0].length
-      replace(start, at, named(decoded(object[2]), own, find))
+      replace(start, at, named(decoded(object[2]), by))
       continue
     }
     const string = text[at] === '"' ? matchAt(STRING, text, at) : null
     at += string?.[0].length ?? 1
     if (string === null || matchAt(KEY_END, text, at) !== null) continue
     const value = decoded(string[0])
-    if (IN_BODY.test(value)) replace(start, at, positionalIn(value, own))
+    if (IN_BODY.test(value)) replace(start, at, positionalIn(value, by))
     else if (ESCAPED_IN_BODY.test(value)) replace(start, at, JSON.stringify(value.slice(1)))
   }
   return [...parts, text.slice(from)]
@@ -90,26 +104,32 @@ function decoded(json: string | undefined): string {
 }
 
 /** `$0.data.id`: the names begin at the whole answer. */
-function positionalIn(written: string, own: number): ResultReference {
+function positionalIn(written: string, by: ReferringOperation): ResultReference {
   const dot = written.indexOf('.')
-  return positional(written.slice(1, dot), written.slice(dot), own)
+  return positional(written.slice(1, dot), written.slice(dot), by)
 }
 
-function positional(number: string, names: string, own: number): ResultReference {
+function positional(number: string, names: string, by: ReferringOperation): ResultReference {
   const written = `$${number}${names}`
   const operation = Number(number)
-  if (operation >= own) throw refused(written, `operation ${number} is not before operation ${own}`)
-  return { operation, path: names.slice(1).split('.'), written }
+  if (operation >= by.own) throw refused(written, `operation ${number} is not before operation ${by.own}`)
+  return counted({ operation, path: names.slice(1).split('.'), written }, by)
 }
 
 /** `order.id`: the names begin at `data` of the answer. */
-function named(written: string, own: number, find: FindOperation): ResultReference {
+function named(written: string, by: ReferringOperation): ResultReference {
   const [id = '', ...names] = written.split('.')
-  const operation = find(id)
-  if (operation === undefined || operation >= own) {
-    throw refused(written, `no operation before operation ${own} has the id "${shorten(id)}"`)
+  const operation = by.find(id)
+  if (operation === undefined || operation >= by.own) {
+    throw refused(written, `no operation before operation ${by.own} has the id "${shorten(id)}"`)
   }
-  return { operation, path: ['data', ...names], written }
+  return counted({ operation, path: ['data', ...names], written }, by)
+}
+
+function counted(reference: ResultReference, { count }: ReferringOperation): ResultReference {
+  if (reference.path.length > NAMES_MAX) throw refused(reference.written, `it has more than ${NAMES_MAX} names`)
+  count()
+  return reference
 }
 
 function refused(written: string, why: string): GatewayError {
@@ -125,20 +145,46 @@ export function operationsIn(...templates: readonly Template[]): readonly number
 /** Returns the body of the answer to an operation. */
 export type FindAnswer = (operation: number) => Buffer | null
 
-/** Fills a path and query: values are percent-encoded. */
-export function fillAddress(template: Template, find: FindAnswer): string {
-  return template.map(part => (typeof part === 'string' ? part : encodeURIComponent(textOf(part, find)))).join('')
+/** Bytes that are parsed before other requests get a turn. */
+const BYTES_AT_ONCE = 256 * 1024
+
+/**
+ * Fills a path and query: values are percent-encoded.
+ * @throws {GatewayError} `PARSE_ERROR` for a reference without a value, `HEADERS_TOO_LARGE` above `bytesMax`.
+ */
+export async function fillAddress(template: Template, answers: ReferredAnswers, bytesMax: number): Promise<string> {
+  let filled = ''
+  for (const part of template) {
+    filled += typeof part === 'string' ? part : encodeURIComponent(textOf(part, await answers.value(part)))
+    if (filled.length > bytesMax) {
+      throw new GatewayError('HEADERS_TOO_LARGE', `the path of the operation is larger than ${bytesMax} bytes`)
+    }
+  }
+  return filled
 }
 
-/** Fills a JSON value. */
-export function fillValue(template: Template, find: FindAnswer): Buffer {
-  return Buffer.concat(
-    template.map(part => (typeof part === 'string' ? Buffer.from(part) : referredTo(part, find).bytes)),
-  )
+/**
+ * Fills a JSON value.
+ * @throws {GatewayError} `PARSE_ERROR` for a reference without a value, `PAYLOAD_TOO_LARGE` above `bytesMax`.
+ */
+export async function fillValue(template: Template, answers: ReferredAnswers, bytesMax: number): Promise<Buffer> {
+  const filled: Buffer[] = []
+  let size = 0
+  for (const part of template) {
+    const bytes = typeof part === 'string' ? Buffer.from(part) : (await answers.value(part)).bytes
+    size += bytes.length
+    if (size > bytesMax) {
+      throw new GatewayError(
+        'PAYLOAD_TOO_LARGE',
+        `the body of the operation is larger than ${bytesMax} bytes with the values that it refers to; refer to less`,
+      )
+    }
+    filled.push(bytes)
+  }
+  return Buffer.concat(filled)
 }
 
-function textOf(reference: ResultReference, find: FindAnswer): string {
-  const { type, bytes } = referredTo(reference, find)
+function textOf({ written }: ResultReference, { type, bytes }: JsonValue): string {
   switch (type) {
     case 'string':
       return decoded(bytes.toString())
@@ -147,25 +193,67 @@ function textOf(reference: ResultReference, find: FindAnswer): string {
     case 'boolean':
       return bytes.toString()
     default:
-      throw refused(reference.written, `it is ${type}, which a path cannot hold`)
+      throw refused(written, `it is ${type}, which a path cannot hold`)
   }
 }
 
-/** @throws {GatewayError} `PARSE_ERROR` if the answer has no such value. */
-function referredTo({ operation, path, written }: ResultReference, find: FindAnswer): JsonValue {
-  let bytes = find(operation)
-  let value: JsonValue | undefined
-  for (const name of path) {
-    value = bytes === null ? undefined : memberOf(bytes, name)
-    if (value === undefined) throw refused(written, `the answer to operation ${operation} has no "${shorten(name)}"`)
-    bytes = value.bytes
-  }
-  if (value === undefined) throw refused(written, 'it names no member')
-  return value
+/** A value in an answer, and its members once they are needed. */
+interface ReferredValue {
+  readonly value: JsonValue
+  outline?: JsonBody | null
 }
 
-function memberOf(bytes: Buffer, name: string): JsonValue | undefined {
-  const whole = outline(bytes)
+/** The answers that the references of one operation read. Each value is parsed once. */
+export class ReferredAnswers {
+  readonly #find: FindAnswer
+  readonly #bytesMax: number
+  readonly #known = new Map<string, ReferredValue | undefined>()
+  #work = 0
+
+  /** `bytesMax`: limit on the bytes of an answer that is read. */
+  constructor(find: FindAnswer, bytesMax: number) {
+    this.#find = find
+    this.#bytesMax = bytesMax
+  }
+
+  /** @throws {GatewayError} `PARSE_ERROR` if the answer has no such value. */
+  async value({ operation, path, written }: ResultReference): Promise<JsonValue> {
+    let key = String(operation)
+    let found = this.#answer(key, operation, written)
+    for (const name of path) {
+      key += `.${name}`
+      if (!this.#known.has(key)) this.#known.set(key, found === undefined ? undefined : await this.#member(found, name))
+      found = this.#known.get(key)
+      if (found === undefined) throw refused(written, `the answer to operation ${operation} has no "${shorten(name)}"`)
+    }
+    if (found === undefined) throw refused(written, 'it names no member')
+    return found.value
+  }
+
+  #answer(key: string, operation: number, written: string): ReferredValue | undefined {
+    if (this.#known.has(key)) return this.#known.get(key)
+    const bytes = this.#find(operation)
+    if (bytes !== null && bytes.length > this.#bytesMax) {
+      throw refused(written, `the answer to operation ${operation} is larger than ${this.#bytesMax} bytes`)
+    }
+    const whole = bytes === null ? undefined : ({ value: { type: 'object', bytes } } as const)
+    this.#known.set(key, whole)
+    return whole
+  }
+
+  async #member(of: ReferredValue, name: string): Promise<ReferredValue | undefined> {
+    this.#work += of.value.bytes.length
+    if (this.#work > BYTES_AT_ONCE) {
+      this.#work = 0
+      await nextTurn()
+    }
+    if (of.outline === undefined) of.outline = outline(of.value.bytes)
+    const value = memberOf(of.outline, name)
+    return value === undefined ? undefined : { value }
+  }
+}
+
+function memberOf(whole: JsonBody | null, name: string): JsonValue | undefined {
   switch (whole?.kind) {
     case 'object': {
       const member = whole.members.find(({ key }) => key === name)

@@ -6,7 +6,7 @@ import { LIMIT_NAMES } from '../../statement-limits.ts'
 import { shorten } from '../../text/shorten.ts'
 import { REFUSED_ITEMS_MAX, readJsonBody } from '../body/body.ts'
 import { parsePath, type ResourceRoute } from '../path.ts'
-import { type FindOperation, parseAddress, parseValue, type Template } from './references.ts'
+import { parseAddress, parseValue, type ReferringOperation, type Template } from './references.ts'
 
 /** A batch of operations. */
 export interface BatchRequest {
@@ -43,25 +43,32 @@ export const ADDRESS_BYTES_MAX: number = 64 * 1024
 
 const ID_MAX = 100
 
+/** Limits on a batch; 0 means no limit. */
+export interface BatchLimits {
+  readonly maxBatchOperations: number
+  /** References of all operations together. */
+  readonly maxBatchReferences: number
+}
+
 /**
- * Reads a batch of at most `operationsMax` operations; 0 means no limit.
+ * Reads a batch.
  * @throws {GatewayError} `PARSE_ERROR` or `PAYLOAD_TOO_LARGE`.
  */
-export function readBatch(incoming: Incoming, operationsMax: number): BatchRequest {
+export function readBatch(incoming: Incoming, limits: BatchLimits): BatchRequest {
   if (incoming.query !== '') throw new GatewayError('PARSE_ERROR', '_batch takes no parameters in the URL')
   const body = readJsonBody(incoming, REFUSED_ITEMS_MAX, accepting(BATCH_KEYS, 'a batch'))
   const given = body.kind === 'object' ? memberOf(body, 'operations') : undefined
   if (body.kind !== 'object' || given?.type !== 'array') {
     throw new GatewayError('PARSE_ERROR', 'the body must be {"operations": [{"method": …, "path": …}, …]}')
   }
-  const items = itemsOf(given, operationsMax)
+  const items = itemsOf(given, limits.maxBatchOperations)
   if (items.length === 0) throw new GatewayError('PARSE_ERROR', 'operations is empty; send at least one operation')
   const atomic = readAtomic(memberOf(body, 'atomic'))
   const isolation = readIsolation(memberOf(body, 'isolation'))
   if (!atomic && isolation !== null) {
     throw new GatewayError('PARSE_ERROR', 'isolation needs one transaction; leave it out, or leave out "atomic": false')
   }
-  return { operations: readOperations(items), atomic, isolation }
+  return { operations: readOperations(items, limits), atomic, isolation }
 }
 
 const BATCH_KEYS = ['operations', 'atomic', 'isolation']
@@ -115,11 +122,25 @@ function stringOf({ bytes }: JsonValue): string {
   return JSON.parse(bytes.toString()) as string
 }
 
-function readOperations(items: readonly JsonValue[]): readonly BatchOperation[] {
+function readOperations(
+  items: readonly JsonValue[],
+  { maxBatchReferences: max }: BatchLimits,
+): readonly BatchOperation[] {
   const positions = new Map<string, number>()
+  let references = 0
+  const count = (): void => {
+    references += 1
+    if (max === 0 || references <= max) return
+    const limit = LIMIT_NAMES.maxBatchReferences
+    throw new GatewayError(
+      'PAYLOAD_TOO_LARGE',
+      `the batch has too many references to earlier results; ${limit} is ${max}. Send fewer at a time`,
+      { limit },
+    )
+  }
   return items.map((item, index) => {
     try {
-      const operation = readOperation(item, index, id => positions.get(id))
+      const operation = readOperation(item, { own: index, find: id => positions.get(id), count })
       if (operation.id !== null) {
         if (positions.has(operation.id)) throw new GatewayError('PARSE_ERROR', `the id "${operation.id}" is used twice`)
         positions.set(operation.id, index)
@@ -147,14 +168,14 @@ export function ofOperation(error: unknown, operation: number): GatewayError {
   })
 }
 
-function readOperation(item: JsonValue, index: number, find: FindOperation): BatchOperation {
+function readOperation(item: JsonValue, by: ReferringOperation): BatchOperation {
   const body = item.type === 'object' ? parseJsonBody(item.bytes, REFUSED_ITEMS_MAX) : null
   if (body?.kind !== 'object') throw new GatewayError('PARSE_ERROR', 'an operation must be an object')
   const isQuery = body.members.some(({ key }) => key === 'query')
   const keys = accepting(isQuery ? QUERY_KEYS : REQUEST_KEYS, 'an operation')
   for (const { key } of body.members) if (!keys.has(key)) keys.refuse(key)
   const id = readId(memberOf(body, 'id'))
-  return isQuery ? { id, ...readQuery(body, index, find) } : { id, ...readRequest(body, index, find) }
+  return isQuery ? { id, ...readQuery(body, by) } : { id, ...readRequest(body, by) }
 }
 
 function readId(given: JsonValue | undefined): string | null {
@@ -165,10 +186,10 @@ function readId(given: JsonValue | undefined): string | null {
 }
 
 /** A query text, as `POST /api/_query` takes it. Only its parameters can hold references. */
-function readQuery(body: ObjectOutline, index: number, find: FindOperation): Omit<BatchOperation, 'id'> {
+function readQuery(body: ObjectOutline, by: ReferringOperation): Omit<BatchOperation, 'id'> {
   const query = memberOf(body, 'query') as JsonValue
   const parameters = memberOf(body, 'parameters')
-  const given = parameters === undefined ? [] : [', "parameters": ', ...parseValue(parameters.bytes, index, find)]
+  const given = parameters === undefined ? [] : [', "parameters": ', ...parseValue(parameters.bytes, by)]
   return {
     ...{ method: 'POST', address: ['/api/_query'], headers: JSON_BODY },
     body: { kind: 'json', value: [`{"query": ${query.bytes.toString()}`, ...given, '}'] },
@@ -177,14 +198,14 @@ function readQuery(body: ObjectOutline, index: number, find: FindOperation): Omi
 
 const JSON_BODY = { 'content-type': 'application/json' }
 
-function readRequest(body: ObjectOutline, index: number, find: FindOperation): Omit<BatchOperation, 'id'> {
+function readRequest(body: ObjectOutline, by: ReferringOperation): Omit<BatchOperation, 'id'> {
   const method = textMember(body, 'method')
   const path = textMember(body, 'path')
   if (!/^[A-Z]{1,20}$/.test(method)) throw new GatewayError('PARSE_ERROR', 'method must be one such as GET or POST')
-  const address = parseAddress(path, index)
+  const address = parseAddress(path, by)
   refuseRoute(path)
   const headers = readHeaders(memberOf(body, 'headers'))
-  return { method, address, ...readBody(memberOf(body, 'body'), headers, index, find) }
+  return { method, address, ...readBody(memberOf(body, 'body'), headers, by) }
 }
 
 function textMember(body: ObjectOutline, name: string): string {
@@ -243,14 +264,13 @@ function readHeaders(given: JsonValue | undefined): Readonly<Record<string, stri
 function readBody(
   given: JsonValue | undefined,
   headers: Readonly<Record<string, string>>,
-  index: number,
-  find: FindOperation,
+  by: ReferringOperation,
 ): Pick<BatchOperation, 'headers' | 'body'> {
   if (given === undefined) return { headers, body: null }
   const type = headers['content-type']
   if (type !== undefined && given.type === 'string' && !/json/i.test(type)) {
     return { headers, body: { kind: 'text', text: stringOf(given) } }
   }
-  const value = parseValue(given.bytes, index, find)
+  const value = parseValue(given.bytes, by)
   return { headers: type === undefined ? { ...headers, ...JSON_BODY } : headers, body: { kind: 'json', value } }
 }
