@@ -19,6 +19,7 @@ import type {
   ForeignKeyItem,
   FunctionItem,
   KeyItem,
+  MediaHandlerItem,
   OtherSchemaItem,
   OutsideColumnItem,
   PartitionItem,
@@ -77,6 +78,11 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
     }),
     knowsDependencies: options.dependencies ?? false,
     viewKeys: keys.foreign,
+    mediaHandlers: Object.freeze(
+      sections['media handler'].map(({ schema, name, mediaType, binary, relation }) =>
+        Object.freeze({ schema, name, mediaType, isBinary: binary, relation: relation === 0 ? null : relation }),
+      ),
+    ),
     functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferring),
   })
 }
@@ -97,6 +103,7 @@ interface Items {
   readonly 'traced key': TracedKeyItem[]
   readonly 'outside column': OutsideColumnItem[]
   readonly function: FunctionItem[]
+  readonly 'media handler': MediaHandlerItem[]
   readonly composite: CompositeItem[]
   readonly attribute: AttributeItem[]
   readonly tie: TieItem[]
@@ -125,7 +132,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
       composite: [],
       attribute: [],
     },
-    ...{ 'traced column': [], 'traced key': [] },
+    ...{ 'traced column': [], 'traced key': [], 'media handler': [] },
     ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferring: [] },
   }
   let fingerprint = ''

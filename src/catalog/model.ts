@@ -32,6 +32,20 @@ export interface Catalog {
   readonly viewKeys: readonly ViewKey[]
   /** The statements that can run a function of the database, which may leave something in the session. */
   readonly functionReach: FunctionReach
+  /** The aggregates of these schemas that make one value of a media type of rows. */
+  readonly mediaHandlers: readonly MediaHandler[]
+}
+
+/** An aggregate that returns a domain with the name of a media type. */
+export interface MediaHandler {
+  readonly schema: string
+  readonly name: string
+  /** The name of the domain, in lower case: `text/html`, or two asterisks for any media type. */
+  readonly mediaType: string
+  /** True if the domain is over `bytea`. */
+  readonly isBinary: boolean
+  /** The OID of the relation whose rows it takes; null if it takes rows of any type. */
+  readonly relation: number | null
 }
 
 export interface FunctionReach {

@@ -224,6 +224,7 @@ class FakeDatabase {
       dependencies: new Map(),
       knowsDependencies: false,
       viewKeys: [],
+      mediaHandlers: [],
       unpublishedViews: new Map(),
       partitions: new Map(),
       functionReach: {

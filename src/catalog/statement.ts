@@ -179,6 +179,16 @@ export interface FunctionItem {
   readonly defaults: readonly (string | null)[] | null
 }
 
+/** An aggregate that returns a domain with the name of a media type. */
+export interface MediaHandlerItem {
+  readonly schema: string
+  readonly name: string
+  readonly mediaType: string
+  readonly binary: boolean
+  /** 0 for an aggregate over `anyelement`. */
+  readonly relation: number
+}
+
 /** A composite type that a column, a function or another composite type uses. */
 export interface CompositeItem {
   readonly type: number
@@ -252,6 +262,17 @@ const SECTIONS = {
     from relation r
     left join pg_catalog.pg_description d
       on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid = 0`,
+
+  'media handler': `
+    select s.name as schema, p.proname as name, lower(d.typname) as "mediaType",
+      d.typbasetype = 'pg_catalog.bytea'::regtype as binary, a.typrelid::int8 as relation
+    from pg_catalog.pg_aggregate g
+    join pg_catalog.pg_proc p on p.oid = g.aggfnoid and p.pronargs = 1
+    join schema s on s.oid = p.pronamespace
+    join pg_catalog.pg_type d on d.oid = p.prorettype and d.typtype = 'd'
+    join pg_catalog.pg_type a on a.oid = p.proargtypes[0]
+    where (d.typname ~ '^[A-Za-z0-9.-]+/[A-Za-z0-9.+-]+$' or d.typname = '*/*')
+      and (a.oid = 'pg_catalog.anyelement'::regtype or a.typrelid in (select oid from relation))`,
 
   // Excludes views of extensions.
   'unpublished view': `

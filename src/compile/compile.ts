@@ -17,6 +17,7 @@ import type { Table } from '../catalog/model.ts'
 import { printSql } from '../language/sql/print.ts'
 import { printRows } from '../language/sql/print-rows.ts'
 import type { Sql } from '../language/sql/printer.ts'
+import { quoteIdentifier } from '../language/sql/quote.ts'
 import type { Get, Parameter } from '../language/tree/ast.ts'
 import { impliedColumn } from '../language/tree/build.ts'
 import { unreachable } from '../unreachable.ts'
@@ -42,10 +43,27 @@ export type Context = CheckContext
 
 /**
  * How rows are returned. `rows`: each row as one JSON text; `stripped`: the same without nulls; `value`: the
- * value of the only field; `columns`:
- * separate columns, for results in PostgreSQL's binary format.
+ * value of the only field; `columns`: separate columns, for results in PostgreSQL's binary format.
  */
-export type Form = 'rows' | 'stripped' | 'value' | 'columns'
+export type Form = 'rows' | 'stripped' | 'value' | 'columns' | Folding
+
+/**
+ * One value that an aggregate of the database makes of all rows, and the number of rows. The names are those
+ * of the catalog.
+ */
+export interface Folding {
+  readonly aggregate: QualifiedName
+  /** The table whose row type the aggregate takes; null if it takes rows of any type. */
+  readonly row: QualifiedName | null
+  /** True if the value is bytes, which are returned in hexadecimal. */
+  readonly isBinary: boolean
+}
+
+/** The name of an object in its schema. */
+export interface QualifiedName {
+  readonly schema: string
+  readonly name: string
+}
 
 /**
  * Parameters that are read from the columns of a record source, as texts, so that one statement handles many
@@ -117,7 +135,9 @@ export function compile<M extends Mode>(tree: TreeOf<M>, view: Context, mode: M)
 function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kind']]['statement'] {
   switch (mode.kind) {
     case 'read':
-      return reading('read', checkRead(asRead(tree), view), inForm(mode.form))
+      return typeof mode.form === 'string'
+        ? reading('read', checkRead(asRead(tree), view), inForm(mode.form))
+        : folding(checkRead(asRead(tree), view), mode.form)
     case 'paged':
       return reading('paged', checkRead(asRead(tree), view), withKeys)
     case 'versioned':
@@ -173,7 +193,15 @@ function reading<K extends 'read' | 'paged' | 'stream'>(
 
 type Print = (query: Get, bounds: PrintLimits) => Sql
 
+/** The aggregate is a function of the database, so its result depends on more than the rows. */
+function folding(checked: CheckedQuery, form: Folding): ReadStatement {
+  const read = reading('read', checked, inForm(form))
+  const dependencies = { ...read.dependencies, deterministic: false, callsOwn: true }
+  return statement<ReadStatement>({ ...read, kind: 'read', dependencies })
+}
+
 function inForm(form: Form): Print {
+  if (typeof form !== 'string') return (query, bounds) => folded(inForm('columns')(query, bounds), form)
   switch (form) {
     case 'rows':
       return (query, bounds) => printRows(query, { ...bounds, keys: [] })
@@ -183,6 +211,17 @@ function inForm(form: Form): Print {
     case 'columns':
       return (query, bounds) => printSql(query, { ...bounds, parameters: 'keep' })
   }
+}
+
+function folded({ text, parameters }: Sql, { aggregate, row, isBinary }: Folding): Sql {
+  const rows = row === null ? 'r' : `r::${qualified(row)}`
+  const value = `${qualified(aggregate)}(${rows})`
+  const shown = isBinary ? `encode((${value})::bytea, 'hex')` : value
+  return { text: `SELECT ${shown}, count(*) FROM (${text}) AS r`, parameters }
+}
+
+function qualified({ schema, name }: QualifiedName): string {
+  return `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
 }
 
 function withKeys(query: Get, bounds: PrintLimits): Sql {

@@ -24,6 +24,28 @@ export function explained({
   return statement({ kind: 'explain', text: `EXPLAIN (FORMAT JSON) ${text}`, parameters, dependencies, runs: null })
 }
 
+/** The options of a plan that a client asked for (PostgreSQL manual, EXPLAIN). */
+export interface PlanRequest {
+  readonly format: 'json' | 'text'
+  /** Names of options, from a list of the program. */
+  readonly options: readonly PlanOption[]
+  /** False for a plan without estimates. */
+  readonly costs: boolean
+}
+
+/** An option of a plan. */
+export type PlanOption = 'analyze' | 'verbose' | 'settings' | 'buffers' | 'wal'
+
+/** Asks for the execution plan of any statement. With `analyze`, PostgreSQL executes it. */
+export function requestedPlan(of: CompiledStatement, { format, options, costs }: PlanRequest): ExplainStatement {
+  const list = [`FORMAT ${format}`, ...(costs ? [] : ['COSTS false']), ...options].join(', ')
+  const { text, parameters } = of
+  const dependencies = of.kind === 'call' ? { ...NO_TABLE_DEPENDENCIES, callsOwn: true } : of.dependencies
+  const isRead = of.kind === 'read' || of.kind === 'paged' || of.kind === 'stream'
+  const runs = options.includes('analyze') && isRead ? of : null
+  return statement({ kind: 'explain', text: `EXPLAIN (${list}) ${text}`, parameters, dependencies, runs })
+}
+
 /** Executes a read and returns PostgreSQL's execution plan with actual counts. */
 export function analyzed(runs: ReadStatement | PagedStatement | StreamStatement): ExplainStatement {
   const { text, parameters, dependencies } = runs

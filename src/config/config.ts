@@ -304,6 +304,8 @@ export interface PostgrestConfig {
   readonly maxRows: number
   /** Whether `select` accepts aggregate functions. */
   readonly aggregatesEnabled: boolean
+  /** Whether clients can ask for execution plans. */
+  readonly planEnabled: boolean
   readonly txEnd: TransactionEnd
   /** Settings of every transaction, by name. */
   readonly appSettings: ReadonlyMap<string, string>

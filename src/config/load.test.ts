@@ -178,6 +178,7 @@ describe('defaults', () => {
         openapiMode: 'follow-privileges',
         openapiSecurityActive: false,
         openapiServerProxyUri: null,
+        planEnabled: false,
       },
       shapes: { enabled: false, path: '/v1/shape', longPollMs: 20_000 },
       jwtSecret: null,

@@ -106,6 +106,7 @@ test('the table has exactly these keys', () => {
     'postgrest.pre_request',
     'postgrest.max_rows',
     'postgrest.aggregates_enabled',
+    'postgrest.plan_enabled',
     'postgrest.tx_end',
     'postgrest.app_settings',
     'postgrest.error_verbosity',

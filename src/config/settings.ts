@@ -1460,6 +1460,15 @@ export const POSTGREST: Table<PostgrestConfig> = {
     feature: 'postgrest',
     description: 'Accept the aggregate functions `avg`, `count`, `max`, `min` and `sum` in `select`.',
   },
+  planEnabled: {
+    key: 'postgrest.plan_enabled',
+    kind: flag,
+    default: false,
+    feature: 'postgrest',
+    description:
+      'Answer requests for `application/vnd.pgrst.plan` with the execution plan. Figures are shown to callers ' +
+      'from whom row-level security hides no row of the request, and to callers with the scope `svc:explain`.',
+  },
   txEnd: {
     key: 'postgrest.tx_end',
     kind: choice('commit', 'commit-allow-override', 'rollback', 'rollback-allow-override'),

@@ -13,15 +13,18 @@ import type { Runner } from '../run/run.ts'
 import { respondError } from './error-response.ts'
 import { unsupportedMethod } from './errors.ts'
 import { convertLargeBody } from './large-body.ts'
-import { negotiateMediaType, type ResponseMediaType } from './media-types.ts'
+import { rulesOfResult, rulesOfRows, rulesOfWrite } from './media-handlers.ts'
+import type { ResponseMediaType } from './media-types.ts'
+import { tableIn } from './names.ts'
 import { respondOptions } from './options.ts'
+import { planStep } from './plan.ts'
 import { parsePreferences } from './preferences.ts'
 import { type ParameterLimits, parseQueryParameters } from './query-parameters.ts'
 import { readTableStep } from './read.ts'
-import { type DoorRequest, resourceOf, schemaOf } from './request.ts'
+import { type DoorRequest, negotiated, type RawDoorRequest, resourceOf, schemaOf } from './request.ts'
 import { respondPreflight, withCommonHeaders } from './response-headers.ts'
 import { negotiateRoot, RootDocuments, readRoot } from './root/root.ts'
-import { callFunction } from './rpc/call.ts'
+import { callFunction, type Negotiate } from './rpc/call.ts'
 import type { IsExposed } from './rpc/resolve.ts'
 import { createRoles, type DatabaseCaller, type SessionReply, withSession } from './session.ts'
 import { Statements } from './statements.ts'
@@ -123,7 +126,7 @@ export function createDoor(parts: DoorParts): Door {
     return caller.identity
   }
 
-  function read(incoming: Incoming): DoorRequest {
+  function read(incoming: Incoming): RawDoorRequest {
     const resource = resourceOf(incoming.path, prefix)
     return {
       incoming,
@@ -131,8 +134,6 @@ export function createDoor(parts: DoorParts): Door {
       schema: schemaOf(incoming, config.schemas),
       namesSchema: config.schemas.length > 1,
       preferences: parsePreferences(headerOf(incoming.headers, 'prefer'), preferenceRules),
-      mediaType:
-        resource.kind === 'root' ? rootType(incoming) : negotiateMediaType(headerOf(incoming.headers, 'accept')),
       parameters: parseQueryParameters(incoming.query, resource.kind !== 'table', parameterRules),
     }
   }
@@ -148,7 +149,7 @@ export function createDoor(parts: DoorParts): Door {
     return 'status' in asked ? asked : { ...asked, step: timings.step(incoming, asked.step) }
   }
 
-  function answerRequest(request: DoorRequest, caller: DatabaseCaller): PreparedStep | Answer {
+  function answerRequest(request: RawDoorRequest, caller: DatabaseCaller): PreparedStep | Answer {
     const { incoming } = request
     const reply: SessionReply = { headers: null, status: null }
     const session = withSession(caller, incoming, request.schema, request.preferences, config, reply)
@@ -159,24 +160,35 @@ export function createDoor(parts: DoorParts): Door {
       if (incoming.method !== 'GET' && incoming.method !== 'HEAD') throw unsupportedMethod(incoming.method)
       const step =
         config.rootSpec === null
-          ? readRoot(request, context, reply, describing)
-          : callFunction(...rootCall(request, config.rootSpec), context, reply, calling)
+          ? readRoot(withType(request, rootType(incoming)), context, reply, describing)
+          : callFunction(...rootCall(request, config.rootSpec), context, reply, calling).step
       return { step, context, runner: parts.requests }
     }
+    const { planEnabled } = config
+    const planned = ({ step, asked }: Asked, runner: Runner): PreparedStep => {
+      const { plan } = asked.mediaType
+      if (plan === undefined) return { step, context, runner }
+      return { step: planStep(step, asked, plan, context, reply), context, runner: parts.reads }
+    }
     if (resource.kind === 'function') {
-      const step = callFunction(request, resource.name, context, reply, calling)
-      return { step, context, runner: parts.requests }
+      const negotiate: Negotiate = of =>
+        negotiated(request, rulesOfResult(of, request.parameters, context.view, planEnabled))
+      return planned(callFunction(negotiate, request, resource.name, context, reply, calling), parts.requests)
     }
     switch (incoming.method) {
       case 'GET':
-      case 'HEAD':
-        return { step: readTableStep(request, resource.name, context, reply, reading), context, runner: parts.reads }
+      case 'HEAD': {
+        const table = tableIn(request.schema, resource.name, context.view)
+        const asked = negotiated(request, rulesOfRows(table, request.parameters, context.view, planEnabled))
+        return planned({ step: readTableStep(asked, resource.name, context, reply, reading), asked }, parts.reads)
+      }
       case 'POST':
       case 'PATCH':
       case 'PUT':
       case 'DELETE': {
-        const step = writeTable(request, resource.name, context, reply, writing)
-        return 'status' in step ? step : { step, context, runner: parts.requests }
+        const asked = negotiated(request, rulesOfWrite(planEnabled))
+        const step = writeTable(asked, resource.name, context, reply, writing)
+        return 'status' in step ? step : planned({ step, asked }, parts.requests)
       }
       default:
         throw unsupportedMethod(incoming.method)
@@ -217,10 +229,21 @@ function rootType({ headers }: Incoming): ResponseMediaType {
   return { form: 'array', stripsNulls: false, contentType: negotiateRoot(headerOf(headers, 'accept')).contentType }
 }
 
+function withType(request: RawDoorRequest, mediaType: ResponseMediaType): DoorRequest {
+  return { ...request, mediaType }
+}
+
+/** A step and the request that it answers. */
+interface Asked {
+  readonly step: RequestStep
+  readonly asked: DoorRequest
+}
+
 /** The call of a function of the configuration, `name` or `schema.name`. */
-function rootCall(request: DoorRequest, name: string): readonly [DoorRequest, string] {
+function rootCall(request: RawDoorRequest, name: string): readonly [Negotiate, RawDoorRequest, string] {
   const dot = name.indexOf('.')
-  return dot < 0 ? [request, name] : [{ ...request, schema: name.slice(0, dot) }, name.slice(dot + 1)]
+  const called = dot < 0 ? request : { ...request, schema: name.slice(0, dot) }
+  return [() => withType(called, rootType(request.incoming)), called, name.slice(dot + 1)]
 }
 
 /** The smaller of two limits, of which 0 means none. */

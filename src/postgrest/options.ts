@@ -3,13 +3,13 @@ import type { View } from '../access/rights.ts'
 import { resourceName, type Table } from '../catalog/model.ts'
 import type { Answer } from '../exchange.ts'
 import { tableIn } from './names.ts'
-import type { DoorRequest } from './request.ts'
+import type { RawDoorRequest } from './request.ts'
 
 /**
  * The response to an OPTIONS request.
  * @throws {PostgrestError} `PGRST205` for a table that does not exist.
  */
-export function respondOptions({ resource, schema }: DoorRequest, view: View): Answer {
+export function respondOptions({ resource, schema }: RawDoorRequest, view: View): Answer {
   switch (resource.kind) {
     case 'root':
       return allowing(['OPTIONS', 'GET', 'HEAD'])

@@ -1,5 +1,6 @@
 /** Answers reads of tables and views. */
 import type { Table } from '../catalog/model.ts'
+import type { Form } from '../compile/compile.ts'
 import type { BoundStatement, Readable } from '../compile/statement.ts'
 import type { Answer } from '../exchange.ts'
 import type { RequestStep } from '../rest/steps.ts'
@@ -8,6 +9,7 @@ import { parsePlans } from '../run/estimate.ts'
 import type { ResultRow } from '../run/run.ts'
 import { type BoundLevel, bindLevel } from './bind.ts'
 import { buildCount, buildPlanned, buildRows, resultNames } from './build-level.ts'
+import { foldedValue, foldingOf } from './media-handlers.ts'
 import { tableIn } from './names.ts'
 import { printApplied } from './preferences.ts'
 import { describeRows, type RowRange, restricted, topLevelRange } from './range.ts'
@@ -35,7 +37,7 @@ export function readTableStep(
   reply: SessionReply,
   parts: ReadParts,
 ): RequestStep {
-  const { incoming, schema, parameters, mediaType } = request
+  const { incoming, schema, parameters } = request
   const { root } = parameters
   const table = tableIn(schema, name, caller.view)
   const range = topLevelRange(root.range, rangeHeaderOf(incoming))
@@ -45,7 +47,7 @@ export function readTableStep(
   const rows = parts.statements.read(
     caller,
     `rows ${table.oid} ${JSON.stringify(level)}`,
-    { kind: 'read', form: mediaType.form === 'csv' ? 'columns' : mediaType.stripsNulls ? 'stripped' : 'rows' },
+    { kind: 'read', form: formOf(request, table) },
     () => buildRows(table, level, context),
     values,
   )
@@ -59,6 +61,11 @@ export function readTableStep(
       return withReply(withPreferences(answer, request), reply)
     },
   }
+}
+
+function formOf({ mediaType }: DoorRequest, table: Table): Form {
+  const { form, stripsNulls } = mediaType
+  return foldingOf(mediaType, table) ?? (form === 'csv' ? 'columns' : stripsNulls ? 'stripped' : 'rows')
 }
 
 /** The statements that count the rows without their range, for `Prefer: count`. */
@@ -120,8 +127,11 @@ function respondRows(
   names: () => readonly string[],
 ): Answer {
   const { incoming, mediaType, parameters, resource } = request
-  const body = printResponseBody(rows, mediaType, mediaType.form === 'csv' ? names() : [])
-  const { status, contentRange } = describeRows(range, rows.length, total)
+  const { body, count } =
+    mediaType.form === 'raw'
+      ? foldedValue(rows, mediaType.handler?.isBinary ?? false)
+      : { body: printResponseBody(rows, mediaType, mediaType.form === 'csv' ? names() : []), count: rows.length }
+  const { status, contentRange } = describeRows(range, count, total)
   const name = resource.kind === 'table' ? resource.name : ''
   const query = parameters.canonical === '' ? '' : `?${parameters.canonical}`
   return {
@@ -132,7 +142,7 @@ function respondRows(
       'Content-Location': `/${encodeURIComponent(name)}${query}`,
       ...profileHeader(request),
     },
-    rows: rows.length,
+    rows: count,
     body: incoming.method === 'HEAD' ? null : body,
   }
 }

@@ -3,7 +3,7 @@ import type { Incoming } from '../exchange.ts'
 import { headerOf } from '../rest/header.ts'
 import { decodePercent } from '../rest/parameters/query-string.ts'
 import { invalidPath, unknownSchema } from './errors.ts'
-import type { ResponseMediaType } from './media-types.ts'
+import { type MediaRules, negotiateMediaType, type ResponseMediaType } from './media-types.ts'
 import type { PostgrestPreferences } from './preferences.ts'
 import type { QueryParameters } from './query-parameters.ts'
 
@@ -23,6 +23,17 @@ export interface DoorRequest {
   readonly preferences: PostgrestPreferences
   readonly mediaType: ResponseMediaType
   readonly parameters: QueryParameters
+}
+
+/** A request whose media type depends on a resource that has not been looked up yet. */
+export type RawDoorRequest = Omit<DoorRequest, 'mediaType'>
+
+/**
+ * Chooses the media type of the response.
+ * @throws {PostgrestError} `PGRST107` if none is acceptable.
+ */
+export function negotiated(request: RawDoorRequest, rules: MediaRules): DoorRequest {
+  return { ...request, mediaType: negotiateMediaType(headerOf(request.incoming.headers, 'accept'), rules) }
 }
 
 /**

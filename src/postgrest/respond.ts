@@ -26,6 +26,8 @@ export function printResponseBody(
     }
     case 'csv':
       return printCsv(names, rows)
+    case 'raw':
+      throw new Error('a value that the database made is not made of rows')
   }
 }
 

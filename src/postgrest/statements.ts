@@ -39,7 +39,8 @@ export class Statements {
     values: Values,
   ): BoundStatement<ReadStatement> {
     const make = () => compile(build(), this.#context(view), mode)
-    const statement = this.#plans.of(identity, view, `${mode.form}\0${key}`, make) as ReadStatement
+    const whole = `${keyOf(mode.form)}\0${key}`
+    const statement = this.#plans.of(identity, view, whole, make) as ReadStatement
     return bound(statement, values)
   }
 
@@ -52,7 +53,7 @@ export class Statements {
     values: Values,
   ): BoundStatement<CallStatement> {
     const make = () => compile(build(), this.#context(view), { kind: 'call', form, rowsMax })
-    const whole = `call ${form} ${JSON.stringify(rowsMax)}\0${key}`
+    const whole = `call ${keyOf(form)} ${JSON.stringify(rowsMax)}\0${key}`
     return bound(this.#plans.of(identity, view, whole, make) as CallStatement, values)
   }
 
@@ -84,6 +85,10 @@ export class Statements {
 interface CallForm {
   readonly form: Form
   readonly rowsMax: Parameter | null
+}
+
+function keyOf(form: Form): string {
+  return typeof form === 'string' ? form : JSON.stringify(form)
 }
 
 /** Who asks, and what they can see. */

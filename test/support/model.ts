@@ -82,6 +82,7 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     dependencies: new Map(),
     knowsDependencies: false,
     viewKeys: [],
+    mediaHandlers: [],
     unpublishedViews: new Map(),
     partitions: new Map(),
     functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferring: new Set() },

@@ -5,7 +5,7 @@ import { parseListItems, toArrayLiteral } from '../../rest/parameters/list-value
 import { decodeComponent } from '../../rest/parameters/query-string.ts'
 import { invalidBody } from '../errors.ts'
 import { keysOf, readPayload, rowsOf } from '../payload.ts'
-import type { DoorRequest } from '../request.ts'
+import type { RawDoorRequest } from '../request.ts'
 import { isOnlyArgument } from './resolve.ts'
 
 /** The arguments of a call. */
@@ -30,7 +30,7 @@ const FORM_TYPE = 'application/x-www-form-urlencoded'
  * Reads the arguments.
  * @throws {PostgrestError} `PGRST102` for a body that does not parse or has another type.
  */
-export function readCallArguments({ incoming, parameters }: DoorRequest): ReadArguments {
+export function readCallArguments({ incoming, parameters }: RawDoorRequest): ReadArguments {
   if (incoming.method !== 'POST') return { given: texts(parameters.arguments), bodyType: null }
   const bodyType = mediaTypeOf(incoming.headers).type || JSON_TYPE
   const { body } = incoming

@@ -1,14 +1,18 @@
 /** Answers calls of functions: GET, HEAD and POST below `/rpc/`. */
+import { resultTable } from '../../access/columns.ts'
+import type { DatabaseFunction } from '../../catalog/model.ts'
+import type { Form } from '../../compile/compile.ts'
 import type { Answer } from '../../exchange.ts'
 import type { RequestStep } from '../../rest/steps.ts'
 import { Values } from '../../rest/values.ts'
 import type { CallResult, ResultRow } from '../../run/run.ts'
 import { type BoundLevel, bindLevel } from '../bind.ts'
 import { printCsv } from '../csv.ts'
-import { invalidRpcMethod, notSetReturning } from '../errors.ts'
+import { invalidRpcMethod, notImplemented, notSetReturning } from '../errors.ts'
+import { foldedValue, foldingOf, returnsBytes } from '../media-handlers.ts'
 import { printApplied } from '../preferences.ts'
 import { describeRows, type RowRange, restricted, topLevelRange } from '../range.ts'
-import { type DoorRequest, profileHeader, rangeHeaderOf } from '../request.ts'
+import { type DoorRequest, profileHeader, type RawDoorRequest, rangeHeaderOf } from '../request.ts'
 import { printResponseBody, withReply } from '../respond.ts'
 import type { SessionReply } from '../session.ts'
 import type { Caller, Statements } from '../statements.ts'
@@ -28,31 +32,40 @@ export interface CallParts {
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST'])
 
-/** The step that answers a call. */
+/** Chooses the media type of a response by the result of the function. */
+export type Negotiate = (of: DatabaseFunction) => DoorRequest
+
+/** The step that answers a call, and the request with its media type. */
 export function callFunction(
-  request: DoorRequest,
+  negotiate: Negotiate,
+  raw: RawDoorRequest,
   name: string,
   caller: Caller,
   reply: SessionReply,
   parts: CallParts,
-): RequestStep {
-  const { incoming, schema, parameters, preferences, mediaType } = request
+): { readonly step: RequestStep; readonly asked: DoorRequest } {
+  const { incoming, schema, parameters, preferences } = raw
   if (!METHODS.has(incoming.method)) throw invalidRpcMethod(incoming.method)
-  const { given, bodyType } = readCallArguments(request)
+  const { given, bodyType } = readCallArguments(raw)
   const keys = givenKeys(given)
   const resolved = resolveFunction({ schema, name, keys, bodyType }, caller.view.catalog, parts.isExposed)
   const { of } = resolved
+  const request = negotiate(of)
+  const { mediaType } = request
   const rowsMax = rowsMaxOf(request)
   if (!of.returnsSet && rowsMax !== null && mediaType.form !== 'object') throw notSetReturning()
   const range = topLevelRange(parameters.root.range, rangeHeaderOf(incoming))
   const form = resultForm(of)
-  const counts = preferences.count !== null
+  // An aggregate has seen only the rows of the range.
+  const counts = preferences.count !== null && mediaType.handler === undefined
   const values = new Values()
   // A function is called once, so a count needs all of its rows.
   const fetched: RowRange = counts ? { offset: 0, limit: null } : restricted(range, parts.maxRows)
   const level = levelOf(request, form, fetched, values, parts)
   const args = bindArguments(given, resolved, values)
-  const printed = form !== 'object' ? 'value' : mediaType.form === 'csv' ? 'columns' : rowForm(request)
+  const isRaw = mediaType.form === 'raw'
+  if (isRaw && rowsMax !== null) throw notImplemented('max-affected with a media type of the database')
+  const printed = formOf(request, of, form, caller)
   const statement = parts.statements.call(
     caller,
     `call ${of.oid} ${JSON.stringify([args, level])}`,
@@ -61,10 +74,13 @@ export function callFunction(
     values,
   )
   const readsOnly = incoming.method !== 'POST' || of.volatility !== 'volatile'
-  return {
+  const step: RequestStep = {
     runs: 'call',
     parts: [statement],
-    how: { access: readsOnly ? 'read only' : 'read write', format: 'text' },
+    how: {
+      access: readsOnly ? 'read only' : 'read write',
+      format: isRaw && mediaType.handler === undefined && returnsBytes(of) ? 'binary' : 'text',
+    },
     failed: error => refuseTooMany(error, request),
     respond(called) {
       const shown = restricted(range, parts.maxRows)
@@ -73,15 +89,21 @@ export function callFunction(
       return withReply(respond(request, { called, rows, total, range, form, set: of.returnsSet }), reply)
     },
   }
+  return { step, asked: request }
 }
 
-function rowForm({ mediaType }: DoorRequest): 'rows' | 'stripped' {
-  return mediaType.stripsNulls ? 'stripped' : 'rows'
+/** The form of the rows: for a value of a media type, the value itself. */
+function formOf({ mediaType }: DoorRequest, of: DatabaseFunction, form: ResultForm, { view }: Caller): Form {
+  const folding = foldingOf(mediaType, resultTable(of, view.catalog))
+  if (folding !== null) return folding
+  if (mediaType.form === 'raw') return 'columns'
+  if (form !== 'object') return 'value'
+  return mediaType.form === 'csv' ? 'columns' : mediaType.stripsNulls ? 'stripped' : 'rows'
 }
 
 /** Filters, order and range apply to rows; a single value has none of them. */
 function levelOf(
-  { parameters }: DoorRequest,
+  { parameters }: RawDoorRequest,
   form: ResultForm,
   range: RowRange,
   values: Values,
@@ -140,7 +162,8 @@ interface Outcome {
 function respond(request: DoorRequest, outcome: Outcome): Answer {
   const { incoming, mediaType, preferences } = request
   const { rows, total, range, form, set } = outcome
-  const count = set ? rows.length : 1
+  const folded = mediaType.form === 'raw' ? foldedValue(rows, mediaType.handler?.isBinary ?? false) : null
+  const count = !set ? 1 : mediaType.handler === undefined ? rows.length : (folded?.count ?? 0)
   const { status, contentRange } = describeRows(range, count, set ? total : total === null ? null : 1)
   const applied = printApplied(preferences, ['count', 'tx', 'handling', 'timezone', 'max-affected'])
   const headers = {
@@ -148,11 +171,11 @@ function respond(request: DoorRequest, outcome: Outcome): Answer {
     ...(applied === null ? {} : { 'Preference-Applied': applied }),
   }
   if (form === 'nothing') return { status: 204, headers, rows: 0, body: null }
-  const body = bodyOf(request, outcome)
+  const body = folded === null ? bodyOf(request, outcome) : folded.body
   return {
     status,
     headers: { 'Content-Type': mediaType.contentType, ...headers, ...profileHeader(request) },
-    rows: rows.length,
+    rows: count,
     body: incoming.method === 'HEAD' ? null : body,
   }
 }
