@@ -18,8 +18,11 @@ export interface Handle {
   readonly start: string
 }
 
+/** The offset of the rows of a handle, in place of the position at which they were read. */
+export const START_OFFSET = '0_inf'
+
 /** The offsets that stand for the start of a shape. */
-const START: ReadonlySet<string> = new Set(['0_0', '0_inf'])
+const START: ReadonlySet<string> = new Set(['0_0', START_OFFSET])
 
 const HANDLE = /^([0-9a-f]{32})-([\w-]{8})-(\d{1,20}_\d{1,400})-[0-9a-z]{1,12}$/
 const OFFSET = /^(\d{1,20})_(\d{1,400})$/

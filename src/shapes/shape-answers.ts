@@ -1,6 +1,7 @@
 /** The responses to shape requests: status, headers, and the form of errors that clients of shapes expect. */
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
+import { START_OFFSET } from './position.ts'
 import { MUST_REFETCH } from './shape-messages.ts'
 import { ShapeProblem } from './shape-problem.ts'
 import type { ShapeRequest } from './shape-request.ts'
@@ -58,7 +59,7 @@ export function shapeHeaders(outcome: ShapeOutcome): Record<string, string> {
  * client with older rows continues from the position it received with them.
  */
 function tagOf({ request, handle, offset, now }: ShapeOutcome): string {
-  if (request.offset === '-1') return `W/"${handle}:-1${request.hasRows ? '' : ':changes'}"`
+  if (request.offset === '-1') return `W/"${handle}:-1:${request.hasRows ? START_OFFSET : 'changes'}"`
   return `"${[handle, request.offset, offset, ...(request.live === 'no' ? [] : [now])].join(':')}"`
 }
 
@@ -117,11 +118,15 @@ function nextCursor(used: string | null, longPollMs: number, now: number): strin
   return String(used !== null && Number(used) >= next ? next + interval : next)
 }
 
-/** The response that asks a client to start again with another handle. */
-export function mustRefetch(handle: string): Answer {
+/**
+ * The response that asks a client to start again with another handle. All clients of a public shape start
+ * again at the same time, so a shared cache can answer them for a short time.
+ */
+export function mustRefetch(handle: string, { isPublic }: Pick<ShapeOutcome, 'isPublic'>): Answer {
+  const caching = isPublic ? 'public, max-age=60, must-revalidate' : 'no-store'
   return {
     status: 409,
-    headers: { ...JSON_HEADERS, 'Cache-Control': 'no-store', 'electric-handle': handle },
+    headers: { ...JSON_HEADERS, 'Cache-Control': caching, Vary: 'Authorization', 'electric-handle': handle },
     body: Buffer.from(MUST_REFETCH),
   }
 }

@@ -1,7 +1,7 @@
 /** Messages of a shape: one for each row of the initial sync and for each change, and control messages. */
 import { mergeSteps } from '../realtime/change-event.ts'
 import type { ChangeNotification, OldRow } from '../realtime/visibility-query.ts'
-import { lsnOf } from './position.ts'
+import { lsnOf, printSnapshot } from './position.ts'
 import type { Replica } from './shape-request.ts'
 
 /** The table of messages. */
@@ -29,6 +29,14 @@ export const MUST_REFETCH = '[{"headers":{"control":"must-refetch"}}]'
 /** The message after which the client has everything up to a resume token. */
 export function printUpToDate(token: string): string {
   return JSON.stringify({ headers: { control: 'up-to-date', global_last_seen_lsn: lsnOf(token) } })
+}
+
+/**
+ * The message after the rows of an initial sync: changes of the transactions that its snapshot includes are
+ * in the rows. A client that has written something learns from it whether the rows were read after its write.
+ */
+export function printSnapshotEnd(token: string): string {
+  return JSON.stringify({ headers: { control: 'snapshot-end', ...printSnapshot(token) } })
 }
 
 /** Creates the printer of a shape. */

@@ -2,6 +2,7 @@
 import type { TextRows } from '../realtime/subscription-plan.ts'
 import { parseQueryString } from '../rest/parameters/query-string.ts'
 import { isOffset } from './position.ts'
+import type { WrittenName } from './shape-names.ts'
 import { ShapeProblem } from './shape-problem.ts'
 import { type ShapeSubset, subsetIn, subsetInBody } from './shape-subset.ts'
 import { parseSqlCondition } from './sql-condition.ts'
@@ -10,20 +11,25 @@ import { parseSqlCondition } from './sql-condition.ts'
 export type Replica = 'default' | 'full'
 
 /** The part of a database that a client replicates. */
-export interface ShapeDefinition {
-  readonly schema: string | null
-  readonly table: string
+export interface ShapeDefinition extends ShapeParts<string> {}
+
+/** The same with names as the client writes them. */
+export interface WrittenShape extends ShapeParts<WrittenName> {}
+
+interface ShapeParts<Name> {
+  readonly schema: Name | null
+  readonly table: Name
   readonly where: string | null
   /** The values of `$1 …` in `where`, by number. */
   readonly params: ReadonlyMap<number, string>
   /** The columns; null for all that the caller can read. */
-  readonly columns: readonly string[] | null
+  readonly columns: readonly Name[] | null
   readonly replica: Replica
 }
 
 /** A parsed shape request. */
 export interface ShapeRequest {
-  readonly shape: ShapeDefinition
+  readonly shape: WrittenShape
   /** `-1`, `now`, or a position. */
   readonly offset: string
   readonly handle: string | null
@@ -50,12 +56,13 @@ export function parseShapeRequest(query: string, body: Buffer | null): ShapeRequ
   const events = flagIn(given, 'live_sse') || flagIn(given, 'experimental_live_sse')
   const subset = body === null ? subsetIn(given) : subsetInBody(body)
   const offset = given.get('offset')
-  if (offset === undefined || offset === '') throw new ShapeProblem('offset', VALUE_MISSING)
+  if (offset === undefined) throw new ShapeProblem('offset', VALUE_MISSING)
   const isStart = offset === '-1' || offset === 'now'
   if (!isStart && !isOffset(offset)) throw new ShapeProblem('offset', 'has invalid format')
-  const handle = given.get('handle') || null
+  const handle = given.get('handle') ?? null
   if (!isStart && handle === null) throw new ShapeProblem('handle', "can't be blank when offset != -1")
-  if (isStart && live) throw new ShapeProblem('live', `can't be true when offset == ${offset}`)
+  if (isStart && live)
+    throw new ShapeProblem('live', `can't be true when offset ${offset === 'now' ? "is 'now'" : '== -1'}`)
   if (subset !== null && live) throw new ShapeProblem('live', "can't be true for a subset")
   if (events && !live) throw new ShapeProblem('live_sse', "can't be true unless live is also true")
   return {
@@ -71,7 +78,7 @@ export function parseShapeRequest(query: string, body: Buffer | null): ShapeRequ
 /** The handle that a DELETE names, and the definition of the shape. */
 export function parseShapeDeletion(query: string): Pick<ShapeRequest, 'shape' | 'handle'> {
   const given = namedIn(query)
-  return { shape: definitionIn(given), handle: given.get('handle') || null }
+  return { shape: definitionIn(given), handle: given.get('handle') ?? null }
 }
 
 /** The rows of a shape, for the plan of its subscription. */
@@ -83,14 +90,15 @@ export function requestedRows({ table, where, params, columns }: ShapeDefinition
   }
 }
 
-/** Parameters by name; the last one of a name counts. */
+/** Parameters by name; the last one of a name counts. An empty one is none, unless `where` refers to it. */
 function namedIn(query: string): ReadonlyMap<string, string> {
-  return new Map(parseQueryString(query).map(({ name, value }) => [name, value]))
+  const given = new Map(parseQueryString(query).map(({ name, value }) => [name, value]))
+  return new Map([...given].filter(([name, value]) => value !== '' || name.startsWith('params[')))
 }
 
 function flagIn(given: ReadonlyMap<string, string>, name: string): boolean {
   const value = given.get(name)
-  if (value === undefined || value === 'false' || value === '0' || value === '') return false
+  if (value === undefined || value === 'false' || value === '0') return false
   if (value === 'true' || value === '1') return true
   throw new ShapeProblem(name, 'is invalid')
 }
@@ -106,35 +114,35 @@ function choiceIn<const T extends string>(
   return found
 }
 
-function definitionIn(given: ReadonlyMap<string, string>): ShapeDefinition {
+function definitionIn(given: ReadonlyMap<string, string>): WrittenShape {
   const { schema, table } = tableIn(given.get('table') ?? '')
   const columns = given.get('columns')
   return {
-    ...{ schema, table, where: given.get('where') || null, params: paramsIn(given) },
+    ...{ schema, table, where: given.get('where') ?? null, params: paramsIn(given) },
     columns: columns === undefined ? null : namesIn(columns, 'columns', ','),
     replica: choiceIn(given, 'replica', ['default', 'full']),
   }
 }
 
 /** `table` or `schema.table`; each part can be quoted. */
-function tableIn(text: string): { readonly schema: string | null; readonly table: string } {
+function tableIn(text: string): Pick<WrittenShape, 'schema' | 'table'> {
   if (text === '') throw new ShapeProblem('table', VALUE_MISSING)
   const names = namesIn(text, 'table', '.')
-  const [table = '', schema = null] = names.toReversed()
-  if (names.length > 2) throw new ShapeProblem('table', 'expected table or schema.table')
+  const [table, schema = null] = names.toReversed()
+  if (table === undefined || names.length > 2) throw new ShapeProblem('table', 'expected table or schema.table')
   return { schema, table }
 }
 
 /** Names that are separated by commas or dots, with quotes around those that contain one. */
-function namesIn(text: string, parameter: string, separator: ',' | '.'): readonly string[] {
+function namesIn(text: string, parameter: string, separator: ',' | '.'): readonly WrittenName[] {
   const name = /\s*(?:"((?:[^"]|"")+)"|([^",.\s][^",.]*?))\s*(?=([,.]|$))/y
-  const names: string[] = []
+  const names: WrittenName[] = []
   for (let at = 0; at <= text.length; at = name.lastIndex + 1) {
     name.lastIndex = at
     const [, quoted, plain, end] = name.exec(text) ?? []
     const found = quoted?.replaceAll('""', '"') ?? plain
     if (found === undefined || (end !== '' && end !== separator)) throw new ShapeProblem(parameter, 'Invalid name')
-    names.push(found)
+    names.push({ text: found, isQuoted: quoted !== undefined })
   }
   return names
 }

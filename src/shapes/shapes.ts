@@ -5,7 +5,7 @@
  * change log since the offset of the request.
  */
 import { randomInt } from 'node:crypto'
-import { type Catalog, resourceName, type Table } from '../catalog/model.ts'
+import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -27,7 +27,8 @@ import {
   subsetHeaders,
 } from './shape-answers.ts'
 import { createShapeHandles, type ShapeHandles } from './shape-handles.ts'
-import { createMessagePrinter, type MessagePrinter, printUpToDate } from './shape-messages.ts'
+import { createMessagePrinter, type MessagePrinter, printSnapshotEnd, printUpToDate } from './shape-messages.ts'
+import { nameShape } from './shape-names.ts'
 import { createPoll, type Poll } from './shape-poll.ts'
 import { ShapeProblem } from './shape-problem.ts'
 import {
@@ -73,6 +74,7 @@ export interface ShapesStats {
 
 /** An open shape: its subscription, and what its messages and handles need. */
 interface OpenShape {
+  readonly shape: ShapeDefinition
   readonly subscription: Subscription
   readonly poll: Poll
   readonly digest: string
@@ -144,9 +146,9 @@ export class Shapes {
         return this.#start(request, open, incoming, identity)
       }
       if (since === null || handle?.digest !== open.digest || this.#handles.hasEnded(request.handle))
-        return this.#refetch(request.handle, open)
+        return this.#refetch(request.handle, open, identity)
       open.subscription.start()
-      if (open.poll.isLost) return this.#refetch(request.handle, open)
+      if (open.poll.isLost) return this.#refetch(request.handle, open, identity)
       if (request.live === 'events') {
         isHeld = incoming.method === 'GET'
         return this.#stream(request, request.handle, open, incoming, identity)
@@ -159,13 +161,13 @@ export class Shapes {
 
   /** Subscribes to the shape; `since` is null for a request that starts. */
   async #open(
-    { shape, live }: Pick<ShapeRequest, 'shape' | 'live'>,
+    { shape: written, live }: Pick<ShapeRequest, 'shape' | 'live'>,
     identity: Identity,
     since: string | null,
   ): Promise<OpenShape> {
     const { hub, catalog, maxInValues } = this.#parts
     const poll = createPoll()
-    const table = resourceOf(catalog(), shape)
+    const { shape, resource: table } = nameShape(catalog(), written)
     const texts = requestedRows(shape, maxInValues)
     // A stream of events cannot be continued from the end of a part.
     const catchUp = live === 'events' ? ('whole' as const) : ('part' as const)
@@ -180,7 +182,7 @@ export class Shapes {
       const { schema, name, primaryKey } = plan.table
       const columnSchema = printColumnSchema(plan.table, plan.textColumns)
       return {
-        ...{ subscription, poll, schema: columnSchema },
+        ...{ shape, subscription, poll, schema: columnSchema },
         digest: digestOf(context, shape.replica, columnSchema),
         printer: createMessagePrinter({
           ...{ schema, name, primaryKey, replica: shape.replica },
@@ -208,7 +210,8 @@ export class Shapes {
     const { runner } = this.#parts
     // Created when the body is read, so that a response without a body takes no connection.
     const rows = () => runner.stream(identity, plan.stream(), incoming.usage.worked)
-    return { status: 200, headers, body: printRows(rows, open.printer.row, { start: '[', end: ']' }, incoming) }
+    const frame = { start: '[', last: printSnapshotEnd(startToken), end: ']' }
+    return { status: 200, headers, body: printRows(rows, open.printer.row, frame, incoming) }
   }
 
   /**
@@ -216,16 +219,17 @@ export class Shapes {
    * that the snapshot includes. The position of a client that has one stays the same.
    */
   #subset(
-    { handle, offset, shape }: ShapeRequest,
+    { handle, offset }: ShapeRequest,
     subset: ShapeSubset,
     open: OpenShape,
     incoming: Incoming,
     identity: Identity,
   ): Answer {
     const { runner, maxInValues } = this.#parts
-    const { plan, startToken } = open.subscription
+    const { shape, subscription } = open
+    const { plan, startToken } = subscription
     const isSame = handle === null || parseHandle(handle)?.digest === open.digest
-    if (handle !== null && (!isSame || this.#handles.hasEnded(handle))) return this.#refetch(handle, open)
+    if (handle !== null && (!isSame || this.#handles.hasEnded(handle))) return this.#refetch(handle, open, identity)
     const statement = planPart(plan, subsetPart(subset, shape.table, maxInValues))
     const headers = subsetHeaders(
       handle ?? this.#handles.current(open.digest, startToken),
@@ -235,7 +239,7 @@ export class Shapes {
     const mark = randomInt(MARK_MAX)
     const rows = () => runner.stream(identity, statement, incoming.usage.worked)
     const metadata = JSON.stringify({ ...printSnapshot(startToken), snapshot_mark: mark })
-    const frame = { start: `{"metadata":${metadata},"data":[`, end: ']}' }
+    const frame = { start: `{"metadata":${metadata},"data":[`, last: null, end: ']}' }
     return { status: 200, headers, body: printRows(rows, row => open.printer.markedRow(row, mark), frame, incoming) }
   }
 
@@ -268,7 +272,7 @@ export class Shapes {
       })
     }
     if (poll.error !== null) throw poll.error
-    if (poll.isLost) return this.#refetch(handle, open)
+    if (poll.isLost) return this.#refetch(handle, open, identity)
     if (messages.length === 0 && !poll.isOver) token = subscription.settledToken() ?? token
     const isPart = !isCaughtUp || poll.isFull
     if (!isCaughtUp && !poll.isFull) token = subscription.reachedToken
@@ -327,9 +331,10 @@ export class Shapes {
 
   // --- parts of responses ---
 
-  #refetch(handle: string, { digest, subscription }: OpenShape): Answer {
+  #refetch(handle: string, { digest, subscription }: OpenShape, identity: Identity): Answer {
     this.#refetches++
-    return mustRefetch(this.#handles.after(handle, digest, subscription.reachedToken))
+    const next = this.#handles.after(handle, digest, subscription.reachedToken)
+    return mustRefetch(next, { isPublic: isPublic(identity) })
   }
 
   #headers(
@@ -338,7 +343,7 @@ export class Shapes {
     outcome: Pick<ShapeOutcome, 'request' | 'handle' | 'offset' | 'upToDate'>,
   ): Record<string, string> {
     const { longPollMs, clock } = this.#parts
-    return shapeHeaders({ ...outcome, schema, longPollMs, now: clock(), isPublic: identity.source === 'anonymous' })
+    return shapeHeaders({ ...outcome, schema, longPollMs, now: clock(), isPublic: isPublic(identity) })
   }
 
   /** The time for which the caller's token is valid. */
@@ -364,6 +369,11 @@ export class Shapes {
   }
 }
 
+/** True if the caller has no identity, so that shared caches can give the response to others. */
+function isPublic({ source }: Identity): boolean {
+  return source === 'anonymous'
+}
+
 function printEvents(messages: readonly string[]): Buffer {
   return Buffer.from(messages.map(message => `data: ${message}\n\n`).join(''))
 }
@@ -372,11 +382,11 @@ function answerWith(headers: Record<string, string>, messages: readonly string[]
   return { status: 200, headers, body: Buffer.from(`[${messages.join(',\n')}]`) }
 }
 
-/** Rows as an array of messages between the texts of `frame`. */
+/** Rows as an array of messages between the texts of `frame`, of which `last` is the message after them. */
 async function* printRows(
   read: () => ReturnType<Runner['stream']>,
   print: (row: string) => string,
-  frame: { readonly start: string; readonly end: string },
+  frame: { readonly start: string; readonly last: string | null; readonly end: string },
   incoming: Incoming,
 ): AsyncGenerator<Buffer> {
   const batches = read()
@@ -389,17 +399,12 @@ async function* printRows(
       yield Buffer.from(`${separator}${messages.join(',\n')}`)
       separator = ',\n'
     }
-    yield Buffer.from(separator === frame.start ? `${frame.start}${frame.end}` : frame.end)
+    const isEmpty = separator === frame.start
+    const last = frame.last === null ? (isEmpty ? separator : '') : `${separator}${frame.last}`
+    yield Buffer.from(`${last}${frame.end}`)
   } finally {
     await batches.return?.()
   }
-}
-
-/** The resource name of a table; a table without a schema is one of the first published schema. */
-function resourceOf({ schemas, tables }: Catalog, { schema, table }: ShapeDefinition): string {
-  const resource = schema === null ? table : resourceName({ schema, name: table }, schemas)
-  // A table of another name cannot be addressed by a name that contains a dot.
-  return tables.get(resource)?.name === table ? resource : `${schema ?? ''}.${table}`.replace(/^\./, '')
 }
 
 /** An invalid request as a problem of the parameter that caused it. */

@@ -1,4 +1,5 @@
 /** Splits the SQL text of a `where` parameter into tokens (PostgreSQL manual, 4.1). */
+import { foldName } from './shape-names.ts'
 import { ShapeProblem } from './shape-problem.ts'
 
 /** A token. A `name` is folded to lower case; a `quoted` name and a `text` are unescaped. */
@@ -78,7 +79,7 @@ function tokenAt(text: string, at: number): SqlToken {
 function unescaped(kind: SqlToken['kind'], written: string): string {
   switch (kind) {
     case 'name':
-      return written.toLowerCase()
+      return foldName(written)
     case 'quoted':
       return written.slice(1, -1).replaceAll('""', '"')
     case 'text':

@@ -2,6 +2,7 @@
 import { FetchError, isChangeMessage, isControlMessage, type Message, Shape, ShapeStream } from '@electric-sql/client'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
 
 const PATIENT = { timeout: 20_000 }
@@ -32,10 +33,27 @@ const database = databaseFixture(`
   create policy own on uncaptured using (tenant = current_setting('app.current_tenant_id', true));
   create policy team on shared using (team in (select id from teams
     where who = current_setting('app.current_tenant_id', true)));
+  create table members (who text primary key);
+  create function app_user() returns text stable language sql
+    as $$ select current_setting('app.current_user_id', true) $$;
+  do $$ declare one text[]; begin foreach one slice 1 in array array[
+    ['own_rows', $q$current_setting('app.current_user_id', true) = who$q$],
+    ['by_role', $q$current_setting('app.current_role', true) = who$q$],
+    ['by_scope', $q$current_setting('app.current_scopes', true) = who$q$],
+    ['by_both', $q$who in (current_setting('app.current_user_id', true), current_setting('app.current_role', true))$q$],
+    ['by_function', $q$app_user() = who$q$],
+    ['by_member', $q$exists (select from members where members.who = current_setting('app.current_user_id', true))$q$]
+  ] loop
+    execute format('create table %I (id int primary key, tenant text, who text)', one[1]);
+    execute format('alter table %I enable row level security', one[1]);
+    execute format('create policy own on %I using (tenant = current_setting(''app.current_tenant_id'', true) and %s)',
+      one[1], one[2]);
+  end loop; end $$;
   grant select, insert, update, delete on all tables in schema public to app
 `)
 const admin = clientFixture(() => database.adminUrl)
-const TABLES = ['issues', 'everything', 'pairs', 'teams', 'shared']
+const SEEN_BY = ['own_rows', 'by_role', 'by_scope', 'by_both', 'by_function', 'by_member']
+const TABLES = ['issues', 'everything', 'pairs', 'teams', 'shared', 'members', ...SEEN_BY]
 
 beforeAll(() =>
   installed(
@@ -100,6 +118,12 @@ function upToDate(all: readonly Message<Any>[]): Promise<void> {
 }
 
 const request = (query: string, options: object = { as: T1 }) => gateway.get(`/v1/shape?${query}`, options)
+
+/** A snapshot as PostgreSQL prints it. */
+const SNAPSHOT = {
+  ...{ xmin: expect.stringMatching(/^\d+$/), xmax: expect.stringMatching(/^\d+$/), xip_list: expect.any(Array) },
+  database_lsn: expect.stringMatching(/^\d+$/),
+}
 
 /** The handle and offset of a client that is up to date. */
 async function begun(query = 'table=issues') {
@@ -313,11 +337,46 @@ describe('Requests', () => {
         value: { id: '1', tenant: 't1', title: 'one', priority: '10' },
         headers: { operation: 'insert', relation: ['public', 'issues'] },
       },
+      { headers: { control: 'snapshot-end', ...SNAPSHOT } },
     ])
     expect(first.headers.has('electric-up-to-date')).toBe(false)
     expect(second.json).toEqual([{ headers: { control: 'up-to-date', global_last_seen_lsn: expect.any(String) } }])
     expect(second.headers.get('electric-up-to-date')).toBe('')
     expect(second.headers.get('electric-handle')).toBe(handle)
+  })
+
+  test('name the snapshot of their rows, which has what was written before and not what is written after', async () => {
+    const written = async (id: number) => {
+      const { rows } = await admin.query(
+        `insert into issues (id, title) values (${id}, 'x') returning pg_current_xact_id()::text as xid`,
+      )
+      return BigInt(rows[0].xid)
+    }
+    const before = await written(1)
+    const empty = await request('table=issues&offset=-1&where=id%3D0')
+    const after = await written(2)
+    const [{ headers: snapshot }] = empty.json
+    expect(empty.json).toHaveLength(1)
+    const has = (xid: bigint) => xid < BigInt(snapshot.xmax) && !snapshot.xip_list.includes(String(xid))
+    expect([snapshot.control, has(before), has(after)]).toEqual(['snapshot-end', true, false])
+  })
+
+  test('find names without quotes as they are written, and else in lower case', async () => {
+    const handleOf = async (query: string) => (await request(`${query}&offset=-1`)).headers.get('electric-handle')
+    const same = await handleOf('table=issues&columns=id,title')
+    expect(same).toMatch(/./)
+    expect(await handleOf('table=PUBLIC.Issues&columns=ID,Title')).toBe(same)
+    expect(await handleOf('table=%22public%22.%22issues%22&columns=%22id%22,title')).toBe(same)
+    expect(await handleOf('table=everything&columns=id,%22Two, words%22')).toMatch(/./)
+    for (const query of ['table=%22Issues%22', 'table=issues&columns=id,%22Title%22', 'table=issues&where=%22Id%22=1'])
+      expect((await request(`${query}&offset=-1`)).status).toBe(400)
+    expect((await request('table=issues&where=ISSUES.Id=1&offset=-1')).status).toBe(200)
+  })
+
+  test('treat an empty parameter like none', async () => {
+    const { status, headers } = await request('table=issues&offset=-1&where=&columns=&replica=&log=&handle=&live=')
+    expect([status, headers.get('electric-handle')]).toEqual([200, (await begun()).handle])
+    expect((await request(`table=issues&offset=-1&where=title=$1&params[1]=`)).status).toBe(200)
   })
 
   test('with live=true wait for a change or the end of the long poll', async () => {
@@ -523,6 +582,7 @@ describe('Requests', () => {
     expect(first.headers.get('cache-control')).toMatch(/^private, max-age=\d+/)
     expect(first.headers.get('vary')).toContain('Authorization')
     const etag = first.headers.get('etag') ?? ''
+    expect(etag).toBe(`W/"${first.headers.get('electric-handle')}:-1:0_inf"`)
     const same = await request('table=issues&offset=-1', { as: T1, headers: { 'If-None-Match': etag } })
     expect([same.status, same.text]).toEqual([304, ''])
     expect(second.headers.get('etag')).not.toBe(etag)
@@ -550,6 +610,61 @@ describe('Requests', () => {
     const ended = await request('table=issues&offset=-1', { as: T1, headers: { 'If-None-Match': etag } })
     expect(ended.status).toBe(200)
   })
+})
+
+/**
+ * Policies, a caller of tenant t1, callers who see the same, and one who does not. The use that a function or
+ * another table makes of settings is unknown: only equal tokens share a handle.
+ */
+describe.each([
+  ['the user', 'own_rows', { userId: 'u1' }, [{ userId: 'u1', role: 'admin', scopes: ['x'] }], { userId: 'u2' }],
+  ['the role', 'by_role', { role: 'clerk' }, [{ role: 'clerk', userId: 'u2' }], { role: 'admin' }],
+  ['the scopes', 'by_scope', { scopes: ['a', 'b'] }, [{ scopes: ['a', 'b'], userId: 'u2' }], { scopes: ['a'] }],
+  ['two values', 'by_both', { userId: 'a', role: 'b' }, [{ userId: 'a', role: 'b' }], { userId: 'b', role: 'a' }],
+  ['what a function reads', 'by_function', { userId: 'u1' }, [], { userId: 'u2' }],
+  ['another table', 'by_member', { userId: 'u1' }, [], { userId: 'u2' }],
+] as const)('Handles, with a policy that reads %s', (_, table, owner, same, different) => {
+  test('are shared by callers who see the same, and are refused to all others', async () => {
+    const first = async (as: object) => {
+      const { status, headers } = await request(`table=${table}&offset=-1`, { as: { tenantId: 't1', ...as } })
+      expect(status).toBe(200)
+      return headers
+    }
+    const headers = await first(owner)
+    const handle = headers.get('electric-handle') ?? ''
+    for (const as of same) expect((await first(as)).get('electric-handle')).toBe(handle)
+    const etag = headers.get('etag') ?? ''
+    for (const as of [different, { ...owner, tenantId: 't2' }, {}]) {
+      const ask = (more: string, extra: object = {}) =>
+        request(`table=${table}&${more}`, { as: { tenantId: 't1', ...as }, ...extra })
+      expect((await ask('offset=-1', { headers: { 'If-None-Match': etag } })).status).toBe(200)
+      const position = `offset=${headers.get('electric-offset')}&handle=${handle}`
+      for (const more of ['', '&live=true', '&live=true&live_sse=true', '&subset__where=true']) {
+        const refused = await ask(`${position}${more}`)
+        expect([more, refused.status]).toEqual([more, 409])
+        expect(refused.headers.get('electric-handle')).not.toBe(handle)
+      }
+      expect((await ask(`handle=${handle}`, { method: 'DELETE' })).status).toBe(400)
+    }
+    for (const as of same) expect((await first(as)).get('electric-handle')).toBe(handle)
+  })
+})
+
+test('Public shapes can be cached by others, also the request to start again', async () => {
+  const open = await testGateway(database.url, { toml: `require_auth = false${SHAPES}` })
+  try {
+    const ask = (query: string) => open.get(`/v1/shape?${query}`, { as: null })
+    const { status, headers, json } = await ask('table=pairs&offset=-1')
+    expect([status, json]).toEqual([200, [{ headers: { control: 'snapshot-end', ...SNAPSHOT } }]])
+    expect(headers.get('cache-control')).toBe('public, max-age=604800, s-maxage=3600, stale-while-revalidate=2629746')
+    const refused = await ask('table=pairs&offset=1_0&handle=unknown')
+    expect([refused.status, refused.headers.get('cache-control')]).toEqual([409, 'public, max-age=60, must-revalidate'])
+    expect(refused.headers.get('electric-handle')).toBe(headers.get('electric-handle'))
+    expect(refused.headers.get('vary')).toContain('Authorization')
+    expect((await request('table=pairs&offset=1_0&handle=unknown')).headers.get('cache-control')).toBe('no-store')
+  } finally {
+    await open.close()
+  }
 })
 
 describe.each(['GET', 'POST'] as const)('Subsets with %s', method => {
@@ -611,10 +726,7 @@ describe.each(['GET', 'POST'] as const)('Subsets with %s', method => {
         : request(`${query}${more}`, { as, method, body: JSON.stringify({ where: 'id=1' }) })
     const { status, json, headers } = await ask(T1)
     expect([status, json.data, headers.get('electric-offset')]).toEqual([200, [], offset])
-    expect(json.metadata).toEqual({
-      ...{ xmin: expect.stringMatching(/^\d+$/), xmax: expect.stringMatching(/^\d+$/), xip_list: expect.any(Array) },
-      ...{ snapshot_mark: expect.any(Number), database_lsn: json.metadata.xmax },
-    })
+    expect(json.metadata).toEqual({ ...SNAPSHOT, snapshot_mark: expect.any(Number), database_lsn: json.metadata.xmax })
     expect(headers.get('cache-control')).toBe('no-store')
     for (const refused of [await ask({ tenantId: 't2' }), await ask(T1, '&where=id%3D1')]) {
       expect(refused.status).toBe(409)
@@ -664,10 +776,8 @@ describe('Conditions', () => {
   ])('such as %s select rows', async (where, ids) => {
     await admin.query(`insert into issues (id, title, priority) values (1, 'it''s', 10), (2, 'b', 20), (3, 'c', null)`)
     const { json, status } = await request(`table=issues&offset=-1&where=${encodeURIComponent(where)}`)
-    expect([status, status === 200 ? json.map((each: Any) => Number(each.value.id)).toSorted() : json]).toEqual([
-      200,
-      ids,
-    ])
+    const found = () => changes(json).map(({ value }) => Number(value.id))
+    expect([status, status === 200 ? found().toSorted() : json]).toEqual([200, ids])
   })
 
   test.each([
