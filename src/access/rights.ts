@@ -64,6 +64,11 @@ export function hidesRows(table: Table, rights: Rights): boolean {
   return rights.of(table).rows.read !== null || (table.managed?.softDelete ?? null) !== null
 }
 
+/** True if these rights limit the rows that can be read of any table. */
+export function limitsRows({ catalog, rights }: View): boolean {
+  return rights !== EVERYTHING && [...catalog.tables.values()].some(table => rights.of(table).rows.read !== null)
+}
+
 /** True if the set contains the column. */
 export function allows(columns: ColumnSet, name: string): boolean {
   return columns === 'any' || columns.has(name)

@@ -297,6 +297,10 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       running: createBudget<string>({ max: gateway.maxImports, shareMax: gateway.tenantMaxImports }),
       ...{ maxImportBytes: gateway.maxImportBytes, importTimeoutMs: gateway.importTimeoutMs, now },
     },
+    trace: {
+      ...{ isEnabled: gateway.explainEndpoint === 'on', isOpen: config.devMode },
+      ...{ limits: gateway, caches: cache !== null, now },
+    },
     idempotencyKeys: new IdempotencyKeys({
       ...{ database, ticket: parts.ticket, limits: gateway },
       isInstalled: () => parts.installed.current() !== null,

@@ -39,9 +39,9 @@ import { NEEDS, READING } from '../rest/method.ts'
 import type { NewPartitions } from '../rest/new-partitions.ts'
 import { nextTurn } from '../rest/next-turn.ts'
 import { parsePath, type ResourceRoute, ROUTE_PATTERN } from '../rest/path.ts'
-import type { ReadHandler } from '../rest/read/read.ts'
+import type { ReadHandler, ReadRoute } from '../rest/read/read.ts'
 import { createRequestCache } from '../rest/read/request-cache.ts'
-import { type DataRoute, readRequest, type WrittenRequest } from '../rest/request.ts'
+import { type DataRoute, isData, readRequest, type WrittenRequest } from '../rest/request.ts'
 import { respondStream } from '../rest/respond.ts'
 import type { CallHandler } from '../rest/rpc/call.ts'
 import {
@@ -52,6 +52,7 @@ import {
   type StatementPart,
   type StepResult,
 } from '../rest/steps.ts'
+import type { TracedRequest } from '../rest/trace/request.ts'
 import { violatedBy } from '../rest/violation.ts'
 import { handleWrite, type WriteLimits, type WriteRoute } from '../rest/write/write.ts'
 import type { IdempotencyKeys, KeyClaim } from '../run/idempotency.ts'
@@ -64,6 +65,7 @@ import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfA
 import { ImportHandler, type ImportParts } from './import.ts'
 import { answerOnce, claimOf } from './once.ts'
 import { answerDocument, answerPage, type Documents, noRoute, type PageParts } from './other-routes.ts'
+import { TraceHandler, type TraceParts } from './trace.ts'
 
 /** The dependencies of the pipeline. */
 export interface PipelineParts extends CallerParts, PageParts {
@@ -97,6 +99,7 @@ export interface PipelineParts extends CallerParts, PageParts {
   readonly shapes: Shapes | null
   readonly batch: BatchParts
   readonly imports: ImportParts
+  readonly trace: TraceParts
   readonly idempotencyKeys: IdempotencyKeys
   /** @throws {GatewayError} for a caller whose unread responses exceed a limit. */
   readonly assertRoom: (caller: Identity, method: string) => void
@@ -150,6 +153,7 @@ class Stages {
   readonly #parts: PipelineParts
   readonly #batches: BatchHandler
   readonly #imports: ImportHandler
+  readonly #traces: TraceHandler
   /** The plans of whole requests for one row and for lists; null if they are not cached. */
   readonly #requestPlans: { readonly one: Plans<RequestPlan>; readonly list: Plans<RequestPlan> } | null
 
@@ -159,6 +163,11 @@ class Stages {
     const answer = (context: RequestContext, progress: RequestProgress) => this.#answerRequest(context, progress)
     this.#batches = new BatchHandler(parts.batch, { runner: parts.runner, answer: async (...of) => answer(...of) })
     this.#imports = new ImportHandler(parts.imports, { ...parts, limits: parts.writeLimits })
+    this.#traces = new TraceHandler(parts.trace, {
+      ...parts,
+      toStep: (request, context) => this.#tracedStep(request, context),
+      compile: (step, context) => this.#compile(step, context),
+    })
     this.#requestPlans = cachesRequests
       ? {
           one: createRequestCache(plans, 'row request', charactersOf),
@@ -234,6 +243,7 @@ class Stages {
       throw noRoute(incoming)
     progress.route = ROUTE_PATTERN[route.kind]
     progress.at = route
+    if (route.kind === 'trace') return this.#traces.answer(context)
     if (route.kind === 'list' && asksForEvents(incoming)) {
       if (incoming.operation !== undefined) throw streamed()
       return this.#parts.events(route.table, incoming, context.identity)
@@ -280,7 +290,8 @@ class Stages {
       case 'query':
         return this.#answerText(context)
       case 'batch':
-        throw new Error('a batch takes no further stage')
+      case 'trace':
+        throw new Error(`a ${route.kind} takes no further stage`)
       default:
         return this.#answerData(route, context, progress)
     }
@@ -314,6 +325,17 @@ class Stages {
     return compiled instanceof Promise
       ? compiled.then(ready => this.#run(ready, context, reads))
       : this.#run(compiled, context, reads)
+  }
+
+  /** The first step of a traced request, whose shape must be approved like that of any other. */
+  #tracedStep(request: TracedRequest, context: RequestContext): RequestStep | Promise<RequestStep> {
+    const { approvals, read, text } = this.#parts
+    if (request.kind === 'query') return text.parse(context.incoming).then(parsed => text.toStep(parsed, context))
+    const route = parsePath(request.path)
+    if (route === null || !isReadRoute(route)) throw noRoute(context.incoming)
+    const written = readRequest(context.incoming, route)
+    approvals?.approve(context.incoming, printLine(written))
+    return read.toStep(written, route, context)
   }
 
   #answerWritten(written: WrittenRequest, context: RequestContext): Answer | Promise<Answer> {
@@ -467,6 +489,10 @@ function isList(parts: RequestStep['parts']): parts is readonly StatementPart[] 
 function only<S extends CompiledStatement>([statement]: readonly BoundStatement[]): BoundStatement<S> {
   if (statement === undefined) throw new Error('the step must have a statement')
   return statement as BoundStatement<S>
+}
+
+function isReadRoute(route: ResourceRoute): route is ReadRoute {
+  return isData(route) && route.kind !== 'rpc'
 }
 
 function isWrite(route: DataRoute, method: string): route is WriteRoute {

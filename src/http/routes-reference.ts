@@ -49,6 +49,9 @@ const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][num
   explain: { GET: ['200 `{"query", "parameters", "plan"}`', '[explain](reading.md#explain)'] },
   query: { POST: ['200 `{"data": [row…], "count"}`', '[query language](language.md#over-http)'] },
   batch: { POST: ['200 `{"results": […]}`', '[batches](batches.md)'] },
+  trace: {
+    POST: ['200 `{"request", "error", "caller", "tables", …}`', '[trace](trace.md), with the scope `svc:explain`'],
+  },
   rpc: {
     GET: ['200 `{"data", "function", "result_format"}`', '[functions](functions.md) that change nothing'],
     POST: ['200 `{"data", "function", "result_format"}`', '[functions](functions.md)'],

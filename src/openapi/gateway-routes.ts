@@ -44,6 +44,7 @@ export function gatewayPart(
     paths: [
       ['/api/_query', queryPath(first === null ? {} : { example: exampleQuery(first) })],
       ['/api/_batch', batchPath(first === null ? {} : { example: { operations: [{ query: exampleQuery(first) }] } })],
+      ['/api/_trace', TRACE],
       ['/api/{table}', IMPORT],
       ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you can see', SCHEMA_DOCUMENT)],
       ['/api/_rpc/contracts', document('contracts', 'The functions that you can call', CONTRACTS_DOCUMENT)],
@@ -175,6 +176,51 @@ function batchPath(example: Pick<SchemaObject, 'example'>): PathItem {
       },
     },
   }
+}
+
+/** docs/reference/trace.md */
+const TRACE: PathItem = {
+  post: {
+    operationId: 'trace',
+    tags: [GATEWAY_TAG],
+    summary: 'Explain a read',
+    description: 'Needs the scope `svc:explain`. Runs the read, and reports what each stage did with it.',
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: {
+            type: 'object',
+            description: 'A read with `request`, or a query with `query`.',
+            properties: {
+              request: { type: 'string', description: 'Such as `GET /api/{table}?limit=5`.' },
+              query: { type: 'string' },
+              parameters: { anyOf: [{ type: 'array', items: {} }, { type: 'object' }] },
+            },
+            additionalProperties: false,
+          },
+        },
+      },
+    },
+    responses: {
+      200: jsonResponse(
+        'What each stage did.',
+        envelope({
+          request: ANY_ROW,
+          error: { type: 'object', nullable: true, additionalProperties: true },
+          rows: { type: 'integer', nullable: true },
+          caller: ANY_ROW,
+          tables: { type: 'array', items: ANY_ROW },
+          tree: { type: 'string', nullable: true },
+          statements: { type: 'array', items: ANY_ROW },
+          cache: { type: 'string', nullable: true, enum: ['HIT', 'MISS', null] },
+          timings: { type: 'array', items: ANY_ROW },
+          row: { type: 'object', nullable: true, additionalProperties: true },
+        }),
+        headersWith(),
+      ),
+    },
+  },
 }
 
 /** docs/reference/import.md */

@@ -2,6 +2,7 @@
  * Compiles the tree of a request to a statement through the plan cache: a tree is compiled only if its plan
  * key is not cached.
  */
+import type { View } from '../access/rights.ts'
 import { type Context, compile, type Mode } from '../compile/compile.ts'
 import { analyzed } from '../compile/derive.ts'
 import type { PlanCache, PlanKind, Plans } from '../compile/plans.ts'
@@ -12,6 +13,7 @@ import type {
   ReadStatement,
   StreamStatement,
 } from '../compile/statement.ts'
+import type { Get } from '../language/tree/ast.ts'
 import { unreachable } from '../unreachable.ts'
 import { bindValues } from './bind.ts'
 import { printPlanKey, type RequestTree } from './plan-key.ts'
@@ -54,6 +56,11 @@ export class Compiler {
     this.#parts = parts
   }
 
+  /** The tree of a read, before the caller's rights are added to it; null for any other part. */
+  tree(part: StatementPart, view: View): Get | null {
+    return 'statement' in part ? null : readTree(part.tree, view, this.#parts.limits)
+  }
+
   /**
    * The statement of a part, with its values.
    * @throws {GatewayError} `PARSE_ERROR` for a tree that cannot be compiled, `FORBIDDEN` for a name that the
@@ -85,6 +92,23 @@ const PLANS_OF = {
     call: 'call',
   },
 } as const satisfies Record<RequestTree['kind'], PlanKind>
+
+function readTree(tree: RequestTree, view: View, limits: ReadLimits): Get | null {
+  switch (tree.kind) {
+    case 'one':
+      return buildOne(tree, view, limits)
+    case 'list':
+      return buildList(tree, view, limits)
+    case 'total':
+      return buildTotal(tree.list, view)
+    case 'parent':
+      return buildParent(tree)
+    case 'aggregate':
+      return buildAggregate(tree, view)
+    default:
+      return null
+  }
+}
 
 function compileTree(tree: RequestTree, context: Context, limits: ReadLimits): CompiledStatement {
   switch (tree.kind) {

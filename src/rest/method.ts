@@ -19,6 +19,7 @@ export const METHODS_OF = {
   explain: ['GET'],
   query: ['POST'],
   batch: ['POST'],
+  trace: ['POST'],
   rpc: ['GET', 'POST'],
   contracts: ['GET'],
   schema: ['GET'],

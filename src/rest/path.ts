@@ -8,6 +8,7 @@ export type ResourceRoute =
   | { readonly kind: 'openapi' }
   | { readonly kind: 'query' }
   | { readonly kind: 'batch' }
+  | { readonly kind: 'trace' }
   | { readonly kind: 'contracts' }
   | { readonly kind: 'rpc'; readonly function: string }
   | { readonly kind: 'list'; readonly table: string }
@@ -25,6 +26,7 @@ export const ROUTE_PATTERN: Readonly<Record<ResourceRoute['kind'], string>> = {
   openapi: '/api/_openapi',
   query: '/api/_query',
   batch: '/api/_batch',
+  trace: '/api/_trace',
   contracts: '/api/_rpc/contracts',
   rpc: '/api/rpc/{function}',
   list: '/api/{table}',
@@ -40,6 +42,7 @@ const FIXED: ReadonlyMap<string, ResourceRoute> = new Map([
   ['_openapi', { kind: 'openapi' }],
   ['_query', { kind: 'query' }],
   ['_batch', { kind: 'batch' }],
+  ['_trace', { kind: 'trace' }],
 ])
 
 /** Reserved names below a table. A row whose key is one of them can be read with a filter on the key. */

@@ -80,7 +80,8 @@ describe.runIf(hasShell)('an example pasted into a shell', () => {
 
   beforeAll(async () => {
     const [tenant] = database.tenants
-    const token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
+    const scopes = ['svc:explain']
+    const token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk', scopes })
     environment = { ...process.env, URL: gateway.url, TOKEN: token }
   })
 

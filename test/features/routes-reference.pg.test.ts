@@ -24,6 +24,7 @@ const ASKED: Readonly<Record<string, readonly [path: string, body?: string]>> = 
   'GET /api/{table}/_explain': ['/api/orders/_explain?limit=1'],
   'POST /api/_query': ['/api/_query', '{"query": "get tags limit 1"}'],
   'POST /api/_batch': ['/api/_batch', '{"operations": [{"query": "get tags limit 1"}]}'],
+  'POST /api/_trace': ['/api/_trace', '{"request": "/api/tags/1"}'],
   'GET /api/rpc/{function}': ['/api/rpc/slugify?value=A b'],
   'POST /api/rpc/{function}': ['/api/rpc/slugify', '["A b"]'],
   'GET /api/_rpc/contracts': ['/api/_rpc/contracts'],
@@ -36,7 +37,7 @@ const gateway = gatewayFixture(database)
 
 async function ask(method: string, path: string, body?: string): Promise<Reply> {
   const [tenant] = database.tenants
-  const as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
+  const as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk', scopes: ['svc:explain'] }
   const headers: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' }
   return gateway.get(encodeURI(path), { as, method, headers, ...(body === undefined ? {} : { body }) })
 }

@@ -69,6 +69,10 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
       },
       ...{ countRequest: () => true, countBytes: () => () => {}, now: () => 0, pause: async () => {}, random: () => 0 },
     },
+    trace: {
+      ...{ isEnabled: false, isOpen: false, caches: false, now: () => 0 },
+      limits: { explainMaxCost: 0, explainMaxRows: 0, roleOverrides: new Map() },
+    },
     imports: {
       running: createBudget<string>({ max: 0, shareMax: 0 }),
       ...{ maxImportBytes: 0, importTimeoutMs: 600_000, now: () => 0 },

@@ -1,0 +1,122 @@
+/** What PostgreSQL says about the statements of a traced read: plans, estimates and row-level security. */
+import type { View } from '../../access/rights.ts'
+import type { Table } from '../../catalog/model.ts'
+import { analyzed, explained } from '../../compile/derive.ts'
+import type { BoundStatement, PagedStatement, ReadStatement, StreamStatement } from '../../compile/statement.ts'
+import type { Identity } from '../../identity/identity.ts'
+import { type CostLimits, type CostSettings, costLimitsByRole, isWithin } from '../cost-limits.ts'
+import { type Estimate, parsePlans, readEstimate } from '../estimate.ts'
+import type { ResultRow, Runner, RunningRequest, Work } from '../run.ts'
+import { type RowSecurity, readRowPolicies, rowPoliciesOf } from './row-policies.ts'
+import { explainRow, type NamedRow, type RowVisibility } from './row-visibility.ts'
+
+/** A statement that can be traced. */
+export type TracedStatement = BoundStatement<ReadStatement | PagedStatement | StreamStatement>
+
+/** A plan as PostgreSQL prints it: the list of `EXPLAIN (FORMAT JSON)`. */
+export type TracedPlan = readonly unknown[]
+
+/** How a read compares with the limits of its caller; a limit is null if there is none. */
+export interface GuardVerdict extends Estimate {
+  readonly costMax: number | null
+  readonly rowsMax: number | null
+  readonly passes: boolean
+}
+
+/** The dependencies of `TraceReads`. */
+export interface TraceReadsParts {
+  /** Takes a permit and runs statements, without cache and cost guard. */
+  readonly runner: Pick<Runner, 'read'>
+  readonly limits: CostSettings
+}
+
+/** A caller and the time that their request has used. */
+export interface Tracing {
+  readonly identity: Identity
+  readonly view: View
+  readonly worked: Work
+  /** Awaits a request, and cancels it if the client disconnects. */
+  readonly wait: <T>(running: RunningRequest<T>) => Promise<T>
+}
+
+/** Reads about the statements of a trace. All of them run under the session settings of the caller. */
+export class TraceReads {
+  readonly #runner: TraceReadsParts['runner']
+  readonly #limitsOf: (role: string) => CostLimits | null
+
+  constructor({ runner, limits }: TraceReadsParts) {
+    this.#runner = runner
+    this.#limitsOf = costLimitsByRole(limits)
+  }
+
+  /** The policies of tables, by OID. */
+  async policies(tables: readonly Table[], tracing: Tracing): Promise<ReadonlyMap<number, RowSecurity>> {
+    if (tables.length === 0) return new Map()
+    const [rows = []] = await this.#read([rowPoliciesOf(tables)], tracing)
+    return readRowPolicies(rows, tracing.view)
+  }
+
+  /** The plans of statements that are not executed, and whether the cost guard lets them pass. */
+  async estimates(
+    statements: readonly TracedStatement[],
+    tracing: Tracing,
+  ): Promise<readonly { readonly plan: TracedPlan; readonly verdict: GuardVerdict }[]> {
+    const limits = this.#limitsOf(tracing.identity.role)
+    const plans = statements.map(({ statement, values }) => ({ statement: explained(statement), values }))
+    const results = await this.#read(plans, tracing)
+    return results.map(rows => {
+      const text = planText(rows)
+      const estimate = readEstimate(text)
+      return {
+        plan: parsePlans(text),
+        verdict: {
+          ...estimate,
+          costMax: limitOf(limits?.cost),
+          rowsMax: limitOf(limits?.rows),
+          passes: limits === null || isWithin(estimate, limits),
+        },
+      }
+    })
+  }
+
+  /** The plans of statements, executed. They must have passed the cost guard. */
+  async plans(statements: readonly TracedStatement[], tracing: Tracing): Promise<readonly TracedPlan[]> {
+    const plans = statements.map(({ statement, values }) => ({ statement: analyzed(statement), values }))
+    return (await this.#read(plans, tracing)).map(rows => parsePlans(planText(rows)))
+  }
+
+  /** Why the caller sees a row or not. `counts`: whether they may learn of rows that they cannot read. */
+  row(row: NamedRow, security: RowSecurity | undefined, counts: boolean, tracing: Tracing): Promise<RowVisibility> {
+    return explainRow(statements => this.#read(statements, tracing), row, security, counts)
+  }
+
+  #read(
+    statements: Parameters<Runner['read']>[1],
+    { identity, worked, wait }: Tracing,
+  ): Promise<readonly (readonly ResultRow[])[]> {
+    return wait(this.#runner.read(identity, statements, worked))
+  }
+}
+
+function planText(rows: readonly ResultRow[]): string {
+  const text = rows[0]?.[0]?.toString()
+  if (text === undefined) throw new Error('EXPLAIN must return one row')
+  return text
+}
+
+function limitOf(limit: number | undefined): number | null {
+  return limit === undefined || limit === Number.POSITIVE_INFINITY ? null : limit
+}
+
+/** The parts of a plan that contain no name and no condition: kinds of nodes, and figures. */
+const KINDS: ReadonlySet<string> = new Set([
+  ...['Plan', 'Plans', 'Node Type', 'Join Type', 'Strategy', 'Operation', 'Parent Relationship', 'Triggers', 'JIT'],
+])
+
+/** A plan without names and conditions, for a caller who may not read a policy that is part of it. */
+export function withoutNames(plan: unknown): unknown {
+  if (Array.isArray(plan)) return plan.map(withoutNames)
+  if (typeof plan !== 'object' || plan === null) return plan
+  const kept = Object.entries(plan).filter(([key, value]) => KINDS.has(key) || typeof value === 'number')
+  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutNames(inner)]))
+}
