@@ -50,7 +50,7 @@ const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][num
   query: { POST: ['200 `{"data": [row…], "count"}`', '[query language](language.md#over-http)'] },
   batch: { POST: ['200 `{"results": […]}`', '[batches](batches.md)'] },
   trace: {
-    POST: ['200 `{"request", "error", "caller", "tables", …}`', '[trace](trace.md), with the scope `svc:explain`'],
+    POST: ['200 `{"request", "failure", "caller", "tables", …}`', '[trace](trace.md), with the scope `svc:explain`'],
   },
   rpc: {
     GET: ['200 `{"data", "function", "result_format"}`', '[functions](functions.md) that change nothing'],

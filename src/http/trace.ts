@@ -264,7 +264,7 @@ export class TraceHandler {
     const isWithheld = [...security.values()].some(({ policies }) => policies.some(({ shown }) => !shown))
     const body = {
       request: request.kind === 'query' ? { query: request.text } : { method: 'GET', path: pathOf(request) },
-      error: error === null ? null : describeError(error),
+      failure: error === null ? null : describeError(error),
       rows,
       caller: {
         source: identity.source,

@@ -207,7 +207,7 @@ const TRACE: PathItem = {
         'What each stage did.',
         envelope({
           request: ANY_ROW,
-          error: { type: 'object', nullable: true, additionalProperties: true },
+          failure: { type: 'object', nullable: true, additionalProperties: true },
           rows: { type: 'integer', nullable: true },
           caller: ANY_ROW,
           tables: { type: 'array', items: ANY_ROW },

@@ -39,9 +39,9 @@ describe('the answer', () => {
   test('follows a list from the caller to the plan', async () => {
     const reply = await trace(gateway, { request: 'GET /api/orders?status=paid&sort=-total&limit=7' })
     expect([reply.status, reply.headers.get('cache-control')]).toEqual([200, 'no-store'])
-    const { request, error, caller, tables, tree, statements, timings, rows, row } = reply.json
+    const { request, failure, caller, tables, tree, statements, timings, rows, row } = reply.json
     expect(request).toEqual({ method: 'GET', path: '/api/orders?status=paid&sort=-total&limit=7' })
-    expect([error, rows, row]).toEqual([null, 2, null])
+    expect([failure, rows, row]).toEqual([null, 2, null])
     expect(caller.claims).toMatchObject({ tenant_id: 't1', user_id: 'ann' })
     expect(caller.settings).toMatchObject({ 'app.current_tenant_id': 't1', 'app.current_role': 'clerk' })
     expect(tables).toEqual([
@@ -77,14 +77,14 @@ describe('the answer', () => {
 
   test('explains a text of the query language', async () => {
     const { json } = await trace(gateway, { query: 'get orders where total>:least', parameters: { least: 50 } })
-    expect([json.error, json.rows, json.tree]).toEqual([null, 3, 'get orders\nwhere total > :least'])
+    expect([json.failure, json.rows, json.tree]).toEqual([null, 3, 'get orders\nwhere total > :least'])
     expect(json.statements[0].parameters).toEqual(['50'])
   })
 
   test('has the error that the request itself would have', async () => {
     for (const request of ['/api/orders?nope=1', '/api/nope', '/api/orders?total.gt=x', '/api/orders/77']) {
       const sent = (await gateway.get(request, { as: EXPLAINER })).json.error
-      const { code, message, status } = (await trace(gateway, { request })).json.error
+      const { code, message, status } = (await trace(gateway, { request })).json.failure
       expect([request, code, message, status]).toEqual([request, sent.code, sent.message, sent.status])
     }
   })
@@ -102,7 +102,7 @@ describe('the answer', () => {
     const guarded = await testGateway(database.url, { toml: 'explain_max_cost = 1' })
     const { json } = await trace(guarded, { request: '/api/orders?sort=note' })
     await guarded.close()
-    expect(json.error.code).toBe('QUERY_TOO_EXPENSIVE')
+    expect(json.failure.code).toBe('QUERY_TOO_EXPENSIVE')
     expect(json.statements[0]).toMatchObject({ measured: false, cost_guard: { passes: false, cost_limit: 1 } })
     expect(JSON.stringify(json.statements[0].plan)).not.toContain('Actual')
   })
@@ -114,7 +114,7 @@ describe('the answer', () => {
       "add labels values id = 5, name = 'x'",
     ]) {
       const { json } = await trace(gateway, { query })
-      expect([query, json.error.code, json.statements]).toEqual([query, 'PARSE_ERROR', []])
+      expect([query, json.failure.code, json.statements]).toEqual([query, 'PARSE_ERROR', []])
     }
   })
 })
@@ -148,7 +148,7 @@ describe('why a row is visible or not', () => {
   test('without a restrictive policy no permissive one is true', async () => {
     const { json } = await trace(gateway, { request: '/api/orders/99' })
     expect(json.row).toEqual({ reason: 'hidden', policies: [{ policy: 'own', permissive: true, result: false }] })
-    expect(json.error.status).toBe(404)
+    expect(json.failure.status).toBe(404)
     const composite = await trace(gateway, { request: '/api/order_items/99,1' })
     expect(composite.json.row.reason).toBe('hidden')
     const text = await trace(gateway, { request: '/api/codes/x,y' })
@@ -237,19 +237,19 @@ describe('a caller who may not know everything', () => {
 
   test('a table that the caller cannot see is not in the answer', async () => {
     const { json } = await trace(limited, { request: '/api/customers' })
-    expect([json.error.status, json.tables, json.statements]).toEqual([403, [], []])
+    expect([json.failure.status, json.tables, json.statements]).toEqual([403, [], []])
     const sent = await limited.get('/api/customers', { as: EXPLAINER })
-    expect(sent.json.error.message).toBe(json.error.message)
+    expect(sent.json.error.message).toBe(json.failure.message)
   })
 
   test('a traced request needs its line on the allow-list', async () => {
     const list = join(folder, 'allowed.txt')
     await writeFile(list, 'GET /api/orders?status.eq\nget labels where id = ?\n')
     const strict = await testGateway(database.url, { toml: `allow_list_path = ${JSON.stringify(list)}` })
-    expect((await trace(strict, { request: '/api/orders?status=paid' })).json.error).toBeNull()
-    expect((await trace(strict, { query: 'get labels where id = 1' })).json.error).toBeNull()
+    expect((await trace(strict, { request: '/api/orders?status=paid' })).json.failure).toBeNull()
+    expect((await trace(strict, { query: 'get labels where id = 1' })).json.failure).toBeNull()
     for (const body of [{ request: '/api/orders' }, { request: '/api/nothing' }, { query: 'get labels' }]) {
-      const { error, tables } = (await trace(strict, body)).json
+      const { failure: error, tables } = (await trace(strict, body)).json
       expect([error.code, error.message]).toEqual(['FORBIDDEN', expect.stringContaining('allow-list')])
       expect(tables).toEqual(body.request === '/api/orders' ? [expect.anything()] : [])
     }
