@@ -6,7 +6,7 @@
  * conditions with `exists`.
  */
 import { columnsEqual } from '../access/relations.ts'
-import { readableColumns, type View } from '../access/rights.ts'
+import { isKnownColumn, readableColumns, type View } from '../access/rights.ts'
 import type { DatabaseFunction, Table } from '../catalog/model.ts'
 import type { Expression, Field, FunctionSource, Get, Nest, Order } from '../language/tree/ast.ts'
 import { NOWHERE } from '../language/tree/ast.ts'
@@ -137,7 +137,9 @@ class LevelBuilder {
 
   #source(table: Table, alias: string): Source {
     const computed = { table, find: (name: string) => this.#computed.column(table, name) }
-    return { table, alias, name: alias, columnByName: table.columnByName, computed }
+    const rights = this.#context.view.rights.of(table)
+    const isKnown = (name: string) => isKnownColumn(name, rights)
+    return { table, alias, name: alias, columnByName: table.columnByName, isKnown, computed }
   }
 
   rootOf(table: Table, level: BoundLevel, alias: string = table.name): Clauses {
@@ -163,7 +165,7 @@ class LevelBuilder {
   }
 
   #embedded(embed: BoundEmbed, parent: Source, depth: number): Embedded {
-    const relationship = findRelationship(parent.table, embed, this.#context.view.catalog, this.#computed)
+    const relationship = findRelationship(parent.table, embed, this.#context.view, this.#computed)
     const source = this.#source(relationship.to, `${relationship.to.name}_${depth}`)
     const { computed } = relationship
     const from = computed === undefined ? null : callOf(computed, parent, source.alias)

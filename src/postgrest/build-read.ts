@@ -32,6 +32,8 @@ import { suggestedColumns } from './similar-name.ts'
 
 /** The columns of a table, or of the result of a function. `name` is the alias of its rows. */
 export interface ColumnSource extends Pick<Table, 'name' | 'columnByName'> {
+  /** Reports whether the caller can learn that a column exists; they can learn of all if omitted. */
+  readonly isKnown?: (name: string) => boolean
   /** The table of the rows, and the function that computes a column from one. */
   readonly computed?: { readonly table: Table; readonly find: (name: string) => DatabaseFunction | null }
 }
@@ -95,7 +97,8 @@ function columnOf(of: ColumnSource, name: string): { readonly type: Column['type
     const value = call(computed.name, [wholeRow(of.name, of.computed.table)], { schema: computed.schema })
     return { type: computed.result.column.type, value }
   }
-  throw undefinedColumn(name, of.name, suggestedColumns(name, of.columnByName.keys()))
+  const { isKnown = () => true } = of
+  throw undefinedColumn(name, of.name, suggestedColumns(name, [...of.columnByName.keys()].filter(isKnown)))
 }
 
 /** The value of a column or of a part of its JSON. */

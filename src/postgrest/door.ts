@@ -218,6 +218,7 @@ export function createDoor(parts: DoorParts): Door {
         respondError(error, {
           verbosity: config.errorVerbosity,
           isAuthenticated: identity !== null && identity.role !== config.anonRole,
+          view: identity === null ? null : parts.view(identity),
         }),
         incoming,
       ),

@@ -1,12 +1,14 @@
 /** Translates every error to a response of this door. */
+import { allows, EVERYTHING, type View } from '../access/rights.ts'
+import { resourceName } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer } from '../exchange.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { PostgrestError } from './errors.ts'
 
 /** Creates the response to a failed request. */
-export function respondError(error: unknown, { verbosity, isAuthenticated }: ErrorRules): Answer {
-  const { status, code, message, details, hint, headers } = describe(error, isAuthenticated)
+export function respondError(error: unknown, { verbosity, isAuthenticated, view }: ErrorRules): Answer {
+  const { status, code, message, details, hint, headers } = describe(error, isAuthenticated, view)
   const body = verbosity === 'verbose' ? { code, details, hint, message } : { code, message }
   return {
     status,
@@ -24,6 +26,8 @@ export interface ErrorRules {
   readonly verbosity: 'verbose' | 'minimal'
   /** True if the request had a valid token: a missing privilege is then 403 instead of 401. */
   readonly isAuthenticated: boolean
+  /** The schema and rights of the caller; null if the caller is not known. */
+  readonly view: View | null
 }
 
 interface Described {
@@ -35,7 +39,7 @@ interface Described {
   readonly headers: Readonly<Record<string, string>>
 }
 
-function describe(error: unknown, isAuthenticated: boolean): Described {
+function describe(error: unknown, isAuthenticated: boolean, view: View | null): Described {
   if (error instanceof PostgrestError) {
     const { status, sqlCode, message, details, hint, headers } = error
     return { status, code: sqlCode, message, details: details ?? null, hint: hint ?? null, headers }
@@ -44,9 +48,9 @@ function describe(error: unknown, isAuthenticated: boolean): Described {
     return describeOther(new GatewayError('INTERNAL', 'an unexpected error occurred'))
   // Errors that say nothing to the caller keep the gateway's own words.
   const own = error.code === 'INTERNAL' || error.code === 'UNAVAILABLE'
-  if (error.cause instanceof DatabaseError && !own) return describeDatabase(error.cause, isAuthenticated)
+  if (error.cause instanceof DatabaseError && !own) return describeDatabase(error.cause, isAuthenticated, view)
   if (error.cause instanceof DatabaseError && isAboutRequest(error.cause)) {
-    return describeDatabase(error.cause, isAuthenticated)
+    return describeDatabase(error.cause, isAuthenticated, view)
   }
   return describeOther(error)
 }
@@ -60,13 +64,28 @@ function describeOther({ status, code, message, details, hint, headers }: Gatewa
   return { status, code, message, details: details ?? null, hint: hint ?? null, headers }
 }
 
-function describeDatabase(error: DatabaseError, isAuthenticated: boolean): Described {
-  const { sqlstate, message, detail, hint } = error
-  if (sqlstate === 'PGRST') return describeRaised(message, detail)
+function describeDatabase(error: DatabaseError, isAuthenticated: boolean, view: View | null): Described {
+  const { sqlstate, message, hint } = error
+  const detail = view !== null && hidesDetail(error, view) ? null : error.detail
+  if (sqlstate === 'PGRST') return describeRaised(message, error.detail)
   const status = statusOf(error, isAuthenticated)
   const headers: Record<string, string> = status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}
   return { status, code: sqlstate, message, details: detail, hint, headers }
 }
+
+/**
+ * The detail of a constraint violation has the values of the row, or the name of another table. PostgreSQL
+ * leaves out columns that the role cannot read, but does not know the access policy.
+ */
+function hidesDetail({ sqlstate, schema, table: name }: DatabaseError, { catalog, rights }: View): boolean {
+  if (rights === EVERYTHING || !sqlstate.startsWith('23')) return false
+  const table = name === null ? undefined : catalog.tables.get(resourceName({ schema, name }, catalog.schemas))
+  if (table === undefined || FOREIGN_KEY.has(sqlstate)) return true
+  const { read } = rights.of(table)
+  return !table.columns.every(column => allows(read, column.name))
+}
+
+const FOREIGN_KEY: ReadonlySet<string> = new Set(['23001', '23503'])
 
 /** By SQLSTATE, or else by its class; everything else is 400. */
 const STATUS: Readonly<Record<string, number>> = {
@@ -110,7 +129,7 @@ function describeRaised(message: string, detail: string | null): Described {
     )
   }
   return {
-    ...{ status: how.status, code: body.code, message: body.message, headers: how.headers },
+    ...{ status: how.status, code: body.code, message: body.message, headers: withoutFraming(how.headers) },
     details: typeof body.details === 'string' ? body.details : null,
     hint: typeof body.hint === 'string' ? body.hint : null,
   }
@@ -142,6 +161,21 @@ function isHeaders(value: unknown): value is Readonly<Record<string, string>> {
     value !== null &&
     Object.entries(value).every(([name, text]) => isHeaderName(name) && isHeaderValue(text))
   )
+}
+
+/** Headers of the connection, and those that decide where the response ends (RFC 9110, 7.6.1 and 8.6). */
+const FRAMING: ReadonlySet<string> = new Set([
+  ...['connection', 'content-length', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding'],
+  'upgrade',
+])
+
+/** True for a header that statements cannot set, because clients would read the response wrongly. */
+export function isFraming(name: string): boolean {
+  return FRAMING.has(name.toLowerCase())
+}
+
+function withoutFraming(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isFraming(name)))
 }
 
 /** A field name (RFC 9110, 5.1). */

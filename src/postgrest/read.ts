@@ -9,6 +9,7 @@ import { parsePlans } from '../run/estimate.ts'
 import type { ResultRow } from '../run/run.ts'
 import { type BoundLevel, bindLevel } from './bind.ts'
 import { buildCount, buildPlanned, buildRows, resultNames } from './build-level.ts'
+import { seesEstimates } from './estimates.ts'
 import { foldedValue, foldingOf } from './media-handlers.ts'
 import { tableIn } from './names.ts'
 import { printApplied } from './preferences.ts'
@@ -89,14 +90,10 @@ function countStatements(
       values,
     )
   const planned = () => statements.planned(caller, `planned ${key}`, () => buildPlanned(table, level, context), values)
-  switch (preferences.count) {
-    case 'exact':
-      return [exact()]
-    case 'planned':
-      return [planned()]
-    case 'estimated':
-      return [exact(), planned()]
-  }
+  if (preferences.count === 'exact') return [exact()]
+  const counted = exact()
+  if (!seesEstimates(caller, counted.statement.dependencies.reads)) return [counted]
+  return preferences.count === 'planned' ? [planned()] : [counted, planned()]
 }
 
 function totalOf(
@@ -106,8 +103,9 @@ function totalOf(
 ): number | null {
   const [first, second] = counted.map(rows => rows[0]?.[0]?.toString() ?? '')
   if (preferences.count === null || first === undefined) return null
-  if (preferences.count === 'planned') return plannedRows(first)
   const exact = Number(first)
+  // A plan is JSON.
+  if (Number.isNaN(exact)) return plannedRows(first)
   if (second === undefined || (maxRows > 0 && exact <= maxRows)) return exact
   return Math.max(exact, plannedRows(second))
 }

@@ -2,6 +2,7 @@
  * The relationships that embedding follows: foreign keys in both directions, and pairs of keys of a junction
  * table whose primary key contains both. The keys of views are those of the tables that they show.
  */
+import { isKnown, type View } from '../access/rights.ts'
 import type { Catalog, ForeignKey, Table } from '../catalog/model.ts'
 import type { Computed } from './computed.ts'
 import { ambiguousRelationship, noRelationship } from './errors.ts'
@@ -96,13 +97,17 @@ function isIn(names: readonly string[]): (name: string) => boolean {
 export function findRelationship(
   table: Table,
   { name, hint }: { readonly name: string; readonly hint: string | null },
-  catalog: Catalog,
+  { catalog, rights }: View,
   computed: Computed,
 ): Relationship {
   // A computed relationship replaces those of keys.
   const own = computed.relationship(table, name)
   if (own !== null) return own
-  const all = relationshipsOf(table, catalog).filter(({ to }) => to.schema === table.schema)
+  // A table that the caller cannot learn of is like one that does not exist.
+  const all = relationshipsOf(table, catalog).filter(
+    ({ to, junction }) =>
+      to.schema === table.schema && isKnown(to, rights) && (junction === null || isKnown(junction.table, rights)),
+  )
   const fitting = all.filter(relationship => fits(relationship, name, hint))
   const [only] = fitting
   if (only === undefined) {

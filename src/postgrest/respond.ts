@@ -2,7 +2,7 @@
 import type { Answer, Latin1 } from '../exchange.ts'
 import type { ResultRow } from '../run/run.ts'
 import { printCsv } from './csv.ts'
-import { isHeaderName, isHeaderValue } from './error-response.ts'
+import { isFraming, isHeaderName, isHeaderValue } from './error-response.ts'
 import { invalidResponseHeaders, invalidResponseStatus, notSingular } from './errors.ts'
 import type { ResponseMediaType } from './media-types.ts'
 import type { SessionReply } from './session.ts'
@@ -52,7 +52,7 @@ function joinRows(rows: readonly ResultRow[]): Buffer {
  * @throws {PostgrestError} `PGRST111` or `PGRST112` if they are not valid.
  */
 export function withReply(answer: Answer, { headers, status }: SessionReply): Answer {
-  const added = parseHeaders(headers)
+  const added = parseHeaders(headers).filter(([name]) => !isFraming(name))
   const chosen = parseStatus(status)
   if (added.length === 0 && chosen === null) return answer
   const replaced = new Set(added.map(([name]) => name.toLowerCase()))
