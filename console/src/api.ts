@@ -1,13 +1,13 @@
 /**
- * Requests to the gateway: ordinary requests of the signed-in caller. The console has no other way to data, and
- * sends the token to its own origin only.
+ * Requests to the gateway: ordinary requests of the signed-in caller. The console has no other access to
+ * data, and sends the token to its own origin only.
  */
 import { type Json, parseJson } from './json.ts'
 
 /** The gateway's base URL, which can be a path behind a proxy. */
 export const BASE = new URL('.', globalThis.location?.href ?? 'http://localhost/')
 
-/** A caller; the token is null if requests need none. */
+/** A caller. The token is null if the gateway accepts requests without one. */
 export interface Session {
   readonly token: string | null
 }
@@ -77,7 +77,7 @@ function errorOf(status: number, body: Json): ApiError {
   return new ApiError(status, text('code') ?? 'ERROR', text('message') ?? `status ${status}`, text('hint'))
 }
 
-/** A member of an object; null if there is none. */
+/** A member of an object; null if the object does not have it. */
 export function member(value: Json, name: string): Json {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return null
   return Object.hasOwn(value, name) ? ((value as Readonly<Record<string, Json>>)[name] ?? null) : null

@@ -1,4 +1,4 @@
-/** The frame: who is signed in, the screens, and the screen that the address names. */
+/** The frame of the application: the signed-in caller, links to the screens, and the current screen. */
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, type Session } from './api.ts'
 import { Explore } from './explore/explore.tsx'
@@ -30,7 +30,7 @@ export function App() {
   }
   return (
     <>
-      {/* biome-ignore lint/a11y/useValidAnchor: it goes to a part of this page, and the address after # is the screen */}
+      {/* biome-ignore lint/a11y/useValidAnchor: its target is in this page, and the address names the screen */}
       <a class="skip" href="#content" onClick={focusContent}>
         {TEXTS.skip}
       </a>

@@ -1,6 +1,6 @@
-/** JSON whose numbers keep every digit: `12.50` and 64-bit keys are shown and sent as PostgreSQL wrote them. */
+/** JSON whose numbers keep every digit, so `12.50` and 64-bit keys are shown and sent unchanged. */
 
-/** A number that JavaScript would change, as it was written. */
+/** The text of a number that JavaScript would round or print differently. */
 export class Digits {
   readonly text: string
   constructor(text: string) {
@@ -12,7 +12,7 @@ export class Digits {
   }
 }
 
-/** Begins no other string, because JSON texts of PostgreSQL cannot contain this character. */
+/** A prefix that no other string has, because JSON from PostgreSQL cannot contain this character. */
 const MARK = '\u0000digits:'
 
 export type Json = null | boolean | number | string | Digits | readonly Json[] | { readonly [name: string]: Json }
@@ -21,7 +21,7 @@ export type Row = Readonly<Record<string, Json>>
 
 type Reviver = (this: unknown, name: string, value: unknown, context?: { readonly source?: string }) => unknown
 
-/** Parses a text. A browser that does not pass the source of a number to its reviver shows what it can hold. */
+/** Parses JSON. In a browser that does not pass the source text of numbers to a reviver, they are rounded. */
 export function parseJson(text: string): Json {
   const keep: Reviver = (_name, value, context) => {
     const source = context?.source

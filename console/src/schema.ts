@@ -16,8 +16,8 @@ export async function readSchema(session: Session): Promise<Schema> {
 }
 
 /**
- * The last part of the path of a row. Null if the table has no key, the row does not contain it, or no URL can
- * name it: dot segments are removed even when they are percent-encoded (RFC 3986, 5.2.4).
+ * The last part of the path of a row. Null if the table has no key, the row does not contain it, or a URL
+ * cannot contain it: dot segments are removed even when they are percent-encoded (RFC 3986, 5.2.4).
  */
 export function rowId({ primary_key: key }: Pick<TableDocument, 'primary_key'>, row: Row): string | null {
   const values = key.map(name => (Object.hasOwn(row, name) ? (row[name] ?? null) : null))

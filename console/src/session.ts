@@ -1,4 +1,4 @@
-/** The signed-in caller. The token is kept for this tab, where `/`, `/docs` and `/demo/orders` find it too. */
+/** The signed-in caller. The token is kept for this tab, and `/`, `/docs` and `/demo/orders` use it too. */
 import { BASE } from './api.ts'
 
 const KEY = 'svc-token'
@@ -9,7 +9,7 @@ export interface SampleCaller {
   readonly token: string
 }
 
-/** What the gateway says about signing in. */
+/** How callers can sign in to this gateway. */
 export interface FrontState {
   readonly requiresToken: boolean
   readonly callers: readonly SampleCaller[]
@@ -29,8 +29,8 @@ export async function readFrontState(): Promise<FrontState> {
 }
 
 /**
- * The claims that identify the caller, for display only: the gateway verifies the token. Null if the text is not
- * a JSON Web Token.
+ * The claims that identify the caller, for display only: the gateway verifies the token. Null if the text is
+ * not a JSON Web Token.
  */
 export function claimsOf(token: string): readonly (readonly [name: string, value: string])[] | null {
   try {

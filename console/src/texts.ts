@@ -14,7 +14,7 @@ export const TEXTS = {
   signOut: 'Sign out',
   signIn: {
     title: 'Sign in',
-    lead: 'Every request of the console is sent with your token, so you see and change what your token permits.',
+    lead: 'The console sends your token with every request, so you can see and change only what it permits.',
     token: 'Token',
     submit: 'Sign in',
     kept: 'The token is kept for this tab only.',
@@ -58,7 +58,7 @@ export const TEXTS = {
     generated: 'generated',
     identity: 'identity',
     unique: (columns: string) => `unique (${columns})`,
-    noRelations: 'No visible table refers to this one, and it refers to none.',
+    noRelations: 'This table has no relation to a table that you can see.',
   },
   grid: {
     region: (table: string) => `Rows of ${table}`,
@@ -82,7 +82,7 @@ export const TEXTS = {
     saved: 'Saved.',
     unchanged: 'Nothing has changed.',
     conflict: 'The row has changed since it was loaded, so nothing was saved.',
-    unversioned: 'This row has no strong version, so a concurrent change would be overwritten.',
+    unversioned: 'This row has no strong entity tag, so saving would overwrite a concurrent change.',
     invalid: (column: string, type: string) => `The value of "${column}" is not valid JSON, which ${type} needs.`,
   },
   query: {
@@ -96,7 +96,7 @@ export const TEXTS = {
     result: (count: number, ms: number, shown: number) =>
       `${count === 1 ? '1 row' : `${count} rows`} in ${ms} ms${shown < count ? `; the first ${shown} are shown` : ''}`,
     sql: 'SQL',
-    sqlNote: 'The SQL of the text alone. The gateway also checks names, adds your rights, and limits the rows.',
+    sqlNote: 'The SQL of the text. To run it, the gateway also checks names, applies your rights, and limits the rows.',
     history: 'History',
   },
   request: {

@@ -4,13 +4,13 @@ import type { Answer, Http, Operation, RequestOptions } from './http.ts'
 
 /** Options of a batch. */
 export interface BatchOptions extends RequestOptions {
-  /** False: each operation for itself. By default they are one transaction. */
+  /** If false, each operation is a transaction. By default, all of them are one transaction. */
   readonly atomic?: boolean
   /** The isolation level. A batch that then fails because of a concurrent transaction is run again. */
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
 }
 
-/** A value of an earlier operation's answer. */
+/** A value in the result of an earlier operation. */
 export class Reference {
   readonly text: string
 
@@ -80,7 +80,7 @@ export function collect(): Collected {
   }
 }
 
-/** Text of the application that looks like a reference stays text. */
+/** Escapes strings of the application that look like a reference. */
 function escaped(value: unknown): unknown {
   if (value instanceof Reference) return value.text
   if (typeof value === 'string') return /^\$+\d+\.[A-Za-z_]/.test(value) ? `$${value}` : value

@@ -8,15 +8,15 @@ import type { ServerMessage, SharedSocket } from './socket.ts'
 
 /** A change of one row, as the subscriber sees it. */
 export interface Change<Row> {
-  /** `INSERT`: the row is visible now. `DELETE`: it is not any more. */
+  /** `INSERT`: the row has become visible. `DELETE`: it is no longer visible. */
   readonly operation: 'INSERT' | 'UPDATE' | 'DELETE'
   /** The primary key. */
   readonly key: Partial<Row>
-  /** The row as it is now; null if it is gone. */
+  /** The current row; null after a `DELETE`. */
   readonly new: Row | null
   /** When the row was written. */
   readonly timestamp: string
-  /** The transaction, as in the header `X-Svc-Txid` of the write. */
+  /** The number of the transaction, which the write returned in the header `X-Svc-Txid`. */
   readonly txid: string
 }
 
@@ -24,17 +24,17 @@ export interface Change<Row> {
 export interface ChangeListener<Row> {
   /** Receives each change. */
   readonly onChange: (change: Change<Row>) => void
-  /** The subscription has begun: rows that are read from now on miss no change. */
+  /** The subscription has begun: from now on, every change is delivered. Read the rows after this. */
   readonly onBegin?: () => void
   /** Changes may have been missed: read the rows again. */
   readonly onResync?: (reason: string) => void
-  /** A failure. Those that pass are tried again; others end the subscription. */
+  /** Receives each failure. Temporary failures are retried; others end the subscription. */
   readonly onError?: (error: unknown) => void
   /** The kinds of changes; all by default. */
   readonly events?: readonly ('insert' | 'update' | 'delete')[]
 }
 
-/** What is subscribed to. */
+/** The target of a subscription. */
 export interface Subscribed {
   readonly table: string
   /** The filters of a list, as a query string. */
@@ -42,7 +42,7 @@ export interface Subscribed {
   readonly select: string
 }
 
-/** Failures that pass by themselves. */
+/** Temporary failures, after which a retry can succeed. */
 const PASSING: ReadonlySet<string> = new Set([
   'UNAVAILABLE',
   'CONCURRENCY_LIMIT',
@@ -60,7 +60,7 @@ interface Listener {
   onForget?(): void
 }
 
-/** Subscribes again with the last resume token after a lost connection, and after failures that pass. */
+/** Subscribes again with the last resume token after a lost connection or a temporary failure. */
 function subscribe(
   socket: SharedSocket,
   of: Subscribed,
@@ -110,7 +110,7 @@ function errorOfMessage({ code, message, details, hint }: ServerMessage): Client
   return new ClientError(code, message, { details: details ?? null, hint: hint ?? null })
 }
 
-/** The application's own errors must not break the connection. */
+/** An error that the application's listener throws must not break the connection. */
 function guarded<A extends readonly unknown[]>(call: ((...args: A) => void) | undefined): (...args: A) => void {
   return (...args) => {
     try {
@@ -135,14 +135,14 @@ export function listen<Row>(socket: SharedSocket, of: Subscribed, to: ChangeList
   })
 }
 
-/** Limit on the rows of a copy. For more, a page should use a query with aggregates. */
+/** Limit on the rows of a copy. An application that needs more should use a query with aggregates. */
 export const FOLLOWED_ROWS_MAX = 50_000
 
-/** Receives a copy of the rows. */
+/** Receives a copy of the rows whenever it changes. */
 export interface FollowListener<Row> {
-  /** All rows by key, in no order, and the key of the row that changed; null if any can have changed. */
+  /** All rows by key, unordered, and the key of the changed row; null if any row can have changed. */
   readonly onChange: (rows: ReadonlyMap<string, Row>, changed: string | null) => void
-  /** Receives each failure. Those that pass are tried again; others end the copy. */
+  /** Receives each failure. Temporary failures are retried; others end the copy. */
   readonly onError?: (error: unknown) => void
   /** The columns of the primary key; `['id']` by default. */
   readonly key?: readonly string[]
@@ -228,7 +228,7 @@ export function reread<Row>(
   const reader = createReader(readRows, onError)
   const read = (): void => reader.read(onRows)
   const end = subscribe(socket, of, undefined, {
-    // A connection that was lost and continues has the changes since.
+    // A subscription that was resumed receives the changes since then.
     onBegin: resumed => {
       if (!resumed) read()
     },
@@ -245,12 +245,12 @@ export function reread<Row>(
 }
 
 interface Reader<Row> {
-  /** Reads, or reads once more after the read that is running. `done` of the last call receives the rows. */
+  /** Reads now, or once more after the current read. The `done` of the last call receives the rows. */
   read(done: (rows: readonly Row[]) => void): void
   stop(): void
 }
 
-/** One read at a time, and again with pauses if it fails. */
+/** Runs one read at a time, and repeats it with pauses if it fails. */
 function createReader<Row>(
   readRows: (signal: AbortSignal) => Promise<readonly Row[]>,
   onError: (error: unknown) => void,
@@ -299,7 +299,7 @@ function createReader<Row>(
   }
 }
 
-/** A query of the language, whose rows the gateway sends again whenever its result changes. */
+/** A live query: the gateway sends its rows again whenever the result changes. */
 export interface LiveQuery {
   readonly svc: string
   readonly table: string

@@ -21,7 +21,7 @@ export interface ClientOptions {
   readonly token?: TokenProvider
   /** Limit on one attempt of a request, in milliseconds; 30 000 by default. */
   readonly timeoutMs?: number
-  /** How often a read is repeated after a failure that passes; 3 by default. */
+  /** How often a read is repeated after a temporary failure; 3 by default. */
   readonly retries?: number
   /**
    * Sends an `Idempotency-Key` with every write, and repeats writes like reads. Only for a gateway that
@@ -30,9 +30,9 @@ export interface ClientOptions {
   readonly idempotencyKeys?: boolean
   /** Receives the state of the socket. */
   readonly onState?: (state: ConnectionState, why: string) => void
-  /** Receives failures of the connection that concern no single request, such as those of `token`. */
+  /** Receives failures that belong to no single request, such as those of the socket or of `token`. */
   readonly onError?: (error: unknown) => void
-  /** Reads the JSON of answers; `JSON.parse` by default, which rounds numbers of more than 15 digits. */
+  /** Parses the JSON of responses; `JSON.parse` by default, which rounds numbers of more than 15 digits. */
   readonly parse?: (text: string) => unknown
   /** Another implementation of `fetch`. */
   readonly fetch?: typeof globalThis.fetch
@@ -46,7 +46,7 @@ export interface LiveQueryOptions<Row> extends LiveListener<Row> {
   readonly table: string
   /** The values of its parameters. */
   readonly parameters?: QueryParameters
-  /** How often the gateway looks at most; 1 000 by default, at least 100. */
+  /** Minimum time between two executions of the query, in milliseconds; 1 000 by default, at least 100. */
   readonly intervalMs?: number
 }
 
@@ -56,7 +56,7 @@ export type QueryParameters = readonly unknown[] | Readonly<Record<string, unkno
 /** The text of a query, or a query of the builder. */
 export type QueryText = string | { toText(): string }
 
-/** Tables of a batch, and references to the answers of its earlier operations. */
+/** Collects the operations of a batch. An operation can refer to the results of earlier ones. */
 export interface Batch<S extends SchemaLike> {
   /** A table whose requests are part of the batch. */
   from<T extends TableName<S>>(table: T): Table<S, T>
@@ -64,8 +64,8 @@ export interface Batch<S extends SchemaLike> {
   rpc<F extends FunctionName<S>>(name: F, args?: ArgsOf<S, F>): Promise<ReturnsOf<S, F>>
   /** A query text that is part of the batch. */
   query<Row = unknown>(text: QueryText, parameters?: QueryParameters): Promise<readonly Row[]>
-  /** The member of an earlier operation's row, as a value in a body: `batch.ref(0, 'id')`. */
-  // biome-ignore lint/suspicious/noExplicitAny: it stands for a value of any type
+  /** Refers to a member of an earlier operation's row, for use in a body: `batch.ref(0, 'id')`. */
+  // biome-ignore lint/suspicious/noExplicitAny: replaces a value of any type
   ref(operation: number, ...path: readonly (string | number)[]): any
 }
 
@@ -77,11 +77,11 @@ export interface Client<S extends SchemaLike = AnySchema> {
   rpc<F extends FunctionName<S>>(name: F, args?: ArgsOf<S, F>, options?: RequestOptions): Promise<ReturnsOf<S, F>>
   /** The rows of a query text, or of a query of the builder. */
   query<Row = unknown>(text: QueryText, parameters?: QueryParameters, options?: RequestOptions): Promise<readonly Row[]>
-  /** The rows of a query now, and again whenever its result changes. Returns a function that ends it. */
+  /** Delivers the rows now, and again whenever the result changes. Returns a function that ends it. */
   live<Row = unknown>(text: QueryText, options: LiveQueryOptions<Row>): () => void
   /**
-   * Sends several requests as one. By default they are one transaction. `make` calls methods of its argument,
-   * without waiting for them, and returns their promises.
+   * Sends several requests as one. By default they are one transaction. `make` receives a `Batch`, calls its
+   * methods without awaiting them, and returns their promises.
    */
   batch<const R extends readonly Promise<unknown>[]>(
     make: (batch: Batch<S>) => R,
@@ -100,7 +100,7 @@ const RETRIES = 3
 const LIVE_INTERVAL_MS = 1_000
 
 /**
- * Creates a client. It sends nothing before it is used.
+ * Creates a client. Nothing is sent until the client is used.
  * @throws {TypeError} if the URL is not one of `http` or `https`.
  */
 export function createClient<S extends SchemaLike = AnySchema>(options: ClientOptions): Client<S> {

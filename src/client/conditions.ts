@@ -5,7 +5,7 @@ import type { AnyRow } from './schema-types.ts'
 /** A value in a condition. A `bigint` keeps all its digits, and a `Date` is sent as a time in UTC. */
 export type Scalar = string | number | bigint | boolean | Date
 
-/** A value of this column, or another form of it. */
+/** A value of this column, or another representation of it. */
 type Like<V> =
   | (V extends number ? V | bigint | `${number}` : V extends string ? V | Date : V extends Scalar ? V : Scalar | object)
   | never
@@ -42,21 +42,21 @@ export interface Tests<V> {
   readonly imatch?: string
   /** Words of a web search. */
   readonly fts?: string
-  /** NULL; with false not NULL. */
+  /** True: NULL. False: not NULL. */
   readonly is_null?: boolean
-  /** Not equal, with NULL as a value. */
+  /** Not equal, where NULL is compared like a value. */
   readonly is_distinct?: Like<V>
-  /** Has all of these: elements of an array as an array, members of JSON as an object, a range as text. */
+  /** Contains all of these: elements (an array), members of JSON (an object), or a range (a string). */
   readonly contains?: Operand
-  /** Has only these elements or members. */
+  /** Contains only these elements or members. */
   readonly contained?: Operand
-  /** Has any of these elements. */
+  /** Contains any of these elements. */
   readonly overlaps?: Operand
 }
 
 type Operand = string | readonly Scalar[] | Readonly<Record<string, unknown>>
 
-/** Columns with the values they must have, null for NULL, or with tests. All of them must hold. */
+/** Columns, each with its required value (null for NULL) or with tests. All of them must hold. */
 export type Where<Row> = {
   readonly [C in keyof Row]?:
     | Like<NonNullable<Row[C]>>
@@ -82,12 +82,12 @@ export function or<Row = AnyRow>(...items: readonly NoInfer<Where<Row> | Group<R
   return new Group('or', items)
 }
 
-/** Rows for which all of the conditions hold, inside of `or` and `not`. */
+/** Rows for which all of the conditions hold. Use it within `or` and `not`. */
 export function and<Row = AnyRow>(...items: readonly NoInfer<Where<Row> | Group<Row>>[]): Group<Row> {
   return new Group('and', items)
 }
 
-/** Rows for which not all of the conditions hold. */
+/** Rows for which the conditions do not all hold. */
 export function not<Row = AnyRow>(...items: readonly NoInfer<Where<Row> | Group<Row>>[]): Group<Row> {
   return new Group('not.and', items)
 }
@@ -95,8 +95,8 @@ export function not<Row = AnyRow>(...items: readonly NoInfer<Where<Row> | Group<
 export type Parameter = readonly [name: string, value: string]
 
 /**
- * A name as the query string has it: in double quotes if it contains punctuation, unless it is a path into
- * JSON.
+ * A name in the form of the query string: in double quotes if it contains punctuation, unless it is a path
+ * into JSON.
  */
 export function columnText(name: string): string {
   return name === '*' || name.includes('->') || PLAIN.test(name) ? name : `"${name.replaceAll('"', '""')}"`
@@ -140,8 +140,8 @@ const LISTS: ReadonlySet<string> = new Set(['in', 'not_in'])
 type Test = readonly [column: string, operator: string, value: unknown]
 
 /**
- * Undefined is a mistake in a condition, not the absence of one: a filter that silently disappears would
- * match every row.
+ * In a condition, undefined is a mistake and does not mean that there is no condition: a filter that silently
+ * disappears would match every row.
  */
 function testsOf(where: object): readonly Test[] {
   return Object.entries(where).flatMap(([column, value]): readonly Test[] => {

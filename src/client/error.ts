@@ -1,11 +1,11 @@
 /** The error of every failed request, subscription and stream. */
 
-/** An error of the gateway, or of the way to it. */
+/** An error response of the gateway, or a failure to get a response. */
 export class ClientError extends Error {
   override readonly name = 'ClientError'
   /**
-   * The code of the gateway (docs/reference/errors.md), such as `FORBIDDEN`; or `NETWORK`: no answer;
-   * `CLIENT_TIMEOUT`: none in time; `INVALID_ANSWER`: not the answer of a gateway.
+   * The code of the gateway (docs/reference/errors.md), such as `FORBIDDEN`; otherwise `NETWORK` (no
+   * response), `CLIENT_TIMEOUT` (no response in time) or `INVALID_ANSWER` (not the response of a gateway).
    */
   readonly code: string
   /** The status of the response; null without one. */
@@ -39,7 +39,7 @@ export interface ErrorParts {
   readonly cause?: unknown
 }
 
-/** The error that a body contains, `{"error": …}`, or that a proxy answered in its place. */
+/** The error in a body, `{"error": …}`, or in the response of a proxy. */
 export function errorOf(body: unknown, status: number, retryAfter: string | null = null): ClientError {
   const { error } = (typeof body === 'object' && body !== null ? body : {}) as { readonly error?: Envelope }
   const seconds = retryAfter === null ? Number.NaN : Number(retryAfter)

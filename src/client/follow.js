@@ -7,21 +7,21 @@
  *   reads are applied to what it has read.
  * - Changes are states, not steps: a row as it is now, or the key of a row that is gone. Receiving one twice
  *   does no harm.
- * - After `resync` it reads the rows again. A second `resync` while it reads makes it read once more afterwards.
- * - After the connection has ended it connects again with the last resume token (`since`) and receives what it
- *   missed, or `resync`.
- * - After a read that failed it keeps the rows that it has, and tries again with increasing pauses.
+ * - After `resync` it reads the rows again, and once more if a second `resync` arrives during the read.
+ * - After the connection has ended it reconnects with the last resume token (`since`) and receives the changes
+ *   that it missed, or `resync`.
+ * - After a failed read it keeps the rows that it has, and retries with increasing pauses.
  */
 
 const PAGE_ROWS = 1_000
 const PAGE_MS_MAX = 20_000
-/** For more rows, a page should use a query with aggregates instead of a copy. */
+/** Limit on the rows of a copy. An application that needs more should use a query with aggregates. */
 const ROWS_MAX = 50_000
-/** A connection that is silent for this long is pinged, and given up if it stays silent for as long again. */
+/** After this long without a message, the connection is pinged; after as long again, it is closed. */
 const SILENCE_MS = 20_000
 const RETRY_MS_FIRST = 500
 const RETRY_MS_MAX = 15_000
-/** The gateway does not accept the token, or no longer. */
+/** The close code for a token that is not accepted or is no longer valid. */
 const CLOSE_UNAUTHORIZED = 4401
 const CLOSE_GOING_AWAY = 1001
 
@@ -36,20 +36,20 @@ export class FollowError extends Error {
 
 /**
  * @param {object} options
- * @param {string | URL} options.base  Where the gateway is, with a slash at the end.
+ * @param {string | URL} options.base  The URL of the gateway, with a trailing slash.
  * @param {string} options.table  The table's name in paths.
  * @param {readonly string[]} [options.key]  The columns of its primary key.
  * @param {string} [options.filter]  The filters of a list, such as `status=in.(pending,paid)`.
  * @param {string} [options.select]  The columns to read, the key among them.
- * @param {(why: 'expires' | 'refused' | null) => string | Promise<string>} options.token  Returns a token,
- *   possibly after a while. `'expires'`: the current one expires soon; `'refused'`: it was not accepted.
+ * @param {(why: 'expires' | 'refused' | null) => string | Promise<string>} options.token  Returns a token or
+ *   a promise of one. `'expires'`: the current one expires soon; `'refused'`: it was not accepted.
  * @param {(rows: Map<string, object>, key: string | null) => void} options.onChange  Receives all rows
  *   by key, and the key of the row that changed; null if any may have changed.
  * @param {(state: 'connecting' | 'live' | 'waiting', why: string) => void} [options.onState]
  * @param {(error: Error) => void} [options.onError]  Receives each failure; `code` is that of the
- *   gateway's error. `follow` keeps trying. Call the returned function to end it, for example for `FORBIDDEN`.
+ *   gateway's error. `follow` keeps trying; call the returned function to end it, such as after `FORBIDDEN`.
  * @param {typeof WebSocket} [options.WebSocket]
- * @returns {() => void} Ends it.
+ * @returns {() => void} Stops following the table.
  */
 export function follow({
   base,
@@ -73,7 +73,7 @@ export function follow({
   let timer
   let end = () => {}
 
-  /** An application's own error must not break the connection. */
+  /** An error that the application's listener throws must not break the connection. */
   function report(error) {
     try {
       onError(error)
@@ -149,7 +149,7 @@ export function follow({
     }
 
     socket.onopen = () => {
-      // As a message and not in the handshake: browsers do not say why a handshake failed.
+      // Sent as a message, not in the handshake: browsers do not report why a handshake failed.
       say({ type: 'auth', id: 'auth', token: bearer })
       const since = whole ? place : undefined
       say({ type: 'subscribe', id: table, channel: `svc_table_${table}`, filter, select, since })
@@ -238,8 +238,8 @@ export function follow({
     }
 
     /**
-     * With a new token of the same caller the connection continues; without one it ends when the current token
-     * expires.
+     * Sends a new token of the same caller, so that the connection continues. Without one, it ends when the
+     * current token expires.
      */
     async function renew() {
       try {
@@ -264,7 +264,7 @@ export function follow({
       end()
       if (code === CLOSE_UNAUTHORIZED) {
         forget()
-        // A token that is refused at once is not asked for without a pause.
+        // If new tokens are refused at once, the function is not called again without a pause.
         if (failures++ === 0) begin('refused')
         else later(pause(failures), 'The token was refused.', 'refused')
       } else later(code === CLOSE_GOING_AWAY ? askedPause(reason) : pause(failures++), because, null)
@@ -279,19 +279,19 @@ export function follow({
   }
 }
 
-/** The error envelope, or what a proxy answers in its place. */
+/** The error in a response of the gateway, or in one of a proxy. */
 async function refusalOf(response) {
   const answer = await response.json().catch(() => null)
   const { code = null, message = `The gateway answered ${response.status}.` } = answer?.error ?? answer ?? {}
   return new FollowError(message, code)
 }
 
-/** Longer each time, and at random, so that not all clients come back at the same moment. */
+/** A pause that grows with each failure. It is random, so that clients do not reconnect all at once. */
 function pause(failures) {
   return Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2)
 }
 
-/** A gateway that stops says when to come back; a proxy that stops does not. */
+/** The pause that a stopping gateway asks for. A stopping proxy gives none. */
 function askedPause(reason) {
   try {
     return Number(JSON.parse(reason).retry_after_ms) || pause(0)

@@ -5,21 +5,21 @@ import type { Tokens } from './tokens.ts'
 
 /** Options of one request. */
 export interface RequestOptions {
-  /** Ends the request. The promise is rejected with the signal's reason. */
+  /** Aborts the request. The promise is rejected with the signal's reason. */
   readonly signal?: AbortSignal
-  /** Limit on one attempt, instead of that of the client. */
+  /** Limit on one attempt, in milliseconds, instead of the client's. */
   readonly timeoutMs?: number
-  /** More request headers. */
+  /** Additional request headers. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** With a slash at the beginning and the query string. */
+  /** The path and the query string, with a leading slash. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
-  /** True if repeating it has no effect. A GET always is. */
+  /** True if the request can be repeated without a further effect. A GET always can. */
   readonly safe?: boolean
 }
 
@@ -31,7 +31,7 @@ export interface Answer {
 }
 
 export interface HttpOptions {
-  /** Without a slash at the end. */
+  /** The URL of the gateway, without a trailing slash. */
   readonly base: string
   readonly tokens: Tokens
   readonly fetch: typeof globalThis.fetch
@@ -47,7 +47,7 @@ export interface Http {
   lines(operation: Operation, options?: RequestOptions): AsyncGenerator<unknown, void, undefined>
 }
 
-/** Answers after which the same request can succeed. */
+/** Statuses after which a repeated request can succeed. */
 const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504])
 /** A longer `Retry-After` is left to the application. */
 const RETRY_AFTER_MS_MAX = 30_000
@@ -90,7 +90,7 @@ export function createHttp(options: HttpOptions): Http {
     }
   }
 
-  /** The response to a request that succeeded, after as many attempts as it takes. */
+  /** Sends a request, with retries, and returns the successful response. */
   async function open(operation: Operation, request: RequestOptions): Promise<Opened> {
     const keyed = options.idempotencyKeys && operation.method !== 'GET'
     const keys = keyed && operation.headers?.[KEY] === undefined ? { [KEY]: randomKey() } : {}
@@ -126,7 +126,7 @@ export function createHttp(options: HttpOptions): Http {
     }
   }
 
-  /** Until the network is back if there is none, but no longer than one attempt. */
+  /** Without a network, waits until it returns, but no longer than for one attempt. */
   function pause(ms: number, { signal, timeoutMs = options.timeoutMs }: RequestOptions): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
@@ -164,14 +164,14 @@ export function createHttp(options: HttpOptions): Http {
     },
     async *lines(operation, request = {}) {
       const { response, failed, done, arrived } = await open(operation, request)
-      // The deadline is for the beginning; a stream takes as long as its reader.
+      // The deadline applies to the response's headers; a stream takes as long as its reader.
       arrived()
       let held: ClientError | null = null
       try {
         for await (const line of linesOf(response)) {
           const row = parsed(line, response.status)
           held = isFailure(row) ? errorOf(row, response.status) : null
-          // An error is the last line, and the connection ends with it. Otherwise it is a row.
+          // An error is always the last line of a stream. Every other line is a row.
           if (held === null) yield row
         }
         if (held !== null) throw held
@@ -196,7 +196,7 @@ export function createHttp(options: HttpOptions): Http {
   }
 }
 
-/** A `bigint` keeps all its digits as a text. */
+/** Serializes a `bigint` as a string, which keeps all its digits. */
 function digits(_: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }
@@ -227,7 +227,7 @@ async function refusalOf({ response, failed }: Opened, parse: (text: string) => 
   try {
     body = parse(text)
   } catch {
-    // A proxy answered.
+    // The response came from a proxy.
   }
   return errorOf(body, response.status, response.headers.get('retry-after'))
 }
@@ -238,10 +238,10 @@ function isFailure(row: unknown): boolean {
   return Object.keys(row).length === 1 && typeof error?.code === 'string' && typeof error.message === 'string'
 }
 
-/** Limit on one line: more than the largest row that a gateway answers. */
+/** Limit on one line, larger than the largest row that a gateway sends. */
 const LINE_LENGTH_MAX = 64 * 1024 * 1024
 
-/** Some platforms have no streams; the lines then arrive together. */
+/** On a platform without streams, the lines are delivered when the whole response has arrived. */
 async function* linesOf(response: Response): AsyncGenerator<string, void, undefined> {
   const reader = response.body?.getReader()
   if (reader === undefined) {

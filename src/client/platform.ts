@@ -37,12 +37,12 @@ export function isOffline(): boolean {
   return platform.navigator?.onLine === false
 }
 
-/** True if the page is hidden. Programs without a page never are. */
+/** True if the page is hidden. Always false in a program without a page. */
 export function isHidden(): boolean {
   return platform.document?.visibilityState === 'hidden'
 }
 
-/** Calls `listener` when the network or the page comes back. Returns a function that ends it. */
+/** Calls `listener` when the network returns or the page becomes visible, until the returned call. */
 export function onReturn(listener: () => void): () => void {
   const { document } = platform
   const visible = (): void => {
@@ -68,7 +68,7 @@ export function randomKey(): string {
 const RETRY_MS_FIRST = 500
 const RETRY_MS_MAX = 15_000
 
-/** Longer each time, and at random, so that not all clients come back at the same moment. */
+/** A pause that grows with each failure. It is random, so that clients do not reconnect all at once. */
 export function pauseMs(failures: number): number {
   return Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2)
 }

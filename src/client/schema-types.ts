@@ -1,4 +1,4 @@
-/** Types of rows, relations and results, of the `Schema` that `svc types` writes. */
+/** Types of rows, relations and results, derived from the `Schema` that `svc types` writes. */
 
 /** The `Schema` of a module that `svc types` wrote. */
 export interface SchemaLike {
@@ -78,7 +78,7 @@ type LastKey<Path extends string> = Path extends `${string}->${infer Rest}`
     ? Key
     : Path
 
-/** The row that these columns make. */
+/** The type of a row with these columns. */
 export type Selected<Row, C extends string> = Merged<C extends unknown ? Column<Row, C> : never>
 
 type Plain<Relations> = {
@@ -100,7 +100,7 @@ type Member<E extends string> = E extends `nested:${infer Rest}`
     ? Alias
     : Unhinted<E>
 
-/** The table that a relation leads to. */
+/** The target table of a relation. */
 export type TargetOf<Relations, E extends string> =
   Bare<E> extends keyof Relations ? (Relations[Bare<E>] extends { readonly table: infer T } ? T : never) : never
 

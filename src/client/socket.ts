@@ -1,13 +1,13 @@
 /**
  * One WebSocket for all subscriptions and live queries of a client. It opens with the first, closes after the
- * last, and connects again with pauses: at once when the network or the page comes back, and not at all while
- * there is no network or the page is hidden.
+ * last, and reconnects with pauses. When the network returns or the page becomes visible, it reconnects at
+ * once; without a network, or while the page is hidden, it waits.
  */
 import { ClientError } from './error.ts'
 import { type ClientSocket, isHidden, isOffline, onReturn, pauseMs, type SocketConstructor } from './platform.ts'
 import type { Tokens } from './tokens.ts'
 
-/** `live`: connected. `waiting`: until the next attempt. `idle`: nothing is subscribed. */
+/** `live`: connected. `waiting`: waits for the next attempt. `idle`: there is no subscription. */
 export type ConnectionState = 'idle' | 'connecting' | 'live' | 'waiting'
 
 // biome-ignore lint/suspicious/noExplicitAny: messages of many shapes (docs/reference/realtime.md)
@@ -15,12 +15,12 @@ export type ServerMessage = any
 
 /** A subscription or a live query on the socket. */
 export interface Channel {
-  /** The message that begins it, on every connection, without its `id`. */
+  /** The message that starts it on every connection, without the `id`. */
   begin(): object
   /** The type of the message that ends it, such as `unsubscribe`. */
   readonly end: string
   receive(message: ServerMessage): void
-  /** The token was refused: the next one can belong to another user, who must not see the same rows. */
+  /** Called when the token was refused: the next one can belong to a user who must not see these rows. */
   forget?(): void
 }
 
@@ -38,9 +38,9 @@ export interface SocketOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** A connection that is silent for this long is pinged, and given up if it stays silent for as long again. */
+/** After this long without a message, the connection is pinged; after as long again, it is closed. */
 const SILENCE_MS = 20_000
-/** A page that ends one subscription often begins another. */
+/** The socket stays open for a moment, because a page that ends a subscription often begins another. */
 const LINGER_MS = 1_000
 /** Limit on the subscriptions of a client; a gateway accepts fewer by default. */
 const CHANNELS_MAX = 1_000
@@ -70,7 +70,7 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
   /** Never rejects. */
   async function connect(): Promise<void> {
     if (WebSocket === undefined) {
-      onError(new TypeError('there is no WebSocket here: pass one to createClient, such as that of the package ws'))
+      onError(new TypeError('this platform has no WebSocket: pass one to createClient, such as that of the package ws'))
       return
     }
     enter('connecting')
@@ -84,7 +84,7 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
     } catch (error) {
       if (!ended) {
         onError(error)
-        later(pauseMs(failures++), 'there is no token')
+        later(pauseMs(failures++), 'the function "token" returned no token')
       }
       return
     }
@@ -109,7 +109,7 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
         own.close()
       }
       own.onopen = () => {
-        // As a message and not in the handshake: browsers do not say why a handshake failed.
+        // Sent as a message, not in the handshake: browsers do not report why a handshake failed.
         if (bearer !== null) say({ type: 'auth', id: 'auth', token: bearer })
         enter('live')
         for (const [id, channel] of channels) say({ ...channel.begin(), id })
@@ -129,7 +129,7 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
         channels.get(message.id)?.receive(message)
       }
 
-      /** With a new token of the same caller the connection continues. */
+      /** Sends a new token of the same caller, so that the connection continues. */
       async function renew(): Promise<void> {
         try {
           const other = await tokens.replace(bearer, 'expires')
@@ -166,12 +166,12 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
     if (ended) return
     if (other === null)
       onError(new ClientError('UNAUTHORIZED', 'the gateway did not accept the token', { status: 401 }))
-    // A token that is refused at once is not asked for without a pause.
+    // If new tokens are refused at once, the function is not called again without a pause.
     if (other !== null && failures++ === 0) void connect()
     else later(pauseMs(failures), 'the token was refused')
   }
 
-  /** Waits for the time to come, and then for a network and a reader. */
+  /** Waits for the given time, and then until there is a network and the page is visible. */
   function later(ms: number, why: string): void {
     enter('waiting', why)
     const again = (): void => {
@@ -180,7 +180,7 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
       void connect()
     }
     const timer = setTimeout(again, ms)
-    // All pages of a device come back at once, and so do all devices of a network.
+    // All pages of a device, and all devices of a network, reconnect at the same time.
     let soon: ReturnType<typeof setTimeout> | undefined
     wakeUp = () => {
       clearTimeout(soon)
@@ -222,7 +222,7 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
   }
 }
 
-/** A gateway that stops says when to come back; a proxy that stops does not. */
+/** The pause that a stopping gateway asks for. A stopping proxy gives none. */
 function askedMs(reason: string): number {
   try {
     return Number((JSON.parse(reason) as { readonly retry_after_ms?: unknown }).retry_after_ms) || pauseMs(0)

@@ -35,17 +35,17 @@ import type { SharedSocket } from './socket.ts'
 export interface Page<Row> {
   /** The rows, in order. */
   readonly rows: readonly Row[]
-  /** The rows per page that the gateway applied. */
+  /** The limit on rows per page that the gateway applied. */
   readonly limit: number
-  /** Continues after this page; null on the last one. */
+  /** The cursor of the next page; null on the last one. */
   readonly cursor: string | null
-  /** The number of rows on all pages, if it was asked for. */
+  /** The number of rows on all pages, if `total` was requested. */
   readonly total: number | null
 }
 
 /** Options of a page. */
 export interface PageOptions extends RequestOptions {
-  /** The `cursor` of the page before. */
+  /** The `cursor` of the previous page. */
   readonly cursor?: string | null
   /** Counts the rows of all pages, with a second query. */
   readonly total?: boolean
@@ -59,7 +59,7 @@ export interface WriteOptions extends RequestOptions {
 
 /** Options of a write to one row. */
 export interface RowWriteOptions extends WriteOptions {
-  /** Writes only if the row still has this version: the `etag` of an earlier answer. */
+  /** Writes only if the row still has this version: the `etag` of an earlier response. */
   readonly ifMatch?: string
 }
 
@@ -77,7 +77,7 @@ export interface UpsertOptions extends WriteOptions {
   readonly ignore?: boolean
 }
 
-/** The value of a primary key: of several columns, all values in the order of the key. */
+/** The value of a primary key. If the key has several columns, all values in the order of the key. */
 export type RowId = string | number | bigint | readonly (string | number | bigint)[]
 
 /** The parts of a client that a table uses. */
@@ -89,8 +89,8 @@ export interface Connection {
 const PAGE_ROWS = 1_000
 
 /**
- * A table, with the parts of a read. Every step returns a new one and leaves the other unchanged, so a read
- * can be a constant that others are made from. Nothing is sent before a method that returns a promise.
+ * A table, with the parts of a read. A method that adds a part returns a new table and leaves this one
+ * unchanged, so other reads can be derived from it. Only methods that return a promise send requests.
  */
 export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, T>> {
   readonly #connection: Connection
@@ -106,7 +106,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return new Table<S, T, Next>(this.#connection, { ...this.#read, ...part })
   }
 
-  /** Equal for reads that ask for the same. */
+  /** A key that is equal for reads that request the same rows. */
   get key(): string {
     return `${this.#address()}?${queryString(readParameters(this.#read))}`
   }
@@ -124,12 +124,12 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return this.#with({ select: columns })
   }
 
-  /** Rows for which the condition holds, and all conditions given before. */
+  /** Adds a condition. Rows must meet this condition and all earlier ones. */
   where(condition: Where<RowOf<S, T>> | Group<RowOf<S, T>>): Table<S, T, Out> {
     return this.#with({ where: [...this.#read.where, condition as Where<never>] })
   }
 
-  /** Rows with these words, in the syntax of a web search, in all text columns or in some. */
+  /** Searches all text columns, or the given ones, for words in the syntax of a web search. */
   search(words: string, columns: readonly (keyof RowOf<S, T> & string)[] = []): Table<S, T, Out> {
     const within: readonly Parameter[] = columns.length === 0 ? [] : [['search_columns', columns.join(',')]]
     return this.#with({ search: [['search', words], ...within] })
@@ -164,7 +164,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return this.#with({ offset: rows })
   }
 
-  /** The different values of one column, sorted. */
+  /** The distinct values of one column, sorted. */
   distinct<C extends keyof RowOf<S, T> & string>(column: C): Table<S, T, Pick<RowOf<S, T>, C>> {
     return this.#with({ distinct: column })
   }
@@ -205,8 +205,8 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
   }
 
   /**
-   * All rows, page by page, each after the last row of the one before: `for await (const row of
-   * table.all())`.
+   * All rows, read page by page: `for await (const row of table.all())`. Each page begins after the last row
+   * of the previous one.
    */
   async *all(options: RequestOptions = {}): AsyncGenerator<Out, void, undefined> {
     let cursor: string | null = null
@@ -224,7 +224,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return this.all()
   }
 
-  /** All rows of one statement, as the database produces them. A failure after the first row rejects. */
+  /** All rows of one statement, as the database produces them. Rejects if a failure follows the first row. */
   async *stream(options?: RequestOptions): AsyncGenerator<Out, void, undefined> {
     const path = `${this.#address()}?${queryString([...readParameters(this.#read), ['stream', 'true']])}`
     const { lines } = this.#connection.http
@@ -235,8 +235,8 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
   // ---- changes ----
 
   /**
-   * The rows of the read now, and again whenever a row of the table changes that matches its conditions.
-   * Changes of related rows alone are not noticed. Returns a function that ends it.
+   * Delivers the rows of the read now, and again whenever a matching row of the table changes. A change of
+   * related rows alone is not detected. Returns a function that ends it.
    */
   live(onRows: (rows: readonly Out[]) => void, onError?: (error: unknown) => void): () => void {
     const listener: LiveListener<Out> = { onRows, ...(onError === undefined ? {} : { onError }) }
@@ -244,8 +244,8 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
   }
 
   /**
-   * A copy of all rows that match, kept up to date with single changes. It has at most 50 000 rows. Returns a
-   * function that ends it.
+   * Keeps a copy of all matching rows, at most 50 000, and applies each change to it. Returns a function that
+   * ends it.
    */
   follow(listener: FollowListener<Out>): () => void {
     const { expand, sort, limit, offset, distinct, search, select } = this.#read
@@ -270,7 +270,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return follow(this.#connection.socket(), this.#subscribed(true), readAll, listener)
   }
 
-  /** The changes of rows that match. Returns a function that ends it. */
+  /** Delivers the changes of matching rows. Returns a function that ends it. */
   subscribe(listener: ChangeListener<Out>): () => void {
     return listen(this.#connection.socket(), this.#subscribed(true), listener)
   }
@@ -283,7 +283,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
 
   // ---- writes ----
 
-  /** Creates a row, or several in one transaction. Returns what was created, in the given order. */
+  /** Creates a row, or several in one transaction. Returns the created rows in the given order. */
   insert(rows: readonly InsertOf<S, T>[], options?: WriteOptions): Promise<readonly RowOf<S, T>[]>
   insert(row: InsertOf<S, T>, options?: WriteOptions): Promise<RowOf<S, T>>
   async insert(rows: unknown, options: WriteOptions = {}): Promise<unknown> {
@@ -311,7 +311,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return (await this.#write(options, operation)).body?.data
   }
 
-  /** Changes all rows that match the conditions, of which there must be one. */
+  /** Changes all rows that match the conditions. At least one condition is required. */
   async updateAll(
     changes: UpdateOf<S, T>,
     { maxAffected, ...options }: ManyWriteOptions = {},
@@ -326,7 +326,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     await this.#write(options, { method: 'DELETE', path: this.#path(id), headers: matching(ifMatch) })
   }
 
-  /** Deletes all rows that match the conditions, of which there must be one. Returns them. */
+  /** Deletes all rows that match the conditions, and returns them. At least one condition is required. */
   async deleteAll({ maxAffected, ...options }: ManyWriteOptions = {}): Promise<readonly RowOf<S, T>[]> {
     const headers = { Prefer: 'return=representation', ...limited(maxAffected) }
     return (await this.#write(options, { method: 'DELETE', path: this.#filtered('deleteAll'), headers })).body?.data
@@ -341,7 +341,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
   #path(id: RowId, parameters: readonly Parameter[] = []): string {
     const values: readonly unknown[] = Array.isArray(id) ? id : [id]
     const text = values.map(value => {
-      // A comma inside of one of several values is encoded twice: it is not the separator.
+      // A comma within one of several values is encoded twice, because it is not the separator.
       const plain = values.length > 1 ? String(value).replaceAll('%', '%25').replaceAll(',', '%2C') : String(value)
       return value instanceof Reference ? value.text : encodeURIComponent(plain)
     })

@@ -1,16 +1,15 @@
-/** The caller's token: asked for once, kept, and replaced when it expires or is refused. */
+/** The caller's token: requested once, kept, and replaced when it expires or is refused. */
 
-/** Why a token is needed: the first time (`null`), because it expires soon, or because it was refused. */
+/** Why a token is needed: it is the first (`null`), or the current one expires soon or was refused. */
 export type TokenReason = 'expires' | 'refused' | null
 
-/** A token, or a function that returns one, possibly after a while. Null: requests without a token. */
+/** A token, or a function that returns one or a promise of one. Null: requests are sent without a token. */
 export type TokenProvider = string | null | ((why: TokenReason) => string | null | Promise<string | null>)
 
 export interface Tokens {
   get(): Promise<string | null>
   /**
-   * A token instead of `used`. Callers that ask at the same time get the same one. Null if there is no
-   * other.
+   * A token that replaces `used`. Concurrent calls receive the same one. Null if there is no other token.
    */
   replace(used: string | null, why: 'expires' | 'refused'): Promise<string | null>
 }

@@ -70,8 +70,8 @@ export interface Counts {
   readonly longLines: number
 }
 
-const CODE = /\.(?:ts|js|mjs|lua|sql)$/
-const FOLDERS = ['src', 'test', 'bench', 'scripts', 'examples', 'docs']
+const CODE = /\.(?:ts|tsx|js|mjs|lua|sql)$/
+const FOLDERS = ['src', 'test', 'bench', 'scripts', 'examples', 'docs', 'console']
 const ROOT_PAGES = ['ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md']
 
 /** This file quotes what it looks for. */

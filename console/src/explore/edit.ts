@@ -31,7 +31,7 @@ export function textOf(column: Column, value: Json): string {
   return isText ? value : printJson(value, fieldOf(column) === 'json' ? 2 : 0)
 }
 
-/** The JSON of a field's text. Null if the column needs JSON and the text is none. */
+/** The JSON of a field's text. Null if the column needs JSON and the text is not JSON. */
 export function jsonOf(column: Column, text: string): string | null {
   switch (fieldOf(column)) {
     case 'number':

@@ -22,7 +22,7 @@ export function Filters({ columns, query, go }: FiltersProps) {
   const add = (event: Event): void => {
     event.preventDefault()
     setValue('')
-    // With the operator in the name, no value can be mistaken for one.
+    // The operator is part of the name, so a value that looks like an operator remains a value.
     go(withFilter(query, { name: `${quoted(column)}.${operator}`, value: isFlag ? 'true' : value }))
   }
   return (

@@ -12,7 +12,7 @@ export function filtersOf(query: URLSearchParams): readonly Filter[] {
   return [...query].filter(([name]) => !RESERVED.includes(name)).map(([name, value]) => ({ name, value }))
 }
 
-/** A change of what is shown begins with the first page again. */
+/** Removes the page: a list with other rows or another order begins at the first page. */
 function changed(query: URLSearchParams, change: (copy: URLSearchParams) => void): URLSearchParams {
   const copy = new URLSearchParams(query)
   copy.delete('cursor')

@@ -22,7 +22,7 @@ interface RowEditorProps {
 
 interface Version {
   readonly row: Row
-  /** Null if the row has no strong version. */
+  /** The strong entity tag of the row; null if it has none. */
   readonly tag: string | null
 }
 

@@ -10,7 +10,7 @@ export interface Suggestion {
   readonly kind: 'keyword' | 'table' | 'column'
   /** The type of a column; otherwise empty. */
   readonly detail: string
-  /** What is inserted: a name that is not a word is put into backticks. */
+  /** The text to insert: a name that is not a word is in backticks. */
   readonly text: string
 }
 
@@ -20,7 +20,7 @@ export interface Suggestions {
   readonly options: readonly Suggestion[]
 }
 
-/** No token of the language begins with it, so the parser says what it expects here instead. */
+/** A character that begins no token, so the parser reports what it expects at this position. */
 const NOTHING = '\u0001'
 
 export function suggest(text: string, position: number, schema: Schema): Suggestions {

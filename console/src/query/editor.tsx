@@ -1,5 +1,5 @@
 /**
- * The editor of a query. It lives in a shadow root, where its style sheets are objects: in the page itself they
+ * The editor of a query. It is in a shadow root, where its style sheets are objects: in the page itself they
  * would be inline styles, which the content security policy forbids.
  */
 import { autocompletion, completionKeymap } from '@codemirror/autocomplete'
@@ -59,7 +59,7 @@ function extensionsOf(schema: Schema, last: { readonly current: Pick<EditorProps
   return [
     Prec.highest(keymap.of([{ key: 'Mod-Enter', run: submit }])),
     history(),
-    // Tab leaves the editor, so it is no trap for the keyboard.
+    // The Tab key moves the focus out of the editor, so it can be used with the keyboard alone.
     keymap.of([...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap]),
     StreamLanguage.define(QUERY_TOKENS),
     syntaxHighlighting(COLORS),

@@ -8,7 +8,7 @@ function isKeyword(word: string): boolean {
   return findWord(word, 0, word.length, hash) !== null
 }
 
-/** The state says whether a block comment is open at the beginning of a line. */
+/** The state is true if a block comment is open at the beginning of a line. */
 export const QUERY_TOKENS: StreamParser<{ inComment: boolean }> = {
   startState: () => ({ inComment: false }),
   copyState: state => ({ ...state }),

@@ -1,4 +1,4 @@
-/** The queries that were sent in this tab. They are forgotten when the caller changes. */
+/** The queries that were sent in this tab. They are deleted when the caller changes. */
 const KEY = 'svc-console-queries'
 const QUERIES_MAX = 50
 

@@ -121,7 +121,7 @@ export function Query({ session, schema, initial }: QueryProps) {
   )
 }
 
-/** Something to begin with. */
+/** The text that the editor shows first. */
 function firstQuery(schema: Schema): string {
   const [name] = [...schema.keys()].filter(one => /^[a-z_]+$/.test(one))
   return name === undefined ? '' : `get ${name}\nlimit 10`
@@ -147,7 +147,7 @@ function Results({ rows, ms }: { readonly rows: readonly Row[]; readonly ms: num
     <>
       <p role="status">{TEXTS.query.result(rows.length, ms, shown.length)}</p>
       {columns.length === 0 ? null : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must reach a region that scrolls
         <section class="scroll" tabIndex={0} aria-label={TEXTS.query.rows}>
           <table>
             <thead>

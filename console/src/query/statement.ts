@@ -1,4 +1,4 @@
-/** What the console can say about a text without sending it. */
+/** Errors and SQL of a query text, found in the browser. */
 import { LanguageError, parse, printSql } from '../../../src/language/index.ts'
 
 /** The error of a text; null if it is valid. */

@@ -20,9 +20,9 @@ const Context = createContext<Store | null>(null)
 
 /** Properties of `GatewayProvider`. */
 export interface ProviderProps {
-  /** The results of a server, from the `dehydrate` of its store. */
+  /** The results that a server sent: what `dehydrate` of its store returned. */
   readonly state?: StoreState
-  /** The store of this request, on a server. */
+  /** On a server, the store of this request. */
   readonly store?: Store
   readonly children?: ReactNode
 }
@@ -36,7 +36,7 @@ export function GatewayProvider({ state, store, children }: ProviderProps): Reac
 /** The store of the provider above, for example to `reload` a read after a write. */
 export function useStore(): Store {
   const store = useContext(Context)
-  if (store === null) throw new Error('there is no <GatewayProvider> above this component')
+  if (store === null) throw new Error('there is no <GatewayProvider> above this component; render it inside of one')
   return store
 }
 
@@ -46,24 +46,24 @@ export interface QueryResult<Row> extends Result<Row> {
 }
 
 /**
- * The rows of a read, read when the component is first shown. Null: nothing is read yet, for example because
- * a condition is missing.
+ * Reads rows when the component is first shown. With null, nothing is read, for example because a condition
+ * is not known yet.
  */
 export function useQuery<Row>(read: Readable<Row> | null): QueryResult<Row> {
   return useRead(read, false)
 }
 
-/** The rows of a read, and again whenever they change. */
+/** Reads rows when the component is first shown, and keeps them up to date. */
 export function useLive<Row>(read: Readable<Row> | null): QueryResult<Row> {
   return useRead(read, true)
 }
 
-/** The rows of a read. The component suspends until they are there, and throws errors to its boundary. */
+/** Like `useQuery`, but suspends the component until the rows arrive. Errors go to its error boundary. */
 export function useSuspenseQuery<Row>(read: Readable<Row>): readonly Row[] {
   return useSuspended(read, false)
 }
 
-/** The rows of a read, and again whenever they change. The component suspends until the first are there. */
+/** Like `useLive`, but suspends the component until the first rows arrive. Errors go to its error boundary. */
 export function useSuspenseLive<Row>(read: Readable<Row>): readonly Row[] {
   return useSuspended(read, true)
 }

@@ -1,6 +1,6 @@
 /**
- * The results of reads, shared by all components that ask for the same: one request, one subscription.
- * Results without a component are kept for a while, for the way back to a page.
+ * The results of reads, shared by all components with the same read: one request, one subscription.
+ * Results that no component uses are kept for a while, in case the user returns to a page.
  */
 
 /** A read of `svc-gateway/client`: a table with its conditions. */
@@ -10,36 +10,36 @@ export interface Readable<Row> {
   live(onRows: (rows: readonly Row[]) => void, onError?: (error: unknown) => void): () => void
 }
 
-/** What is known of a read. */
+/** The state of a read. */
 export interface Result<Row> {
   /** The last rows that were read; undefined before the first. */
   readonly rows: readonly Row[] | undefined
-  /** Why the last attempt failed; null if it did not. */
+  /** The error of the last attempt; null if it succeeded. */
   readonly error: unknown
   /** True while the rows are read. */
   readonly isLoading: boolean
 }
 
-/** The results of a server, as JSON, for the page that continues with them. */
+/** The results that a server has read, as plain data to send with the page. */
 export type StoreState = Readonly<Record<string, readonly unknown[]>>
 
 /** The results of one client. Create one for each request of a server, and one for each page. */
 export interface Store {
-  /** The result as it is now. The same object until it changes. */
+  /** The current result. It is the same object until the result changes. */
   get<Row>(read: Readable<Row>): Result<Row>
-  /** Reads if nothing is known. Resolves when something is, also after a failure. */
+  /** Reads the rows unless there is a result. Resolves when there is a result or an error. */
   load<Row>(read: Readable<Row>): Promise<void>
   /** Reads again. */
   reload<Row>(read: Readable<Row>): Promise<void>
-  /** Calls `onChange` when the result changes, and keeps it current if `isLive`, until the returned call. */
+  /** Calls `onChange` when the result changes, until the returned call. `isLive` keeps the result current. */
   observe<Row>(read: Readable<Row>, isLive: boolean, onChange: () => void): () => void
   /** The rows of all reads, as plain data. */
   dehydrate(): StoreState
 }
 
-/** How long a result without a component is kept. */
+/** How long a result that no component uses is kept. */
 const KEPT_MS = 60_000
-/** Limit on results without a component; the oldest are removed. */
+/** Limit on the results that no component uses; the oldest are removed. */
 const UNUSED_MAX = 200
 
 interface Entry {
@@ -71,7 +71,7 @@ export function createStore(state: StoreState = {}): Store {
     return entry
   }
 
-  /** Until a component uses it, or for a while. */
+  /** Keeps an entry for a while, unless a component begins to use it. */
   function keep(key: string, entry: Entry): void {
     entries.delete(key)
     entries.set(key, entry)
