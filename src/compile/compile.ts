@@ -42,10 +42,11 @@ import { hasValueDependentEstimate } from './value-dependent-estimate.ts'
 export type Context = CheckContext
 
 /**
- * How rows are returned. `rows`: each row as one JSON text; `stripped`: the same without nulls; `value`: the
- * value of the only field; `columns`: separate columns, for results in PostgreSQL's binary format.
+ * How rows are returned. `rows`: each row as one JSON text; `stripped`: the same without nulls; `records`:
+ * each row as PostgreSQL prints a composite value; `value`: the value of the only field; `columns`: separate
+ * columns, for results in PostgreSQL's binary format.
  */
-export type Form = 'rows' | 'stripped' | 'value' | 'columns' | Folding
+export type Form = 'rows' | 'stripped' | 'records' | 'value' | 'columns' | Folding
 
 /**
  * One value that an aggregate of the database makes of all rows, and the number of rows. The names are those
@@ -78,13 +79,13 @@ export interface Varying {
 export type Mode =
   | { readonly kind: 'read'; readonly form: Form }
   /** Rows, each followed by its sort keys. */
-  | { readonly kind: 'paged' }
+  | { readonly kind: 'paged'; readonly form?: 'rows' | 'records' }
   /** Rows of one table, each with its version behind it. */
   | { readonly kind: 'versioned'; readonly column: string }
   | { readonly kind: 'paged many'; readonly varying: readonly Varying[] }
   /** A condition evaluated over given rows instead of the current rows of `table`. */
   | { readonly kind: 'past many'; readonly table: Table; readonly varying: readonly Varying[] }
-  | { readonly kind: 'stream' }
+  | { readonly kind: 'stream'; readonly form?: 'rows' | 'records' }
   /** `rowsMax` limits the rows of the result, or is null for no limit. */
   | { readonly kind: 'call'; readonly form: Form; readonly rowsMax?: Parameter | null }
   | { readonly kind: 'write'; readonly answer: WriteAnswer }
@@ -139,15 +140,15 @@ function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kin
         ? reading('read', checkRead(asRead(tree), view), inForm(mode.form))
         : folding(checkRead(asRead(tree), view), mode.form)
     case 'paged':
-      return reading('paged', checkRead(asRead(tree), view), withKeys)
+      return reading('paged', checkRead(asRead(tree), view), withKeys(mode.form ?? 'rows'))
     case 'versioned':
       return reading('paged', checkRead(asRead(tree), view), withVersion(mode.column))
     case 'paged many':
-      return reading('paged', varied(checkRead(asRead(tree), view), mode.varying), withKeys)
+      return reading('paged', varied(checkRead(asRead(tree), view), mode.varying), withKeys('rows'))
     case 'past many':
       return reading('read', varied(checkPast(asRead(tree), mode.table, view), mode.varying), inForm('value'))
     case 'stream':
-      return reading('stream', checkRead(asRead(tree), view), inForm('rows'))
+      return reading('stream', checkRead(asRead(tree), view), inForm(mode.form ?? 'rows'))
     case 'call':
       return printCall(checkRead(asRead(tree), view), inForm(mode.form), mode.rowsMax ?? null)
     case 'write':
@@ -205,6 +206,8 @@ function inForm(form: Form): Print {
   switch (form) {
     case 'rows':
       return (query, bounds) => printRows(query, { ...bounds, keys: [] })
+    case 'records':
+      return (query, bounds) => printRows(query, { ...bounds, keys: [], form: 'record' })
     case 'value':
     case 'stripped':
       return (query, bounds) => printRows(query, { ...bounds, keys: [], form })
@@ -224,8 +227,9 @@ function qualified({ schema, name }: QualifiedName): string {
   return `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
 }
 
-function withKeys(query: Get, bounds: PrintLimits): Sql {
-  return printRows(query, { ...bounds, keys: query.orderBy.map(order => order.expression) })
+function withKeys(of: 'rows' | 'records'): Print {
+  const form = of === 'records' ? 'record' : 'object'
+  return (query, bounds) => printRows(query, { ...bounds, keys: query.orderBy.map(order => order.expression), form })
 }
 
 function withVersion(name: string): Print {

@@ -32,6 +32,7 @@ import type { Timed } from '../ops/server-timing.ts'
 import type { Door } from '../postgrest/door.ts'
 import type { QueryHandler } from '../query/query.ts'
 import { type AnswerEvents, asksForEvents } from '../realtime/event-stream.ts'
+import { prefersCsv } from '../rest/accept.ts'
 import { printLine } from '../rest/allow-list/line.ts'
 import { awaitRead, awaitResult } from '../rest/cancel-on-disconnect.ts'
 import type { Compiler } from '../rest/compile.ts'
@@ -437,7 +438,7 @@ class Stages {
         if (incoming.operation !== undefined) throw streamed()
         if ('within' in usage.worked) throw unstorable()
         const rows = runner.stream(identity, only<StreamStatement>(statements), usage.worked)
-        return respondStream(rows, incoming)
+        return respondStream(rows, incoming, step.format)
       }
       case 'write': {
         const running = runner.write(identity, statements as readonly BoundStatement<WriteStatement>[], usage.worked)
@@ -511,7 +512,9 @@ function charactersOf({ compiled }: RequestPlan): number {
 }
 
 /** The text of a request, as sent. It usually is the unchanged text, which needs no concatenation. */
-function addressOf({ path, query, headers: { prefer } }: Incoming): string {
+function addressOf({ path, query, headers: { prefer, accept } }: Incoming): string {
   const address = query === '' ? path : `${path}?${query}`
-  return prefer === undefined ? address : `${prefer}\n${address}`
+  // After the address, where no preference can look the same.
+  const form = prefersCsv(accept) ? `${address}\ncsv` : address
+  return prefer === undefined ? form : `${prefer}\n${form}`
 }

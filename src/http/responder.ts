@@ -190,8 +190,10 @@ function isStream(body: Answer['body']): body is AsyncGenerator<Buffer> {
 }
 
 /** Reports whether the response is a stream, also if a HEAD request removed its body. */
-function isStreamed({ headers }: Answer): boolean {
-  return headers['Content-Type']?.startsWith('application/x-ndjson') ?? false
+function isStreamed({ headers, body }: Answer): boolean {
+  if (body !== null) return isStream(body)
+  const type = headers['Content-Type'] ?? ''
+  return type.startsWith('application/x-ndjson') || type.startsWith('text/csv')
 }
 
 /** The length of a body; 0 for a stream. */

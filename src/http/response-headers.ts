@@ -12,6 +12,8 @@ export const EXPOSED_HEADERS: readonly string[] = [
   'X-Svc-Txid',
   'Location',
   'ETag',
+  'X-Next-Cursor',
+  'X-Total-Count',
   'Retry-After',
   'Allow',
   'Preference-Applied',

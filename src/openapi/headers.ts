@@ -22,6 +22,8 @@ export type HeaderName =
   | 'WWW-Authenticate'
   | 'Allow'
   | 'ETag'
+  | 'X-Next-Cursor'
+  | 'X-Total-Count'
 
 /** The response headers of the API. */
 export const HEADERS: Readonly<Record<string, Header>> = {
@@ -49,6 +51,14 @@ export const HEADERS: Readonly<Record<string, Header>> = {
     description:
       'The version of the row, for `If-Match` and `If-None-Match`; of a list a weak tag, for `If-None-Match`.',
     schema: { type: 'string' },
+  },
+  'X-Next-Cursor': {
+    description: 'The `next_cursor` of a list that is answered as CSV, if there is a next page.',
+    schema: { type: 'string' },
+  },
+  'X-Total-Count': {
+    description: 'The `total` of a list that is answered as CSV, with `Prefer: count=exact`.',
+    schema: { type: 'string', pattern: '^[0-9]+$' },
   },
   Allow: {
     description: 'The methods that are supported here.',

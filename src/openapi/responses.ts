@@ -13,6 +13,7 @@ import type { RowExample } from './rows.ts'
 
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
+const CSV_TYPE = 'text/csv'
 
 /** The schema of `count`, the number of rows in a response. */
 export const COUNT: SchemaObject = { type: 'integer', description: 'Rows in this response.', minimum: 0 }
@@ -61,14 +62,15 @@ export function pageSchema(row: ReferenceObject): SchemaObject {
   return { allOf: [schemaRef('svc-page'), envelope({ data: { type: 'array', items: row } })] }
 }
 
-/** The response with a page. As NDJSON, each line is a row. `limit` is the default limit. */
+/** The response with a page. As NDJSON and CSV, each line is a row. `limit` is the default limit. */
 export function pageResponse(page: ReferenceObject, { row, example }: ResponseRow, limit: number): ResponseObject {
   return {
     description: 'A page of rows.',
-    headers: headersWith('X-Cache', 'Preference-Applied', 'ETag'),
+    headers: headersWith('X-Cache', 'Preference-Applied', 'ETag', 'X-Next-Cursor', 'X-Total-Count'),
     content: {
       [JSON_TYPE]: mediaType(page, examplePage(example, limit)),
       [NDJSON_TYPE]: mediaType(row, example ?? undefined),
+      [CSV_TYPE]: mediaType({ type: 'string' }, undefined),
     },
   }
 }

@@ -165,10 +165,11 @@ function compileList(
   refuseUnexpanded(tree, context)
   refuseEmbedded(tree.written.parameters, tree.table)
   const rows = buildList(tree, context, limits)
-  if (tree.stream) return compile(rows, context, { kind: 'stream' })
+  const form = tree.written.headers.csv ? 'records' : 'rows'
+  if (tree.stream) return compile(rows, context, { kind: 'stream', form })
   return pagingOf(tree, context) === 'keys'
-    ? compile(rows, context, { kind: 'paged' })
-    : compile(rows, context, AS_ROWS)
+    ? compile(rows, context, { kind: 'paged', form })
+    : compile(rows, context, { kind: 'read', form })
 }
 
 function changing(tree: SetTree | DeleteTree): Mode & { readonly kind: 'write' } {

@@ -76,13 +76,14 @@ export function printPlanKey(tree: RequestTree): string {
 }
 
 function printList(list: ListTree): string {
-  const { sort, cursor, fetch, offset, stream } = list
+  const { sort, cursor, fetch, offset, stream, written } = list
   const page =
     (cursor === null ? '\0start' : `\0cursor ${cursor.values.map(value => (value === null ? 'n' : 'v')).join('')}`) +
     printLimit(fetch) +
     (offset === null ? '\0' : '\0offset')
   // The statement of a page also returns sort keys; the statement of a stream does not.
-  return `list ${printRows(list)}${printFields(list)}${printSort(sort)}${page}${stream ? '\0stream' : '\0page'}`
+  const form = `${stream ? '\0stream' : '\0page'}${written.headers.csv ? '\0csv' : ''}`
+  return `list ${printRows(list)}${printFields(list)}${printSort(sort)}${page}${form}`
 }
 
 /** The part of the key that selects rows on all pages. */

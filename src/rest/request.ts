@@ -5,6 +5,7 @@
  */
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
+import { prefersCsv } from './accept.ts'
 import { headerOf } from './header.ts'
 import { parseQueryString } from './parameters/query-string.ts'
 import { parseParameters, type WrittenParameter } from './parameters/request-parameters.ts'
@@ -47,6 +48,8 @@ export interface WrittenHeaders {
   readonly rowsMax: string | undefined
   /** `If-Match` of a change. */
   readonly ifMatch: string | undefined
+  /** True if `Accept` prefers the rows of a list as CSV. */
+  readonly csv: boolean
 }
 
 /** The named parameters of `GET /api/{table}/{id}`. */
@@ -100,7 +103,7 @@ export function parametersOf(method: string, { kind }: DataRoute): readonly stri
  */
 export function readRequest(sent: Pick<Incoming, 'method' | 'query' | 'headers'>, route: DataRoute): WrittenRequest {
   const method = sent.method === 'HEAD' ? 'GET' : sent.method
-  const headers = readHeaders(sent.headers, method)
+  const headers = readHeaders(sent.headers, method, route)
   try {
     const parameters = parseParameters(parseQueryString(sent.query), parametersOf(method, route))
     return { method, route, parameters, mistake: null, headers }
@@ -110,16 +113,20 @@ export function readRequest(sent: Pick<Incoming, 'method' | 'query' | 'headers'>
   }
 }
 
-/** Reads the headers. Only `Prefer` applies to reads. */
-function readHeaders(headers: Incoming['headers'], method: string): WrittenHeaders {
+/** Reads the headers. Only `Prefer` and `Accept` apply to reads. */
+function readHeaders(headers: Incoming['headers'], method: string, { kind }: DataRoute): WrittenHeaders {
   const prefer = preferencesOf(headers)
-  if (method === 'GET') return { prefer, upsert: undefined, target: undefined, rowsMax: undefined, ifMatch: undefined }
+  if (method === 'GET') {
+    const csv = (kind === 'list' || kind === 'children') && prefersCsv(headers.accept)
+    return { prefer, upsert: undefined, target: undefined, rowsMax: undefined, ifMatch: undefined, csv }
+  }
   return {
     prefer,
     upsert: headerOf(headers, 'x-upsert')?.trim().toLowerCase(),
     target: headerOf(headers, 'x-on-conflict'),
     rowsMax: headerOf(headers, 'x-max-affected'),
     ifMatch: headerOf(headers, 'if-match'),
+    csv: false,
   }
 }
 

@@ -12,6 +12,7 @@ import type { ResultRow, RunningRead, WriteResult } from '../run/run.ts'
 import { weakTag } from './etag.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
+import { joinRecords, printHeader } from './read/csv.ts'
 
 /** The value of the `X-Cache` header (docs/reference/reading.md#headers). */
 export type CacheUse = 'HIT' | 'MISS'
@@ -22,11 +23,11 @@ export function cacheUseOf({ kept }: Pick<RunningRead, 'kept'>): CacheUse {
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+const CSV_TYPE = 'text/csv; charset=utf-8'
 const JSON_HEADERS: Readonly<Record<CacheUse, Answer['headers']>> = {
   HIT: { 'Content-Type': JSON_TYPE, 'X-Cache': 'HIT' },
   MISS: { 'Content-Type': JSON_TYPE, 'X-Cache': 'MISS' },
 }
-const NDJSON_HEADERS = { 'Content-Type': 'application/x-ndjson; charset=utf-8', 'X-Cache': 'MISS' }
 
 const DATA_START = Buffer.from('{"data":')
 const ROW_END = Buffer.from('}')
@@ -74,20 +75,50 @@ export interface ListOutcome {
   /** `{"count":n}` as PostgreSQL printed it, or null if no total was requested. */
   readonly total: Buffer | null
   /** The cursor of a row, or null if it would be too long. */
-  nextCursor(last: ResultRow): string | null
+  readonly nextCursor: (last: ResultRow) => string | null
   readonly use: CacheUse
 }
 
 /** `{"data":[…],"count":n,"limit":n,"offset":n,"next_cursor":…}`, with `"total"` if requested. */
 export function respondList(outcome: ListOutcome): Answer {
-  const { rows, limit, offset, total } = outcome
+  const { rows, limit, offset } = outcome
   const count = Math.min(rows.length, limit)
-  const last = rows.length > limit && limit > 0 ? rows[limit - 1] : undefined
-  const cursor = last === undefined ? null : outcome.nextCursor(last)
-  const page = `],"count":${count},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(cursor)}`
-  const end = total === null ? `${page}}` : `${page},"total":${String(JSON.parse(total.toString()).count)}}`
+  const page = `],"count":${count},"limit":${limit},"offset":${offset}`
+  const cursor = JSON.stringify(cursorAfter(outcome))
+  const total = totalOf(outcome)
+  const end = `${page},"next_cursor":${cursor}${total === null ? '' : `,"total":${total}`}}`
   const body = joinRows(rows, count, end)
-  return { status: 200, headers: taggedHeaders(outcome.use, weakTag(body)), rows: count, body }
+  return { status: 200, headers: listHeaders(JSON_TYPE, outcome.use, body), rows: count, body }
+}
+
+/** The rows of a list as CSV. The cursor and the total are headers. */
+export function respondCsv(outcome: ListOutcome, names: readonly string[]): Answer {
+  const { rows, limit, use } = outcome
+  const count = Math.min(rows.length, limit)
+  const cursor = cursorAfter(outcome)
+  const total = totalOf(outcome)
+  const body = joinRecords(printHeader(names), rows, count)
+  const headers = {
+    ...listHeaders(CSV_TYPE, use, body),
+    ...(cursor === null ? {} : { 'X-Next-Cursor': cursor }),
+    ...(total === null ? {} : { 'X-Total-Count': total }),
+  }
+  return { status: 200, headers, rows: count, body }
+}
+
+/** A list has several forms, so caches must not answer one for another. A literal, as above. */
+function listHeaders(type: string, use: CacheUse, body: Buffer): Answer['headers'] {
+  return { 'Content-Type': type, 'X-Cache': use, ETag: weakTag(body), Vary: 'Accept' }
+}
+
+/** The cursor of the last row; null on the last page. */
+function cursorAfter({ rows, limit, nextCursor }: ListOutcome): string | null {
+  const last = rows.length > limit && limit > 0 ? rows[limit - 1] : undefined
+  return last === undefined ? null : nextCursor(last)
+}
+
+function totalOf({ total }: ListOutcome): string | null {
+  return total === null ? null : String(JSON.parse(total.toString()).count)
 }
 
 /**
@@ -254,14 +285,40 @@ export function respondWrittenRows(status: 200 | 201, rows: readonly ResultRow[]
 
 // ---- streams ----------------------------------------------------------------------------------------------
 
+/** The form of a stream. */
+export interface LineFormat {
+  readonly type: string
+  /** Bytes before the rows. */
+  readonly head: Buffer
+  join(rows: readonly ResultRow[]): Buffer
+  /** The last line after an error; null if the format has none. */
+  fail(error: unknown, requestId: string): Buffer | null
+}
+
+const NDJSON: LineFormat = {
+  type: 'application/x-ndjson; charset=utf-8',
+  head: Buffer.alloc(0),
+  join: joinLines,
+  fail: (error, requestId) => Buffer.concat([errorBody(error, requestId), Buffer.from('\n')]),
+}
+
+/** CSV with these columns. A client notices an error only by the connection, which is aborted. */
+export function csvLines(names: readonly string[]): LineFormat {
+  const head = printHeader(names)
+  return { type: CSV_TYPE, head, join: rows => joinRecords(NOTHING, rows, rows.length), fail: () => null }
+}
+
+const NOTHING = Buffer.alloc(0)
+
 /**
- * NDJSON, one line for each row. The first batch is awaited before the status is sent, so an error up to that
- * point gets an ordinary error response. A later error ends the body with a line `{"error": …}`, and the
- * connection is then aborted (docs/reference/reading.md#streams).
+ * One line for each row, as NDJSON or CSV. The first batch is awaited before the status is sent, so an error
+ * up to that point gets an ordinary error response. A later error ends the body with a line `{"error": …}`,
+ * and the connection is then aborted (docs/reference/reading.md#streams).
  */
 export async function respondStream(
   batches: AsyncIterableIterator<readonly ResultRow[]>,
   incoming: Incoming,
+  format: LineFormat = NDJSON,
 ): Promise<Answer> {
   const { usage } = incoming
   incoming.onAbort(() => void batches.return?.())
@@ -269,30 +326,34 @@ export async function respondStream(
   const first = await batches.next()
   usage.answered()
   // No client reads the rows of a HEAD response, so the connection would wait forever.
+  const headers = { 'Content-Type': format.type, 'X-Cache': 'MISS', Vary: 'Accept' }
   if (incoming.method === 'HEAD') {
     await batches.return?.()
-    return { status: 200, headers: NDJSON_HEADERS, body: null }
+    return { status: 200, headers, body: null }
   }
-  return { status: 200, headers: NDJSON_HEADERS, body: lines(first, batches, incoming) }
+  return { status: 200, headers, body: lines(first, batches, incoming, format) }
 }
 
 async function* lines(
   first: IteratorResult<readonly ResultRow[]>,
   batches: AsyncIterableIterator<readonly ResultRow[]>,
   { requestId, usage }: Incoming,
+  format: LineFormat,
 ): AsyncGenerator<Buffer> {
   let next = first
   usage.rows = 0
   try {
+    if (format.head.length > 0) yield format.head
     while (next.done !== true) {
       usage.rows += next.value.length
-      if (next.value.length > 0) yield joinLines(next.value)
+      if (next.value.length > 0) yield format.join(next.value)
       usage.waits()
       next = await batches.next()
       usage.answered()
     }
   } catch (error) {
-    yield Buffer.concat([errorBody(error, requestId), Buffer.from('\n')])
+    const line = format.fail(error, requestId)
+    if (line !== null) yield line
     throw error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'the stream broke off', { cause: error })
   } finally {
     await batches.return?.()

@@ -10,6 +10,7 @@ import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { CallMode, CallResult, ResultRow, RunningRead, WriteResult } from '../run/run.ts'
 import type { RequestTree } from './plan-key.ts'
+import type { LineFormat } from './respond.ts'
 import type { Values } from './values.ts'
 
 /** A request in progress: its message, its caller and what the caller can see. */
@@ -56,6 +57,8 @@ interface Reads extends Asking {
 /** The rows are the response, one line for each. */
 interface Streams extends Asking {
   readonly runs: 'stream'
+  /** NDJSON by default. */
+  readonly format?: LineFormat
 }
 
 interface Writes extends Asking {

@@ -15,8 +15,10 @@ import { filesBelow, read } from '../tidy/tree.ts'
 interface Example {
   readonly page: string
   readonly command: string
-  /** The JSON block after the command's block, if the block has only one command. */
+  /** The JSON after the command's block. */
   readonly answer: unknown
+  /** The CSV after the command's block. */
+  readonly csv: string | undefined
 }
 
 /** A page whose commands change the database in sequence: tested in installation-guide.pg.test.ts. */
@@ -28,7 +30,7 @@ const PAGES = [
   ),
 ]
 /** A code block in a list is indented. */
-const BLOCKS = /^ *```sh\n([\s\S]*?)^ *```\n(?: *```json\n([\s\S]*?)^ *```)?/gm
+const BLOCKS = /^ *```sh\n([\s\S]*?)^ *```\n(?: *```(json|csv)\n([\s\S]*?)^ *```)?/gm
 
 /** Requests in running text, of pages with whole tables of them: a method, a complete path, and a body. */
 const IN_TABLES = PAGES.filter(page => page.includes('/coming-from-'))
@@ -37,16 +39,20 @@ const REQUESTS = /`(GET|POST|PATCH|DELETE) (\/(?:api|health)\/[^`\s{}…]+)(?: (
 /** In the order of the page: later requests can depend on earlier ones. */
 const examples = PAGES.flatMap(page => {
   const text = read(page)
-  const blocks = [...text.matchAll(BLOCKS)].flatMap(({ index, 1: commands = '', 2: json }) =>
+  const blocks = [...text.matchAll(BLOCKS)].flatMap(({ index, 1: commands = '', 2: kind, 3: shown = '' }) =>
     commands
       .trimEnd()
       .split('\n')
-      .map(line => ({ index, page, command: line.trim(), answer: json === undefined ? undefined : JSON.parse(json) })),
+      .map(line => ({
+        ...{ index, page, command: line.trim(), answer: kind === 'json' ? JSON.parse(shown) : undefined },
+        csv: kind === 'csv' ? shown : undefined,
+      })),
   )
   const requests = IN_TABLES.includes(page) ? [...text.matchAll(REQUESTS)] : []
   const others = requests.map(({ index, 1: method, 2: path, 3: body }) => {
     const ask = method === 'GET' ? 'get' : `send ${method}`
-    return { index, page, command: `${ask} '${path}'${body === undefined ? '' : ` -d '${body}'`}`, answer: undefined }
+    const command = `${ask} '${path}'${body === undefined ? '' : ` -d '${body}'`}`
+    return { index, page, command, answer: undefined, csv: undefined }
   })
   return [...blocks, ...others].sort((a, b) => a.index - b.index) satisfies readonly Example[]
 })
@@ -85,10 +91,11 @@ describe.runIf(hasShell)('an example pasted into a shell', () => {
     environment = { ...process.env, URL: gateway.url, TOKEN: token }
   })
 
-  test.each(examples)('$page: $command', async ({ command, answer }) => {
+  test.each(examples)('$page: $command', async ({ command, answer, csv }) => {
     const script = `set -euo pipefail\n${FUNCTIONS}\n${command}`
     const output = await shell(script, environment)
-    if (answer !== undefined) expect(JSON.parse(output)).toEqual(pattern(answer))
+    if (csv !== undefined) expect(output.trimEnd()).toBe(csv.trimEnd())
+    else if (answer !== undefined) expect(JSON.parse(output)).toEqual(pattern(answer))
     else if (command.includes('stream=true'))
       expect(
         output

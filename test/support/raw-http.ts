@@ -18,13 +18,19 @@ export interface Asked {
   abort(): void
 }
 
+interface AskingOptions {
+  readonly method?: string
+  readonly agent?: Agent
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** Sends a request on a new connection and reads only as much of the body as is asked for. */
 export async function ask(
   url: string,
   token: string,
-  { method = 'GET', agent = new Agent() }: { readonly method?: string; readonly agent?: Agent } = {},
+  { method = 'GET', agent = new Agent(), headers = {} }: AskingOptions = {},
 ): Promise<Asked> {
-  const asking = request(url, { method, agent, headers: { Authorization: `Bearer ${token}` } })
+  const asking = request(url, { method, agent, headers: { Authorization: `Bearer ${token}`, ...headers } })
   asking.end()
   const [response] = (await once(asking, 'response')) as [IncomingMessage]
   const found = splitLines(response)

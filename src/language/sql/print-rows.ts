@@ -33,9 +33,9 @@ export interface RowsOptions {
   readonly repeatedCharactersMax?: number
   /**
    * With `value`, column 1 is the JSON of the read's only field instead of an object that contains it; with
-   * `stripped`, an object without the fields that are null.
+   * `stripped`, an object without the fields that are null; with `record`, a composite value.
    */
-  readonly form?: 'object' | 'value' | 'stripped'
+  readonly form?: 'object' | 'value' | 'stripped' | 'record'
   /** Maximum number of rows, in addition to the read's own limit; null for no maximum. */
   readonly limit?: number | null
 }
@@ -77,6 +77,7 @@ function printPlain(get: Get, { keys, form }: RowsOptions, printer: Printer): st
 }
 
 function rowAs(form: RowsOptions['form']): string {
+  if (form === 'record') return 'ROW(r.*)'
   return form === 'stripped' ? 'json_strip_nulls(row_to_json(r.*))' : 'row_to_json(r.*)'
 }
 

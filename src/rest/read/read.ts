@@ -14,11 +14,21 @@ import { parseId } from '../path.ts'
 import { withPreference } from '../prefer.ts'
 import type { DataRoute, WrittenRequest } from '../request.ts'
 import { idParameters, notFound, requireTable } from '../resource.ts'
-import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow } from '../respond.ts'
+import {
+  cacheUseOf,
+  csvLines,
+  type ListOutcome,
+  respondCsv,
+  respondExplained,
+  respondGroups,
+  respondList,
+  respondReadRow,
+} from '../respond.ts'
 import { versionColumn } from '../row-version.ts'
 import type { RequestContext, RequestStep, StatementPart, StepResult } from '../steps.ts'
 import { Values } from '../values.ts'
 import { parseAggregate } from './aggregate.ts'
+import { columnNames } from './csv.ts'
 import type { CursorCodec } from './cursor.ts'
 import { type ListTree, type OneTree, type ParentTree, parseListRequest, parseOne, type ReadLimits } from './request.ts'
 import { childRelation, pagingOf } from './tree.ts'
@@ -156,13 +166,14 @@ export class ReadHandler {
     })
     if (cursor === null && !stream) return page(parts)
     const streamed = (tree: readonly StatementPart[]): RequestStep => {
-      if (parent === null) return { runs: 'stream', parts: tree }
+      const format = list.written.headers.csv ? { format: csvLines(columnNames(list, view)) } : {}
+      if (parent === null) return { runs: 'stream', parts: tree, ...format }
       return {
         runs: 'read',
         parts: tree.slice(0, 1),
         respond([found], reading) {
           assertParent(found, reading)
-          return { runs: 'stream', parts: tree.slice(1) }
+          return { runs: 'stream', parts: tree.slice(1), ...format }
         },
       }
     }
@@ -190,7 +201,7 @@ export class ReadHandler {
   #page(list: ListTree, view: View, rows: readonly ResultRow[], total: Buffer | null, reading: Kept): Answer {
     const { cursors } = this.#parts
     const offset = startOf(list, view)
-    const page = respondList({
+    const outcome: ListOutcome = {
       rows,
       limit: list.limit,
       offset,
@@ -204,7 +215,8 @@ export class ReadHandler {
         if (cursor === null && list.offset === null) throw uncursorable()
         return cursor
       },
-    })
+    }
+    const page = list.written.headers.csv ? respondCsv(outcome, columnNames(list, view)) : respondList(outcome)
     return list.total ? withPreference(page, 'count=exact') : page
   }
 

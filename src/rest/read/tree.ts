@@ -50,11 +50,7 @@ export function buildOne(tree: OneTree, view: View, limits: ReadLimits): Get {
   })
 }
 
-/**
- * Builds the tree of one page or of a stream.
- * @throws {GatewayError} for an unknown relation, a cursor of another list or an unsearchable column.
- */
-/** The fields with `*` written out, which the printer requires of rows with a further column. */
+/** The fields with `*` written out, for rows with a further column or a header. */
 function namedFields(select: readonly Selected[], table: Table, { rights }: View): readonly Field[] {
   const all = readableColumns(table, rights).map(({ name }) => field(column(TABLE_ALIAS, name)))
   const items: readonly Selected[] = select.length === 0 ? [{ kind: 'star' }] : select
@@ -62,6 +58,10 @@ function namedFields(select: readonly Selected[], table: Table, { rights }: View
   return fields
 }
 
+/**
+ * Builds the tree of one page or of a stream.
+ * @throws {GatewayError} for an unknown relation, a cursor of another list or an unsearchable column.
+ */
 export function buildList(list: ListTree, view: View, limits: ReadLimits): Get {
   const { table, distinct } = list
   const conditions = conditionsOf(list, view)
@@ -70,13 +70,18 @@ export function buildList(list: ListTree, view: View, limits: ReadLimits): Get {
   const after = cursorCondition(list, keys, paging)
   return get({
     ...{ table, alias: TABLE_ALIAS, distinct: distinct !== null },
-    fields: distinct === null ? buildFields(list.select, null) : [field(column(TABLE_ALIAS, distinct), null)],
+    fields: fieldsOf(list, view),
     nests: expandNests(list.expand, table, TABLE_ALIAS, view, limits),
     where: allOf([...conditions, after]),
     orderBy: keys,
     limit: limitCount(list.fetch),
     offset: offsetOf(list, paging),
   })
+}
+
+function fieldsOf({ table, select, distinct, written }: ListTree, view: View): readonly Field[] {
+  if (distinct !== null) return [field(column(TABLE_ALIAS, distinct), null)]
+  return written.headers.csv ? namedFields(select, table, view) : buildFields(select, null)
 }
 
 /** Counts the rows on all pages: one row with one column. */
