@@ -92,6 +92,7 @@ export function callableName(call: FunctionCall, catalog: Catalog, isCallable: I
   const name = call.name.toLowerCase()
   const isOwn = call.schema === null || call.schema === 'pg_catalog'
   if (isOwn && (COMPUTING.has(name) || isKnownAggregate(name) || isOrderedSet(call))) return ownName(name)
+  if (call.represents === true) return representing(call, catalog)
   const bare = call.schema === null || call.schema === catalog.schemas[0]
   const overloads = catalog.functions.get(bare ? call.name : `${call.schema}.${call.name}`) ?? []
   const [known] = overloads
@@ -118,6 +119,16 @@ export function callableName(call: FunctionCall, catalog: Catalog, isCallable: I
     throw new GatewayError('FORBIDDEN', `function "${shown}" cannot be called here`, { span: call.span })
   }
   return { schema: known.schema, name: known.name }
+}
+
+/** The function of a cast of the database, which the value of a column is converted with. */
+function representing(call: FunctionCall, catalog: Catalog): CallableName {
+  const { schema, name } = call
+  const all = Array.from(catalog.representations.values()).flatMap(({ toJson, fromJson, fromText }) => [
+    ...[toJson, fromJson, fromText],
+  ])
+  if (!all.some(known => known?.schema === schema && known.name === name)) throw notCallable(call)
+  return { schema, name }
 }
 
 /**

@@ -8,7 +8,7 @@ import type { EffectItem, MentionItem, TieItem, UnsteadyItem } from './dependenc
 import { buildFunctionReach, type ReachItem, type ReachTypeItem } from './function-reach.ts'
 import { buildFunctions } from './functions.ts'
 import { groupByRelation } from './group.ts'
-import { type Catalog, type Partition, resourceName, type Table } from './model.ts'
+import { type Catalog, type Partition, type Representation, resourceName, type Table } from './model.ts'
 import { relate } from './relations.ts'
 import type {
   AttributeItem,
@@ -24,6 +24,7 @@ import type {
   OutsideColumnItem,
   PartitionItem,
   RelationItem,
+  RepresentationItem,
   SchemaItem,
   ServerItem,
   TypeItem,
@@ -83,6 +84,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
         Object.freeze({ schema, name, mediaType, isBinary: binary, relation: relation === 0 ? null : relation }),
       ),
     ),
+    representations: representationsOf(sections.representation),
     functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferring),
   })
 }
@@ -104,6 +106,7 @@ interface Items {
   readonly 'outside column': OutsideColumnItem[]
   readonly function: FunctionItem[]
   readonly 'media handler': MediaHandlerItem[]
+  readonly representation: RepresentationItem[]
   readonly composite: CompositeItem[]
   readonly attribute: AttributeItem[]
   readonly tie: TieItem[]
@@ -132,7 +135,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
       composite: [],
       attribute: [],
     },
-    ...{ 'traced column': [], 'traced key': [], 'media handler': [] },
+    ...{ 'traced column': [], 'traced key': [], 'media handler': [], representation: [] },
     ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferring: [] },
   }
   let fingerprint = ''
@@ -157,6 +160,15 @@ function assertSchemas(schemas: readonly string[], items: Items, server: ServerI
         ? `it has ${others.map(name => JSON.stringify(name)).join(', ') || 'none'}`
         : `did you mean ${JSON.stringify(near)}?`),
   )
+}
+
+function representationsOf(items: readonly RepresentationItem[]): ReadonlyMap<number, Representation> {
+  const byDomain = new Map<number, Representation>()
+  for (const { domain, kind, schema, name } of items) {
+    const known = byDomain.get(domain) ?? { toJson: null, fromJson: null, fromText: null }
+    byDomain.set(domain, { ...known, [kind]: Object.freeze({ schema, name }) })
+  }
+  return byDomain
 }
 
 function unpublishedViews(items: Items, schemas: readonly string[]): ReadonlyMap<string, string> {

@@ -34,6 +34,23 @@ export interface Catalog {
   readonly functionReach: FunctionReach
   /** The aggregates of these schemas that make one value of a media type of rows. */
   readonly mediaHandlers: readonly MediaHandler[]
+  /** By the OID of the domain. */
+  readonly representations: ReadonlyMap<number, Representation>
+}
+
+/** The functions of the implicit casts of a domain, each null if there is no such cast. */
+export interface Representation {
+  /** The cast to `json`. */
+  readonly toJson: FunctionName | null
+  /** The casts from `json` and from `text`. */
+  readonly fromJson: FunctionName | null
+  readonly fromText: FunctionName | null
+}
+
+/** The name of a function in its schema. */
+export interface FunctionName {
+  readonly schema: string
+  readonly name: string
 }
 
 /** An aggregate that returns a domain with the name of a media type. */

@@ -225,6 +225,7 @@ class FakeDatabase {
       knowsDependencies: false,
       viewKeys: [],
       mediaHandlers: [],
+      representations: new Map(),
       unpublishedViews: new Map(),
       partitions: new Map(),
       functionReach: {

@@ -179,6 +179,14 @@ export interface FunctionItem {
   readonly defaults: readonly (string | null)[] | null
 }
 
+/** An implicit cast between a domain and json or text. */
+export interface RepresentationItem {
+  readonly domain: number
+  readonly schema: string
+  readonly name: string
+  readonly kind: 'toJson' | 'fromJson' | 'fromText'
+}
+
 /** An aggregate that returns a domain with the name of a media type. */
 export interface MediaHandlerItem {
   readonly schema: string
@@ -273,6 +281,18 @@ const SECTIONS = {
     join pg_catalog.pg_type a on a.oid = p.proargtypes[0]
     where (d.typname ~ '^[A-Za-z0-9.-]+/[A-Za-z0-9.+-]+$' or d.typname = '*/*')
       and (a.oid = 'pg_catalog.anyelement'::regtype or a.typrelid in (select oid from relation))`,
+
+  // PostgreSQL itself ignores these casts, because it treats a domain as its base type.
+  representation: `
+    select d.oid::int8 as domain, n.nspname as schema, p.proname as name,
+      case when c.castsource = d.oid then 'toJson' when o.typname = 'json' then 'fromJson' else 'fromText' end as kind
+    from pg_catalog.pg_cast c
+    join pg_catalog.pg_proc p on p.oid = c.castfunc
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    join pg_catalog.pg_type d on d.oid in (c.castsource, c.casttarget) and d.typtype = 'd'
+    join pg_catalog.pg_type o on o.oid in (c.castsource, c.casttarget) and o.oid <> d.oid
+    where c.castcontext = 'i' and c.castmethod = 'f' and o.typnamespace = 'pg_catalog'::regnamespace
+      and (o.typname = 'json' or o.typname = 'text' and c.casttarget = d.oid)`,
 
   // Excludes views of extensions.
   'unpublished view': `

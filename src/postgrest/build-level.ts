@@ -46,6 +46,7 @@ import { Computed } from './computed.ts'
 import { badEmbedFilter, noAggregates, noRelatedOrder, notEmbedded } from './errors.ts'
 import { isToOne, type Relationship } from './relationship.ts'
 import { findRelationship } from './relationships.ts'
+import { hasRepresentedColumns, shownValue } from './representations.ts'
 import type { IsExposed } from './rpc/resolve.ts'
 
 /** The caller and settings that the tree of a read depends on, in addition to its level. */
@@ -139,7 +140,8 @@ class LevelBuilder {
     const computed = { table, find: (name: string) => this.#computed.column(table, name) }
     const rights = this.#context.view.rights.of(table)
     const isKnown = (name: string) => isKnownColumn(name, rights)
-    return { table, alias, name: alias, columnByName: table.columnByName, isKnown, computed }
+    const casts = this.#context.view.catalog
+    return { table, alias, name: alias, columnByName: table.columnByName, isKnown, casts, computed }
   }
 
   rootOf(table: Table, level: BoundLevel, alias: string = table.name): Clauses {
@@ -199,14 +201,16 @@ class LevelBuilder {
       }
       if (!isStar(path))
         return [{ kind: 'value', name: alias ?? path.name, value: selectedValue(source, { ...selected, cast: type }) }]
-      return isGrouped ? this.#columns(source) : [{ kind: 'star', name: '*' }]
+      const isPlain = !isGrouped && !hasRepresentedColumns(source.table, this.#context.view.catalog)
+      return isPlain ? [{ kind: 'star', name: '*' }] : this.#columns(source)
     })
     return [...own, ...embedded.filter(({ embed }) => !isEmpty(embed)).flatMap(item => this.#member(item, isGrouped))]
   }
 
   #columns({ table, alias }: Source): readonly Output[] {
-    return readableColumns(table, this.#context.view.rights).map(({ name }) => ({
-      ...({ kind: 'value', name, value: column(alias, name) } as const),
+    const { catalog, rights } = this.#context.view
+    return readableColumns(table, rights).map(({ name, type }) => ({
+      ...({ kind: 'value', name, value: shownValue(column(alias, name), type, catalog) } as const),
     }))
   }
 

@@ -1,6 +1,6 @@
 /** Builds the columns and conditions of one relation, resolving the names of its columns. */
 import { isJson } from '../access/types.ts'
-import type { Column, DatabaseFunction, Table } from '../catalog/model.ts'
+import type { Catalog, Column, DatabaseFunction, Table } from '../catalog/model.ts'
 import type { ComparisonOperator, Expression, Field, Order } from '../language/tree/ast.ts'
 import {
   allOf,
@@ -25,9 +25,10 @@ import {
   wholeRow,
 } from '../language/tree/build.ts'
 import { unreachable } from '../unreachable.ts'
-import type { BoundCondition, BoundField, BoundFieldPath, BoundOrder, BoundTest } from './bind.ts'
+import type { BoundCondition, BoundField, BoundFieldPath, BoundOrder, BoundTest, ValueNumber } from './bind.ts'
 import { castType } from './cast-type.ts'
 import { noAggregates, notImplemented, undefinedColumn } from './errors.ts'
+import { comparedSet, comparedValue, shownValue } from './representations.ts'
 import { suggestedColumns } from './similar-name.ts'
 
 /** The columns of a table, or of the result of a function. `name` is the alias of its rows. */
@@ -35,6 +36,8 @@ export interface ColumnSource extends Pick<Table, 'name' | 'columnByName'> {
   /** Reports whether the caller can learn that a column exists; they can learn of all if omitted. */
   readonly isKnown?: (name: string) => boolean
   /** The table of the rows, and the function that computes a column from one. */
+  /** The casts of domains; omitted for rows that do not come from a table. */
+  readonly casts?: Pick<Catalog, 'representations'>
   readonly computed?: { readonly table: Table; readonly find: (name: string) => DatabaseFunction | null }
 }
 
@@ -69,7 +72,11 @@ export function isStar({ name, steps }: BoundFieldPath): boolean {
 
 /** The value of a member of `select`, before its aggregate. */
 export function selectedValue(of: ColumnSource, { path, cast: type }: BoundField): Expression {
-  return castToTypeName(pathOf(of, path), type)
+  const value = pathOf(of, path)
+  const found = of.columnByName.get(path.name)
+  if (type === null && path.steps.length === 0 && found !== undefined && of.casts !== undefined)
+    return shownValue(value, found.type, of.casts)
+  return castToTypeName(value, type)
 }
 
 /** The value cast to the type with this name; unchanged for null. */
@@ -133,12 +140,16 @@ function joined(operator: 'and' | 'or', items: readonly Expression[]): Expressio
 
 function buildTest(of: ColumnSource, path: BoundFieldPath, test: BoundTest): Expression {
   const operand = pathOf(of, path)
+  const { casts } = of
+  const type = path.steps.length === 0 ? of.columnByName.get(path.name)?.type : undefined
+  const given = (value: ValueNumber) =>
+    casts === undefined || type === undefined ? position(value) : comparedValue(value, type, casts)
   switch (test.kind) {
     case 'compared':
-      return comparison(test.operator, operand, position(test.value))
+      return comparison(test.operator, operand, given(test.value))
     case 'quantified': {
       if (test.values.length === 0) return literal('boolean', test.of === 'any' ? 'false' : 'true')
-      const items = test.values.map(value => comparison(test.operator, operand, position(value)))
+      const items = test.values.map(value => comparison(test.operator, operand, given(value)))
       return joined(test.of === 'any' ? 'or' : 'and', items)
     }
     case 'search': {
@@ -150,9 +161,12 @@ function buildTest(of: ColumnSource, path: BoundFieldPath, test: BoundTest): Exp
       return compare('matches', document, words)
     }
     case 'in':
-      return inSet(operand, position(test.value))
+      return inSet(
+        operand,
+        casts === undefined || type === undefined ? position(test.value) : comparedSet(test.value, type, casts),
+      )
     case 'isdistinct':
-      return isDistinct(operand, position(test.value))
+      return isDistinct(operand, given(test.value))
     case 'is':
       return buildIs(operand, test.what)
     default:

@@ -1,7 +1,16 @@
 /** Builds the trees of writes: the rows of a body, and the rows that filters select. */
 import { toTypeName } from '../access/types.ts'
-import type { Table } from '../catalog/model.ts'
-import type { Add, Del, Field, Parameter, RecordColumn, Returned, Set as SetStatement } from '../language/tree/ast.ts'
+import type { Catalog, Table } from '../catalog/model.ts'
+import type {
+  Add,
+  Del,
+  Expression,
+  Field,
+  Parameter,
+  RecordColumn,
+  Returned,
+  Set as SetStatement,
+} from '../language/tree/ast.ts'
 import {
   add,
   assign,
@@ -10,7 +19,6 @@ import {
   del,
   field,
   getFrom,
-  recordColumn,
   recordSource,
   returned,
   set,
@@ -19,6 +27,7 @@ import type { BoundCondition, BoundLevel } from './bind.ts'
 import { buildClauses, type LevelContext } from './build-level.ts'
 import { buildWhere } from './build-read.ts'
 import { notImplemented } from './errors.ts'
+import { writtenColumn, writtenValue } from './representations.ts'
 
 /** The alias of the body. */
 const BODY = 'pgrst_body'
@@ -49,8 +58,9 @@ export function buildInsert(
   value: Parameter,
   returning: ReturningShape,
 ): Add {
-  const source = recordSource(value, BODY, recordColumns(table, columns), rows)
-  const values = getFrom(source, { fields: columns.map(name => field(column(BODY, name))) })
+  const { catalog } = returning.context.view
+  const source = recordSource(value, BODY, recordColumns(table, columns, catalog), rows)
+  const values = getFrom(source, { fields: columns.map(name => field(bodyValue(table, name, catalog))) })
   return add({
     table,
     columns,
@@ -85,13 +95,17 @@ export function buildUpdate(
   value: Parameter,
   returning: ReturningShape,
 ): SetStatement {
+  const { catalog } = returning.context.view
   return set({
     table,
     alias: table.name,
-    from: columns.given.length === 0 ? null : recordSource(value, BODY, recordColumns(table, columns.given), 'one'),
-    assignments: columns.given.map(name => assign(name, column(BODY, name))),
+    from:
+      columns.given.length === 0
+        ? null
+        : recordSource(value, BODY, recordColumns(table, columns.given, catalog), 'one'),
+    assignments: columns.given.map(name => assign(name, bodyValue(table, name, catalog))),
     defaults: columns.defaults,
-    where: buildWhere(table, where) ?? 'all',
+    where: buildWhere({ ...table, casts: catalog }, where) ?? 'all',
     ...returningOf(table, returning),
   })
 }
@@ -101,7 +115,7 @@ export function buildDelete(table: Table, where: readonly BoundCondition[], retu
   return del({
     table,
     alias: table.name,
-    where: buildWhere(table, where) ?? 'all',
+    where: buildWhere({ ...table, casts: returning.context.view.catalog }, where) ?? 'all',
     ...returningOf(table, returning),
   })
 }
@@ -123,9 +137,13 @@ function returningOf(
   return { returning: fields, returned: isPlain ? null : returned({ nests, where, orderBy }) }
 }
 
-function recordColumns(table: Table, columns: readonly string[]): readonly RecordColumn[] {
+function bodyValue(table: Table, name: string, catalog: Catalog): Expression {
+  return writtenValue(column(BODY, name), table.columnByName.get(name)?.type, catalog)
+}
+
+function recordColumns(table: Table, columns: readonly string[], catalog: Catalog): readonly RecordColumn[] {
   return columns.flatMap(name => {
     const known = table.columnByName.get(name)
-    return known === undefined ? [] : [recordColumn(name, toTypeName(known.type))]
+    return known === undefined ? [] : [writtenColumn(name, known, toTypeName(known.type), catalog)]
   })
 }

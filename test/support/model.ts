@@ -83,6 +83,7 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     knowsDependencies: false,
     viewKeys: [],
     mediaHandlers: [],
+    representations: new Map(),
     unpublishedViews: new Map(),
     partitions: new Map(),
     functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferring: new Set() },

@@ -770,6 +770,8 @@ export interface FunctionCall {
   readonly orderBy: readonly Order[]
   readonly filter: Expression | null
   readonly over: string | WindowBody | null
+  /** True for the function of a cast between a domain and json or text. No text form has such a call. */
+  readonly represents?: true
   readonly span: Span
 }
 

@@ -233,6 +233,7 @@ export interface CallOptions {
   readonly orderBy?: readonly Order[]
   readonly filter?: Expression
   readonly over?: FunctionCall['over']
+  readonly represents?: true
 }
 
 /** A function call. */
@@ -247,6 +248,7 @@ export function call(name: string, args: readonly Expression[], options: CallOpt
     orderBy: options.orderBy ?? [],
     filter: options.filter ?? null,
     over: options.over ?? null,
+    ...(options.represents === true ? { represents: true } : {}),
     span,
   }
 }
