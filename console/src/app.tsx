@@ -1,6 +1,7 @@
 /** The frame of the application: the signed-in caller, links to the screens, and the current screen. */
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, type Session } from './api.ts'
+import { Explain } from './explain/explain.tsx'
 import { Explore } from './explore/explore.tsx'
 import { Problem } from './problem.tsx'
 import { forgetQueries } from './query/history.ts'
@@ -80,6 +81,10 @@ function SignedIn({ session, route, signOut }: SignedInProps) {
   if (route.screen === 'query') {
     const text = route.query.get('query')
     return <Query key={text} session={session} schema={schema.value} initial={text} />
+  }
+  if (route.screen === 'explain') {
+    const request = route.query.get('request')
+    return <Explain key={request} session={session} initial={request} />
   }
   return <Explore session={session} schema={schema.value} route={route} />
 }

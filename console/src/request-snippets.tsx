@@ -1,6 +1,7 @@
 /** The request of a screen, to send from elsewhere. None of the texts contains the token. */
 import { useState } from 'preact/hooks'
 import { BASE } from './api.ts'
+import { printRoute } from './route.ts'
 import { snippetsOf } from './snippets.ts'
 import { TEXTS } from './texts.ts'
 
@@ -9,9 +10,11 @@ interface RequestSnippetsProps {
   readonly path: string
   readonly method?: 'GET' | 'POST'
   readonly body?: string | null
+  /** The request as the screen *Explain* takes it; null if it cannot be explained. */
+  readonly traced?: string | null
 }
 
-export function RequestSnippets({ path, method = 'GET', body = null }: RequestSnippetsProps) {
+export function RequestSnippets({ path, method = 'GET', body = null, traced = null }: RequestSnippetsProps) {
   const [copied, setCopied] = useState<string | null>(null)
   const copy = (name: string, text: string): void => {
     navigator.clipboard?.writeText(text).then(
@@ -22,6 +25,11 @@ export function RequestSnippets({ path, method = 'GET', body = null }: RequestSn
   return (
     <details class="card">
       <summary>{TEXTS.request.title}</summary>
+      {traced === null ? null : (
+        <p>
+          <a href={printRoute('explain', null, new URLSearchParams({ request: traced }))}>{TEXTS.explainThis}</a>
+        </p>
+      )}
       {snippetsOf({ url: new URL(path, BASE).href, method, body }).map(({ name, text }) => (
         <div key={name} class="snippet">
           <h3>{name}</h3>

@@ -2,7 +2,7 @@
  * The address of a screen, after the `#` of the URL: `#/explore/orders?status=paid&sort=-id`. The query of a
  * table is the query string of the API, so an address can be read, bookmarked, shared, and sent with curl.
  */
-export const SCREENS = ['explore', 'query'] as const
+export const SCREENS = ['explore', 'query', 'explain'] as const
 export type Screen = (typeof SCREENS)[number]
 
 export interface Route {

@@ -2,19 +2,14 @@
  * `/console` in a real browser: every request is one of the signed-in caller, and no text of the database is
  * code.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import axe from 'axe-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { auditScreen, tabTo, VIEWS } from '../support/console.ts'
 import { databaseFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { sampleDatabase } from '../support/sample.ts'
-import { ROOT } from '../tidy/tree.ts'
 
 const PATIENT = { timeout: 60_000 }
-/** Screenshots of the last run, to look at. */
-const SCREENSHOTS = join(ROOT, '.cache/screenshots')
 
 const ATTACK = '<img src=x onerror="window.attacked=1">'
 const HOSTILE = `
@@ -88,15 +83,6 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
       const at = heads.findIndex(head => head.textContent.replace(/ [↑↓]$/, '') === ${JSON.stringify(name)})
       return [...document.querySelectorAll('.table-view > .scroll tbody tr')].map(row => row.cells[at].textContent)
     })()`)
-  /** Presses Tab until the element that the expression describes has the focus. */
-  async function tabTo(condition: string): Promise<void> {
-    for (let presses = 0; presses < 120; presses++) {
-      if (await page.evaluate(`(element => ${condition})(document.activeElement)`)) return
-      await page.press('Tab')
-    }
-    throw new Error(`120 presses of Tab do not lead to ${condition}`)
-  }
-
   beforeEach(async () => {
     await page.show(1280, 'light')
     page.complaints.length = 0
@@ -108,24 +94,24 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.evaluate('sessionStorage.clear()')
     await page.open(`${gateway.url}/console#/explore/orders`)
     await page.until(`document.querySelector('.sign-in .choices button') !== null`)
-    await tabTo(`element.id === 'token'`)
+    await tabTo(page, `element.id === 'token'`)
     await page.type(tokens[0] ?? '')
     await page.press('Enter')
     await page.until(`${rowsShown} === 50`)
-    await tabTo(`element.matches('.filters .grows input')`)
+    await tabTo(page, `element.matches('.filters .grows input')`)
     await page.type('0')
     await page.press('Enter')
     await page.until(`location.hash.includes('id.eq=0') && /No row/.test(document.body.innerText)`)
-    await tabTo(`element.matches('.chips button')`)
+    await tabTo(page, `element.matches('.chips button')`)
     await page.press('Enter')
     await page.until(`${rowsShown} === 50`)
-    await tabTo(`element.textContent === 'total'`)
+    await tabTo(page, `element.textContent === 'total'`)
     await page.press('Enter')
     await page.until(`document.querySelector('[aria-sort="ascending"]')?.textContent.startsWith('total') === true`)
     await page.until(`${rowsShown} === 50`)
     const totals = (await column('total')).map(Number)
     expect(totals).toEqual(totals.toSorted((a, b) => a - b))
-    await tabTo(`element.matches('tbody td button')`)
+    await tabTo(page, `element.matches('tbody td button')`)
     await page.press('Enter')
     await page.until(`document.querySelector('dialog[open] form') !== null`)
     expect(await page.evaluate(`document.querySelector('dialog').contains(document.activeElement)`)).toBe(true)
@@ -283,7 +269,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await untilShown(`${EDITOR}.querySelector('li[aria-selected]') !== null`)
     await page.type('egories fields name order by name limit 2')
     await page.press('Escape')
-    await tabTo(`element.textContent === 'Run'`)
+    await tabTo(page, `element.textContent === 'Run'`)
     await page.press('Enter')
     await page.until(`document.querySelectorAll('.query .scroll tbody tr').length === 2`)
     expect(await shown()).toContain('2 rows in')
@@ -331,8 +317,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
   } as const
 
   for (const [name, [address, isReady]] of Object.entries(SCREENS)) {
-    const views = [360, 1280, 3840].flatMap(width => (['light', 'dark'] as const).map(theme => ({ width, theme })))
-    test.each(views)(`${name}: $width px, $theme`, PATIENT, async ({ width, theme }) => {
+    test.each(VIEWS)(`${name}: $width px, $theme`, PATIENT, async ({ width, theme }) => {
       await page.show(width, theme)
       if (name === 'sign-in') {
         await page.open(gateway.url)
@@ -345,18 +330,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
         await page.evaluate(`document.querySelector('tbody td button').click()`)
         await page.until(`document.querySelector('dialog form') !== null`)
       }
-      const tooWide = `[...document.querySelectorAll('main *')].filter(element => element.closest('.scroll') === null
-        && element.getBoundingClientRect().right > innerWidth).map(element => element.outerHTML.slice(0, 100))`
-      expect(await page.evaluate(tooWide)).toEqual([])
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
-      await page.evaluate(`${axe.source}; null`)
-      const found = await page.evaluate(
-        `axe.run().then(({ violations }) => violations.map(one => [one.id, one.nodes.slice(0, 3).map(n => n.html)]))`,
-      )
-      expect(found).toEqual([])
-      mkdirSync(SCREENSHOTS, { recursive: true })
-      writeFileSync(join(SCREENSHOTS, `console-${name}-${width}-${theme}.png`), await page.screenshot())
-      expect(page.complaints).toEqual([])
+      await auditScreen(page, name, { width, theme })
     })
   }
 })

@@ -102,7 +102,9 @@ export function Query({ session, schema, initial }: QueryProps) {
           <pre>{sql}</pre>
         </details>
       )}
-      {body === null ? null : <RequestSnippets path={PATH} method="POST" body={body} />}
+      {body === null ? null : (
+        <RequestSnippets path={PATH} method="POST" body={body} traced={tracedOf(text, parameters)} />
+      )}
       {sent.length === 0 ? null : (
         <details class="card">
           <summary>{TEXTS.query.history}</summary>
@@ -138,6 +140,12 @@ function bodyOf(text: string, parameters: string): string | null {
   } catch {
     return null
   }
+}
+
+/** A query without parameters is explained as its text, with parameters as the request. */
+function tracedOf(text: string, parameters: string): string {
+  const body = bodyOf(text, parameters)
+  return parameters.trim() === '' || body === null ? text : `POST /api/_query\n\n${body}`
 }
 
 function Results({ rows, ms }: { readonly rows: readonly Row[]; readonly ms: number }) {

@@ -1,0 +1,231 @@
+/** The stages of a traced request, in the order in which it passes them. */
+import type { ComponentChildren } from 'preact'
+import { Bar } from '../bar.tsx'
+import { TEXTS } from '../texts.ts'
+import { PlanView } from './plan-view.tsx'
+import type { PolicyResult, Trace, TracedStatement, TracedTable } from './trace.ts'
+
+const T = TEXTS.explain
+
+export function Stages({ trace, again }: { readonly trace: Trace; readonly again: () => void }) {
+  return (
+    <>
+      <Outcome trace={trace} again={again} />
+      <ol class="stages">
+        <Stage title={T.caller}>
+          <Caller caller={trace.caller} />
+        </Stage>
+        <Stage title={T.rights}>
+          {trace.tables.length === 0 ? <p class="muted">{T.noTables}</p> : null}
+          {trace.tables.map(table => (
+            <Rights key={table.table} table={table} />
+          ))}
+        </Stage>
+        <Stage title={T.policies}>
+          {trace.tables.length === 0 ? <p class="muted">{T.noTables}</p> : null}
+          {trace.tables.map((table, index) => (
+            <Policies
+              key={table.table}
+              table={table}
+              // The row is one of the first table, which the path names.
+              results={index === 0 ? (trace.row?.policies ?? []) : []}
+            />
+          ))}
+        </Stage>
+        <Stage title={T.statements}>
+          {trace.tree === null ? null : (
+            <>
+              <h4>{T.tree}</h4>
+              <pre>{trace.tree}</pre>
+            </>
+          )}
+          {trace.statements.length === 0 ? <p class="muted">{T.noStatements}</p> : null}
+          {trace.statements.map((statement, index) => (
+            <Sql key={statement.sql} statement={statement} number={index + 1} />
+          ))}
+        </Stage>
+        <Stage title={T.guard}>
+          {trace.statements.map(({ sql, cost_guard: guard }) =>
+            guard === null ? null : (
+              <div key={sql} class="meters">
+                <p class={guard.passes ? undefined : 'bad'}>{guard.passes ? T.passes : T.refused}</p>
+                <Meter label={T.cost} value={guard.estimated_cost} max={guard.cost_limit} />
+                <Meter label={T.estimatedRows} value={guard.estimated_rows} max={guard.row_limit} />
+              </div>
+            ),
+          )}
+          <p>{trace.cache === null ? T.notCached : trace.cache === 'HIT' ? T.hit : T.miss}</p>
+        </Stage>
+        <Stage title={T.plan}>
+          {trace.statements.length === 0 ? <p class="muted">{T.noStatements}</p> : null}
+          {trace.statements.map(statement => (
+            <PlanView key={statement.sql} statement={statement} />
+          ))}
+        </Stage>
+        <Stage title={T.times}>
+          <Waterfall timings={trace.timings} />
+        </Stage>
+      </ol>
+    </>
+  )
+}
+
+function Stage({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+  return (
+    <li class="card">
+      <h3>{title}</h3>
+      {children}
+    </li>
+  )
+}
+
+function Outcome({ trace, again }: { readonly trace: Trace; readonly again: () => void }) {
+  const { failure, rows, row } = trace
+  return (
+    <section class="card" aria-labelledby="outcome">
+      <h2 id="outcome">{T.outcome}</h2>
+      {failure === null ? (
+        <p role="status">{rows === null ? T.answered : T.rows(rows)}</p>
+      ) : (
+        <p role="alert" class="bad">
+          {failure.status} {failure.code}: {failure.message} {failure.hint}
+        </p>
+      )}
+      {row === null ? null : <p>{T.reason[row.reason]}</p>}
+      <p>
+        <button type="button" onClick={again}>
+          {T.again}
+        </button>
+      </p>
+    </section>
+  )
+}
+
+function Caller({ caller }: { readonly caller: Trace['caller'] }) {
+  const claims = Object.entries(caller.claims)
+  return (
+    <div class="pairs">
+      <div>
+        <h4>{T.claims(caller.source)}</h4>
+        {claims.length === 0 ? <p class="muted">{T.noClaims}</p> : <Pairs pairs={claims} />}
+      </div>
+      <div>
+        <h4>{T.settings}</h4>
+        <Pairs pairs={Object.entries(caller.settings)} />
+      </div>
+    </div>
+  )
+}
+
+function Pairs({ pairs }: { readonly pairs: readonly (readonly [string, unknown])[] }) {
+  return (
+    <dl>
+      {pairs.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            {value === '' ? (
+              <span class="null">{T.empty}</span>
+            ) : typeof value === 'string' ? (
+              value
+            ) : (
+              JSON.stringify(value)
+            )}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Rights({ table: { table, access } }: { readonly table: TracedTable }) {
+  return (
+    <div>
+      <h4>{table}</h4>
+      <ul class="facts">
+        {access.refused === null ? null : <li class="bad">{access.refused}</li>}
+        <li>{access.columns === null ? T.allColumns : T.columns(access.columns.join(', '))}</li>
+        <li>{access.rows !== null ? T.limitedRows : access.rows_withheld ? T.withheldRows : T.allRows}</li>
+        {access.soft_delete === null ? null : <li>{T.softDelete(access.soft_delete)}</li>}
+      </ul>
+      {access.rows === null ? null : <pre>{access.rows}</pre>}
+    </div>
+  )
+}
+
+interface PoliciesProps {
+  readonly table: TracedTable
+  readonly results: readonly PolicyResult[]
+}
+
+function Policies({ table: { table, row_security: security }, results }: PoliciesProps) {
+  if (security === null) return null
+  return (
+    <div>
+      <h4>{table}</h4>
+      <p>{!security.active ? (security.enabled ? T.bypassed : T.notEnabled) : T.enforced(security.policies.length)}</p>
+      {security.active && security.policies.length === 0 ? <p class="bad">{T.noPolicy}</p> : null}
+      <ul class="policies">
+        {security.policies.map(policy => {
+          const result = results.find(one => one.policy === policy.name)
+          return (
+            <li key={policy.name}>
+              <strong>{policy.name}</strong>{' '}
+              <span class="muted">{policy.permissive ? T.permissive : T.restrictive}</span>
+              {result === undefined ? null : (
+                <span class={result.result === false ? 'verdict bad' : 'verdict'}>
+                  {result.result === null ? T.resultUnknown : result.result ? T.resultTrue : T.resultFalse}
+                </span>
+              )}
+              {policy.condition === null ? <p class="muted">{T.withheld}</p> : <pre>{policy.condition}</pre>}
+            </li>
+          )
+        })}
+      </ul>
+      {security.complete ? null : <p class="muted">{T.morePolicies}</p>}
+    </div>
+  )
+}
+
+function Sql({
+  statement: { sql, parameters },
+  number,
+}: {
+  readonly statement: TracedStatement
+  readonly number: number
+}) {
+  return (
+    <>
+      <h4>{T.sql(number)}</h4>
+      <pre>{sql}</pre>
+      {parameters.length === 0 ? null : <Pairs pairs={parameters.map((value, index) => [`$${index + 1}`, value])} />}
+    </>
+  )
+}
+
+function Meter({ label, value, max }: { readonly label: string; readonly value: number; readonly max: number | null }) {
+  return (
+    <div class="figure">
+      <span>
+        {label}: {T.against(value, max)}
+      </span>
+      {max === null ? null : <Bar end={value / max} />}
+    </div>
+  )
+}
+
+function Waterfall({ timings }: { readonly timings: Trace['timings'] }) {
+  const end = Math.max(...timings.map(({ start_ms, ms }) => start_ms + ms), 0.01)
+  return (
+    <ul class="waterfall">
+      {timings.map(({ name, start_ms: start, ms }) => (
+        <li key={`${name} ${start}`} class="figure">
+          <span>
+            {T.phase[name]}: {TEXTS.ms(ms)}
+          </span>
+          <Bar start={start / end} end={(start + ms) / end} />
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,86 @@
+/** The answer of `POST /api/_trace` (docs/reference/trace.md). */
+import { type Session, send } from '../api.ts'
+import type { TraceBody } from './traced-request.ts'
+
+export interface Trace {
+  readonly failure: {
+    readonly code: string
+    readonly message: string
+    readonly status: number
+    readonly hint?: string
+  } | null
+  readonly rows: number | null
+  readonly caller: {
+    readonly source: string
+    readonly claims: Readonly<Record<string, unknown>>
+    readonly scopes: readonly string[]
+    readonly settings: Readonly<Record<string, string>>
+  }
+  readonly tables: readonly TracedTable[]
+  readonly tree: string | null
+  readonly statements: readonly TracedStatement[]
+  readonly cache: 'HIT' | 'MISS' | null
+  readonly timings: readonly { readonly name: Phase; readonly start_ms: number; readonly ms: number }[]
+  readonly row: { readonly reason: Reason; readonly policies: readonly PolicyResult[] } | null
+}
+
+export type Phase = 'parse' | 'check' | 'run' | 'database'
+export type Reason = 'visible' | 'missing' | 'deleted' | 'hidden' | 'unknown'
+
+export interface TracedTable {
+  readonly table: string
+  readonly access: {
+    readonly refused: string | null
+    readonly columns: readonly string[] | null
+    readonly rows: string | null
+    readonly rows_withheld: boolean
+    readonly soft_delete: string | null
+  }
+  readonly row_security: {
+    readonly active: boolean
+    readonly enabled: boolean
+    readonly forced: boolean
+    readonly complete: boolean
+    readonly policies: readonly TracedPolicy[]
+  } | null
+}
+
+export interface TracedPolicy {
+  readonly name: string
+  readonly permissive: boolean
+  readonly command: string
+  readonly condition: string | null
+}
+
+export interface PolicyResult {
+  readonly policy: string
+  readonly permissive: boolean
+  readonly result: boolean | null
+}
+
+export interface TracedStatement {
+  readonly sql: string
+  readonly parameters: readonly (string | null)[]
+  readonly cost_guard: {
+    readonly passes: boolean
+    readonly estimated_cost: number
+    readonly cost_limit: number | null
+    readonly estimated_rows: number
+    readonly row_limit: number | null
+  } | null
+  readonly measured: boolean
+  readonly plan: readonly { readonly Plan?: PlanNode; readonly [figure: string]: unknown }[] | null
+}
+
+export interface PlanNode {
+  readonly 'Node Type'?: string
+  readonly Plans?: readonly PlanNode[]
+  readonly [key: string]: unknown
+}
+
+export const TRACE_PATH = 'api/_trace'
+
+export async function readTrace(session: Session, body: TraceBody, signal: AbortSignal): Promise<Trace> {
+  const reply = await send(session, TRACE_PATH, { method: 'POST', body: JSON.stringify(body), signal })
+  return reply.body as unknown as Trace
+}

@@ -1,0 +1,39 @@
+/** The request of a text that a person pastes: a request line, an address, a curl command, or a query. */
+
+/** The body of `POST /api/_trace`. */
+export type TraceBody = { readonly request: string } | { readonly query: string; readonly parameters?: unknown }
+
+/** `base` is the gateway's base URL, whose path does not belong to the request. */
+export function traceBodyOf(text: string, base: URL): TraceBody {
+  const trimmed = text.trim()
+  const address = /https?:\/\/[^\s'"]+/.exec(trimmed)?.[0]
+  const line = /^(?:[A-Za-z]+\s+)?(\/[^\n]*)/
+    .exec(trimmed)?.[1]
+    ?.replace(/\s+HTTP\/[\d.]+\s*$/, '')
+    .trimEnd()
+  const target = address ?? line
+  if (target === undefined || !URL.canParse(target, base)) return { query: trimmed }
+  const { pathname, search } = new URL(target, base)
+  const path = pathname.startsWith(base.pathname) ? pathname.slice(base.pathname.length - 1) : pathname
+  const query = path === '/api/_query' ? queryIn(trimmed) : null
+  return query ?? { request: `${methodOf(trimmed)} ${path}${search}` }
+}
+
+function methodOf(text: string): string {
+  const named = /^([A-Za-z]+)\s+\//.exec(text)?.[1] ?? /(?:-X|--request)\s+'?([A-Za-z]+)/.exec(text)?.[1]
+  return (named ?? 'GET').toUpperCase()
+}
+
+/** The JSON of `-d '…'`, or of the last lines of an HTTP request. */
+function queryIn(text: string): TraceBody | null {
+  const quoted = /(?:-d|--data|--data-raw)\s+'((?:[^']|'\\'')*)'/.exec(text)?.[1]?.replaceAll("'\\''", "'")
+  const json = quoted ?? /\n\s*\n([\s\S]+)$/.exec(text)?.[1]
+  if (json === undefined) return null
+  try {
+    const body: unknown = JSON.parse(json)
+    if (body === null || typeof body !== 'object' || !('query' in body) || typeof body.query !== 'string') return null
+    return 'parameters' in body ? { query: body.query, parameters: body.parameters } : { query: body.query }
+  } catch {
+    return null
+  }
+}

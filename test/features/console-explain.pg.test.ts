@@ -1,0 +1,134 @@
+/** docs/guides/console.md#explain-a-request, in a real browser. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { auditScreen, enterConsole, tabTo, VIEWS } from '../support/console.ts'
+import { databaseFixture } from '../support/fixtures.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { sampleDatabase } from '../support/sample.ts'
+
+const PATIENT = { timeout: 60_000 }
+
+const ATTACK = '<img src=x onerror="window.attacked=1">'
+const NAME = `"${ATTACK.replaceAll('"', '""')}"`
+const HOSTILE = `
+  CREATE TABLE ${NAME} (id int PRIMARY KEY, note text);
+  INSERT INTO ${NAME} VALUES (1, 'x');
+  ALTER TABLE ${NAME} ENABLE ROW LEVEL SECURITY;
+  CREATE POLICY ${NAME} ON ${NAME} USING (note <> '<script>window.attacked=1</script>');
+  GRANT SELECT ON ${NAME} TO PUBLIC;
+`
+
+const database = databaseFixture(sampleDatabase, HOSTILE)
+let gateway: TestGateway
+const tokens: string[] = []
+let withoutScope = ''
+
+beforeAll(async () => {
+  gateway = await testGateway(database.url, { toml: '[gateway.console]\nenabled = true' })
+  const scopes = ['svc:explain']
+  for (const { id, userId } of database.tenants.slice(0, 2))
+    tokens.push(await gateway.token({ tenantId: id, userId, role: 'clerk', scopes }))
+  const [tenant] = database.tenants
+  withoutScope = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
+})
+afterAll(() => gateway?.close())
+
+if (BROWSER_MISSING !== null)
+  process.stderr.write(`console-explain.pg.test.ts: nothing is opened: ${BROWSER_MISSING}\n`)
+
+// Without a browser these tests are skipped; the message above says so.
+describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
+  let page: Page
+  beforeAll(async () => {
+    page = await openBrowser()
+  })
+  afterAll(() => page?.close())
+  beforeEach(async () => {
+    await page.show(1280, 'light')
+    page.complaints.length = 0
+  })
+
+  const addressOf = (request: string) => `#/explain?${new URLSearchParams({ request })}`
+  const stages = `document.querySelectorAll('.stages > li').length`
+  const outcome = (): Promise<string> => page.evaluate(`document.querySelector('#outcome').parentElement.innerText`)
+  const stage = (title: string): Promise<string> =>
+    page.evaluate(`[...document.querySelectorAll('.stages > li')]
+      .find(one => one.querySelector('h3').textContent === ${JSON.stringify(title)}).innerText`)
+  const explain = async (caller: number, request: string): Promise<void> => {
+    await enterConsole(page, gateway.url, tokens[caller] ?? '', addressOf(request))
+    await page.until(`${stages} === 7`)
+  }
+
+  test('a request is explained by keyboard alone', PATIENT, async () => {
+    await enterConsole(page, gateway.url, tokens[0] ?? '', '#/explain')
+    await page.until(`document.querySelector('#traced') !== null`)
+    await tabTo(page, `element.id === 'traced'`)
+    await page.type('/api/orders?status=paid&sort=-total&limit=5')
+    await tabTo(page, `element.textContent === 'Explain' && element.type === 'submit'`)
+    await page.press('Enter')
+    await page.until(`${stages} === 7`)
+    expect(await outcome()).toContain('The response has 5 rows.')
+    expect(await stage('Caller')).toContain(database.tenants[0]?.id)
+    expect(await stage('Row-level security')).toContain('current_setting')
+    expect(await stage('Tree and SQL')).toContain('where status = $1')
+    expect(await stage('Plan')).toMatch(/rows?, \d+ estimated/)
+    expect(await stage('Times')).toContain('Database')
+    expect(await page.evaluate('location.hash')).toContain('request=')
+    expect(page.complaints).toEqual([])
+  })
+
+  test('a row of the other tenant is hidden, and nothing of it is in the page', PATIENT, async () => {
+    const as = { tenantId: database.tenants[0]?.id, userId: database.tenants[0]?.userId, role: 'clerk' }
+    const [row] = (await gateway.get('/api/customers?sort=id&limit=1', { as })).json.data
+    await explain(0, `/api/customers/${row.id}`)
+    expect(await outcome()).toContain('visible to you')
+    expect(await stage('Row-level security')).toContain('true for this row')
+    page.complaints.length = 0
+    await explain(1, `/api/customers/${row.id}`)
+    expect(await outcome()).toContain('row-level security hides it from you')
+    expect(await stage('Row-level security')).toContain('not true for this row')
+    const text: string = await page.evaluate('document.documentElement.outerHTML')
+    for (const secret of [row.email, row.name, database.tenants[0]?.id]) expect(text).not.toContain(secret)
+  })
+
+  test('the request of another screen leads here', PATIENT, async () => {
+    await enterConsole(page, gateway.url, tokens[0] ?? '', '#/explore/orders?status=paid&limit=3')
+    await page.until(`document.querySelectorAll('tbody tr').length >= 3`)
+    await page.evaluate(`[...document.querySelectorAll('a')].find(a => /Explain this/.test(a.textContent)).click()`)
+    await page.until(`${stages} === 7`)
+    expect(await page.evaluate(`document.getElementById('traced').value`)).toBe('GET /api/orders?status=paid&limit=3')
+    await enterConsole(page, gateway.url, tokens[0] ?? '', `#/query?query=${encodeURIComponent('get orders limit 2')}`)
+    await page.until(`document.querySelector('.query') !== null`)
+    await page.evaluate(`[...document.querySelectorAll('a')].find(a => /Explain this/.test(a.textContent)).click()`)
+    await page.until(`/2 rows/.test(document.querySelector('#outcome')?.parentElement.innerText)`)
+    expect(page.complaints).toEqual([])
+  })
+
+  test('a caller without the scope reads which scope is missing', PATIENT, async () => {
+    await enterConsole(page, gateway.url, withoutScope, addressOf('/api/orders'))
+    await page.until(`document.querySelector('.problem') !== null`)
+    expect(await page.evaluate(`document.querySelector('.problem').innerText`)).toContain('svc:explain')
+    expect(await page.evaluate(stages)).toBe(0)
+  })
+
+  test('names, conditions and errors of the database are text', PATIENT, async () => {
+    await explain(0, `/api/${encodeURIComponent(ATTACK)}/1`)
+    const text: string = await page.evaluate('document.body.innerText')
+    expect(text).toContain(ATTACK)
+    expect(text).toContain('<script>window.attacked=1</script>')
+    await explain(0, `/api/orders?${encodeURIComponent(ATTACK)}=1`)
+    expect(await outcome()).toContain('<img src=x')
+    expect(await page.evaluate('window.attacked ?? null')).toBeNull()
+    expect(await page.evaluate(`document.querySelectorAll('#app img, #app script').length`)).toBe(0)
+    expect(page.complaints).toEqual([])
+  })
+
+  test.each(VIEWS)('explain: $width px, $theme', PATIENT, async view => {
+    await page.show(view.width, view.theme)
+    await explain(0, '/api/customers/934/orders?expand=nested:order_items&sort=-total&limit=3')
+    await page.evaluate('window.scrollTo(0, 0)')
+    await auditScreen(page, 'explain', view)
+    await page.evaluate(`document.querySelector('.plan').scrollIntoView()`)
+    await auditScreen(page, 'explain-plan', view)
+  })
+})
