@@ -107,7 +107,9 @@ export const TEXTS = {
   },
   explain: {
     title: 'Explain a request',
-    lead: 'The read is run as you, and each stage reports what it did. Write the path of a row, such as /api/orders/5, to see why it is visible to you or not.',
+    lead:
+      'The read is run as you, and each stage reports what it did. ' +
+      'Write the path of a row, such as /api/orders/5, to see why it is visible to you or not.',
     request: 'Request',
     forms: 'A path such as /api/orders?status=paid, an address, a curl command, or a query such as get orders limit 5.',
     submit: 'Explain',
@@ -140,7 +142,8 @@ export const TEXTS = {
     notEnabled: 'Row-level security is not enabled: every row is visible.',
     bypassed: 'Row-level security is enabled, but does not apply to the role of the gateway.',
     enforced: (count: number) =>
-      `PostgreSQL adds ${count === 1 ? '1 policy' : `${count} policies`}: one permissive policy and every restrictive one must be true.`,
+      `PostgreSQL adds ${count === 1 ? '1 policy' : `${count} policies`}: ` +
+      'one permissive policy and every restrictive one must be true.',
     noPolicy: 'No policy permits reading, so no row is visible.',
     permissive: 'permissive',
     restrictive: 'restrictive',

@@ -77,7 +77,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     expect(page.complaints).toEqual([])
   })
 
-  test('a row of the other tenant is hidden, and nothing of it is in the page', PATIENT, async () => {
+  test('a row of the other tenant is hidden, and the page contains no value of it', PATIENT, async () => {
     const as = { tenantId: database.tenants[0]?.id, userId: database.tenants[0]?.userId, role: 'clerk' }
     const [row] = (await gateway.get('/api/customers?sort=id&limit=1', { as })).json.data
     await explain(0, `/api/customers/${row.id}`)

@@ -10,7 +10,9 @@ import type { Page } from './browser.ts'
 const SCREENSHOTS = join(ROOT, '.cache/screenshots')
 
 /** The widths and themes in which every screen is audited. */
-export const VIEWS = [360, 1280, 3840].flatMap(width => (['light', 'dark'] as const).map(theme => ({ width, theme })))
+export const VIEWS: readonly { readonly width: number; readonly theme: 'light' | 'dark' }[] = [360, 1280, 3840].flatMap(
+  width => (['light', 'dark'] as const).map(theme => ({ width, theme })),
+)
 
 /** Opens a new document of the console as the caller with this token. */
 export async function enterConsole(page: Page, url: string, token: string, address: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** A plan as a tree: the rows that were estimated against those that were found, and the time of each node. */
+/** A plan as a tree: estimated rows against actual rows, and the time of each node. */
 import { Bar } from '../bar.tsx'
 import { TEXTS } from '../texts.ts'
 import { figuresOf, numberOf } from './plan.ts'
@@ -60,7 +60,7 @@ function Node({ node, total, count }: NodeProps) {
       {node.Plans === undefined || node.Plans.length === 0 ? null : (
         <ul>
           {node.Plans.map((below, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a plan does not change, and its nodes have no names
+            // biome-ignore lint/suspicious/noArrayIndexKey: its nodes have no names
             <Node key={index} node={below} total={total} count={count} />
           ))}
         </ul>

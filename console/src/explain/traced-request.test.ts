@@ -15,7 +15,8 @@ test.each([
   ],
   ["curl -X DELETE 'https://gateway.example/svc/api/orders/1'", { request: 'DELETE /api/orders/1' }],
   [
-    `curl 'https://gateway.example/svc/api/_query' -d '{"query": "get a where b = :b", "parameters": {"b": "it'\\''s"}}'`,
+    `curl 'https://gateway.example/svc/api/_query' \\
+      -d '{"query": "get a where b = :b", "parameters": {"b": "it'\\''s"}}'`,
     { query: 'get a where b = :b', parameters: { b: "it's" } },
   ],
   ['POST /api/_query HTTP/1.1\nHost: x\n\n{"query": "get a"}', { query: 'get a' }],
