@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process'
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { freePort } from '../../src/demo/free-port.ts'
 import { printedAs } from '../support/page.ts'
 import { closeTerminal, enter, openTerminal, resultOf, type Terminal, until } from '../support/terminal.ts'
@@ -21,6 +21,8 @@ export const SHELL_MISSING: string | null = ['bash', 'curl'].every(
   : 'bash or curl is not installed'
 
 export interface Story {
+  /** The copy of the example. */
+  readonly folder: string
   /** The port used instead of the one in the files. */
   port(shown: number): number
   play(): Promise<void>
@@ -41,7 +43,7 @@ interface Step {
 }
 
 /** All ports that occur in the examples. */
-const PORTS = [8080, 8090, 9000, 54_320]
+const PORTS = [5173, 8080, 8090, 9000, 54_320]
 
 export async function openStory(name: string): Promise<Story> {
   const ports = new Map<number, number>()
@@ -50,11 +52,14 @@ export async function openStory(name: string): Promise<Story> {
   for (const shared of ['dist', 'node_modules', 'package.json']) await symlink(join(ROOT, shared), join(clone, shared))
   const examples = join(clone, 'examples')
   const folder = join(examples, name)
-  await cp(join(ROOT, 'examples', name), folder, { recursive: true })
+  // Without what a reader has built there.
+  const filter = (path: string) => basename(path) !== 'dist'
+  await cp(join(ROOT, 'examples', name), folder, { recursive: true, filter })
   await cp(join(ROOT, 'examples/postgres.js'), join(examples, 'postgres.js'))
-  for (const file of [join(examples, 'postgres.js'), ...(await readdir(folder)).map(entry => join(folder, entry))]) {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter(entry => entry.isFile()).map(({ parentPath, name: file }) => join(parentPath, file))
+  for (const file of [join(examples, 'postgres.js'), ...files])
     await writeFile(file, withPorts(await readFile(file, 'utf8'), ports))
-  }
   const readme = await readFile(join(folder, 'README.md'), 'utf8')
   const terminals: Terminal[] = []
 
@@ -84,6 +89,7 @@ export async function openStory(name: string): Promise<Story> {
   }
 
   return {
+    folder,
     paste,
     hear,
     port: shown => ports.get(shown) ?? 0,
@@ -132,5 +138,5 @@ function contains(said: string, shown: string): boolean {
 }
 
 function withPorts(text: string, ports: ReadonlyMap<number, number>): string {
-  return text.replace(/\b(8080|8090|9000|54320)\b/g, shown => String(ports.get(Number(shown))))
+  return text.replace(/\b(5173|8080|8090|9000|54320)\b/g, shown => String(ports.get(Number(shown))))
 }
