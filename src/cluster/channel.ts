@@ -1,14 +1,14 @@
-/** Requests, answers and notices between the primary process and one worker, over Node's IPC channel. */
+/** Requests, responses and notices between the primary process and one worker, over Node's IPC channel. */
 import { type ChannelFrame, parseFrame } from './messages.ts'
 
 /** The end of an IPC channel: `process` in a worker, the worker's handle in the primary process. */
 export interface Port {
-  /** Returns false, or fails through the callback, if the other side has gone. */
+  /** Returns false, or calls back with an error, if the other process has ended. */
   send(frame: unknown, done: (error: Error | null) => void): void
   receive(hear: (frame: unknown) => void): void
 }
 
-/** The other process has gone. */
+/** The error of a request whose other process has ended. */
 export class ChannelClosed extends Error {
   constructor() {
     super('the other process has ended')
@@ -20,7 +20,7 @@ export class ChannelClosed extends Error {
 export interface ChannelParts<Received> {
   readonly port: Port
   readonly parse: (value: unknown) => Received | null
-  /** Handles a message; the result answers a request. */
+  /** Handles a message. For a request, the result is sent as the response. */
   readonly handle: (message: Received) => unknown
 }
 
@@ -36,12 +36,12 @@ export class Channel<Sent, Received> {
     parts.port.receive(value => this.#receive(value))
   }
 
-  /** Sends a message without an answer; no effect if the other process has gone. */
+  /** Sends a message that needs no response. Does nothing if the other process has ended. */
   notify(message: Sent): void {
     this.#send({ frame: 'notice', message })
   }
 
-  /** Rejects with `ChannelClosed` if the other process ends before it has answered. */
+  /** Sends a request. Rejects with `ChannelClosed` if the other process ends before it responds. */
   request(message: Sent): Promise<unknown> {
     const id = ++this.#nextId
     return new Promise((resolve, reject) => {
@@ -51,7 +51,7 @@ export class Channel<Sent, Received> {
     })
   }
 
-  /** Rejects all requests without an answer. */
+  /** Rejects all pending requests. */
   close(): void {
     this.#isClosed = true
     for (const { reject } of this.#waiting.values()) reject(new ChannelClosed())
@@ -76,7 +76,7 @@ export class Channel<Sent, Received> {
     }
   }
 
-  /** A request whose handling fails is answered with null. */
+  /** If the handling of a request fails, the response is null. */
   async #answer(id: number, message: Received): Promise<void> {
     const value = await Promise.resolve(this.#parts.handle(message)).catch(() => null)
     this.#send({ frame: 'answer', id, value })

@@ -1,11 +1,11 @@
 /**
  * Connections on their way to a worker. Node keeps a connection open in the primary process until the worker
- * has accepted it. If the worker ends before that, its client would wait without an answer, so another worker
- * gets the connection.
+ * has accepted it. If the worker ends before that, another worker gets the connection; otherwise the client
+ * would wait forever.
  */
 import type { Worker } from 'node:cluster'
 
-/** The process of a worker, as far as it is used here. */
+/** The parts of a worker's process that this file uses. */
 type WorkerProcess = Pick<Worker, 'process'>
 
 interface Connection {
@@ -25,8 +25,8 @@ interface Handoff {
 
 /**
  * Passes the connections that the worker has not accepted when it ends to `another` worker. The number of the
- * message stays the same, so Node takes the answer of the other worker for that of the first. Without another
- * worker, the connections are closed.
+ * message stays the same, so Node accepts the other worker's acknowledgement. Without another worker, the
+ * connections are closed.
  */
 export function redirectHandoffsOf({ process }: WorkerProcess, another: () => WorkerProcess | null): void {
   const pending = new Map<number, Handoff>()
@@ -40,7 +40,8 @@ export function redirectHandoffsOf({ process }: WorkerProcess, another: () => Wo
   const watched = (...args: unknown[]): boolean => {
     const [message, connection] = args as [ClusterMessage | null, Connection | undefined]
     if (message?.act !== 'newconn' || connection === undefined || message.seq === undefined) return send(...args)
-    // The end of a process is reported before the end of its channel, and Node sends until the latter.
+    // Node reports the end of a process before the end of its channel, and sends connections until the
+    // channel ends.
     if (hasEnded) {
       redirect({ message, connection })
       return true

@@ -16,15 +16,18 @@ export type WorkerMessage =
   /** Requests units of a limit; answered with their number. */
   | { readonly kind: 'lease'; readonly limit: SharedLimit; readonly holder: string; readonly units: number }
   | { readonly kind: 'return'; readonly limit: SharedLimit; readonly holder: string; readonly units: number }
-  /** Counts units that were taken although none were left. */
+  /** Reports units that were taken beyond the limit. */
   | { readonly kind: 'exceed'; readonly limit: SharedLimit; readonly holder: string; readonly units: number }
-  /** Results that depend on these relations are outdated, null for all; answered when no worker has them. */
+  /**
+   * Results that depend on these relations (null: all results) are outdated. Answered when no worker has
+   * them.
+   */
   | { readonly kind: 'changed'; readonly relations: readonly number[] | null }
   /** Requests a report of every worker; answered with `Gathered`. `argument` is empty for most reports. */
   | { readonly kind: 'gather'; readonly report: ReportName; readonly argument: string }
   /** Needs the next read of a stream (shared-reads.ts); answered with `ReadTurn`. */
   | { readonly kind: 'turn'; readonly stream: string; readonly from: string; readonly unchangedMsMax: number }
-  /** The result of a read, and where it ended; `to` null: it has failed. */
+  /** The result of a read and the position at which it ended; `to` is null if the read failed. */
   | {
       readonly kind: 'step'
       readonly stream: string
@@ -39,15 +42,15 @@ export type WorkerMessage =
 export type PrimaryMessage =
   /** Requests the units of a holder that are not in use; answered with their number. */
   | { readonly kind: 'surrender'; readonly limit: SharedLimit; readonly holder: string }
-  /** Answered when the results are gone. */
+  /** Answered when the results have been dropped. */
   | { readonly kind: 'changed'; readonly relations: readonly number[] | null }
   | { readonly kind: 'report'; readonly report: ReportName; readonly argument: string }
   | { readonly kind: 'reload' }
-  /** Ends without failing a request, because another worker has taken its place. */
+  /** Tells the worker to drain and end, because another worker has taken its place. */
   | { readonly kind: 'retire' }
   | { readonly kind: 'stop' }
 
-/** A message on the channel. Requests have an id, which their answer repeats. */
+/** A message on the channel. A request has an id, which its response repeats. */
 export type ChannelFrame<Message> =
   | { readonly frame: 'notice'; readonly message: Message }
   | { readonly frame: 'request'; readonly id: number; readonly message: Message }
@@ -93,10 +96,10 @@ const PRIMARY_FIELDS: Fields<PrimaryMessage> = {
   stop: {},
 }
 
-/** Parses a message of a worker; null for anything else. */
+/** Parses a message from a worker; null for anything else. */
 export const parseWorkerMessage: (value: unknown) => WorkerMessage | null = parserOf(WORKER_FIELDS)
 
-/** Parses a message of the primary process; null for anything else. */
+/** Parses a message from the primary process; null for anything else. */
 export const parsePrimaryMessage: (value: unknown) => PrimaryMessage | null = parserOf(PRIMARY_FIELDS)
 
 function parserOf<Message extends { readonly kind: string }>(

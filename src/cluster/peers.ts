@@ -1,15 +1,15 @@
-/** The interface of a worker to the others. A gateway that runs alone has none of this. */
+/** The interface of a worker to the others. A gateway without workers does not use it. */
 import type { LeaseStore } from '../limits/leases.ts'
 import type { ReportName, SharedLimit } from './messages.ts'
 
-/** The state of a worker, as the primary process knows it. */
+/** The state of a worker, as the primary process reports it. */
 export interface WorkerStatus {
-  /** Its number, 1 for the first; a restarted worker keeps it. */
+  /** The number of the worker, from 1. The worker that replaces it gets the same number. */
   readonly number: number
   readonly pid: number
   readonly state: 'starting' | 'serving' | 'retiring'
   readonly uptimeMs: number
-  /** How often it has ended unexpectedly. */
+  /** How often a worker with this number has ended unexpectedly. */
   readonly restarts: number
 }
 
@@ -23,9 +23,9 @@ export interface Gathered {
 
 /** The functions that a worker provides to the others. */
 export interface PeerHandlers {
-  /** The result answers the report. */
+  /** Returns this worker's part of a report. */
   readonly report: (report: ReportName, argument: string) => unknown
-  /** Invalidates cached results of these relations; null: of all. */
+  /** Invalidates the cached results that depend on these relations; null: all results. */
   readonly changed: (relations: readonly number[] | null) => void
   readonly surrender: (limit: SharedLimit, holder: string) => number
 }
@@ -33,19 +33,19 @@ export interface PeerHandlers {
 /** A read that workers share (shared-reads.ts). */
 export interface ReadRequest<T> {
   readonly stream: string
-  /** Where the read continues; empty for a first read. */
+  /** The position from which the read continues; empty for a first read. */
   readonly from: string
-  /** For how long the result of a read that found nothing is used. */
+  /** How long the result of a read that found no change is used, in milliseconds. */
   readonly unchangedMsMax: number
   readonly read: () => Promise<T>
-  /** Where a read ended. */
+  /** The position at which a read ended. */
   readonly positionOf: (result: T) => string
 }
 
 /** The result of a read by any worker. */
 export interface SharedRead<T> {
   readonly result: T
-  /** How many milliseconds before the request the read began, at most. */
+  /** The read began at most this many milliseconds before the request. */
   readonly ageMs: number
   readonly isOwn: boolean
 }
@@ -57,15 +57,15 @@ export interface Peers {
   readonly count: number
   /** A secret that all workers share. */
   readonly secret: Uint8Array
-  /** `limits` of the machine, as the configuration has them. */
+  /** The configured limits of the whole gateway, for `/health/internal`. */
   readonly limits: Readonly<Record<string, number>>
-  /** Connections of the pools of all workers together. */
+  /** The sum of the pools' connections of all workers. */
   readonly maxConnections: number
   storeOf(limit: SharedLimit): LeaseStore
-  /** Resolves when no other worker serves a result that was read from these relations before. */
+  /** Resolves when no other worker serves an earlier result from these relations. */
   changed(relations: readonly number[] | null): Promise<void>
   /**
-   * The result of the next read: that of another worker if it has one, otherwise that of `read`, which the
+   * The result of the next read: from another worker if one has it, otherwise from `read`, whose result the
    * others receive.
    */
   read<T>(request: ReadRequest<T>): Promise<SharedRead<T>>

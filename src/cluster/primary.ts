@@ -16,13 +16,13 @@ import type { WorkerAssignment } from './worker.ts'
 /** Running workers behind one address. */
 export interface Workers {
   readonly url: string
-  /** All workers read the schema and their files again. */
+  /** Makes all workers read the schema and their files again. */
   reload(): Promise<void>
-  /** Replaces the workers one after the other, each by a process with the configuration as it is now. */
+  /** Replaces the workers one after the other, by processes with the current configuration. */
   restart(): Promise<void>
   /** Stops all workers gracefully. */
   close(): Promise<void>
-  /** Rejects with `CrashLoop` when the workers have been stopped because they keep ending. */
+  /** Rejects with `CrashLoop` after the gateway has stopped because its workers kept ending. */
   readonly failed: Promise<never>
 }
 
@@ -38,7 +38,7 @@ export interface PrimaryParts {
   readonly emit: Emit
 }
 
-/** The workers end as soon as they are started. */
+/** The error when workers end soon after every start. */
 export class CrashLoop extends Error {
   constructor(ended: string, times: number) {
     super(`${ended}, the ${times}th time in a row shortly after a start; the gateway stops`)
@@ -46,7 +46,7 @@ export class CrashLoop extends Error {
   }
 }
 
-/** The first workers did not start; the worker itself has printed the reason. */
+/** The error when the first workers did not start. The worker has printed the reason. */
 export class WorkersNotStarted extends Error {
   readonly exitCode: number
 
@@ -57,22 +57,22 @@ export class WorkersNotStarted extends Error {
   }
 }
 
-/** Workers get this much longer than `drain_timeout_ms`, and are then killed. */
+/** A worker that ends this much later than `drain_timeout_ms` is killed. */
 const CLOSE_GRACE_MS = 8_000
 
-/** Reports that take longer are left out. */
+/** A report that takes longer is left out. */
 const REPORT_MS_MAX = 2_000
 
-/** A worker that has not surrendered units by then counts as using them. */
+/** Time limit for a worker to return unused units; after it, the worker counts as using them. */
 const SURRENDER_MS_MAX = 500
 
 /**
- * A worker that has not dropped outdated results by then is killed, because it could still serve them. An
- * overloaded worker refuses requests much earlier (limits/load.ts).
+ * Time limit for a worker to drop outdated results; after it, the worker is killed, because it could still
+ * serve them. An overloaded worker refuses requests much earlier (limits/load.ts).
  */
 const INVALIDATE_MS_MAX = 10_000
 
-/** Settings that stay as they were at the start, because the primary process applies them. */
+/** Settings that a rolling restart does not change, because the primary process applies them. */
 const FIXED = [
   'bind',
   'workers',
@@ -98,15 +98,15 @@ interface Running {
   readonly process: Worker
   readonly channel: Channel<PrimaryMessage, WorkerMessage>
   readonly startedAt: number
-  /** Null until it serves. */
+  /** Null until the worker serves requests. */
   servingSince: number | null
-  /** Resolves with the URL; rejects with `WorkersNotStarted` if it ends before. */
+  /** Resolves with the URL when the worker serves; rejects with `WorkersNotStarted` if it ends first. */
   readonly ready: Promise<string>
   readonly ended: Promise<void>
   state: 'starting' | 'serving' | 'retiring' | 'ended'
-  /** True once it answers messages; before that, it has nothing that could be outdated. */
+  /** True once the worker answers messages. Until then it has no results that could be outdated. */
   hasJoined: boolean
-  /** The last figures it has reported. */
+  /** The last metrics that the worker reported. */
   figures: unknown
 }
 
@@ -150,14 +150,14 @@ class Primary implements Workers {
     this.failed = new Promise((_, reject) => {
       this.#fail = reject
     })
-    // The rejection can come before there is a handler.
+    // The promise can be rejected before it has a handler.
     this.failed.catch(() => {})
     cluster.setupPrimary({ serialization: 'advanced' })
   }
 
   async start(): Promise<void> {
     try {
-      // The first alone, so that a mistake in the configuration is reported once.
+      // The first worker starts alone, so that a mistake in the configuration is reported once.
       this.url = await this.#launch(1).ready
       const others = Array.from({ length: this.#count - 1 }, (_, index) => this.#launch(index + 2))
       await Promise.all(others.map(({ ready }) => ready))
@@ -191,7 +191,7 @@ class Primary implements Workers {
 
   // --- the life of a worker ---
 
-  /** A worker that serves, other than the one with this id; null if there is none. */
+  /** A worker that serves requests, other than the one with this id; null without one. */
   #serving(id: number): Worker | null {
     const other = [...this.#running.values()].find(
       one => one.id !== id && one.state === 'serving' && one.process.isConnected(),
@@ -257,7 +257,7 @@ class Primary implements Workers {
     this.#reads.drop(id)
     this.#endedFigures = this.#parts.addFigures(this.#endedFigures, figures)
     if (this.#isClosing || state === 'retiring' || this.url === '') return
-    // A replacement that does not start leaves the worker that it would have replaced.
+    // If a replacement does not start, the worker that it would have replaced continues.
     if (this.#of(number) !== undefined) return
     this.#restarts.set(number, (this.#restarts.get(number) ?? 0) + 1)
     const { crashes, delayMs } = nextRestart(
@@ -283,7 +283,7 @@ class Primary implements Workers {
     this.#timers.add(timer)
   }
 
-  /** The worker that has this number and is not being replaced. */
+  /** The current worker with this number: not the one that is being replaced. */
   #of(number: number): Running | undefined {
     return [...this.#running.values()].find(each => each.number === number && each.state !== 'retiring')
   }
@@ -354,7 +354,7 @@ class Primary implements Workers {
 
   async #lend(from: Running, { limit, holder, units }: WorkerMessage & { kind: 'lease' }): Promise<number> {
     const lent = await this.#limits.lend(from.id, limit, holder, units)
-    // The worker has ended while the others were asked.
+    // The worker ended while the others were asked for units.
     if (from.state === 'ended') this.#limits.drop(from.id)
     return lent
   }
@@ -406,7 +406,7 @@ class Primary implements Workers {
     return { reports, ended: null, workers: this.#status() }
   }
 
-  /** Null if the worker does not answer in time, or has ended. */
+  /** The report of a worker; null if it does not answer in time or has ended. */
   async #request(id: number, message: PrimaryMessage, msMax: number): Promise<unknown> {
     const worker = this.#running.get(id)
     if (worker === undefined) return null

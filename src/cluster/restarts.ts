@@ -1,24 +1,27 @@
-/** When a worker that has ended is started again, and when not any more. */
+/** Decides when a worker that has ended is started again, and when the gateway gives up. */
 
-/** The crashes so far. */
+/** A record of the crashes so far. */
 export interface Crashes {
-  /** Workers that ended soon after their start, one after the other. */
+  /** Consecutive workers that ended soon after their start. */
   readonly inARow: number
 }
 
 export const NO_CRASHES: Crashes = { inARow: 0 }
 
-/** A worker that has served for less than this has not proved that it works. */
+/** A worker that ends after less than this time counts as an early end. */
 const EARLY_MS = 10_000
 
-/** So many early ends in a row are a crash loop. */
+/** This many early ends in a row are a crash loop. */
 export const CRASHES_MAX = 6
 
-/** The pause before the second restart; each is twice as long as the one before. */
+/** The pause before the second restart. Each further pause is twice as long. */
 const FIRST_PAUSE_MS = 100
 const PAUSE_MS_MAX = 10_000
 
-/** `servedMs`: how long the worker that has ended had served. `delayMs` null: it is not started again. */
+/**
+ * Decides about a restart. `servedMs`: how long the worker served. `delayMs` is null if it is not started
+ * again.
+ */
 export function nextRestart(
   { inARow }: Crashes,
   servedMs: number,

@@ -1,4 +1,4 @@
-/** The counts of all shared limits, in the primary process. */
+/** Counts all shared limits in the primary process. */
 import { createPermitLedger, createTokenLedger, type Ledger } from '../limits/ledger.ts'
 import type { SharedLimit } from './messages.ts'
 
@@ -24,9 +24,9 @@ export interface SharedLimitParts {
   readonly surrender: (worker: number, limit: SharedLimit, holder: string) => Promise<number>
 }
 
-/** The counts. Workers are named by a number that is never reused. */
+/** The counts of the shared limits. Each worker process has an id that is never reused. */
 export interface SharedLimits {
-  /** Lends units; asks the other workers for theirs before it lends too few. */
+  /** Lends units. Before it lends fewer than requested, it asks the other workers to return unused ones. */
   lend(worker: number, limit: SharedLimit, holder: string, units: number): Promise<number>
   give(worker: number, limit: SharedLimit, holder: string, units: number): void
   exceed(worker: number, limit: SharedLimit, holder: string, units: number): void

@@ -4,46 +4,46 @@
  * order.
  */
 
-/** The result of a read, or the request to read. */
+/** The response to a worker that needs a read: a result, or the turn to read. */
 export type ReadTurn =
-  /** The result of another worker, read so many milliseconds ago. */
+  /** The result of another worker's read, which began this many milliseconds ago. */
   | { readonly kind: 'result'; readonly value: unknown; readonly ageMs: number }
-  /** Reads itself, and reports the result. */
+  /** The worker reads and reports the result. */
   | { readonly kind: 'read' }
 
 /** The result of a read, and its place in the sequence. */
 export interface ReadStep {
-  /** What is read: the same text for reads that have the same result at the same position. */
+  /** The name of the stream. Two reads of one stream from the same position have the same result. */
   readonly stream: string
-  /** Where the read began; empty for the first read of a worker. */
+  /** The position from which the read continues; empty for the first read of a worker. */
   readonly from: string
   readonly to: string
   readonly value: unknown
 }
 
-/** The recent reads. Workers are named by a number that is never reused. */
+/** The recent reads. Each worker process has an id that is never reused. */
 export interface SharedReads {
   /**
-   * Resolves at once, or when the worker that is reading from this position has reported. A result that ends
-   * where it began says only that nothing had changed by then, so it is used for `unchangedMsMax`.
+   * Resolves at once, or when the worker that is reading from this position has reported. A result without
+   * changes is valid only for its time, so it is used for at most `unchangedMsMax`.
    */
   turn(worker: number, stream: string, from: string, unchangedMsMax: number): Promise<ReadTurn>
-  /** `step` null: the read has failed. */
+  /** Records the result of a read; `step` is null if the read failed. */
   report(worker: number, stream: string, from: string, step: ReadStep | null): void
-  /** The reads of a worker that has ended are left to others. */
+  /** Gives the turns of a worker that has ended to others. */
   drop(worker: number): void
 }
 
-/** Results kept for each stream; a worker that is further behind reads itself. */
+/** Limit on the results kept for each stream. A worker that needs an older one reads by itself. */
 const STEPS_MAX = 64
 
-/** Streams kept; beyond it, the one that was read longest ago is dropped. */
+/** Limit on the streams kept. Above it, the one that was read longest ago is dropped. */
 const STREAMS_MAX = 64
 
-/** A worker's first read can be this old: what has changed since then follows. */
+/** The maximum age of a result for a worker's first read. Later changes follow with the next read. */
 const FIRST_MS_MAX = 1_000
 
-/** A worker waits this long for the read of another one, and then reads itself. */
+/** How long a worker waits for the read of another one before it reads by itself. */
 const WAIT_MS_MAX = 2_000
 
 interface Kept extends ReadStep {
@@ -102,7 +102,7 @@ export function createSharedReads(now: () => number): SharedReads {
     return kept
   }
 
-  /** The next of those that wait reads. */
+  /** Gives the turn to the next waiting worker. */
   function passOn(stream: Stream, from: string, { waiting: [next, ...waiting] }: Reading): void {
     stream.reading.delete(from)
     if (next === undefined) return
@@ -110,7 +110,7 @@ export function createSharedReads(now: () => number): SharedReads {
     next.take({ kind: 'read' })
   }
 
-  /** The worker that waits for too long reads itself. */
+  /** Gives the turn to a worker that has waited for too long. */
   function takeOver(stream: Stream, from: string, worker: Waiting): void {
     const reading = stream.reading.get(from)
     const waiting = (reading?.waiting ?? []).filter(each => each !== worker)
@@ -143,7 +143,7 @@ export function createSharedReads(now: () => number): SharedReads {
     report(worker, name, from, step) {
       const stream = streamOf(name)
       const reading = stream.reading.get(from)
-      // Another worker has taken over.
+      // Another worker has the turn now.
       if (reading?.worker !== worker) return
       if (step === null) {
         passOn(stream, from, reading)

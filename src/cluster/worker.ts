@@ -1,4 +1,7 @@
-/** The worker's side: it receives its share of the configuration, and reaches the other workers. */
+/**
+ * The worker's end of the channel: receives the worker's share of the configuration, and reaches the other
+ * workers.
+ */
 import type { Config } from '../config/config.ts'
 import { limitsOf } from '../config/limits.ts'
 import { type Share, shareOf } from '../config/worker-share.ts'
@@ -9,7 +12,7 @@ import type { ReadTurn } from './shared-reads.ts'
 
 /** The assignment of a worker by the primary process. */
 export interface WorkerAssignment extends Share {
-  /** The configuration of the whole machine. */
+  /** The configuration of the whole gateway. */
   readonly config: Config
   /** A secret that all workers share. */
   readonly secret: Uint8Array
@@ -21,11 +24,11 @@ export interface Membership {
   readonly config: Config
   readonly peers: Peers
   ready(url: string): void
-  /** Keeps the figures of this worker in the sums when it has ended. */
+  /** Reports the last metrics of this worker, so that sums still contain them after it has ended. */
   leave(figures: unknown): Promise<void>
 }
 
-/** How a worker reacts to the primary process. */
+/** The handlers of messages from the primary process. */
 export interface WorkerCommands {
   reload(): void
   retire(): void
@@ -34,7 +37,7 @@ export interface WorkerCommands {
 
 function nothing(): void {}
 
-/** Joins the primary process. Rejects if it has ended. */
+/** Connects to the primary process. Rejects if that has ended. */
 export async function joinPrimary(port: Port, commands: WorkerCommands): Promise<Membership> {
   let handlers: PeerHandlers | null = null
   const channel = new Channel<WorkerMessage, PrimaryMessage>({
@@ -61,7 +64,7 @@ export async function joinPrimary(port: Port, commands: WorkerCommands): Promise
     peers: {
       ...{ number, count, secret, limits: limitsOf(config.gateway), maxConnections: config.gateway.maxConnections },
       storeOf: limit => ({
-        // The process ends with the primary process, so a missing answer does not matter.
+        // A missing response does not matter, because this process ends with the primary process.
         lease: (holder, units) => channel.request({ kind: 'lease', limit, holder, units }).then(Number, () => 0),
         give: (holder, units) => channel.notify({ kind: 'return', limit, holder, units }),
         exceed: (holder, units) => channel.notify({ kind: 'exceed', limit, holder, units }),

@@ -1,7 +1,7 @@
 /**
  * `POST /api/_batch` (docs/reference/batches.md): several requests in one. Each goes through the stages of
- * the pipeline as if it came alone. By default they share a transaction (`run/joint-transaction.ts`):
- * operations that need no earlier answer are asked at once, and their statements run in order.
+ * the pipeline like a single request. By default they share a transaction (`run/joint-transaction.ts`):
+ * operations without references start at once, and their statements run in order.
  */
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
@@ -39,12 +39,12 @@ import { BODY_BYTES_MAX } from './request-body.ts'
 
 /** The dependencies of batches. */
 export interface BatchParts extends BatchLimits {
-  /** Limit on the bytes of all answers together. */
+  /** Limit on the bytes of all results together. */
   readonly maxResultBytes: number
   readonly reports: Reports
   /** Counts a further request of the client's address; returns false above its rate limit. */
   readonly countRequest: (incoming: Incoming) => boolean | Promise<boolean>
-  /** Counts bytes in memory that are not sent yet; returns a function that subtracts them again. */
+  /** Counts bytes of results that are in memory and not sent yet. Returns a function that subtracts them. */
   readonly countBytes: (caller: Identity, bytes: number) => () => void
   /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
@@ -67,7 +67,7 @@ export interface BatchStages {
 const RESTARTS_MAX = 4
 /** Limit on how often a batch with an isolation level is run again after a conflict. */
 const CONFLICTS_MAX = 5
-/** The pause before that; it grows with each conflict. */
+/** The pause before a batch is run again; it grows with each conflict. */
 const CONFLICT_PAUSE_MS = 10
 
 /** Serialization failure and deadlock (PostgreSQL manual, appendix A). */
@@ -84,7 +84,7 @@ interface Answered {
   readonly durationMs: number
 }
 
-/** An operation that failed; `failed` is null if it did not start. */
+/** The error of an operation; `failed` is null if the operation did not start. */
 interface Failed {
   readonly error: unknown
   readonly failed: Omit<Answered, 'answer'> | null
@@ -136,7 +136,7 @@ class BatchRun {
   readonly #context: RequestContext
   readonly #batch: BatchRequest
   readonly #claim: KeyClaim | null
-  /** What to stop if the client disconnects. */
+  /** Stops the work of the batch if the client disconnects. */
   #aborts: (() => void)[] = []
   #isGone = false
 
@@ -158,7 +158,7 @@ class BatchRun {
     })
   }
 
-  /** One transaction: all operations, or none. */
+  /** Runs all operations in one transaction. */
   async together(): Promise<Answer> {
     const known = new KnownFailures()
     let restarts = 0
@@ -180,7 +180,7 @@ class BatchRun {
     }
   }
 
-  /** Each operation on its own, in order; those that fail do not prevent the others. */
+  /** Runs each operation in its own transaction, in order. A failed one does not prevent the others. */
   async independently(): Promise<Answer> {
     const { incoming, identity } = this.#context
     const outcomes: Outcome[] = []
@@ -282,7 +282,7 @@ class BatchRun {
     return { request: this.#context.incoming, progress: noProgress(), durationMs: 0 }
   }
 
-  /** Asks an operation once the answers that it refers to are there. */
+  /** Runs an operation once the results that it refers to are complete. */
   async #answerWithin(
     operation: BatchOperation,
     index: number,
@@ -415,7 +415,7 @@ const END = Buffer.from('}')
 
 const NOTHING = { status: 200, headers: {} }
 
-/** For operations that are only checked. */
+/** The runner of operations that are only checked. */
 const NEVER_RUN: Part = {
   run: () => ({ result: Promise.reject(new SkippedError()), cancel() {} }),
   writesRows: true,
@@ -467,7 +467,7 @@ function sizeOf({ body }: Answer): number {
   return Buffer.isBuffer(body) ? body.length : 'latin1' in body ? body.latin1.length : 0
 }
 
-/** The body as a JSON value: a text if it is not JSON. */
+/** The body as a JSON value; a string if the body is not JSON. */
 function bodyValueOf(answer: Answer): Buffer {
   const bytes = bytesOf(answer)
   if (bytes === null || bytes.length === 0) return NULL

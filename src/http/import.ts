@@ -1,8 +1,8 @@
 /**
  * `POST /api/{table}` with CSV or NDJSON (docs/reference/import.md). The body is read at the speed at which
- * PostgreSQL takes the rows: one block is parsed while the statement of the one before runs, all in one
- * transaction. Each statement runs in a savepoint; where one fails, halves of its rows are tried until the
- * failing row is known.
+ * PostgreSQL inserts the rows: while the statement of one block runs, the next block is parsed. All
+ * statements share a transaction. Each runs in a savepoint; if one fails, its rows are halved until the
+ * failing row is found.
  */
 
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
@@ -25,7 +25,7 @@ import type { Runner, Work } from '../run/run.ts'
 
 /** The dependencies and limits of imports. */
 export interface ImportParts {
-  /** Imports that run, in all and of each caller. */
+  /** The counts of running imports, in all and for each caller. */
   readonly running: Budget<string | null>
   /** Limit on the bytes of one upload; 0 means no limit. */
   readonly maxImportBytes: number
@@ -43,7 +43,7 @@ export interface ImportStages {
   readonly limits: WriteLimits
 }
 
-/** Limit on the errors of one report; one more ends the import. */
+/** Limit on the errors of one report. A further error ends the import. */
 const ERRORS_MAX = 1_000
 
 /** Answers imports. */
@@ -61,7 +61,7 @@ export class ImportHandler {
       const table = openImport(written, route, asker, this.#stages.limits)
       return await this.#admitted(asker, () => this.#run(table, upload, asker))
     } catch (error) {
-      // The response can be lost if the connection is closed while the client still sends.
+      // If the connection were closed while the client still sends, the response could be lost.
       const isRead = await upload.discard()
       if (isRead || !(error instanceof GatewayError)) throw error
       const { code, message, headers, details, hint, cause } = error
@@ -160,12 +160,12 @@ class ImportRun {
           this.#assertTime()
           if (found.kind === 'error') this.#refuse(found.error, null)
           else writing = this.#write(found.batch, 0, found.batch.lines.length)
-          // Reported where it is awaited.
+          // The rejection is handled where the promise is awaited.
           writing.catch(() => {})
           await nextTurn()
         }
       }
-      // Also an empty file needs its header.
+      // Even a file without rows needs its header.
       if (reader === null) this.#assertColumns(table.reader().begin(null))
     } finally {
       await writing
@@ -213,7 +213,7 @@ class ImportRun {
     const bound = this.#compile(await batch.part(start, end))
     this.#assertTime()
     try {
-      // Each statement has the whole statement timeout.
+      // Each statement gets the whole statement timeout.
       this.#work.ms = 0
       asker.incoming.usage.waits()
       const [written] = await runner.write(asker.identity, [bound], this.#work).result
@@ -277,7 +277,7 @@ class ImportRun {
   }
 }
 
-/** The statements of an import have the time of the request, and their own place in the transaction. */
+/** The statements of an import use the deadline of the request, and savepoints instead of transactions. */
 function workWithin({ asker, transaction }: ImportOf): Work {
   const { worked } = asker.incoming.usage
   return {
@@ -296,7 +296,10 @@ function workWithin({ asker, transaction }: ImportOf): Work {
  * data, constraints, row filters, errors that triggers raise.
  */
 const CLASSES_OF_ROWS: ReadonlySet<string> = new Set(['09', '21', '22', '23', '27', '38', '39', '44', 'P0'])
-/** A policy refuses the row, but a missing privilege concerns all; a value is too large for an index. */
+/**
+ * A row-level security policy rejected the row (a missing privilege would concern all rows), or a value is
+ * too large for an index.
+ */
 const INSUFFICIENT_PRIVILEGE = '42501'
 const PROGRAM_LIMIT = '54000'
 const ACL_CHECK = 'aclcheck_error'
@@ -306,7 +309,7 @@ function isOfRows(error: unknown): boolean {
   if (sqlstate === null || !(error instanceof GatewayError)) return false
   const { routine = null } = (error.cause ?? {}) as { readonly routine?: string | null }
   if (sqlstate === INSUFFICIENT_PRIVILEGE) return routine !== ACL_CHECK
-  // Without a routine, it is the gateway's own limit on results.
+  // An error without a routine is the gateway's own limit on results.
   if (sqlstate === PROGRAM_LIMIT) return routine !== null
   return CLASSES_OF_ROWS.has(sqlstate.slice(0, 2))
 }

@@ -7,9 +7,11 @@ import { GatewayError } from '../errors.ts'
 import type { Upload } from '../exchange.ts'
 import type { StreamPace } from './stream-pace.ts'
 
-/** Limit on the part of an unwanted upload that is read, so that the client can read the response. */
+/**
+ * Limit on the bytes of a refused upload that are still read, so that the client can receive the response.
+ */
 const DISCARDED_BYTES_MAX = 16 * 1024 * 1024
-/** Limit on the time for that. */
+/** Time limit for reading the rest of a refused upload. */
 const DISCARD_MS_MAX = 2_000
 
 /** The parts of a body, as `IncomingMessage` returns them. */
@@ -30,7 +32,7 @@ export function openUpload(
       parts = request.iterator({ destroyOnReturn: false }) as Parts
     }
     pending ??= parts.next()
-    // Handled below, or not needed any more.
+    // The error is handled below, or no longer matters.
     pending.catch(() => {})
     const found = await within(pending, waitMs)
     if (found === 'late') return found

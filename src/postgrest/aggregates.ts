@@ -1,6 +1,6 @@
 /**
  * Aggregates of `select`. An aggregate in a spread relation is computed over the groups of the row around it:
- * of the values of a to-one relation, or of the partial results of a to-many relation.
+ * from the values of a to-one relation, or from the partial results of a to-many relation.
  */
 import type { Expression } from '../language/tree/ast.ts'
 import { arithmetic, call, cast, integer } from '../language/tree/build.ts'

@@ -1,4 +1,4 @@
-/** Identifies callers by the rules of this door, with its error codes. */
+/** Identifies callers by PostgREST's rules, with its error codes. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
@@ -33,7 +33,7 @@ export function createAuthenticate(tokens: Pick<TokenVerifier, 'verify'> | null)
 
 const BEARER = /^bearer(?: +(.*))?$/is
 
-/** The token of the header; null for another scheme, which PostgREST's clients use for themselves. */
+/** The token of the header; null for another scheme, which PostgREST ignores. */
 function tokenOf(authorization: string): string | null {
   const found = BEARER.exec(authorization.trim())
   return found === null ? null : (found[1] ?? '').trim()
@@ -45,7 +45,10 @@ function assertForm(token: string): void {
   if (parts !== 3) throw invalidToken(`Expected 3 parts in JWT; got ${parts}`)
 }
 
-/** By the reason that `identity/` gives; other errors, such as an unreachable provider, are unchanged. */
+/**
+ * Chooses the code by the reason that `identity/` gives. Other errors, such as an unreachable provider, are
+ * unchanged.
+ */
 const MESSAGES: readonly (readonly [reason: RegExp, make: (cause: unknown) => Error])[] = [
   [/expired \(exp\)/, cause => invalidClaims('JWT expired', cause)],
   [/not valid yet/, cause => invalidClaims('JWT not yet valid', cause)],

@@ -49,7 +49,7 @@ import { findRelationship } from './relationships.ts'
 import { hasRepresentedColumns, shownValue } from './representations.ts'
 import type { IsExposed } from './rpc/resolve.ts'
 
-/** The caller and settings that the tree of a read depends on, in addition to its level. */
+/** Everything that the tree of a read depends on in addition to its level. */
 export interface LevelContext {
   readonly view: View
   readonly aggregatesEnabled: boolean
@@ -68,7 +68,7 @@ export function buildClauses(table: Table, alias: string, level: BoundLevel, con
   return new LevelBuilder(context).rootOf(table, level, alias)
 }
 
-/** The number of rows without a range. */
+/** Counts the rows without a range. */
 export function buildCount(table: Table, level: BoundLevel, context: LevelContext): Get {
   const { where } = new LevelBuilder(context).rootOf(table, level)
   return get({
@@ -77,7 +77,7 @@ export function buildCount(table: Table, level: BoundLevel, context: LevelContex
   })
 }
 
-/** One value for each row, for PostgreSQL's estimate of their number. */
+/** A read of one constant for each row, from which PostgreSQL estimates their number. */
 export function buildPlanned(table: Table, level: BoundLevel, context: LevelContext): Get {
   const { where } = new LevelBuilder(context).rootOf(table, level)
   return get({ table, alias: table.name, where, fields: [field(integer('1'), 'one')] })
@@ -292,7 +292,7 @@ class LevelBuilder {
     const item = steps.length > 0 ? undefined : embedded.find(({ embed }) => keyOf(embed) === name)
     if (item === undefined) return null
     if (test.kind !== 'is' || (test.what !== 'null' && test.what !== 'not_null')) {
-      // The name of the key's column is also that of the relation.
+      // A relation can be named by the column of its key.
       if (columns.columnByName.has(name)) return null
       throw badEmbedFilter(name)
     }

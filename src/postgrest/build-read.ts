@@ -33,7 +33,9 @@ import { suggestedColumns } from './similar-name.ts'
 
 /** The columns of a table, or of the result of a function. `name` is the alias of its rows. */
 export interface ColumnSource extends Pick<Table, 'name' | 'columnByName'> {
-  /** Reports whether the caller can learn that a column exists; they can learn of all if omitted. */
+  /**
+   * Reports whether the caller is allowed to learn that a column exists. If omitted, every column is allowed.
+   */
   readonly isKnown?: (name: string) => boolean
   /** The table of the rows, and the function that computes a column from one. */
   /** The casts of domains; omitted for rows that do not come from a table. */
@@ -180,7 +182,7 @@ function buildIs(operand: Expression, what: Extract<BoundTest, { kind: 'is' }>['
       return isNull(operand)
     case 'not_null':
       return isNull(operand, 'negated')
-    // For a boolean, unknown is NULL.
+    // For a boolean, `is.unknown` means `is null`.
     case 'unknown':
       return isNull(operand)
     case 'true':

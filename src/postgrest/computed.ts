@@ -8,7 +8,7 @@ import { type Catalog, type DatabaseFunction, resourceName, type Table } from '.
 import type { Relationship } from './relationship.ts'
 import type { IsExposed } from './rpc/resolve.ts'
 
-/** Finds the functions of rows in the schema of their table. */
+/** Finds the functions of a row in the schema of its table. */
 export class Computed {
   readonly #catalog: Catalog
   readonly #isExposed: IsExposed

@@ -1,6 +1,6 @@
 /**
- * The door for clients of PostgREST: requests below a prefix, in its dialect, through the same trees,
- * statements and runners as every other request.
+ * The entry point for clients of PostgREST: requests below a prefix, in its dialect, which use the same
+ * trees, statements and runners as every other request.
  */
 import type { View } from '../access/rights.ts'
 import type { PlanCache } from '../compile/plans.ts'
@@ -39,14 +39,14 @@ export interface DoorLimits extends ParameterLimits {
   readonly maxBatchKeySets: number
 }
 
-/** The dependencies of the door. */
+/** The dependencies of the entry point. */
 export interface DoorParts {
   readonly config: PostgrestConfig
   readonly limits: DoorLimits
   readonly searchLanguage: string
   /** The public address of the gateway, without a path; null if it is not configured. */
   readonly publicUrl: string | null
-  /** True if pages of any origin can use the door: the gateway has no rules for origins. */
+  /** True if pages of any origin can send requests, because the gateway has no rules for origins. */
   readonly allowsAnyOrigin: boolean
   /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
@@ -63,7 +63,7 @@ export interface DoorParts {
   readonly requests: Runner
 }
 
-/** The door, as the pipeline uses it. */
+/** The entry point, as the pipeline calls it. */
 export interface Door {
   /** The name of all its routes, for logs and metrics. */
   readonly route: string
@@ -75,7 +75,7 @@ export interface Door {
   identify(head: Pick<Incoming, 'headers' | 'connection'>): Identity | Promise<Identity>
   /** The first step of a request, or its response. */
   toStep(incoming: Incoming, identity: Identity): PreparedStep | Answer
-  /** Reads what takes longer than one turn of the event loop; null if nothing does. */
+  /** Converts a large body, in several turns of the event loop; null if there is nothing to convert. */
   prepare(incoming: Incoming): Promise<void> | null
   /** The response to a request that needs no caller; null for any other request. */
   preflight(incoming: Incoming): Answer | null
@@ -115,7 +115,7 @@ export function createDoor(parts: DoorParts): Door {
   const timings = config.serverTiming ? new Timings(parts.now) : null
   const headerRules = {
     allowsAnyOrigin: parts.allowsAnyOrigin,
-    // The gateway repeats this one itself.
+    // The gateway adds this header itself.
     traceHeader: config.traceHeader?.toLowerCase() === 'x-request-id' ? null : config.traceHeader,
   }
   const preferenceRules = { canOverrideTx: config.txEnd.endsWith('-allow-override'), isTimezone }
@@ -144,7 +144,7 @@ export function createDoor(parts: DoorParts): Door {
     const request = timings === null ? read(incoming) : timings.measure(incoming, 'parse', () => read(incoming))
     const prepare = () => answerRequest(request, caller)
     if (timings === null) return prepare()
-    // The methods of a resource are known without a plan.
+    // Finding the methods of a resource needs no plan.
     const asked = incoming.method === 'OPTIONS' ? prepare() : timings.measure(incoming, 'plan', prepare)
     return 'status' in asked ? asked : { ...asked, step: timings.step(incoming, asked.step) }
   }
@@ -240,7 +240,7 @@ interface Asked {
   readonly asked: DoorRequest
 }
 
-/** The call of a function of the configuration, `name` or `schema.name`. */
+/** The call of a function that the configuration names, `name` or `schema.name`. */
 function rootCall(request: RawDoorRequest, name: string): readonly [Negotiate, RawDoorRequest, string] {
   const dot = name.indexOf('.')
   const called = dot < 0 ? request : { ...request, schema: name.slice(0, dot) }

@@ -1,4 +1,4 @@
-/** Translates every error to a response of this door. */
+/** Translates every error to a response in PostgREST's form. */
 import { allows, EVERYTHING, type View } from '../access/rights.ts'
 import { resourceName } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -21,7 +21,7 @@ export function respondError(error: unknown, { verbosity, isAuthenticated, view 
   }
 }
 
-/** How errors are shown. */
+/** Options for the response to an error. */
 export interface ErrorRules {
   readonly verbosity: 'verbose' | 'minimal'
   /** True if the request had a valid token: a missing privilege is then 403 instead of 401. */
@@ -46,7 +46,7 @@ function describe(error: unknown, isAuthenticated: boolean, view: View | null): 
   }
   if (!(error instanceof GatewayError))
     return describeOther(new GatewayError('INTERNAL', 'an unexpected error occurred'))
-  // Errors that say nothing to the caller keep the gateway's own words.
+  // Errors whose message would not help the caller keep the gateway's own message.
   const own = error.code === 'INTERNAL' || error.code === 'UNAVAILABLE'
   if (error.cause instanceof DatabaseError && !own) return describeDatabase(error.cause, isAuthenticated, view)
   if (error.cause instanceof DatabaseError && isAboutRequest(error.cause)) {
@@ -55,7 +55,7 @@ function describe(error: unknown, isAuthenticated: boolean, view: View | null): 
   return describeOther(error)
 }
 
-/** Errors that PostgREST answers with PostgreSQL's message, although the database's own code is at fault. */
+/** True if PostgREST returns PostgreSQL's message for the error: for all errors except those of the connection. */
 function isAboutRequest({ sqlstate }: DatabaseError): boolean {
   return !/^(?:08|57P|XX|26)/.test(sqlstate)
 }
@@ -87,7 +87,7 @@ function hidesDetail({ sqlstate, schema, table: name }: DatabaseError, { catalog
 
 const FOREIGN_KEY: ReadonlySet<string> = new Set(['23001', '23503'])
 
-/** By SQLSTATE, or else by its class; everything else is 400. */
+/** The status for an SQLSTATE, otherwise for its class; 400 for all others. */
 const STATUS: Readonly<Record<string, number>> = {
   ...{ '08': 503, '09': 500, '0L': 403, '0P': 403, '23503': 409, '23505': 409, '25006': 405, '25': 500 },
   ...{ '28': 403, '2D': 500, '38': 500, '39': 500, '3B': 500, '40': 500, '53400': 500, '53': 503, '54': 500 },
@@ -169,7 +169,7 @@ const FRAMING: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** True for a header that statements cannot set, because clients would read the response wrongly. */
+/** True for a header that statements cannot set, because clients would misread the response. */
 export function isFraming(name: string): boolean {
   return FRAMING.has(name.toLowerCase())
 }

@@ -34,7 +34,7 @@ export class PostgrestError extends GatewayError {
   }
 }
 
-/** The gateway's own code for a status, for log and metrics. */
+/** The gateway's error code for a status, for log and metrics. */
 function codeOf(status: number): ErrorCode {
   switch (status) {
     case 401:
@@ -54,7 +54,10 @@ function codeOf(status: number): ErrorCode {
 
 // ---- requests ---------------------------------------------------------------------------------------------
 
-/** A parameter that does not parse. `message`: where; `details`: what was found and expected there. */
+/**
+ * A parameter that does not parse. `message` has the position; `details` has what was found and expected
+ * there.
+ */
 export function invalidParameter(message: string, details: string | null): PostgrestError {
   return new PostgrestError(400, 'PGRST100', message, { details })
 }
@@ -90,7 +93,7 @@ export function unknownSchema(schema: string, schemas: readonly string[]): Postg
   })
 }
 
-/** An `Accept` header without any media type that the resource has. */
+/** An `Accept` header that contains no media type of the resource. */
 export function noMediaType(types: readonly string[]): PostgrestError {
   return new PostgrestError(406, 'PGRST107', `None of these media types are available: ${types.join(', ')}`)
 }
@@ -102,7 +105,7 @@ export function notEmbedded(name: string): PostgrestError {
   })
 }
 
-/** Settings of the statement for the response that are not valid. */
+/** Invalid settings that the statement made for the response. */
 export function invalidResponseHeaders(): PostgrestError {
   const message = 'response.headers guc must be a JSON array composed of objects with a single key and a string value'
   return new PostgrestError(500, 'PGRST111', message)
@@ -170,7 +173,7 @@ export function rootDisabled(): PostgrestError {
   return new PostgrestError(404, 'PGRST126', 'Root endpoint metadata is disabled')
 }
 
-/** A request that this door cannot answer. */
+/** A request that the gateway cannot answer in this dialect. */
 export function notImplemented(details: string): PostgrestError {
   return new PostgrestError(400, 'PGRST127', 'Feature not implemented', { details })
 }
@@ -316,7 +319,7 @@ export function tokenRequired(): PostgrestError {
   })
 }
 
-/** A token while the gateway has no secret. */
+/** A token, although the gateway has no secret to verify it with. */
 export function noSecret(): PostgrestError {
   return new PostgrestError(500, 'PGRST300', 'Server lacks JWT secret')
 }

@@ -13,7 +13,7 @@ export interface ResponseMediaType {
   readonly contentType: string
   /** The aggregate that makes the value; omitted for a value that a function returns. */
   readonly handler?: MediaHandler
-  /** How to show the execution plan of the request, instead of its result; omitted for the result. */
+  /** The form of the execution plan, if it is requested instead of the result. */
   readonly plan?: PlanForm
 }
 
@@ -79,7 +79,7 @@ export interface AcceptedType {
   readonly parameters: readonly (readonly [name: string, value: string])[]
 }
 
-/** The media types of the header, the most wanted first. */
+/** The media types of the header, in order of preference. */
 function parseAccept(accept: string): readonly AcceptedType[] {
   return splitOutside(accept, ',')
     .slice(0, TYPES_MAX)

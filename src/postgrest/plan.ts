@@ -55,7 +55,7 @@ export function planStep(
   }
 }
 
-/** Ends with the transaction. */
+/** The setting ends with the transaction. */
 const WITHOUT_POLICIES = catalogueStatement("SELECT set_config('row_security', 'off', true)", [])
 
 function onlyReads(step: RequestStep): boolean {

@@ -14,7 +14,7 @@ const VALUES = {
 type Values = typeof VALUES
 type Name = keyof Values
 
-/** The preferences of a request; null where the request does not say. */
+/** The preferences of a request; null for those that the request does not contain. */
 export type PostgrestPreferences = { readonly [N in Name]: Values[N][number] | null } & {
   readonly timezone: string | null
   readonly maxAffected: number | null

@@ -46,11 +46,11 @@ export interface QueryParameters {
 
 /** Limits on the parameters of one request. */
 export interface ParameterLimits {
-  /** Conditions of one request (`max_filters`). */
+  /** Limit on the conditions of one request (`max_filters`). */
   readonly maxFilters: number
-  /** Values of one list (`max_in_values`). */
+  /** Limit on the values of one list (`max_in_values`). */
   readonly maxInValues: number
-  /** Levels of embedded relations (`max_expand_depth`). */
+  /** Limit on the levels of embedded relations (`max_expand_depth`). */
   readonly maxExpandDepth: number
   /** True if parameters can name an aliased relation by its own name as well. */
   readonly legacyTargetNames?: boolean
@@ -62,7 +62,7 @@ const PARAMETERS_MAX = 1_000
 /** Limit on the nesting of parentheses, which bounds the recursion of the parsers. */
 const NESTING_MAX = 64
 
-/** Parameters with a meaning of their own at every level. */
+/** Parameters that are not filters, at every level. */
 const AT_EACH_LEVEL: ReadonlySet<string> = new Set(['order', 'limit', 'offset', 'and', 'or'])
 
 /** Parameters of the whole request. */
@@ -124,13 +124,13 @@ function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, found => `%${found.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** Limits on the texts whose parse is kept. Clients repeat the same few. */
+/** Limits on the cached results of parsing. Clients repeat the same few texts. */
 const KEPT_MAX = 2_000
 const KEPT_CHARACTERS_MAX = 1_000
 
 const kept = new LRUCache<string, object>({ max: KEPT_MAX })
 
-/** The same for a text without values, whose result is kept for later requests. */
+/** Parses a text without values, whose result is cached for later requests. */
 function parseShape<T extends object>(parser: TextParser<T>, text: string, what: string): T {
   const key = `${what}\0${text}`
   // The name of the parameter decides its parser, so the result has the type of the parser.

@@ -1,10 +1,10 @@
-/** A way from the rows of one table to those of another, as embedding follows it. */
+/** A relationship leads from the rows of one table to those of another, so that they can be embedded. */
 import type { DatabaseFunction, Table } from '../catalog/model.ts'
 
 /** How many rows of one table belong to how many rows of the other. */
 export type Cardinality = 'many-to-one' | 'one-to-one' | 'one-to-many' | 'many-to-many'
 
-/** A way from the rows of one table to those of another. */
+/** Leads from the rows of one table to those of another. */
 export interface Relationship {
   readonly cardinality: Cardinality
   readonly from: Table

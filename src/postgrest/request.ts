@@ -1,4 +1,4 @@
-/** Reads a request of this door: its resource, schema, preferences and media type. */
+/** Parses a request: its resource, schema, preferences and media type. */
 import type { Incoming } from '../exchange.ts'
 import { headerOf } from '../rest/header.ts'
 import { decodePercent } from '../rest/parameters/query-string.ts'
@@ -13,7 +13,7 @@ export type Resource =
   | { readonly kind: 'table'; readonly name: string }
   | { readonly kind: 'function'; readonly name: string }
 
-/** A request, parsed; no name in it has been looked up. */
+/** A parsed request. No name in it has been looked up. */
 export interface DoorRequest {
   readonly incoming: Incoming
   readonly resource: Resource

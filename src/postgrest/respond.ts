@@ -60,7 +60,7 @@ export function withReply(answer: Answer, { headers, status }: SessionReply): An
   return { ...answer, status: chosen ?? answer.status, headers: Object.fromEntries([...kept, ...joined(added)]) }
 }
 
-/** Several headers of one name become one, except cookies, of which Node sends each. */
+/** Joins several headers of one name, except cookies, each of which Node sends. */
 function joined(headers: readonly (readonly [string, string])[]): readonly (readonly [string, string])[] {
   const byName = new Map<string, readonly [string, string]>()
   for (const [name, value] of headers) {

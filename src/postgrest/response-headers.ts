@@ -1,4 +1,4 @@
-/** Headers of every response of this door: CORS, `Vary` and the trace header. */
+/** Headers of every response below the prefix: CORS, `Vary` and the trace header. */
 import type { Answer, Incoming } from '../exchange.ts'
 import { headerOf } from '../rest/header.ts'
 import { isHeaderName, isHeaderValue } from './error-response.ts'
@@ -15,7 +15,7 @@ const ANNOUNCED_MAX = 100
 
 /**
  * The response to a preflight (Fetch Standard, CORS-preflight request), which browsers send without a token;
- * null for any other request. Any origin is allowed: a page can use a token that it has, but no cookie.
+ * null for any other request. Any origin is allowed: a page can send its own token, but no cookies.
  */
 export function respondPreflight({ method, headers }: Incoming): Answer | null {
   const isPreflight = method === 'OPTIONS' && headers.origin !== undefined
@@ -38,7 +38,7 @@ export function respondPreflight({ method, headers }: Incoming): Answer | null {
 export interface HeaderRules {
   /** True if pages of any origin can read responses. */
   readonly allowsAnyOrigin: boolean
-  /** The name of a request header that responses repeat; null for none. */
+  /** The name of a request header that is copied to the response; null for none. */
   readonly traceHeader: string | null
 }
 

@@ -11,7 +11,7 @@ import { inDoubleQuotes, quoteIdentifier } from '../language/sql/quote.ts'
 import { tokenRequired } from './errors.ts'
 import type { PostgrestPreferences } from './preferences.ts'
 
-/** The settings that sessions are made from. */
+/** The configuration of sessions. */
 export type SessionConfig = Pick<
   PostgrestConfig,
   'anonRole' | 'jwtRoleClaim' | 'extraSearchPath' | 'preRequest' | 'appSettings' | 'txEnd' | 'prefix'
@@ -65,7 +65,7 @@ export function withSession(
   const { timezone } = preferences
   const session: RequestSession = {
     settings: [
-      // A keyword or `$user` is a name too.
+      // Quoted, because a schema can have the name of a keyword or `$user`.
       ['search_path', [schema, ...config.extraSearchPath].map(inDoubleQuotes).join(', ')],
       ['role', role],
       ['request.method', incoming.method],

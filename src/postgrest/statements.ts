@@ -1,4 +1,4 @@
-/** Compiles the statements of this door through its plan cache. */
+/** Compiles the statements of requests in this dialect, with a separate plan cache. */
 
 import type { Write } from '../access/checking.ts'
 import { assertElements } from '../access/containment.ts'
@@ -91,7 +91,7 @@ function keyOf(form: Form): string {
   return typeof form === 'string' ? form : JSON.stringify(form)
 }
 
-/** Who asks, and what they can see. */
+/** The caller, and the schema and rights that the caller has. */
 export interface Caller {
   readonly identity: Identity
   readonly view: View

@@ -1,6 +1,6 @@
 /** The names of time zones that a request can choose. */
 
-/** Limit on the names whose validity is kept. */
+/** Limit on the names whose validity is cached. */
 const KEPT_MAX = 1_000
 
 const known = new Map<string, boolean>()

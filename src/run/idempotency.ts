@@ -1,8 +1,8 @@
 /**
  * Claims on idempotency keys (docs/reference/writing.md#idempotency-keys). A transaction begins with a claim,
- * in the packet of its first statement, and ends by storing its response. Effect and response are committed
- * together, whichever gateway is asked and whenever one is killed. The functions are those of
- * `install/idempotency-keys.ts`.
+ * in the packet of its first statement, and ends by storing its response. The effect and the response are
+ * committed together, so it does not matter which gateway receives the request, or whether one is killed. The
+ * functions are those of `install/idempotency-keys.ts`.
  */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -13,7 +13,10 @@ import { DatabaseError } from '../postgres/errors.ts'
 import type { Command, Database, ServerTime } from '../postgres/types.ts'
 import { toGatewayError } from './errors.ts'
 
-/** Why a claim is refused: another transaction has the key, it has a response, or the ticket is not known. */
+/**
+ * The reasons to refuse a claim: another transaction has the key, the key has a response, or the ticket is
+ * unknown.
+ */
 export type ClaimRefusal = 'in use' | 'known' | 'ticket'
 
 const REFUSALS: Readonly<Record<string, ClaimRefusal>> = { SV001: 'in use', SV002: 'known', SV003: 'ticket' }
@@ -27,7 +30,7 @@ export function refusalOf(error: unknown): ClaimRefusal | null {
 export interface IdempotencyLimits {
   readonly idempotencyTtlSecs: number
   readonly idempotencyMaxResponseBytes: number
-  /** 0 means no limit. */
+  /** Limit on the stored responses of a tenant; 0 means no limit. */
   readonly tenantMaxIdempotencyKeys: number
 }
 
@@ -37,20 +40,20 @@ export interface IdempotencyKeysParts {
   readonly ticket: string
   /** Reports whether schema `svc` is installed. */
   readonly isInstalled: () => boolean
-  /** Called when the ticket is not known, as after the database was restored. */
+  /** Called when the ticket is unknown, for example after the database was restored. */
   readonly onUnknownTicket: () => void
   readonly limits: IdempotencyLimits
 }
 
-/** Limit on the tenants whose number of keys is known. */
+/** Limit on the tenants whose number of keys is cached. */
 const COUNTED_TENANTS_MAX = 10_000
 
-/** A tenant's keys are counted again when this part of the limit has been stored since. */
+/** A tenant's keys are counted again after this fraction of the limit has been stored. */
 const COUNTED_PART = 100
 
 const RETRY = { 'Retry-After': '1' }
 
-/** The requests of one gateway that have keys. */
+/** Idempotency keys of the requests of one gateway. */
 export class IdempotencyKeys {
   readonly #parts: IdempotencyKeysParts
   /** How many keys a tenant can store before they are counted again. */
@@ -227,7 +230,7 @@ function bytesOf(body: NonNullable<Answer['body']>): Buffer {
   throw new Error('a streamed response cannot be stored')
 }
 
-/** A digest that depends on each part and on where it ends. */
+/** A digest of several parts, which also depends on the boundaries between them. */
 function digestOf(parts: readonly (string | Buffer)[]): string {
   const hash = createHash('sha256')
   for (const part of parts) {

@@ -1,7 +1,7 @@
 /**
  * One transaction for several operations of a request. Each sends its statements through a `Part`, which
- * keeps the order: the statements of an operation start when those before it are certain to send no more. So
- * operations with one statement share a packet.
+ * keeps the order: the statements of an operation start when it is certain that earlier operations send no
+ * more. So operations with one statement each share a packet.
  *
  * A statement that fails ends the transaction. Where a single request would try another statement next, such
  * as one that returns less, the whole transaction is run again (`RestartError`), and the failed statement is
@@ -61,7 +61,7 @@ export interface Work extends ServerTime {
   readonly within?: Part
 }
 
-/** The work of an operation counts as work of the whole. */
+/** The work of an operation counts as work of the whole request. */
 export class PartOfWork implements Work {
   readonly within: Part
   readonly #whole: { ms: number }
@@ -126,11 +126,13 @@ interface Waiting {
 /** A transaction of several operations. */
 export class JointTransaction {
   readonly settled: Promise<void>
-  /** Why the claim was refused; null if it was not. The transaction is then to be rolled back. */
+  /**
+   * The reason for which the claim was refused, so that the transaction must be rolled back; null otherwise.
+   */
   refusal: ClaimRefusal | null = null
   readonly #parts: JointTransactionParts
   readonly #waiting = new Map<number, Waiting[]>()
-  /** Operations that send nothing more. */
+  /** Operations that are certain to send nothing more. */
   readonly #passed = new Set<number>()
   readonly #committed: { readonly index: number; readonly call: () => void | Promise<void> }[] = []
   #open: OpenTransaction | null = null
@@ -139,7 +141,7 @@ export class JointTransaction {
   #head = 0
   /** True once a statement has failed. */
   #isDead = false
-  /** No operation after this one runs. */
+  /** The position of the last operation that runs. */
   #last = Number.POSITIVE_INFINITY
   #effect: Effect = { writes: false, runsFunctions: false }
   #settle!: { resolve(): void; reject(error: unknown): void }
@@ -188,7 +190,7 @@ export class JointTransaction {
     }
   }
 
-  /** Operation `index` has its answer: it sends nothing more. */
+  /** Records that operation `index` has its result and sends nothing more. */
   pass(index: number): void {
     this.#passed.add(index)
     for (;;) {
@@ -200,7 +202,7 @@ export class JointTransaction {
     }
   }
 
-  /** Operation `index` has failed: those after it do not run. */
+  /** Records that operation `index` has failed, so that later operations do not run. */
   stop(index: number): void {
     this.#last = Math.min(this.#last, index)
     for (const [waiting, runs] of [...this.#waiting]) {
@@ -210,7 +212,7 @@ export class JointTransaction {
     }
   }
 
-  /** Makes the claim if no statement did. */
+  /** Makes the claim, unless a statement has already sent it. */
   async claim(): Promise<void> {
     if (this.#open === null) await this.#send(0, [], this.#effect)
   }
@@ -231,7 +233,7 @@ export class JointTransaction {
     await Promise.all(calls.map(({ call }) => call()))
   }
 
-  /** Undoes everything; resolves when the connection is free. */
+  /** Rolls back; resolves when the connection is free. */
   async rollback(): Promise<void> {
     this.#isDead = true
     this.stop(-1)
@@ -239,7 +241,7 @@ export class JointTransaction {
     this.#settle.resolve()
   }
 
-  /** Undoes everything for a caller who has gone. */
+  /** Rolls back because the client has disconnected. */
   cancel(): void {
     this.#open?.cancel()
   }
@@ -280,7 +282,7 @@ export class JointTransaction {
     }
   }
 
-  /** The transaction, which begins with its first commands. */
+  /** The open transaction; it is opened by the first commands. */
   #opened(effect: Effect): OpenTransaction {
     if (this.#isDead) throw new SkippedError()
     const { database, flow, isolation, worked } = this.#parts

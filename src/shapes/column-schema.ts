@@ -1,4 +1,4 @@
-/** The `electric-schema` header: the types by which a client parses the texts of a shape. */
+/** The `electric-schema` header: the types with which a client parses the strings of a shape. */
 import type { Column, DataType, Table } from '../catalog/model.ts'
 
 /** Describes columns as JSON in ASCII, as a header needs. */

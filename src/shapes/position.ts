@@ -1,6 +1,6 @@
 /**
- * Handles and offsets. An offset is a position of the change log, and a handle identifies what a caller sees
- * of a shape, so both mean the same at every gateway of the database and after a restart.
+ * Handles and offsets. An offset is a position in the change log, and a handle identifies a shape as one
+ * caller sees it. Both are valid at every gateway of the database and after a restart.
  *
  * An offset `{xmax}_{open}` is a snapshot: `{open}` lists the transactions below `xmax` that were still
  * running, as octal distances that each follow a `9`; `0` for none.
@@ -18,10 +18,10 @@ export interface Handle {
   readonly start: string
 }
 
-/** The offset of the rows of a handle, in place of the position at which they were read. */
+/** The offset of the response with the rows of a handle, instead of the position at which they were read. */
 export const START_OFFSET = '0_inf'
 
-/** The offsets that stand for the start of a shape. */
+/** The offsets with which a client starts a shape. */
 const START: ReadonlySet<string> = new Set(['0_0', START_OFFSET])
 
 const HANDLE = /^([0-9a-f]{32})-([\w-]{8})-(\d{1,20}_\d{1,400})-[0-9a-z]{1,12}$/
@@ -35,7 +35,7 @@ export function digestOf(...texts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 32)
 }
 
-/** Creates a handle that starts at a resume token. `stamp` distinguishes handles of the same position. */
+/** Creates a handle that starts at a resume token. `stamp` distinguishes handles with the same position. */
 export function createHandle(digest: string, token: string, stamp: number): string {
   return [digest, epochOf(token), offsetOf(token), stamp.toString(36)].join('-')
 }

@@ -19,15 +19,15 @@ export const SHAPE_HEADERS: readonly string[] = [
 /** The methods of the route. */
 export const SHAPE_METHODS = 'GET, HEAD, POST, DELETE, OPTIONS'
 
-/** The values that determine the headers of a successful response. */
+/** The values from which the headers of a successful response are derived. */
 export interface ShapeOutcome {
   readonly request: ShapeRequest
   readonly handle: string
   readonly offset: string
   readonly schema: string
-  /** Null in the first response of an initial sync. */
+  /** The offset of the request; null in the first response of a shape. */
   readonly upToDate: 'with changes' | 'without changes' | null
-  /** True if the caller has no identity, so that shared caches can serve others. */
+  /** True if the caller has no token, so that shared caches can store the response. */
   readonly isPublic: boolean
   readonly longPollMs: number
   /** Milliseconds since 1970. */
@@ -43,7 +43,7 @@ export function shapeHeaders(outcome: ShapeOutcome): Record<string, string> {
     'Content-Type': request.live === 'events' ? 'text/event-stream' : 'application/json; charset=utf-8',
     'Cache-Control': cacheControl(outcome),
     Vary: 'Authorization',
-    // A stream of events has no content yet.
+    // The content of a stream of events is not known yet.
     ...(request.live === 'events' ? {} : { ETag: tag }),
     'electric-handle': handle,
     'electric-offset': offset,
@@ -55,8 +55,8 @@ export function shapeHeaders(outcome: ShapeOutcome): Record<string, string> {
 }
 
 /**
- * The entity tag. That of the rows is the same as long as their handle is issued, although the rows change: a
- * client with older rows continues from the position it received with them.
+ * The entity tag. The response with the rows keeps its tag as long as its handle is issued, although the rows
+ * change: a client with older rows continues from the position that it received with them.
  */
 function tagOf({ request, handle, offset, now }: ShapeOutcome): string {
   if (request.offset === '-1') return `W/"${handle}:-1:${request.hasRows ? START_OFFSET : 'changes'}"`
@@ -78,8 +78,8 @@ export function notModifiedRows(headers: Record<string, string>): Answer {
 }
 
 /**
- * Responses to a caller with a token are private: a shared cache that ignores `Vary` would give them to
- * others. An initial sync can be old, because the client then reads the changes since.
+ * Responses to a caller with a token are private: a shared cache that ignores `Vary` would serve them to
+ * others. The response with the rows can be old, because the client then reads the later changes.
  */
 function cacheControl({ request, isPublic }: ShapeOutcome): string {
   const scope = isPublic ? 'public' : 'private'
@@ -104,12 +104,12 @@ export function subsetHeaders(handle: string, offset: string, schema: string): R
   }
 }
 
-/** The time at which cursors are counted from. */
+/** The time from which cursors are counted. */
 const CURSOR_EPOCH_MS = Date.UTC(2024, 9, 9)
 
 /**
  * The cursor of the next live request: the end of the current interval of a long poll, so that clients of one
- * interval send the same request. A cursor that was already used moves on.
+ * interval send the same request. If the client already sent this cursor, the result is a later one.
  */
 function nextCursor(used: string | null, longPollMs: number, now: number): string {
   const interval = Math.max(1, Math.round(longPollMs / 1_000))
@@ -157,7 +157,7 @@ export function optionsAnswer(): Answer {
   return { status: 204, headers: { Allow: SHAPE_METHODS }, body: null }
 }
 
-/** The response to HEAD: that to GET without the body. */
+/** The response to HEAD: the response to GET without its body. */
 export function forMethod({ method }: Pick<Incoming, 'method'>, answer: Answer): Answer {
   return method === 'HEAD' ? { ...answer, body: null } : answer
 }

@@ -1,17 +1,17 @@
 /**
- * The handles that this gateway issues. Callers who see the same of the same shape get the same one; any
- * gateway accepts it, because it contains all that identifies it.
+ * The handles that this gateway issues. Callers who see the same part of a shape get the same handle. Every
+ * gateway accepts it, because it contains everything that identifies it.
  */
 import { createHandle } from './position.ts'
 
-/** Limit on the handles that are remembered. An older one is still accepted, but no longer issued. */
+/** Limit on the handles that are kept. An older one is still accepted, but no longer issued. */
 export const HANDLES_MAX = 10_000
 
 /** The handles of shapes. */
 export interface ShapeHandles {
   /** The current handle of a shape, created at a resume token if there is none. */
   current(digest: string, token: string): string
-  /** A handle for a client that starts again after `handle`, which others are no longer given. */
+  /** A new handle for a client that starts again after `handle`. The old one is no longer issued. */
   after(handle: string | null, digest: string, token: string): string
   /** Ends a handle at this gateway: its clients start again. */
   end(handle: string): void
@@ -20,8 +20,8 @@ export interface ShapeHandles {
 }
 
 /**
- * For how long a handle is given to clients that start: those that have its rows in a cache continue from
- * their position, and the log is deleted after a day.
+ * How long a handle is issued. Clients that get its rows from a cache continue from its position, and the
+ * change log is deleted after a day.
  */
 const ISSUED_MS_MAX = 12 * 3_600_000
 
@@ -40,7 +40,7 @@ export function createShapeHandles(clock: () => number): ShapeHandles {
     return handle
   }
 
-  /** The handle that clients are given now. */
+  /** The handle that is currently issued. */
   function known(digest: string): string | null {
     const { handle, at } = byDigest.get(digest) ?? { handle: '', at: 0 }
     return handle === '' || ended.has(handle) || clock() - at > ISSUED_MS_MAX ? null : handle

@@ -4,7 +4,7 @@ import type { ChangeNotification, OldRow } from '../realtime/visibility-query.ts
 import { lsnOf, printSnapshot } from './position.ts'
 import type { Replica } from './shape-request.ts'
 
-/** The table of messages. */
+/** The table that the messages name. */
 export interface MessageTable {
   readonly schema: string
   readonly name: string
@@ -15,9 +15,9 @@ export interface MessageTable {
 
 /** Prints messages as JSON. */
 export interface MessagePrinter {
-  /** The insert of a row of the initial sync. `row` is a JSON object of texts. */
+  /** The insert of a row of the initial sync. `row` is a JSON object with string values. */
   row(row: string): string
-  /** The same for a row of a subset. `mark` identifies the response. */
+  /** The insert of a row of a subset. `mark` identifies the response. */
   markedRow(row: string, mark: number): string
   /** The messages of changes that were delivered together; none for a change that the shape does not show. */
   changes(notifications: readonly ChangeNotification[]): readonly string[]
@@ -26,7 +26,7 @@ export interface MessagePrinter {
 /** The body of a response that asks the client to start again. */
 export const MUST_REFETCH = '[{"headers":{"control":"must-refetch"}}]'
 
-/** The message after which the client has everything up to a resume token. */
+/** The message `up-to-date`: the client has every change up to a resume token. */
 export function printUpToDate(token: string): string {
   return JSON.stringify({ headers: { control: 'up-to-date', global_last_seen_lsn: lsnOf(token) } })
 }
@@ -106,8 +106,8 @@ export function createMessagePrinter(table: MessageTable): MessagePrinter {
 }
 
 /**
- * The columns that any of the changes between these states of a row changed; null if a state is unknown. A
- * client may already have one of the states in between, so the first and the last do not suffice.
+ * The columns that changed between any of these states of a row; null if a state is unknown. Comparing the
+ * first with the last is not enough, because a client can already have a state in between.
  */
 function changedColumns(columns: readonly string[], states: readonly (OldRow | null)[]): readonly string[] | null {
   const known = states.filter(state => state !== null)

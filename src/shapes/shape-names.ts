@@ -1,4 +1,4 @@
-/** Names of tables and columns as clients write them, and the ones that they mean. */
+/** Resolves the names of tables and columns that clients write. */
 import { type Catalog, resourceName, type Table } from '../catalog/model.ts'
 import type { ShapeDefinition, WrittenShape } from './shape-request.ts'
 
@@ -21,13 +21,13 @@ export function foldName(text: string): string {
 }
 
 /**
- * Finds what the names of a shape mean. A table without a schema is one of the first published schema. Names
- * that do not exist stay as they are written, for the errors of later stages.
+ * Resolves the names of a shape. A table without a schema is in the first published schema. Names that do not
+ * exist stay as they are written, for the errors of later stages.
  */
 export function nameShape({ schemas, tables }: Catalog, written: WrittenShape): NamedShape {
   const schema = written.schema === null ? null : nameOf(written.schema, name => schemas.includes(name))
   const resourceOf = (name: string): string => (schema === null ? name : resourceName({ schema, name }, schemas))
-  // A table of another name cannot be addressed by a name that contains a dot.
+  // The resource name of a table in another schema contains a dot, which does not make it a name in this one.
   const find = (name: string): Table | undefined => {
     const found = tables.get(resourceOf(name))
     return found?.name === name ? found : undefined
@@ -39,7 +39,7 @@ export function nameShape({ schemas, tables }: Catalog, written: WrittenShape): 
   return { shape: { ...written, schema, table, columns }, resource: known?.resource ?? missing }
 }
 
-/** A name without quotes is first the one that is written, and then that in lower case. */
+/** A name without quotes is looked up as written, and then in lower case. */
 function nameOf({ text, isQuoted }: WrittenName, isKnown: (name: string) => boolean): string {
   const folded = foldName(text)
   return !isQuoted && !isKnown(text) && isKnown(folded) ? folded : text

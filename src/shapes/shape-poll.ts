@@ -3,16 +3,16 @@ import type { SubscriptionReceiver } from '../realtime/subscriber.ts'
 import type { ChangeNotification } from '../realtime/visibility-query.ts'
 
 /**
- * Limit on the changes and characters that wait for a slow reader. Beyond it, the response ends with the
+ * Limits on the changes and characters that wait for a slow reader. Beyond it, the response ends with the
  * deliveries before, and the next request reads the remaining changes again.
  */
 const WAITING_CHANGES_MAX = 2_000
 const WAITING_CHARACTERS_MAX = 4 * 1024 * 1024
 
-/** Changes of one delivery. */
+/** The changes that the hub delivered together. */
 export interface PollDelivery {
   readonly notifications: readonly ChangeNotification[]
-  /** The resume token after them. */
+  /** The resume token after these changes. */
   readonly token: string
 }
 
@@ -21,7 +21,7 @@ export interface Poll {
   readonly receiver: SubscriptionReceiver
   /** The deliveries since the last call. */
   take(): readonly PollDelivery[]
-  /** True if the changes since the requested position are not known. */
+  /** True if the changes since the requested position cannot be determined. */
   readonly isLost: boolean
   /** True if deliveries were dropped, because too much was waiting. */
   readonly isFull: boolean
@@ -35,7 +35,7 @@ export interface Poll {
   end(): void
 }
 
-/** Creates a poll that has nothing yet. */
+/** Creates an empty poll. */
 export function createPoll(): Poll {
   let deliveries: PollDelivery[] = []
   let changes = 0
@@ -59,7 +59,7 @@ export function createPoll(): Poll {
         changes += notifications.length
         characters += notifications.reduce((sum, { row, key }) => sum + (row?.length ?? 0) + key.length, 0)
         const isTooMuch = changes > WAITING_CHANGES_MAX || characters > WAITING_CHARACTERS_MAX
-        // A single delivery is always accepted: a client would otherwise never get past it.
+        // A single delivery is always accepted; otherwise a client could never receive a large one.
         if (isTooMuch && deliveries.length > 0) {
           isFull = true
           end()

@@ -7,13 +7,13 @@ import { ShapeProblem } from './shape-problem.ts'
 import { type ShapeSubset, subsetIn, subsetInBody } from './shape-subset.ts'
 import { parseSqlCondition } from './sql-condition.ts'
 
-/** How much of a row updates and deletes have. */
+/** The columns that updates and deletes contain. */
 export type Replica = 'default' | 'full'
 
 /** The part of a database that a client replicates. */
 export interface ShapeDefinition extends ShapeParts<string> {}
 
-/** The same with names as the client writes them. */
+/** The definition of a shape, with names as the client writes them. */
 export interface WrittenShape extends ShapeParts<WrittenName> {}
 
 interface ShapeParts<Name> {
@@ -33,7 +33,7 @@ export interface ShapeRequest {
   /** `-1`, `now`, or a position. */
   readonly offset: string
   readonly handle: string | null
-  /** A handle that the client no longer accepts, because it was asked to start again; null for none. */
+  /** A handle that the client has discarded, because it was asked to start again; null for none. */
   readonly expiredHandle: string | null
   readonly live: 'no' | 'long poll' | 'events'
   /** False if the client wants changes only. */
@@ -90,7 +90,9 @@ export function requestedRows({ table, where, params, columns }: ShapeDefinition
   }
 }
 
-/** Parameters by name; the last one of a name counts. An empty one is none, unless `where` refers to it. */
+/**
+ * Parameters by name; the last one of a name counts. An empty one is ignored, unless `where` refers to it.
+ */
 function namedIn(query: string): ReadonlyMap<string, string> {
   const given = new Map(parseQueryString(query).map(({ name, value }) => [name, value]))
   return new Map([...given].filter(([name, value]) => value !== '' || name.startsWith('params[')))

@@ -1,6 +1,6 @@
 /**
- * Subsets: a part of the rows of a shape, in an order, which a client that replicates changes only reads on
- * demand. They are parameters `subset__…` of a GET, or the JSON body of a POST.
+ * Subsets: sorted parts of the rows of a shape, which a client that replicates only changes reads on demand.
+ * They are parameters `subset__…` of a GET, or the JSON body of a POST.
  */
 import { integer } from '../language/tree/build.ts'
 import type { TextPart } from '../realtime/subscription-plan.ts'
@@ -18,7 +18,7 @@ export interface ShapeSubset {
 
 const PREFIX = 'subset__'
 
-/** The form in which a client also sends a condition and an order that it has built; the texts count. */
+/** Structured forms of the condition and the order, which clients send as well. Only the texts are used. */
 const IGNORED: ReadonlySet<string> = new Set(['where_expr', 'order_by_expr'])
 
 /** The members of a subset. */
@@ -44,7 +44,7 @@ export function subsetInBody(body: Buffer): ShapeSubset {
   return subsetOf(members)
 }
 
-/** The part of the rows, for the plan of the subscription. */
+/** The subset in the form of the subscription's plan. */
 export function subsetPart(subset: ShapeSubset, table: string, maxInValues: number): TextPart {
   return (values, alias) => {
     const scope = { table, alias, values, params: subset.params, maxInValues }
@@ -120,7 +120,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Problems of a text are those of the parameter that has it. */
+/** Reports a problem in the text as a problem of its parameter. */
 function inParameter<T>(parameter: string, parse: () => T): T {
   try {
     return parse()

@@ -66,9 +66,9 @@ export interface ShapesParts {
 
 /** Figures of shapes. */
 export interface ShapesStats {
-  /** Requests that wait for a change. */
+  /** Number of requests that wait for a change. */
   readonly shapesWaiting: number
-  /** Requests that were asked to start again. */
+  /** Number of clients that were asked to start again. */
   readonly shapeRefetches: number
 }
 
@@ -126,7 +126,7 @@ export class Shapes {
     for (const poll of this.#waiting.keys()) poll.end()
   }
 
-  /** Tokens have been revoked: ends the requests of those. */
+  /** Ends the requests of revoked tokens. */
   revoke(isRevoked: (identity: Identity) => boolean): void {
     for (const [poll, identity] of this.#waiting) if (isRevoked(identity)) poll.end()
   }
@@ -208,15 +208,15 @@ export class Shapes {
     if (isShapeUnchanged(headers, incoming)) return notModifiedRows(headers)
     if (!request.hasRows) return answerWith(headers, [])
     const { runner } = this.#parts
-    // Created when the body is read, so that a response without a body takes no connection.
+    // Starts when the body is read, so that a response without a body uses no connection.
     const rows = () => runner.stream(identity, plan.stream(), incoming.usage.worked)
     const frame = { start: '[', last: printSnapshotEnd(startToken), end: ']' }
     return { status: 200, headers, body: printRows(rows, open.printer.row, frame, incoming) }
   }
 
   /**
-   * A part of the rows, with the snapshot before which they were read: the client ignores changes to them
-   * that the snapshot includes. The position of a client that has one stays the same.
+   * The response with a subset and the snapshot in which it was read. The client ignores changes to these
+   * rows that the snapshot includes. Its position does not change.
    */
   #subset(
     { handle, offset }: ShapeRequest,
@@ -306,7 +306,8 @@ export class Shapes {
         const deliveries = poll.take()
         const messages = deliveries.flatMap(({ notifications }) => printer.changes(notifications))
         const last = deliveries.at(-1)?.token ?? (poll.isOver ? null : subscription.settledToken())
-        // While nothing changes, the position moves on, so that the client does not return with an old one.
+        // Without changes, the stream sends newer positions, so that the client does not continue from an old
+        // one.
         const isLater = last !== null && last !== reached && !subscription.awaitsResync()
         if (isLater) reached = last
         if (isLater || messages.length > 0) yield printEvents([...messages, printUpToDate(reached)])
@@ -382,7 +383,7 @@ function answerWith(headers: Record<string, string>, messages: readonly string[]
   return { status: 200, headers, body: Buffer.from(`[${messages.join(',\n')}]`) }
 }
 
-/** Rows as an array of messages between the texts of `frame`, of which `last` is the message after them. */
+/** Prints rows as an array of messages between the texts of `frame`; `last` is the message after the rows. */
 async function* printRows(
   read: () => ReturnType<Runner['stream']>,
   print: (row: string) => string,
@@ -407,7 +408,7 @@ async function* printRows(
   }
 }
 
-/** An invalid request as a problem of the parameter that caused it. */
+/** Converts the error of an invalid request to a problem of the parameter that caused it. */
 function problemOf(error: unknown, { where, columns }: ShapeDefinition, table: Table | undefined): unknown {
   if (!(error instanceof GatewayError) || (error.status !== 400 && error.code !== 'NOT_FOUND')) return error
   if (error.code === 'NOT_FOUND' || table === undefined) return new ShapeProblem('table', error.message)

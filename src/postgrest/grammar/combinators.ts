@@ -2,7 +2,8 @@
  * Parser combinators with the error messages that clients of PostgREST know: an error is at the furthest
  * position that was reached, with what was found there and everything that was expected.
  *
- * A parser that has consumed input commits its alternatives; `attempt` makes it forget what it consumed.
+ * After a parser has consumed input, its alternatives are no longer tried; `attempt` makes a parser consume
+ * nothing if it fails.
  */
 
 /** Messages about one position, in the order in which they are shown. */
@@ -86,7 +87,7 @@ function nothingAt(at: number): Failure {
   return { at, messages: NO_MESSAGES }
 }
 
-/** The failure further along; at the same position, both. */
+/** Merges two failures: keeps the one at the later position, or both at the same position. */
 function merged(a: Failure, b: Failure): Failure {
   if (b.messages.length === 0 && a.messages.length > 0) return a
   if (a.messages.length === 0 && b.messages.length > 0) return b
@@ -181,7 +182,7 @@ export const end: TextParser<null> = (text, at) => {
 
 // ---- combinations -----------------------------------------------------------------------------------------
 
-/** Nothing; the result is `value`. */
+/** Consumes nothing and returns `value`. */
 export function give<T>(value: T): TextParser<T> {
   return (_, at) => ({ value: { of: value }, at, consumed: false, failure: nothingAt(at) })
 }

@@ -58,7 +58,7 @@ export function negotiateRoot(accept: string | undefined): RootForm {
   return acceptable(accept, ({ name }) => FORMS.get(name) ?? null) ?? OPENAPI_2
 }
 
-/** Limit on the documents of one catalog that are kept: forms, schemas, and sets of privileges. */
+/** Limit on the cached documents of one catalog, which differ by form, schema and privileges. */
 const DOCUMENTS_MAX = 16
 
 /** The documents made for a catalog, by what they depend on. */

@@ -10,11 +10,11 @@ import { isOnlyArgument } from './resolve.ts'
 
 /** The arguments of a call. */
 export type GivenArguments =
-  /** Texts by name, each possibly several times. */
+  /** Strings by name. A name can occur several times. */
   | { readonly kind: 'texts'; readonly texts: ReadonlyMap<string, readonly string[]> }
   /** A JSON object. `whole`: the body, of which it can be the first object. */
   | { readonly kind: 'json'; readonly keys: readonly string[]; readonly bytes: Buffer; readonly whole: Buffer }
-  /** A body that is one argument. */
+  /** A body that is the only argument. */
   | { readonly kind: 'whole'; readonly bytes: Buffer; readonly type: string }
 
 /** The arguments of a request, and the media type of its body; null for a request without one. */

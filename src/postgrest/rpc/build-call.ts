@@ -28,7 +28,7 @@ import { noRelationship } from '../errors.ts'
 const CALL = 'pgrst_call'
 const BODY = 'pgrst_body'
 
-/** The name of a record whose columns are not known. */
+/** The column name of a record whose columns are not declared. */
 const RECORD = 'record'
 
 /** Where the arguments come from, without their values. */
@@ -40,7 +40,7 @@ export type ArgumentShape =
 /** The form of the result. */
 export type ResultForm = 'nothing' | 'value' | 'object'
 
-/** The form of the result of a function: a value, or an object with its columns. */
+/** The form of a function's result: one value, or an object with columns. */
 export function resultForm(of: DatabaseFunction): ResultForm {
   const { result, outputs, inputs, resultText } = of
   if (result.kind === 'void') return 'nothing'

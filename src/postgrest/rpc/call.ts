@@ -56,7 +56,7 @@ export function callFunction(
   if (!of.returnsSet && rowsMax !== null && mediaType.form !== 'object') throw notSetReturning()
   const range = topLevelRange(parameters.root.range, rangeHeaderOf(incoming))
   const form = resultForm(of)
-  // An aggregate has seen only the rows of the range.
+  // The aggregate was computed from the rows of the range only.
   const counts = preferences.count !== null && mediaType.handler === undefined
   const values = new Values()
   // A function is called once, so a count needs all of its rows.

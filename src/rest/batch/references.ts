@@ -1,17 +1,17 @@
 /**
- * References of an operation to the answers of earlier ones (docs/reference/batches.md#references): `{"$ref":
- * "order.id"}` and `"$0.data.id"`. Values are copied from the JSON of the answer, so numbers keep all digits.
+ * References of an operation to the results of earlier ones (docs/reference/batches.md#references): `{"$ref":
+ * "order.id"}` and `"$0.data.id"`. Values are copied from the JSON of the result, so numbers keep all digits.
  */
 import { GatewayError } from '../../errors.ts'
 import { type JsonBody, type JsonValue, parseJsonBody, partBytes, partOf } from '../../json/json-body.ts'
 import { shorten } from '../../text/shorten.ts'
 import { nextTurn } from '../next-turn.ts'
 
-/** A reference to a value in an answer. */
+/** A reference to a value in a result. */
 export interface ResultReference {
   /** The position of the operation, starting at 0. */
   readonly operation: number
-  /** Member names and positions, from the whole body of the answer. */
+  /** Member names and positions, starting at the whole body of the response. */
   readonly path: readonly string[]
   /** The reference as it was written. */
   readonly written: string
@@ -36,7 +36,7 @@ export interface ReferringOperation {
 /** Limit on the names of one reference. */
 const NAMES_MAX = 32
 
-/** A reference in a path: names without characters that have a meaning there. */
+/** A reference in a path. Its names cannot contain characters that have a meaning in a path. */
 const IN_ADDRESS = /\$(\d+)((?:\.\w+)*\.?)/g
 const IN_BODY = /^\$\d+\.[A-Za-z_]/
 const ESCAPED_IN_BODY = /^\$\$+\d+\.[A-Za-z_]/
@@ -51,7 +51,7 @@ export function parseAddress(text: string, by: ReferringOperation): Template {
   for (const found of text.matchAll(IN_ADDRESS)) {
     const [written, number = '', path = ''] = found
     if (!/^\.[A-Za-z_]/.test(path)) continue
-    // A full stop at the end belongs to the text.
+    // A full stop at the end is not part of the reference.
     const names = path.endsWith('.') ? path.slice(0, -1) : path
     parts.push(text.slice(from, found.index), positional(number, names, by))
     from = found.index + written.length - (path.length - names.length)
@@ -103,7 +103,7 @@ function decoded(json: string | undefined): string {
   return JSON.parse(json ?? '""') as string
 }
 
-/** `$0.data.id`: the names begin at the whole answer. */
+/** `$0.data.id`: the names begin at the whole body of the response. */
 function positionalIn(written: string, by: ReferringOperation): ResultReference {
   const dot = written.indexOf('.')
   return positional(written.slice(1, dot), written.slice(dot), by)
@@ -116,7 +116,7 @@ function positional(number: string, names: string, by: ReferringOperation): Resu
   return counted({ operation, path: names.slice(1).split('.'), written }, by)
 }
 
-/** `order.id`: the names begin at `data` of the answer. */
+/** `order.id`: the names begin at the member `data` of the response. */
 function named(written: string, by: ReferringOperation): ResultReference {
   const [id = '', ...names] = written.split('.')
   const operation = by.find(id)
@@ -142,7 +142,7 @@ export function operationsIn(...templates: readonly Template[]): readonly number
   return [...new Set(found)]
 }
 
-/** Returns the body of the answer to an operation. */
+/** Returns the body of the response to an operation. */
 export type FindAnswer = (operation: number) => Buffer | null
 
 /** Bytes that are parsed before other requests get a turn. */
@@ -197,26 +197,26 @@ function textOf({ written }: ResultReference, { type, bytes }: JsonValue): strin
   }
 }
 
-/** A value in an answer, and its members once they are needed. */
+/** A value in a result. Its members are parsed when they are needed. */
 interface ReferredValue {
   readonly value: JsonValue
   outline?: JsonBody | null
 }
 
-/** The answers that the references of one operation read. Each value is parsed once. */
+/** The results that the references of one operation read. Each value is parsed once. */
 export class ReferredAnswers {
   readonly #find: FindAnswer
   readonly #bytesMax: number
   readonly #known = new Map<string, ReferredValue | undefined>()
   #work = 0
 
-  /** `bytesMax`: limit on the bytes of an answer that is read. */
+  /** `bytesMax`: limit on the bytes of a result that references read. */
   constructor(find: FindAnswer, bytesMax: number) {
     this.#find = find
     this.#bytesMax = bytesMax
   }
 
-  /** @throws {GatewayError} `PARSE_ERROR` if the answer has no such value. */
+  /** @throws {GatewayError} `PARSE_ERROR` if the result has no such value. */
   async value({ operation, path, written }: ResultReference): Promise<JsonValue> {
     let key = String(operation)
     let found = this.#answer(key, operation, written)
@@ -268,7 +268,7 @@ function memberOf(whole: JsonBody | null, name: string): JsonValue | undefined {
   }
 }
 
-/** An answer can be nested more deeply than a body may be. */
+/** A result can be nested more deeply than a request body may be. */
 function outline(bytes: Buffer): JsonBody | null {
   try {
     return parseJsonBody(bytes, Number.POSITIVE_INFINITY)

@@ -16,7 +16,7 @@ export interface BatchRequest {
   readonly isolation: BatchIsolation | null
 }
 
-/** An operation as it was sent. */
+/** An operation, parsed but not checked. */
 export interface BatchOperation {
   readonly id: string | null
   readonly method: string
@@ -38,7 +38,7 @@ const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as cons
 /** The isolation levels of a batch. */
 export type BatchIsolation = (typeof ISOLATIONS)[number]
 
-/** Limit on the path and headers of one operation, as of a request. */
+/** Limit on the path and headers of one operation, equal to that of a request. */
 export const ADDRESS_BYTES_MAX: number = 64 * 1024
 
 const ID_MAX = 100
@@ -185,7 +185,7 @@ function readId(given: JsonValue | undefined): string | null {
   throw new GatewayError('PARSE_ERROR', `id must be a text of 1 to ${ID_MAX} characters without "."`)
 }
 
-/** A query text, as `POST /api/_query` takes it. Only its parameters can hold references. */
+/** A query text, as in the body of `POST /api/_query`. Only its parameters can contain references. */
 function readQuery(body: ObjectOutline, by: ReferringOperation): Omit<BatchOperation, 'id'> {
   const query = memberOf(body, 'query') as JsonValue
   const parameters = memberOf(body, 'parameters')

@@ -53,7 +53,7 @@ export class Blocks {
     return this.#whole >= BLOCK_BYTES ? this.#take(this.#whole) : null
   }
 
-  /** The rest, of which the last record may have no line break. Null if there is none. */
+  /** The remaining bytes, whose last record can lack a line break; null if nothing remains. */
   end(): Block | null {
     return this.#bytes === 0 ? null : this.#take(this.#bytes)
   }

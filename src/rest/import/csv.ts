@@ -99,11 +99,11 @@ function withoutMark(text: string): string {
 
 interface Decoded {
   readonly text: string
-  /** Decodes the fields in place; returns what is wrong with them. */
+  /** Decodes the fields in place. Returns the error of the first invalid one. */
   decode(fields: CsvField[]): string | null
 }
 
-/** A block with invalid bytes is read as Latin-1, and each field decoded, to find the records they are in. */
+/** To find the records with invalid bytes, the block is read as Latin-1, and each field is then decoded. */
 function decoded({ bytes }: Block): Decoded {
   if (isUtf8(bytes)) return { text: bytes.toString(), decode: () => null }
   return {

@@ -56,7 +56,7 @@ export class JsonLinesReader {
     if (batch !== null) yield { kind: 'rows', batch }
   }
 
-  /** The object of a line, null for an empty line, or what is wrong with it. */
+  /** The object of a line, null for an empty line, or the error of the line. */
   #parse(text: Buffer, keys: ReturnType<typeof columnKeys>): ObjectOutline | string | null {
     try {
       const parsed = parseJsonBody(text, REFUSED_ITEMS_MAX, keys)
@@ -69,7 +69,7 @@ export class JsonLinesReader {
   }
 }
 
-/** The place in a message about JSON; the line is that of the file. */
+/** The position for a message about invalid JSON; the line is that of the file. */
 const PLACE = /^line 1, column (\d+) of the body: /
 
 const COMMA = Buffer.from(',')

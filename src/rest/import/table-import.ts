@@ -16,10 +16,10 @@ export function importFormat(headers: Incoming['headers']): 'csv' | 'ndjson' | n
   return FORMATS[type as keyof typeof FORMATS] ?? null
 }
 
-/** An import that may begin. */
+/** A permitted import, ready to read its body. */
 export interface TableImport {
   readonly format: 'csv' | 'ndjson'
-  /** Rows that fail are left out. */
+  /** True if rows that fail are skipped. */
   readonly continues: boolean
   readonly upserts: boolean
   /** Creates the reader of the rows. */
