@@ -154,7 +154,7 @@ function certainlyWritten(columns: readonly Name[], conflict: Conflict | null): 
   return columns.filter(({ text }) => kept.has(text))
 }
 
-/** The target table as `returning` sees it. */
+/** The columns of the target table that `returning` can use. */
 function answeredTarget(
   { rights }: Checking,
   table: Table,

@@ -169,7 +169,7 @@ async function modelOfGateway(url: string, { token }: TypesCommand, world: World
   }
 }
 
-/** The gateway did not answer what was asked for. */
+/** The error when the gateway's response is not the requested document. */
 class AskError extends Error {
   override readonly name = 'AskError'
 }

@@ -20,7 +20,7 @@ export function isWorker(environment: Environment): boolean {
   return environment[WORKER_VARIABLE] !== undefined && process.send !== undefined
 }
 
-/** Serves until the primary process ends it, or until it has gone. */
+/** Serves until the primary process ends this worker or itself ends. */
 export async function work(world: World): Promise<void> {
   for (const signal of PRIMARY_SIGNALS) world.signals.on(signal, () => {})
   let gateway: Gateway | null = null

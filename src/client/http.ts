@@ -49,7 +49,7 @@ export interface Http {
 
 /** Statuses after which a repeated request can succeed. */
 const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504])
-/** A longer `Retry-After` is left to the application. */
+/** After a longer `Retry-After`, the request fails, and the application decides. */
 const RETRY_AFTER_MS_MAX = 30_000
 
 export function createHttp(options: HttpOptions): Http {

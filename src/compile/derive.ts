@@ -24,7 +24,7 @@ export function explained({
   return statement({ kind: 'explain', text: `EXPLAIN (FORMAT JSON) ${text}`, parameters, dependencies, runs: null })
 }
 
-/** The options of a plan that a client asked for (PostgreSQL manual, EXPLAIN). */
+/** The options of a requested execution plan (PostgreSQL manual, EXPLAIN). */
 export interface PlanRequest {
   readonly format: 'json' | 'text'
   /** Names of options, from a list of the program. */

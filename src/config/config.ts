@@ -320,14 +320,17 @@ export interface PostgrestConfig {
   readonly traceHeader: string | null
   /** `schema.function` that answers requests for the root; null: the OpenAPI document. */
   readonly rootSpec: string | null
-  /** Whether the OpenAPI document contains what the role of a request has no privileges on. */
+  /**
+   * Whether the OpenAPI document contains tables and functions on which the role of a request has no
+   * privilege.
+   */
   readonly openapiMode: 'follow-privileges' | 'ignore-privileges' | 'disabled'
   readonly openapiSecurityActive: boolean
   /** The address of the API in the OpenAPI document; null: that of the request. */
   readonly openapiServerProxyUri: string | null
 }
 
-/** How a transaction of this door ends, and whether `Prefer: tx` can override it. */
+/** How a transaction below `/rest/v1` ends, and whether `Prefer: tx` can override it. */
 export type TransactionEnd = 'commit' | 'commit-allow-override' | 'rollback' | 'rollback-allow-override'
 
 /** The settings under `[shapes]`. */

@@ -23,7 +23,7 @@ export function createDocuments({ config, catalog, functions }: Parts): Document
   const { gateway } = config
   const common = { sources: () => [catalog(), functions()], keyOf: ({ rights }: View) => rights.key }
   let openApi: Promise<(view: View) => Buffer> | null = null
-  // Loaded when it is first asked for: few requests need it.
+  // Loaded at the first request for it, because few requests need it.
   const loadOpenApi = async () => {
     const { openApiDocument } = await import('../openapi/document.ts')
     const settings = { ...gateway, version: VERSION, adminGuard: config.adminToken !== null }

@@ -1,4 +1,4 @@
-/** The door for clients of PostgREST: its schema, its plans and its callers. */
+/** Opens the entry point for clients of PostgREST: its schema, plans and callers. */
 import type { Policies } from '../access/policy/policies.ts'
 import { introspect, type Query, readFingerprint } from '../catalog/introspect.ts'
 import type { DatabaseFunction } from '../catalog/model.ts'
@@ -13,13 +13,13 @@ import { createAuthenticate } from '../postgrest/authenticate.ts'
 import { createDoor, type Door } from '../postgrest/door.ts'
 import type { Runner } from '../run/run.ts'
 
-/** The parts of a door that live as long as the gateway. */
+/** The parts of the entry point that live as long as the gateway. */
 export interface OpenedDoor {
   readonly catalog: CatalogSource
   readonly plans: PlanCache
 }
 
-/** Reads the schema of the door. Null if the door is not enabled. */
+/** Reads the schema of the entry point. Null if it is not enabled. */
 export async function openDoor(config: Config, query: Query, emit: Emit): Promise<OpenedDoor | null> {
   if (!config.postgrest.enabled) return null
   const { schemas, schemaPollSecs, jwtDenylistTable, tables } = config.gateway
@@ -39,7 +39,7 @@ export async function openDoor(config: Config, query: Query, emit: Emit): Promis
   return { catalog, plans: createPlanCache() }
 }
 
-/** The dependencies of a connected door. */
+/** The dependencies of the connected entry point. */
 export interface DoorConnection {
   readonly config: Config
   readonly opened: OpenedDoor
@@ -51,7 +51,7 @@ export interface DoorConnection {
   readonly requests: Runner
 }
 
-/** Connects the door with the parts of the gateway. */
+/** Connects the entry point with the parts of the gateway. */
 export function connectDoor(parts: DoorConnection): Door {
   const { config, opened, issuers, denylist, policies, isExposed, reads, requests } = parts
   const { gateway, postgrest } = config
@@ -67,7 +67,7 @@ export function connectDoor(parts: DoorConnection): Door {
   })
 }
 
-/** The settings of tokens with those of the door in their place. */
+/** The settings of tokens, replaced by those of the entry point where it has its own. */
 function ownTokens(config: Config): Parameters<typeof createTokenVerifier>[0] {
   const { jwtAudience, jwtSecretIsBase64 } = config.postgrest
   const { gateway } = config

@@ -83,7 +83,7 @@ const PARTITION_TIMEOUT_MS = 1_000
 interface ServerParts {
   readonly config: Config
   readonly tokens: TokenVerifier
-  /** Null if the door for clients of PostgREST is not enabled. */
+  /** The entry point for clients of PostgREST; null if it is not enabled. */
   readonly door: OpenedDoor | null
   readonly issuers: Issuers['all']
   readonly denylist: Denylist

@@ -31,7 +31,7 @@ export function createPermitLedger(capacity: number, processes: () => number): L
     if (units === 0) return
     const known = holders.get(holder) ?? { lent: 0, by: new Map<number, number>() }
     holders.set(holder, known)
-    // A process can give back no more than it has.
+    // A process cannot return more units than it has.
     const before = known.by.get(process) ?? 0
     const after = Math.max(0, before + units)
     known.lent += after - before

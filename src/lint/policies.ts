@@ -1,5 +1,5 @@
 /**
- * Lints of policies (docs/reference/checks.md#policies): those that let too much through, and those that are
+ * Lints of policies (docs/reference/checks.md#policies): policies that permit too much, and policies that are
  * slow.
  */
 import { settingsOf } from '../identity/settings.ts'

@@ -11,7 +11,7 @@ export interface ConstructLookup {
   readonly productions: readonly Production[]
 }
 
-/** Words by which people know a part that is called something else here, and parts that are several. */
+/** Common words for constructs that have another name here, and for groups of constructs. */
 const ALSO: Readonly<Record<string, readonly [Construct, ...Construct[]]>> = {
   where: ['logic', 'comparison', 'is', 'between', 'in', 'exists', 'pattern', 'search'],
   filter: ['logic', 'comparison', 'is', 'between', 'in', 'exists', 'pattern', 'search'],

@@ -23,8 +23,8 @@ export const RPC = {
 export type RpcCode = (typeof RPC)[keyof typeof RPC]
 
 /**
- * No fractions, which come back as another number, and not null, which is the id of errors that belong to no
- * request.
+ * Fractions are refused, because they could be returned as another number, and null, which is the id of
+ * errors that belong to no request.
  */
 export type RequestId = string | number
 

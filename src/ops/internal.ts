@@ -55,7 +55,7 @@ export interface InternalOptions {
   /** The installation, or null if `svc install` was not run or its result cannot be used. */
   readonly installation: () => Installation | null
   readonly warnings: BootWarnings
-  /** The webhooks, or null if there are no triggers. */
+  /** The webhooks; null if there are no triggers. */
   readonly webhooks: WebhookOperations | null
   readonly issuers: () => readonly IssuerStats[]
   readonly maxConnections: number

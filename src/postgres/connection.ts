@@ -68,7 +68,7 @@ export class Connection implements WireSink, RequestChannel, Carrier {
   /** How many of the last entries of `#pending` the server cannot have received. */
   #unsent = 0
   #expectedMs = 0
-  /** When the head of the line became the head, or when the line was sent. */
+  /** The time at which the first pending request became the first one or was sent. */
   #since: number
   readonly #serviceTimes = new ServiceTimes()
   #exclusive = false

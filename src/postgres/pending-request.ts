@@ -48,7 +48,7 @@ export interface PendingRequest {
   readonly exclusive: boolean
   /** True if it changes nothing, so that it can be refused at any time. */
   readonly readsOnly: boolean
-  /** True if the caller has gone, so that the result is not needed. */
+  /** True if the result is no longer needed, because the client has disconnected. */
   readonly cancelled: boolean
   /** After a failure: the commands that must run in any case and have not run. */
   readonly owed: readonly Command[]
@@ -64,7 +64,9 @@ export interface PendingRequest {
    */
   write(channel: RequestChannel): void
   parseComplete(): void
-  /** A ParameterDescription, received before what `described` reports of the same statement. */
+  /**
+   * Called with the ParameterDescription of a statement, before `described` is called for the same statement.
+   */
   parametersDescribed(bytes: Buffer, start: number, end: number): void
   described(fields: readonly FieldDescription[]): void
   dataRow(bytes: Buffer, start: number, end: number): void

@@ -358,7 +358,7 @@ class PostgresPool implements Pool, ConnectionListener {
     else this.#dispatcher.submit(exchange)
   }
 
-  /** Drops a waiting request whose caller has gone. */
+  /** Drops a waiting request whose client has disconnected. */
   readonly #drop = (exchange: PendingRequest): void => {
     this.#dispatcher.withdraw(exchange)
     exchange.reject(new CancelledError())

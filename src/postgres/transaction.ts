@@ -24,7 +24,7 @@ export interface TransactionHost {
   readonly resultBytesMax: number
 }
 
-/** The commands before were refused, or the caller has gone: these never ran. */
+/** The commands never ran, because earlier ones were refused or the client has disconnected. */
 export class SkippedError extends Error {
   constructor() {
     super('the transaction ended before this command')
@@ -245,7 +245,7 @@ export class HeldTransaction implements PendingRequest, OpenTransaction {
     const why =
       this.#refused ?? (this.cancelled ? new CancelledError() : isStale ? new StaleStatementError(error) : error)
     for (const skipped of this.#steps.splice(0)) skipped.reject(new SkippedError())
-    // The savepoint exists once its result is there.
+    // The savepoint exists once its result has arrived.
     if (this.#state === 'open' && !this.#isUnread && step?.recovers === true && step.results.length > 0) {
       this.#state = 'recovering'
       this.#undone = { step, error: why }

@@ -69,9 +69,9 @@ export interface StatementDescription {
 export interface RunningRequest<T> {
   readonly result: Promise<T>
   /**
-   * Cancels a request whose caller has gone: it is dropped if it waits, and cancelled in the database if that
-   * can affect nothing else. `result` is then rejected with a `CancelledError`, at the latest when the
-   * response would have arrived.
+   * Cancels a request whose client has disconnected: it is dropped if it waits, and cancelled in the database
+   * if that can affect nothing else. `result` is then rejected with a `CancelledError`, at the latest when
+   * the response would have arrived.
    */
   cancel(): void
 }
@@ -139,7 +139,7 @@ export interface OpenTransaction {
   commit(commands: readonly Command[]): Promise<readonly Result[]>
   /** Undoes everything. Resolves when the connection is free. */
   rollback(): Promise<void>
-  /** Undoes everything for a caller who has gone; a running command is cancelled. */
+  /** Rolls back because the client has disconnected; a running command is cancelled. */
   cancel(): void
   /** Resolves when the transaction has ended in any way. */
   readonly ended: Promise<void>

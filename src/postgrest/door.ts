@@ -92,7 +92,7 @@ export interface PreparedStep {
   readonly runner: Runner
 }
 
-/** Creates the door. */
+/** Creates the entry point. */
 export function createDoor(parts: DoorParts): Door {
   const { config, limits } = parts
   const { prefix } = config

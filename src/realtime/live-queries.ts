@@ -310,8 +310,8 @@ function deliver({ clients }: SharedQuery, due: readonly LiveClient[], [digest, 
 }
 
 /**
- * True if a failure is transient for live queries, which includes a busy tenant and a result that is too
- * large at present.
+ * True if a live query can succeed later. This includes a failure because the tenant is busy, or because the
+ * result is too large at present.
  */
 function isTransientForLiveQuery(error: unknown): boolean {
   if (isTransient(error)) return true

@@ -9,9 +9,9 @@ import { headerOf } from './header.ts'
 export interface Preferences {
   /** `count=exact`: the response to a list includes the number of rows on all pages. */
   readonly total: boolean
-  /** `return=…`: what the response to a write contains, or null if the request does not say. */
+  /** `return=…`: what the response to a write contains, or null if the request does not contain it. */
   readonly returned: 'minimal' | 'representation' | null
-  /** `on-error=continue`: an import leaves out the rows that fail. */
+  /** `on-error=continue`: an import skips the rows that fail. */
   readonly continues: boolean
 }
 

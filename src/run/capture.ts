@@ -1,6 +1,6 @@
 /**
- * Writes that return what they did to each row once they are committed, or that store it for webhooks in
- * their own transaction (decision 0020).
+ * Writes that return the change of each row after the commit, or that store it for webhooks in their own
+ * transaction (decision 0020).
  */
 import type { Table } from '../catalog/model.ts'
 import { printCaptured, printStoringWrite } from '../compile/print-write.ts'

@@ -204,7 +204,7 @@ function createSteps(): Steps {
   }
 }
 
-/** A result that several callers wait for. It is cancelled when the last of them has gone. */
+/** A result that several callers wait for. It is cancelled when the last of them has disconnected. */
 interface SharedEstimate {
   join(worked: Work): RunningRequest<readonly Estimate[]>
 }

@@ -363,8 +363,8 @@ function refusedValue(error: DatabaseError, statements: readonly BoundStatement[
     if (parameter === undefined || typeof value !== 'string') return []
     return [{ use: 'literal' in parameter ? LITERAL : parameter.use, value }]
   })
-  // PostgreSQL does not report the statement. Most messages quote the value; otherwise the first statement
-  // would have failed first.
+  // PostgreSQL does not report which statement failed. Most messages quote the value; if not, the first
+  // statement is assumed, because it would fail first.
   const refused = candidates.find(({ value }) => error.message.includes(`"${value}"`)) ?? candidates[0]
   if (refused === undefined) return null
   const { use } = refused

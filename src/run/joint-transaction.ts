@@ -87,7 +87,10 @@ export interface Part {
    * more unless they fail.
    */
   run(commands: readonly Command[], effect: Effect, isLast: boolean): RunningRequest<readonly Result[]>
-  /** True if the operation writes rows of a table, and what it reads first is not its last statement. */
+  /**
+   * True if the operation can write rows of a table after it has read, so that its read is not its last
+   * statement.
+   */
   readonly writesRows: boolean
   /** Called after the commit, in the order of the operations. `commit` waits for promises. */
   onCommit(call: () => void | Promise<void>): void

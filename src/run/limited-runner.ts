@@ -1,7 +1,7 @@
 /**
  * Applies the tenant's limit on concurrent requests before the database
  * (docs/reference/limits.md#concurrent-requests-of-a-tenant): requests refused earlier take no permit, and a
- * permit is held until the database has finished – even if the caller has gone.
+ * permit is held until the database has finished, even if the client has disconnected.
  */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -77,7 +77,10 @@ function startLater<R extends RunningRequest<unknown>>(
   } as unknown as R
 }
 
-/** The permit is taken with the first batch and held until the last, or until the client has gone. */
+/**
+ * The permit is taken with the first block of rows and held until the last, or until the client has
+ * disconnected.
+ */
 function limitedStream(
   caller: Identity,
   batches: AsyncIterableIterator<readonly ResultRow[]>,
@@ -93,7 +96,7 @@ function limitedStream(
     async next() {
       if (state === 'before') {
         const isPermitted = await gate.enter(caller)
-        // The client can have gone while the answer was awaited.
+        // The client can have disconnected during the wait.
         if (isPermitted && stateNow() === 'over') gate.leave(caller)
         else if (isPermitted) state = 'within'
         if (!isPermitted) {

@@ -38,7 +38,8 @@ export interface Runner {
     worked: Work,
   ): RunningRequest<readonly WriteResult[]>
   /**
-   * Runs a statement that calls a database function, and resets whatever the function leaves in the session.
+   * Runs a statement that calls a database function, and resets all state that the function leaves in the
+   * session.
    */
   call(
     identity: Identity,
@@ -349,7 +350,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 }
 
-/** A function that runs first may leave something in the session, whatever the statements do. */
+/** A function that is called first can leave state in the session, whatever the statements do. */
 function callsFirst({ before }: SessionFrame): boolean {
   return before.length > 0
 }

@@ -1,6 +1,6 @@
 /**
- * The commands that a door adds around the statements of a request: a function that it calls first, the
- * settings that the statements leave for the response, and a rollback at the end.
+ * The commands that an entry point adds around the statements of a request: a function that it calls first,
+ * the settings that the statements leave for the response, and a rollback at the end.
  */
 import type { Identity } from '../identity/identity.ts'
 import type { Command, Result } from '../postgres/types.ts'

@@ -104,7 +104,7 @@ function encodedOnce(
   settingsFor: (identity: Identity, workedMs: number) => readonly SessionSetting[],
 ): (identity: Identity, workedMs?: number) => Command {
   const known = new WeakMap<Identity, Command>()
-  // Identical text objects are found by reference. The names are the same for every caller of one door.
+  // Identical strings are found by reference. The names are the same for every caller of one entry point.
   const texts = new Map<string, string>()
   return (identity, workedMs = 0) => {
     const found = workedMs === 0 ? known.get(identity) : undefined

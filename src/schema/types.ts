@@ -12,7 +12,8 @@
  * | arrays | `T[]` |
  * | everything else: texts, dates and times, uuid, bytea, money … | `string`, as PostgreSQL writes it |
  *
- * A column that can be null is `T | null`. A view has columns that the document does not say: any name, any value.
+ * A column that can be null is `T | null`. The document does not contain the columns of a view, so its type
+ * has any name and any value.
  */
 import { JSON_FORMS } from './json-types.ts'
 import { lookupOf, type SchemaLookup, shownName } from './lookup.ts'

@@ -119,7 +119,7 @@ function pick(row: OldRow, names: readonly string[]): OldRow {
   return Object.fromEntries(names.map(name => [name, row[name] ?? null]))
 }
 
-/** Clients know the 32 bits that PostgreSQL's `xid` has. */
+/** Clients compare the 32 bits of PostgreSQL's type `xid`. */
 function toXid(txid: string): number {
   return Number(BigInt.asUintN(32, BigInt(txid)))
 }

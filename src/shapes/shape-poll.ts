@@ -31,7 +31,7 @@ export interface Poll {
   readonly error: unknown
   /** Resolves when there is something to take, when the poll is over, or after `ms`. */
   wait(ms: number): Promise<void>
-  /** Ends the poll: the gateway stops, or the client has gone. */
+  /** Ends the poll, because the gateway stops or the client has disconnected. */
   end(): void
 }
 

@@ -33,7 +33,7 @@ export interface TriggersParts extends TriggerLoadingParts {
 /** The triggers in force. */
 export interface Triggers {
   all(): readonly Trigger[]
-  /** The trigger with this name as it is now; undefined for none. */
+  /** The current trigger with this name; undefined for none. */
   named(name: string): Trigger | undefined
   /** Enabled triggers for any of these operations on the table, wherever their deliveries are stored. */
   on(table: Table, operations: readonly TriggerOperation[]): readonly Trigger[]

@@ -34,7 +34,7 @@ async function showHealth() {
       : 'The gateway has no connection to its database.'
 }
 
-/** Says what the token is worth, and lists the tables that it permits. */
+/** Shows whether the token is valid, and lists the tables that it permits. */
 async function showTables() {
   const token = kept()
   const { requiresToken } = await state

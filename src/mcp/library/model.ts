@@ -15,7 +15,7 @@ export interface LibraryEntry {
   readonly path: string
   readonly kind: EntryKind
   readonly title: string
-  /** Of its heading; 0: no part of a page. */
+  /** The level of the entry's heading; 0 if the entry is not a part of a page. */
   readonly level: number
   readonly markdown: string
 }

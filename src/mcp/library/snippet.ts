@@ -5,7 +5,7 @@ const BEFORE_MAX = 60
 
 /** The part of a text that contains the search terms, or its beginning. */
 export function snippetOf(markdown: string, terms: readonly string[]): string {
-  // The heading is the title already, and fences say nothing.
+  // The title repeats the heading, and fences have no content.
   const text = markdown
     .replace(/^#{1,6} .*\n?/, '')
     .replace(/^(```|~~~).*$/gm, '')

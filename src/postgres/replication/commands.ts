@@ -57,7 +57,7 @@ function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** Replication commands know no escape strings. */
+/** Replication commands do not support escape strings. */
 function literal(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
 }

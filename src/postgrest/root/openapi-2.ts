@@ -18,7 +18,7 @@ export interface Described {
   /** One function of each name. */
   readonly functions: readonly DatabaseFunction[]
   readonly relationships: (table: Table) => readonly Relationship[]
-  /** The schemas whose types are named without them in the arguments of functions. */
+  /** The schemas whose types are shown without a schema in the arguments of functions. */
   readonly searchPath: readonly string[]
   readonly securityActive: boolean
   readonly address: DocumentAddress

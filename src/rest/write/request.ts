@@ -111,8 +111,8 @@ export function parseWanted(written: WrittenRequest): Wanted {
 }
 
 /**
- * The columns to return; empty if no rows are returned. `fallback` applies if the request does not say.
- * `answerable` are the columns that can be returned, which is what `*` means.
+ * The columns to return; empty if no rows are returned. `fallback` applies if the request does not list
+ * columns. `answerable` are the columns that can be returned, which is what `*` means.
  * @throws {GatewayError} `PARSE_ERROR` for a malformed list.
  */
 export function parseReturning(

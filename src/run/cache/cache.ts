@@ -59,7 +59,7 @@ export interface ResultCacheParts {
    * any more. Null if there is only this process.
    */
   readonly changedElsewhere: ((relations: readonly number[] | null) => Promise<void>) | null
-  /** How long a statement may continue after its caller has gone. */
+  /** How long a statement may continue after its client has disconnected. */
   readonly statementTimeoutMs: number
   /** Monotonic milliseconds. */
   readonly now: () => number
@@ -119,7 +119,7 @@ export class ResultCache {
     return {
       ...runner,
       read: (identity, statements, worked) => {
-        // It must see what the transaction has written.
+        // A read in the transaction must see what the transaction has written.
         if (worked.within !== undefined) return runner.read(identity, statements, worked)
         const { key, reading } = this.#findFor(identity, statements)
         if (reading !== null) {

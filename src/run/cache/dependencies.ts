@@ -20,7 +20,7 @@ export function readDependencies(catalog: Catalog, start: readonly number[]): Re
   const relations = new Set(start)
   let opaque = false
   let deterministic = true
-  // A set can be extended during iteration.
+  // The loop also visits relations that are added to the set during the iteration.
   for (const relation of relations) {
     const { ties, nondeterminism: unsteady } = catalog.dependencies.get(relation) ?? NOTHING
     for (const { other, how } of ties) {
@@ -35,8 +35,8 @@ export function readDependencies(catalog: Catalog, start: readonly number[]): Re
 }
 
 /**
- * The relations with their partitions and children: the change log has only the name of the partitioned
- * table.
+ * Adds the partitions and children of the relations, because the change log has only the name of the
+ * partitioned table.
  */
 export function withPartitions({ dependencies }: Catalog, start: readonly number[]): ReadonlySet<number> {
   const relations = new Set(start)
