@@ -480,7 +480,7 @@ function gone(): GatewayError {
 }
 
 function exhausted(): GatewayError {
-  return new GatewayError('UNAVAILABLE', 'the batch was run too often without success; send fewer operations', {
+  return new GatewayError('UNAVAILABLE', 'the batch was run again too many times; send fewer operations', {
     headers: { 'Retry-After': '1' },
   })
 }

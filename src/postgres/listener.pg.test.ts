@@ -126,7 +126,7 @@ test('the number of channels is limited to 10 000', async () => {
   })
   const { listener: made } = listener(server.url)
   const waiting = Array.from({ length: 10_000 }, (_, index) => made.listen(`channel ${index}`).catch(() => {}))
-  await expect(made.listen('one more')).rejects.toThrow('10000 channels are already being listened to')
+  await expect(made.listen('one more')).rejects.toThrow('10000 channels already have listeners, the maximum')
   made.close()
   await Promise.all(waiting)
   await server.close()

@@ -107,7 +107,7 @@ class PostgresListener implements Listener, ConnectionListener {
       )
     }
     if (!this.#channels.has(channel) && this.#channels.size >= CHANNELS_MAX) {
-      return Promise.reject(new RangeError(`${CHANNELS_MAX} channels are already being listened to`))
+      return Promise.reject(new RangeError(`${CHANNELS_MAX} channels already have listeners, the maximum`))
     }
     return new Promise((resolve, reject) => {
       const waiters = this.#channels.get(channel) ?? []

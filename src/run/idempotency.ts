@@ -208,7 +208,7 @@ export class KeyClaim {
 
   #unknownTicket(): GatewayError {
     this.#parts.onUnknownTicket()
-    return new GatewayError('UNAVAILABLE', 'the database does not know this gateway at the moment; try again later', {
+    return new GatewayError('UNAVAILABLE', 'this gateway is not registered in the database at the moment; try again later', {
       headers: RETRY,
     })
   }

@@ -193,7 +193,7 @@ function textOf({ written }: ResultReference, { type, bytes }: JsonValue): strin
     case 'boolean':
       return bytes.toString()
     default:
-      throw refused(written, `it is ${type}, which a path cannot hold`)
+      throw refused(written, `it is ${type}, which a path cannot contain`)
   }
 }
 
@@ -224,7 +224,7 @@ export class ReferredAnswers {
       key += `.${name}`
       if (!this.#known.has(key)) this.#known.set(key, found === undefined ? undefined : await this.#member(found, name))
       found = this.#known.get(key)
-      if (found === undefined) throw refused(written, `the answer to operation ${operation} has no "${shorten(name)}"`)
+      if (found === undefined) throw refused(written, `the response to operation ${operation} has no "${shorten(name)}"`)
     }
     if (found === undefined) throw refused(written, 'it names no member')
     return found.value
@@ -234,7 +234,7 @@ export class ReferredAnswers {
     if (this.#known.has(key)) return this.#known.get(key)
     const bytes = this.#find(operation)
     if (bytes !== null && bytes.length > this.#bytesMax) {
-      throw refused(written, `the answer to operation ${operation} is larger than ${this.#bytesMax} bytes`)
+      throw refused(written, `the response to operation ${operation} is larger than ${this.#bytesMax} bytes`)
     }
     const whole = bytes === null ? undefined : ({ value: { type: 'object', bytes } } as const)
     this.#known.set(key, whole)

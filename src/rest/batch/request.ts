@@ -182,7 +182,7 @@ function readId(given: JsonValue | undefined): string | null {
   if (given === undefined || given.type === 'null') return null
   const id = given.type === 'string' ? stringOf(given) : ''
   if (id !== '' && id.length <= ID_MAX && !id.includes('.')) return id
-  throw new GatewayError('PARSE_ERROR', `id must be a text of 1 to ${ID_MAX} characters without "."`)
+  throw new GatewayError('PARSE_ERROR', `id must be a string of 1 to ${ID_MAX} characters without "."`)
 }
 
 /** A query text, as in the body of `POST /api/_query`. Only its parameters can contain references. */
@@ -201,7 +201,7 @@ const JSON_BODY = { 'content-type': 'application/json' }
 function readRequest(body: ObjectOutline, by: ReferringOperation): Omit<BatchOperation, 'id'> {
   const method = textMember(body, 'method')
   const path = textMember(body, 'path')
-  if (!/^[A-Z]{1,20}$/.test(method)) throw new GatewayError('PARSE_ERROR', 'method must be one such as GET or POST')
+  if (!/^[A-Z]{1,20}$/.test(method)) throw new GatewayError('PARSE_ERROR', 'method must be an HTTP method such as GET or POST')
   const address = parseAddress(path, by)
   refuseRoute(path)
   const headers = readHeaders(memberOf(body, 'headers'))
@@ -213,7 +213,7 @@ function textMember(body: ObjectOutline, name: string): string {
   if (given?.type === 'string') return stringOf(given)
   throw new GatewayError(
     'PARSE_ERROR',
-    `an operation needs "${name}", a text; or "query", a text of the query language`,
+    `an operation needs "${name}", a string; or "query", a query text`,
   )
 }
 
@@ -243,14 +243,14 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\u{10ffff}]*$/u
 function readHeaders(given: JsonValue | undefined): Readonly<Record<string, string>> {
   if (given === undefined || given.type === 'null') return {}
   const object = parseJsonBody(given.bytes, REFUSED_ITEMS_MAX)
-  if (object.kind !== 'object') throw new GatewayError('PARSE_ERROR', 'headers must be an object of texts')
+  if (object.kind !== 'object') throw new GatewayError('PARSE_ERROR', 'headers must be an object with string values')
   const headers: Record<string, string> = Object.create(null)
   for (const member of object.members) {
     const name = member.key.toLowerCase()
     const value = partOf(object, member)
     const text = value.type === 'string' ? stringOf(value) : null
     if (text === null || !HEADER_NAME.test(name) || !HEADER_VALUE.test(text)) {
-      throw new GatewayError('PARSE_ERROR', `the header "${shorten(member.key)}" must have a valid name and text`)
+      throw new GatewayError('PARSE_ERROR', `the header "${shorten(member.key)}" must have a valid name and a string as its value`)
     }
     if (REFUSED_HEADERS.has(name)) {
       throw new GatewayError('PARSE_ERROR', `an operation cannot have the header "${name}"; send it with the batch`)

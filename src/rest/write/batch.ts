@@ -59,7 +59,7 @@ function groupOf(keys: readonly string[], groups: Map<string, Group>, keySetsMax
   if (groups.size === keySetsMax) {
     throw new GatewayError(
       'PAYLOAD_TOO_LARGE',
-      `the batch has more than ${keySetsMax} different sets of columns (${LIMIT_NAMES.maxBatchKeySets}); ` +
+      `the array has more than ${keySetsMax} different sets of columns (${LIMIT_NAMES.maxBatchKeySets}); ` +
         'give the same columns in every row, or send fewer rows at a time',
       { limit: LIMIT_NAMES.maxBatchKeySets },
     )

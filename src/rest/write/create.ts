@@ -216,7 +216,7 @@ class BatchCreation {
         if (repeated === undefined) return otherwise()
         throw new GatewayError(
           'PARSE_ERROR',
-          `the batch has several rows with ${String(repeated[0])}; a key can appear only once in an upsert`,
+          `the array has several rows with ${String(repeated[0])}; a key can appear only once in an upsert`,
         )
       },
     }
