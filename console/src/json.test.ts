@@ -11,7 +11,7 @@ test.skipIf(!keepsSource)('numbers keep every digit', () => {
   expect(printJson(parsed)).toBe(text)
 })
 
-test('numbers that JavaScript keeps stay numbers, and texts stay texts', () => {
+test('numbers that JavaScript represents exactly stay numbers, and strings stay strings', () => {
   expect(parseJson('[1, -2.5, "12.50", true, null]')).toEqual([1, -2.5, '12.50', true, null])
 })
 

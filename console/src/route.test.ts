@@ -14,6 +14,6 @@ test.each(['', '#', '#/nothing/orders', '#content'])('the unknown address %j is 
   expect(parseRoute(hash)).toMatchObject({ screen: 'explore', subject: null })
 })
 
-test('an address with a broken escape is not an error', () => {
+test('an address with an invalid percent escape is accepted', () => {
   expect(parseRoute('#/explore/100%').subject).toBe('100%')
 })

@@ -4,7 +4,7 @@ import { snippetsOf } from './snippets.ts'
 
 const URL_OF_ROWS = "http://127.0.0.1:8080/api/orders?notes=it's&sort=-id"
 
-test('a shell reads the address and the body as they are', () => {
+test('a shell receives the address and the body unchanged', () => {
   const body = `{"query": "get orders where notes = 'it''s'"}`
   const curl = snippetsOf({ url: URL_OF_ROWS, method: 'POST', body }).find(({ name }) => name === 'curl')?.text ?? ''
   const shown = execFileSync('sh', ['-c', `curl() { printf '%s\\n' "$@"; }; TOKEN=t; ${curl}`], { encoding: 'utf8' })
@@ -14,7 +14,7 @@ test('a shell reads the address and the body as they are', () => {
   ])
 })
 
-test('the request line has the path and the query, and no text has a token', () => {
+test('the request line has the path and the query, and no snippet has a token', () => {
   const [http] = snippetsOf({ url: URL_OF_ROWS, method: 'GET', body: null })
   expect(http?.text).toBe(
     'GET /api/orders?notes=it%27s&sort=-id HTTP/1.1\nHost: 127.0.0.1:8080\nAuthorization: Bearer …',

@@ -104,7 +104,7 @@ describe('relations through a junction', () => {
     expect(relations.get('tags')?.[1]?.constraints).toEqual(['tag_id_fkey', 'post_id_fkey'])
   })
 
-  test('exist in any column order, and if a unique key has the two foreign keys', () => {
+  test('are found in any column order, and if a unique key contains both foreign keys', () => {
     expect(throughOf(relate([posts, tags, table('x', ['tag_id', 'post_id'], ...links)]), 'posts')).toEqual(['tags'])
     const surrogate = { ...table('x', ['id'], ...links), unique: [['note'], ['tag_id', 'post_id']] }
     expect(throughOf(relate([posts, tags, surrogate]), 'posts')).toEqual(['tags'])

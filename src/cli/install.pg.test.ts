@@ -126,7 +126,7 @@ describe('the installing role', () => {
     out: expect.stringContaining('CREATE SCHEMA'),
   }
 
-  test('is that of --admin-url before that of SVC_ADMIN_DATABASE_URL', async () => {
+  test('is taken from --admin-url, otherwise from SVC_ADMIN_DATABASE_URL', async () => {
     const argv = ['install', '--admin-url', database.adminUrl]
     expect(await svc(argv, { SVC_ADMIN_DATABASE_URL: nowhere })).toMatchObject(INSTALLED)
   })

@@ -138,7 +138,7 @@ describe('follow', { timeout: 120_000 }, () => {
     await restart()
   })
 
-  test('what a copy cannot have is refused', () => {
+  test('options that a copy does not support are refused', () => {
     const { client } = open()
     const notes = client.from('notes')
     const onChange = () => {}

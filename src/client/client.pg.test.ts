@@ -52,7 +52,7 @@ describe('reads', () => {
     ])
   })
 
-  test('the rows of a relation are chosen like those of a table', async () => {
+  test('the rows of a relation are selected like those of a table', async () => {
     const owners = client
       .from('owners')
       .expand('few:nested:items' as never, few =>
@@ -105,7 +105,7 @@ describe('reads', () => {
     }
   })
 
-  test('one row, the first row, a count, different values, and words are read', async () => {
+  test('get, first, count, distinct and search return their results', async () => {
     expect(await client.from('items').select('title').get(1)).toEqual({ title: 'Lamp' })
     expect(await client.from('pairs').get(['x,y', '100%'])).toMatchObject({ note: 'first' })
     expect(await items().first()).toMatchObject({ id: 1, price: 9.5 })
@@ -237,7 +237,7 @@ describe('batches', () => {
     await client.from('owners').where({ name: 'Ed' }).deleteAll()
   })
 
-  test('what a batch cannot contain is refused', async () => {
+  test('requests that a batch cannot contain are refused', async () => {
     const refused = (make: Parameters<typeof client.batch>[0]) => expect(client.batch(make)).rejects.toThrow(TypeError)
     await refused(batch => [batch.from('items').insert({ title: 'x', meta: { $ref: 'a.b' } })])
     await refused(batch => [batch.from('items').rows({ timeoutMs: 5 })])
@@ -281,7 +281,7 @@ describe('errors', () => {
   })
 })
 
-describe('a server that fails', () => {
+describe('a server that returns errors', () => {
   type Handler = (request: IncomingMessage, response: ServerResponse, count: number) => void
 
   /** A client of a server with this handler, and the requests that it received. */

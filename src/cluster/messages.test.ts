@@ -25,7 +25,7 @@ test('frames of other libraries are ignored', () => {
   expect(parseFrame({ frame: 'notice', message: { kind: 'stop' } }, parsePrimaryMessage)).not.toBeNull()
 })
 
-test('a request is answered, or rejected when the other process has gone', async () => {
+test('a request is answered, or rejected when the other process has ended', async () => {
   const hear: ((frame: unknown) => void)[] = []
   const portTo = (other: number) => ({
     send: (frame: unknown) => void queueMicrotask(() => hear[other]?.(structuredClone(frame))),

@@ -50,7 +50,7 @@ test('a first read uses the latest result, so that its worker continues with the
   expect(await reads.turn(3, 's', '', 25)).toEqual({ kind: 'read' })
 })
 
-test('that nothing had changed is known only for a while', async () => {
+test('a read without changes is used only for a limited time', async () => {
   const { reads, pass } = world()
   await reads.turn(1, 's', 'a', 25)
   report(reads, 1, 'a', 'a')

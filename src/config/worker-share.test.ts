@@ -4,7 +4,7 @@ import { shareOf, tooManyWorkers, workerCount } from './worker-share.ts'
 
 const { config } = loadConfig({ environment: {}, workingDirectory: '/' })
 
-test('the pool is divided, and the first workers have the rest', () => {
+test('the pool is divided, and the first workers get the remainder', () => {
   const pools = [1, 2, 3, 4].map(number => shareOf(config, { number, count: 4 }).gateway.maxConnections)
   expect(pools).toEqual([3, 3, 2, 2])
 })
@@ -22,7 +22,7 @@ test('limits that the primary process counts are not divided', () => {
   expect(gateway.maxClientConnections).toBe(config.gateway.maxClientConnections)
 })
 
-test('auto starts no more workers than there are connections', () => {
+test('auto starts at most one worker for each connection', () => {
   expect(workerCount({ workers: 'auto', maxConnections: 1 })).toBe(1)
   expect(workerCount({ workers: 3, maxConnections: 10 })).toBe(3)
   expect(tooManyWorkers({ workers: 'auto', maxConnections: 1 })).toBeNull()

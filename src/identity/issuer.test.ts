@@ -282,7 +282,7 @@ describe('signed but invalid payloads', () => {
 })
 
 describe('claims', () => {
-  test('without a mapping the claims are those of the gateway’s own tokens', async () => {
+  test('without a mapping the gateway’s own claims are used', async () => {
     const more = { tenant_id: 't', sub: 's', role: 'r', scope: 'a b', scopes: ['c'], agent_id: 'x' }
     expect(await identityOf(token(rsa, more))).toMatchObject({
       ...{ tenantId: 't', userId: 's', role: 'r', scopes: ['a', 'b', 'c'], agentId: 'x' },

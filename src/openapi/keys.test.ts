@@ -40,7 +40,7 @@ test('identifiers ignore case and punctuation', () => {
   expect(['Größe', '->', '', 'имя'].map(identifierOf)).toEqual(['größe', '->', '', 'имя'])
 })
 
-test('of names with the same identifier, the plain one is kept, at its position', () => {
+test('if names have the same identifier, the unquoted one keeps it, at its position', () => {
   const same = (name: string) => name
   expect(distinctBy(['Name', 'id', 'name', 'NAME'], same)).toEqual(['id', 'name'])
   expect(distinctBy(['orderId', 'Order ID'], same)).toEqual(['orderId'])

@@ -22,7 +22,7 @@ test('a CSV becomes one object for each line', () => {
   expect([convert('text/csv', ''), convert('text/csv', 'a,b\n')]).toEqual([[], []])
 })
 
-test('lines with other numbers of cells are refused', () => {
+test('a line with another number of cells than the header is refused', () => {
   expect(() => convert('text/csv', 'a,b\n1,2\n3')).toThrow('All lines must have same number of fields')
 })
 

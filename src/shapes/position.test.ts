@@ -12,7 +12,7 @@ test('an offset names the transactions that were still running', () => {
   expect(offsetOf(token(800n, 812n, [800n, 811n]))).toBe('812_91491')
 })
 
-test('an offset with the epoch of its handle is the token that it was made from', () => {
+test('an offset and the epoch of its handle give the original resume token', () => {
   const distances = fc.uniqueArray(fc.bigInt({ min: 1n, max: 999n }), { maxLength: 16 })
   fc.assert(
     fc.property(fc.bigInt({ min: 1_000n, max: 2n ** 61n }), distances, (xmax, all) => {
@@ -35,7 +35,7 @@ test('the number in a stream of events includes no transaction that was still ru
   expect(readToken(token(800n, 800n), EPOCH)?.open).toEqual([])
 })
 
-test('what is not an offset or a handle is refused', () => {
+test('a text that is neither an offset nor a handle is refused', () => {
   for (const text of ['', '1', '1_', '_1', '1_a', '-1_0', '1_0_0', `${'9'.repeat(21)}_0`])
     expect(isOffset(text)).toBe(false)
   for (const text of ['', 'x', `${digestOf('a')}-${EPOCH}-1_0`, `${digestOf('a')}-short-1_0-1`])

@@ -28,7 +28,7 @@ beforeEach(async () => {
 describe('a gateway that is killed', () => {
   const service = serviceFixture(database)
 
-  test('leaves no batch half done, and every acknowledged one done', async () => {
+  test('leaves no batch half executed, and commits every acknowledged one', async () => {
     const authorization = `Bearer ${await gateway.token({ tenantId: 't1' })}`
     const acknowledged: number[] = []
     let pair = 0

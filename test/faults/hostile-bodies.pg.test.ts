@@ -553,11 +553,11 @@ describe('headers', () => {
 describe('a Content-Length that does not match the body', () => {
   const body = '{"note":"a lie"}'
   const lies = () => rowsOf(`docs where note = 'a lie'`)
-  test('if shorter, the body read is invalid JSON, and the rest is not a request', async () => {
+  test('that is too short: the body is invalid JSON, and the rest is not a request', async () => {
     const answer = await raw([head('/api/docs', 'Content-Length: 5'), body], /HTTP.*HTTP.*\}/s)
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400', 'HTTP/1.1 400'])
   })
-  test('if shorter and a valid row, the row is answered first, and then the rest as another request', async () => {
+  test('that is too short but a valid row: the row is answered first, the rest is another request', async () => {
     const row = '{"note":"cut"}'
     const answer = await raw(
       [`${head('/api/docs', `Content-Length: ${row.length}`)}${row} and so on\r\n\r\n`],

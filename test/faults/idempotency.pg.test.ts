@@ -88,7 +88,7 @@ class Gateways {
 
 const gateways = fixture(() => new Gateways().open())
 
-test('requests that are repeated while gateways are killed have each effect once', { timeout: 600_000 }, async () => {
+test('a request that is repeated while gateways are killed takes effect once', { timeout: 600_000 }, async () => {
   const authorization = `Bearer ${await gateway.token({ tenantId: 't1' })}`
   /** The acknowledged responses of each request. */
   const history = Array.from({ length: REQUESTS }, (): string[] => [])

@@ -88,7 +88,7 @@ describe('an atomic batch', () => {
     expect(second.headers['X-Svc-Txid']).toBe(first.headers['X-Svc-Txid'])
   })
 
-  test('gives the entity tags that the rows have afterwards', async () => {
+  test('returns the entity tags that the rows have after the commit', async () => {
     const reply = await batch([insert('ann'), { method: 'PATCH', path: '/api/counters/1', body: { n: 7 } }])
     const [order, counter] = reply.json.results
     expect((await gateway.get('/api/orders/1')).headers.get('etag')).toBe(order.headers.ETag)
@@ -378,7 +378,7 @@ describe('the body of a batch', () => {
     expect([deep.status, deep.json.error.message]).toEqual([400, expect.stringContaining('more than 32 names')])
   })
 
-  test('is accepted with POST only', async () => {
+  test('accepts POST only', async () => {
     const reply = await gateway.get('/api/_batch')
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])
   })
@@ -450,7 +450,7 @@ describe('limits', () => {
 describe('the cache', () => {
   const cached = gatewayFixture(database, { toml: '[gateway.cache]\nenabled = true' })
 
-  test('forgets what a batch has changed', async () => {
+  test('drops the results that a batch outdates', async () => {
     const send = sender(() => cached, 'POST')
     await cached.get('/api/counters/1')
     expect((await cached.get('/api/counters/1')).headers.get('x-cache')).toBe('HIT')

@@ -35,7 +35,7 @@ const OF_A_RENTAL =
 describe.skipIf(REAL_DATA_MISSING !== null).each([
   ['of the customer', OF_A_CUSTOMER],
   ['of the rental, whose policy asks for the customer', OF_A_RENTAL],
-])('payments are visible by a policy %s', (_, policy) => {
+])('payments with a policy %s', (_, policy) => {
   const database = databaseFixture(() => realDatabase('pagila'), `${POLICIES}${policy}; analyze`)
   const gateway = gatewayFixture(database)
 

@@ -102,7 +102,7 @@ describe('a list', () => {
     expect([reply.status, reply.json.error.code]).toEqual([400, 'PARSE_ERROR'])
   })
 
-  test('is chosen by the weights of Accept, and caches tell the forms apart', async () => {
+  test('is chosen by the weights of Accept, and varies by it in caches', async () => {
     const types = async (accept: string) => {
       const reply = await gateway.get('/api/users', { headers: { Accept: accept } })
       expect(reply.headers.get('vary')).toMatch(/(^|, )Accept(,|$)/)

@@ -107,7 +107,7 @@ describe('a request that is sent again', () => {
     expect(await count('orders')).toBe(4)
   })
 
-  test('sends rows changed since as they were', async () => {
+  test('returns the first response although the rows have changed since', async () => {
     const first = await send('POST', '/api/orders', { customer: 'ann' })
     await admin.query(`update orders set customer = 'changed'`)
     expect((await send('POST', '/api/orders', { customer: 'ann' })).text).toBe(first.text)
@@ -122,7 +122,7 @@ describe('a request that is sent again', () => {
     expect(await keys()).toBe(1)
   })
 
-  test('with GET is read again', async () => {
+  test('is ignored with GET', async () => {
     expect(isReplayed(await send('GET', '/api/orders', undefined))).toBe(false)
     expect(await keys()).toBe(0)
   })
@@ -276,7 +276,7 @@ test('a tenant has a bounded number of keys', async () => {
   expect((await of('d', 't1')).status).toBe(201)
 })
 
-test('a gateway whose ticket was lost registers it again', async () => {
+test('a gateway registers its ticket again after the database has lost it', async () => {
   await admin.query('delete from svc.ticket')
   const first = await send('POST', '/api/orders', { customer: 'ann' })
   expect(first.status).toBe(503)

@@ -93,7 +93,7 @@ describe('CSV', () => {
       expect((await post('notes', csv)).json).toEqual({ count: 0, errors: [] })
   })
 
-  test('may begin with a byte order mark, and its last line needs no end', async () => {
+  test('can begin with a byte order mark, and its last line needs no line break', async () => {
     expect((await post('notes', '\ufeff"id",title\r\n1,a\r\n2,b')).json.count).toBe(2)
   })
 
@@ -181,7 +181,7 @@ describe('NDJSON', () => {
 })
 
 describe('rules of other writes hold', () => {
-  test('row-level security judges each row', async () => {
+  test('row-level security is applied to each row', async () => {
     const csv = 'id,tenant_id\n1,t1\n200,t1\n3,t1\n'
     const refused = await post('secrets', csv)
     expect(refused.status).toBe(403)
@@ -207,7 +207,7 @@ describe('rules of other writes hold', () => {
     expect(await sql('select count(*)::int as n from tree')).toEqual([{ n: 2 }])
   })
 
-  test('what does not apply to an import is refused', async () => {
+  test('parameters and headers that do not apply to an import are refused', async () => {
     expect((await post('pairs?returning=id', 'id\n1')).status).toBe(400)
     expect((await post('pairs', 'id\n1', { Prefer: 'return=representation' })).status).toBe(400)
     expect((await post('pairs', 'id\n1', { 'Content-Type': 'text/csv; charset=latin1' })).status).toBe(415)

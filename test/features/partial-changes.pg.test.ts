@@ -116,7 +116,7 @@ describe('a JSON Merge Patch', () => {
     ['[1,2]', '{"a":"b","c":null}', { a: 'b' }],
     ['{}', '{"a":{"bb":{"ccc":null}}}', { a: { bb: {} } }],
     ['[[1],[2]]', '{"0":{"0":7}}', { 0: { 0: 7 } }],
-  ])('makes %s with %s to %o', async (before, body, after) => {
+  ])('applied to %s, the patch %s returns %o', async (before, body, after) => {
     await admin.query('update things set data = $1 where id = 1', [before])
     const { status, json } = await merge(`{"data": ${body}}`)
     expect([status, json.data.data]).toEqual([200, after])

@@ -105,7 +105,7 @@ describe('an embedded relation', () => {
   })
 })
 
-describe('the rows around an embedded relation', () => {
+describe('the parent rows of an embedded relation', () => {
   test('are limited to those with a match by !inner', async () => {
     expect(await rows('/clients?select=id,projects!inner(id)&projects.name=eq.IOS')).toEqual([
       { id: 2, projects: [{ id: 3 }] },

@@ -61,7 +61,7 @@ describe('by default', () => {
 describe('with server_timing and trace_header', () => {
   const { ask } = postgrestFixture(SCHEMA, 'server_timing = true\ntrace_header = "X-Trace-Id"')
 
-  test('every kind of request has its phases', async () => {
+  test('every kind of request reports its phases', async () => {
     const body = '{"id": 3, "name": "Quay"}'
     const headers = { 'Content-Type': 'application/json' }
     const replies = await Promise.all([

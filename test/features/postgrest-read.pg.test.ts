@@ -123,7 +123,7 @@ describe('order and ranges', () => {
     ['order=data->a->>b.desc.nullslast,id', [2, 1, 3, 4]],
     ['order=id&limit=2&offset=1', [2, 3]],
     ['order=id&limit=0', []],
-  ])('of the query %s apply to rows', async (query, expected) => {
+  ])('of the query %s apply to the rows', async (query, expected) => {
     const { json } = await ask(`/items?select=id&${query}`)
     expect(json.map((row: { id: number }) => row.id)).toEqual(expected)
   })
@@ -149,7 +149,7 @@ describe('order and ranges', () => {
     }
   })
 
-  test('an offset behind the last row is 416', async () => {
+  test('an offset beyond the last row is answered with 416', async () => {
     const { status, headers, json } = await ask('/items?offset=100', { headers: { Prefer: 'count=exact' } })
     expect([status, headers.get('content-range')]).toEqual([416, '*/4'])
     expect(json).toEqual({

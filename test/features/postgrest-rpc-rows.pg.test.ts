@@ -113,7 +113,7 @@ describe('bodies', () => {
     expect((await post('items_of', [1, 2, 3])).json).toBe(3)
   })
 
-  test('columns of a CSV that no function has are named in the error', async () => {
+  test('an error names the columns of a CSV that no function has', async () => {
     const { status, json } = await post('total', 'a,c\n1,2', { 'Content-Type': 'text/csv' })
     expect([status, json]).toEqual([
       404,

@@ -15,7 +15,7 @@ const ALIASED = '/pens?select=id,tops:caps(id)&id=eq.1&caps.order=id.desc&tops.l
 describe('by default', () => {
   const { ask } = postgrestFixture(SCHEMA)
 
-  test('all rows can be changed, and an aliased relation has the name of its alias', async () => {
+  test('all rows can be changed, and parameters use the alias of a relation', async () => {
     const changed = await ask('/pens', { method: 'PATCH', headers: JSON_TYPE, body: '{"colour": "black"}' })
     expect(changed.status).toBe(204)
     const { status, json } = await ask(ALIASED)
@@ -42,7 +42,7 @@ describe('with safe_updates and legacy_target_names', () => {
     expect((await send('/pens?id=eq.99')).status).toBe(204)
   })
 
-  test('an aliased relation has both names', async () => {
+  test('parameters can use both names of an aliased relation', async () => {
     expect((await ask(ALIASED)).json).toEqual([{ id: 1, tops: [{ id: 2 }] }])
   })
 })

@@ -86,7 +86,7 @@ describe('relations', () => {
     expect([put.status, put.json]).toEqual([200, [{ id: 1, seats: [{ row: 'A' }, { row: 'B' }] }]])
   })
 
-  test('hold row-level security of the embedded table', async () => {
+  test('obey the row-level security of the embedded table', async () => {
     const { json } = await write('PATCH', '/shows?id=in.(1,3)&select=id,halls(name)&order=id', { follows: null })
     expect(json).toEqual([
       { id: 1, halls: { name: 'North' } },

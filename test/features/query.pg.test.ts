@@ -80,7 +80,7 @@ describe('the response', () => {
     const stream = await ask('export users fields generate_series(1, 1000) as n')
     expect(stream.text.trimEnd().split('\n')).toHaveLength(100)
   })
-  test('to an explain is the plan, and the statement was not executed', async () => {
+  test('to an explain contains the plan, and the statement is not executed', async () => {
     const reply = await ask('explain del drafts where all')
     expect(reply.status).toBe(200)
     expect(reply.json.data[0][0].Plan['Node Type']).toEqual(expect.any(String))

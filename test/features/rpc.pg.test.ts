@@ -127,7 +127,7 @@ describe('the body', () => {
   ])('of %s can be %j: %s', async (name, body, expected) => {
     expect(await data(name, body)).toBe(expected)
   })
-  test('must be valid JSON with the type application/json', async () => {
+  test('must be valid JSON with Content-Type application/json', async () => {
     await refused(
       call('middle', '[1]', { headers: { 'Content-Type': 'text/plain' } }),
       415,

@@ -401,7 +401,7 @@ describe('Requests', () => {
     expect((await next).json[0]).toMatchObject({ value: { id: '1' }, headers: { operation: 'insert', last: true } })
   })
 
-  test('move on with the log while only others have changes, also those of statements with many rows', async () => {
+  test('advance with the log while only other callers have changes, also with bulk changes', async () => {
     const { handle, offset } = await begun()
     const poll = request(`table=issues&live=true&handle=${handle}&offset=${offset}`)
     for (let n = 0; n < 3; n++)
@@ -419,7 +419,7 @@ describe('Requests', () => {
     expect(since.json).toMatchObject([{ value: { id: '9999' } }, { headers: { control: 'up-to-date' } }])
   })
 
-  test('are answered in parts if much has changed, each from the position of the last', async () => {
+  test('are answered in parts if many rows have changed, each from the end of the previous part', async () => {
     const { handle, offset: start } = await begun()
     for (const n of [0, 1, 2, 3, 4])
       await admin.query(`insert into issues (id, title) select $1 * 600 + n, 'x' from generate_series(1, 600) n`, [n])
@@ -504,7 +504,7 @@ describe('Requests', () => {
     }
   })
 
-  test('that start are not answered with a handle that the client declares expired', async () => {
+  test('that start never receive a handle that the client declares expired', async () => {
     const { handle, offset } = await begun()
     const again = await request(`table=issues&offset=-1&expired_handle=${handle}`)
     expect(again.headers.get('electric-handle')).not.toBe(handle)

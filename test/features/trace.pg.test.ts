@@ -257,7 +257,7 @@ describe('a caller who may not know everything', () => {
   })
 })
 
-describe('a body that cannot be traced', () => {
+describe('a body that does not describe a traceable read', () => {
   test.each([
     [{}, 'has no request'],
     [{ request: '/api/orders', query: 'get orders' }, 'more than a request'],

@@ -580,7 +580,7 @@ describe('an array whose elements are arrays', () => {
       ['5', '{[1.50]}', null],
     ])
   })
-  test('can be written by a change of one row and of many', async () => {
+  test('can be written by an update of one row and of many rows', async () => {
     await admin.query('truncate edges; insert into edges (id) values (1), (2)')
     const one = await patch('/api/edges/1?returning=many', '{"many":[[["x"]],[]]}')
     expect(one.text).toBe('{"data":{"many":[[["x"]],[]]}}')
@@ -604,7 +604,7 @@ describe('an array whose elements are arrays', () => {
     expect([repeated.status, repeated.json.error.code]).toEqual([400, 'PARSE_ERROR'])
     expect(repeated.json.error.message).toContain('a key can appear only once in an upsert')
   })
-  test('is named in an error as it was sent', async () => {
+  test('is quoted unchanged in an error', async () => {
     const message = async (body: string) => (await post('/api/edges', body)).json.error.message as string
     expect(await message('[{"id":7},{"id":8,"lists":[[1],["x"]]}]')).toMatch(
       /^item 2: column "lists" is ints\[\] and cannot hold "x": invalid input syntax for type integer/,

@@ -98,7 +98,7 @@ test('a write acknowledged by one worker is never followed by an older result of
   for (const one of [...writers, ...readers]) one.close()
 })
 
-test('the rate limit of an address is that of all workers together, within one lease', async () => {
+test('the rate limit of an address is counted for all workers together, up to one lease', async () => {
   const gateway = await serve('rate_limit_rate = 1\nrate_limit_burst = 100')
   const all = await callers(gateway.url, 8)
   const startedAt = performance.now()
@@ -117,7 +117,7 @@ test('the rate limit of an address is that of all workers together, within one l
   expect(statuses.flat().filter(status => status === 429).length).toBe(320 - accepted)
 })
 
-test('the permits of a tenant are those of all workers together', async () => {
+test('the permits of a tenant are counted for all workers together', async () => {
   const gateway = await serve(
     'exposed_views = ["naps"]\ntenant_max_concurrent = 4\nmax_connections = 16\ntenant_max_connections = 12\n' +
       'explain_max_cost = 0\nexplain_max_rows = 0',

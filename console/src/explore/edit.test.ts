@@ -20,16 +20,16 @@ test.each([
   expect(jsonOf(column(type), text)).toBe(json)
 })
 
-test('a text that is not JSON is not sent to a column that needs JSON', () => {
+test('a value that is not JSON is not sent to a JSON column', () => {
   expect(jsonOf(column('jsonb'), '{a: 1}')).toBeNull()
 })
 
-test('a JSON text and a document that is a text are different values', () => {
+test('a string and a JSON document that is a string are different values', () => {
   expect(textOf(column('jsonb'), 'a')).toBe('"a"')
   expect(textOf(column('text'), 'a')).toBe('a')
   expect(textOf(column('numeric'), new Digits('12.50'))).toBe('12.50')
 })
 
-test('names of columns are JSON strings in a body', () => {
+test('column names are JSON strings in a body', () => {
   expect(JSON.parse(bodyOf([['a"b', '1']]))).toEqual({ 'a"b': 1 })
 })

@@ -21,7 +21,7 @@ test('every parameter that is not reserved is a filter, and each can be removed 
   expect(withoutFilter(both, { name: 'total.gt', value: '1' }).toString()).toBe('total.gt=2&sort=id&limit=5')
 })
 
-test('a filter begins with the first page', () => {
+test('adding a filter returns to the first page', () => {
   expect(withFilter(query('cursor=x&limit=5'), { name: 'a.eq', value: '1,2' }).toString()).toBe('limit=5&a.eq=1%2C2')
 })
 

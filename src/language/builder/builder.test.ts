@@ -136,7 +136,7 @@ describe('reads', () => {
     }
   })
 
-  test('sources, fields, groups and other clauses create the tree of their text', () => {
+  test('sources, fields, groups and other clauses create the same tree as their text', () => {
     const query = get(aliased('sales.orders', 'o'))
       .join('users', eq('users.id', col('o.user_id')))
       .innerJoin(aliased('users', 'v'))

@@ -200,7 +200,7 @@ describe('signs', () => {
   })
 
   test.each(['!', '@', '&', '|', '#', '$', '^', '\\', '“', '😀'])(
-    '%s starts no token and becomes an #unknown token',
+    '%s begins no token and becomes an #unknown token',
     sign => {
       expect(tokens(`a ${sign} b`)).toEqual(['#word a', `#unknown ${sign}`, '#word b'])
     },

@@ -406,7 +406,7 @@ test('the buffer of unsent bytes is bounded', () => {
   expect(() => new Writer().bytes({ length: 257 * 1024 * 1024 } as Uint8Array)).toThrow('sent is 268435456')
 })
 
-test('a taken buffer stays as it is while the next one is filled', () => {
+test('a taken buffer is not changed while the next one is filled', () => {
   const writer = new Writer(16)
   writer.string('first')
   const taken = writer.take()

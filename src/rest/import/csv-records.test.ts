@@ -18,7 +18,7 @@ test('an empty field is NULL, and empty quotes are the empty text', () => {
   expect(read('')).toEqual([])
 })
 
-test('records end with LF, CRLF or the text, and begin on the line after', () => {
+test('a record ends with LF, CRLF or the end of the text, and the next begins on the next line', () => {
   expect(read('a\r\n"b\nc"\n"d""e"', 7)).toEqual([
     [7, ['a']],
     [8, ['b\nc']],

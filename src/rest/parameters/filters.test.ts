@@ -93,7 +93,7 @@ describe('both styles mean the same', () => {
 })
 
 describe('key-style wins', () => {
-  test('a literal that looks like an operator is written key-style', () => {
+  test('a literal that looks like an operator is written in key style', () => {
     expect(read('name.eq=in.x')).toMatchObject({ tree: compare('=', column('name'), $1), values: ['in.x'] })
   })
   test('a suffix that is not an operator belongs to the name', () => {
