@@ -1,6 +1,6 @@
 /**
- * Checks of what can be written: columns that PostgreSQL does not fill in itself, and conflict targets that are
- * keys (docs/reference/writing.md#upsert).
+ * Checks of what can be written: columns that PostgreSQL does not fill in itself, and conflict targets that
+ * are keys (docs/reference/writing.md#upsert).
  */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'

@@ -46,7 +46,8 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Pulled {
   for (const [section, item] of rows) {
     if (typeof item !== 'string')
       throw new Error(`the pull statement returned an empty ${section}`)
-      // No check of the item: pull-statement.ts declares each section's type next to the SQL that produces it.
+      // No check of the item: pull-statement.ts declares each section's type next to the SQL that produces
+      // it.
     ;(pulled[section as keyof Pulled] as unknown[]).push(JSON.parse(item))
   }
   return pulled

@@ -29,8 +29,8 @@ beforeEach(() =>
 )
 
 /**
- * Runs `svc check`. Returns the exit code, the report without the version of this server (with `--json`, the text
- * on standard error), and standard output unchanged.
+ * Runs `svc check`. Returns the exit code, the report without the version of this server (with `--json`, the
+ * text on standard error), and standard output unchanged.
  */
 async function check(toml: string, url: string, ...options: string[]): Promise<readonly [number, string, string]> {
   writeFileSync(join(folder, 'svc.toml'), toml)

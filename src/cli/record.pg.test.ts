@@ -1,6 +1,6 @@
 /**
- * docs/guides/allow-list.md#recording: `svc check --record` writes the shapes that it sees to a file, which is then
- * used as the allow-list. The test runs all commands of a recording.
+ * docs/guides/allow-list.md#recording: `svc check --record` writes the shapes that it sees to a file, which
+ * is then used as the allow-list. The test runs all commands of a recording.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

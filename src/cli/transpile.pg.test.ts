@@ -1,6 +1,6 @@
 /**
- * `svc transpile --database`: joins and nests follow the foreign keys of a real database, and the printed SQL is valid
- * in that database.
+ * `svc transpile --database`: joins and nests follow the foreign keys of a real database, and the printed SQL
+ * is valid in that database.
  */
 import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

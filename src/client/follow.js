@@ -8,8 +8,8 @@
  * - Changes are states, not steps: a row as it is now, or the key of a row that is gone. Receiving one twice
  *   does no harm.
  * - After `resync` it reads the rows again, and once more if a second `resync` arrives during the read.
- * - After the connection has ended it reconnects with the last resume token (`since`) and receives the changes
- *   that it missed, or `resync`.
+ * - After the connection has ended it reconnects with the last resume token (`since`) and receives the
+ *   changes that it missed, or `resync`.
  * - After a failed read it keeps the rows that it has, and retries with increasing pauses.
  */
 

@@ -1,7 +1,8 @@
 /**
- * The addresses that requests of the gateway itself may connect to: by default, public Internet addresses only
- * (docs/guides/webhooks.md#allowed-addresses). Without this guard, anyone who controls a URL could make the
- * gateway send requests to the machine itself, its private network, or a cloud provider's metadata service.
+ * The addresses that requests of the gateway itself may connect to: by default, public Internet addresses
+ * only (docs/guides/webhooks.md#allowed-addresses). Without this guard, anyone who controls a URL could make
+ * the gateway send requests to the machine itself, its private network, or a cloud provider's metadata
+ * service.
  */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'

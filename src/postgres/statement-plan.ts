@@ -111,7 +111,9 @@ export function confirmParse(plan: CommandPlan | null): void {
   if (plan?.parseComplete() !== true) throw new ProtocolError('the server confirmed a statement that was not prepared')
 }
 
-/** Records the response to a Describe. @throws ProtocolError if the request has no Describe that waits for it. */
+/**
+ * Records the response to a Describe. @throws ProtocolError if the request has no Describe that waits for it.
+ */
 export function confirmDescription(plan: CommandPlan | null, fields: readonly FieldDescription[]): void {
   if (plan?.described(fields) !== true) throw new ProtocolError('the server described a statement without a request')
 }

@@ -55,7 +55,10 @@ function describe(error: unknown, isAuthenticated: boolean, view: View | null): 
   return describeOther(error)
 }
 
-/** True if PostgREST returns PostgreSQL's message for the error: for all errors except those of the connection. */
+/**
+ * True if PostgREST returns PostgreSQL's message for the error: for all errors except those of the
+ * connection.
+ */
 function isAboutRequest({ sqlstate }: DatabaseError): boolean {
   return !/^(?:08|57P|XX|26)/.test(sqlstate)
 }

@@ -1,4 +1,6 @@
-/** The message tables in `docs/reference/realtime.md`. The test compares them with the page; `-u` updates it. */
+/**
+ * The message tables in `docs/reference/realtime.md`. The test compares them with the page; `-u` updates it.
+ */
 
 import type { CLIENT_FIELDS, MessageType } from './message.ts'
 import type { ResyncReason } from './visibility-group.ts'

@@ -208,9 +208,13 @@ export class KeyClaim {
 
   #unknownTicket(): GatewayError {
     this.#parts.onUnknownTicket()
-    return new GatewayError('UNAVAILABLE', 'this gateway is not registered in the database at the moment; try again later', {
-      headers: RETRY,
-    })
+    return new GatewayError(
+      'UNAVAILABLE',
+      'this gateway is not registered in the database at the moment; try again later',
+      {
+        headers: RETRY,
+      },
+    )
   }
 }
 

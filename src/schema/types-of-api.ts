@@ -1,7 +1,7 @@
 /**
- * The documents that a gateway answers to one caller → types: `GET /api/_schema` has tables, columns and relations,
- * `GET /api/_openapi` has what is below domains and composite types, what can be written, and functions.
- * Both come from outside, so every member is checked before it is used.
+ * The documents that a gateway answers to one caller → types: `GET /api/_schema` has tables, columns and
+ * relations, `GET /api/_openapi` has what is below domains and composite types, what can be written, and
+ * functions. Both come from outside, so every member is checked before it is used.
  */
 import { JSON_FORMS } from './json-types.ts'
 import { type NamedRelation, relationTypes } from './relation-types.ts'

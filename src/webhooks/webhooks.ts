@@ -167,7 +167,8 @@ export class Webhooks {
   }
 
   /**
-   * Queues a dead letter again, with the same id. Returns false if it does not exist, or its body was not kept.
+   * Queues a dead letter again, with the same id. Returns false if it does not exist, or its body was not
+   * kept.
    */
   redeliver(id: string): boolean {
     const letter = this.#deadLetters.get(id)

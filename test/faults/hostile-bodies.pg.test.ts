@@ -666,7 +666,8 @@ describe('slow and disconnecting clients', () => {
       expect((await send('/api/held', `{"id":${id}}`)).status).toBe(known ? 400 : 201)
     }
     expect(await activity.statements()).toEqual([])
-    // The connections of the pool and the listener. A connection that had to be cancelled may have been replaced.
+    // The connections of the pool and the listener. A connection that had to be cancelled may have been
+    // replaced.
     await activity.until(BACKENDS, count => count === 2)
   })
 

@@ -1,6 +1,6 @@
 /**
- * Attacks with valid and malformed requests: every operator on every type, unusual tables, requests made to hit
- * another request's plan, and bytes that are almost HTTP. Every request is answered, none with 5xx.
+ * Attacks with valid and malformed requests: every operator on every type, unusual tables, requests made to
+ * hit another request's plan, and bytes that are almost HTTP. Every request is answered, none with 5xx.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'

@@ -1,6 +1,7 @@
 /**
- * Malicious servers: they stop responding, disconnect, send single bytes, announce gigabytes, switch mechanisms and
- * replay recorded messages. Every attempt fails within its time limit, with little memory, and names the step.
+ * Malicious servers: they stop responding, disconnect, send single bytes, announce gigabytes, switch
+ * mechanisms and replay recorded messages. Every attempt fails within its time limit, with little memory, and
+ * names the step.
  */
 import { randomBytes } from 'node:crypto'
 import { createServer as createTlsServer } from 'node:tls'

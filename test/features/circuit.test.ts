@@ -1,7 +1,7 @@
 /**
- * The circuit breaker of docs/guides/database-connections.md#kerberos as operators see it: a log line for each change
- * of state, and no attempt while it is open. The tokens
- * are a module's, so this needs no Kerberos; with a real KDC it is in kerberos.pg.test.ts.
+ * The circuit breaker of docs/guides/database-connections.md#kerberos as operators see it: a log line for
+ * each change of state, and no attempt while it is open. The tokens are a module's, so this needs no
+ * Kerberos; with a real KDC it is in kerberos.pg.test.ts.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,6 @@
-/** docs/reference/errors.md#examples: an example of every error code, with the message that a gateway sends. */
+/**
+ * docs/reference/errors.md#examples: an example of every error code, with the message that a gateway sends.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { type ErrorCode, STATUS_OF } from '../../src/errors.ts'
 import { watchActivity } from '../support/activity.ts'

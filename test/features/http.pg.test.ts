@@ -1,4 +1,6 @@
-/** docs/reference/rest-api.md: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema. */
+/**
+ * docs/reference/rest-api.md: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema.
+ */
 import { describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { BODY_BYTES_MAX, FORGOTTEN_BYTES_MAX } from '../../src/http/request-body.ts'

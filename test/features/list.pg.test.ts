@@ -1,4 +1,6 @@
-/** docs/reference/reading.md: `GET /api/{table}`, its envelope, sort, pages, cursor, select, distinct, search. */
+/**
+ * docs/reference/reading.md: `GET /api/{table}`, its envelope, sort, pages, cursor, select, distinct, search.
+ */
 import { describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import type { Reply } from '../support/gateway.ts'

@@ -94,7 +94,10 @@ function isForbidden(entry: Import): boolean {
   return ruleOf(`src/${target}`) !== rule && !rule.folders.some(allowed => isBelow(target, allowed))
 }
 
-/** The most specific rule for a file: `postgres/protocol` before `postgres`. Files directly in `src` have the rule `.`. */
+/**
+ * The most specific rule for a file: `postgres/protocol` before `postgres`. Files directly in `src` have the
+ * rule `.`.
+ */
 function ruleOf(file: string): Rule | undefined {
   const path = file.slice('src/'.length)
   if (!path.includes('/'))

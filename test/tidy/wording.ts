@@ -1,6 +1,7 @@
 /**
- * The word check: finds phrases that make comments, messages, test names and documents hard to read, and lines that
- * are too long. A hit points at a sentence worth rewriting. CONTRIBUTING.md#wording describes how the numbers fall.
+ * The word check: finds phrases that make comments, messages, test names and documents hard to read, and
+ * lines that are too long. A hit points at a sentence worth rewriting. CONTRIBUTING.md#wording describes how
+ * the numbers fall.
  */
 import { filesBelow, read } from './tree.ts'
 
@@ -91,7 +92,9 @@ export function folderOf(path: string): string {
   return third !== undefined && ['src', 'test', 'docs'].includes(first) ? `${first}/${second}` : first
 }
 
-/** The text that a person reads, by line: Markdown outside code blocks; comments and string literals of code. */
+/**
+ * The text that a person reads, by line: Markdown outside code blocks; comments and string literals of code.
+ */
 function* proseOf(path: string, text: string): Generator<readonly [line: number, prose: string]> {
   const isMarkdown = path.endsWith('.md')
   let isInside = false

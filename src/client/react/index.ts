@@ -63,7 +63,9 @@ export function useSuspenseQuery<Row>(read: Readable<Row>): readonly Row[] {
   return useSuspended(read, false)
 }
 
-/** Like `useLive`, but suspends the component until the first rows arrive. Errors go to its error boundary. */
+/**
+ * Like `useLive`, but suspends the component until the first rows arrive. Errors go to its error boundary.
+ */
 export function useSuspenseLive<Row>(read: Readable<Row>): readonly Row[] {
   return useSuspended(read, true)
 }

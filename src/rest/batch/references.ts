@@ -224,7 +224,8 @@ export class ReferredAnswers {
       key += `.${name}`
       if (!this.#known.has(key)) this.#known.set(key, found === undefined ? undefined : await this.#member(found, name))
       found = this.#known.get(key)
-      if (found === undefined) throw refused(written, `the response to operation ${operation} has no "${shorten(name)}"`)
+      if (found === undefined)
+        throw refused(written, `the response to operation ${operation} has no "${shorten(name)}"`)
     }
     if (found === undefined) throw refused(written, 'it names no member')
     return found.value

@@ -201,7 +201,8 @@ const JSON_BODY = { 'content-type': 'application/json' }
 function readRequest(body: ObjectOutline, by: ReferringOperation): Omit<BatchOperation, 'id'> {
   const method = textMember(body, 'method')
   const path = textMember(body, 'path')
-  if (!/^[A-Z]{1,20}$/.test(method)) throw new GatewayError('PARSE_ERROR', 'method must be an HTTP method such as GET or POST')
+  if (!/^[A-Z]{1,20}$/.test(method))
+    throw new GatewayError('PARSE_ERROR', 'method must be an HTTP method such as GET or POST')
   const address = parseAddress(path, by)
   refuseRoute(path)
   const headers = readHeaders(memberOf(body, 'headers'))
@@ -211,10 +212,7 @@ function readRequest(body: ObjectOutline, by: ReferringOperation): Omit<BatchOpe
 function textMember(body: ObjectOutline, name: string): string {
   const given = memberOf(body, name)
   if (given?.type === 'string') return stringOf(given)
-  throw new GatewayError(
-    'PARSE_ERROR',
-    `an operation needs "${name}", a string; or "query", a query text`,
-  )
+  throw new GatewayError('PARSE_ERROR', `an operation needs "${name}", a string; or "query", a query text`)
 }
 
 /** The routes that a batch can contain. */
@@ -250,7 +248,10 @@ function readHeaders(given: JsonValue | undefined): Readonly<Record<string, stri
     const value = partOf(object, member)
     const text = value.type === 'string' ? stringOf(value) : null
     if (text === null || !HEADER_NAME.test(name) || !HEADER_VALUE.test(text)) {
-      throw new GatewayError('PARSE_ERROR', `the header "${shorten(member.key)}" must have a valid name and a string as its value`)
+      throw new GatewayError(
+        'PARSE_ERROR',
+        `the header "${shorten(member.key)}" must have a valid name and a string as its value`,
+      )
     }
     if (REFUSED_HEADERS.has(name)) {
       throw new GatewayError('PARSE_ERROR', `an operation cannot have the header "${name}"; send it with the batch`)
