@@ -157,3 +157,17 @@ test('a text can be parsed without running', async () => {
   await expect(open.run([wrong, command('SELECT 1')])).rejects.toMatchObject({ sqlstate: '42703' })
   await open.ended
 })
+
+test('after the loss of its connection between two commands, nothing has been committed', async () => {
+  const before = await count()
+  const open = pool.begin('a', null)
+  const [, pid] = await open.run([insert(90), command('SELECT pg_backend_pid()')])
+  await admin.query('select pg_terminate_backend($1)', [Number(pid?.rows[0]?.[0])])
+  await open.ended
+  const lost = { name: 'UnavailableError', sent: false }
+  await expect(open.run([insert(91)])).rejects.toMatchObject(lost)
+  await expect(open.attempt([insert(92)])).rejects.toMatchObject(lost)
+  await expect(open.commit([])).rejects.toMatchObject(lost)
+  expect(await count()).toBe(before)
+  await isIdle()
+})

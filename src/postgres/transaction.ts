@@ -98,6 +98,8 @@ export class HeldTransaction implements PendingRequest, OpenTransaction {
   #undone: { readonly step: Step; readonly error: Error } | null = null
   #commit: { resolve(results: readonly Result[]): void; reject(error: unknown): void } | null = null
   #committed: readonly Result[] | null = null
+  /** The loss of the connection, after which nothing can run. */
+  #lost: Error | null = null
   #resolveEnded!: () => void
 
   constructor(host: TransactionHost, flow: Flow, isolation: Isolation | null, worked: ServerTime) {
@@ -114,21 +116,21 @@ export class HeldTransaction implements PendingRequest, OpenTransaction {
   // --- OpenTransaction ---
 
   run(commands: readonly Command[]): Promise<readonly Result[]> {
-    if (this.#state !== 'waiting' && this.#state !== 'open') return Promise.reject(new SkippedError())
+    if (this.#state !== 'waiting' && this.#state !== 'open') return Promise.reject(this.#skipped())
     const result = this.#add(commands)
     this.#send()
     return result
   }
 
   async attempt(commands: readonly Command[]): Promise<readonly Result[]> {
-    if (this.#state !== 'waiting' && this.#state !== 'open') throw new SkippedError()
+    if (this.#state !== 'waiting' && this.#state !== 'open') throw this.#skipped()
     const result = this.#add([SAVEPOINT, ...commands, RELEASE], true)
     this.#send()
     return (await result).slice(1, -1)
   }
 
   commit(commands: readonly Command[]): Promise<readonly Result[]> {
-    if (this.#state !== 'waiting' && this.#state !== 'open') return Promise.reject(new SkippedError())
+    if (this.#state !== 'waiting' && this.#state !== 'open') return Promise.reject(this.#skipped())
     const result = new Promise<readonly Result[]>((resolve, reject) => {
       this.#commit = { resolve, reject }
     })
@@ -301,6 +303,7 @@ export class HeldTransaction implements PendingRequest, OpenTransaction {
       : isUndone
         ? new UnavailableError(error.message, false, error.cause)
         : error
+    this.#lost = why
     this.#undone?.step.reject(this.#refused ?? why)
     for (const step of this.#steps.splice(0)) step.reject(this.#refused ?? why)
     this.#refuseCommit(why)
@@ -308,6 +311,11 @@ export class HeldTransaction implements PendingRequest, OpenTransaction {
   }
 
   // --- internals ---
+
+  /** The error of commands that are added after the end. */
+  #skipped(): Error {
+    return this.#lost ?? new SkippedError()
+  }
 
   get #isUnread(): boolean {
     return this.cancelled || this.#refused !== null

@@ -9,7 +9,7 @@
  * subtransaction, which is not the number that a write reports.
  */
 
-import { DatabaseError } from '../postgres/errors.ts'
+import { DatabaseError, UnavailableError } from '../postgres/errors.ts'
 import { SkippedError, StaleStatementError } from '../postgres/transaction.ts'
 import type {
   Command,
@@ -226,7 +226,7 @@ export class JointTransaction {
       await this.#open?.commit([...last, ...this.#parts.closing(this.#effect)])
     } catch (error) {
       if (last.length > 0) this.refusal = refusalOf(error)
-      if (error instanceof DatabaseError || error instanceof SkippedError) this.#settle.resolve()
+      if (isUndone(error)) this.#settle.resolve()
       else this.#settle.reject(error)
       throw this.#parts.failed(error)
     }
@@ -313,4 +313,10 @@ export class JointTransaction {
       throw error
     }
   }
+}
+
+/** Reports whether a failed COMMIT has certainly changed nothing. */
+function isUndone(error: unknown): boolean {
+  if (error instanceof UnavailableError) return !error.sent
+  return error instanceof DatabaseError || error instanceof SkippedError
 }
