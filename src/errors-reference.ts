@@ -47,7 +47,7 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
     'the tenant has `tenant_max_concurrent` requests in progress, ' +
     'or the tenant or address has reached a limit of `/ws`; `Retry-After` is the time to wait',
   PRECONDITION_REQUIRED:
-    'the table has `require_if_match`, and the PATCH or DELETE has no `If-Match` ' +
+    'the table has `require_if_match`, and the PATCH, DELETE or upsert has no `If-Match` ' +
     '([preconditions](writing.md#preconditions))',
   HEADERS_TOO_LARGE: 'the request line and headers exceed 64 KiB',
   INTERNAL: 'a bug in the gateway; the log has the details under the `request_id`',

@@ -1322,8 +1322,8 @@ export const TABLE: Table<TableConfig> = {
     default: false,
     feature: 'writes',
     description:
-      'Answer PATCH and DELETE of this table without [`If-Match`](writing.md#preconditions) with 428, filtered ' +
-      'writes as well.',
+      'Answer PATCH and DELETE of this table without [`If-Match`](writing.md#preconditions) with 428, and ' +
+      'filtered writes and upserts as well.',
   },
   softDelete: {
     key: 'gateway.tables.<name>.soft_delete',

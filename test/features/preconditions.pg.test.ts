@@ -465,6 +465,23 @@ describe('version_column and require_if_match', () => {
     expect((await change('/api/parts/1', { n: 3 })).status).toBe(200)
   })
 
+  test('an upsert and an import that change existing rows need If-Match too; creations do not', async () => {
+    const post = (headers: Record<string, string>, type = 'application/json') =>
+      ask('/api/items', {
+        ...{
+          method: 'POST',
+          body: type === 'text/csv' ? 'id,tenant_id,name\n1,t1,up\n' : '{"id":1,"tenant_id":"t1","name":"up"}',
+        },
+        headers: { 'Content-Type': type, ...headers },
+      })
+    for (const type of ['application/json', 'text/csv']) {
+      expect(codeOf(await post({ 'X-Upsert': 'true' }, type))).toEqual([428, 'PRECONDITION_REQUIRED'])
+      expect((await post({ 'X-Upsert': 'true', 'If-Match': '*' }, type)).status).toBe(200)
+      expect((await post({ 'X-Upsert': 'ignore' }, type)).status).toBe(200)
+      expect((await post({}, type)).json.error.details.sqlstate).toBe('23505')
+    }
+  })
+
   test.each([
     ['[gateway.tables.itms]\nrequire_if_match = true', 'there is no table "itms"'],
     ['[gateway.tables.items]\nversion_column = "nmae"', 'has no column "nmae" (version_column)'],

@@ -88,6 +88,7 @@ export function creationOf(writing: Writing, route: WriteRoute): UpsertOptions |
   refuseTags(writing, 'a creation')
   refuseOthers(written, 'POST')
   const upsert = parseUpsert(written, table)
+  if (upsert?.existing === 'update') assertCondition(writing)
   if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert', route)
   return upsert
 }
