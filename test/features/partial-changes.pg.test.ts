@@ -201,8 +201,15 @@ describe('a JSON Patch', () => {
     expect((await gateway.get('/api/things/1')).json.data.name).toBe('cup')
   })
 
-  test('of tests alone, or of more than 1 000 operations, is rejected', async () => {
-    expect((await operate([{ op: 'test', path: '/stock', value: 5 }])).status).toBe(400)
+  test('of tests alone changes no value', async () => {
+    const passed = await operate([{ op: 'test', path: '/stock', value: 5 }])
+    expect([passed.status, passed.json.data]).toEqual([200, expect.objectContaining({ id: 1, stock: 5 })])
+    const failed = await operate([{ op: 'test', path: '/stock', value: 6 }])
+    expect([failed.status, failed.json.error.code]).toEqual([409, 'TEST_FAILED'])
+  })
+
+  test('without operations, or with more than 1 000, is rejected', async () => {
+    expect((await operate([])).status).toBe(400)
     const many = Array.from({ length: 1_001 }, () => ({ op: 'add', path: '/name', value: 'a' }))
     expect((await operate(many)).status).toBe(413)
     expect((await operate(many.slice(1))).status).toBe(200)
