@@ -33,6 +33,7 @@ import {
 import type { Runner, Work } from '../run/run.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import { Usage } from '../usage.ts'
+import { isNotModified, notModified } from './entity-tags.ts'
 import type { RequestProgress } from './pipeline.ts'
 import { noProgress, type Reports } from './reports.ts'
 import { BODY_BYTES_MAX } from './request-body.ts'
@@ -322,7 +323,7 @@ class BatchRun {
       request = await this.#incomingOf(operation, index, outcomes, work)
       progress.tenantId = this.#context.identity.tenantId
       progress.caller = this.#context.identity
-      const answer = await this.#stages.answer({ ...this.#context, incoming: request }, progress)
+      const answer = asSent(request, await this.#stages.answer({ ...this.#context, incoming: request }, progress))
       return { ...done(request), answer }
     } catch (error) {
       return { error, failed: done(request ?? this.#context.incoming) }
@@ -465,6 +466,12 @@ function bytesOf({ body }: Answer): Buffer | null {
 function sizeOf({ body }: Answer): number {
   if (body === null) return 0
   return Buffer.isBuffer(body) ? body.length : 'latin1' in body ? body.latin1.length : 0
+}
+
+/** The answer as a client would receive it. */
+function asSent(request: Incoming, answer: Answer): Answer {
+  if (isNotModified(request, answer)) return notModified(answer, 'none')
+  return request.method === 'HEAD' ? { ...answer, body: null } : answer
 }
 
 /** The body as a JSON value; a string if the body is not JSON. */

@@ -81,6 +81,25 @@ describe('an atomic batch', () => {
     expect(await rowsOf('orders')).toBe(0)
   })
 
+  test('answers HEAD without a body, and 304 for what the client has', async () => {
+    const [first] = (await batch([{ method: 'GET', path: '/api/counters/1' }])).json.results
+    const headers = { 'If-None-Match': first.headers.ETag }
+    const { results } = (
+      await batch([
+        { method: 'HEAD', path: '/api/counters/1' },
+        { method: 'GET', path: '/api/counters/1', headers },
+        { method: 'GET', path: '/api/counters/2', headers },
+      ])
+    ).json
+    const found = results.map((one: { status: number; body: unknown }) => [one.status, one.body === null])
+    expect(found).toEqual([
+      [200, true],
+      [304, true],
+      [200, false],
+    ])
+    expect(results[1].headers.ETag).toBe(first.headers.ETag)
+  })
+
   test('is one transaction', async () => {
     const reply = await batch([insert('ann'), insert('bob')])
     const [first, second] = reply.json.results
