@@ -419,6 +419,7 @@ const NOTHING = { status: 200, headers: {} }
 /** The runner of operations that are only checked. */
 const NEVER_RUN: Part = {
   run: () => ({ result: Promise.reject(new SkippedError()), cancel() {} }),
+  attempt: () => ({ result: Promise.reject(new SkippedError()), cancel() {} }),
   writesRows: true,
   onCommit() {},
   settled: Promise.resolve(),

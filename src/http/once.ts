@@ -1,6 +1,7 @@
 /**
- * Requests with an `Idempotency-Key` (docs/reference/writing.md#idempotency-keys). The request takes its
- * stages as always. Its statements are one transaction, which begins with a claim on the key and ends by
+ * Requests whose statements share a transaction: those with an `Idempotency-Key`
+ * (docs/reference/writing.md#idempotency-keys), and those of several steps that all take effect or none. The
+ * request takes its stages as always. With a key, the transaction begins with a claim on it and ends by
  * storing the response. The claim is sent with the first statement, so rights and policies are judged before.
  */
 import { GatewayError } from '../errors.ts'
@@ -61,10 +62,10 @@ function keyOf(headers: Incoming['headers']): string {
   )
 }
 
-/** Answers a request with a claim. */
-export async function answerOnce(
+/** Answers a request whose statements share a transaction; `claim` is null without an idempotency key. */
+export async function answerTogether(
   asker: RequestContext,
-  claim: KeyClaim,
+  claim: KeyClaim | null,
   runner: Pick<Runner, 'open'>,
   answer: () => Promise<Answer>,
 ): Promise<Answer> {
@@ -81,27 +82,27 @@ export async function answerOnce(
 /** Runs the request; null if it must be run again. */
 async function attempt(
   { incoming, identity, view }: RequestContext,
-  claim: KeyClaim,
+  claim: KeyClaim | null,
   runner: Pick<Runner, 'open'>,
   known: KnownFailures,
   ask: () => Promise<Answer>,
 ): Promise<Answer | null> {
   const { usage } = incoming
   const { worked } = usage
-  const transaction = await runner.open(identity, { isolation: null, known, claim: claim.command }, worked)
+  const transaction = await runner.open(identity, { isolation: null, known, claim: claim?.command ?? null }, worked)
   incoming.onAbort(() => transaction.cancel())
   usage.worked = new PartOfWork(worked, transaction.part(0, true))
   try {
     const answer = await ask()
-    await transaction.claim()
-    const storing = await claim.storing(answer, worked)
-    await transaction.commit([storing]).catch(error => {
+    if (claim !== null) await transaction.claim()
+    const last = claim === null ? [] : [await claim.storing(answer, worked)]
+    await transaction.commit(last).catch(error => {
       throw describeViolation(error, view)
     })
     return answer
   } catch (error) {
     await transaction.rollback()
-    if (transaction.refusal !== null) return claim.resolve(transaction.refusal, worked)
+    if (claim !== null && transaction.refusal !== null) return claim.resolve(transaction.refusal, worked)
     if (error instanceof RestartError) return null
     throw error
   } finally {

@@ -57,14 +57,15 @@ import type { TracedRequest } from '../rest/trace/request.ts'
 import { violatedBy } from '../rest/violation.ts'
 import { handleWrite, type WriteLimits, type WriteRoute } from '../rest/write/write.ts'
 import type { IdempotencyKeys, KeyClaim } from '../run/idempotency.ts'
-import type { Runner } from '../run/run.ts'
+import { undoable, unfinished } from '../run/joint-transaction.ts'
+import type { Runner, Work } from '../run/run.ts'
 import { optionsAnswer, shapeRefusal } from '../shapes/shape-answers.ts'
 import type { Shapes } from '../shapes/shapes.ts'
 import { unreachable } from '../unreachable.ts'
 import { BatchHandler, type BatchParts } from './batch.ts'
 import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfApi } from './callers.ts'
 import { ImportHandler, type ImportParts } from './import.ts'
-import { answerOnce, claimOf } from './once.ts'
+import { answerTogether, claimOf } from './once.ts'
 import { answerDocument, answerPage, type Documents, noRoute, type PageParts } from './other-routes.ts'
 import { TraceHandler, type TraceParts } from './trace.ts'
 
@@ -261,7 +262,7 @@ class Stages {
     context: RequestContext,
     progress: RequestProgress,
   ): Promise<Answer> {
-    return answerOnce(context, claim, this.#parts.runner, async () => this.#answerAllowed(route, context, progress))
+    return answerTogether(context, claim, this.#parts.runner, async () => this.#answerAllowed(route, context, progress))
   }
 
   #answerAllowed(route: ResourceRoute, context: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
@@ -441,7 +442,8 @@ class Stages {
         return respondStream(rows, incoming, step.format)
       }
       case 'write': {
-        const running = runner.write(identity, statements as readonly BoundStatement<WriteStatement>[], usage.worked)
+        const work = step.isUndoable === true ? undoable(usage.worked) : usage.worked
+        const running = runner.write(identity, statements as readonly BoundStatement<WriteStatement>[], work)
         return awaitResult(incoming, running).then(written => next(step.respond(written)), failed)
       }
       case 'parse': {
@@ -452,8 +454,32 @@ class Stages {
         const running = runner.call(identity, only<CallStatement>(statements), step.how, usage.worked)
         return awaitResult(incoming, running).then(rows => next(step.respond(rows)), failed)
       }
+      case 'together': {
+        for (const shape of step.equivalents) this.#parts.approvals?.approve(incoming, shape)
+        return this.#together(() => step.begin(), context)
+      }
       default:
         return unreachable(step)
+    }
+  }
+
+  /** Takes steps in one transaction: that of the request, if it has one. The cost guard applies to reads. */
+  async #together(begin: () => StepResult, context: RequestContext): Promise<Answer> {
+    const { runner, reads } = this.#parts
+    const { usage } = context.incoming
+    const steps: Runner = { ...runner, read: reads.read }
+    const { worked }: { worked: Work } = usage
+    if (worked.within === undefined) {
+      return answerTogether(context, null, runner, () => this.#together(begin, context))
+    }
+    usage.worked = unfinished(worked, worked.within)
+    // A client that disconnects ends the transaction, and with it all steps.
+    const within = { ...context, incoming: { ...context.incoming, onAbort() {} } }
+    try {
+      const first = begin()
+      return await (isStep(first) ? this.#step(first, within, steps) : first)
+    } finally {
+      usage.worked = worked
     }
   }
 }

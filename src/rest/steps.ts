@@ -4,6 +4,7 @@
  * one of them returns a response.
  */
 
+import type { QueryShape } from '../access/list/pattern.ts'
 import type { View } from '../access/rights.ts'
 import type { BoundStatement } from '../compile/statement.ts'
 import type { Answer, Incoming } from '../exchange.ts'
@@ -46,7 +47,7 @@ interface Compiling extends Asking {
 }
 
 /** A step that is sent to PostgreSQL. A stream, a call and a parse have exactly one part. */
-export type ExecutedStep = Reads | Streams | Writes | Parses | Calls
+export type ExecutedStep = Reads | Streams | Writes | Parses | Calls | Together
 
 interface Reads extends Asking {
   readonly runs: 'read'
@@ -63,6 +64,8 @@ interface Streams extends Asking {
 
 interface Writes extends Asking {
   readonly runs: 'write'
+  /** True within `Together`, if a failure undoes this step only. */
+  readonly isUndoable?: boolean
   respond(written: readonly WriteResult[]): StepResult
   failed?(error: unknown): StepResult
 }
@@ -78,6 +81,18 @@ interface Calls extends Asking {
   readonly how: CallMode
   respond(called: CallResult): StepResult
   failed(error: unknown): StepResult
+}
+
+/**
+ * Steps that share a transaction: all take effect, or none. `begin` returns the first of them. It is called
+ * again if the transaction has to be run again.
+ */
+interface Together extends Asking {
+  readonly runs: 'together'
+  readonly parts: readonly StatementPart[]
+  /** The requests that would have the same effects, which the allow-list must contain too. */
+  readonly equivalents: readonly QueryShape[]
+  begin(): StepResult
 }
 
 /** Tells a step that must still run from a finished response. */

@@ -4,7 +4,7 @@ import { CONTAINMENT_GUARD, PATTERN_GUARD, TOO_LARGE } from '../access/guard.ts'
 import type { ParameterUse } from '../access/parameters.ts'
 import { MARKED_ROW, REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
-import { TOO_MANY_ROWS } from '../compile/print-write.ts'
+import { OTHER_COUNT, TOO_MANY_ROWS } from '../compile/print-write.ts'
 import type { BoundStatement } from '../compile/statement.ts'
 import { type ErrorExtras, GatewayError } from '../errors.ts'
 import { FAILED_STEP } from '../language/sql/print-json-patch.ts'
@@ -72,6 +72,7 @@ function unavailable(message: string, cause: unknown, hint?: string): GatewayErr
 function fromDatabase(error: DatabaseError, { statements, access }: AttemptedStatements): GatewayError {
   const written = TOO_MANY.exec(error.message)
   if (written !== null && error.sqlstate === '22P02') return tooManyRows(written[1] ?? '', error)
+  if (error.message.includes(OTHER_COUNT) && error.sqlstate === '22P02') return missingRow(error)
   if (error.message.includes(REFUSED_ROW)) return refusedRow(error)
   if (error.message.includes(MARKED_ROW)) return takenKey(error)
   const step = FAILED_OPERATION.exec(error.message)
@@ -235,6 +236,10 @@ function tooManyRows(count: string, cause: DatabaseError): GatewayError {
     `the filters match ${count} rows, more than the limit in X-Max-Affected; nothing was changed`,
     { cause, hint: 'narrow the filters, or send X-Max-Affected with a larger number' },
   )
+}
+
+function missingRow(cause: DatabaseError): GatewayError {
+  return new GatewayError('NOT_FOUND', 'a row that the body names does not exist, or you cannot write it', { cause })
 }
 
 /** See `access/guard`. */

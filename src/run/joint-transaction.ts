@@ -37,18 +37,21 @@ export class RestartError extends Error {
 export class KnownFailures {
   readonly #errors = new Map<string, unknown>()
 
-  find(index: number, commands: readonly Command[]): unknown {
+  find(at: Ordinal, commands: readonly Command[]): unknown {
     const text = textOf(commands)
-    return this.#errors.get(text) ?? this.#errors.get(`${index} ${text}`)
+    return this.#errors.get(text) ?? this.#errors.get(`${at} ${text}`)
   }
 
   /** A missing privilege is the same for every operation with this statement. */
-  add(index: number, commands: readonly Command[], error: unknown): void {
+  add(at: Ordinal, commands: readonly Command[], error: unknown): void {
     const text = textOf(commands)
     const isPrivilege = error instanceof DatabaseError && error.routine === ACL_CHECK
-    this.#errors.set(isPrivilege ? text : `${index} ${text}`, error)
+    this.#errors.set(isPrivilege ? text : `${at} ${text}`, error)
   }
 }
+
+/** The index of an operation, and how often it has sent something: the same text can be sent again. */
+type Ordinal = `${number}.${number}`
 
 const ACL_CHECK = 'aclcheck_error'
 
@@ -80,6 +83,22 @@ export class PartOfWork implements Work {
   }
 }
 
+/** The work of steps that may be followed by others. */
+export function unfinished(work: Work, within: Part): Work {
+  return new PartOfWork(work, {
+    ...within,
+    writesRows: true,
+    run: (commands, effect) => within.run(commands, effect, false),
+  })
+}
+
+/** The work of a step whose failure undoes that step only. */
+export function undoable(work: Work): Work {
+  const { within } = work
+  if (within === undefined) throw new Error('only a part of a transaction can be undone')
+  return new PartOfWork(work, { ...within, run: within.attempt })
+}
+
 /** The place of one operation in the transaction. */
 export interface Part {
   /**
@@ -87,6 +106,8 @@ export interface Part {
    * more unless they fail.
    */
   run(commands: readonly Command[], effect: Effect, isLast: boolean): RunningRequest<readonly Result[]>
+  /** The same in a savepoint: a failure undoes these commands only. */
+  attempt(commands: readonly Command[], effect: Effect): RunningRequest<readonly Result[]>
   /**
    * True if the operation can write rows of a table after it has read, so that its read is not its last
    * statement.
@@ -137,6 +158,8 @@ export class JointTransaction {
   readonly #waiting = new Map<number, Waiting[]>()
   /** Operations that are certain to send nothing more. */
   readonly #passed = new Set<number>()
+  /** How often each operation has sent something. */
+  readonly #runs = new Map<number, number>()
   readonly #committed: { readonly index: number; readonly call: () => void | Promise<void> }[] = []
   #open: OpenTransaction | null = null
   #isCommitted = false
@@ -162,34 +185,30 @@ export class JointTransaction {
    * and nothing else.
    */
   attempts(): Part {
-    return {
-      ...this.part(0, true),
-      run: (commands, effect) => {
-        const result = this.#attempt(commands, effect)
-        return { result, cancel: () => this.#open?.cancel() }
-      },
-    }
+    const part = this.part(0, true)
+    return { ...part, run: part.attempt }
   }
 
   /** The place of operation `index`. */
   part(index: number, writesRows: boolean): Part {
+    const running = (result: Promise<readonly Result[]>): RunningRequest<readonly Result[]> => {
+      let gone = false
+      return {
+        result,
+        cancel: () => {
+          if (gone) return
+          gone = true
+          result.catch(() => {})
+          this.#open?.cancel()
+        },
+      }
+    }
     return {
       writesRows,
       settled: this.settled,
       onCommit: call => this.#afterCommit(index, call),
-      run: (commands, effect, isLast) => {
-        let gone = false
-        const result = this.#run(index, commands, effect, isLast)
-        return {
-          result,
-          cancel: () => {
-            if (gone) return
-            gone = true
-            result.catch(() => {})
-            this.#open?.cancel()
-          },
-        }
-      },
+      run: (commands, effect, isLast) => running(this.#run(index, commands, effect, isLast)),
+      attempt: (commands, effect) => running(this.#inTurn(index, () => this.#attempt(commands, effect), false)),
     }
   }
 
@@ -217,7 +236,7 @@ export class JointTransaction {
 
   /** Makes the claim, unless a statement has already sent it. */
   async claim(): Promise<void> {
-    if (this.#open === null) await this.#send(0, [], this.#effect)
+    if (this.#open === null) await this.#send('0.0', [], this.#effect)
   }
 
   /** Commits after `last`; resolves when the transaction is certain, and every `onCommit` was called. */
@@ -250,13 +269,21 @@ export class JointTransaction {
   }
 
   #run(index: number, commands: readonly Command[], effect: Effect, isLast: boolean): Promise<readonly Result[]> {
+    const runs = this.#runs.get(index) ?? 0
+    this.#runs.set(index, runs + 1)
+    const at: Ordinal = `${index}.${runs}`
+    const known = index > this.#last || this.#isDead ? undefined : this.#parts.known.find(at, commands)
+    if (known !== undefined) return Promise.reject(known)
+    return this.#inTurn(index, () => this.#send(at, commands, effect), isLast)
+  }
+
+  /** Sends something once all earlier operations have sent what they will. */
+  #inTurn(index: number, send: () => Promise<readonly Result[]>, isLast: boolean): Promise<readonly Result[]> {
     if (index > this.#last) return Promise.reject(new SkippedError())
     if (this.#isDead) return Promise.reject(new RestartError())
-    const known = this.#parts.known.find(index, commands)
-    if (known !== undefined) return Promise.reject(known)
     return new Promise((resolve, reject) => {
       const start = () => {
-        this.#send(index, commands, effect).then(resolve, reject)
+        send().then(resolve, reject)
         if (isLast && !this.#passed.has(index)) this.pass(index)
       }
       if (index <= this.#head) start()
@@ -276,6 +303,7 @@ export class JointTransaction {
   }
 
   async #attempt(commands: readonly Command[], effect: Effect): Promise<readonly Result[]> {
+    if (this.#parts.opening.length > 0) await this.claim()
     const open = this.#opened(effect)
     try {
       return await open.attempt(commands)
@@ -297,7 +325,7 @@ export class JointTransaction {
     return this.#open
   }
 
-  async #send(index: number, commands: readonly Command[], effect: Effect): Promise<readonly Result[]> {
+  async #send(at: Ordinal, commands: readonly Command[], effect: Effect): Promise<readonly Result[]> {
     const opening = this.#open === null ? this.#parts.opening : []
     const open = this.#opened(effect)
     const { known } = this.#parts
@@ -309,7 +337,7 @@ export class JointTransaction {
       if (opening.length > 0) this.refusal = refusalOf(error)
       if (this.refusal !== null) throw new SkippedError()
       if (error instanceof StaleStatementError) throw new RestartError()
-      if (error instanceof DatabaseError) known.add(index, commands, error)
+      if (error instanceof DatabaseError) known.add(at, commands, error)
       throw error
     }
   }

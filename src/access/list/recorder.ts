@@ -36,7 +36,7 @@ export async function createRecorder({ file, parseRequest, onProblem }: Recorder
   const before = (await isThere(target)) ? await readListFile(target, '--record') : ''
   const known = parseQueryList(before, target, parseRequest)
   const lines: string[] = []
-  const pending = new WeakMap<object, QueryShape>()
+  const pending = new WeakMap<object, QueryShape[]>()
   const saver = createSaver(target, () => withLines(before, lines))
   let isFull = false
 
@@ -74,10 +74,13 @@ export async function createRecorder({ file, parseRequest, onProblem }: Recorder
   }
 
   return {
-    approve: (request, shape) => void pending.set(request, shape),
+    approve(request, shape) {
+      const shapes = pending.get(request)
+      if (shapes === undefined) pending.set(request, [shape])
+      else shapes.push(shape)
+    },
     answered(request) {
-      const shape = pending.get(request)
-      if (shape !== undefined) record(shape)
+      for (const shape of pending.get(request) ?? []) record(shape)
     },
     recorded: () => lines.length,
     close: () => (lines.length === 0 ? Promise.resolve() : saver.save()),
