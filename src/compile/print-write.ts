@@ -24,19 +24,24 @@ export interface WriteAnswer {
   readonly created: boolean
   /** The limit on the rows written, or null; exceeding it rolls the write back. */
   readonly rowsMax: Parameter | null
+  /** True if `rowsMax` is the only number of rows that the write may have. */
+  readonly isExact?: boolean
 }
 
 /**
  * Prints a write. Its columns are the row as JSON text if the write returns fields; then `t` if the row was
  * created, else `f`; then the values of the key.
  */
-export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: WriteAnswer): WriteStatement {
+export function printWrite(
+  checked: CheckedWrite,
+  { key, created, rowsMax, isExact = false }: WriteAnswer,
+): WriteStatement {
   const { query, check } = checked
   const alias = targetName(query)
   const keys = key.map(name => column(alias, name))
   const options = {
     keys: created ? [createdBy(checked), ...keys] : keys,
-    rowsMax: bounded(rowsMax),
+    rowsMax: isExact ? exactly(rowsMax) : bounded(rowsMax),
     check,
   }
   const isOne = rowsMax === null && check === null && writesOne(query)
@@ -200,6 +205,13 @@ export const TOO_MANY_ROWS: string = `${randomUUID()} `
 
 function bounded(rowsMax: Parameter | null): WriteRowsOptions['rowsMax'] {
   return rowsMax === null ? null : { limit: cast(rowsMax, 'int8'), marker: TOO_MANY_ROWS }
+}
+
+/** An error message that no value can imitate, like `TOO_MANY_ROWS`. */
+export const OTHER_COUNT: string = `${randomUUID()} `
+
+function exactly(count: Parameter | null): WriteRowsOptions['rowsMax'] {
+  return count === null ? null : { limit: cast(count, 'int8'), marker: OTHER_COUNT, isExact: true }
 }
 
 /** The uses of parameters with that of a limit on rows. */

@@ -30,7 +30,16 @@ import { AGGREGATE_PARAMETERS, LIST_PARAMETERS } from './request.ts'
 import { compileCall } from './rpc/tree.ts'
 import type { RequestContext, StatementPart } from './steps.ts'
 import type { DeleteTree, SetTree } from './write/request.ts'
-import { buildAdd, buildDel, buildImport, buildKeys, buildRepeated, buildSet } from './write/tree.ts'
+import {
+  buildAdd,
+  buildChildren,
+  buildDel,
+  buildFound,
+  buildImport,
+  buildKeys,
+  buildRepeated,
+  buildSet,
+} from './write/tree.ts'
 
 /** The dependencies of a compiler. */
 export interface CompilerParts {
@@ -87,6 +96,8 @@ const PLANS_OF = {
     load: 'write',
     set: 'write',
     delete: 'write',
+    found: 'write',
+    'existing children': 'write',
     keys: 'write',
     repeated: 'write',
     call: 'call',
@@ -147,6 +158,12 @@ function compileTree(tree: RequestTree, context: Context, limits: ReadLimits): C
       return compile(buildKeys(tree), context, { kind: 'read', form: 'columns' })
     case 'repeated':
       return compile(buildRepeated(tree), context, AS_ROWS)
+    case 'found': {
+      const form = 'select' in tree.answer ? 'rows' : 'columns'
+      return compile(buildFound(tree, context, limits), context, { kind: 'read', form })
+    }
+    case 'existing children':
+      return compile(buildChildren(tree), context, { kind: 'read', form: 'columns' })
     case 'call':
       return compileCall(tree, context)
     default:
@@ -173,7 +190,15 @@ function compileList(
 }
 
 function changing(tree: SetTree | DeleteTree): Mode & { readonly kind: 'write' } {
-  const rowsMax = tree.target.kind === 'row' ? null : tree.target.rowsMax
+  const { target } = tree
   const key = tree.kind === 'set' ? tree.key : []
-  return { kind: 'write', answer: { key, created: false, rowsMax } }
+  const answer = { key, created: false }
+  switch (target.kind) {
+    case 'row':
+      return { kind: 'write', answer: { ...answer, rowsMax: null } }
+    case 'matched':
+      return { kind: 'write', answer: { ...answer, rowsMax: target.count, isExact: true } }
+    case 'rows':
+      return { kind: 'write', answer: { ...answer, rowsMax: target.rowsMax } }
+  }
 }

@@ -17,7 +17,7 @@ import type { ExpandedRelation, RelatedRows } from './read/expand.ts'
 import type { ExplainTree, ListTree, OneTree, ParentTree, Search, TotalTree } from './read/request.ts'
 import { typesIn } from './rpc/bind-arguments.ts'
 import type { CallTree } from './rpc/tree.ts'
-import type { SetTree, WriteTree } from './write/request.ts'
+import type { SetTree, WriteTarget, WriteTree } from './write/request.ts'
 
 /** A request tree that can be compiled and has a plan key. */
 export type RequestTree =
@@ -60,16 +60,29 @@ export function printPlanKey(tree: RequestTree): string {
     case 'set':
     case 'delete': {
       const { table, target, returning } = tree
-      const columns = kind === 'set' ? printNames(tree.columns) + printNames(tree.key) + printPartial(tree.partial) : ''
-      const rows =
-        target.kind === 'row'
-          ? `\0row${target.version === null ? '' : ` of a version\0${target.version.column}`}`
-          : printFilter(target.filter)
+      const columns =
+        kind === 'set'
+          ? printNames(tree.columns) +
+            printNames(tree.key) +
+            printNames(tree.cleared ?? []) +
+            printPartial(tree.partial)
+          : ''
+      const rows = printTarget(target)
       return `${kind} ${table.resource}${columns}${rows}${printSelect(returning)}`
     }
     case 'keys':
     case 'repeated':
       return `${kind} ${tree.table.resource}${printNames(tree.columns)}`
+    case 'found': {
+      const { answer } = tree
+      const rows = 'select' in answer ? `\0rows${printFields(answer)}` : `\0columns${printNames(answer.columns)}`
+      return `found ${tree.table.resource}${printNames(tree.by)}${rows}`
+    }
+    case 'existing children': {
+      const { relation, key, columns, rowsMax } = tree
+      const of = printNames(relation.targetColumns) + printNames(key) + printNames(columns)
+      return `children ${tree.table.resource}${of}\0${rowsMax}`
+    }
     case 'call':
       return printCall(tree)
   }
@@ -118,6 +131,17 @@ function printCall({ of, format, arguments: args, result }: CallTree): string {
 
 // ---- parts ------------------------------------------------------------------------------------------------
 
+function printTarget(target: WriteTarget): string {
+  switch (target.kind) {
+    case 'row':
+      return `\0row${target.version === null ? '' : ` of a version\0${target.version.column}`}`
+    case 'matched':
+      return `\0matched${printNames(target.by)}`
+    case 'rows':
+      return printFilter(target.filter)
+  }
+}
+
 function printPartial(partial: SetTree['partial']): string {
   if (partial === undefined) return ''
   return partial.kind === 'operations'
@@ -154,7 +178,7 @@ function printPath({ column, steps }: BoundPath): string {
   return `\0${column}\0${steps.map(({ operator, index }) => (index ? `${operator}#` : operator)).join('')}`
 }
 
-function printFields({ select, expand }: OneTree | ListTree): string {
+function printFields({ select, expand }: Pick<OneTree, 'select' | 'expand'>): string {
   return printSelect(select) + (expand.length === 0 ? '\0' : printExpand(expand))
 }
 

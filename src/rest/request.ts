@@ -80,8 +80,10 @@ export const AGGREGATE_PARAMETERS = [
 ] as const
 /** The named parameters that apply to the rows a function returns. */
 export const RESULT_PARAMETERS = ['select', 'sort', 'limit', 'offset'] as const
-/** The named parameters of a write. */
-export const WRITE_PARAMETERS = ['returning'] as const
+/** The named parameters of a deletion. */
+export const DELETE_PARAMETERS = ['returning'] as const
+/** The named parameters of a creation or a change. */
+export const WRITE_PARAMETERS = ['returning', 'expand'] as const
 
 /** The parameters that are not filters. */
 export function parametersOf(method: string, { kind }: DataRoute): readonly string[] {
@@ -91,10 +93,15 @@ export function parametersOf(method: string, { kind }: DataRoute): readonly stri
     case 'aggregate':
       return AGGREGATE_PARAMETERS
     case 'one':
-      return method === 'GET' ? ONE_PARAMETERS : WRITE_PARAMETERS
+      return method === 'GET' ? ONE_PARAMETERS : writeParametersOf(method)
     default:
-      return method === 'GET' ? LIST_PARAMETERS : WRITE_PARAMETERS
+      return method === 'GET' ? LIST_PARAMETERS : writeParametersOf(method)
   }
+}
+
+/** The named parameters of a write. */
+export function writeParametersOf(method: string): typeof DELETE_PARAMETERS | typeof WRITE_PARAMETERS {
+  return method === 'DELETE' ? DELETE_PARAMETERS : WRITE_PARAMETERS
 }
 
 /**

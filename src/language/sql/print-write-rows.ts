@@ -31,10 +31,10 @@ export interface WriteRowsOptions {
   /** Additional columns of the result; `old` and `new` are in scope for PostgreSQL 18. */
   readonly keys: readonly Expression[]
   /**
-   * Maximum number of written rows. With one more, the statement fails with `marker` and the number in its
-   * message.
+   * Maximum number of written rows, or the only number with `isExact`. With another number, the statement
+   * fails with `marker` and the number in its message.
    */
-  readonly rowsMax: { readonly limit: Expression; readonly marker: string } | null
+  readonly rowsMax: { readonly limit: Expression; readonly marker: string; readonly isExact?: boolean } | null
   /** A condition that each written row must satisfy; otherwise the statement fails. */
   readonly check?: Expression | null
   readonly parameters?: ParameterMode
@@ -291,16 +291,16 @@ function printOrder(order: readonly PrintedOrder[]): string {
   return ` ORDER BY ${items.join(', ')}`
 }
 
-/** If there are too many rows, this casts a text to a number, which fails with the text in the message. */
+/** If the number of rows is wrong, this casts a text to a number, which fails and quotes the text. */
 function printRowsMax(
-  { limit, marker }: NonNullable<WriteRowsOptions['rowsMax']>,
+  { limit, marker, isExact = false }: NonNullable<WriteRowsOptions['rowsMax']>,
   name: string,
   printer: Printer,
 ): string {
   const count = 'COUNT(*)'
-  const tooMany = `(${quoteLiteral(marker)} || ${count})::int4 = 0`
+  const fails = `(${quoteLiteral(marker)} || ${count})::int4 = 0`
   const max = printer.expression(limit, OUTERMOST, LEVEL.any)
-  return `(SELECT CASE WHEN ${count} > ${max} THEN ${tooMany} ELSE true END FROM ${name})`
+  return `(SELECT CASE WHEN ${count} ${isExact ? '<>' : '>'} ${max} THEN ${fails} ELSE true END FROM ${name})`
 }
 
 /**

@@ -16,10 +16,19 @@ import { arrayFormOf } from './text-forms.ts'
 export interface Meant {
   /** How the error message names it: `item 2: column "id"`, `argument "a"`. */
   readonly subject: string
+  /** The name of the column; omitted for an argument. */
+  readonly name?: string
   readonly type: DataType
   readonly typeText: string
   /** The value as JSON. */
   readonly text: string
+}
+
+/** The name of the column whose value the error is about; null if it is about something else. */
+export function refusedColumn(error: unknown, table: Table, row: ObjectOutline): string | null {
+  if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR' || !isDataException(error)) return null
+  const said = error.cause instanceof Error ? error.cause.message : error.message
+  return findValue(() => valuesOf(row, table), quotesOf(said))?.meant.name ?? null
 }
 
 /** The same for rows of a table. */
@@ -160,7 +169,7 @@ function* valuesOf(body: ObjectOutline | JsonArray, { columnByName }: Table): Ge
       const column = columnByName.get(member.key)
       if (column === undefined) continue
       const { name, type, typeText } = column
-      yield { subject: `${place}column "${name}"`, type, typeText, text: partBytes(row, member).toString() }
+      yield { subject: `${place}column "${name}"`, name, type, typeText, text: partBytes(row, member).toString() }
     }
   }
 }

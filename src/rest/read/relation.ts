@@ -48,7 +48,7 @@ export function resolveRelation(
  * table name then matches tables in every schema, and a key column whose name does not end in `_id` matches
  * its key last.
  */
-function relationsNamed(table: Table, name: string): readonly Relation[] {
+export function relationsNamed(table: Table, name: string): readonly Relation[] {
   const exact = table.relations.filter(relation => relation.table === name || relation.shortName === name)
   if (exact.length > 0) return exact
   const bare = table.relations.filter(relation => relation.name === name)

@@ -16,9 +16,10 @@ import { versionColumn } from '../row-version.ts'
 import { isStep, type RequestStep, type StepResult } from '../steps.ts'
 import { Values } from '../values.ts'
 import { changesIn, type PartialChanges } from './changes.ts'
+import { changeRelated, type RelatedWriteLimits } from './nested/answer.ts'
 import { newTag, preconditionOf, returnedVersion } from './precondition.ts'
 import { type DeleteTree, parseBulk, parseReturning, type SetTree, type WriteTarget } from './request.ts'
-import { answerable, explaining, finished, type Writing, writeResultOf } from './writing.ts'
+import { answerable, explaining, finished, refusedBody, type Writing, writeResultOf } from './writing.ts'
 
 type ChangeMethod = 'PATCH' | 'DELETE'
 
@@ -26,7 +27,12 @@ type ChangeMethod = 'PATCH' | 'DELETE'
  * Changes or deletes the row with this id.
  * @throws {GatewayError} for an invalid id or body.
  */
-export function changeOne(writing: Writing, method: ChangeMethod, id: string): RequestStep | Promise<RequestStep> {
+export function changeOne(
+  writing: Writing,
+  method: ChangeMethod,
+  id: string,
+  limits: RelatedWriteLimits,
+): RequestStep | Promise<RequestStep> {
   const { table, wanted } = writing
   const values = new Values()
   const key = idParameters(table, id, values)
@@ -34,12 +40,16 @@ export function changeOne(writing: Writing, method: ChangeMethod, id: string): R
   const column = versionColumn(table, writing.view, writing.tables)
   // Without a version there is nothing that a write could compare.
   if (precondition !== null && column === null) return precondition.judge()
+  const changes = method === 'DELETE' ? null : changesIn(writing)
+  if (changes !== null && (changes.hasRelated === true || wanted.expand !== undefined)) {
+    return changeRelated(writing, changes, id, limits)
+  }
   const isCompared = precondition !== null && column !== null
   const target: WriteTarget = {
     ...{ kind: 'row', id: key },
     version: isCompared ? { column, values: values.add(toArrayLiteral(precondition.versions)) } : null,
   }
-  return change(writing, method, { target, values }, (written, { isAnswered, columns }) => {
+  return change(writing, changes, { target, values }, (written, { isAnswered, columns }) => {
     const { rows, count } = written
     if (count === 0) return precondition?.judge() ?? missing(table, id)
     const row = rows[0]?.[0]
@@ -69,7 +79,11 @@ export function changeMany(
   const { written, table, wanted } = writing
   const values = new Values()
   const target = parseBulk(written, table, values, limits)
-  return change(writing, method, { target, values }, ({ rows, count }, { isAnswered }) =>
+  const changes = method === 'DELETE' ? null : changesIn(writing)
+  if (changes?.hasRelated === true) {
+    throw refusedBody('an object with related rows', 'it to one row: PATCH /api/{table}/{id}')
+  }
+  return change(writing, changes, { target, values }, ({ rows, count }, { isAnswered }) =>
     isAnswered ? respondWrittenRows(200, rows) : respondNothing(204, wanted.returned, count),
   )
 }
@@ -89,14 +103,14 @@ interface Asking {
 /** Builds the response, or requests the reads that it needs first. */
 type Respond = (written: WriteResult, asking: Asking) => StepResult
 
+/** Without `changes`, the rows are deleted. */
 function change(
   writing: Writing,
-  method: ChangeMethod,
+  changes: PartialChanges | null,
   chosen: Chosen,
   respond: Respond,
 ): RequestStep | Promise<RequestStep> {
-  if (method === 'DELETE') return remove(writing, chosen, respond)
-  const changes = changesIn(writing)
+  if (changes === null) return remove(writing, chosen, respond)
   const ask = () => set(writing, chosen, changes, respond)
   return writing.incoming.isLarge ? nextTurn().then(ask) : ask()
 }

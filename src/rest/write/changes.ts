@@ -9,6 +9,7 @@ import { GatewayError } from '../../errors.ts'
 import { type JsonMember, type ObjectOutline, parseJsonBody, partBytes } from '../../json/json-body.ts'
 import { shorten } from '../../text/shorten.ts'
 import { mediaTypeOf, PATCH_TYPES, REFUSED_ITEMS_MAX, readJsonBody, readPatchBody } from '../body/body.ts'
+import { RowKeys } from './nested/graph.ts'
 import type { PartialChange } from './request.ts'
 import { columnKeys, describeBody, refusedBody, type Writing } from './writing.ts'
 
@@ -21,6 +22,8 @@ export interface PartialChanges {
   readonly partial: PartialChange | undefined
   /** The body that errors about its values refer to; null if its members are not columns. */
   readonly body: ObjectOutline | null
+  /** True if the body has related rows; then the other properties do not apply, except `body`. */
+  readonly hasRelated?: boolean
 }
 
 /**
@@ -52,10 +55,18 @@ function namesIn(body: ObjectOutline): readonly string[] {
 // ---- values and increments ----
 
 function valuesIn(writing: Writing): PartialChanges {
-  const body = columnsIn(readJsonBody(writing.incoming, REFUSED_ITEMS_MAX, columnKeys(writing)))
+  const { incoming, table, view } = writing
+  const keys = new RowKeys(table, view)
+  const body = columnsIn(readJsonBody(incoming, REFUSED_ITEMS_MAX, keys))
+  if (!keys.hasRelation) return valuesOf(body, table)
+  return { columns: [], bytes: body.bytes, partial: undefined, body, hasRelated: true }
+}
+
+/** The changes in an object of new values and increments. */
+export function valuesOf(body: ObjectOutline, table: Table): PartialChanges {
   const increments = new Map<string, Buffer>()
   for (const member of body.members) {
-    const by = member.type === 'object' ? incrementIn(body, member, writing.table) : null
+    const by = member.type === 'object' ? incrementIn(body, member, table) : null
     if (by !== null) increments.set(member.key, by)
   }
   const columns = namesIn(body)

@@ -1,6 +1,6 @@
 /** Parses a write request: query string, headers, and the trees of the statements for its body. */
 import type { ColumnSet } from '../../access/rights.ts'
-import type { Table } from '../../catalog/model.ts'
+import type { Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Parameter } from '../../language/tree/ast.ts'
 import { nearest } from '../../text/nearest.ts'
@@ -8,9 +8,10 @@ import { shorten } from '../../text/shorten.ts'
 import { type Condition, type FilterLimits, parseFilters } from '../parameters/filters.ts'
 import { parseNameList } from '../parameters/name-reader.ts'
 import { parseCount } from '../parameters/page.ts'
-import { partitionParameters } from '../parameters/request-parameters.ts'
+import { partitionParameters, type RelatedParameter } from '../parameters/request-parameters.ts'
 import { parseSelect, type Selected } from '../parameters/select.ts'
-import { parametersIn, WRITE_PARAMETERS, type WrittenRequest } from '../request.ts'
+import type { ExpandedRelation } from '../read/expand.ts'
+import { parametersIn, type WRITE_PARAMETERS, type WrittenRequest, writeParametersOf } from '../request.ts'
 import type { Values } from '../values.ts'
 
 interface OfTable {
@@ -41,6 +42,8 @@ export interface InsertTree extends OfBody, Answering {
 export interface SetTree extends OfBody, Answering {
   readonly kind: 'set'
   readonly target: WriteTarget
+  /** Columns that are set to NULL. */
+  readonly cleared?: readonly string[]
   /** Columns whose values are answered beside the row. */
   readonly key: readonly string[]
   /** How the columns change; omitted if the body has their new values. */
@@ -68,12 +71,41 @@ export type WriteTarget =
       readonly id: readonly Parameter[]
       readonly version: { readonly column: string; readonly values: Parameter } | null
     }
+  /** The rows with the values of `by` in the array `rows`. The write fails unless it changes `count` rows. */
+  | { readonly kind: 'matched'; readonly by: readonly string[]; readonly rows: Parameter; readonly count: Parameter }
   /** The rows that match at least one condition, and the limit on their number. */
   | { readonly kind: 'rows'; readonly filter: readonly Condition[]; readonly rowsMax: Parameter }
 
 /** A query about the rows of a body: the values of their keys, or a key that several rows have. */
 export interface BodyTree extends OfBody {
   readonly kind: 'keys' | 'repeated'
+}
+
+/** The rows of a table that have the values of `by` in the array `value`, in the order of the array. */
+export interface FoundTree extends OfTable {
+  readonly kind: 'found'
+  readonly by: readonly string[]
+  readonly value: Parameter
+  /** Columns after the position in the array, or whole rows. */
+  readonly answer:
+    | { readonly columns: readonly string[] }
+    | { readonly select: readonly Selected[]; readonly expand: readonly ExpandedRelation[] }
+}
+
+/**
+ * The children of the rows in the array `parents`, with the position of their parent, and of the element of
+ * `elements` that has their key.
+ */
+export interface ChildrenTree extends OfTable {
+  readonly kind: 'existing children'
+  readonly relation: Relation
+  readonly parents: Parameter
+  readonly elements: Parameter
+  /** The columns by which an element names a child. */
+  readonly key: readonly string[]
+  /** The columns of a child that are answered. */
+  readonly columns: readonly string[]
+  readonly rowsMax: number
 }
 
 /** The tree of an insert or upsert whose values are one array of texts for each column. Returns nothing. */
@@ -85,13 +117,17 @@ export interface ImportTree extends OfTable {
 }
 
 /** The tree of a write or of a query about its body. */
-export type WriteTree = InsertTree | ImportTree | SetTree | DeleteTree | BodyTree
+export type WriteTree = InsertTree | ImportTree | SetTree | DeleteTree | BodyTree | FoundTree | ChildrenTree
 
 /** The rows that the response to a write contains, as requested. */
 export interface Wanted {
   /** The text of `returning`, or undefined if it was not given. */
   readonly returning: string | undefined
   readonly returned: 'minimal' | 'representation' | null
+  /** The text of `expand`, or undefined if it was not given. */
+  readonly expand?: string | undefined
+  /** The parameters about the rows of its relations. */
+  readonly related?: readonly RelatedParameter[]
 }
 
 /** How to upsert. */
@@ -106,8 +142,11 @@ export interface UpsertOptions {
  * precedence.
  */
 export function parseWanted(written: WrittenRequest): Wanted {
-  const { named } = partitionParameters(parametersIn(written), WRITE_PARAMETERS)
-  return { returning: named.get('returning'), returned: written.headers.prefer.returned }
+  const names: readonly (typeof WRITE_PARAMETERS)[number][] = writeParametersOf(written.method)
+  const { named, related } = partitionParameters(parametersIn(written), names)
+  const expand = named.get('expand')
+  const wanted = { returning: named.get('returning'), returned: written.headers.prefer.returned }
+  return expand === undefined ? wanted : { ...wanted, expand, related }
 }
 
 /**
@@ -130,14 +169,15 @@ export function parseReturning(
 }
 
 /**
- * Rejects parameters other than `returning`, for requests that do not accept filters.
+ * Rejects parameters other than those of all writes, for requests that do not accept filters.
  * @throws {GatewayError} `PARSE_ERROR`.
  */
-export function refuseOthers({ parameters }: WrittenRequest, what: string): void {
-  const other = parameters.find(({ name }) => name !== 'returning')
+export function refuseOthers({ parameters, method }: WrittenRequest, what: string): void {
+  const names: readonly string[] = writeParametersOf(method)
+  const other = parameters.find(({ kind, name }) => kind !== 'related' && !names.includes(name))
   if (other === undefined) return
-  const near = nearest(other.name, ['returning'])
-  const hint = near === null ? `it accepts only returning` : `did you mean "${near}"?`
+  const near = nearest(other.name, names)
+  const hint = near === null ? `it accepts only ${names.join(' and ')}` : `did you mean "${near}"?`
   throw new GatewayError('PARSE_ERROR', `${what} does not accept the parameter "${shorten(other.name)}"; ${hint}`)
 }
 

@@ -2,9 +2,21 @@
  * Builds the tree of a write, in the same form as the tree of a query-language text, except that the values
  * are a body.
  */
+import type { View } from '../../access/rights.ts'
 import { castTo, isJson, toTypeName } from '../../access/types.ts'
 import type { Table } from '../../catalog/model.ts'
-import type { Add, Conflict, Del, Expression, Get, RecordColumn, Set as SetStatement } from '../../language/tree/ast.ts'
+import {
+  type Add,
+  type Conflict,
+  type Del,
+  type Expression,
+  type Get,
+  type Join,
+  NOWHERE,
+  type RecordColumn,
+  type Set as SetStatement,
+  type TypeName,
+} from '../../language/tree/ast.ts'
 import {
   add,
   and,
@@ -16,8 +28,10 @@ import {
   column,
   compare,
   conflict,
+  crossJoin,
   del,
   field,
+  get,
   getFrom,
   impliedColumn,
   inSet,
@@ -25,6 +39,8 @@ import {
   isNull,
   jsonPatch,
   jsonStep,
+  literal,
+  order,
   recordColumn,
   recordSource,
   set,
@@ -32,10 +48,13 @@ import {
 } from '../../language/tree/build.ts'
 import { buildFilter } from '../parameters/filters.ts'
 import { buildFields } from '../parameters/select.ts'
+import { type ExpandLimits, expandNests } from '../read/expand.ts'
 import { keyEquals, TABLE_ALIAS } from '../resource.ts'
 import type {
   BodyTree,
+  ChildrenTree,
   DeleteTree,
+  FoundTree,
   ImportTree,
   InsertTree,
   PartialChange,
@@ -115,11 +134,18 @@ export function buildKeys({ table, columns, value }: BodyTree): Get {
 export function buildSet(tree: SetTree): SetStatement {
   const { table, columns, value, target, returning, partial } = tree
   if (partial?.kind === 'operations') return buildOperations(tree, partial.document)
+  const cleared = tree.cleared ?? []
   return set({
     table,
     alias: TABLE_ALIAS,
-    from: recordSource(value, BODY, recordColumns(table, columns), 'one'),
-    assignments: columns.map(name => assign(name, changedValue(name, table, partial))),
+    from:
+      target.kind === 'matched'
+        ? recordSource(value, BODY, recordColumns(table, [...target.by, ...columns]), 'many')
+        : recordSource(value, BODY, recordColumns(table, columns), 'one'),
+    assignments: [
+      ...columns.map(name => assign(name, changedValue(name, table, partial))),
+      ...cleared.map(name => assign(name, literal('null', 'null'))),
+    ],
     where: buildTarget(target, table),
     returning: buildFields(returning, null),
   })
@@ -164,13 +190,81 @@ function memberOf(document: Expression, name: string, table: Table): Expression 
 
 /** Deletes the target rows. */
 export function buildDel({ table, target, returning }: DeleteTree): Del {
-  return del({ table, alias: TABLE_ALIAS, where: buildTarget(target, table), returning: buildFields(returning, null) })
+  const alone = del({
+    ...{ table, alias: TABLE_ALIAS, where: buildTarget(target, table) },
+    returning: buildFields(returning, null),
+  })
+  if (target.kind !== 'matched') return alone
+  return { ...alone, joins: [crossJoin(recordSource(target.rows, BODY, recordColumns(table, target.by), 'many'))] }
 }
 
 function buildTarget(target: WriteTarget, table: Table): Expression {
-  const where = target.kind === 'row' ? rowIs(target, table) : buildFilter(target.filter, TABLE_ALIAS)
-  if (where === null) throw new Error('a write to all rows must be rejected earlier')
-  return where
+  switch (target.kind) {
+    case 'row':
+      return rowIs(target, table)
+    case 'matched':
+      return isMatched(target.by, BODY)
+    case 'rows': {
+      const where = buildFilter(target.filter, TABLE_ALIAS)
+      if (where === null) throw new Error('a write to all rows must be rejected earlier')
+      return where
+    }
+  }
+}
+
+/** The columns are implied, as those of an id in a path are. */
+function isMatched(by: readonly string[], body: string): Expression {
+  return and(...by.map(name => compare('=', impliedColumn(TABLE_ALIAS, name), column(body, name))))
+}
+
+/** The position of a row in the array of a body. */
+const POSITION = 'svc_position'
+const INTEGER: TypeName = { kind: 'type', schema: null, name: 'int4', modifiers: [], dimensions: 0, span: NOWHERE }
+
+/** Selects the rows that an array names, with their related rows. */
+export function buildFound({ table, by, value, answer }: FoundTree, view: View, limits: ExpandLimits): Get {
+  const source = recordSource(value, BODY, [positionColumn(POSITION), ...recordColumns(table, by)], 'many')
+  const place = column(BODY, POSITION)
+  const isWhole = 'select' in answer
+  return getFrom(source, {
+    joins: [crossJoin(get({ table, alias: TABLE_ALIAS }).source)],
+    fields: isWhole
+      ? buildFields(answer.select, TABLE_ALIAS)
+      : [field(place), ...answer.columns.map(name => field(column(TABLE_ALIAS, name)))],
+    nests: isWhole ? expandNests(answer.expand, table, TABLE_ALIAS, view, limits) : [],
+    where: isMatched(by, BODY),
+    orderBy: [order(place)],
+  })
+}
+
+const PARENTS = 'p'
+const ELEMENTS = 'e'
+
+/** Selects the children of several rows, and which elements of an array name them. */
+export function buildChildren(tree: ChildrenTree): Get {
+  const { table, relation, parents, elements, key, columns, rowsMax } = tree
+  const { targetColumns } = relation
+  const ofParents = [positionColumn(POSITION), ...recordColumns(table, targetColumns)]
+  const ofElements = [positionColumn('svc_parent'), positionColumn(POSITION), ...recordColumns(table, key)]
+  const isNamed = and(
+    compare('=', column(ELEMENTS, 'svc_parent'), column(PARENTS, POSITION)),
+    ...key.map(name => compare('=', column(ELEMENTS, name), column(TABLE_ALIAS, name))),
+  )
+  const naming: Join = { ...crossJoin(recordSource(elements, ELEMENTS, ofElements, 'many')), type: 'left', on: isNamed }
+  return getFrom(recordSource(parents, PARENTS, ofParents, 'many'), {
+    joins: [crossJoin(get({ table, alias: TABLE_ALIAS }).source), naming],
+    fields: [
+      field(column(PARENTS, POSITION), 'parent'),
+      field(column(ELEMENTS, POSITION), 'element'),
+      ...columns.map((name, index) => field(column(TABLE_ALIAS, name), `c${index}`)),
+    ],
+    where: isMatched(targetColumns, PARENTS),
+    limit: integer(String(rowsMax + 1)),
+  })
+}
+
+function positionColumn(name: string): RecordColumn {
+  return recordColumn(name, INTEGER)
 }
 
 /** PostgreSQL evaluates this again for the row that a concurrent write leaves (PostgreSQL manual, 13.2.1). */

@@ -2,6 +2,7 @@
 import { assertAllowed } from '../../access/refusals.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
+import type { JsonBody } from '../../json/json-body.ts'
 import { readJsonBody } from '../body/body.ts'
 import { methodNotAllowed, methodsAt, NEEDS } from '../method.ts'
 import { nextTurn } from '../next-turn.ts'
@@ -12,9 +13,11 @@ import type { TablesOptions } from '../row-version.ts'
 import type { RequestContext, RequestStep } from '../steps.ts'
 import { changeMany, changeOne } from './change.ts'
 import { create } from './create.ts'
+import { createRelated } from './nested/answer.ts'
+import { RowKeys } from './nested/graph.ts'
 import { assertCondition, refuseTags } from './precondition.ts'
 import { parseUpsert, parseWanted, refuseOthers, type UpsertOptions } from './request.ts'
-import { columnKeys, type Writing } from './writing.ts'
+import type { Writing } from './writing.ts'
 
 /** Limits on writes. */
 export interface WriteLimits extends FilterLimits {
@@ -23,6 +26,10 @@ export interface WriteLimits extends FilterLimits {
   readonly maxBatchRows: number
   /** Limit on the different sets of columns in one batch (`max_batch_key_sets`); 0 means no limit. */
   readonly maxBatchKeySets: number
+  /** Limit on the levels of related rows (`max_expand_depth`). */
+  readonly maxExpandDepth: number
+  /** Limit on the rows of one array that `expand` returns (`max_result_rows`); 0 means no limit. */
+  readonly maxResultRows: number
 }
 
 /** The methods that write. */
@@ -48,7 +55,7 @@ export function handleWrite(
   if (route.kind === 'one') {
     if (method === 'POST') throw methodNotAllowed(incoming, methodsAt('one', table))
     refuseOthers(written, `${method} of one row`)
-    return changeOne(writing, method, route.id)
+    return changeOne(writing, method, route.id, relatedLimits(limits))
   }
   if (method !== 'POST') assertCondition(writing)
   if (method !== 'POST') {
@@ -56,7 +63,18 @@ export function handleWrite(
     return changeMany(writing, method, limits)
   }
   const upsert = creationOf(writing, route)
-  const body = readJsonBody(incoming, limitOf(limits.maxBatchRows), columnKeys(writing))
+  const keys = new RowKeys(writing.table, context.view)
+  const body = readJsonBody(incoming, limitOf(limits.maxBatchRows), keys)
+  const isFlat = !keys.hasRelation && (writing.wanted.expand === undefined || isEmpty(body))
+  if (!isFlat && (body.kind === 'object' || body.kind === 'array')) {
+    if (upsert !== null) {
+      throw new GatewayError(
+        'PARSE_ERROR',
+        'X-Upsert does not apply to a body with related rows or to expand; upsert the rows of each table by itself',
+      )
+    }
+    return createRelated(writing, body, relatedLimits(limits))
+  }
   const ask = () => create(writing, body, upsert, limitOf(limits.maxBatchKeySets))
   return incoming.isLarge ? nextTurn().then(ask) : ask()
 }
@@ -94,6 +112,15 @@ export function creationOf(writing: Writing, route: WriteRoute): UpsertOptions |
 }
 
 const OPERATION = { POST: 'create', PATCH: 'update', DELETE: 'delete' } as const
+
+function relatedLimits(limits: WriteLimits): WriteLimits {
+  const { maxBatchRows, maxBatchKeySets } = limits
+  return { ...limits, maxBatchRows: limitOf(maxBatchRows), maxBatchKeySets: limitOf(maxBatchKeySets) }
+}
+
+function isEmpty(body: JsonBody): boolean {
+  return body.kind === 'array' && body.items.length === 0
+}
 
 /** A limit of 0 means no limit. */
 function limitOf(max: number): number {
