@@ -328,6 +328,10 @@ export interface PostgrestConfig {
   readonly openapiSecurityActive: boolean
   /** The address of the API in the OpenAPI document; null: that of the request. */
   readonly openapiServerProxyUri: string | null
+  /** Whether clients of realtime-js are served at `/realtime/v1`. */
+  readonly realtime: boolean
+  /** Broadcasts of one tenant per second; 0 means no limit. */
+  readonly realtimeBroadcastsPerSec: number
 }
 
 /** How a transaction below `/rest/v1` ends, and whether `Prefer: tx` can override it. */

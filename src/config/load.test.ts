@@ -178,6 +178,8 @@ describe('defaults', () => {
         openapiMode: 'follow-privileges',
         openapiSecurityActive: false,
         openapiServerProxyUri: null,
+        realtime: false,
+        realtimeBroadcastsPerSec: 100,
         planEnabled: false,
       },
       shapes: { enabled: false, path: '/v1/shape', longPollMs: 20_000 },
@@ -359,6 +361,13 @@ describe('expansion', () => {
       'svc.toml:4: gateway.schemas: the environment variable NOPE is not set: set it or write ${NOPE:-default}',
     ])
   })
+})
+
+test('realtime of the PostgREST dialect cannot be combined with pre_request', () => {
+  const text = '[postgrest]\nenabled = true\npre_request = "public.check"\nrealtime = true'
+  expect(problemsOf(text)).toEqual([
+    'svc.toml:4: postgrest.realtime: cannot be combined with postgrest.pre_request, which subscriptions do not call',
+  ])
 })
 
 describe('paths', () => {

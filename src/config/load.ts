@@ -188,7 +188,12 @@ function contradictions(config: Config, given: readonly Given[]): readonly Probl
   const workers = given.find(({ setting }) => setting === GATEWAY.workers)?.written
   const problem = tooManyWorkers(config.gateway)
   const tooMany = workers === undefined || problem === null ? [] : [problemOfWritten(workers, problem)]
-  return [...tooMany, ...incompletePolicy(config, given), ...doorWithAllowList(config, given)]
+  return [
+    ...tooMany,
+    ...incompletePolicy(config, given),
+    ...doorWithAllowList(config, given),
+    ...realtimeWithPreRequest(config, given),
+  ]
 }
 
 function doorWithAllowList({ postgrest, gateway }: Config, given: readonly Given[]): readonly Problem[] {
@@ -196,6 +201,13 @@ function doorWithAllowList({ postgrest, gateway }: Config, given: readonly Given
   if (!postgrest.enabled || gateway.allowListPath === null || written === undefined) return []
   const message = 'cannot be combined with gateway.allow_list_path, whose lines describe requests below /api only'
   return [problemOfWritten(written, message)]
+}
+
+/** Settings that a function makes cannot be compared, so subscribers cannot be grouped by what they see. */
+function realtimeWithPreRequest({ postgrest }: Config, given: readonly Given[]): readonly Problem[] {
+  const written = given.find(({ setting }) => setting === POSTGREST.realtime)?.written
+  if (!postgrest.realtime || postgrest.preRequest === null || written === undefined) return []
+  return [problemOfWritten(written, 'cannot be combined with postgrest.pre_request, which subscriptions do not call')]
 }
 
 function incompletePolicy(config: Config, given: readonly Given[]): readonly Problem[] {

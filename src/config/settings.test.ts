@@ -118,6 +118,8 @@ test('the table has exactly these keys', () => {
     'postgrest.openapi_mode',
     'postgrest.openapi_security_active',
     'postgrest.openapi_server_proxy_uri',
+    'postgrest.realtime',
+    'postgrest.realtime_broadcasts_per_sec',
     'shapes.enabled',
     'shapes.path',
     'shapes.long_poll_ms',

@@ -1560,6 +1560,24 @@ export const POSTGREST: Table<PostgrestConfig> = {
       'The URL of the API in the OpenAPI document. Default: `public_url` with `prefix`, or the host that the ' +
       'request was sent to.',
   },
+  realtime: {
+    key: 'postgrest.realtime',
+    kind: flag,
+    default: false,
+    feature: 'postgrest',
+    description:
+      'Serve the channels of `@supabase/realtime-js` at `/realtime/v1/websocket`: changes of tables that ' +
+      '`svc install` captures, and broadcasts. Cannot be combined with `pre_request`.',
+  },
+  realtimeBroadcastsPerSec: {
+    key: 'postgrest.realtime_broadcasts_per_sec',
+    kind: integerKind(0, COUNT_MAX),
+    default: 100,
+    unit: 'broadcasts',
+    feature: 'postgrest',
+    description:
+      'Maximum number of broadcasts of one tenant, or of one user without a tenant, in a second. 0: no limit.',
+  },
 }
 
 /** The settings under `[shapes]`. */

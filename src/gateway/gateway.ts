@@ -217,6 +217,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       server,
       realtime,
       shapes,
+      broadcasts,
       health,
       internal: own,
     } = await openServer({
@@ -252,6 +253,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     })
     if (hooks !== null) recaptured.push(() => void hooks.refresh())
     opened.push(() => realtime.close())
+    opened.push(() => broadcasts?.close())
     opened.push(() => server.close())
     hearers.push(event => {
       if (event.kind !== 'catalogue' || event.detail.changed !== true) return

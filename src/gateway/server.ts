@@ -29,6 +29,7 @@ import type { ResponseBytes } from '../http/response-bytes.ts'
 import { createServer, type GatewayServer } from '../http/server.ts'
 import { createStreamPaces } from '../http/stream-pace.ts'
 import { createUnsent } from '../http/unsent.ts'
+import type { Sockets } from '../http/upgrade.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { createAuthenticator } from '../identity/authenticate.ts'
 import type { Denylist } from '../identity/denylist.ts'
@@ -45,11 +46,15 @@ import { createHealth, type Health } from '../ops/health.ts'
 import type { HttpStats } from '../ops/http-metrics.ts'
 import type { Internal, OperatorRoute } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
+import { Broadcasts } from '../phoenix/broadcasts.ts'
+import { type PhoenixServices, PhoenixSession } from '../phoenix/session.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Database } from '../postgres/types.ts'
+import type { Door } from '../postgrest/door.ts'
 import { createTextReader, QueryHandler } from '../query/query.ts'
 import { createEventStreams } from '../realtime/event-stream.ts'
 import { CLIENT_MESSAGE_BYTES_MAX } from '../realtime/message.ts'
+import type { Seat } from '../realtime/quotas.ts'
 import { createRealtime, createWriteCapture, type Realtime } from '../realtime/realtime.ts'
 import { planSubscription } from '../realtime/subscription-plan.ts'
 import type { AllowLists } from '../rest/allow-list/lists.ts'
@@ -119,6 +124,8 @@ interface ServerParts {
 interface Opened {
   readonly server: GatewayServer
   readonly realtime: Realtime
+  /** Null unless clients of realtime-js are served. */
+  readonly broadcasts: Broadcasts | null
   /** Null if they are disabled. */
   readonly shapes: Shapes | null
   readonly health: Health
@@ -181,6 +188,9 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     rights: policies.rightsOf(identity),
     limits: gateway,
   })
+  const doorView = (identity: Identity): View =>
+    opened === null ? view(identity) : { ...view(identity), catalog: opened.catalog.current() }
+  const subscriptionView = (identity: Identity): View => (hasSession(identity) ? doorView(identity) : view(identity))
   const { plans } = parts
   const isProxy = createProxyCheck(gateway.trustedProxies)
   const resource = createProtectedResource({
@@ -194,12 +204,16 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ...{ view, plans, limits: gateway, searchLanguage: gateway.searchLanguage, isCallable },
     ...{ allowed: lists.functions, approvals: lists.approvals },
   }
+  const openListener = await openChangeListener(config, emit)
   const realtime = createRealtime({
     ...{ limits: gateway, emit },
     ...{
       database: pool,
       feed: parts.feed,
-      visibilityReads: runners.unlimited,
+      visibilityReads: {
+        read: (identity, ...rest) =>
+          (hasSession(identity) ? (doorRunners ?? runners) : runners).unlimited.read(identity, ...rest),
+      },
       capture,
       onBroken: parts.onBroken,
       shareRead: peers === null ? null : peers.read,
@@ -212,11 +226,11 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     catalog: current,
     plan: (request, identity) =>
       planSubscription(request, {
-        ...{ view: view(identity), searchLanguage: gateway.searchLanguage },
+        ...{ view: subscriptionView(identity), searchLanguage: gateway.searchLanguage },
         ...{ limits: gateway, approvals: lists.approvals },
       }),
     authenticate: token => authenticate({ authorization: `Bearer ${token}` }),
-    openListener: await openChangeListener(config, emit),
+    openListener,
   })
   const shapes = config.shapes.enabled
     ? new Shapes({
@@ -234,6 +248,10 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
           isExposed: of => isAllowed(of, { allowed: lists.functions() }),
           ...{ reads: doorRunners.uncachedReads, requests: doorRunners.requests },
         })
+  const broadcasts =
+    door === null || !config.postgrest.realtime
+      ? null
+      : new Broadcasts({ database: pool, openListener, perSecond: config.postgrest.realtimeBroadcastsPerSec, now })
   const isData = createIsData(door, shapes?.path ?? null)
   const callers = {
     door,
@@ -354,20 +372,44 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     holderOf: request => addressKey(addressOf(request, clientAddress)),
     unsent,
     paces,
-    sockets: {
-      ...{ messageBytesMax: CLIENT_MESSAGE_BYTES_MAX, queryToken: gateway.wsQueryToken, authenticate },
-      admit: realtime.admit,
-      open: realtime.open,
-      leave() {
-        realtime.leave()
-        shapes?.leave()
+    sockets: [
+      {
+        path: '/ws',
+        ...{ messageBytesMax: CLIENT_MESSAGE_BYTES_MAX, queryToken: gateway.wsQueryToken, authenticate },
+        admit: realtime.admit,
+        open: realtime.open,
+        leave() {
+          realtime.leave()
+          shapes?.leave()
+        },
       },
-    },
+      ...(door === null || broadcasts === null ? [] : [phoenixSockets({ door, broadcasts })]),
+    ],
     emit,
     serverTiming: timing !== null,
     now,
   })
-  return { server, realtime, shapes, health, internal }
+  return { server, realtime, shapes, broadcasts, health, internal }
+
+  /** The sockets of realtime-js, whose messages identify callers. */
+  function phoenixSockets({ door, broadcasts }: { readonly door: Door; readonly broadcasts: Broadcasts }): Sockets {
+    const services: PhoenixServices = {
+      ...{ realtime, hub: realtime.hub, broadcasts, schemas: config.postgrest.schemas, view: doorView, now, clock },
+      ...{ isCaptured: capture.isCaptured, subscriber: door.subscriber },
+      identify: token =>
+        door.identify({ headers: token === null ? {} : { authorization: `Bearer ${token}` }, connection: {} }),
+    }
+    return {
+      ...{ path: '/realtime/v1/websocket', messageBytesMax: CLIENT_MESSAGE_BYTES_MAX, queryToken: false },
+      ...{ authenticate: null, admit: realtime.admit, leave() {} },
+      open: (link, _identity, seat: Seat, query) => new PhoenixSession({ ...services, link, seat, query }),
+    }
+  }
+}
+
+/** True for callers of the door for clients of PostgREST. */
+function hasSession({ session }: Identity): boolean {
+  return session !== undefined
 }
 
 /** Reports whether any worker is healthy; a worker that does not answer is not. */

@@ -58,7 +58,7 @@ export interface HttpServerOptions {
   readonly holderOf: BodyParts['holderOf']
   readonly maxInflightBodyBytes: number
   readonly addressMaxInflightBodyBytes: number
-  readonly sockets: Sockets
+  readonly sockets: readonly Sockets[]
   readonly unsent: Unsent
   readonly paces: StreamPaces
   /**

@@ -1,6 +1,6 @@
 /**
- * `GET /ws` (docs/reference/realtime.md#connecting): upgrades a connection and transports the frames of RFC
- * 6455 to a session. The content of the messages is handled elsewhere.
+ * `GET /ws` (docs/reference/realtime.md#connecting) and other paths: upgrades a connection and transports the
+ * frames of RFC 6455 to a session. The content of the messages is handled elsewhere.
  */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -15,16 +15,20 @@ import { headerPairs, type ResponseHeaders } from './response-headers.ts'
 
 /** The realtime side of the sockets, as far as it is needed here. */
 export interface Sockets {
+  /** The path of the upgrade request. */
+  readonly path: string
   readonly messageBytesMax: number
   /** True if tokens can be in the URL. */
   readonly queryToken: boolean
-  readonly authenticate: (headers: IncomingMessage['headers']) => Identity | Promise<Identity>
+  /** Identifies the caller of the upgrade request; null if only messages identify callers. */
+  readonly authenticate: ((headers: IncomingMessage['headers']) => Identity | Promise<Identity>) | null
   /**
    * Admits a connection. `identity` is null if the first message authenticates the caller.
    * @throws {GatewayError} if the connection is rejected.
    */
   admit(address: string | number, identity: Identity | null): SocketSeat
-  open(link: SocketLink, identity: Identity | null, seat: SocketSeat): SocketSession
+  /** `query`: the query string of the upgrade request. */
+  open(link: SocketLink, identity: Identity | null, seat: SocketSeat, query: string): SocketSession
   leave(): void
 }
 
@@ -51,7 +55,8 @@ export interface SocketSession {
 
 /** The dependencies of upgrades. */
 export interface UpgradeOptions {
-  readonly sockets: Sockets
+  /** The protocols, each at its path. */
+  readonly sockets: readonly Sockets[]
   readonly admit: Admit
   /** The client's address, as the key of its limits. */
   readonly holderOf: (request: IncomingMessage) => string | number
@@ -77,8 +82,6 @@ export interface Upgrades {
   close(): Promise<void>
 }
 
-const PATH = '/ws'
-
 /**
  * Interval of pings. A client that has not answered by the next ping has disconnected; the socket itself does
  * not report that.
@@ -98,28 +101,35 @@ const PLAIN_PROTOCOL = 'svc'
 /** Handles upgrades to WebSocket on `server`. */
 export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades {
   const { sockets, admit, judgeHead, holderOf, corsAllowedOrigins, emit, now } = options
-  const frames = new WebSocketServer({
-    ...{ noServer: true, clientTracking: false, autoPong: false },
-    maxPayload: sockets.messageBytesMax,
-    // A compressed message can grow a thousandfold when it is inflated, which would bypass the limit on
-    // messages.
-    perMessageDeflate: false,
-    handleProtocols: chosenProtocol,
-  })
   const handshakes = new WeakMap<IncomingMessage, Handshake>()
-  frames.on('headers', (lines, request) => {
+  const routes = new Map(sockets.map(route => [route.path, { route, frames: framesOf(route) }]))
+
+  function framesOf({ messageBytesMax }: Sockets): WebSocketServer {
+    const frames = new WebSocketServer({
+      ...{ noServer: true, clientTracking: false, autoPong: false },
+      maxPayload: messageBytesMax,
+      // A compressed message can grow a thousandfold when it is inflated, which would bypass the limit on
+      // messages.
+      perMessageDeflate: false,
+      handleProtocols: chosenProtocol,
+    })
+    frames.on('headers', addHeaders)
+    // The library would respond to an invalid handshake (RFC 6455, 4.2.1) without the error envelope.
+    frames.on('wsClientError', (error, _socket, request) => {
+      const message = `this is not a WebSocket handshake (RFC 6455, 4.2.1): ${error.message}`
+      handshakes.get(request)?.refuse(new GatewayError('PARSE_ERROR', message, { headers: SUPPORTED_VERSION }))
+    })
+    return frames
+  }
+
+  function addHeaders(lines: string[], request: IncomingMessage): void {
     const handshake = handshakes.get(request)
     if (handshake === undefined) return
     const { requestId, elapsedMs } = handshake
     lines.push(
       ...headerPairs(options.headers(requestId, elapsedMs(), null)).map(([name, value]) => `${name}: ${value}`),
     )
-  })
-  // The library would respond to an invalid handshake (RFC 6455, 4.2.1) without the error envelope.
-  frames.on('wsClientError', (error, _socket, request) => {
-    const message = `this is not a WebSocket handshake (RFC 6455, 4.2.1): ${error.message}`
-    handshakes.get(request)?.refuse(new GatewayError('PARSE_ERROR', message, { headers: SUPPORTED_VERSION }))
-  })
+  }
   const open = new Set<WebSocket>()
   /** The clients that have answered since the last ping. */
   const alive = new WeakSet<WebSocket>()
@@ -139,20 +149,27 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     // Node no longer handles errors of the socket.
     socket.on('error', () => socket.destroy())
-    if (pathOf(request) === PATH && isWebSocket(request)) void accept(request, socket, head)
+    const found = isWebSocket(request) ? routes.get(pathOf(request)) : undefined
+    if (found !== undefined) void accept(found, request, socket, head)
     else answerPlainly(server, request, socket, options)
   })
 
-  async function accept(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+  async function accept(
+    { route, frames }: { readonly route: Sockets; readonly frames: WebSocketServer },
+    request: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+  ): Promise<void> {
+    const { path } = route
     const started = now()
     const elapsedMs = () => Math.round((now() - started) * 100) / 100
     const requestId = options.nextRequestId(one(request.headers['x-request-id']))
     const done = (status: number, error: GatewayError | null, caller: Identity | null) => {
       const code = error?.code ?? null
       emit({
-        ...{ kind: 'request', method: 'GET', route: PATH, status, code },
+        ...{ kind: 'request', method: 'GET', route: path, status, code },
         ...{ durationMs: elapsedMs(), requestId, tenantId: caller?.tenantId ?? '', role: caller?.role ?? null },
-        ...{ path: PATH, table: null, function: null, rows: null, databaseMs: null, cache: null },
+        ...{ path, table: null, function: null, rows: null, databaseMs: null, cache: null },
       })
     }
     const refuse = (error: unknown) => {
@@ -167,13 +184,14 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
       if (refusal !== null) throw refusal
       if (options.isDraining()) throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again')
       assertOrigin(request, corsAllowedOrigins)
-      const identity = await callerOf(request, sockets)
-      const seat = sockets.admit(holderOf(request), identity)
+      const identity = await callerOf(request, route)
+      const seat = route.admit(holderOf(request), identity)
       socket.once('close', seat.leave)
       if (socket.destroyed) seat.leave()
       frames.handleUpgrade(request, socket, head, webSocket => {
         try {
-          serve(webSocket, identity, seat)
+          const link = linkOf(webSocket)
+          serve(webSocket, route.open(link, identity, seat, queryOf(request)))
           done(101, null, identity)
         } catch (error) {
           webSocket.close(1013, error instanceof GatewayError ? error.message.slice(0, 100) : '')
@@ -184,8 +202,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     }
   }
 
-  function serve(socket: WebSocket, identity: Identity | null, seat: SocketSeat): void {
-    const session = sockets.open(linkOf(socket), identity, seat)
+  function serve(socket: WebSocket, session: SocketSession): void {
     open.add(socket)
     alive.add(socket)
     socket.on('message', (data, isBinary) => {
@@ -208,7 +225,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
   return {
     async close() {
       clearInterval(pinging)
-      sockets.leave()
+      for (const route of sockets) route.leave()
       await allClosed(open)
       for (const socket of open) socket.terminate()
     },
@@ -256,6 +273,7 @@ const SUPPORTED_VERSION = { 'Sec-WebSocket-Version': '13' }
 
 /** The caller, or null if the request has no credentials but needs them. */
 async function callerOf(request: IncomingMessage, { authenticate, queryToken }: Sockets): Promise<Identity | null> {
+  if (authenticate === null) return null
   const { headers } = request
   const token = tokenOf(request, queryToken)
   if (headers.authorization === undefined && token !== null) {
@@ -273,9 +291,12 @@ async function callerOf(request: IncomingMessage, { authenticate, queryToken }: 
 function tokenOf(request: IncomingMessage, queryToken: boolean): string | null {
   const offered = protocolsOf(request).find(protocol => protocol.startsWith(TOKEN_PROTOCOL))
   if (offered !== undefined) return offered.slice(TOKEN_PROTOCOL.length)
-  const mark = request.url?.indexOf('?') ?? -1
-  if (!queryToken || mark < 0) return null
-  return new URLSearchParams(request.url?.slice(mark + 1)).get('access_token')
+  return queryToken ? new URLSearchParams(queryOf(request)).get('access_token') : null
+}
+
+function queryOf({ url = '/' }: IncomingMessage): string {
+  const mark = url.indexOf('?')
+  return mark < 0 ? '' : url.slice(mark + 1)
 }
 
 function protocolsOf({ headers }: IncomingMessage): readonly string[] {

@@ -26,7 +26,7 @@ import { respondPreflight, withCommonHeaders } from './response-headers.ts'
 import { negotiateRoot, RootDocuments, readRoot } from './root/root.ts'
 import { callFunction, type Negotiate } from './rpc/call.ts'
 import type { IsExposed } from './rpc/resolve.ts'
-import { createRoles, type DatabaseCaller, type SessionReply, withSession } from './session.ts'
+import { createRoles, type DatabaseCaller, type SessionReply, withSession, withSubscriberSession } from './session.ts'
 import { Statements } from './statements.ts'
 import { isTimezone } from './timezone.ts'
 import { Timings } from './timings.ts'
@@ -73,6 +73,8 @@ export interface Door {
    * @throws {GatewayError} `UNAUTHORIZED`, also as a rejection.
    */
   identify(head: Pick<Incoming, 'headers' | 'connection'>): Identity | Promise<Identity>
+  /** An identified caller with the session in which the rows of a schema are read for subscriptions. */
+  subscriber(identity: Identity, schema: string): Identity
   /** The first step of a request, or its response. */
   toStep(incoming: Incoming, identity: Identity): PreparedStep | Answer
   /** Converts a large body, in several turns of the event loop; null if there is nothing to convert. */
@@ -126,6 +128,12 @@ export function createDoor(parts: DoorParts): Door {
     return caller.identity
   }
 
+  function callerOf(identity: Identity): DatabaseCaller {
+    const caller = callers.get(identity)
+    if (caller === undefined) throw new Error('a caller of this door must be identified by it')
+    return caller
+  }
+
   function read(incoming: Incoming): RawDoorRequest {
     const resource = resourceOf(incoming.path, prefix)
     return {
@@ -139,8 +147,7 @@ export function createDoor(parts: DoorParts): Door {
   }
 
   function toStep(incoming: Incoming, identity: Identity): PreparedStep | Answer {
-    const caller = callers.get(identity)
-    if (caller === undefined) throw new Error('a caller of this door must be identified by it')
+    const caller = callerOf(identity)
     const request = timings === null ? read(incoming) : timings.measure(incoming, 'parse', () => read(incoming))
     const prepare = () => answerRequest(request, caller)
     if (timings === null) return prepare()
@@ -209,6 +216,7 @@ export function createDoor(parts: DoorParts): Door {
       const identity = timings === null ? authenticate() : timings.measure(head, 'jwt', authenticate)
       return identity instanceof Promise ? identity.then(known) : known(identity)
     },
+    subscriber: (identity, schema) => withSubscriberSession(callerOf(identity), schema, config),
     toStep,
     prepare: incoming => convertLargeBody(incoming, limits.maxBatchRows || Number.POSITIVE_INFINITY),
     preflight: incoming => (parts.allowsAnyOrigin ? respondPreflight(incoming) : null),

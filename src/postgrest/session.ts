@@ -85,6 +85,27 @@ export function withSession(
   return { ...identity, session }
 }
 
+/** The session in which the rows of a schema are read for a subscriber. It is the same for all of a role. */
+export function withSubscriberSession(
+  { identity, role }: DatabaseCaller,
+  schema: string,
+  config: SessionConfig,
+): Identity {
+  const session: RequestSession = {
+    settings: [
+      ['search_path', [schema, ...config.extraSearchPath].map(inDoubleQuotes).join(', ')],
+      ['role', role],
+      ['request.method', 'GET'],
+      ['request.path', '/'],
+      ['request.headers', '{}'],
+      ['request.cookies', '{}'],
+      ...config.appSettings,
+    ],
+    ...{ before: null, rollsBack: false, replied() {} },
+  }
+  return { ...identity, session }
+}
+
 /** `schema.name` or `name`, of the configuration. */
 function functionName(text: string): string {
   const dot = text.indexOf('.')

@@ -34,6 +34,11 @@ export function isShared({ hasFilter, settings }: SubscriptionPlan, rules: Table
 /** Settings that callers of different tenants can have in common. */
 const COMMON: ReadonlySet<string> = new Set(['app.is_super_admin', 'app.current_role', 'app.current_scopes'])
 
+/** The database role that the session of a caller takes; null for the role of the connection. */
+export function databaseRoleOf({ session }: Identity): string | null {
+  return session?.settings.find(([name]) => name === 'role')?.[1] ?? null
+}
+
 /** The owner whose share of queries the group uses; empty if all callers see the same rows. */
 export function ownerOf({ hasFilter, settings }: SubscriptionPlan, rules: TableRules, identity: Identity): string {
   const isCommon = rules.settings?.length === 0 && settings.length === 0 && !hasFilter

@@ -13,7 +13,7 @@ import { type Allowance, createAllowance } from './allowance.ts'
 import type { Boundary } from './boundary.ts'
 import type { CaptureKind } from './capture-sources.ts'
 import type { MissedChanges } from './change-source.ts'
-import { groupKeysOf, isShared, ownerOf } from './group-keys.ts'
+import { databaseRoleOf, groupKeysOf, isShared, ownerOf } from './group-keys.ts'
 import { createLimiter } from './limiter.ts'
 import { createQueryPacing } from './query-pacing.ts'
 import type { OverLimit, Quotas, RealtimeLimits } from './quotas.ts'
@@ -133,8 +133,12 @@ export interface HubParts extends TableStateParts {
   readonly now: () => number
 }
 
-/** A table and its subscribers. */
+/** A table and its subscribers, of one database role. */
 interface Entry {
+  readonly key: string
+  readonly resource: string
+  /** The role that their sessions take; null for that of the connection. */
+  readonly role: string | null
   readonly state: TableState
   readonly subscribers: Set<Subscriber>
   /** Names of groups with a single filter that is too slow to be evaluated with others. */
@@ -184,17 +188,17 @@ export class Hub {
     // An unknown table is refused before any state is created for it.
     const { table: found } = plan(request, identity)
     const release = quotas.subscription(identity)
-    const entry = this.#entryOf(found)
+    const entry = this.#entryOf(found, databaseRoleOf(identity))
     entry.pending++
     const subscriber = createSubscriber(request, identity, receiver, { release, number: ++this.#subscribed })
     try {
       return this.#subscriptionOf(entry, subscriber, await this.#begin(entry, subscriber, request))
     } catch (error) {
-      this.#remove(request.table, entry, subscriber)
+      this.#remove(entry, subscriber)
       throw error
     } finally {
       entry.pending--
-      this.#releaseIfUnused(request.table, entry)
+      this.#releaseIfUnused(entry)
     }
   }
 
@@ -205,7 +209,14 @@ export class Hub {
 
   /** Adapts to a changed set of captured tables. */
   recapture(): void {
-    for (const entry of this.#tables.values()) entry.state.recapture().catch(error => this.#endAll(entry, error))
+    for (const entry of this.#tables.values()) {
+      entry.state.recapture().then(
+        () => {
+          if (!isDelivered(entry)) this.#endAll(entry, notCaptured(entry))
+        },
+        error => this.#endAll(entry, error),
+      )
+    }
   }
 
   /** True if the old row images of a table's gateway writes are needed. */
@@ -222,7 +233,7 @@ export class Hub {
   stats(): HubStats {
     const all = [...this.#tables]
     return {
-      tables: new Map(all.map(([table, { state }]) => [table, state.source.capture])),
+      tables: new Map(all.map(([, { resource, state }]) => [resource, state.source.capture])),
       groups: this.#groupCount(),
       subscriptions: all.reduce((sum, [, { subscribers }]) => sum + subscribers.size, 0),
       queued: this.#limiter.waiting,
@@ -246,6 +257,7 @@ export class Hub {
   ): Promise<Beginning> {
     const { state } = entry
     const { request, identity } = subscriber
+    if (!isDelivered(entry)) throw notCaptured(entry)
     await state.listening()
     const { watch, rules, snapshot } = await this.#prepare(entry, request, identity)
     entry.subscribers.add(subscriber)
@@ -345,22 +357,24 @@ export class Hub {
         const watch = this.#parts.plan(request, renewed)
         this.#join(entry, subscriber, { watch, rules: state.known }, 'count')
       },
-      end: () => this.#remove(request.table, entry, subscriber),
+      end: () => this.#remove(entry, subscriber),
     }
   }
 
   // --- tables ---
 
-  #entryOf({ schema, name, resource }: Table): Entry {
-    const known = this.#tables.get(resource)
+  #entryOf({ schema, name, resource }: Table, role: string | null): Entry {
+    const key = role === null ? resource : JSON.stringify([resource, role])
+    const known = this.#tables.get(key)
     if (known !== undefined) {
       if (known.linger !== null) clearTimeout(known.linger)
       known.linger = null
       return known
     }
     const entry: Entry = {
+      ...{ key, resource, role },
       state: createTableState(
-        { name: `${schema}.${name}`, resource },
+        { name: `${schema}.${name}`, resource, role },
         {
           ...this.#parts,
           onMerge: () => void this.#counts.merged++,
@@ -370,14 +384,14 @@ export class Hub {
       ),
       ...{ subscribers: new Set(), isolated: new Set(), pending: 0, linger: null, regrouping: false, outdated: false },
     }
-    this.#tables.set(resource, entry)
+    this.#tables.set(key, entry)
     return entry
   }
 
-  #releaseIfUnused(table: string, entry: Entry): void {
+  #releaseIfUnused(entry: Entry): void {
     if (entry.subscribers.size > 0 || entry.pending > 0 || entry.linger !== null || this.#isClosed) return
     entry.linger = setTimeout(() => {
-      this.#tables.delete(table)
+      this.#tables.delete(entry.key)
       entry.state.close()
     }, LINGER_MS)
     entry.linger.unref()
@@ -472,19 +486,19 @@ export class Hub {
     subscriber.held?.splice(1)
   }
 
-  #remove(table: string, entry: Entry, subscriber: Subscriber): void {
+  #remove(entry: Entry, subscriber: Subscriber): void {
     entry.subscribers.delete(subscriber)
     if (subscriber.group !== null) this.#leave(entry, subscriber, subscriber.group)
     subscriber.group = null
     subscriber.release()
-    this.#releaseIfUnused(table, entry)
+    this.#releaseIfUnused(entry)
   }
 
   /** Ends all subscriptions to a table whose changes can no longer be received. */
   #endAll(entry: Entry, error: unknown): void {
     if (this.#isClosed) return
     for (const subscriber of [...entry.subscribers]) {
-      this.#remove(subscriber.request.table, entry, subscriber)
+      this.#remove(entry, subscriber)
       subscriber.ended(error)
     }
   }
@@ -541,7 +555,7 @@ export class Hub {
     } catch (error) {
       if (!entry.subscribers.has(subscriber)) return true
       if (isTransient(error)) return false
-      this.#remove(subscriber.request.table, entry, subscriber)
+      this.#remove(entry, subscriber)
       subscriber.ended(error)
     }
     return true
@@ -561,6 +575,21 @@ export class Hub {
     }
     throw new GatewayError('UNAVAILABLE', `the policies of "${request.table}" are changing; try again`)
   }
+}
+
+/**
+ * Gateway writes announce the changes of a table to the role of the connection only. The log has them for
+ * every role.
+ */
+function isDelivered({ role, state }: Entry): boolean {
+  return role === null || state.source.capture === 'trigger'
+}
+
+function notCaptured({ state }: Entry): GatewayError {
+  return new GatewayError(
+    'FORBIDDEN',
+    `the changes of "${state.name}" are not captured; run svc install for this table, or ask the operator to`,
+  )
 }
 
 /** The changes that a client has missed, in the order of delivery, and the position after them. */

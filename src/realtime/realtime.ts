@@ -12,7 +12,7 @@ import type { Runner } from '../run/run.ts'
 import { LISTEN_LOCKS } from '../run/write-notifications.ts'
 import { createCaptureSources } from './capture-sources.ts'
 import type { ChannelListener } from './channels.ts'
-import { createCounters, type RealtimeCounts } from './counts.ts'
+import { createCounters, type RealtimeCounts, type SessionCounts } from './counts.ts'
 import { createDependencyListener } from './dependency-listener.ts'
 import { Hub, type HubStats } from './hub.ts'
 import { createLimiter } from './limiter.ts'
@@ -71,6 +71,8 @@ export interface Realtime {
    */
   admit(address: string | number, identity: Identity | null): Seat
   open(link: Link, identity: Identity | null, seat: Seat): Pick<ClientSession, 'receive' | 'closed'>
+  /** Adds a session of another protocol, which is counted, revoked and ended like the others. */
+  adopt(session: Pick<ClientSession, 'leave' | 'revoke'>): AdoptedSession
   /** Adapts to changed schema or rights. */
   refresh(): void
   /**
@@ -86,6 +88,13 @@ export interface Realtime {
   /** Closes all sessions with a reconnect delay; sockets close in their own time. */
   leave(): void
   close(): void
+}
+
+/** A session of another protocol. */
+export interface AdoptedSession {
+  readonly count: SessionCounts
+  /** Called when the session is closed. */
+  release(): void
 }
 
 /** Figures of realtime. */
@@ -169,7 +178,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUN_SLOTS), now, quotas },
     listen: createDependencyListener({ sources, catalog: parts.catalog }),
   })
-  const sessions = new Set<ClientSession>()
+  const sessions = new Set<Pick<ClientSession, 'leave' | 'revoke'>>()
   const counts = createCounters(clock, parts.emit)
 
   return {
@@ -203,6 +212,10 @@ export function createRealtime(parts: RealtimeParts): Realtime {
           session.closed()
         },
       }
+    },
+    adopt(session) {
+      sessions.add(session)
+      return { count: counts.count, release: () => void sessions.delete(session) }
     },
     refresh() {
       hub.refresh()

@@ -67,7 +67,8 @@ export function printError(id: string | null, error: unknown): string {
   })
 }
 
-function utc(at: string): string {
+/** A time as ISO 8601 in UTC. */
+export function utc(at: string): string {
   const time = new Date(at)
   return Number.isNaN(time.getTime()) ? at : time.toISOString()
 }

@@ -59,7 +59,7 @@ beforeEach(async () => {
 async function rulesWith(...policies: readonly string[]): Promise<TableRules> {
   for (const [index, policy] of policies.entries())
     await execute(database.adminUrl, `create policy p${index} on notes ${policy}`)
-  const rules = await readTableRules(pool, table)
+  const rules = await readTableRules(pool, table, null)
   if (rules === null) throw new Error('the table is there')
   return rules
 }
@@ -181,5 +181,5 @@ test('every change of a policy changes the fingerprint', async () => {
 })
 
 test('a dropped table has no rules', async () => {
-  expect(await readTableRules(pool, { ...table, oid: 4_000_000_000 })).toBeNull()
+  expect(await readTableRules(pool, { ...table, oid: 4_000_000_000 }, null)).toBeNull()
 })

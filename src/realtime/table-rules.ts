@@ -7,7 +7,7 @@ import type { Table } from '../catalog/model.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import { settingsOf } from '../identity/settings.ts'
 import { quoteIdentifier } from '../language/sql/quote.ts'
-import type { Database } from '../postgres/types.ts'
+import type { Command, Database } from '../postgres/types.ts'
 import { exactColumns, type PolicyCondition, routeOf, type VisibilityRoute } from './route.ts'
 
 /** The rules that decide which rows of a table are visible. */
@@ -146,13 +146,27 @@ interface RawTableRules {
   readonly written: readonly string[]
 }
 
-/** Reads the rules of a table; null if it no longer exists. */
-export async function readTableRules(database: Database, table: Table): Promise<TableRules | null> {
+/** The command that takes a role until the end of the transaction; none for null. */
+export function takeRole(role: string | null): readonly Command[] {
+  if (role === null) return []
+  return [{ text: "SELECT set_config('role', $1, true)", parameters: [role] }]
+}
+
+/**
+ * Reads the rules of a table for the sessions of a role; null if the table no longer exists. Policies are
+ * written for roles, so each role has its own rules.
+ */
+export async function readTableRules(
+  database: Database,
+  table: Table,
+  role: string | null,
+): Promise<TableRules | null> {
   const commands = [
+    ...takeRole(role),
     { text: SEARCH_PATH, parameters: [] },
     { text: RULES, parameters: [String(table.oid)] },
   ]
-  const [, result] = await database.run(commands).result
+  const result = (await database.run(commands).result).at(-1)
   const read = JSON.parse(result?.rows[0]?.[0]?.toString() ?? 'null') as RawTableRules | null
   return read?.fingerprint == null ? null : rulesOf(read, table)
 }

@@ -14,7 +14,7 @@ import type { ChangeLog } from './log.ts'
 import type { OldImageStore } from './old-images.ts'
 import type { RealtimeLimits } from './quotas.ts'
 import type { Routes } from './route.ts'
-import { FINGERPRINT, readTableRules, type TableRules } from './table-rules.ts'
+import { FINGERPRINT, readTableRules, type TableRules, takeRole } from './table-rules.ts'
 import type { ResyncReason } from './visibility-group.ts'
 import { createVisibilityGroups, type VisibilityGroups } from './visibility-groups.ts'
 
@@ -40,6 +40,11 @@ export interface TableStateParts {
   readonly rowsBefore: OldImageStore
   readonly limits: Pick<RealtimeLimits, 'unroutedResyncIntervalMs'>
   readonly now: () => number
+}
+
+/** The table of a state, and the role of its subscribers' sessions; null for that of the connection. */
+export interface WatchedTable extends CapturedName {
+  readonly role: string | null
 }
 
 /** The state of a table that is subscribed to. */
@@ -83,7 +88,7 @@ export interface TableStateEvents {
 }
 
 /** Creates the state of a table and starts receiving its changes. */
-export function createTableState(named: CapturedName, parts: TableStateParts & TableStateEvents): TableState {
+export function createTableState(named: WatchedTable, parts: TableStateParts & TableStateEvents): TableState {
   const { origin, sources, log, catalog, database, rowsBefore, onStale } = parts
   const groups = createVisibilityGroups()
   const allGroups = createCoalescer<{ readonly reason: ResyncReason; readonly before: number }>(
@@ -150,7 +155,8 @@ export function createTableState(named: CapturedName, parts: TableStateParts & T
   async function verify(): Promise<void> {
     const rulesThen = known
     try {
-      const [result] = await database.run([{ text: FINGERPRINT, parameters: [String(oid)] }]).result
+      const ask = [...takeRole(named.role), { text: FINGERPRINT, parameters: [String(oid)] }]
+      const result = (await database.run(ask).result).at(-1)
       if (rulesThen === known && result?.rows[0]?.[0]?.toString() !== known?.fingerprint) onStale()
     } catch {
       // The database is unavailable.
@@ -181,7 +187,7 @@ export function createTableState(named: CapturedName, parts: TableStateParts & T
   }
 
   async function readRules(table: Table): Promise<TableRules | null> {
-    const read = await readTableRules(database, table)
+    const read = await readTableRules(database, table, named.role)
     oid = table.oid
     await within(listenToDependencies(read), LISTEN_MS_MAX)
     known = read

@@ -2,6 +2,7 @@
 import { beforeAll } from 'vitest'
 import { databaseFixture, gatewayFixture } from './fixtures.ts'
 import type { TestGateway } from './gateway.ts'
+import { installed } from './install.ts'
 import { execute } from './postgres.ts'
 import { uniqueName } from './server.ts'
 
@@ -32,8 +33,11 @@ export interface PostgrestReply {
   readonly json: any
 }
 
-/** `sql` can contain the names of roles, `:anon` and `:author`. `toml`: further lines of `[postgrest]`. */
-export function postgrestFixture(sql: string, toml = ''): PostgrestFixture {
+/**
+ * `sql` can contain the names of roles, `:anon` and `:author`. `toml`: further lines of `[postgrest]`.
+ * `captured`: tables of `public` whose changes are captured.
+ */
+export function postgrestFixture(sql: string, toml = '', captured: readonly string[] = []): PostgrestFixture {
   const anon = uniqueName('anon')
   const author = uniqueName('author')
   const database = databaseFixture()
@@ -45,6 +49,11 @@ export function postgrestFixture(sql: string, toml = ''): PostgrestFixture {
       `create role ${anon} nologin; create role ${author} nologin; grant ${anon}, ${author} to "${authenticator}";
        ${named(sql)}`,
     )
+    if (captured.length > 0)
+      await installed(
+        database,
+        captured.map(table => ({ schema: 'public', table })),
+      )
   })
   const gateway = gatewayFixture(database, {
     toml: `[postgrest]\nenabled = true\nanon_role = "${anon}"\n${toml}`,
