@@ -1,7 +1,7 @@
 /** A problem that boot or `svc check` reports, and its fix. */
 
 export interface Finding {
-  readonly level: Level
+  readonly level: Severity
   /** The problem, and its consequences. */
   readonly message: string
   /** The fix: a sentence, or SQL that can be pasted. */
@@ -15,7 +15,7 @@ export interface Finding {
 }
 
 /** A note is for information only and never makes a check fail. */
-export type Level = 'note' | 'warning' | 'error'
+export type Severity = 'note' | 'warning' | 'error'
 
 /** Turns warnings into errors, for `strict`. Notes stay notes. */
 export function asErrors(findings: readonly Finding[]): readonly Finding[] {

@@ -1,5 +1,5 @@
 /** Prints the findings of `svc check`, as text and as JSON. */
-import { type Finding, type Level, printFinding } from '../finding.ts'
+import { type Finding, type Severity, printFinding } from '../finding.ts'
 
 /** The object of `svc check --json`; fields are only ever added to it. */
 export interface CheckReport {
@@ -33,7 +33,7 @@ export function reportOf(file: string | null, found: Found): CheckReport {
       ...{ level, check, message, fix, objects, sql },
     }),
   )
-  const of = (wanted: Level) => reported.filter(({ level }) => level === wanted)
+  const of = (wanted: Severity) => reported.filter(({ level }) => level === wanted)
   const [errors, warnings, notes] = [of('error'), of('warning'), of('note')]
   return {
     ...{ file, errors: errors.length, warnings: warnings.length, notes: notes.length, accepted },

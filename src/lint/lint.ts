@@ -1,5 +1,5 @@
 /** The definition of a lint: a query on the system catalogs, and the message about its rows. */
-import type { Level } from '../finding.ts'
+import type { Severity } from '../finding.ts'
 
 /** The part of the configuration that lints use. */
 export interface LintTarget {
@@ -15,9 +15,9 @@ export interface Lint {
   /** Stable: scripts and configurations name it. */
   readonly name: string
   /** The level of its findings, also under `strict`. */
-  readonly level: Level
+  readonly level: Severity
   /** The level in `svc check`, if different: `note` for what a schema change cannot fix. */
-  readonly levelInCheck?: Level
+  readonly levelInCheck?: Severity
   /**
    * True if it runs at every boot; its findings cannot be accepted. Other lints run in `svc check` and with
    * `strict`.
