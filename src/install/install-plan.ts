@@ -4,7 +4,7 @@ import type { FeedRole } from './feed-role.ts'
 import { INSTALLED_VERSION, type InstallOptions, type TableSelection } from './script.ts'
 
 /** What to install. */
-export interface PlanRequest {
+export interface InstallRequest {
   readonly role: string
   readonly feed: FeedRole
   /**
@@ -52,7 +52,7 @@ const TABLES = `SELECT n.nspname, c.relname, c.relkind, has_table_privilege(c.oi
 const INSTALLED = `SELECT to_regclass('svc.installation') IS NOT NULL`
 
 /** Plans an installation. */
-export async function planInstall(ask: Query, { role, feed, tables, schemas }: PlanRequest): Promise<InstallPlan> {
+export async function planInstall(ask: Query, { role, feed, tables, schemas }: InstallRequest): Promise<InstallPlan> {
   const [[user, superuser, createsRoles, create, owns, standby] = []] = await ask(CREATOR, [])
   const roles = await ask(ROLES, [role, feed.role])
   const chosen = tables === 'all' ? schemas.map(allOf) : tables.map(name => parseSelection(name, schemas))
