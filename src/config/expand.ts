@@ -3,7 +3,7 @@
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The result of expanding one text. */
-export interface Expansion {
+export interface ExpandedText {
   readonly text: string
   /** True if part of the text came from the environment. */
   readonly expanded: boolean
@@ -19,7 +19,7 @@ const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/
  * Replaces references by environment variables. As in a shell, the default also replaces an empty variable.
  * Replaced values are not expanded again.
  */
-export function expand(text: string, environment: Environment): Expansion {
+export function expand(text: string, environment: Environment): ExpandedText {
   const problems: string[] = []
   let expanded = false
   const result = text.replace(REFERENCE, (reference, inside: string | undefined, close: string | undefined) => {
