@@ -8,7 +8,7 @@ import type { Flow } from './flow.ts'
 import { NOTHING_OWED, owedOf, type PendingRequest, type RequestChannel } from './pending-request.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
-import { HeldBytes, type ResultBudget, ROW_BYTES, STEP_BYTES, UNCOUNTED_BYTES, UNLIMITED } from './result-budget.ts'
+import { HeldBytes, type ResultBudget, ROW_BYTES, STEP_BYTES, UNCOUNTED_BYTES, UNLIMITED_BUDGET } from './result-budget.ts'
 import { CommandPlan, confirmDescription, confirmParse } from './statement-plan.ts'
 import type { Command, Result, ResultRow, RunningRequest, ServerTime } from './types.ts'
 
@@ -55,7 +55,7 @@ export class Batch implements PendingRequest, RunningRequest<readonly Result[]> 
     commands: readonly Command[],
     drop: (unit: PendingRequest) => void,
     worked: ServerTime = { ms: 0 },
-    budget: ResultBudget = UNLIMITED,
+    budget: ResultBudget = UNLIMITED_BUDGET,
     resultBytesMax: number = RESULT_BYTES_MAX,
   ) {
     this.#bytesMax = flow.isOwn ? RESULT_BYTES_MAX : resultBytesMax

@@ -8,7 +8,7 @@ import { Batch } from './batch.ts'
 import { type Carrier, Dispatcher } from './dispatcher.ts'
 import type { Flow } from './flow.ts'
 import type { PendingRequest } from './pending-request.ts'
-import { UNLIMITED } from './result-budget.ts'
+import { UNLIMITED_BUDGET } from './result-budget.ts'
 import type { Command } from './types.ts'
 
 /** A connection that answers when the test calls `answer`. */
@@ -56,7 +56,7 @@ function bench(size: number, flowMax: number): Bench {
   const dispatcher = new Dispatcher({
     ...{ size, flowMax, flowStreamsMax: 4, waitingMax: 10_000, acquireTimeoutMs: 1_000_000 },
     clock: () => 0,
-    budget: UNLIMITED,
+    budget: UNLIMITED_BUDGET,
     grow() {
       wanted = true
     },

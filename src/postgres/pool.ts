@@ -11,7 +11,7 @@ import { DescribeRequest } from './describe-request.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { CancelledError, type ConnectError, UnavailableError, UnresponsiveError } from './errors.ts'
 import type { PendingRequest } from './pending-request.ts'
-import { type ResultBudget, UNLIMITED } from './result-budget.ts'
+import { type ResultBudget, UNLIMITED_BUDGET } from './result-budget.ts'
 import type { Measured } from './service-times.ts'
 import type { Connected } from './startup.ts'
 import { Stream, type StreamHost } from './stream.ts'
@@ -182,7 +182,7 @@ class PostgresPool implements Pool, ConnectionListener {
       cancelAfterMs: 0,
       answerTimeoutMs: 0,
       readerIdleMs: 60_000,
-      resultBudget: UNLIMITED,
+      resultBudget: UNLIMITED_BUDGET,
       resultBytesMax: 67_108_864,
       gss: null,
       onEvent: () => {},
