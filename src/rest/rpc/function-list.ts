@@ -13,17 +13,17 @@ import { shorten } from '../../text/shorten.ts'
 
 /** The functions that can be called. */
 export interface FunctionList {
-  has(of: FunctionName): boolean
+  has(of: ListedFunction): boolean
 }
 
 /** The schema and name of a function. */
-export interface FunctionName {
+export interface ListedFunction {
   readonly schema: string
   readonly name: string
 }
 
 /** A line of the list. */
-export interface FunctionEntry extends FunctionName {
+export interface FunctionEntry extends ListedFunction {
   /** The line number, starting at 1. */
   readonly line: number
 }
@@ -68,7 +68,7 @@ export function* entriesOfFunctions(text: string, firstSchema: string): Generato
 }
 
 /** Parses a line; null for an empty line or a comment. */
-function readEntry(line: string, firstSchema: string): FunctionName | 'malformed' | null {
+function readEntry(line: string, firstSchema: string): ListedFunction | 'malformed' | null {
   const entry = ENTRY.exec(line)
   if (entry === null) return 'malformed'
   if (entry[1] === undefined) return null
