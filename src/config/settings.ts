@@ -76,7 +76,7 @@ export interface Setting<T> {
 }
 
 /** A row for each field of a type. */
-export type Table<T> = { readonly [K in keyof T]: Setting<T[K]> }
+export type SettingTable<T> = { readonly [K in keyof T]: Setting<T[K]> }
 
 /** The features that settings belong to, with their headings in the reference. */
 export const FEATURES = {
@@ -112,7 +112,7 @@ const MS_MAX = 2_147_483_647
 const COUNT_MAX = 2_147_483_647
 
 /** Settings outside of `[gateway]`, mostly from the environment. */
-export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'postgrest' | 'shapes' | 'file'>> = {
+export const PROCESS: SettingTable<Omit<Config, 'gateway' | 'access' | 'mcp' | 'postgrest' | 'shapes' | 'file'>> = {
   jwtSecret: {
     key: null,
     environment: 'JWT_SECRET',
@@ -211,7 +211,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'postgre
 }
 
 /** The settings under `[gateway]`. */
-export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'console' | 'roleOverrides' | 'tables' | 'issuers'>> = {
+export const GATEWAY: SettingTable<Omit<GatewayConfig, 'cache' | 'console' | 'roleOverrides' | 'tables' | 'issuers'>> = {
   bind: {
     key: 'gateway.bind',
     environment: 'SVC_BIND',
@@ -1141,7 +1141,7 @@ function mapping(key: string, what: string): Setting<ClaimSource | null> {
 }
 
 /** The settings of one identity provider. */
-export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
+export const ISSUER: SettingTable<Omit<IssuerConfig, 'secret'>> = {
   issuer: {
     key: 'gateway.issuers.<n>.issuer',
     kind: textKind,
@@ -1232,7 +1232,7 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
 }
 
 /** The settings under `[gateway.console]`. */
-export const CONSOLE: Table<ConsoleConfig> = {
+export const CONSOLE: SettingTable<ConsoleConfig> = {
   enabled: {
     key: 'gateway.console.enabled',
     kind: flag,
@@ -1245,7 +1245,7 @@ export const CONSOLE: Table<ConsoleConfig> = {
 }
 
 /** The settings under `[gateway.cache]`. */
-export const CACHE: Table<CacheConfig> = {
+export const CACHE: SettingTable<CacheConfig> = {
   enabled: {
     key: 'gateway.cache.enabled',
     kind: flag,
@@ -1287,7 +1287,7 @@ export const CACHE: Table<CacheConfig> = {
 }
 
 /** The limits of one role. */
-export const ROLE_OVERRIDE: Table<RoleOverride> = {
+export const ROLE_OVERRIDE: SettingTable<RoleOverride> = {
   explainMaxCost: {
     key: 'gateway.role_overrides.<role>.explain_max_cost',
     kind: GATEWAY.explainMaxCost.kind,
@@ -1306,7 +1306,7 @@ export const ROLE_OVERRIDE: Table<RoleOverride> = {
 }
 
 /** The settings under `[gateway.tables]`. */
-export const TABLE: Table<TableConfig> = {
+export const TABLE: SettingTable<TableConfig> = {
   versionColumn: {
     key: 'gateway.tables.<name>.version_column',
     kind: textKind,
@@ -1354,7 +1354,7 @@ export const TABLE: Table<TableConfig> = {
 }
 
 /** The settings under `[access]`. */
-export const ACCESS: Table<AccessConfig> = {
+export const ACCESS: SettingTable<AccessConfig> = {
   enabled: {
     key: 'access.enabled',
     kind: flag,
@@ -1372,7 +1372,7 @@ export const ACCESS: Table<AccessConfig> = {
 }
 
 /** The settings under `[postgrest]`. */
-export const POSTGREST: Table<PostgrestConfig> = {
+export const POSTGREST: SettingTable<PostgrestConfig> = {
   enabled: {
     key: 'postgrest.enabled',
     kind: flag,
@@ -1581,7 +1581,7 @@ export const POSTGREST: Table<PostgrestConfig> = {
 }
 
 /** The settings under `[shapes]`. */
-export const SHAPES: Table<ShapesConfig> = {
+export const SHAPES: SettingTable<ShapesConfig> = {
   enabled: {
     key: 'shapes.enabled',
     kind: flag,
@@ -1607,7 +1607,7 @@ export const SHAPES: Table<ShapesConfig> = {
 }
 
 /** The settings under `[mcp]`. */
-export const MCP: Table<McpConfig> = {
+export const MCP: SettingTable<McpConfig> = {
   bind: {
     key: 'mcp.bind',
     environment: 'SVC_MCP_BIND',
