@@ -19,7 +19,7 @@ import type { Command, Result, ResultRow, RunningRequest, ServerTime } from './t
 const RESULT_BYTES_MAX = 64 * 1024 * 1024
 
 /** A pending batch of commands. */
-export class Batch implements PendingRequest, RunningRequest<readonly Result[]> {
+export class CommandBatch implements PendingRequest, RunningRequest<readonly Result[]> {
   readonly result: Promise<readonly Result[]>
   readonly exclusive = false
   readonly flow: Flow

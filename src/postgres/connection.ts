@@ -4,7 +4,7 @@
  * the connection.
  */
 
-import { Batch } from './batch.ts'
+import { CommandBatch } from './batch.ts'
 import { type CancelOutcome, requestCancel } from './cancel.ts'
 import { Canceller } from './canceller.ts'
 import type { Carrier } from './dispatcher.ts'
@@ -374,7 +374,7 @@ export class Connection implements WireSink, RequestChannel, Carrier {
    */
   #settle(owed: readonly Command[]): void {
     if (this.#retired) return
-    const unit = new Batch(this.owner ?? NO_FLOW, owed, () => {})
+    const unit = new CommandBatch(this.owner ?? NO_FLOW, owed, () => {})
     unit.result.catch(error => this.destroy(error))
     this.#own.add(unit)
     this.send(unit)

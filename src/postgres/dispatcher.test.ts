@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Batch } from './batch.ts'
+import { CommandBatch } from './batch.ts'
 import { type Carrier, Dispatcher } from './dispatcher.ts'
 import type { Flow } from './flow.ts'
 import type { PendingRequest } from './pending-request.ts'
@@ -77,7 +77,7 @@ function bench(size: number, flowMax: number): Bench {
     lines,
     submit(flow, text) {
       const command: Command = { text, parameters: [], flow }
-      const unit = new Batch(dispatcher.flowOf(command.flow), [command], exchange => dispatcher.withdraw(exchange))
+      const unit = new CommandBatch(dispatcher.flowOf(command.flow), [command], exchange => dispatcher.withdraw(exchange))
       unit.result.catch(() => {})
       dispatcher.submit(unit)
       open()

@@ -4,7 +4,7 @@
  */
 import type { Gss } from './auth/gss-attempts.ts'
 import { type Backoff, delayMs } from './backoff.ts'
-import { Batch } from './batch.ts'
+import { CommandBatch } from './batch.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
 import { BlockedError, ConnectError, UnavailableError } from './errors.ts'
 import { NO_FLOW } from './flow.ts'
@@ -247,8 +247,8 @@ class PostgresListener implements Listener, ConnectionListener {
     for (const waiter of this.#channels.get(channel)?.splice(0) ?? []) waiter.resolve()
   }
 
-  #send(connection: Connection, commands: readonly Command[]): Batch {
-    const unit = new Batch(NO_FLOW, commands, () => {})
+  #send(connection: Connection, commands: readonly Command[]): CommandBatch {
+    const unit = new CommandBatch(NO_FLOW, commands, () => {})
     // Callers who need the outcome await it themselves; `closed` handles a lost connection.
     unit.result.catch(() => {})
     connection.send(unit)

@@ -1,6 +1,6 @@
 /**
  * A pending request of a connection: it ends with one Sync, and its response ends with ReadyForQuery. There
- * are three kinds: a `Batch` (all results at once), a `Stream` (a portal, block by block) and a
+ * are three kinds: a `CommandBatch` (all results at once), a `Stream` (a portal, block by block) and a
  * `DescribeRequest`.
  */
 import type { DatabaseError } from './errors.ts'

@@ -3,7 +3,7 @@
  * The dispatcher decides which connection takes a request.
  */
 import type { Gss } from './auth/gss-attempts.ts'
-import { Batch } from './batch.ts'
+import { CommandBatch } from './batch.ts'
 import type { CancelOutcome } from './cancel.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
 import { ConnectionFactory } from './connection-factory.ts'
@@ -225,7 +225,7 @@ class PostgresPool implements Pool, ConnectionListener {
   run(commands: readonly Command[], worked?: ServerTime): RunningRequest<readonly Result[]> {
     const flow = this.#dispatcher.flowOf(commands[0]?.flow)
     const { resultBudget, resultBytesMax } = this.#options
-    const unit = new Batch(flow, commands, this.#drop, worked, resultBudget, resultBytesMax)
+    const unit = new CommandBatch(flow, commands, this.#drop, worked, resultBudget, resultBytesMax)
     this.#submit(unit)
     return unit
   }

@@ -1,6 +1,6 @@
 /** A request waits for a connection until its own deadline. */
 import { expect, test } from 'vitest'
-import { Batch } from './batch.ts'
+import { CommandBatch } from './batch.ts'
 import { Flow } from './flow.ts'
 import type { PendingRequest } from './pending-request.ts'
 import { WaitQueue } from './wait-queue.ts'
@@ -8,7 +8,7 @@ import { WaitQueue } from './wait-queue.ts'
 const own = new Flow('')
 
 function unit(deadline: number, flow = own): PendingRequest {
-  const made = new Batch(flow, [], () => {})
+  const made = new CommandBatch(flow, [], () => {})
   made.deadline = deadline
   return made
 }
