@@ -20,7 +20,10 @@ export interface VisibleColumn {
   readonly member: string
   /** The member in the body of a creation, where a column without a comment has no description. */
   readonly createMember: string
-  /** The member in the body of an update, without description and example, which the row's schema has. */
+  /**
+   * The member in the body of an update. It has no description and no example, because the row's schema has
+   * them.
+   */
   readonly updateMember: string
 }
 

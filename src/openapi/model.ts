@@ -155,8 +155,8 @@ export interface DocumentPart {
 }
 
 /**
- * Null in an `anyOf`: OpenAPI 3.0 ignores `nullable` beside `$ref`. Not a component, so that generators make
- * no class of it.
+ * The value null in an `anyOf`, because OpenAPI 3.0 ignores `nullable` next to `$ref`. It is not a component,
+ * so that generators do not create a class for it.
  */
 export const NULL: SchemaObject = { type: 'string', nullable: true, enum: [null] }
 

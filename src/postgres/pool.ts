@@ -67,7 +67,7 @@ export interface PoolOptions {
    */
   readonly cancelAfterMs?: number
   /**
-   * A connection on which one takes longer is destroyed, because a half-open socket gives no sign. Longer
+   * A connection on which one takes longer is destroyed, because a half-open socket reports no error. Longer
    * than `cancelAfterMs`. 0: never.
    */
   readonly answerTimeoutMs?: number

@@ -37,7 +37,7 @@ interface Waiter {
   reject(error: unknown): void
 }
 
-/** The pool as a stream sees it. */
+/** The part of the pool that a stream uses. */
 export interface StreamHost {
   /** How long a reader may take nothing before its stream is ended. */
   readonly readerIdleMs: number

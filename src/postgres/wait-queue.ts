@@ -26,7 +26,10 @@ export class WaitLine {
   readonly #own: Flow
   /** Flows without a connection, in turn. */
   readonly #starving = new Fifo<Flow>()
-  /** Flows that have a connection and want more, in turn; never more than there are connections. */
+  /**
+   * Flows that have a connection and wait for another one, in order; at most as many as there are
+   * connections.
+   */
   readonly #wantingMore = new Fifo<Flow>()
   #length = 0
 

@@ -275,7 +275,7 @@ export class Hub {
       return { ...beginning, startToken: start.token, reachedToken: start.token, isCaughtUp: true }
     const missed = await this.#catchUp(state, subscriber, { watch, rules }, since, how)
     subscriber.boundary = missed?.boundary ?? null
-    // Delivered before anything that the group has reported since.
+    // The missed changes are delivered before everything that the group has reported since then.
     subscriber.held?.unshift(() => deliverMissed(subscriber.receiver, missed))
     const reachedToken = missed?.boundary?.token ?? start.token
     const isCaughtUp = missed?.isWhole ?? true

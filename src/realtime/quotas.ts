@@ -39,7 +39,7 @@ export interface Seat {
   leave(): void
 }
 
-/** Counts what callers hold. */
+/** Counts the sockets, subscriptions and live queries of callers. */
 export interface Quotas {
   /**
    * Counts a socket of this address.

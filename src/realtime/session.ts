@@ -27,7 +27,7 @@ export const CLOSE_GOING_AWAY = 1001
 /** The caller cannot be identified at the moment. */
 export const CLOSE_TRY_AGAIN = 1013
 
-/** The socket as a session needs it. */
+/** The part of a socket that a session uses. */
 export interface Link extends Pipe {
   /** Pause and resume reading. */
   pause(): void

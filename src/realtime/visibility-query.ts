@@ -69,7 +69,7 @@ export async function queryVisibility(
     const condition = conditionStatement(table, rules.condition ?? 'false')
     statements.push(catalogueStatement(condition, [`[${rowsBefore.join(',')}]`], [tableName(table)]))
   }
-  // Last, so that a change of policies before any of the other statements is noticed.
+  // This statement is the last one, so that it detects a change of policies before any of the others.
   statements.push(catalogueStatement(FINGERPRINT, [String(table.oid)]))
   const results = await runner.read(identity, statements, serverTime).result
   if (results.at(-1)?.[0]?.[0]?.toString() !== rules.fingerprint) return null

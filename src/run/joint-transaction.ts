@@ -99,7 +99,7 @@ export function undoable(work: Work): Work {
   return new PartOfWork(work, { ...within, run: within.attempt })
 }
 
-/** The place of one operation in the transaction. */
+/** The part of one operation in the transaction. */
 export interface Part {
   /**
    * Runs commands after everything that earlier operations send. With `isLast`, the operation sends nothing
@@ -189,7 +189,7 @@ export class JointTransaction {
     return { ...part, run: part.attempt }
   }
 
-  /** The place of operation `index`. */
+  /** Creates the part of operation `index`. */
   part(index: number, writesRows: boolean): Part {
     const running = (result: Promise<readonly Result[]>): RunningRequest<readonly Result[]> => {
       let gone = false
