@@ -195,7 +195,7 @@ function toConnectError(error: unknown, target: ConnectionTarget, progress: Prog
   // A message from the server needs no step in addition.
   if (error instanceof DatabaseError && POOLER_REFUSAL.test(message)) {
     return new ConnectError(
-      `no session with ${describeTarget(target)}: ${message}; there is a pooler in between: set ` +
+      `no session with ${describeTarget(target)}: ${message}; a pooler is in between: set ` +
         'prepared_statements = false',
       true,
       error,

@@ -36,7 +36,7 @@ export const PARAMETERS: ReadonlySet<string> = new Set([
 /** Parameters of other clients that are not supported here, by name, with what to use instead. */
 export const UNSUPPORTED_PARAMETERS: ReadonlyMap<string, string> = new Map([
   ['ssl', 'use sslmode=require, verify-ca or verify-full'],
-  ['sslnegotiation', 'remove it: TLS is always negotiated by request'],
+  ['sslnegotiation', 'remove it: the gateway always asks PostgreSQL for TLS first (sslnegotiation=postgres)'],
   ['sslcompression', 'remove it: TLS compression is never used'],
   ['ssl_min_protocol_version', 'remove it: TLS 1.2 is the oldest supported version'],
   ['sslcrl', 'remove it: revocation lists are not supported'],

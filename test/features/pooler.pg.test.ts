@@ -160,7 +160,7 @@ describe('PgBouncer in transaction mode', () => {
     const refused = testGateway(poolerUrl)
     await expect(refused).rejects.toMatchObject({ name: 'ConnectError', permanent: true })
     await expect(refused).rejects.toThrow(
-      /unsupported startup parameter.*; there is a pooler in between: set prepared_statements = false/,
+      /unsupported startup parameter.*; a pooler is in between: set prepared_statements = false/,
     )
   })
 
