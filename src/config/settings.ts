@@ -245,8 +245,8 @@ export const GATEWAY: SettingTable<Omit<GatewayConfig, 'cache' | 'console' | 'ro
     default: false,
     feature: 'process',
     description:
-      'Do not start if `svc check` finds an error or a warning. Without it, boot only warns, and runs only the ' +
-      '[checks of every boot](checks.md). Also turns on `require_exp`.',
+      'Do not start if `svc check` finds an error or a warning. Without it, the gateway only warns, and runs only the ' +
+      '[checks of every start](checks.md). Also turns on `require_exp`.',
   },
   acceptedFindings: {
     key: 'gateway.accepted_findings',
@@ -256,7 +256,7 @@ export const GATEWAY: SettingTable<Omit<GatewayConfig, 'cache' | 'console' | 'ro
     description:
       'Findings of `svc check` that are intended: the name of a [check](checks.md), or `check: object` as it is ' +
       'printed. They cause no failure of `svc check` and do not prevent a start with `strict`. Checks of every ' +
-      'boot cannot be accepted.',
+      'start cannot be accepted.',
   },
 
   databaseUrl: {

@@ -1,4 +1,4 @@
-/** The checks at startup, which prevent it or log warnings (docs/guides/checking.md#at-boot). */
+/** The checks at startup, which prevent it or log warnings (docs/guides/checking.md#at-startup). */
 import type { Query } from '../catalog/introspect.ts'
 import type { Config } from '../config/config.ts'
 import { policyFindings } from '../config/policy-files.ts'

@@ -170,7 +170,7 @@ describe('accepted findings', () => {
     expect(await accepting('foreign-key-index: a_x_fkey on a', 'tenant-index')).toEqual({ objects: both, accepted: 0 })
   })
 
-  test('a check of every boot cannot be accepted, and the attempt is reported', async () => {
+  test('a check of every start cannot be accepted, and the attempt is reported', async () => {
     await database.admin.run('create table t (tenant_id int primary key)')
     expect(await database.findings({ acceptedFindings: ['tenant-table-unprotected: t'] })).toEqual([
       { level: 'error', message: expect.stringContaining('cannot be accepted'), fix: expect.any(String) },

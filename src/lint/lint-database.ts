@@ -14,7 +14,7 @@ export interface DatabaseLints {
   readonly accepted: number
 }
 
-/** Runs the lints of every boot (docs/guides/checking.md#at-boot), in one round trip. */
+/** Runs the lints of every start (docs/guides/checking.md#at-startup), in one round trip. */
 export async function bootDangers(ask: Query, target: LintTarget): Promise<readonly Finding[]> {
   return findingsOf(
     ask,

@@ -19,7 +19,7 @@ export interface Lint {
   /** The level in `svc check`, if different: `note` for what a schema change cannot fix. */
   readonly levelInCheck?: Severity
   /**
-   * True if it runs at every boot; its findings cannot be accepted. Other lints run in `svc check` and with
+   * True if it runs at every start; its findings cannot be accepted. Other lints run in `svc check` and with
    * `strict`.
    */
   readonly boot: boolean

@@ -22,7 +22,7 @@ column that \`tenant_column\` names.
 - An **error** lets callers see or change rows of others; \`svc check\` ends with exit code 1. A **warning** is \
 slow, or dangerous in combination with something else. A **note** can be intended; it affects neither the exit code \
 nor a start with \`strict\`.
-- Checks marked **at every boot** run whenever the gateway starts, and their findings are logged as warnings. They \
+- Checks marked **at every start** run whenever the gateway starts, and their findings are logged as warnings. They \
 cannot be accepted.
 - With \`strict = true\`, the gateway does not start while there is an error or a warning of this page that is not \
 accepted.
@@ -35,7 +35,7 @@ function printSection([title, lints]: readonly [string, readonly Lint[]]): strin
 function printLint({ name, level, levelInCheck, boot, what, why, remedy }: Lint): string {
   const inCheck = levelInCheck === undefined ? '' : `, ${levelInCheck} in \`svc check\``
   return (
-    `\n### \`${name}\`\n\n*${level}${boot ? ', at every boot' : ''}${inCheck}* – ` +
+    `\n### \`${name}\`\n\n*${level}${boot ? ', at every start' : ''}${inCheck}* – ` +
     `${what('tenant_id')}. ${why}\n\n${remedy}\n`
   )
 }

@@ -599,7 +599,7 @@ export const METRICS = {
     name: 'svc_boot_warnings',
     type: 'gauge',
     labels: [],
-    help: 'Warnings of boot; /health/internal lists them.',
+    help: 'Warnings at startup; /health/internal lists them.',
   },
   workers: {
     section: 'Process',
