@@ -1,5 +1,5 @@
 /** Prints the findings of `svc check`, as text and as JSON. */
-import { type Finding, type Severity, printFinding } from '../finding.ts'
+import { type Finding, printFinding, type Severity } from '../finding.ts'
 
 /** The object of `svc check --json`; fields are only ever added to it. */
 export interface CheckReport {

@@ -20,9 +20,9 @@ import {
   PROCESS,
   ROLE_OVERRIDE,
   type Setting,
+  type SettingsOf,
   SHAPES,
   TABLE,
-  type SettingTable,
 } from './settings.ts'
 import { isTable, readTomlFile, type TomlFile, valueAt } from './toml-file.ts'
 import { unknownKeys } from './unknown-keys.ts'
@@ -153,7 +153,7 @@ function readConfig(read: Read, file: TomlFile | null, given: readonly Given[], 
   })
 }
 
-function readTable<T extends object>(table: SettingTable<T>, read: Read, name = ''): Readonly<T> {
+function readTable<T extends object>(table: SettingsOf<T>, read: Read, name = ''): Readonly<T> {
   const fields = Object.entries(table) as [string, Setting<unknown>][]
   return Object.freeze(Object.fromEntries(fields.map(([field, setting]) => [field, read(setting, name)]))) as T
 }

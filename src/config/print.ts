@@ -15,9 +15,9 @@ import {
   PROCESS,
   ROLE_OVERRIDE,
   type Setting,
+  type SettingsOf,
   SHAPES,
   TABLE,
-  type SettingTable,
 } from './settings.ts'
 
 /** The text of a configuration, without secrets. */
@@ -55,7 +55,7 @@ function section(name: string, content: readonly string[]): string {
 }
 
 /** TOML has no null, so an unset setting becomes a comment. */
-function lines<T>(table: SettingTable<T>, values: T): readonly string[] {
+function lines<T>(table: SettingsOf<T>, values: T): readonly string[] {
   return (Object.entries(table) as [keyof T, Setting<unknown>][])
     .filter(([, setting]) => setting.key !== null)
     .map(([field, setting]) => {

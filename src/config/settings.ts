@@ -76,7 +76,7 @@ export interface Setting<T> {
 }
 
 /** A row for each field of a type. */
-export type SettingTable<T> = { readonly [K in keyof T]: Setting<T[K]> }
+export type SettingsOf<T> = { readonly [K in keyof T]: Setting<T[K]> }
 
 /** The features that settings belong to, with their headings in the reference. */
 export const FEATURES = {
@@ -112,7 +112,7 @@ const MS_MAX = 2_147_483_647
 const COUNT_MAX = 2_147_483_647
 
 /** Settings outside of `[gateway]`, mostly from the environment. */
-export const PROCESS: SettingTable<Omit<Config, 'gateway' | 'access' | 'mcp' | 'postgrest' | 'shapes' | 'file'>> = {
+export const PROCESS: SettingsOf<Omit<Config, 'gateway' | 'access' | 'mcp' | 'postgrest' | 'shapes' | 'file'>> = {
   jwtSecret: {
     key: null,
     environment: 'JWT_SECRET',
@@ -211,7 +211,7 @@ export const PROCESS: SettingTable<Omit<Config, 'gateway' | 'access' | 'mcp' | '
 }
 
 /** The settings under `[gateway]`. */
-export const GATEWAY: SettingTable<Omit<GatewayConfig, 'cache' | 'console' | 'roleOverrides' | 'tables' | 'issuers'>> = {
+export const GATEWAY: SettingsOf<Omit<GatewayConfig, 'cache' | 'console' | 'roleOverrides' | 'tables' | 'issuers'>> = {
   bind: {
     key: 'gateway.bind',
     environment: 'SVC_BIND',
@@ -245,8 +245,8 @@ export const GATEWAY: SettingTable<Omit<GatewayConfig, 'cache' | 'console' | 'ro
     default: false,
     feature: 'process',
     description:
-      'Do not start if `svc check` finds an error or a warning. Without it, the gateway only warns, and runs only the ' +
-      '[checks of every start](checks.md). Also turns on `require_exp`.',
+      'Do not start if `svc check` finds an error or a warning. Without it, the gateway only warns, and runs only ' +
+      'the [checks of every start](checks.md). Also turns on `require_exp`.',
   },
   acceptedFindings: {
     key: 'gateway.accepted_findings',
@@ -1141,7 +1141,7 @@ function mapping(key: string, what: string): Setting<ClaimSource | null> {
 }
 
 /** The settings of one identity provider. */
-export const ISSUER: SettingTable<Omit<IssuerConfig, 'secret'>> = {
+export const ISSUER: SettingsOf<Omit<IssuerConfig, 'secret'>> = {
   issuer: {
     key: 'gateway.issuers.<n>.issuer',
     kind: textKind,
@@ -1232,7 +1232,7 @@ export const ISSUER: SettingTable<Omit<IssuerConfig, 'secret'>> = {
 }
 
 /** The settings under `[gateway.console]`. */
-export const CONSOLE: SettingTable<ConsoleConfig> = {
+export const CONSOLE: SettingsOf<ConsoleConfig> = {
   enabled: {
     key: 'gateway.console.enabled',
     kind: flag,
@@ -1245,7 +1245,7 @@ export const CONSOLE: SettingTable<ConsoleConfig> = {
 }
 
 /** The settings under `[gateway.cache]`. */
-export const CACHE: SettingTable<CacheConfig> = {
+export const CACHE: SettingsOf<CacheConfig> = {
   enabled: {
     key: 'gateway.cache.enabled',
     kind: flag,
@@ -1287,7 +1287,7 @@ export const CACHE: SettingTable<CacheConfig> = {
 }
 
 /** The limits of one role. */
-export const ROLE_OVERRIDE: SettingTable<RoleOverride> = {
+export const ROLE_OVERRIDE: SettingsOf<RoleOverride> = {
   explainMaxCost: {
     key: 'gateway.role_overrides.<role>.explain_max_cost',
     kind: GATEWAY.explainMaxCost.kind,
@@ -1306,7 +1306,7 @@ export const ROLE_OVERRIDE: SettingTable<RoleOverride> = {
 }
 
 /** The settings under `[gateway.tables]`. */
-export const TABLE: SettingTable<TableConfig> = {
+export const TABLE: SettingsOf<TableConfig> = {
   versionColumn: {
     key: 'gateway.tables.<name>.version_column',
     kind: textKind,
@@ -1354,7 +1354,7 @@ export const TABLE: SettingTable<TableConfig> = {
 }
 
 /** The settings under `[access]`. */
-export const ACCESS: SettingTable<AccessConfig> = {
+export const ACCESS: SettingsOf<AccessConfig> = {
   enabled: {
     key: 'access.enabled',
     kind: flag,
@@ -1372,7 +1372,7 @@ export const ACCESS: SettingTable<AccessConfig> = {
 }
 
 /** The settings under `[postgrest]`. */
-export const POSTGREST: SettingTable<PostgrestConfig> = {
+export const POSTGREST: SettingsOf<PostgrestConfig> = {
   enabled: {
     key: 'postgrest.enabled',
     kind: flag,
@@ -1581,7 +1581,7 @@ export const POSTGREST: SettingTable<PostgrestConfig> = {
 }
 
 /** The settings under `[shapes]`. */
-export const SHAPES: SettingTable<ShapesConfig> = {
+export const SHAPES: SettingsOf<ShapesConfig> = {
   enabled: {
     key: 'shapes.enabled',
     kind: flag,
@@ -1607,7 +1607,7 @@ export const SHAPES: SettingTable<ShapesConfig> = {
 }
 
 /** The settings under `[mcp]`. */
-export const MCP: SettingTable<McpConfig> = {
+export const MCP: SettingsOf<McpConfig> = {
   bind: {
     key: 'mcp.bind',
     environment: 'SVC_MCP_BIND',

@@ -8,7 +8,14 @@ import type { Flow } from './flow.ts'
 import { NOTHING_OWED, owedOf, type PendingRequest, type RequestChannel } from './pending-request.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
-import { HeldBytes, type ResultBudget, ROW_BYTES, STEP_BYTES, UNCOUNTED_BYTES, UNLIMITED_BUDGET } from './result-budget.ts'
+import {
+  HeldBytes,
+  type ResultBudget,
+  ROW_BYTES,
+  STEP_BYTES,
+  UNCOUNTED_BYTES,
+  UNLIMITED_BUDGET,
+} from './result-budget.ts'
 import { CommandPlan, confirmDescription, confirmParse } from './statement-plan.ts'
 import type { Command, Result, ResultRow, RunningRequest, ServerTime } from './types.ts'
 

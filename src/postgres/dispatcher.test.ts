@@ -77,7 +77,9 @@ function bench(size: number, flowMax: number): Bench {
     lines,
     submit(flow, text) {
       const command: Command = { text, parameters: [], flow }
-      const unit = new CommandBatch(dispatcher.flowOf(command.flow), [command], exchange => dispatcher.withdraw(exchange))
+      const unit = new CommandBatch(dispatcher.flowOf(command.flow), [command], exchange =>
+        dispatcher.withdraw(exchange),
+      )
       unit.result.catch(() => {})
       dispatcher.submit(unit)
       open()

@@ -19,7 +19,12 @@ export interface ResultBudget {
 }
 
 /** A budget without a limit. */
-export const UNLIMITED_BUDGET: ResultBudget = { beforeStart: () => null, whileReading: () => null, take() {}, give() {} }
+export const UNLIMITED_BUDGET: ResultBudget = {
+  beforeStart: () => null,
+  whileReading: () => null,
+  take() {},
+  give() {},
+}
 
 /** Smaller results are not counted: the number of connections bounds them. */
 export const UNCOUNTED_BYTES: number = 64 * 1024

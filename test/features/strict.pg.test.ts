@@ -1,5 +1,5 @@
 /**
- * docs/guides/checking.md#at-boot: with `strict`, the start fails on start-up warnings and on other findings
+ * docs/guides/checking.md#at-startup: with `strict`, the start fails on start-up warnings and on other findings
  * of `svc check`.
  */
 import { expect, test } from 'vitest'
