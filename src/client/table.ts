@@ -186,7 +186,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return { rows: body.data, limit: body.limit, cursor: body.next_cursor, total: body.total ?? null }
   }
 
-  /** The first row; null if there is none. */
+  /** The first row; null without one. */
   async first(options?: RequestOptions): Promise<Out | null> {
     const { body } = await this.#with({ limit: 1 }).#list(options)
     return body.data[0] ?? null

@@ -302,26 +302,26 @@ export interface PostgrestConfig {
   readonly preRequest: string | null
   /** Limit on the rows of a response; 0 means none. */
   readonly maxRows: number
-  /** Whether `select` accepts aggregate functions. */
+  /** True if `select` accepts aggregate functions. */
   readonly aggregatesEnabled: boolean
-  /** Whether clients can ask for execution plans. */
+  /** True if clients can ask for execution plans. */
   readonly planEnabled: boolean
   readonly txEnd: TransactionEnd
   /** Settings of every transaction, by name. */
   readonly appSettings: ReadonlyMap<string, string>
   readonly errorVerbosity: 'verbose' | 'minimal'
-  /** Whether updates and deletions without a filter are refused. */
+  /** True if updates and deletions without a filter are refused. */
   readonly safeUpdates: boolean
-  /** Whether parameters can name an aliased relation by its own name as well. */
+  /** True if parameters can name an aliased relation by its own name as well. */
   readonly legacyTargetNames: boolean
-  /** Whether responses have `Server-Timing`. */
+  /** True if responses have `Server-Timing`. */
   readonly serverTiming: boolean
   /** The name of a request header that responses repeat; null for none. */
   readonly traceHeader: string | null
   /** `schema.function` that answers requests for the root; null: the OpenAPI document. */
   readonly rootSpec: string | null
   /**
-   * Whether the OpenAPI document contains tables and functions on which the role of a request has no
+   * True if the OpenAPI document contains tables and functions on which the role of a request has no
    * privilege.
    */
   readonly openapiMode: 'follow-privileges' | 'ignore-privileges' | 'disabled'

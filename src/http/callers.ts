@@ -14,7 +14,7 @@ export interface CallerParts {
    */
   readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
   readonly explainEndpoint: 'on' | 'admin' | 'off'
-  /** The path of shapes, whose callers are identified as well; null if there are none. */
+  /** The path of shapes, whose callers are identified as well; null without one. */
   readonly shapesPath: string | null
   /** Reports whether the request carries the admin token. */
   readonly isAdmin: (headers: Incoming['headers']) => boolean

@@ -15,7 +15,7 @@ export function tagIn(choice: CodingChoice, tag: string): string {
   return (choice === 'br' || choice === 'gzip') && tag.startsWith('"') ? `${tag.slice(0, -1)}-${choice}"` : tag
 }
 
-/** Whether `If-None-Match` says that the client has this response. */
+/** Reports whether `If-None-Match` says that the client has this response. */
 export function isNotModified({ method, headers }: Pick<Incoming, 'method' | 'headers'>, answer: Answer): boolean {
   const condition = headers['if-none-match']
   const { ETag: tag } = answer.headers

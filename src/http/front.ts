@@ -23,9 +23,9 @@ export interface SampleCaller {
 
 /** The dependencies of the page. */
 export interface FrontOptions {
-  /** Whether requests without a token are refused. */
+  /** True if requests without a token are refused. */
   readonly requiresToken: boolean
-  /** Whether `/console` exists. */
+  /** True if `/console` exists. */
   readonly hasConsole: boolean
   /** The sample callers of the demo. Empty outside the demo, and for a `Host` that is not this machine. */
   readonly callers: (headers: IncomingHttpHeaders) => Promise<readonly SampleCaller[]>
@@ -55,7 +55,7 @@ function varying(page: Page): Page {
   }
 }
 
-/** Whether a browser asks for a page. For other clients, `/` is a path without a route. */
+/** Reports whether a browser asks for a page. For other clients, `/` is a path without a route. */
 export function isVisit({ method, headers }: Pick<Incoming, 'method' | 'headers'>): boolean {
   return READING.includes(method) && /\btext\/html\b/.test(headers.accept ?? '')
 }

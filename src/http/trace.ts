@@ -40,12 +40,12 @@ import { noRoute } from './other-routes.ts'
 
 /** The dependencies of traces that only they have. */
 export interface TraceParts {
-  /** Whether the route exists: plans are available to callers. */
+  /** True if the route exists: plans are available to callers. */
   readonly isEnabled: boolean
   /** In development mode, every caller can trace requests. */
   readonly isOpen: boolean
   readonly limits: TraceReadsParts['limits']
-  /** Whether results are cached. */
+  /** True if results are cached. */
   readonly caches: boolean
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
@@ -81,7 +81,7 @@ interface TracedRun {
   readonly statement: TracedStatement
   readonly verdict: GuardVerdict | null
   readonly plan: TracedPlan | null
-  /** Whether the plan was executed. */
+  /** True if the plan was executed. */
   readonly isMeasured: boolean
 }
 

@@ -74,7 +74,7 @@ function describeColumn(table: Table | null, { comment, name, typeText, default:
   return comment === null ? facts : `${comment}\n\n${facts}`
 }
 
-/** Whether PostgreSQL or the gateway sets the column, so that no body may contain it. */
+/** Reports whether PostgreSQL or the gateway sets the column, so that no body may contain it. */
 function isReadOnly({ name, generated, identity }: Column, table: Table | null): boolean {
   return generated !== null || identity === 'always' || (table !== null && isManaged(name, table))
 }

@@ -25,7 +25,7 @@ import { ANY_ROW, SHARED_SCHEMAS } from './shared-schemas.ts'
 
 /** Options of these routes. */
 export interface GatewayRoutesOptions extends PageLimits {
-  /** Whether `/metrics` and `/health/internal` require the admin token. */
+  /** True if `/metrics` and `/health/internal` require the admin token. */
   readonly adminGuard: boolean
 }
 

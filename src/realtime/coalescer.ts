@@ -6,7 +6,7 @@
 /** Calls that can be coalesced. */
 export interface Coalescer<T> {
   call(value: T): void
-  /** The value of a postponed call; null if there is none. */
+  /** The value of a postponed call; null without one. */
   readonly postponed: T | null
   close(): void
 }

@@ -204,7 +204,7 @@ export function isOversize(error: unknown): boolean {
   return error instanceof DatabaseError && error.sqlstate === '54000' && error.routine === null
 }
 
-/** Whether PostgreSQL reports the function, trigger or inner statement in which an error occurred. */
+/** Reports whether PostgreSQL reports the function, trigger or inner statement in which an error occurred. */
 export function isRaisedWithin(error: unknown): boolean {
   return error instanceof GatewayError && error.cause instanceof DatabaseError && error.cause.where !== null
 }

@@ -22,7 +22,7 @@ export interface ColumnTypes {
   readonly comment: string | null
   readonly type: string
   readonly nullable: boolean
-  /** Whether a creation must contain the column, can contain it, or is refused with it. */
+  /** `required`: a creation must contain the column. `never`: a creation that contains it is refused. */
   readonly insert: 'required' | 'optional' | 'never'
   readonly updatable: boolean
 }

@@ -27,7 +27,7 @@ export interface Poll {
   readonly isFull: boolean
   /** True if nothing more is delivered; the client continues with another request. */
   readonly isOver: boolean
-  /** The error that ended the subscription; null if there was none. */
+  /** The error that ended the subscription; null without one. */
   readonly error: unknown
   /** Resolves when there is something to take, when the poll is over, or after `ms`. */
   wait(ms: number): Promise<void>

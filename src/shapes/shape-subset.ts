@@ -24,7 +24,7 @@ const IGNORED: ReadonlySet<string> = new Set(['where_expr', 'order_by_expr'])
 /** The members of a subset. */
 const MEMBERS: ReadonlySet<string> = new Set(['where', 'params', 'order_by', 'limit', 'offset'])
 
-/** The subset that parameters describe; null if there are none. */
+/** The subset that parameters describe; null without one. */
 export function subsetIn(given: ReadonlyMap<string, string>): ShapeSubset | null {
   const members = [...given].flatMap(([name, value]) =>
     name.startsWith(PREFIX) ? [[name.slice(PREFIX.length), value] as const] : [],

@@ -12,7 +12,7 @@ import { traceBodyOf } from './traced-request.ts'
 
 interface ExplainProps {
   readonly session: Session
-  /** The request in the address; null if there is none. */
+  /** The request in the address; null without one. */
   readonly initial: string | null
 }
 

@@ -116,9 +116,9 @@ export type PgoutputMessage =
 
 /** Options that the stream was started with. Messages of the others are refused. */
 export interface PgoutputOptions {
-  /** Whether large transactions arrive in blocks before they commit. */
+  /** True if large transactions arrive in blocks before they commit. */
   readonly streaming: boolean
-  /** Whether prepared transactions arrive before they commit. */
+  /** True if prepared transactions arrive before they commit. */
   readonly twoPhase: boolean
 }
 

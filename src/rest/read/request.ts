@@ -70,7 +70,7 @@ export interface ListTree extends Fields {
   readonly offset: { readonly value: number; readonly parameter: Parameter } | null
   readonly cursor: ReceivedCursor | null
   readonly stream: boolean
-  /** Whether `Prefer: count=exact` was sent. */
+  /** True if `Prefer: count=exact` was sent. */
   readonly total: boolean
 }
 

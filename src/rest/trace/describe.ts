@@ -16,9 +16,9 @@ export interface TracedAccess {
   readonly columns: readonly string[] | null
   /** The rows that the route policy leaves, as a query; null for all of them. */
   readonly rows: string | null
-  /** Whether there is a condition on rows that mentions hidden columns, and is therefore not shown. */
+  /** True if there is a condition on rows that mentions hidden columns, and is therefore not shown. */
   readonly rowsWithheld: boolean
-  /** The column that marks deleted rows, which are left out; null if there is none. */
+  /** The column that marks deleted rows, which are left out; null without one. */
   readonly softDelete: string | null
 }
 

@@ -94,7 +94,7 @@ interface Chosen {
 }
 
 interface Asking {
-  /** Whether rows were requested. */
+  /** True if rows were requested. */
   readonly isAnswered: boolean
   /** The columns that the write sets; none for a deletion. */
   readonly columns: readonly string[]

@@ -13,7 +13,7 @@ export const POLICIES_MAX = 100
 
 /** Row-level security on a table, for the role of the gateway. */
 export interface RowSecurity {
-  /** Whether it restricts this role. */
+  /** True if row-level security restricts this role. */
   readonly active: boolean
   readonly enabled: boolean
   readonly forced: boolean
@@ -31,9 +31,9 @@ export interface RowPolicy {
   readonly command: 'all' | 'select'
   /** The condition as PostgreSQL prints it. */
   readonly condition: string
-  /** Whether the caller may read it: it mentions only tables and columns that they can see. */
+  /** True if the caller can see every table and column that the condition mentions, so that it is shown. */
   readonly shown: boolean
-  /** Whether it has the same value for all rows. */
+  /** True if the condition has the same value for all rows. */
   readonly constant: boolean
 }
 

@@ -41,7 +41,7 @@ export interface NamedRow {
   readonly key: readonly string[]
   /** The request's own statement. */
   readonly statement: BoundStatement<ReadStatement | PagedStatement>
-  /** Whether the statement returned the row. */
+  /** True if the statement returned the row. */
   readonly isFound: boolean
 }
 
@@ -87,7 +87,10 @@ function own({ shown }: RowPolicy, value: Buffer | null | undefined): boolean | 
   return shown && value !== undefined && value !== null ? value.toString() === 't' : null
 }
 
-/** Whether the row is not marked as deleted, and each policy, of the row as row-level security shows it. */
+/**
+ * A statement that reads, from the row that the caller can see, whether it is marked as deleted and the value
+ * of each policy.
+ */
 function valuesOf({ table, key }: NamedRow, policies: readonly RowPolicy[]): BoundStatement<ReadStatement> {
   const marker = table.managed?.softDelete ?? null
   const live = marker === null ? 'true' : `${quoteIdentifier(marker)} IS NULL`
@@ -136,7 +139,7 @@ const BY_KEY = catalogueStatement(
   [],
 )
 
-/** Whether a row with this key exists that row-level security hides; null if the plan does not show it. */
+/** Reports whether row-level security hides a row with this key; null if the plan does not show it. */
 async function existence(read: ReadAsCaller, { table, statement }: NamedRow): Promise<boolean | null> {
   const plan = { statement: analyzed(statement.statement), values: statement.values }
   const [, rows] = await read([BY_KEY, plan])
@@ -155,7 +158,7 @@ function scansOf(plan: unknown, table: Table): readonly Node[] {
   return node['Relation Name'] === table.name ? [node, ...within] : within
 }
 
-/** Whether a scan finds rows by the columns of the key alone, so a removed row is the row with the key. */
+/** Reports whether a scan finds rows by the key alone, so that a removed row is the row with the key. */
 function isByKey(scan: Node, { primaryKey }: Table): boolean {
   const condition = scan['Index Cond']
   if (typeof condition !== 'string') return false
