@@ -1,6 +1,6 @@
 /**
- * docs/guides/checking.md#at-startup: with `strict`, the start fails on start-up warnings and on other findings
- * of `svc check`.
+ * docs/guides/checking.md#at-startup: with `strict`, the start fails on start-up warnings and on other
+ * findings of `svc check`.
  */
 import { expect, test } from 'vitest'
 import { databaseFixture } from '../support/fixtures.ts'

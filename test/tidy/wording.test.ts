@@ -68,7 +68,8 @@ test('files are counted in their room, and the pages of the root together', () =
   expect(paths.map(folderOf)).toEqual(['src/rest', 'src', 'docs/guides', 'bench', '.'])
 })
 
-test('the command lists the hits of a folder, and rejects a path that the check does not read', () => {
+// Two programs are started, which takes long on a busy machine.
+test('the command lists the hits of a folder, and rejects an unread path', { timeout: 60_000 }, () => {
   const run = (path: string) =>
     spawnSync(process.execPath, [join(ROOT, 'node_modules/tsx/dist/cli.mjs'), 'test/tidy/wording-command.ts', path], {
       cwd: ROOT,
