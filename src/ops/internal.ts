@@ -274,7 +274,7 @@ function realtimeDetails({
       [...tables].map(([table, capture]) => [table, { capture, durable: capture === 'trigger' }]),
     ),
     log: { reading: log.reading, reads: log.reads, rows: log.rows },
-    looks_waiting: waiting,
+    visibility_queries_waiting: waiting,
     live_queries: liveQueries,
     live_queries_driven: liveDriven,
     live_runs: liveRuns,

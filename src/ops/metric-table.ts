@@ -424,12 +424,12 @@ export const METRICS = {
     labels: [],
     help: 'Executions of live queries, whether the result had changed or not.',
   },
-  realtimeLooksWaiting: {
+  realtimeQueriesWaiting: {
     section: 'Realtime',
-    name: 'svc_realtime_looks_waiting',
+    name: 'svc_realtime_visibility_queries_waiting',
     type: 'gauge',
     labels: [],
-    help: 'Visibility groups that wait for their turn to read changed rows.',
+    help: 'Visibility groups whose visibility queries wait for their turn.',
   },
   realtimeLooks: {
     section: 'Realtime',
@@ -536,16 +536,16 @@ export const METRICS = {
     help: ('Dead letters in memory, or in the outbox, for which all gateways report the same. At most 100 ' +
       '000 are counted.') as string,
   },
-  webhookForgotten: {
+  webhookDropped: {
     section: 'Webhooks',
-    name: 'svc_webhooks_dead_letters_forgotten_total',
+    name: 'svc_webhooks_dead_letters_dropped_total',
     type: 'counter',
     labels: [],
     help: 'Dead letters in memory that newer ones displaced.',
   },
-  webhookUntold: {
+  webhookUndelivered: {
     section: 'Webhooks',
-    name: 'svc_webhooks_untold_changes_total',
+    name: 'svc_webhooks_undelivered_changes_total',
     type: 'counter',
     labels: [],
     help: 'Changes without a delivery: too many at once, or rows that the role of the gateway cannot see.',

@@ -222,7 +222,7 @@ function collectRealtime(stats: RealtimeStats): Collected<RealtimeKey> {
     realtimeLogRows: one(stats.log.rows),
     realtimeLiveRuns: one(stats.liveRuns),
     realtimeListening: one(stats.listening ? 1 : 0),
-    realtimeLooksWaiting: one(stats.queued),
+    realtimeQueriesWaiting: one(stats.queued),
     realtimeLooks: [
       { labels: ['known'], value: stats.queries.certain },
       { labels: ['unknown'], value: stats.queries.possible },

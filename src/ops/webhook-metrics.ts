@@ -49,8 +49,8 @@ export function createWebhookMetrics(): WebhookMetrics {
           { labels: ['memory'], value: (stats?.deadLetters ?? 0) - (stats?.outbox.deadLetters ?? 0) },
           { labels: ['outbox'], value: stats?.outbox.deadLetters ?? 0 },
         ],
-        webhookForgotten: one(stats?.dropped ?? 0),
-        webhookUntold: one(stats?.undelivered ?? 0),
+        webhookDropped: one(stats?.dropped ?? 0),
+        webhookUndelivered: one(stats?.undelivered ?? 0),
         webhookFailing: one(stats?.throttled ?? 0),
         webhookDisabled: one(stats?.disabled ?? 0),
       }

@@ -135,8 +135,8 @@ function statusOf(webhooks: Webhooks, stats: WebhookStats): Readonly<Record<stri
       oldest: oldest === null ? null : new Date(oldest).toISOString(),
     },
     failing_endpoints: stats.throttled,
-    ...{ disabled_triggers: stats.disabled, untold_changes: stats.undelivered },
-    ...{ dead_letter_count: stats.deadLetters, dead_letters_forgotten: stats.dropped },
+    ...{ disabled_triggers: stats.disabled, undelivered_changes: stats.undelivered },
+    ...{ dead_letter_count: stats.deadLetters, dead_letters_dropped: stats.dropped },
   }
 }
 

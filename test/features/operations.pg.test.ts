@@ -99,7 +99,7 @@ describe('/health/internal', () => {
       issuers: [],
       cache: { enabled: false },
       realtime: {
-        ...{ listening: false, sockets: 0, tables: {}, subscriptions: 0, groups: 0, looks_waiting: 0 },
+        ...{ listening: false, sockets: 0, tables: {}, subscriptions: 0, groups: 0, visibility_queries_waiting: 0 },
         ...{ log: { reading: false, reads: 0, rows: 0 }, notifications: 0, live_answers: 0, resyncs: {} },
         ...{ live_queries: 0, live_queries_driven: 0, live_runs: 0, live_subscriptions: 0 },
       },

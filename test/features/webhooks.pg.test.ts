@@ -277,7 +277,7 @@ describe('a delivery', () => {
     await open([trigger({ table: 'sealed' })])
     const reply = await send('POST', '/api/sealed', { id: 1, tenant_id: 't1' }, { Prefer: 'return=minimal' })
     expect(reply.status).toBe(201)
-    expect((await ask('/health/internal')).json.webhooks.untold_changes).toBe(1)
+    expect((await ask('/health/internal')).json.webhooks.undelivered_changes).toBe(1)
     expect(hook.received).toEqual([])
   })
 })
