@@ -129,7 +129,7 @@ async function modelOf(command: TypesCommand, world: World): Promise<TypesModel>
   )
 }
 
-/** The same documents that a gateway answers to a caller without restrictions by policies. */
+/** The documents that a gateway returns to a caller whom no access policy restricts. */
 async function modelOfDatabase({ config: file }: TypesCommand, world: World): Promise<TypesModel> {
   const { config } = loadConfig({ ...world, file })
   const { gateway, adminToken } = config

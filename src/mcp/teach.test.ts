@@ -18,7 +18,7 @@ function lesson(query: string): Lesson['error'] {
   throw new Error(`${query} was accepted`)
 }
 
-test('a valid text returns the result of the work', () => {
+test('for a valid text, the result of the function is returned', () => {
   expect(
     resultOrLesson(
       'x',

@@ -75,7 +75,7 @@ function connectTo(address: Address): Socket {
       callback(bytesRead) {
         const chunk = piece.subarray(0, bytesRead)
         piece = piece.subarray(bytesRead)
-        // As sockets without their own buffer do; a listener may pause reading.
+        // Emits `data` like an ordinary socket. A listener can pause reading.
         socket.emit('data', chunk)
         return true
       },

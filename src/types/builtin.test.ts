@@ -9,7 +9,7 @@ test('every name occurs once, as a type or as an alias', () => {
   expect(others.filter(name => DOCUMENTED.has(name))).toEqual([])
 })
 
-test('types are castable by all their names, except types that print names of the database', () => {
+test('a cast accepts all names of a type, except of types whose values are names of database objects', () => {
   expect(['int4', 'int', 'integer', 'timestamptz', 'oid'].filter(name => !CASTABLE.has(name))).toEqual([])
   expect(['regclass', 'regrole', 'serial', 'citext', 'record', 'any'].filter(name => CASTABLE.has(name))).toEqual([])
 })

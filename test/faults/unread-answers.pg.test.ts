@@ -135,7 +135,7 @@ describe('limits on the work in progress of one connection', () => {
     ['large_body_bytes = 1000', 1],
     ['large_body_bytes = 0', 0],
     ['', 0],
-  ])('with "%s", %i of two bodies of 10 and 2 000 bytes is large', async (toml, large) => {
+  ])('with "%s", %i of two bodies of 10 and 2 000 bytes counts as large', async (toml, large) => {
     await start(toml)
     const send = (id: number, bytes: number) =>
       gateway.get('/api/notes', {

@@ -102,7 +102,7 @@ describe('POST', () => {
     ])
   })
 
-  test('writes only the columns of columns', async () => {
+  test('writes only the columns that the parameter columns lists', async () => {
     const { json } = await write(
       'POST',
       '/items?columns=name&select=name,price',

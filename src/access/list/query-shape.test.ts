@@ -121,7 +121,7 @@ describe('a line of the list', () => {
   })
 })
 
-test('the line of every query approves it, unless a name or a path contains a line break', () => {
+test('every query matches its own line, unless a name or a path contains a line break', () => {
   let seen = 0
   fc.assert(
     fc.property(anyStatement, tree => {
