@@ -124,7 +124,7 @@ interface ServerParts {
 interface Opened {
   readonly server: GatewayServer
   readonly realtime: Realtime
-  /** Null unless clients of realtime-js are served. */
+  /** The entry point for clients of realtime-js; null if it is not enabled. */
   readonly broadcasts: Broadcasts | null
   /** Null if they are disabled. */
   readonly shapes: Shapes | null
@@ -407,7 +407,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   }
 }
 
-/** True for callers of the door for clients of PostgREST. */
+/** True for callers of the entry point for clients of PostgREST. */
 function hasSession({ session }: Identity): boolean {
   return session !== undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Messages between the clients of a topic. They travel through `NOTIFY`, so they reach the clients of every
- * process and every gateway of the database; the connection that listens is open while a topic has members.
+ * Messages between the clients of a topic. They are sent with `NOTIFY`, so they reach the clients of every
+ * process and every gateway of the database. The listening connection is open while a topic has members.
  */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -15,7 +15,7 @@ const CHANNEL = 'svc_broadcast'
 /** Limit on the bytes of a message; PostgreSQL's own is 8 000 (PostgreSQL manual, NOTIFY). */
 export const BROADCAST_BYTES_MAX = 7_900
 
-/** The part of a second's messages that may be sent at once. */
+/** The fraction of a second's messages that can be sent in one burst. */
 const BURST_SECONDS = 1
 
 /** A member of a topic. */
@@ -41,7 +41,10 @@ export interface BroadcastsParts {
 export class Broadcasts {
   readonly #parts: BroadcastsParts
   readonly #topics = new Map<string, Set<TopicMember>>()
-  /** When the messages of each tenant are used up; only of tenants that have sent some in the last second. */
+  /**
+   * The time until which each tenant has used its messages; only for tenants that sent some in the last
+   * second.
+   */
   readonly #usedUntil = new Map<string, number>()
   readonly #channels
 
@@ -54,7 +57,7 @@ export class Broadcasts {
         : (hearing: Parameters<OpenListener>[0]) => openListener(hearing, async () => undefined)
     this.#channels = createChannels(open, {
       notification: (_, text) => this.#deliver(text),
-      // A broadcast is sent once, to those who are connected.
+      // A broadcast is sent once, to the clients that are connected.
       gap() {},
     })
   }
@@ -143,7 +146,7 @@ interface SentMessage {
   readonly payload: unknown
 }
 
-/** Messages of other programs on the channel have another form and concern no topic. */
+/** Messages of other programs on the notification channel have another form and are ignored. */
 function readMessage(text: string): SentMessage {
   try {
     const value: unknown = JSON.parse(text)

@@ -27,7 +27,7 @@ export interface ChangeFeedParts {
   readonly print: (event: string, payload: string) => string
   /** Prints a message about the state of the subscription. */
   readonly printSystem: (status: 'ok' | 'error', message: string) => string
-  /** The subscription has ended. */
+  /** Called when the subscription has ended. */
   readonly ended: (error: unknown) => void
 }
 
@@ -50,7 +50,7 @@ export class ChangeFeed implements Recipient, SubscriptionReceiver {
     return this.#subscription
   }
 
-  /** The subscription is made; nothing is delivered before `begin`. */
+  /** Called when the subscription exists; nothing is delivered before `begin`. */
   made(subscription: Subscription): void {
     this.#subscription = subscription
   }
@@ -81,7 +81,8 @@ export class ChangeFeed implements Recipient, SubscriptionReceiver {
       const old = type === 'INSERT' ? '' : `,"old_record":${key}`
       const head = `${where},"commit_timestamp":${at},"type":"${type}","columns":${this.#columns}`
       const data = `{${head}${now}${old},"errors":null}`
-      // No change replaces another: a slow reader receives all of them, or a message that some are missing.
+      // No change replaces another one: a slow reader receives all changes, or a message that some are
+      // missing.
       outbox.notify(this, String(this.#sent++), print('postgres_changes', `{"ids":[${id}],"data":${data}}`))
     }
   }

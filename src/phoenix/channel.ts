@@ -41,7 +41,7 @@ export interface ChannelParts extends ChannelServices {
   readonly count: SessionCounts
   /** @throws {GatewayError} if the socket cannot have another subscription. */
   readonly assertRoom: () => void
-  /** The token of the caller has expired. */
+  /** Called when the token of the caller has expired. */
   readonly expired: () => void
 }
 
@@ -99,7 +99,7 @@ export class Channel {
         receive: (event, payload) => this.#receive(event, payload),
       })
       this.#leaveTopic = membership.leave
-      // Changes are received without a connection that listens; broadcasts are not.
+      // Changes do not need the listening connection; broadcasts do.
       if (request.changes.length === 0) await membership.ready
     } catch (error) {
       this.end()
@@ -108,7 +108,7 @@ export class Channel {
     return { postgres_changes: request.changes.map(({ written }, index) => ({ id: index + 1, ...written })) }
   }
 
-  /** Starts delivery, after the client has the answer. */
+  /** Starts delivery after the response to `phx_join` has been sent. */
   begin(): void {
     this.#tokenLife.begin(this.#identity.expiresAt)
     for (const { feed } of this.#feeds) feed.begin()
@@ -146,7 +146,7 @@ export class Channel {
     this.#parts.outbox.send(this.#printSystem(status, message))
   }
 
-  /** Tells the client that the channel is closed. */
+  /** Sends the message that the channel is closed. */
   sendClosed(): void {
     this.#parts.outbox.send(this.#print('phx_close', '{}'))
   }

@@ -114,7 +114,7 @@ function isName(value: unknown): value is string {
   return typeof value === 'string' && value.length <= NAME_CHARACTERS_MAX
 }
 
-/** Tells JSON objects from other values. */
+/** Reports whether a value is a JSON object. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

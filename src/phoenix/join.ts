@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.ts'
 import { shorten } from '../text/shorten.ts'
 import { isRecord } from './frame.ts'
 
-/** A channel as a client asks for it. */
+/** A channel that a client requests. */
 export interface JoinRequest {
   readonly changes: readonly ChangesRequest[]
   readonly broadcast: { readonly isAcknowledged: boolean; readonly includesSelf: boolean }
@@ -14,7 +14,7 @@ export interface JoinRequest {
 
 /** The changes of a table, or of all captured tables of a schema. */
 export interface ChangesRequest {
-  /** The members as the client wrote them; it compares the answer with them. */
+  /** The members as the client wrote them, because the client compares them with the response. */
   readonly written: Readonly<Record<string, unknown>>
   readonly events: readonly ChangeOperation[]
   readonly schema: string
@@ -58,7 +58,7 @@ export function tokenIn({ access_token: token }: Readonly<Record<string, unknown
   return typeof token === 'string' ? tokenOf(token) : null
 }
 
-/** A JSON Web Token has three parts. Other keys of an API name a project, and no caller. */
+/** A JSON Web Token has three parts. An API key of another form identifies a project, not a caller. */
 export function tokenOf(key: string): string | null {
   return key.split('.').length === 3 ? key : null
 }
@@ -85,7 +85,7 @@ function readFilter(text: string): string {
   return text === '' ? '' : splitConditions(text).map(printCondition).join('&')
 }
 
-/** Separates conditions; a comma that no condition follows belongs to the value. */
+/** Separates conditions. A comma that is not followed by a condition is part of the value. */
 function splitConditions(text: string): readonly string[] {
   return text.split(/,(?=[^=,()"]+=(?:eq|neq|lt|lte|gt|gte|in)\.)/)
 }

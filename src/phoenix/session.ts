@@ -151,7 +151,7 @@ export class PhoenixSession {
     if (!isChannelTopic(topic)) throw new GatewayError('NOT_FOUND', 'a topic must be realtime:<name>, or phoenix')
     if (event === 'phx_join') return this.#join(frame)
     const channel = this.#channels.get(topic)
-    // A message for an earlier channel of this topic.
+    // The message is for an earlier channel of this topic.
     const isEarlier = frame.joinRef !== null && channel?.joinRef != null && channel.joinRef !== frame.joinRef
     if (channel === undefined || isEarlier) throw new GatewayError('NOT_FOUND', 'unmatched topic: join it first')
     switch (event) {
@@ -221,7 +221,7 @@ export class PhoenixSession {
     this.#parts.seat.assertRoom('subscription', held)
   }
 
-  /** A token of another caller subscribes again, with the rights of that caller. */
+  /** With a token of another caller, the channel is subscribed again with the rights of that caller. */
   async #renew(topic: string, channel: Channel, payload: ClientFrame['payload']): Promise<void> {
     try {
       const identity = await this.#parts.identify(tokenIn(payload) ?? this.#key)
@@ -254,7 +254,7 @@ export class PhoenixSession {
   }
 }
 
-/** The answer to a message that cannot be read has no topic of the client. */
+/** The error for a message that cannot be parsed has no topic of the client. */
 const UNREADABLE = { ref: null, joinRef: null, topic: 'phoenix' }
 
 function isSameCaller(one: Identity, other: Identity): boolean {

@@ -133,7 +133,7 @@ export interface HubParts extends TableStateParts {
   readonly now: () => number
 }
 
-/** A table and its subscribers, of one database role. */
+/** A table and its subscribers with one database role. */
 interface Entry {
   readonly key: string
   readonly resource: string
@@ -578,8 +578,8 @@ export class Hub {
 }
 
 /**
- * Gateway writes announce the changes of a table to the role of the connection only. The log has them for
- * every role.
+ * Gateway writes publish the changes of a table for the role of the connection only. The change log has them
+ * for every role.
  */
 function isDelivered({ role, state }: Entry): boolean {
   return role === null || state.source.capture === 'trigger'
