@@ -30,10 +30,18 @@ export interface ChangeSource extends SourceListener {
    */
   boundary(snapshot: Snapshot): Boundary
   /**
-   * The changes since a token, or the first part of them; null if they are not known. `route`: the caller's
-   * routing value, if it is known.
+   * The changes since a token, or the first part of them; null if they are not known. `routes`: the caller's
+   * routing values, of this table and of its guards, as far as they are known.
    */
-  since(token: string, route: RouteValue | null): Promise<MissedChanges | null>
+  since(token: string, routes: CallerRoutes): Promise<MissedChanges | null>
+}
+
+/** The routing values of a caller. */
+export interface CallerRoutes {
+  /** Of the rows of the table that they can see; null if unknown. */
+  readonly own: RouteValue | null
+  /** Of the rows that their policies see in other tables, by `schema.name`. */
+  readonly guards: ReadonlyMap<string, RouteValue>
 }
 
 /** The changes that a returning client has missed. */
@@ -53,8 +61,11 @@ export interface ChangeSourceParts {
   readonly resync: (reason: ResyncReason, routes?: Routes | null) => void
   /** The routing column, if there is one. */
   readonly routeBy: () => string | null
-  /** Captured tables, as `schema.name`, a change to which can show or hide any row of this one. */
-  readonly dependencies: () => readonly string[]
+  /**
+   * Captured tables, as `schema.name`, a change to which can show or hide any row of this one, with the
+   * routing columns of guards.
+   */
+  readonly dependencies: () => ReadonlyMap<string, string | null>
 }
 
 /**
@@ -69,7 +80,7 @@ export function createLogSource(
     capture: 'trigger',
     token: () => log.token(),
     boundary: snapshot => log.boundary(snapshot),
-    since: (token, route) => log.since(table, token, dependencies(), route),
+    since: (token, routes) => log.since(table, token, dependencies(), routes),
     changed: add,
     invalidate: resync,
     unavailable() {},
@@ -103,16 +114,16 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
   let pending: string[] = []
   let processing = false
 
-  function doubt(reason: ResyncReason): void {
+  function doubt(reason: ResyncReason, routes: Routes | null = null): void {
     history.invalidate()
-    resync(reason)
+    resync(reason, routes)
   }
 
   async function process(payload: string): Promise<void> {
     const notification = decodeNotification(payload)
     if (notification === null || notification.rows === null) {
       history.invalidate()
-      resync('bulk', notification === null ? null : routesOfMany(notification))
+      resync('bulk', notification === null ? null : routesOfMany(notification, isPlain()))
       return
     }
     const { txid, assigned, at } = notification
@@ -122,39 +133,11 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
       const seq = history.next()
       const place = { seq, from: history.tokenAt(seq - 1), to: history.tokenAt(seq) }
       const before = rows?.get(key) ?? null
-      const routes = routesOf(notification, { operation, route, before })
+      const routes = routesOf(notification, { operation, route, before }, isPlain())
       return { ...place, operation, key, before, assigned, at, txid, routes }
     })
     history.add(changes)
     add(changes)
-  }
-
-  /** True if the routing column kept its value. */
-  function keepsRoute({ by, assigned }: WriteNotification): boolean {
-    return by !== null && assigned !== null && !assigned.includes(by) && isPlain()
-  }
-
-  /** The routes of a bulk change; null if it may concern any group. */
-  function routesOfMany(notification: WriteNotification): Routes | null {
-    const { by, whom, assigned } = notification
-    if (by === null || whom === null) return null
-    // Rows inserted or deleted as a whole had no other value.
-    return assigned === null || keepsRoute(notification) ? { column: by, values: whom.map(hashed) } : null
-  }
-
-  /** The routes of a row; null if it may concern any group. */
-  function routesOf(
-    notification: WriteNotification,
-    { operation, route, before }: { operation: ChangeOperation; route: string | null; before: string | null },
-  ): Routes | null {
-    const { by } = notification
-    if (by === null || route === null) return null
-    const values = [hashed(route)]
-    // An inserted row had no value before, and for a deleted row this is the value before.
-    if (operation === 'INSERT' || operation === 'DELETE') return { column: by, values }
-    const was = before === null ? null : memberOf(before, by)
-    if (was !== null) return { column: by, values: [...values, was] }
-    return keepsRoute(notification) ? { column: by, values } : null
   }
 
   async function processAll(): Promise<void> {
@@ -186,6 +169,57 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
     unavailable() {},
     routeBy,
   }
+}
+
+/**
+ * The routes of everything that a notification reports, without old rows; null if it may concern any group.
+ * `isPlain`: see `GatewayWriteSourceParts`.
+ */
+export function routesOfNotification(payload: string, isPlain: boolean): Routes | null {
+  const notification = decodeNotification(payload)
+  if (notification === null) return null
+  if (notification.rows === null) return routesOfMany(notification, isPlain)
+  return joinedRoutes(
+    notification.rows.map(({ operation, route }) =>
+      routesOf(notification, { operation, route, before: null }, isPlain),
+    ),
+  )
+}
+
+/** The routes of several changes together; null if one of them may concern any group. */
+export function joinedRoutes(all: readonly (Routes | null)[]): Routes | null {
+  const [first = null] = all
+  if (first === null || !all.every(routes => routes?.column === first.column)) return null
+  return { column: first.column, values: [...new Set(all.flatMap(routes => routes?.values ?? []))] }
+}
+
+/** True if the routing column kept its value. */
+function keepsRoute({ by, assigned }: WriteNotification, isPlain: boolean): boolean {
+  return by !== null && assigned !== null && !assigned.includes(by) && isPlain
+}
+
+/** The routes of a bulk change; null if it may concern any group. */
+function routesOfMany(notification: WriteNotification, isPlain: boolean): Routes | null {
+  const { by, whom, assigned } = notification
+  if (by === null || whom === null) return null
+  // Rows inserted or deleted as a whole had no other value.
+  return assigned === null || keepsRoute(notification, isPlain) ? { column: by, values: whom.map(hashed) } : null
+}
+
+/** The routes of a row; null if it may concern any group. */
+function routesOf(
+  notification: WriteNotification,
+  { operation, route, before }: { operation: ChangeOperation; route: string | null; before: string | null },
+  isPlain: boolean,
+): Routes | null {
+  const { by } = notification
+  if (by === null || route === null) return null
+  const values = [hashed(route)]
+  // An inserted row had no value before, and for a deleted row this is the value before.
+  if (operation === 'INSERT' || operation === 'DELETE') return { column: by, values }
+  const was = before === null ? null : memberOf(before, by)
+  if (was !== null) return { column: by, values: [...values, was] }
+  return keepsRoute(notification, isPlain) ? { column: by, values } : null
 }
 
 /** The text of a member of a JSON object. */

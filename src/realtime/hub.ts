@@ -12,7 +12,7 @@ import type { Runner } from '../run/run.ts'
 import { type Allowance, createAllowance } from './allowance.ts'
 import type { Boundary } from './boundary.ts'
 import type { CaptureKind } from './capture-sources.ts'
-import type { MissedChanges } from './change-source.ts'
+import type { CallerRoutes, MissedChanges } from './change-source.ts'
 import { databaseRoleOf, groupKeysOf, isShared, ownerOf } from './group-keys.ts'
 import { createLimiter } from './limiter.ts'
 import { createQueryPacing } from './query-pacing.ts'
@@ -21,7 +21,7 @@ import { type RouteValue, routeStatement, routeValueOf, type VisibilityRoute } f
 import { createSubscriber, type Subscriber, type SubscriptionReceiver } from './subscriber.ts'
 import type { SubscriptionPlan, SubscriptionRequest } from './subscription-plan.ts'
 import type { TableRules } from './table-rules.ts'
-import { createTableState, type TableState, type TableStateParts } from './table-state.ts'
+import { createTableState, guardKey, type TableState, type TableStateParts } from './table-state.ts'
 import { isTransient } from './transient-errors.ts'
 import { createVisibilityGroup, type GroupMember, type QueryCounts, type VisibilityGroup } from './visibility-group.ts'
 import { type ChangeNotification, notificationsOf, queryVisibility, tryVisibilityQuery } from './visibility-query.ts'
@@ -227,7 +227,13 @@ export class Hub {
 
   /** The routing column of a table; null if unknown. */
   routeBy(table: string): string | null {
-    return this.#tables.get(table)?.state.known?.route?.column ?? null
+    const own = this.#tables.get(table)?.state.known?.route?.column ?? null
+    if (own !== null) return own
+    for (const { state } of this.#tables.values()) {
+      const column = state.guardedBy(table)
+      if (column !== null) return column
+    }
+    return null
   }
 
   stats(): HubStats {
@@ -298,12 +304,12 @@ export class Hub {
     const audience = { table: watch.table, rules, parts: [{ watch, variant: watch.variant }], evaluated }
     const deliveries: ChangeNotification[][] = []
     const size = { changes: 0, characters: 0, reads: 0 }
-    let route: RouteValue | null = null
+    let routes = UNKNOWN_ROUTES
     for (let token = since; ; ) {
-      const missed = await missedChanges(state, token, route)
-      if (route === null && rules.route !== null && missed?.isLast !== true) {
+      const missed = await missedChanges(state, token, routes)
+      if (routes === UNKNOWN_ROUTES && routesOf(rules).length > 0 && missed?.isLast !== true) {
         // Changes that cannot concern the caller, also those of many rows, need not be read.
-        route = await this.#routeValueOf(rules.route, identity)
+        routes = await this.#callerRoutes(rules, identity)
         continue
       }
       if (missed === null) return null
@@ -323,12 +329,27 @@ export class Hub {
     }
   }
 
-  /** Reads the routing value of a caller. */
-  async #routeValueOf(route: VisibilityRoute, identity: Identity): Promise<RouteValue> {
-    const ask = () =>
-      this.#parts.runner.read(identity, [catalogueStatement(routeStatement(route), [])], { ms: 0 }).result
-    const [rows] = await this.#limiter.run(callerKey(identity), ask)
-    return routeValueOf(route, rows?.[0] ?? [])
+  /** Reads the routing values of a caller. */
+  async #callerRoutes(rules: TableRules, identity: Identity): Promise<CallerRoutes> {
+    const values = await this.#routeValues(rules, identity, callerKey(identity))
+    const { route, guards } = rules
+    return {
+      own: values.find(({ column }) => column === route?.column) ?? null,
+      guards: new Map(
+        [...guards.keys()].flatMap(name => {
+          const value = values.find(({ column }) => column === guardKey(name))
+          return value === undefined ? [] : [[name, value] as const]
+        }),
+      ),
+    }
+  }
+
+  async #routeValues(rules: TableRules, identity: Identity, owner: string): Promise<readonly RouteValue[]> {
+    const routes = routesOf(rules)
+    const statements = routes.map(route => catalogueStatement(routeStatement(route), []))
+    const read = () => this.#parts.runner.read(identity, statements, { ms: 0 }).result
+    const results = await this.#limiter.run(owner, read)
+    return routes.map((route, index) => routeValueOf(route, results[index]?.[0] ?? []))
   }
 
   #subscriptionOf(entry: Entry, subscriber: Subscriber, beginning: Beginning): Subscription {
@@ -337,11 +358,11 @@ export class Hub {
     return {
       ...beginning,
       capture: state.source.capture,
-      awaitsResync: () => state.awaitsResync(subscriber.number),
+      awaitsResync: () => state.awaitsResync(subscriber.number, subscriber.group),
       settledToken() {
         const { held, group, number, boundary } = subscriber
         const isSettled = held === null && group !== null && group.pending().length === 0
-        const token = isSettled && !state.awaitsResync(number) ? state.source.token() : ''
+        const token = isSettled && !state.awaitsResync(number, group) ? state.source.token() : ''
         // The reader of the log may not have come as far as the start of the subscription yet.
         return token === '' ? null : (boundary?.laterOf(token) ?? null)
       },
@@ -418,6 +439,7 @@ export class Hub {
     group.join(subscriber, watch)
     if (before !== null) {
       group.adopt(before.pending())
+      entry.state.moved(before, group)
       this.#leave(entry, subscriber, before)
     }
     subscriber.group = group
@@ -428,12 +450,9 @@ export class Hub {
     const { groups } = entry.state
     const owner = ownerOf(watch, rules, identity)
     const group = createVisibilityGroup(watch.table, rules, { ...this.#groupParts(entry), owner })
-    const { route } = rules
-    if (route === null) return group
-    const ask = () =>
-      this.#parts.runner.read(identity, [catalogueStatement(routeStatement(route), [])], { ms: 0 }).result
-    this.#limiter.run(owner, ask).then(
-      ([rows]) => groups.route(group, routeValueOf(route, rows?.[0] ?? [])),
+    if (routesOf(rules).length === 0) return group
+    this.#routeValues(rules, identity, owner).then(
+      values => groups.route(group, values),
       // The group remains unrouted: every change concerns it.
       () => {},
     )
@@ -603,14 +622,22 @@ function exceeds(size: MissedSize, limit: MissedSize): boolean {
   return size.changes > limit.changes || size.characters > limit.characters || size.reads >= limit.reads
 }
 
+const UNKNOWN_ROUTES: CallerRoutes = { own: null, guards: new Map() }
+
+/** The routes of a table and of its guards. */
+function routesOf({ route, guards }: TableRules): readonly VisibilityRoute[] {
+  const ofGuards = [...guards].map(([name, guard]) => ({ column: guardKey(name), value: guard.route.value }))
+  return route === null ? ofGuards : [route, ...ofGuards]
+}
+
 /** The changes since a token, or the first part of them; null if they are not known. */
 async function missedChanges(
   { source: feed }: TableState,
   since: string,
-  route: RouteValue | null,
+  routes: CallerRoutes,
 ): Promise<MissedChanges | null> {
   try {
-    return await feed.since(since, route)
+    return await feed.since(since, routes)
   } catch (error) {
     throw toGatewayError(error, { statements: [], access: 'read only' })
   }

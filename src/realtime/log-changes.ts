@@ -40,6 +40,14 @@ export function routesOfMany(entries: readonly LogEntry[], column: string | null
   return { column, values }
 }
 
+/** The routes of one entry; null if it may concern any group. */
+export function routesOfEntry(entry: LogEntry, column: string): Routes | null {
+  const { operation, routes: ends } = entry
+  if (operation === 'B') return routesOfMany([entry], column)
+  const values: readonly (string | null)[] = { I: ends.slice(1), U: ends, D: ends.slice(0, 1) }[operation]
+  return values.every(value => value !== null) ? { column, values } : null
+}
+
 /** True if a key column was not found by the trigger, which was created for a different key. */
 function hasNull(key: string): boolean {
   return Object.values(JSON.parse(key) as Record<string, unknown>).includes(null)

@@ -8,8 +8,8 @@ import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
 import { type Boundary, createBoundary, createLogBoundary } from './boundary.ts'
 import type { ChangeEvent } from './change-event.ts'
-import type { MissedChanges } from './change-source.ts'
-import { byTable, changesOf, isNamed, routesOfMany } from './log-changes.ts'
+import type { CallerRoutes, MissedChanges } from './change-source.ts'
+import { byTable, changesOf, isNamed, routesOfEntry, routesOfMany } from './log-changes.ts'
 import { type LogEntry, type LogResult, readLog, readLogPart } from './log-statements.ts'
 import type { Routes, RouteValue } from './route.ts'
 import { delayAfter, type LogRead, readShared, type ShareRead } from './share-read.ts'
@@ -138,22 +138,20 @@ export class ChangeLog {
 
   /**
    * The changes to a table since a token, or the first part of them; null if they are no longer known, or if
-   * one of the tables `dependencies` has changed. `route`: the caller's routing value, if it is known;
-   * changes that cannot concern it are left out. Rejects if the log is unreadable.
+   * one of the tables `dependencies`, which have these routing columns, has changed. Changes that cannot
+   * concern the caller's routing values are left out. Rejects if the log is unreadable.
    */
   async since(
     table: string,
     token: string,
-    dependencies: readonly string[],
-    route: RouteValue | null,
+    dependencies: ReadonlyMap<string, string | null>,
+    { own: route, guards }: CallerRoutes,
   ): Promise<MissedChanges | null> {
     if (this.#position === null) return null
     const { epoch } = this.#position
     const snapshot = readToken(token, epoch)
     if (snapshot === null) return null
-    const tables = new Map(
-      [table, ...dependencies].map(name => [name, name === table ? (route?.column ?? null) : null]),
-    )
+    const tables = new Map([[table, route?.column ?? null], ...dependencies])
     for (const rowsMax of [SINCE_ROWS_MAX, READ_ROWS_MAX]) {
       const answer = await readLogPart(this.#parts.database, snapshot, tables, { rowsMax, route }).catch(tooMuchIsNull)
       if (answer === null || digestOf(answer.epoch) !== epoch || snapshot.xmin <= answer.deletedUpTo) return null
@@ -161,7 +159,11 @@ export class ChangeLog {
       const part = partOf(answer, rowsMax)
       // One transaction has more entries: it is read again, as a whole.
       if (part === null) continue
-      const concerning = part.entries.filter(entry => entry.operation !== 'B' || concerns(entry, route))
+      const concerning = part.entries.filter(entry =>
+        entry.table === table
+          ? entry.operation !== 'B' || concerns(entry, route)
+          : concerns(entry, guards.get(entry.table) ?? null),
+      )
       if (!concerning.every(entry => entry.table === table && isNamed(entry))) return null
       const boundary = createLogBoundary(part.snapshot, epoch)
       const changes = changesOf(concerning, route?.column ?? null, this.#nextSeq, token, boundary.token)
@@ -309,9 +311,9 @@ function partOf({ entries, snapshot }: LogResult, rowsMax: number) {
   return complete.length === 0 || below === null ? null : { entries: complete, snapshot: below, isLast: false }
 }
 
-/** True if a bulk change may concern a routing value. */
+/** True if a change may concern a routing value. */
 function concerns(entry: LogEntry, route: RouteValue | null): boolean {
-  const routes = route === null ? null : routesOfMany([entry], route.column)
+  const routes = route === null ? null : routesOfEntry(entry, route.column)
   return routes === null || routes.values.some(value => route?.values.includes(value))
 }
 

@@ -5,7 +5,11 @@
 import { describe, expect, test } from 'vitest'
 import { type PolicyCondition, routeOf } from './route.ts'
 
-const EXACT = new Set(['tenant', 'Team Id', 'org'])
+const EXACT = new Map([
+  ['tenant', 'string'],
+  ['Team Id', 'string'],
+  ['org', 'number'],
+] as const)
 const SETTINGS = new Set(['app.current_tenant_id', 'app.current_user_id'])
 const TENANT = `current_setting('app.current_tenant_id'::text, true)`
 
@@ -20,6 +24,7 @@ test.each([
   [`(tenant = ( SELECT ${TENANT} AS current_setting))`, 'tenant', `( SELECT ${TENANT} AS current_setting)`],
   [`(org = (NULLIF(${TENANT}, ''::text))::bigint)`, 'org', `(NULLIF(${TENANT}, ''::text))::bigint`],
   [`((open = true) AND (tenant = ${TENANT}))`, 'tenant', TENANT],
+  [`((org)::text = ${TENANT})`, 'org', `NULLIF(${TENANT}, ''::text)::bigint`],
   [`(((note = 'a) AND ("'::text) AND (n > 1)) AND (tenant = ${TENANT}))`, 'tenant', TENANT],
 ])('%s requires a value of the column', (condition, column, value) => {
   expect(route(allow(condition))).toEqual({ column, value })

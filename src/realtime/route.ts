@@ -4,11 +4,9 @@
  * row with another value is invisible to the group before and after the change, and no query is needed. A
  * condition that is not fully understood routes to every group.
  */
-import type { Table } from '../catalog/model.ts'
 import { quoteIdentifier } from '../language/sql/quote.ts'
 import type { ResultRow } from '../run/run.ts'
 import { routeHash } from '../run/write-notifications.ts'
-import { typeSet } from '../types/builtin.ts'
 
 /** A routing column and the setting it is compared with. */
 export interface VisibilityRoute {
@@ -41,13 +39,13 @@ export interface PolicyCondition {
   readonly condition: string
 }
 
-/**
- * Finds the routing column. `exact`: columns whose equal values have equal text. `settings`: the settings set
- * for every statement.
- */
+/** Columns whose equal values have equal JSON, by name: numbers or strings. */
+export type ExactColumns = ReadonlyMap<string, 'number' | 'string'>
+
+/** Finds the routing column. `settings`: the settings set for every statement. */
 export function routeOf(
   policies: readonly PolicyCondition[],
-  exact: ReadonlySet<string>,
+  exact: ExactColumns,
   settings: ReadonlySet<string>,
 ): VisibilityRoute | null {
   const required = policies.map(({ condition }) => conjunctsOf(condition).map(part => routeIn(part, exact, settings)))
@@ -72,17 +70,23 @@ export function routeValueOf({ column }: VisibilityRoute, [json, hash]: ResultRo
   return { column, values: json == null || hash == null ? [] : [json.toString(), hashed(hash.toString())] }
 }
 
-/** Types whose values are equal exactly when their JSON is. */
-const EXACT_TYPES = typeSet('text', 'varchar', 'uuid', 'int2', 'int4', 'int8')
+/** Types of `pg_catalog` whose values are equal exactly when their JSON is. */
+const EXACT_TYPES: ReadonlyMap<string, 'number' | 'string'> = new Map([
+  ...(['text', 'varchar', 'uuid'] as const).map(name => [name, 'string'] as const),
+  ...(['int2', 'int4', 'int8'] as const).map(name => [name, 'number'] as const),
+])
 
-/** The columns with such a type. */
-export function exactColumns({ columns }: Table): readonly string[] {
-  return columns
-    .filter(({ type: { kind, schema, name } }) => kind === 'base' && schema === 'pg_catalog' && EXACT_TYPES.has(name))
-    .map(({ name }) => name)
+/** The columns with such a type, of a table with these columns. */
+export function exactColumns(columns: readonly { readonly name: string; readonly type: string }[]): ExactColumns {
+  return new Map(
+    columns.flatMap(({ name, type }) => {
+      const json = EXACT_TYPES.get(type)
+      return json === undefined ? [] : [[name, json] as const]
+    }),
+  )
 }
 
-// // --- conditions as PostgreSQL prints them (pg_get_expr) ---
+// --- conditions as PostgreSQL prints them (pg_get_expr) ---
 
 /** Splits `((a) AND (b))` into a and b; any other condition is returned as one. */
 function conjunctsOf(condition: string): readonly string[] {
@@ -123,14 +127,16 @@ const MAYBE_SUBQUERY = `(?:\\( SELECT ${VALUE} AS (?:"[^"]*"|\\w+)\\)|${VALUE})`
 const COLUMN = `(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")*")`
 const EQUALITY = new RegExp(`^\\((?:(${COLUMN})|\\((${COLUMN})\\)::text) = (${MAYBE_SUBQUERY})\\)$`)
 
-function routeIn(part: string, exact: ReadonlySet<string>, settings: ReadonlySet<string>): VisibilityRoute | null {
+function routeIn(part: string, exact: ExactColumns, settings: ReadonlySet<string>): VisibilityRoute | null {
   const [, bare, asText, value = ''] = EQUALITY.exec(part) ?? []
   const name = bare ?? asText
   if (name === undefined) return null
-  const column = [...exact].find(each => each === name || quoteIdentifier(each) === name)
+  const column = [...exact.keys()].find(each => each === name || quoteIdentifier(each) === name)
   const [, setting = ''] = /current_setting\('([^']*)'/.exec(value) ?? []
   if (column === undefined || !settings.has(setting.toLowerCase())) return null
-  return { column, value }
+  // The number is compared as text, but its JSON is a number.
+  const isNumber = asText !== undefined && exact.get(column) === 'number'
+  return { column, value: isNumber ? `NULLIF(${value}, ''::text)::bigint` : value }
 }
 
 function isSame(one: VisibilityRoute | null, other: VisibilityRoute): boolean {

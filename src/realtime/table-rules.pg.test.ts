@@ -2,7 +2,7 @@
  * The rules decide which callers share what is read for them: an overlooked setting would show rows of one
  * caller to another.
  */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { execute } from '../../test/support/postgres.ts'
 import { INVOKER } from '../../test/support/postgres-version.ts'
@@ -13,7 +13,7 @@ import { createPool, type Pool } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { routeHash } from '../run/write-notifications.ts'
 import { routeStatement } from './route.ts'
-import { conditionStatement, readTableRules, type TableRules } from './table-rules.ts'
+import { conditionStatement, FINGERPRINTS, readTableRules, type TableRules } from './table-rules.ts'
 
 const database = databaseFixture()
 let pool: Pool
@@ -34,10 +34,19 @@ beforeAll(async () => {
      create table old_notes () inherits (notes);
      create view member ${INVOKER} as select * from members;
      create table admins (who text);
+     create table rings (tenant text, who text, upper text generated always as (who || '!') stored);
+     create table clubs (tenant text, who text, part int) partition by list (part);
+     create table club_one partition of clubs for values in (1);
+     alter table clubs enable row level security; alter table clubs force row level security;
+     create policy own on clubs using (tenant = current_setting('app.current_tenant_id', true)
+       and exists (select from rings where rings.who = clubs.who));
+     alter table rings enable row level security; alter table rings force row level security;
+     create policy own on rings using (tenant = current_setting('app.current_tenant_id', true));
+     create view club ${INVOKER} as select * from clubs;
      alter table members enable row level security;
      create policy known on members using (exists (select from admins a where a.who = members.who));
      alter table notes enable row level security; alter table notes force row level security;
-     grant select on notes, members, member, admins to app`,
+     grant select on notes, members, member, admins, clubs, club_one, rings, club to app`,
   )
   pool = createPool({ target: parseUrl(database.url) })
   const catalog = await introspect(queryThrough(pool), { schemas: ['public'], exposedViews: [] })
@@ -101,6 +110,8 @@ test.each([
   [`using (org = (select nullif(current_setting('app.current_tenant_id', true), '')::uuid))`, 'org'],
   [`using (label = current_setting('app.current_user_id', true) and team > 1)`, 'label'],
   [`using (team = current_setting('app.current_tenant_id', true)::int and tenant is not null)`, 'team'],
+  // The number is compared as text, but its JSON is a number.
+  [`using (team::text = current_setting('app.current_tenant_id', true))`, 'team'],
   // Equal values may have different text.
   [`using (folded = current_setting('app.current_tenant_id', true))`, null],
   [`using (amount = current_setting('app.current_tenant_id', true)::numeric)`, null],
@@ -167,6 +178,71 @@ test('a table depends on cascades to it, on tables its policies read, and on its
   expect([[...reads].sort(), views]).toEqual([['public.admins', 'public.members'], ['public.member']])
   expect(inheriting).toEqual(['public.old_notes'])
   expect([...writtenBy].sort()).toEqual(['public.noted', 'public.old_notes', 'public.parents'])
+})
+
+describe('a table that a policy reads', () => {
+  const inClub = 'exists (select from clubs c where c.who = notes.who)'
+  const own = `current_setting('app.current_tenant_id', true)`
+  const guards = async (policy: string) =>
+    [...(await rulesWith(policy)).guards].map(([name, { route, isPlain }]) => [name, route.column, isPlain]).sort()
+
+  test('guards the rows if each caller sees only rows with one value in a column', async () => {
+    expect(await guards(`using (${inClub})`)).toEqual([
+      ['public.clubs', 'tenant', true],
+      ['public.rings', 'tenant', false],
+    ])
+  })
+
+  test('leaves the routing column of the table itself', async () => {
+    const { route, settings } = await rulesWith(`using (tenant = ${own} and ${inClub})`)
+    expect([route?.column, settings]).toEqual(['tenant', null])
+  })
+
+  test.each([
+    ['through a view', 'exists (select from club c where c.who = notes.who)'],
+    ['as a partition, whose own policies apply', 'exists (select from club_one c where c.who = notes.who)'],
+    ['as a partition too', `${inClub} or exists (select from club_one c where c.who = notes.who)`],
+    ['with a function that can change a setting', `${inClub} and team = team_of(who)`],
+    ['with a setting that is changed', `${inClub} and set_config('app.current_tenant_id', who, true) <> ''`],
+    ['and its own policy maps rows to no value', 'exists (select from members m where m.who = notes.who)'],
+  ])('does not guard them %s', async (_, condition) => {
+    expect(await guards(`using (${condition})`)).toEqual([])
+    const rules = await rulesWith()
+    expect(rules.reads).not.toEqual([])
+  })
+
+  test.each([['without row-level security', 'disable row level security', 'enable row level security']])(
+    'does not guard them %s',
+    async (_, before, after) => {
+      await execute(database.adminUrl, `alter table clubs ${before}`)
+      const found = await guards(`using (${inClub})`)
+      await execute(database.adminUrl, `alter table clubs ${after}`)
+      expect(found).toEqual([])
+    },
+  )
+
+  test('does not guard them if one of its policies calls a function', async () => {
+    await execute(database.adminUrl, 'create policy fun on rings as restrictive using (team_of(who) = 1)')
+    const found = await guards(`using (${inClub})`)
+    await execute(database.adminUrl, 'drop policy fun on rings')
+    expect(found).toEqual([])
+  })
+
+  test('has its policies in the fingerprint', async () => {
+    const read = async () => (await rulesWith()).readPolicies
+    const before = (await rulesWith(`using (${inClub})`)).readPolicies
+    expect(before.oids).toHaveLength(2)
+    const fingerprints = async () => {
+      const parameters = [String(table.oid), `{${before.oids.join(',')}}`]
+      const [result] = await pool.run([{ text: FINGERPRINTS, parameters }]).result
+      return result?.rows[0]?.map(cell => cell?.toString())
+    }
+    expect((await fingerprints())?.[1]).toBe(before.fingerprint)
+    await execute(database.adminUrl, 'create policy more on rings using (false)')
+    expect((await read()).fingerprint).not.toBe(before.fingerprint)
+    expect((await fingerprints())?.[1]).toBe((await read()).fingerprint)
+    await execute(database.adminUrl, 'drop policy more on rings')
+  })
 })
 
 test('every change of a policy changes the fingerprint', async () => {

@@ -37,6 +37,13 @@ export interface TableRules {
    * tables.
    */
   readonly reads: readonly string[]
+  /**
+   * The tables among them of which each caller sees only rows with one value in a column, by name: a change
+   * of rows with other values does not affect what the caller sees of this table.
+   */
+  readonly guards: ReadonlyMap<string, Guard>
+  /** The OIDs of the tables that policies read, and their policies as they were read (`fingerprintsOf`). */
+  readonly readPolicies: { readonly oids: readonly string[]; readonly fingerprint: string }
   /** The views among them, whose names can be used for writes to the tables. */
   readonly views: readonly string[]
   /** Tables that inherit from this one; their rows are rows of this table. */
@@ -47,11 +54,29 @@ export interface TableRules {
   readonly writtenBy: readonly string[]
 }
 
-/** The `xmin` of a catalog row changes with every change of the row. `$1` is the table. */
-export const FINGERPRINT = `SELECT concat_ws(' ', c.relrowsecurity, c.relforcerowsecurity, row_security_active(c.oid), (
+/** A table that policies read, of which each caller sees only rows with one value in a column. */
+export interface Guard {
+  readonly route: VisibilityRoute
+  /** True if columns of its rows change only when a write assigns them. */
+  readonly isPlain: boolean
+}
+
+/** The `xmin` of a catalog row changes with every change of the row. */
+const FINGERPRINT_OF_C = `concat_ws(' ', c.relrowsecurity, c.relforcerowsecurity, row_security_active(c.oid), (
   SELECT string_agg(concat_ws('.', p.oid, p.xmin), ' ' ORDER BY p.oid) FROM pg_catalog.pg_policy AS p
     WHERE p.polrelid = c.oid
-)) FROM pg_catalog.pg_class AS c WHERE c.oid = $1::oid`
+))`
+
+/** Identifies the policies of the table `$1`. */
+export const FINGERPRINT: string = `SELECT ${FINGERPRINT_OF_C} FROM pg_catalog.pg_class AS c WHERE c.oid = $1::oid`
+
+/** Identifies the policies of the tables that the SQL of an array of OIDs lists. */
+const fingerprintsOf = (oids: string) =>
+  `coalesce((SELECT string_agg(${FINGERPRINT_OF_C}, E'\n' ORDER BY c.oid) FROM pg_catalog.pg_class AS c
+  WHERE c.oid = ANY (${oids})), '')`
+
+/** Reads `FINGERPRINT`, and `readPolicies.fingerprint` of the OIDs `$2`. */
+export const FINGERPRINTS: string = `SELECT (${FINGERPRINT}), ${fingerprintsOf('$2::oid[]')}`
 
 /** With only `pg_catalog` in the search path, every other name in a condition is printed with its schema. */
 const SEARCH_PATH = "SELECT set_config('search_path', 'pg_catalog', true)"
@@ -59,13 +84,30 @@ const SEARCH_PATH = "SELECT set_config('search_path', 'pg_catalog', true)"
 /** Limit on the length of a chain of cascading keys. */
 const CASCADE_DEPTH_MAX = 16
 
+/** The policies `p` for reading that apply to the gateway. */
+const APPLIES = `p.polcmd IN ('r', '*')
+    AND (p.polroles = '{0}' OR EXISTS (SELECT FROM unnest(p.polroles) AS r(oid) WHERE r.oid = 0
+      OR pg_has_role(r.oid, 'USAGE')))`
+
+/** True if a policy that `d` is a dependency of calls something that is not built in. */
+const CALLS_OTHERS = `d.refclassid <> 'pg_class'::regclass
+    AND (d.refclassid <> 'pg_type'::regclass OR d.refobjid IN (SELECT oid FROM pg_type WHERE typtype = 'd'))`
+
+/** The columns of `c` without those that have a nondeterministic collation. */
+const COLUMNS = `(SELECT coalesce(json_agg(json_build_object('name', a.attname, 'type', t.typname)), '[]')
+    FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+    LEFT JOIN pg_collation AS k ON k.oid = a.attcollation
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND t.typnamespace = 'pg_catalog'::regnamespace
+      AND k.collisdeterministic IS DISTINCT FROM false)`
+
+/** True if triggers can change a row of `c` when it is written. */
+const TRIGGERS = 'EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal AND tgtype & 2 = 2)'
+
 const RULES = `
 WITH RECURSIVE policy AS (
   SELECT p.oid, p.polpermissive, pg_get_expr(p.polqual, p.polrelid) AS condition
   FROM pg_policy AS p
-  WHERE p.polrelid = $1::oid AND p.polcmd IN ('r', '*')
-    AND (p.polroles = '{0}' OR EXISTS (SELECT FROM unnest(p.polroles) AS r(oid) WHERE r.oid = 0
-      OR pg_has_role(r.oid, 'USAGE')))
+  WHERE p.polrelid = $1::oid AND ${APPLIES}
 ), mention AS (
   SELECT d.refclassid, d.refobjid, d.refobjsubid
   FROM pg_depend AS d JOIN policy AS p ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid
@@ -99,20 +141,33 @@ WITH RECURSIVE policy AS (
 )
 SELECT json_build_object(
   'fingerprint', (${FINGERPRINT}),
+  'readPolicies', (SELECT json_build_object('oids', coalesce(json_agg(oid::text ORDER BY oid), '[]'),
+    'fingerprint', ${fingerprintsOf('ARRAY(SELECT oid FROM asked)')}) FROM asked),
+  'guards', (SELECT coalesce(json_agg(json_build_object(
+    'name', n.nspname || '.' || c.relname,
+    'active', row_security_active(c.oid),
+    'plain', NOT ${TRIGGERS}
+      AND NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attgenerated <> ''),
+    'policies', (SELECT coalesce(json_agg(json_build_object('permissive', p.polpermissive,
+      'condition', pg_get_expr(p.polqual, p.polrelid)) ORDER BY p.oid), '[]')
+      FROM pg_policy AS p WHERE p.polrelid = c.oid AND ${APPLIES}),
+    'foreign', EXISTS (SELECT FROM pg_policy AS p JOIN pg_depend AS d ON d.classid = 'pg_policy'::regclass
+      AND d.objid = p.oid WHERE p.polrelid = c.oid AND ${APPLIES} AND ${CALLS_OTHERS}),
+    'columns', ${COLUMNS})), '[]')
+    FROM asked AS a JOIN pg_class AS c ON c.oid = a.oid AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+      AND NOT EXISTS (SELECT FROM asked AS part WHERE part.oid <> c.oid AND pg_partition_root(part.oid) = c.oid)
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace),
   'active', row_security_active($1::oid),
   'readable', has_table_privilege($1::oid, 'SELECT'),
-  'triggers', EXISTS (SELECT FROM pg_trigger WHERE tgrelid = $1::oid AND NOT tgisinternal AND tgtype & 2 = 2),
+  'triggers', (SELECT ${TRIGGERS} FROM pg_class AS c WHERE c.oid = $1::oid),
   'policies', (SELECT coalesce(json_agg(
     json_build_object('permissive', polpermissive, 'condition', condition) ORDER BY oid), '[]') FROM policy),
   'columns', (SELECT coalesce(json_agg(DISTINCT a.attname), '[]')
     FROM mention AS m JOIN pg_attribute AS a
     ON m.refclassid = 'pg_class'::regclass AND m.refobjid = $1::oid AND a.attrelid = m.refobjid
       AND a.attnum = m.refobjsubid),
-  'inexact', (SELECT coalesce(json_agg(a.attname), '[]')
-    FROM pg_attribute AS a JOIN pg_collation AS k ON k.oid = a.attcollation
-    WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT k.collisdeterministic),
-  'foreign', EXISTS (SELECT FROM mention WHERE refclassid <> 'pg_class'::regclass
-    AND (refclassid <> 'pg_type'::regclass OR refobjid IN (SELECT oid FROM pg_type WHERE typtype = 'd'))),
+  'exact', (SELECT ${COLUMNS} FROM pg_class AS c WHERE c.oid = $1::oid),
+  'foreign', EXISTS (SELECT FROM mention AS d WHERE ${CALLS_OTHERS}),
   'reads', (SELECT coalesce(json_agg(DISTINCT name), '[]') FROM asked_name WHERE relkind <> 'v'),
   'views', (SELECT coalesce(json_agg(DISTINCT name), '[]') FROM asked_name WHERE relkind = 'v'),
   'inheriting', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]')
@@ -133,10 +188,13 @@ interface RawTableRules {
   readonly triggers: boolean
   readonly policies: readonly { readonly permissive: boolean; readonly condition: string | null }[]
   readonly columns: readonly string[]
-  /** Columns with a nondeterministic collation, in which different texts can be equal. */
-  readonly inexact: readonly string[]
+  /** The columns in which different texts are never equal, with their types. */
+  readonly exact: readonly { readonly name: string; readonly type: string }[]
   /** True if a policy calls something that is not built in; a domain's constraint may call anything. */
   readonly foreign: boolean
+  readonly readPolicies: TableRules['readPolicies']
+  /** The tables that policies read, without those of which they read a partition. */
+  readonly guards: readonly RawGuard[]
   readonly reads: readonly string[]
   readonly views: readonly string[]
   readonly inheriting: readonly string[]
@@ -144,6 +202,13 @@ interface RawTableRules {
    * Tables whose changes cascade to this one, and partitions and views through which its rows are written.
    */
   readonly written: readonly string[]
+}
+
+interface RawGuard extends Pick<RawTableRules, 'active' | 'policies' | 'foreign'> {
+  /** `schema.name`. */
+  readonly name: string
+  readonly plain: boolean
+  readonly columns: RawTableRules['exact']
 }
 
 /** The command that takes a role until the end of the transaction; none for null. */
@@ -173,23 +238,48 @@ export async function readTableRules(
 
 /** Derives the rules from what the database returned. */
 export function rulesOf(read: RawTableRules, table: Table): TableRules {
-  const { fingerprint, active, readable, triggers, foreign, reads, views, inheriting, written } = read
-  const base = { fingerprint: fingerprint ?? '', reads, views, writtenBy: written, inheriting }
+  const { fingerprint, active, readable, triggers, foreign, reads, views, inheriting, written, readPolicies } = read
+  const guards = guardsOf(read)
+  const base = { fingerprint: fingerprint ?? '', reads, guards, readPolicies, views, writtenBy: written, inheriting }
   const isTable = table.kind === 'table' || table.kind === 'partitioned'
   const columns = triggers || table.columns.some(({ generated }) => generated !== null) ? null : new Set(read.columns)
   if (!active) return { ...base, settings: [], columns, route: null, condition: readable && isTable ? 'true' : null }
-  const conditions = read.policies.map(({ condition }) => condition ?? 'true')
+  const conditions = conditionsOf(read)
   const known = foreign || reads.length + views.length > 0 ? null : settingsIn(conditions)
   const permissive = conditions.filter((_, index) => read.policies[index]?.permissive === true)
   const restrictive = conditions.filter((_, index) => read.policies[index]?.permissive === false)
   const any = permissive.length === 0 ? 'false' : permissive.map(text => `(${text})`).join(' OR ')
   const condition = [any, ...restrictive].map(text => `(${text})`).join(' AND ')
-  const exact = new Set(exactColumns(table).filter(name => !read.inexact.includes(name)))
-  const route = known === null ? null : routeOf(policiesOf(read), exact, SETTINGS)
+  const route = keepsSettings(read) ? routeOf(policiesOf(read), exactColumns(read.exact), SETTINGS) : null
   return { ...base, settings: known, columns, route, condition: readable && isTable ? condition : null }
 }
 
-function policiesOf({ policies }: RawTableRules): readonly PolicyCondition[] {
+/**
+ * The guards among the tables that policies read. Their row-level security applies to the reads of a policy
+ * as to those of the caller; in a view, that of its owner would apply.
+ */
+function guardsOf(read: RawTableRules): ReadonlyMap<string, Guard> {
+  if (!keepsSettings(read)) return new Map()
+  return new Map(
+    read.guards.flatMap(guard => {
+      const route = guard.active ? routeOf(policiesOf(guard), exactColumns(guard.columns), SETTINGS) : null
+      return route === null ? [] : [[guard.name, { route, isPlain: guard.plain }] as const]
+    }),
+  )
+}
+
+/** True if nothing that the policies evaluate can change a setting that their conditions read. */
+function keepsSettings({ foreign, views, reads, guards, policies }: RawTableRules): boolean {
+  const names = new Set(guards.map(({ name }) => name))
+  if (foreign || views.length > 0 || !reads.every(name => names.has(name))) return false
+  return [{ policies }, ...guards].every(of => settingsIn(conditionsOf(of)) !== null) && !guards.some(of => of.foreign)
+}
+
+function conditionsOf({ policies }: Pick<RawTableRules, 'policies'>): readonly string[] {
+  return policies.map(({ condition }) => condition ?? 'true')
+}
+
+function policiesOf({ policies }: Pick<RawTableRules, 'policies'>): readonly PolicyCondition[] {
   return policies.map(({ permissive, condition }) => ({ permissive, condition: condition ?? 'true' }))
 }
 

@@ -8,14 +8,20 @@ import type { Database } from '../postgres/types.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { CapturedName, CaptureSources, SourceListener, SourceSubscription } from './capture-sources.ts'
 import type { ChangeEvent } from './change-event.ts'
-import { type ChangeSource, createGatewayWriteSource, createLogSource } from './change-source.ts'
-import { createCoalescer } from './coalescer.ts'
+import {
+  type ChangeSource,
+  createGatewayWriteSource,
+  createLogSource,
+  joinedRoutes,
+  routesOfNotification,
+} from './change-source.ts'
+import { type Coalescer, createCoalescer } from './coalescer.ts'
 import type { ChangeLog } from './log.ts'
 import type { OldImageStore } from './old-images.ts'
 import type { RealtimeLimits } from './quotas.ts'
 import type { Routes } from './route.ts'
-import { FINGERPRINT, readTableRules, type TableRules, takeRole } from './table-rules.ts'
-import type { ResyncReason } from './visibility-group.ts'
+import { FINGERPRINTS, type Guard, readTableRules, type TableRules, takeRole } from './table-rules.ts'
+import type { ResyncReason, VisibilityGroup } from './visibility-group.ts'
 import { createVisibilityGroups, type VisibilityGroups } from './visibility-groups.ts'
 
 /** How long to wait until changes are received; a write that began earlier may delay it. */
@@ -42,6 +48,12 @@ export interface TableStateParts {
   readonly now: () => number
 }
 
+/** A resync of the subscriptions that began before `before`. */
+interface PostponedResync {
+  readonly reason: ResyncReason
+  readonly before: number
+}
+
 /** The table of a state, and the role of its subscribers' sessions; null for that of the connection. */
 export interface WatchedTable extends CapturedName {
   readonly role: string | null
@@ -62,13 +74,17 @@ export interface TableState {
   rules(table: Table): Promise<TableRules | null>
   /** The rules as last read; null if not read yet. */
   readonly known: TableRules | null
+  /** The routing column of a table that guards this one, by resource name; null for others. */
+  guardedBy(resource: string): string | null
   forgetRules(): void
   invalidate(reason: ResyncReason): void
   /**
    * True if the subscription with this number will be asked to resync: its changes since the reason are
    * incomplete.
    */
-  awaitsResync(subscription: number): boolean
+  awaitsResync(subscription: number, group: VisibilityGroup | null): boolean
+  /** A subscription has moved to another group, which takes over a postponed resync. */
+  moved(from: VisibilityGroup, to: VisibilityGroup): void
   /**
    * Adapts to changed capture of this table or of its dependencies. Rejects if changes can no longer be
    * received.
@@ -91,14 +107,13 @@ export interface TableStateEvents {
 export function createTableState(named: WatchedTable, parts: TableStateParts & TableStateEvents): TableState {
   const { origin, sources, log, catalog, database, rowsBefore, onStale } = parts
   const groups = createVisibilityGroups()
-  const allGroups = createCoalescer<{ readonly reason: ResyncReason; readonly before: number }>(
-    parts.limits.unroutedResyncIntervalMs,
-    {
-      ...{ now: parts.now, onPostpone: parts.onMerge },
-      run: ({ reason }) => void groups.resync(reason, null),
-      runPostponed: ({ reason, before }) => groups.resyncEarlier(reason, before),
-    },
-  )
+  /** For changes of guards, which concern some groups. */
+  const ofGroups = new WeakMap<VisibilityGroup, Coalescer<PostponedResync>>()
+  const allGroups = createCoalescer<PostponedResync>(parts.limits.unroutedResyncIntervalMs, {
+    ...{ now: parts.now, onPostpone: parts.onMerge },
+    run: ({ reason }) => void groups.resync(reason, null),
+    runPostponed: ({ reason, before }) => groups.resyncEarlier(reason, before),
+  })
   let verifying: NodeJS.Timeout | null = null
   let verifiedAt = Number.NEGATIVE_INFINITY
   let oid = 0
@@ -119,7 +134,8 @@ export function createTableState(named: WatchedTable, parts: TableStateParts & T
       resync,
       routeBy: () => known?.route?.column ?? null,
       isPlain: () => known?.columns != null,
-      dependencies: () => dependencies.filter(isCaptured).map(({ name }) => name),
+      dependencies: () =>
+        new Map(dependencies.filter(isCaptured).map(({ name }) => [name, guardOf(name)?.route.column ?? null])),
     }
     return sources.captureOf(named) === 'trigger'
       ? createLogSource(named.name, log, to)
@@ -130,7 +146,35 @@ export function createTableState(named: WatchedTable, parts: TableStateParts & T
     return sources.captureOf(table) === 'trigger'
   }
 
+  function guardOf(name: string): Guard | null {
+    return known?.guards.get(name) ?? null
+  }
+
+  /** The coalescer of a group, for changes that its own tenant can cause as often as it likes. */
+  function coalescerOf(group: VisibilityGroup): Coalescer<PostponedResync> {
+    const found = ofGroups.get(group)
+    if (found !== undefined) return found
+    const coalescer = createCoalescer<PostponedResync>(parts.limits.unroutedResyncIntervalMs, {
+      ...{ now: parts.now, onPostpone: parts.onMerge },
+      run: ({ reason }) => group.resync(reason),
+      runPostponed: ({ reason, before }) => group.resyncEarlier(reason, before),
+    })
+    ofGroups.set(group, coalescer)
+    return coalescer
+  }
+
+  /** A guard has changed. The other groups cost nothing, except that the policies are compared. */
+  function resyncGuarded(routes: Routes): void {
+    for (const group of groups.concernedBy(routes))
+      coalescerOf(group).call({ reason: 'dependency', before: parts.subscribed() })
+    verifySoon()
+  }
+
   function resync(reason: ResyncReason, routes: Routes | null = null): void {
+    if (reason === 'dependency' && routes !== null) {
+      resyncGuarded(routes)
+      return
+    }
     // Writes by others cause these, as often as they occur.
     if (routes === null && COALESCED.has(reason)) allGroups.call({ reason, before: parts.subscribed() })
     else if (groups.resync(reason, routes) === 0) verifySoon()
@@ -155,9 +199,12 @@ export function createTableState(named: WatchedTable, parts: TableStateParts & T
   async function verify(): Promise<void> {
     const rulesThen = known
     try {
-      const ask = [...takeRole(named.role), { text: FINGERPRINT, parameters: [String(oid)] }]
-      const result = (await database.run(ask).result).at(-1)
-      if (rulesThen === known && result?.rows[0]?.[0]?.toString() !== known?.fingerprint) onStale()
+      const { oids = [], fingerprint = '' } = rulesThen?.readPolicies ?? {}
+      const parameters = [String(oid), `{${oids.join(',')}}`]
+      const ask = [...takeRole(named.role), { text: FINGERPRINTS, parameters }]
+      const [own, read] = (await database.run(ask).result).at(-1)?.rows[0] ?? []
+      const isSame = own?.toString() === known?.fingerprint && read?.toString() === fingerprint
+      if (rulesThen === known && !isSame) onStale()
     } catch {
       // The database is unavailable.
       verifySoon()
@@ -175,7 +222,7 @@ export function createTableState(named: WatchedTable, parts: TableStateParts & T
     dependencies = namedIn(catalog(), new Set([...reads, ...inheriting, ...names.flat()]))
     dependencySubscriptions = dependencies
       .filter(table => table.resource !== '' || isCaptured(table))
-      .map(table => sources.listen(table, invalidating(source)))
+      .map(table => sources.listen(table, invalidating(source, of?.guards.get(table.name) ?? null, table.name)))
     captures = captured()
     for (const one of before) one.close()
     return Promise.all(dependencySubscriptions.map(({ ready }) => ready))
@@ -215,10 +262,21 @@ export function createTableState(named: WatchedTable, parts: TableStateParts & T
     get known() {
       return known
     },
+    guardedBy(resource) {
+      const of = dependencies.find(table => table.resource === resource)
+      return of === undefined ? null : (guardOf(of.name)?.route.column ?? null)
+    },
     forgetRules() {
       rules = null
     },
-    awaitsResync: subscription => subscription <= (allGroups.postponed?.before ?? 0),
+    awaitsResync(subscription, group) {
+      const own = group === null ? null : (ofGroups.get(group)?.postponed ?? null)
+      return subscription <= Math.max(allGroups.postponed?.before ?? 0, own?.before ?? 0)
+    },
+    moved(from, to) {
+      const postponed = ofGroups.get(from)?.postponed ?? null
+      if (postponed !== null) coalescerOf(to).call(postponed)
+    },
     invalidate: reason => source.invalidate(reason),
     async recapture() {
       if (closed || captured() === captures) return
@@ -247,19 +305,29 @@ export function createTableState(named: WatchedTable, parts: TableStateParts & T
 
 /**
  * A change to a dependency may affect any row, and any group: the subquery of the policy decides which rows
- * of the dependency it uses, so a row of one tenant there can show rows here to another tenant. Neither the
- * changed row nor a row here determines the groups.
+ * of the dependency it uses, so a row of one tenant there can show rows here to another tenant. The exception
+ * is a guard, of which each caller's policies see only the rows that have the caller's value in a column.
  */
-function invalidating(source: ChangeSource): SourceListener {
-  const invalidate = () => source.invalidate('dependency')
+function invalidating(source: ChangeSource, guard: Guard | null, name: string): SourceListener {
+  const column = guard?.route.column ?? null
+  const invalidate = (routes: Routes | null) => {
+    const isKnown = routes !== null && routes.column === column
+    source.invalidate('dependency', isKnown ? { column: guardKey(name), values: routes.values } : null)
+  }
   return {
-    notification: invalidate,
-    changed: invalidate,
-    invalidate,
+    notification: payload => invalidate(guard === null ? null : routesOfNotification(payload, guard.isPlain)),
+    changed: changes => invalidate(joinedRoutes(changes.map(({ routes }) => routes))),
+    // Any other reason than a bulk change means that changes are unknown.
+    invalidate: (reason, routes = null) => invalidate(reason === 'bulk' ? routes : null),
     gap: () => source.invalidate('connection lost'),
     unavailable() {},
-    routeBy: () => null,
+    routeBy: () => column,
   }
+}
+
+/** The name of a guard's routing column, which differs from those of the table's own columns. */
+export function guardKey(name: string): string {
+  return `${name} (guard)`
 }
 
 /** Tables by `schema.name`; the resource is empty for tables that are not resources. */

@@ -27,7 +27,7 @@ function given(changes: readonly ChangeEvent[], ...tenants: readonly (string | n
     const add = (added: readonly ChangeEvent[]) => own.push(...added.map(({ seq, to }): [number, string] => [seq, to]))
     const group = { add } as unknown as VisibilityGroup
     groups.add(String(index), group)
-    if (tenant !== null) groups.route(group, { column: 'tenant', values: [JSON.stringify(tenant), `#${tenant}`] })
+    if (tenant !== null) groups.route(group, [{ column: 'tenant', values: [JSON.stringify(tenant), `#${tenant}`] }])
     return own
   })
   const concerned = groups.distribute(changes)
@@ -69,7 +69,26 @@ test('a removed group receives nothing', () => {
   const groups = createVisibilityGroups()
   const group = { add: () => expect.unreachable() } as unknown as VisibilityGroup
   groups.add('one', group)
-  groups.route(group, { column: 'tenant', values: ['"a"'] })
+  groups.route(group, [{ column: 'tenant', values: ['"a"'] }])
   groups.delete(group)
   expect([groups.size, groups.distribute([change(3, 'a'), { ...change(3, 'a'), routes: null }])]).toEqual([0, 0])
+})
+
+test('a group can have values in several columns', () => {
+  const groups = createVisibilityGroups()
+  const group = (name: string, ...values: readonly [column: string, value: string][]) => {
+    const made = { name } as unknown as VisibilityGroup
+    groups.add(name, made)
+    const list = values.map(([column, value]) => ({ column, values: [value] }))
+    groups.route(made, list)
+  }
+  group('a', ['tenant', 'a'], ['guard', '1'])
+  group('b', ['tenant', 'b'], ['guard', '2'])
+  group('c', ['tenant', 'c'])
+  const concerned = (column: string, value: string) =>
+    groups.concernedBy({ column, values: [value] }).map(found => (found as unknown as { name: string }).name)
+  expect(concerned('tenant', 'a')).toEqual(['a'])
+  // The value of the third group is not known.
+  expect(concerned('guard', '2')).toEqual(['c', 'b'])
+  expect(concerned('other', '2')).toEqual(['a', 'b', 'c'])
 })

@@ -13,53 +13,64 @@ export interface VisibilityGroups {
   add(name: string, group: VisibilityGroup): void
   /** Removes a group; returns its name. */
   delete(group: VisibilityGroup): string
-  /** From now on, passes only changes with this routing value to the group. */
-  route(group: VisibilityGroup, value: RouteValue): void
+  /**
+   * From now on, passes only changes with these routing values to the group; a change that is routed by
+   * another column still concerns it.
+   */
+  route(group: VisibilityGroup, values: readonly RouteValue[]): void
   /** Passes changes to groups; returns the number of groups concerned. */
   distribute(changes: readonly ChangeEvent[]): number
+  /** The groups that a change with these routes may concern. */
+  concernedBy(routes: Routes | null): readonly VisibilityGroup[]
   /** Asks groups for a resync; returns the number of groups concerned. */
   resync(reason: ResyncReason, routes: Routes | null): number
   /** Asks subscriptions that began before `before` to resync. */
   resyncEarlier(reason: ResyncReason, before: number): void
 }
 
+/** The groups by their values in one routing column. */
+interface RoutedColumn {
+  readonly values: Map<VisibilityGroup, readonly string[]>
+  readonly groups: Map<string, Set<VisibilityGroup>>
+  /** Groups whose value is not known, which every change concerns. */
+  readonly unrouted: Set<VisibilityGroup>
+}
+
+function unroute({ values, groups }: RoutedColumn, group: VisibilityGroup): void {
+  for (const text of values.get(group) ?? []) {
+    const same = groups.get(text)
+    same?.delete(group)
+    if (same?.size === 0) groups.delete(text)
+  }
+  values.delete(group)
+}
+
 /** Creates an empty index. */
 export function createVisibilityGroups(): VisibilityGroups {
   const byName = new Map<string, VisibilityGroup>()
   const names = new Map<VisibilityGroup, string>()
-  const routes = new Map<VisibilityGroup, RouteValue>()
-  /** Groups without a routing value, which every change concerns. */
-  const unrouted = new Set<VisibilityGroup>()
-  /** Groups by routing column, then by value. */
-  const routed = new Map<string, Map<string, Set<VisibilityGroup>>>()
+  const columns = new Map<string, RoutedColumn>()
 
-  function unroute(group: VisibilityGroup): void {
-    unrouted.delete(group)
-    const value = routes.get(group)
-    if (value === undefined) return
-    routes.delete(group)
-    for (const text of value.values) {
-      const same = routed.get(value.column)?.get(text)
-      same?.delete(group)
-      if (same?.size === 0) routed.get(value.column)?.delete(text)
-    }
+  function columnOf(name: string): RoutedColumn {
+    const known = columns.get(name)
+    if (known !== undefined) return known
+    const column = { values: new Map(), groups: new Map(), unrouted: new Set(names.keys()) }
+    columns.set(name, column)
+    return column
   }
 
   function isRouted(group: VisibilityGroup, of: Routes | null): boolean {
-    const value = routes.get(group)
-    return of !== null && value?.column === of.column
+    return of !== null && columns.get(of.column)?.values.has(group) === true
   }
 
   function* concernedBy(of: Routes | null): Iterable<VisibilityGroup> {
-    if (of === null) {
+    const column = of === null ? undefined : columns.get(of.column)
+    if (of === null || column === undefined) {
       yield* names.keys()
       return
     }
-    yield* unrouted
-    for (const [column, byValue] of routed) {
-      if (column === of.column) for (const value of of.values) yield* byValue.get(value) ?? []
-      else for (const same of byValue.values()) yield* same
-    }
+    yield* column.unrouted
+    for (const value of of.values) yield* column.groups.get(value) ?? []
   }
 
   return {
@@ -70,22 +81,30 @@ export function createVisibilityGroups(): VisibilityGroups {
     add(name, group) {
       byName.set(name, group)
       names.set(group, name)
-      unrouted.add(group)
+      for (const { unrouted } of columns.values()) unrouted.add(group)
     },
     delete(group) {
-      unroute(group)
+      for (const column of columns.values()) {
+        unroute(column, group)
+        column.unrouted.delete(group)
+      }
       const name = names.get(group) ?? ''
       byName.delete(name)
       names.delete(group)
       return name
     },
-    route(group, value) {
+    route(group, values) {
       if (!names.has(group)) return
-      unroute(group)
-      routes.set(group, value)
-      const byValue = routed.get(value.column) ?? new Map<string, Set<VisibilityGroup>>()
-      routed.set(value.column, byValue)
-      for (const text of value.values) byValue.set(text, (byValue.get(text) ?? new Set()).add(group))
+      for (const value of values) {
+        const column = columnOf(value.column)
+        unroute(column, group)
+        column.unrouted.delete(group)
+        column.values.set(group, value.values)
+        for (const text of value.values) {
+          const same = column.groups.get(text) ?? new Set()
+          column.groups.set(text, same.add(group))
+        }
+      }
     },
     distribute(changes) {
       const to = changes.at(-1)?.to ?? ''
@@ -107,6 +126,7 @@ export function createVisibilityGroups(): VisibilityGroups {
       }
       return own.size
     },
+    concernedBy: of => [...new Set(concernedBy(of))],
     resync(reason, of) {
       const concerned = new Set(concernedBy(of))
       for (const group of concerned) group.resync(reason)
