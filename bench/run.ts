@@ -44,6 +44,7 @@ import { start } from './start.ts'
 import { statements } from './statements.ts'
 import { tails } from './tails.ts'
 import { tokens } from './tokens.ts'
+import { tracing } from './tracing.ts'
 import { updateById } from './update-by-id.ts'
 import { webhooks } from './webhooks.ts'
 import { workers } from './workers.ts'
@@ -53,6 +54,7 @@ const BENCHMARKS: readonly Benchmark[] = [
     getById,
     guarded,
     tokens,
+    tracing,
     neighbours,
     tails,
     cache,

@@ -1,12 +1,13 @@
 /** Creates the error envelope (docs/reference/errors.md); nothing else does. */
 import { GatewayError } from './errors.ts'
+import type { TraceContext } from './trace-context.ts'
 
 /**
- * `{"error": {code, message, status, request_id, details?, hint?}}` as UTF-8. An error that is not a
- * `GatewayError` reveals nothing. A read that is too expensive also has `code`, `message` and `details` next
+ * `{"error": {code, message, status, request_id, trace_id?, details?, hint?}}` as UTF-8. An error that is not a
+ * `GatewayError` reveals nothing. `trace_id` is there if the request belongs to a trace. A read that is too expensive also has `code`, `message` and `details` next
  * to `error`, for clients that expect that flat form.
  */
-export function errorBody(error: unknown, requestId: string): Buffer {
+export function errorBody(error: unknown, requestId: string, trace?: TraceContext | null): Buffer {
   const known =
     error instanceof GatewayError
       ? error
@@ -21,6 +22,7 @@ export function errorBody(error: unknown, requestId: string): Buffer {
         message: known.message,
         status: known.status,
         request_id: requestId,
+        ...(trace == null ? {} : { trace_id: trace.traceId }),
         ...(known.details === undefined ? {} : { details: known.details }),
         ...(known.hint === undefined ? {} : { hint: known.hint }),
       },

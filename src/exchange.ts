@@ -1,5 +1,6 @@
 /** A request and a response as the pipeline sees them: HTTP messages, independent of the server. */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { TraceContext } from './trace-context.ts'
 import type { Usage } from './usage.ts'
 
 export interface Incoming {
@@ -19,6 +20,8 @@ export interface Incoming {
    */
   readonly isLarge: boolean
   readonly requestId: string
+  /** The trace of the caller; null if it sent none. */
+  readonly trace: TraceContext | null
   /** The position in the batch; undefined for a request outside of one. */
   readonly operation?: number
   readonly usage: Usage

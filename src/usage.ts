@@ -1,3 +1,13 @@
+import type { TraceContext } from './trace-context.ts'
+
+/** The database work of a request. */
+export interface TracedWork {
+  /** The time for which the database has worked, in milliseconds. */
+  ms: number
+  /** The trace that the work belongs to; undefined without one. */
+  readonly trace?: TraceContext | undefined
+}
+
 /**
  * The usage of a request so far, for the access log. It is filled in by the code that waits for the database
  * and creates the response.
@@ -7,7 +17,7 @@ export class Usage {
    * Time that the database has worked for the request, without waiting for connections; the pool adds to it.
    * Limited by `statement_timeout_ms`. While the request runs in a transaction, it names its part of it.
    */
-  worked: { ms: number }
+  worked: TracedWork
   /** The number of rows returned or written; null until known. */
   rows: number | null = null
   /** Resource name of the first table that a query text reads or writes. */
@@ -16,7 +26,7 @@ export class Usage {
   #since: number | null = null
   #used = false
 
-  constructor(worked: { ms: number } = { ms: 0 }) {
+  constructor(worked: TracedWork = { ms: 0 }) {
     this.worked = worked
   }
 

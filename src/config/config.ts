@@ -152,6 +152,7 @@ export interface GatewayConfig {
   readonly tables: ReadonlyMap<string, TableConfig>
   readonly cache: CacheConfig
   readonly console: ConsoleConfig
+  readonly tracing: TracingConfig
 
   readonly maxConnections: number
   readonly acquireTimeoutMs: number
@@ -273,6 +274,17 @@ export interface CacheConfig {
 /** The settings under `[gateway.console]`. */
 export interface ConsoleConfig {
   readonly enabled: boolean
+}
+
+/** The settings under `[gateway.tracing]`. */
+export interface TracingConfig {
+  readonly enabled: boolean
+  /** The URL that spans are sent to; null uses the tracer provider that the process has registered. */
+  readonly otlpEndpoint: string | null
+  readonly otlpHeaders: ReadonlyMap<string, string> | null
+  readonly serviceName: string
+  /** The part of the traces that begin here which is recorded, from 0 to 1. */
+  readonly sampleRatio: number
 }
 
 /** The settings under `[access]`. */

@@ -306,6 +306,17 @@ export const publicUrl: Kind<string> = {
   },
 }
 
+/** The URL of a service that the operator names. */
+export const httpUrl: Kind<string> = {
+  expected: 'an http:// or https:// URL without user, password and fragment',
+  parse: value => {
+    const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null
+    const isHttp = url !== null && /^https?:$/.test(url.protocol) && url.username + url.password + url.hash === ''
+    if (!isHttp) throw new Refusal(httpUrl.expected)
+    return value as string
+  },
+}
+
 /** The name of an HTTP header (RFC 9110, 5.1). */
 export const headerName: Kind<string> = {
   expected: 'the name of a header, such as "X-Trace-Id"',

@@ -138,6 +138,7 @@ describe('defaults', () => {
         roleOverrides: new Map(),
         tables: new Map(),
         console: { enabled: false },
+        tracing: { enabled: false, otlpEndpoint: null, otlpHeaders: null, serviceName: 'svc', sampleRatio: 1 },
         cache: { enabled: false, maxEntries: 1_000, ttlSecs: 60, maxStalenessMs: 1_000 },
         maxConnections: 10,
         acquireTimeoutMs: 5_000,

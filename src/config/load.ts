@@ -23,6 +23,7 @@ import {
   type SettingsOf,
   SHAPES,
   TABLE,
+  TRACING,
 } from './settings.ts'
 import { isTable, readTomlFile, type TomlFile, valueAt } from './toml-file.ts'
 import { unknownKeys } from './unknown-keys.ts'
@@ -141,6 +142,7 @@ function readConfig(read: Read, file: TomlFile | null, given: readonly Given[], 
       requireExp: saysRequireExp ? gateway.requireExp : gateway.strict,
       cache: readTable(CACHE, read),
       console: readTable(CONSOLE, read),
+      tracing: readTable(TRACING, read),
       roleOverrides: readRoleOverrides(read, file),
       tables: readTables(read, file),
       issuers: readIssuers(read, file, environment),

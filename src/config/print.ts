@@ -18,6 +18,7 @@ import {
   type SettingsOf,
   SHAPES,
   TABLE,
+  TRACING,
 } from './settings.ts'
 
 /** The text of a configuration, without secrets. */
@@ -33,6 +34,7 @@ export function printConfig(config: Config): string {
     section('gateway', [...lines(PROCESS, config), ...lines(GATEWAY, config.gateway)]),
     ...config.gateway.issuers.map(issuer => section('[gateway.issuers]', lines(ISSUER, issuer))),
     section('gateway.console', lines(CONSOLE, config.gateway.console)),
+    section('gateway.tracing', lines(TRACING, config.gateway.tracing)),
     section('gateway.cache', lines(CACHE, config.gateway.cache)),
     ...overrides,
     ...tables,

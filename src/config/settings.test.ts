@@ -13,6 +13,7 @@ import {
   SETTINGS,
   type Setting,
   TABLE,
+  TRACING,
 } from './settings.ts'
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
@@ -22,6 +23,7 @@ test.each([
   ['gateway.', GATEWAY],
   ['gateway.issuers.<n>.', ISSUER],
   ['gateway.console.', CONSOLE],
+  ['gateway.tracing.', TRACING],
   ['gateway.cache.', CACHE],
   ['gateway.role_overrides.<role>.', ROLE_OVERRIDE],
   ['gateway.tables.<name>.', TABLE],
@@ -82,6 +84,11 @@ test('the table has exactly these keys', () => {
     'gateway.issuers.<n>.agent',
     'gateway.issuers.<n>.role_map',
     'gateway.console.enabled',
+    'gateway.tracing.enabled',
+    'gateway.tracing.otlp_endpoint',
+    'gateway.tracing.otlp_headers',
+    'gateway.tracing.service_name',
+    'gateway.tracing.sample_ratio',
     'gateway.cache.enabled',
     'gateway.cache.max_entries',
     'gateway.cache.ttl_secs',

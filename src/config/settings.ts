@@ -18,6 +18,7 @@ import type {
   RoleOverride,
   ShapesConfig,
   TableConfig,
+  TracingConfig,
 } from './config.ts'
 import {
   algorithms,
@@ -29,6 +30,7 @@ import {
   flag,
   headerName,
   hostNames,
+  httpUrl,
   integerKind,
   integerOrAuto,
   type Kind,
@@ -100,6 +102,7 @@ export const FEATURES = {
   webhooks: 'Webhooks',
   kerberos: 'Kerberos',
   internal: 'Internal endpoints',
+  tracing: 'Tracing',
   postgrest: 'PostgREST',
   tools: 'Tool server',
 } as const
@@ -211,7 +214,9 @@ export const PROCESS: SettingsOf<Omit<Config, 'gateway' | 'access' | 'mcp' | 'po
 }
 
 /** The settings under `[gateway]`. */
-export const GATEWAY: SettingsOf<Omit<GatewayConfig, 'cache' | 'console' | 'roleOverrides' | 'tables' | 'issuers'>> = {
+export const GATEWAY: SettingsOf<
+  Omit<GatewayConfig, 'cache' | 'console' | 'tracing' | 'roleOverrides' | 'tables' | 'issuers'>
+> = {
   bind: {
     key: 'gateway.bind',
     environment: 'SVC_BIND',
@@ -1244,6 +1249,54 @@ export const CONSOLE: SettingsOf<ConsoleConfig> = {
   },
 }
 
+/** The settings under `[gateway.tracing]`. */
+export const TRACING: SettingsOf<TracingConfig> = {
+  enabled: {
+    key: 'gateway.tracing.enabled',
+    kind: flag,
+    default: false,
+    feature: 'tracing',
+    description:
+      'Make spans of requests with [OpenTelemetry](../guides/tracing.md), whose packages must be installed. ' +
+      'Without it, the context of a request that belongs to a trace is still passed on.',
+  },
+  otlpEndpoint: {
+    key: 'gateway.tracing.otlp_endpoint',
+    environment: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    kind: httpUrl,
+    default: null,
+    feature: 'tracing',
+    description:
+      'The URL that spans are sent to with OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. Without it, ' +
+      'spans go to the tracer provider that the program around the gateway has registered.',
+  },
+  otlpHeaders: {
+    key: 'gateway.tracing.otlp_headers',
+    kind: secretTable,
+    default: null,
+    secret: true,
+    feature: 'tracing',
+    description: 'Headers for the receiver of spans, with secrets from the environment as `$' + '{NAME}`.',
+  },
+  serviceName: {
+    key: 'gateway.tracing.service_name',
+    environment: 'OTEL_SERVICE_NAME',
+    kind: textKind,
+    default: 'svc',
+    feature: 'tracing',
+    description: '`service.name` of the spans.',
+  },
+  sampleRatio: {
+    key: 'gateway.tracing.sample_ratio',
+    kind: decimal(0, 1),
+    default: 1,
+    feature: 'tracing',
+    description:
+      'The part of the traces that begin at the gateway which is recorded, from 0 to 1. A caller decides for its ' +
+      'own trace.',
+  },
+}
+
 /** The settings under `[gateway.cache]`. */
 export const CACHE: SettingsOf<CacheConfig> = {
   enabled: {
@@ -1629,5 +1682,5 @@ export const MCP: SettingsOf<McpConfig> = {
 
 /** Every row, in the order of the reference. */
 export const SETTINGS: readonly Setting<unknown>[] = [
-  ...[PROCESS, GATEWAY, ISSUER, CONSOLE, CACHE, ROLE_OVERRIDE, TABLE, ACCESS, POSTGREST, SHAPES, MCP],
+  ...[PROCESS, GATEWAY, ISSUER, CONSOLE, TRACING, CACHE, ROLE_OVERRIDE, TABLE, ACCESS, POSTGREST, SHAPES, MCP],
 ].flatMap(table => Object.values(table) as Setting<unknown>[])

@@ -27,6 +27,7 @@ import { createMetrics } from '../ops/metrics.ts'
 import { createSchemaWatch } from '../ops/schema-status.ts'
 import type { Realtime } from '../realtime/realtime.ts'
 import { createSettings } from '../run/settings.ts'
+import { openTracing } from '../tracing/open-tracing.ts'
 import { VERSION } from '../version.ts'
 import { operatorRequests, webhookStatus } from '../webhooks/operator-requests.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
@@ -114,6 +115,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   }
   try {
     report(await configFindings(config), config, emit)
+    const tracing = await openTracing(config.gateway.tracing, { emit, clock: () => Date.now(), now })
+    opened.push(() => tracing?.close())
     const issuers = await openProviders(config, emit)
     opened.push(() => issuers.close())
     const { record = null } = options
@@ -208,6 +211,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         limits: limitsOf(config.gateway),
         webhooks: hooks === null ? null : operationsOf(hooks.webhooks),
         issuers: issuers.stats,
+        tracing: tracing?.stats ?? null,
         isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
       })
     const counted = createCountedLimits(config.gateway, peers)
@@ -239,7 +243,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
       callers: options.callers ?? (async () => []),
-      ...{ counted, peers },
+      ...{ counted, peers, tracing },
       ...{ answerBytes, installed, ticket, onBroken: () => void following.check() },
     })
     onRevoked = () => {

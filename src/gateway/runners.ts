@@ -14,10 +14,12 @@ import type { ResultCache } from '../run/cache/cache.ts'
 import { captureChanges } from '../run/capture.ts'
 import { guardCost } from '../run/cost-guard.ts'
 import { createLimitedRunner } from '../run/limited-runner.ts'
+import { observeStatements } from '../run/observed-statements.ts'
 import { createRunner, type Runner } from '../run/run.ts'
 import { createSessionReset } from '../run/session-reset.ts'
 import type { SettingsSource } from '../run/settings.ts'
-import { logStatements } from '../run/statement-log.ts'
+import { createStatementLog } from '../run/statement-log.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { listeningUrl } from './database.ts'
 
@@ -34,7 +36,9 @@ interface Parts {
   /** Null: tenants may run any number of statements at once. */
   readonly gate: TenantLimit | null
   /** Holds the id of the current request; null: statements are not logged. */
-  readonly trace: AsyncLocalStorage<string> | null
+  readonly requestIds: AsyncLocalStorage<string> | null
+  /** Null: requests are not traced. */
+  readonly tracing: Pick<Tracing, 'observe'> | null
   /** Called when a statement names something that the database does not have. */
   readonly onStaleSchema: () => void
   readonly emit: Emit
@@ -55,14 +59,18 @@ interface Runners {
 
 /** Creates the runners of a gateway. */
 export function createRunners(parts: Parts): Runners {
-  const { config, database, settings, capture, cache, webhooks, gate, trace, emit, now } = parts
+  const { config, database, settings, capture, cache, webhooks, gate, requestIds, tracing, emit, now } = parts
   const plain = createRunner({
     ...{ database, settings },
     reset: createSessionReset(parts.catalog),
     onStaleSchema: parts.onStaleSchema,
     announcements: listeningUrl(config) === null ? null : capture.announcements,
   })
-  const logged = trace === null ? plain : logStatements(plain, { emit, requestId: () => trace.getStore() ?? null })
+  const traced = tracing === null ? plain : observeStatements(plain, tracing.observe)
+  const logged =
+    requestIds === null
+      ? traced
+      : observeStatements(traced, createStatementLog({ emit, requestId: () => requestIds.getStore() ?? null }))
   const watched = cache?.watching(logged) ?? logged
   const unlimited = webhooks === null ? watched : captureChanges(watched, webhooks)
   // A write that reads its result is not a read, so only reads pass the cost guard.

@@ -68,6 +68,7 @@ import type { ResultCache } from '../run/cache/cache.ts'
 import { IdempotencyKeys } from '../run/idempotency.ts'
 import type { SettingsSource } from '../run/settings.ts'
 import { Shapes } from '../shapes/shapes.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { openChangeListener } from './database.ts'
@@ -116,6 +117,8 @@ interface ServerParts {
   readonly pages: Pages
   readonly callers: FrontOptions['callers']
   readonly counted: CountedLimits
+  /** Null if requests are not traced. */
+  readonly tracing: Tracing | null
   /** The other workers; null if there is only this process. */
   readonly peers: Peers | null
   readonly emit: Emit
@@ -148,6 +151,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     pages,
     counted,
     peers,
+    tracing,
     emit,
   } = parts
   const { gateway } = config
@@ -162,12 +166,13 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     catalog.notify('a statement used a name that does not exist')
   }
   const current = () => catalog.current()
-  const timing = config.devMode ? createServerTiming(now) : null
+  // Its times are those of the spans too.
+  const timing = config.devMode || tracing !== null ? createServerTiming(now) : null
   const capture = createWriteCapture({
     ...{ catalog: current, tenantColumn: gateway.tenantColumn },
     isCaptured: table => parts.installed.current()?.captured.has(table) ?? false,
   })
-  const trace = isLogged(config, 'debug') ? new AsyncLocalStorage<string>() : null
+  const requestIds = isLogged(config, 'debug') ? new AsyncLocalStorage<string>() : null
   const { tenants: gate, connections, rate } = counted
   const paces = createStreamPaces(gateway)
   const bodyBytes = createBudget<string | number>({
@@ -175,7 +180,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     shareMax: gateway.addressMaxInflightBodyBytes,
   })
   const unsent = createUnsent({ bytes: answerBytes, gate })
-  const running = { config, settings, capture, cache, webhooks, gate, emit, now, trace }
+  const running = { config, settings, capture, cache, webhooks, gate, emit, now, requestIds, tracing }
   const database = timing?.database(pool) ?? pool
   const runners = createRunners({ ...running, database, catalog: current, onStaleSchema: lookAtSchema })
   const opened = parts.door
@@ -275,7 +280,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ...(shapes?.stats() ?? { shapesWaiting: 0, shapeRefetches: 0 }),
   }))
   const partitionQuery = queryThrough(pool, PARTITION_TIMEOUT_MS)
-  const reports = createReports({ emit, logsRequests: isLogged(config, 'info') })
+  const reports = createReports({ emit, logsRequests: isLogged(config, 'info'), tracing })
   const answer = createPipeline({
     ...callers,
     ...{ view, approvals: lists.approvals, plans, cachesRequests: cache !== null },
@@ -342,8 +347,11 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ]),
   })
   const timed = timing?.pipeline(answer) ?? answer
+  const traced = tracing?.pipeline(timed) ?? timed
   const pipeline: typeof answer =
-    trace === null ? timed : (incoming, progress) => trace.run(incoming.requestId, () => timed(incoming, progress))
+    requestIds === null
+      ? traced
+      : (incoming, progress) => requestIds.run(incoming.requestId, () => traced(incoming, progress))
   const admit = createAdmission({
     ...{ clientAddress, rate },
     isOverloaded: load.isTooHigh,
@@ -386,7 +394,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       ...(door === null || broadcasts === null ? [] : [phoenixSockets({ door, broadcasts })]),
     ],
     emit,
-    serverTiming: timing !== null,
+    serverTiming: config.devMode,
     now,
   })
   return { server, realtime, shapes, broadcasts, health, internal }

@@ -315,7 +315,7 @@ class BatchRun {
     admit: () => void = () => {},
   ): Promise<Outcome> {
     const started = this.#parts.now()
-    const progress = noProgress()
+    const progress = noProgress(work.trace ?? null)
     let request: Incoming | null = null
     const done = (incoming: Incoming) => ({ request: incoming, progress, durationMs: this.#parts.now() - started })
     try {
@@ -351,6 +351,7 @@ class BatchRun {
       path: mark < 0 ? address : address.slice(0, mark),
       query: mark < 0 ? '' : address.slice(mark + 1),
       body: await bodyOf(body, answers),
+      trace: work.trace ?? null,
       connection: incoming.connection,
       usage: new Usage(work),
       onAbort: listener => {

@@ -61,6 +61,7 @@ import { undoable, unfinished } from '../run/joint-transaction.ts'
 import type { Runner, Work } from '../run/run.ts'
 import { optionsAnswer, shapeRefusal } from '../shapes/shape-answers.ts'
 import type { Shapes } from '../shapes/shapes.ts'
+import type { Traced } from '../tracing/tracing.ts'
 import { unreachable } from '../unreachable.ts'
 import { BatchHandler, type BatchParts } from './batch.ts'
 import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfApi } from './callers.ts'
@@ -108,7 +109,7 @@ export interface PipelineParts extends CallerParts, PageParts {
 }
 
 /** The progress of a request: what is known about it if it fails. */
-export interface RequestProgress extends Timed {
+export interface RequestProgress extends Timed, Traced {
   route: string
   /** The route below `/api/`; null until it is known. */
   at: ResourceRoute | null

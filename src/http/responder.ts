@@ -4,7 +4,7 @@
  */
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { Emit } from '../events.ts'
+import type { Emit, Event } from '../events.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type CodingChoice, compress, compressStream, createCompression } from './compression.ts'
@@ -95,7 +95,7 @@ export class Responder {
       this.#transmit(exchange, { ...answer, body: encoded }, choice)
       return
     }
-    const { reply, incoming, progress } = exchange
+    const { reply, progress } = exchange
     const release = this.#parts.unsent.hold(progress.caller, plain.length)
     void encoded
       .then(
@@ -103,7 +103,7 @@ export class Responder {
         () => this.#transmit(exchange, answer, 'identity'),
       )
       .catch(error => {
-        this.#parts.emit({ kind: 'request failed', requestId: incoming.requestId, error })
+        this.#parts.emit(failed(exchange, error))
         breakOff(reply.raw)
       })
       .finally(release)
@@ -157,13 +157,13 @@ export class Responder {
 
   #stream(exchange: Exchange, answer: Answer, chunks: AsyncGenerator<Buffer>): void {
     const { unsent, paces, emit } = this.#parts
-    const { reply, incoming, progress } = exchange
+    const { reply, progress } = exchange
     const response = reply.raw
     void sendStream(response, chunks, bytes => unsent.count(progress.caller, bytes), paces.start())
       .then(() => this.#holdUnsent(response, progress))
       .catch(error => {
         progress.code = codeOf(error)
-        emit({ kind: 'request failed', requestId: incoming.requestId, error })
+        emit(failed(exchange, error))
         breakOff(response)
       })
       .finally(() => this.#reportOf(exchange, answer))
@@ -183,6 +183,10 @@ export class Responder {
     const durationMs = this.#parts.now() - started
     this.#parts.reports.ended({ method, requestId, status: answer.status, durationMs, progress, incoming, answer })
   }
+}
+
+function failed({ incoming, progress }: Exchange, error: unknown): Event {
+  return { kind: 'request failed', requestId: incoming.requestId, trace: progress.trace, error }
 }
 
 function isStream(body: Answer['body']): body is AsyncGenerator<Buffer> {

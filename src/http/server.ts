@@ -10,6 +10,7 @@ import type { Exceeded } from '../limits/budget.ts'
 import { importFormat } from '../rest/import/table-import.ts'
 import { parsePath } from '../rest/path.ts'
 import { SHAPE_HEADERS } from '../shapes/shape-answers.ts'
+import { parseTraceContext } from '../trace-context.ts'
 import { Usage } from '../usage.ts'
 import { type Admit, requestPath, requestTarget } from './admission.ts'
 import { type BodyParts, createBodies, type HoldBody } from './bodies.ts'
@@ -390,7 +391,7 @@ class HttpServer implements GatewayServer {
     const started = this.#options.now()
     const incoming = toIncoming(request, reply, this.#requestIdOf(request), this.#options.largeBodyBytes)
     const upload = isUpload(request) ? { upload: this.#uploadOf(request, reply) } : {}
-    return { reply, incoming: { ...incoming, ...upload }, started, progress: noProgress() }
+    return { reply, incoming: { ...incoming, ...upload }, started, progress: noProgress(incoming.trace) }
   }
 
   #uploadOf(request: FastifyRequest, reply: FastifyReply): Upload {
@@ -444,6 +445,7 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
   const url = requestTarget(request.raw)
   const mark = url.indexOf('?')
   const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
+  const trace = parseTraceContext(request.headers)
   return {
     method: request.method,
     path: mark < 0 ? url : url.slice(0, mark),
@@ -452,8 +454,9 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
     body,
     isLarge: largeBytes > 0 && body.length > largeBytes,
     requestId,
+    trace,
     connection: request.raw.socket,
-    usage: new Usage(),
+    usage: new Usage({ ms: 0, trace: trace ?? undefined }),
     onAbort(listener) {
       onceGone(reply.raw, listener)
     },

@@ -8,6 +8,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import type { Identity } from '../identity/identity.ts'
+import { parseTraceContext } from '../trace-context.ts'
 import type { Admit } from './admission.ts'
 import type { JudgeHead } from './head.ts'
 import { refuseRaw } from './raw-refusal.ts'
@@ -164,17 +165,18 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     const started = now()
     const elapsedMs = () => Math.round((now() - started) * 100) / 100
     const requestId = options.nextRequestId(one(request.headers['x-request-id']))
+    const trace = parseTraceContext(request.headers)
     const done = (status: number, error: GatewayError | null, caller: Identity | null) => {
       const code = error?.code ?? null
       emit({
         ...{ kind: 'request', method: 'GET', route: path, status, code },
         ...{ durationMs: elapsedMs(), requestId, tenantId: caller?.tenantId ?? '', role: caller?.role ?? null },
-        ...{ path, table: null, function: null, rows: null, databaseMs: null, cache: null },
+        ...{ trace, path, table: null, function: null, rows: null, databaseMs: null, cache: null },
       })
     }
     const refuse = (error: unknown) => {
       const known = error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'an unexpected error occurred')
-      if (known !== error) emit({ kind: 'request failed', requestId, error })
+      if (known !== error) emit({ kind: 'request failed', requestId, trace, error })
       refuseRaw(socket, known, requestId, options.headers(requestId, elapsedMs(), null))
       done(known.status, known, null)
     }

@@ -31,6 +31,13 @@ export function webhookIdSql(row: string): string {
   return `coalesce(${row}.id, 'msg_' || pg_catalog.encode(pg_catalog.substr(${digest}, 1, 16), 'hex'))`
 }
 
+/**
+ * The trace of the request that made the change, as the gateway's session has it (run/settings.ts). Any
+ * session can set it, so everything else than a header of version 00 is ignored.
+ */
+const TRACE_COLUMN = `traceparent text DEFAULT
+  substring(current_setting('svc.traceparent', true) from '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$')`
+
 const CHANGED = `trigger text NOT NULL,
   "schema" text NOT NULL,
   "table" text NOT NULL,
@@ -64,6 +71,8 @@ export const OUTBOX: readonly string[] = [
   due_at timestamptz NOT NULL DEFAULT now(),
   leased_by text
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000)`,
+  // Also for installations of earlier versions.
+  `ALTER TABLE svc.webhook ADD COLUMN IF NOT EXISTS ${TRACE_COLUMN}`,
   // Version 1 stored every id.
   'ALTER TABLE svc.webhook ALTER COLUMN id DROP NOT NULL',
   `COMMENT ON TABLE svc.webhook IS 'Queued webhooks. id: only of redelivered ones; otherwise it is derived from ` +

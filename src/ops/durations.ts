@@ -2,7 +2,8 @@
  * Durations, counted in buckets since the start, and in the same buckets over the last minutes for current
  * quantiles. The memory is fixed, and recording does not allocate.
  */
-import type { HistogramValue, Quantiles } from './exposition.ts'
+import type { TraceContext } from '../trace-context.ts'
+import type { Exemplar, HistogramValue, Quantiles } from './exposition.ts'
 
 /**
  * The bucket bounds in seconds. Reading a row by its key takes less than a millisecond; a statement can run
@@ -29,6 +30,8 @@ export class Durations {
   /** The number of the current slice since the start. */
   #slice = 0
   #sum = 0
+  /** By bucket; null until there is one. */
+  #exemplars: (Exemplar | null)[] | null = null
 
   constructor(bounds: readonly number[] = DURATION_BOUNDS) {
     this.#bounds = bounds
@@ -37,8 +40,8 @@ export class Durations {
     this.#recent = new Float64Array(this.#width * SLICES)
   }
 
-  /** Records a duration; `nowMs` is from a monotonic clock. */
-  record(seconds: number, nowMs: number): void {
+  /** Records a duration; `nowMs` is from a monotonic clock. `trace`: a recorded trace that it belongs to. */
+  record(seconds: number, nowMs: number, trace: TraceContext | null = null): void {
     this.#turnTo(nowMs)
     const bounds = this.#bounds
     let bucket = 0
@@ -48,10 +51,14 @@ export class Durations {
     const recent = (this.#slice % SLICES) * this.#width + bucket
     this.#recent[recent] = (this.#recent[recent] as number) + 1
     this.#sum += seconds
+    if (trace === null) return
+    this.#exemplars ??= new Array(this.#width).fill(null)
+    this.#exemplars[bucket] = { traceId: trace.traceId, spanId: trace.spanId, value: seconds }
   }
 
   buckets(): HistogramValue {
-    return { bounds: this.#bounds, counts: this.#counts, sum: this.#sum }
+    const known = { bounds: this.#bounds, counts: this.#counts, sum: this.#sum }
+    return this.#exemplars === null ? known : { ...known, exemplars: this.#exemplars }
   }
 
   /** The quantiles of the last minutes; sum and count cover all time, as Prometheus requires. */

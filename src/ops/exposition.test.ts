@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Metric, printMetric } from './exposition.ts'
+import { METRICS } from './metric-table.ts'
 
 const metric = (of: Partial<Metric>): Metric => ({ name: 'svc_x', type: 'gauge', labels: [], help: 'X.', ...of })
 const head = (type: string) => `# HELP svc_x X.\n# TYPE svc_x ${type}\n`
@@ -55,4 +56,24 @@ test('a summary has quantiles, a sum and a count', () => {
 
 test('a metric without samples is printed', () => {
   expect(printMetric(metric({}), [])).toBe(head('gauge'))
+})
+
+test('OpenMetrics names a counter without its suffix, and adds the latest trace of each bucket', () => {
+  const of = metric({ type: 'histogram' })
+  const exemplar = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), value: 0.75 }
+  const value = { bounds: [0.5, 1], counts: [1, 1, 0], sum: 1, exemplars: [null, exemplar, null] }
+  expect(printMetric(of, [{ labels: [], value }], 'openmetrics')).toContain(
+    `svc_x_bucket{le="0.5"} 1\nsvc_x_bucket{le="1"} 2 # {trace_id="${'a'.repeat(32)}",span_id="${'b'.repeat(16)}"} 0.75\n`,
+  )
+  expect(printMetric(of, [{ labels: [], value }])).not.toContain('trace_id')
+  const counter = metric({ name: 'svc_x_total', type: 'counter' })
+  expect(printMetric(counter, [{ labels: [], value: 2 }], 'openmetrics')).toBe(
+    '# HELP svc_x X.\n# TYPE svc_x counter\nsvc_x_total 2\n',
+  )
+})
+
+test('every counter of the gateway has the suffix that OpenMetrics requires', () => {
+  const counters = Object.values(METRICS).filter(({ type }) => type === 'counter')
+  expect(counters.length).toBeGreaterThan(10)
+  expect(counters.filter(({ name }) => !name.endsWith('_total'))).toEqual([])
 })

@@ -14,10 +14,11 @@ import { UnavailableError } from '../postgres/errors.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
+import type { TracingStats } from '../tracing/tracing.ts'
 import type { OperatorRequest } from '../webhooks/operator-requests.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
 import type { BootWarnings } from './boot-warnings.ts'
-import { EXPOSITION_TYPE } from './exposition.ts'
+import { EXPOSITION_TYPES, type MetricsFormat } from './exposition.ts'
 import type { HttpStats } from './http-metrics.ts'
 import { mergeDetails, mergeWebhooks } from './merge-details.ts'
 import { mergeMetrics } from './merge-metrics.ts'
@@ -58,6 +59,8 @@ export interface InternalOptions {
   /** The webhooks; null if there are no triggers. */
   readonly webhooks: WebhookOperations | null
   readonly issuers: () => readonly IssuerStats[]
+  /** Null if requests are not traced. */
+  readonly tracing: (() => TracingStats) | null
   readonly maxConnections: number
   /** The number of open connections of the feed role. */
   readonly feedConnections: () => number
@@ -89,14 +92,17 @@ export function createInternal(options: InternalOptions): Internal {
     options
   const startedAt = now()
 
-  function guarded(path: string, answer: () => Promise<Answer>): readonly [string, OperatorRoute] {
+  function guarded(
+    path: string,
+    answer: (headers: IncomingHttpHeaders) => Promise<Answer>,
+  ): readonly [string, OperatorRoute] {
     return [
       path,
       {
         method: 'GET',
         async answer({ headers }) {
           if (isAdmin !== null && !isAdmin(headers)) throw unauthorized(path)
-          return answer()
+          return answer(headers)
         },
       },
     ]
@@ -148,13 +154,15 @@ export function createInternal(options: InternalOptions): Internal {
       warnings: warnings.all().length,
       webhooks: (await webhooks?.stats()) ?? null,
       issuers: options.issuers(),
+      tracing: options.tracing?.() ?? null,
     })
   const ownDetails = () => describe(options, Math.round((now() - startedAt) / 1_000))
   const routes = new Map([
     ...[...(webhooks?.answers ?? [])].map(operated),
-    guarded('/metrics', async () => {
+    guarded('/metrics', async ({ accept }) => {
+      const format = formatFor(accept, options.tracing !== null)
       const collected = peers === null ? await collect() : collectedOf(await peers.gather('metrics'))
-      return ok(EXPOSITION_TYPE, printMetrics(collected))
+      return ok(EXPOSITION_TYPES[format], printMetrics(collected, format))
     }),
     guarded('/health/internal', async () => {
       const own = await ownDetails()
@@ -169,6 +177,11 @@ export function createInternal(options: InternalOptions): Internal {
       return operate(path, query)
     },
   }
+}
+
+/** Exemplars need the format of OpenMetrics; without traces there are none. */
+function formatFor(accept: string | undefined, isTraced: boolean): MetricsFormat {
+  return isTraced && accept?.includes('application/openmetrics-text') === true ? 'openmetrics' : 'prometheus'
 }
 
 function collectedOf({ reports, ended, workers }: Gathered): Collected {

@@ -2,12 +2,11 @@
  * The log (docs/guides/monitoring.md#the-access-log): one JSON line for each event, without secrets, tokens
  * or row values.
  */
-import { createHash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { type Logger, pino } from 'pino'
 import { GatewayError } from '../errors.ts'
 import type { Emit, Event } from '../events.ts'
 import { createLogDestination } from './log-destination.ts'
+import { tenantHash } from './tenant-hash.ts'
 
 /** The log. */
 export interface Log {
@@ -62,6 +61,9 @@ function write(logger: Logger, event: Event): void {
         role,
         tenant: tenantId === '' ? null : tenantHash(tenantId),
         request_id: event.requestId,
+        // Left out without a trace.
+        trace_id: event.trace?.traceId,
+        span_id: event.trace?.spanId,
       }
       logger.info(line, kind)
       return
@@ -71,7 +73,7 @@ function write(logger: Logger, event: Event): void {
       return
     case 'request failed':
       logger[isOurs(event.error) ? 'error' : 'warn'](
-        { request_id: event.requestId, ...describe(event.error) },
+        { request_id: event.requestId, trace_id: event.trace?.traceId, ...describe(event.error) },
         event.kind,
       )
       return
@@ -112,18 +114,6 @@ function write(logger: Logger, event: Event): void {
     case 'closed':
       logger.info({}, event.kind)
   }
-}
-
-/** Few tenants send most requests. */
-const hashes = new LRUCache<string, string>({ max: 10_000 })
-
-/** Eight hexadecimal digits identify a tenant in the log without naming it. */
-function tenantHash(tenantId: string): string {
-  const known = hashes.get(tenantId)
-  if (known !== undefined) return known
-  const hash = createHash('sha256').update(tenantId).digest('hex').slice(0, 8)
-  hashes.set(tenantId, hash)
-  return hash
 }
 
 /**

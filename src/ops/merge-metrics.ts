@@ -81,7 +81,10 @@ function both(one: Sample['value'], other: Sample['value'], combine: Combine): S
 
 function bothBuckets(one: HistogramValue, other: HistogramValue): HistogramValue {
   const counts = Array.from(one.counts, (count, index) => count + (other.counts[index] ?? 0))
-  return { bounds: one.bounds, counts, sum: one.sum + other.sum }
+  const merged = { bounds: one.bounds, counts, sum: one.sum + other.sum }
+  if (one.exemplars === undefined && other.exemplars === undefined) return merged
+  // One of each bucket, whichever worker has it.
+  return { ...merged, exemplars: counts.map((_, index) => one.exemplars?.[index] ?? other.exemplars?.[index] ?? null) }
 }
 
 /** Quantiles cannot be added; the larger one is an upper bound. */

@@ -601,6 +601,13 @@ export const METRICS = {
     labels: [],
     help: 'Warnings at startup; /health/internal lists them.',
   },
+  spans: {
+    section: 'Process',
+    name: 'svc_trace_spans_total',
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Spans sent to the receiver, and spans that it did not accept (gateway.tracing).',
+  },
   workers: {
     section: 'Process',
     name: 'svc_workers',

@@ -56,6 +56,7 @@ const PARTS: MetricsParts = {
   },
   warnings: 9,
   webhooks: null,
+  tracing: { exported: 31, failed: 2 },
   issuers: [{ issuer: 'https://id.example', keys: 2, staleMs: 1_500, fetched: 3, failed: 4 }],
 }
 
@@ -74,7 +75,7 @@ afterEach(() => {
 const request = (of: Partial<Extract<Event, { kind: 'request' }>> = {}): Event => ({
   ...{ kind: 'request', method: 'GET', route: '/api/{table}/{id}', status: 200, code: null, durationMs: 2 },
   ...{ role: null, path: null, table: null, function: null, rows: null, databaseMs: null, cache: null },
-  ...{ requestId: 'r', tenantId: 'the-tenant' },
+  ...{ requestId: 'r', tenantId: 'the-tenant', trace: null },
   ...of,
 })
 

@@ -14,8 +14,9 @@ import { LAG_BOUNDS } from '../realtime/counts.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
 import { LIMIT_NAMES, type LimitName } from '../statement-limits.ts'
+import type { TracingStats } from '../tracing/tracing.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
-import { printMetric, type Sample } from './exposition.ts'
+import { type MetricsFormat, printMetric, type Sample } from './exposition.ts'
 import { collectHttp, type HttpStats } from './http-metrics.ts'
 import { collectIssuers } from './issuer-metrics.ts'
 import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
@@ -48,6 +49,8 @@ export interface MetricsParts {
   readonly warnings: number
   /** Null if there are no webhook triggers. */
   readonly webhooks: WebhookStats | null
+  /** Null if requests are not traced. */
+  readonly tracing: TracingStats | null
   /** The identity providers whose keys are fetched. */
   readonly issuers: readonly IssuerStats[]
 }
@@ -120,6 +123,10 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         feedConnections: one(feedConnections),
         build: [{ labels: [version, process.version], value: 1 }],
         warnings: one(warnings),
+        spans: [
+          { labels: ['exported'], value: parts.tracing?.exported ?? 0 },
+          { labels: ['failed'], value: parts.tracing?.failed ?? 0 },
+        ],
         workers: [],
         workerRestarts: [],
       }
@@ -129,9 +136,10 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
   }
 }
 
-/** Prints samples in Prometheus's text format. */
-export function printMetrics(collected: Collected): string {
-  return (Object.keys(METRICS) as MetricKey[]).map(key => printMetric(METRICS[key], collected[key])).join('')
+/** Prints samples in a text format. */
+export function printMetrics(collected: Collected, format: MetricsFormat = 'prometheus'): string {
+  const all = (Object.keys(METRICS) as MetricKey[]).map(key => printMetric(METRICS[key], collected[key], format))
+  return `${all.join('')}${format === 'openmetrics' ? '# EOF\n' : ''}`
 }
 
 type PoolKey =

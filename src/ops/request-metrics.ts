@@ -2,12 +2,11 @@
  * Counts requests and their outcomes. It runs for every request, so it does not allocate for known series.
  */
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
-import type { Event } from '../events.ts'
+import type { RequestEvent } from '../events.ts'
+import { isSampled } from '../trace-context.ts'
 import { Durations } from './durations.ts'
 import type { Sample } from './exposition.ts'
 import type { Collected } from './metric-table.ts'
-
-type RequestEvent = Extract<Event, { readonly kind: 'request' }>
 
 /** The metrics of requests. */
 export interface RequestMetrics {
@@ -50,11 +49,11 @@ export function createRequestMetrics(): RequestMetrics {
   }
 
   return {
-    record({ method, route, status, durationMs, code }, nowMs) {
+    record({ method, route, status, durationMs, code, trace }, nowMs) {
       const { statuses, durations } = seriesOf(method, route)
       const digit = Math.floor(status / 100)
       statuses[digit] = (statuses[digit] ?? 0) + 1
-      durations.record(durationMs / 1_000, nowMs)
+      durations.record(durationMs / 1_000, nowMs, trace !== null && isSampled(trace) ? trace : null)
       if (code !== null) errors.set(code, (errors.get(code) ?? 0) + 1)
     },
     collect(nowMs) {

@@ -6,7 +6,7 @@ import { respondStream } from './respond.ts'
 
 const INCOMING: Incoming = {
   ...{ method: 'GET', path: '/api/t', query: '', headers: {}, body: Buffer.alloc(0) },
-  ...{ requestId: 'r', connection: {}, usage: new Usage(), isLarge: false, onAbort() {} },
+  ...{ requestId: 'r', connection: {}, trace: null, usage: new Usage(), isLarge: false, onAbort() {} },
 }
 
 async function* batchOf(...rows: readonly string[]): AsyncGenerator<readonly ResultRow[]> {

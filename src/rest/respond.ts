@@ -292,14 +292,15 @@ export interface LineFormat {
   readonly head: Buffer
   join(rows: readonly ResultRow[]): Buffer
   /** The last line after an error; null if the format has none. */
-  fail(error: unknown, requestId: string): Buffer | null
+  fail(error: unknown, incoming: Pick<Incoming, 'requestId' | 'usage'>): Buffer | null
 }
 
 const NDJSON: LineFormat = {
   type: 'application/x-ndjson; charset=utf-8',
   head: Buffer.alloc(0),
   join: joinLines,
-  fail: (error, requestId) => Buffer.concat([errorBody(error, requestId), Buffer.from('\n')]),
+  fail: (error, { requestId, usage }) =>
+    Buffer.concat([errorBody(error, requestId, usage.worked.trace), Buffer.from('\n')]),
 }
 
 /** CSV with these columns. A client notices an error only by the connection, which is aborted. */
@@ -337,9 +338,10 @@ export async function respondStream(
 async function* lines(
   first: IteratorResult<readonly ResultRow[]>,
   batches: AsyncIterableIterator<readonly ResultRow[]>,
-  { requestId, usage }: Incoming,
+  incoming: Incoming,
   format: LineFormat,
 ): AsyncGenerator<Buffer> {
+  const { usage } = incoming
   let next = first
   usage.rows = 0
   try {
@@ -352,7 +354,7 @@ async function* lines(
       usage.answered()
     }
   } catch (error) {
-    const line = format.fail(error, requestId)
+    const line = format.fail(error, incoming)
     if (line !== null) yield line
     throw error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'the stream broke off', { cause: error })
   } finally {

@@ -10,6 +10,7 @@ import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { OutboxInsert } from '../language/sql/outbox-insert.ts'
 import { DatabaseError } from '../postgres/errors.ts'
+import type { TraceContext } from '../trace-context.ts'
 import { rebind } from './rebind.ts'
 import type { ResultRow, Runner, RunningRequest, Work, WriteResult } from './run.ts'
 
@@ -28,7 +29,12 @@ export interface ChangeListeners {
   listeners(table: Table, operations: readonly ChangeOperation[]): WriteListeners
   wantsUnresolved(write: HiddenWrite): boolean
   /** The changes of a committed transaction, in statement order, for the listeners it had when it began. */
-  committed(table: Table, changes: readonly CapturedChange[], names: readonly string[]): void
+  committed(
+    table: Table,
+    changes: readonly CapturedChange[],
+    names: readonly string[],
+    trace: TraceContext | undefined,
+  ): void
   /** Unknown rows of the table were changed. */
   reportUnreadable(table: Table): void
   /** The write has stored webhooks for these triggers. */
@@ -118,7 +124,7 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   function told(result: WriteResult, found: NeededCapture | null | undefined, worked: Work): WriteResult {
     if (!isNeeded(found) || found.outboxInsert !== null) return result
     const changes = result.rows.map(toChange)
-    committed(worked, () => watch.committed(found.own.table, changes, found.memory))
+    committed(worked, () => watch.committed(found.own.table, changes, found.memory, worked.trace))
     return { ...result, rows: plainRows(result.rows) }
   }
 

@@ -21,6 +21,7 @@ import type {
   ServerTime,
 } from '../postgres/types.ts'
 
+import type { TraceContext } from '../trace-context.ts'
 import { type ClaimRefusal, refusalOf } from './idempotency.ts'
 
 export { SkippedError } from '../postgres/transaction.ts'
@@ -61,17 +62,22 @@ function textOf(commands: readonly Command[]): string {
 
 /** The database work of a request. `within`: the transaction that it shares with other operations. */
 export interface Work extends ServerTime {
+  readonly trace?: TraceContext | undefined
   readonly within?: Part
 }
 
 /** The work of an operation counts as work of the whole request. */
 export class PartOfWork implements Work {
   readonly within: Part
-  readonly #whole: { ms: number }
+  readonly #whole: Work
 
-  constructor(whole: { ms: number }, within: Part) {
+  constructor(whole: Work, within: Part) {
     this.#whole = whole
     this.within = within
+  }
+
+  get trace(): TraceContext | undefined {
+    return this.#whole.trace
   }
 
   get ms(): number {

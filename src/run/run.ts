@@ -172,7 +172,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     access: Access,
     worked: Work,
   ): readonly Command[] {
-    const first = settings.for(identity, access, worked.ms)
+    const first = settings.for(identity, access, worked.ms, worked.trace)
     const called = [first, ...frame.before, call, ...frame.after]
     if (access === 'read only') return [...called, ...RESET_AFTER_READ]
     const deferred = [...beforeDeferred(worked), ...RUN_DEFERRED]
@@ -231,7 +231,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   ): RunningRequest<readonly Result[]> {
     const runsFunctions = reset.afterRead(statements).length > 0
     return runWithin(part, worked, statements, {
-      first: [settings.numbered(identity, worked.ms)],
+      first: [settings.numbered(identity, worked.ms, worked.trace)],
       commands: statements.map(toCommand),
       after: [...more, ...(runsFunctions ? RESET_AFTER_READ : [])],
       ...{ access: 'read write', effect: { writes: true, runsFunctions }, isLast: true },
@@ -265,7 +265,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         more: readonly Command[],
       ): RunningRequest<readonly Result[]> => {
         if (isWithin(worked)) return writeWithin(worked.within, identity, statements, more, worked)
-        const first = settings.numbered(identity, worked.ms)
+        const first = settings.numbered(identity, worked.ms, worked.trace)
         const middle = [...withDeadlines(statements, worked), ...more]
         const running = send([first, ...frame.before, ...middle, ...frame.after, ...after], worked)
         return {
@@ -301,7 +301,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         return mapped(readWithin(worked, identity, [statement], [command], how), ([called]) => take(called))
       }
       const running = runWithin(worked.within, worked, [statement], {
-        first: [settings.for(identity, access, worked.ms)],
+        first: [settings.for(identity, access, worked.ms, worked.trace)],
         ...{ commands: [command], after: RESET_AFTER_READ, access },
         ...{ effect: { writes: true, runsFunctions: true }, isLast: true },
       })
@@ -338,7 +338,9 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         flow: settings.for(identity, 'read write').flow,
         opening: claim === null ? [] : [settings.deadline(worked.ms), claim],
         closing: ({ writes, runsFunctions }) => [
-          ...(writes ? [settings.numbered(identity, worked.ms), settings.deadline(worked.ms), ...RUN_DEFERRED] : []),
+          ...(writes
+            ? [settings.numbered(identity, worked.ms, worked.trace), settings.deadline(worked.ms), ...RUN_DEFERRED]
+            : []),
           ...(runsFunctions ? (writes ? RESET_AFTER_WRITE : RESET_AFTER_READ) : []),
         ],
         failed: error => {

@@ -11,9 +11,13 @@ import { callerKey } from '../limits/budget.ts'
 import { encodeParameters } from '../postgres/parameters.ts'
 import { PLANNER } from '../postgres/startup.ts'
 import type { Command } from '../postgres/types.ts'
+import { printTraceparent, type TraceContext } from '../trace-context.ts'
 
 /** Read by `install/capture.ts`. */
 const ORIGIN: SessionSetting = ['svc.origin', 'gateway']
+
+/** Read by `install/outbox.ts`: deliveries of a change belong to the trace of its request. */
+const TRACE = 'svc.traceparent'
 
 /** The access mode of the transaction. */
 export type Access = 'read only' | 'read write'
@@ -22,15 +26,16 @@ export type Access = 'read only' | 'read write'
 export interface SettingsSource {
   /**
    * The command that begins a transaction for `identity`. `workedMs`: the part of the statement timeout used
-   * by earlier transactions of the same request; 0 by default.
+   * by earlier transactions of the same request; 0 by default. `trace`: set for the triggers that capture
+   * changes for webhooks, if the transaction can write.
    */
-  for(identity: Identity, access: Access, workedMs?: number): Command
+  for(identity: Identity, access: Access, workedMs?: number, trace?: TraceContext): Command
   /**
    * Like `for` with 'read write', for statements that certainly write: its only result is the transaction
    * number, `pg_current_xact_id()`. It also sets the origin of the write, for the triggers that capture
    * changes for webhooks.
    */
-  numbered(identity: Identity, workedMs?: number): Command
+  numbered(identity: Identity, workedMs?: number, trace?: TraceContext): Command
   /**
    * Between two statements of a transaction: sets the timeout to the time that is left, and cancels the
    * transaction if there is none (57014). PostgreSQL restarts `statement_timeout` with every statement, and
@@ -59,18 +64,20 @@ export function createSettings({
     'read write': [],
   }
   const source = (access: Access, answer: string, more: readonly SessionSetting[] = []) =>
-    encodedOnce(answer, access === 'read only' ? { readsOnly: true } : {}, (identity, workedMs) => [
+    encodedOnce(answer, access === 'read only' ? { readsOnly: true } : {}, (identity, workedMs, trace) => [
       ...settingsOf(identity),
       ...(identity.session?.settings ?? []),
       ...mode[access],
       ...more,
+      ...(trace === undefined ? [] : [[TRACE, printTraceparent(trace)] as const]),
       ...planner,
       ['statement_timeout', String(leftOf(statementTimeoutMs, workedMs))],
     ])
   const whole = deadlineOf(statementTimeoutMs)
   const sources = { 'read only': source('read only', ''), 'read write': source('read write', '') }
   return {
-    for: (identity, access, workedMs) => sources[access](identity, workedMs),
+    for: (identity, access, workedMs, trace) =>
+      sources[access](identity, workedMs, access === 'read write' ? trace : undefined),
     numbered: source('read write', 'pg_current_xact_id() ', [ORIGIN]),
     deadline: (workedMs = 0) => (workedMs === 0 ? whole : deadlineOf(leftOf(statementTimeoutMs, workedMs))),
     isOver: workedMs => workedMs >= statementTimeoutMs,
@@ -95,27 +102,28 @@ FROM (SELECT $1::int8 - ${elapsed} AS left_ms OFFSET 0) AS time`
 }
 
 /**
- * Cached for the first transactions of requests. An identity comes from the cache of verified tokens and is
+ * Cached for the first transactions of requests without a trace. An identity comes from the cache of verified tokens and is
  * the same object for every request with a token.
  */
 function encodedOnce(
   answer: string,
   kind: Pick<Command, 'readsOnly'>,
-  settingsFor: (identity: Identity, workedMs: number) => readonly SessionSetting[],
-): (identity: Identity, workedMs?: number) => Command {
+  settingsFor: (identity: Identity, workedMs: number, trace?: TraceContext) => readonly SessionSetting[],
+): (identity: Identity, workedMs?: number, trace?: TraceContext) => Command {
   const known = new WeakMap<Identity, Command>()
   // Identical strings are found by reference. The names are the same for every caller of one entry point.
   const texts = new Map<string, string>()
-  return (identity, workedMs = 0) => {
-    const found = workedMs === 0 ? known.get(identity) : undefined
+  return (identity, workedMs = 0, trace) => {
+    const isKept = workedMs === 0 && trace === undefined
+    const found = isKept ? known.get(identity) : undefined
     if (found !== undefined) return found
-    const settings = settingsFor(identity, workedMs)
-    const added = identity.session?.settings.map(([name]) => name).join() ?? ''
+    const settings = settingsFor(identity, workedMs, trace)
+    const added = [...(identity.session?.settings.map(([name]) => name) ?? []), trace === undefined ? '' : TRACE].join()
     const text = texts.get(added) ?? settingsText(answer, settings)
     texts.set(added, text)
     const parameters = encodeParameters(settings.map(([, value]) => value))
     const command = { text, parameters, flow: callerKey(identity), ...kind }
-    if (workedMs === 0) known.set(identity, command)
+    if (isKept) known.set(identity, command)
     return command
   }
 }

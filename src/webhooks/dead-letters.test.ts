@@ -9,6 +9,7 @@ function letter(id: string, bytes = 1): DeadLetter {
     table: 'x',
     operation: 'INSERT',
     createdAtMs: 0,
+    traceparent: null,
     tries: 1,
   } as const
   return { delivery: { ...delivery, body: Buffer.alloc(bytes) }, reason: 'r', outcome: null, atMs: 0 }

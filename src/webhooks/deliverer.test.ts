@@ -58,7 +58,7 @@ beforeEach(() => {
 
 function delivery(of: Partial<Delivery> = {}): Delivery {
   const rest = { trigger: 'hook', endpoint: 'https://example.com', table: 't', operation: 'INSERT' } as const
-  return { ...rest, id: 'msg_1', body: Buffer.from('{}'), createdAtMs: 0, tries: 0, ...of }
+  return { ...rest, id: 'msg_1', body: Buffer.from('{}'), createdAtMs: 0, traceparent: null, tries: 0, ...of }
 }
 
 /** The outcome of the last attempt. */

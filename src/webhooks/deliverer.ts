@@ -76,7 +76,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
 
   async function attempt(delivery: Delivery, trigger: Trigger): Promise<void> {
     const startedMs = clock.now()
-    conclude(delivery, trigger, await post(trigger, delivery.id, delivery.body), startedMs)
+    conclude(delivery, trigger, await post(trigger, delivery.id, delivery.body, delivery.traceparent), startedMs)
     dispatch()
   }
 

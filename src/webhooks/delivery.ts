@@ -13,6 +13,8 @@ export interface Delivery {
   readonly operation: RowOperation
   readonly body: Buffer
   readonly createdAtMs: number
+  /** The header `traceparent` of every attempt; null if the change belongs to no trace. */
+  readonly traceparent: string | null
   /** Attempts made so far. */
   readonly tries: number
 }

@@ -14,7 +14,7 @@ import {
 } from './endpoint-queues.ts'
 
 function delivery(endpoint: string, id: string | number, bytes = 1): Delivery {
-  const rest = { trigger: 't', table: 'x', operation: 'INSERT', createdAtMs: 0, tries: 0 } as const
+  const rest = { trigger: 't', table: 'x', operation: 'INSERT', createdAtMs: 0, traceparent: null, tries: 0 } as const
   return { ...rest, endpoint, id: String(id), body: Buffer.alloc(bytes) }
 }
 

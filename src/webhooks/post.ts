@@ -13,13 +13,14 @@ export interface PostParts {
 }
 
 /** Makes one attempt. Never rejects. */
-export type PostWebhook = (trigger: Trigger, id: string, body: Buffer) => Promise<Outcome>
+export type PostWebhook = (trigger: Trigger, id: string, body: Buffer, traceparent?: string | null) => Promise<Outcome>
 
 /** Creates the function that makes attempts. */
 export function createPost({ sender, clock, userAgent }: PostParts): PostWebhook {
-  return (trigger, id, body) => {
+  return (trigger, id, body, traceparent = null) => {
     const headers = {
       'user-agent': userAgent,
+      ...(traceparent === null ? {} : { traceparent }),
       ...trigger.headers,
       'content-type': 'application/json',
       ...signatureHeaders(trigger.secrets, id, clock.now(), body),

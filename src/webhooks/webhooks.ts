@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts'
 import type { Emit } from '../events.ts'
 import type { AddressGuard } from '../outbound/address-guard.ts'
 import type { ResolveName } from '../outbound/connector.ts'
+import { printTraceparent, type TraceContext } from '../trace-context.ts'
 import { createDeadLetters, type DeadLetter } from './dead-letters.ts'
 import { createDeliverer, type Deliverer } from './deliverer.ts'
 import { newId, type Outcome } from './delivery.ts'
@@ -79,6 +80,7 @@ interface PendingChange {
   readonly change: RowChange & WebhookChange
   /** Names of triggers. */
   readonly names: readonly string[]
+  readonly traceparent: string | null
 }
 
 /** The webhooks of one gateway. */
@@ -118,10 +120,12 @@ export class Webhooks {
   }
 
   /** Queues the changes for the named triggers and returns immediately; deliveries are created later. */
-  committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void {
+  committed(table: Table, changes: readonly RowChange[], names: readonly string[], trace?: TraceContext): void {
     const atMs = this.#parts.clock.now()
     const taken = changes.slice(0, CHANGES_MAX - this.#pending.length)
-    for (const change of taken) this.#pending.push({ table, change: { ...change, table: table.resource, atMs }, names })
+    const traceparent = trace === undefined ? null : printTraceparent(trace)
+    for (const change of taken)
+      this.#pending.push({ table, change: { ...change, table: table.resource, atMs }, names, traceparent })
     const left = changes.length - taken.length
     this.#undelivered += left
     if (left > 0)
@@ -254,13 +258,13 @@ export class Webhooks {
     this.#schedule()
   }
 
-  #deliver({ table, change, names }: PendingChange): void {
+  #deliver({ table, change, names, traceparent }: PendingChange): void {
     for (const trigger of this.#parts.triggers.on(table, [TRIGGER_OPERATION_OF[change.operation]])) {
       if (!names.includes(trigger.name)) continue
       this.#deliverer.add({
         ...{ id: newId(randomBytes), trigger: trigger.name, endpoint: endpointOf(trigger), tries: 0 },
         ...{ table: table.resource, operation: change.operation, createdAtMs: change.atMs },
-        body: printPayload(trigger, change),
+        ...{ body: printPayload(trigger, change), traceparent },
       })
     }
   }

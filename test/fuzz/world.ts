@@ -178,7 +178,7 @@ export function incomingOf({ method, path, headers = {}, body = '' }: Sent): Inc
   const type = body === '' ? {} : { 'content-type': 'application/json' }
   return {
     ...{ method, path: plain, query, headers: { ...type, ...headers }, body: Buffer.from(body) },
-    ...{ requestId: 'r', connection: {}, usage: new Usage(), isLarge: false, onAbort() {} },
+    ...{ requestId: 'r', connection: {}, trace: null, usage: new Usage(), isLarge: false, onAbort() {} },
   }
 }
 

@@ -133,6 +133,7 @@ test('before PostgreSQL 18, writes report the same operations and old rows', asy
           query: '',
           requestId: '',
           connection: {},
+          trace: null,
           usage: new Usage(),
           isLarge: false,
           onAbort() {},

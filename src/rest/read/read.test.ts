@@ -21,6 +21,7 @@ const read = testPipeline({ runner, view: everything(catalog) })
 async function refusal(path: string, query: string): Promise<unknown> {
   const incoming: Incoming = {
     ...{ method: 'GET', path, query, headers: {}, body: Buffer.alloc(0), requestId: 'r', connection: {} },
+    trace: null,
     usage: new Usage(),
     isLarge: false,
     onAbort: () => {},

@@ -59,6 +59,8 @@ export interface ClaimedRow {
   readonly key: string | null
   /** Attempts made so far. */
   readonly tries: number
+  /** The header `traceparent` of the change; null without a trace. */
+  readonly traceparent: string | null
 }
 
 const TENANT = `coalesce(w.tenant, '') COLLATE "C"`
@@ -120,14 +122,14 @@ taken AS (
   RETURNING w.seq, ${webhookIdSql('w')} AS id, w.trigger, w."schema", w."table", w.operation,
     CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.new END AS new,
     CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.old END AS old, j.bytes,
-    floor(extract(epoch FROM w.created_at) * 1000)::bigint AS created_at, w.key, w.tries
+    floor(extract(epoch FROM w.created_at) * 1000)::bigint AS created_at, w.key, w.tries, w.traceparent
 )
 SELECT a.trigger, coalesce(
     (SELECT min(d.tenant) FROM with_due AS d WHERE d.trigger = a.trigger AND d.turn = a.places + 1),
     (SELECT v.tenant FROM visits AS v WHERE v.trigger = a.trigger AND v.step = ${TENANTS_VISITED_MAX + 1}),
     ''),
   EXISTS (SELECT FROM parked AS p WHERE p.trigger = a.trigger),
-  t.seq, t.id, t."schema", t."table", t.operation, t.new, t.old, t.bytes, t.created_at, t.key, t.tries
+  t.seq, t.id, t."schema", t."table", t.operation, t.new, t.old, t.bytes, t.created_at, t.key, t.tries, t.traceparent
 FROM asked AS a LEFT JOIN taken AS t ON t.trigger = a.trigger ORDER BY t.seq`
 
 /** Claims webhooks. `gateway` identifies the holder of the leases. */
@@ -151,7 +153,7 @@ function toClaim(rows: Rows): Claim {
     next: new Map(rows.map(([trigger, next]) => [trigger ?? '', next ?? ''])),
     parked: rows.some(([, , parked]) => parked === 't'),
     webhooks: rows.flatMap(
-      ([trigger, , , seq, id, schema, table, operation, after, before, bytes, createdAt, key, tries]) =>
+      ([trigger, , , seq, id, schema, table, operation, after, before, bytes, createdAt, key, tries, traceparent]) =>
         seq == null
           ? []
           : [
@@ -164,6 +166,7 @@ function toClaim(rows: Rows): Claim {
                   bytes: Number(bytes),
                 },
                 ...{ createdAtMs: Number(createdAt), key: key ?? null, tries: Number(tries) },
+                traceparent: traceparent ?? null,
               },
             ],
     ),

@@ -197,7 +197,7 @@ export class Worker {
       this.#giveUp(row, body)
       return
     }
-    const { seq, id, key, operation, createdAtMs, tries } = row
+    const { seq, id, key, operation, createdAtMs, tries, traceparent } = row
     const delivery = {
       id,
       trigger: row.trigger,
@@ -207,6 +207,7 @@ export class Worker {
       body,
       createdAtMs,
       tries,
+      traceparent,
     }
     for (const victim of this.#queues.add({ ...delivery, seq, key, leaseEndMs })) this.#giveBack(victim)
   }
@@ -248,7 +249,7 @@ export class Worker {
   async #attempt(delivery: ClaimedDelivery, trigger: Trigger): Promise<void> {
     const { post, elapsedMs } = this.#parts
     const startedMs = elapsedMs()
-    const outcome = await post(trigger, delivery.id, delivery.body)
+    const outcome = await post(trigger, delivery.id, delivery.body, delivery.traceparent)
     // The request was cut off; the next holder of the lease repeats the attempt.
     if (this.#state === 'stopped') return
     this.#conclude(delivery, trigger, outcome, elapsedMs() - startedMs)

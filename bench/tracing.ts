@@ -1,0 +1,54 @@
+/** Get by id without tracing, for callers that send a trace, and with spans of some or all requests. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Benchmark, Lane } from './harness/benchmark.ts'
+import { httpLane, throughput } from './harness/lanes.ts'
+import { orderIds } from './harness/orders.ts'
+import { fetchOk } from './harness/world.ts'
+
+const OFF = 'no tracing'
+const PASSED_ON = 'no tracing, with a trace of the caller'
+const UNRECORDED = 'tracing, no trace recorded'
+const TENTH = 'tracing, a tenth of the traces recorded'
+const ALL = 'tracing, every trace recorded'
+
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00'
+
+export const tracing: Benchmark = {
+  name: 'tracing',
+  title: 'Get by id with tracing',
+  tools: ['wrk'],
+  checks: [PASSED_ON, UNRECORDED, TENTH, ALL].map(lane => throughput(lane, [OFF], null)),
+  async prepare(world) {
+    const ids = await orderIds(world)
+    const collector = createServer((request, response) => {
+      request.resume()
+      request.once('end', () => response.end('{}'))
+    })
+    await new Promise<void>(resolve => collector.listen(0, '127.0.0.1', resolve))
+    // It must not keep the program running.
+    collector.unref()
+    const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}/v1/traces`
+    const lanes: Lane[] = []
+    const token = await world.headers()
+    const add = async (name: string, settings: readonly string[], more: Readonly<Record<string, string>> = {}) => {
+      const headers = { ...token, ...more }
+      const gateway = await world.startGateway({ settings })
+      const url = `${gateway.url}/api/orders/`
+      await fetchOk(url + ids.first, headers)
+      lanes.push(await httpLane(world, name, url, { ids, headers }))
+    }
+    const traced = (ratio: string) => [
+      '[gateway.tracing]',
+      'enabled = true',
+      `otlp_endpoint = "${endpoint}"`,
+      `sample_ratio = ${ratio}`,
+    ]
+    await add(OFF, [])
+    await add(PASSED_ON, [], { traceparent: TRACEPARENT })
+    await add(UNRECORDED, traced('0.0'))
+    await add(TENTH, traced('0.1'))
+    await add(ALL, traced('1.0'))
+    return lanes
+  },
+}
