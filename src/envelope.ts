@@ -3,9 +3,10 @@ import { GatewayError } from './errors.ts'
 import type { TraceContext } from './trace-context.ts'
 
 /**
- * `{"error": {code, message, status, request_id, trace_id?, details?, hint?}}` as UTF-8. An error that is not a
- * `GatewayError` reveals nothing. `trace_id` is there if the request belongs to a trace. A read that is too expensive also has `code`, `message` and `details` next
- * to `error`, for clients that expect that flat form.
+ * `{"error": {code, message, status, request_id, trace_id?, details?, hint?}}` as UTF-8. `trace_id` is
+ * there if the request belongs to a trace. An error that is not a `GatewayError` reveals nothing. A read that
+ * is too expensive also has `code`, `message` and `details` next to `error`, for clients that expect that
+ * flat form.
  */
 export function errorBody(error: unknown, requestId: string, trace?: TraceContext | null): Buffer {
   const known =

@@ -34,7 +34,7 @@ test.each([
   ['too short', `00-${TRACE.slice(1)}-${SPAN}-01`],
   ['without flags', `00-${TRACE}-${SPAN}`],
   ['surrounded by spaces', ` 00-${TRACE}-${SPAN}-01`],
-])('a traceparent that is %s is no context', (_, traceparent) => {
+])('a traceparent that is %s is ignored', (_, traceparent) => {
   expect(parseTraceContext({ traceparent })).toBeNull()
 })
 

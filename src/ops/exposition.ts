@@ -1,6 +1,6 @@
 /**
- * Prints metrics in Prometheus' text format, version 0.0.4
- * (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format), and in that of OpenMetrics 1.0.
+ * Prints metrics in Prometheus' text format, version 0.0.4, and in that of OpenMetrics 1.0
+ * (https://prometheus.io/docs/instrumenting/exposition_formats).
  */
 
 /** The description of a metric. */

@@ -102,8 +102,8 @@ FROM (SELECT $1::int8 - ${elapsed} AS left_ms OFFSET 0) AS time`
 }
 
 /**
- * Cached for the first transactions of requests without a trace. An identity comes from the cache of verified tokens and is
- * the same object for every request with a token.
+ * Cached for the first transactions of requests without a trace. An identity comes from the cache of verified
+ * tokens and is the same object for every request with a token.
  */
 function encodedOnce(
   answer: string,

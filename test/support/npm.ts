@@ -30,7 +30,7 @@ export function npmEnvironment(): Readonly<Record<string, string>> {
   }
 }
 
-const OWN = ['cache', 'userconfig', 'registry', 'https-proxy', 'proxy']
+const OWN = ['cache', 'userconfig', 'registry', 'cafile', 'https-proxy', 'proxy']
 const QUIET = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] } satisfies Parameters<typeof execFileSync>[2]
 
 const REFUSED = 'E403|E429|E5\\d\\d|ENOTCACHED'
