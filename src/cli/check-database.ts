@@ -17,6 +17,7 @@ import { inspectInstallation, unusableFeed } from '../install/installation.ts'
 import { installationProblem } from '../install/installed.ts'
 import { findingAbout } from '../lint/finding-about.ts'
 import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
+import { lintPostgrest } from '../lint/postgrest.ts'
 import { invalidExamples } from '../openapi/invalid-examples.ts'
 import { createAddressGuard } from '../outbound/address-guard.ts'
 import { loadTriggers } from '../webhooks/triggers.ts'
@@ -27,8 +28,18 @@ import { printFailure } from './failure.ts'
 /** Reading a schema of 5 000 tables takes seconds on an idle machine. */
 const TIMEOUT_MS = 120_000
 
+/** Further checks. */
+export interface CheckOptions {
+  /** True to compare the database with what is served in PostgREST's dialect. */
+  readonly postgrest: boolean
+}
+
 /** Checks the database. An unavailable database is a finding as well; never rejects. */
-export async function checkDatabase(config: Config, environment: Environment): Promise<DatabaseLints> {
+export async function checkDatabase(
+  config: Config,
+  environment: Environment,
+  { postgrest }: CheckOptions,
+): Promise<DatabaseLints> {
   const { databaseUrl, preparedStatements, gssModule } = config.gateway
   if (databaseUrl === null) {
     const fix = 'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.'
@@ -54,6 +65,7 @@ export async function checkDatabase(config: Config, environment: Environment): P
           ...examples,
           ...misfits,
           ...tableFindings(config, catalog),
+          ...(postgrest ? await postgrestFindings(config, database.query, capturedBy(found)) : []),
         ],
         accepted,
       }
@@ -105,6 +117,36 @@ function exampleFindings(catalog: Catalog): readonly Finding[] {
     remedy: 'Correct the example, or remove the line.',
   } as const
   return [findingAbout(about, found)]
+}
+
+/** Rejects if a schema of `[postgrest]` is missing. */
+async function postgrestFindings(
+  { postgrest, gateway }: Config,
+  ask: Query,
+  captured: ReadonlySet<string> | null,
+): Promise<readonly Finding[]> {
+  const { enabled, schemas, anonRole, realtime } = postgrest
+  const disabled: Finding = {
+    level: 'note',
+    message: "[postgrest] enabled is false: no request is served in PostgREST's dialect.",
+    fix: 'Set enabled = true under [postgrest] to serve it.',
+  }
+  const closed: Finding = {
+    level: 'note',
+    message: '[postgrest] anon_role is not set: requests without a token are answered 401.',
+    fix: "Set anon_role to PostgREST's db-anon-role, if clients send requests without a token.",
+  }
+  const { acceptedFindings } = gateway
+  await introspect(ask, { ...gateway, schemas, exposedViews: [], allViews: true })
+  return [
+    ...(enabled ? [] : [disabled]),
+    ...(anonRole === null ? [closed] : []),
+    ...(await lintPostgrest(ask, {
+      ...postgrest,
+      acceptedFindings,
+      captured: realtime ? [...(captured ?? [])] : null,
+    })),
+  ]
 }
 
 type Found = Awaited<ReturnType<typeof inspectInstallation>>

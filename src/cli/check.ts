@@ -12,11 +12,11 @@ import { listFindings } from '../gateway/lists.ts'
 import { providerFindings } from '../gateway/providers.ts'
 import { identityFindings } from '../identity/boot.ts'
 import { connectionFindings, connectionPolicies } from '../ops/connections.ts'
-import { checkDatabase } from './check-database.ts'
+import { type CheckOptions, checkDatabase } from './check-database.ts'
 import { printReport, reportOf } from './check-report.ts'
 import { EXIT, type World } from './world.ts'
 
-export interface CheckCommand {
+export interface CheckCommand extends CheckOptions {
   readonly file: string | undefined
   readonly print: boolean
   readonly json: boolean
@@ -32,7 +32,9 @@ export async function check(command: CheckCommand, world: World): Promise<number
   const unreachable = await connectionFindings(config)
   // Findings about the database are meaningless while it cannot be queried.
   const database =
-    unreachable.length > 0 ? { findings: unreachable, accepted: 0 } : await checkDatabase(config, world.environment)
+    unreachable.length > 0
+      ? { findings: unreachable, accepted: 0 }
+      : await checkDatabase(config, world.environment, command)
   const findings = [
     ...asErrors(identityFindings(config)),
     ...(await providerFindings(config)),

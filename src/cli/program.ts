@@ -157,12 +157,13 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     )
     .option(...CONFIG)
     .option('--print', 'print the effective settings, without secrets')
+    .option('--postgrest', "compare the database with what is served in PostgREST's dialect")
     .addOption(
       new Option(
         '--record [file]',
         'start the gateway, accept every query, and write its shape to an allow-list (default: allow_list_path), ' +
           'until Ctrl-C',
-      ).conflicts(['print', 'json']),
+      ).conflicts(['print', 'json', 'postgrest']),
     )
     .addOption(new Option('--json', 'print one JSON object').conflicts('print'))
     .examples(
@@ -171,15 +172,15 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
       ['svc check --record allow.txt', 'record the queries of your application'],
       ["svc check --json | jq -r '.findings[].sql[]'", 'all SQL, to review and then run as the owner'],
     )
-    .action(async (options: { config?: string; print?: true; json?: true; record?: string | true }) => {
+    .action(async (options: CheckFlags) => {
       if (options.record !== undefined) {
         const { serve } = await import('./serve.ts')
         finish(await serve({ file: options.config, record: options.record }, world))
         return
       }
       const { check } = await import('./check.ts')
-      const { config: file, print = false, json = false } = options
-      finish(await check({ file, print, json }, world))
+      const { config: file, print = false, json = false, postgrest = false } = options
+      finish(await check({ file, print, json, postgrest }, world))
     })
 
   program
@@ -293,4 +294,13 @@ function parseDurationOption(text: string): number {
   if (seconds === null)
     throw new InvalidArgumentError('Expected a number and a unit, such as 30s, 15m, 1h or 7d, at most ten years.')
   return seconds
+}
+
+/** The options of `svc check`. */
+interface CheckFlags {
+  readonly config?: string
+  readonly print?: true
+  readonly json?: true
+  readonly record?: string | true
+  readonly postgrest?: true
 }

@@ -5,6 +5,7 @@ import { readAcceptance } from './accept.ts'
 import { findingAbout } from './finding-about.ts'
 import type { Lint, LintTarget } from './lint.ts'
 import { LINTS } from './lints.ts'
+import { POSTGREST_LINTS } from './postgrest.ts'
 import { printableName } from './printable-names.ts'
 import { askLints } from './statement.ts'
 
@@ -33,7 +34,7 @@ export async function lintDatabase(
   target: LintTarget,
   purpose: 'check' | 'strict' = 'check',
 ): Promise<DatabaseLints> {
-  const acceptance = readAcceptance(target.acceptedFindings, LINTS)
+  const acceptance = readAcceptance(target.acceptedFindings, [...LINTS, ...POSTGREST_LINTS])
   let accepted = 0
   const findings = await findingsOf(ask, target, LINTS, (lint, object) => {
     const isAccepted = acceptance.has(lint.name, object) && !lint.boot

@@ -4,9 +4,10 @@
  */
 import type { Lint } from './lint.ts'
 import { LINT_SECTIONS } from './lints.ts'
+import { POSTGREST_LINTS } from './postgrest.ts'
 
 export function printChecksReference(): string {
-  return `${HEAD}${Object.entries(LINT_SECTIONS).map(printSection).join('')}`
+  return `${HEAD}${Object.entries(LINT_SECTIONS).map(printSection).join('')}${printPostgrest()}`
 }
 
 const HEAD = `# Checks
@@ -27,6 +28,14 @@ cannot be accepted.
 - With \`strict = true\`, the gateway does not start while there is an error or a warning of this page that is not \
 accepted.
 `
+
+function printPostgrest(): string {
+  const intro =
+    'With `--postgrest`, `svc check` also compares grants, views, functions and settings with what ' +
+    '[`[postgrest]`](../guides/coming-from-postgrest.md) serves. The roles of callers are those that the ' +
+    "gateway's role is a member of. These checks do not run at boot, and `strict` does not include them."
+  return `\n## PostgREST's dialect\n\n${intro}\n${POSTGREST_LINTS.map(printLint).join('')}`
+}
 
 function printSection([title, lints]: readonly [string, readonly Lint[]]): string {
   return `\n## ${title}\n${lints.map(printLint).join('')}`
