@@ -1,8 +1,9 @@
 /**
  * Requests whose statements share a transaction: those with an `Idempotency-Key`
- * (docs/reference/writing.md#idempotency-keys), and those of several steps that all take effect or none. The
- * request takes its stages as always. With a key, the transaction begins with a claim on it and ends by
- * storing the response. The claim is sent with the first statement, so rights and policies are judged before.
+ * (docs/reference/writing.md#idempotency-keys), and requests of several steps that take effect together or
+ * not at all. The request passes the usual stages. With a key, the transaction begins with a claim on it and
+ * ends by storing the response. The claim is sent with the first statement, so rights and policies are judged
+ * before.
  */
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'

@@ -38,7 +38,7 @@ import {
 } from '../run/trace/trace-reads.ts'
 import { noRoute } from './other-routes.ts'
 
-/** The dependencies of traces that only they have. */
+/** The dependencies of traces, in addition to those of other requests. */
 export interface TraceParts {
   /** True if the route exists: plans are available to callers. */
   readonly isEnabled: boolean
@@ -204,7 +204,10 @@ export class TraceHandler {
     })
   }
 
-  /** The tree of the last part: a parent comes before its children, and a total adds nothing. */
+  /**
+   * The tree of the last statement. The statement for a parent comes before that for its children, and the one
+   * for a total is omitted.
+   */
   #tree({ parts }: ExecutedStep, { view }: RequestContext): string | null {
     if (!Array.isArray(parts)) return null
     const trees = (parts as readonly StatementPart[]).flatMap(part =>

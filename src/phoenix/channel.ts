@@ -131,7 +131,7 @@ export class Channel {
   /** Sends a broadcast of the client to the other members of the topic. */
   async broadcast({ event, payload = {} }: Readonly<Record<string, unknown>>): Promise<void> {
     if (typeof event !== 'string' || event.length > NAME_CHARACTERS_MAX) {
-      throw new GatewayError('PARSE_ERROR', `event must be a text of at most ${NAME_CHARACTERS_MAX} characters`)
+      throw new GatewayError('PARSE_ERROR', `event must be a string of at most ${NAME_CHARACTERS_MAX} characters`)
     }
     const { topic, broadcasts } = this.#parts
     await broadcasts.send(this.#identity, topic, { sender: this.#sender, event, payload })

@@ -63,8 +63,8 @@ export function parseFrame(bytes: Buffer, form: 'text' | 'binary', version: Seri
 
 function frameOf(parts: Readonly<Record<keyof ClientFrame, unknown>>): ClientFrame {
   const { topic, event, payload = {} } = parts
-  if (!isName(topic)) throw malformed('topic must be a text of at most 255 characters')
-  if (!isName(event)) throw malformed('event must be a text of at most 255 characters')
+  if (!isName(topic)) throw malformed('topic must be a string of at most 255 characters')
+  if (!isName(event)) throw malformed('event must be a string of at most 255 characters')
   if (!isRecord(payload)) throw malformed('payload must be an object')
   return { joinRef: refOf(parts.joinRef, 'join_ref'), ref: refOf(parts.ref, 'ref'), topic, event, payload }
 }
@@ -107,7 +107,7 @@ function parseJson(text: string): unknown {
 function refOf(value: unknown, name: string): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string' && value.length <= REF_CHARACTERS_MAX) return value
-  throw malformed(`${name} must be a text of at most ${REF_CHARACTERS_MAX} characters, or null`)
+  throw malformed(`${name} must be a string of at most ${REF_CHARACTERS_MAX} characters, or null`)
 }
 
 function isName(value: unknown): value is string {

@@ -45,7 +45,7 @@ export function readJoin(payload: Readonly<Record<string, unknown>>): JoinReques
   if (broadcast.replay !== undefined)
     throw refused('replay of broadcasts is not supported; remove config.broadcast.replay')
   const { postgres_changes: changes = [] } = config
-  if (!Array.isArray(changes)) throw refused('config.postgres_changes must be a list')
+  if (!Array.isArray(changes)) throw refused('config.postgres_changes must be an array')
   return {
     changes: changes.map(readChanges),
     broadcast: { isAcknowledged: broadcast.ack === true, includesSelf: broadcast.self === true },
@@ -64,13 +64,13 @@ export function tokenOf(key: string): string | null {
 }
 
 function readChanges(written: unknown): ChangesRequest {
-  if (!isRecord(written)) throw refused('each of config.postgres_changes must be an object')
+  if (!isRecord(written)) throw refused('each element of config.postgres_changes must be an object')
   const { event, schema, table, filter } = written
   const events = typeof event === 'string' && Object.hasOwn(EVENTS, event) ? EVENTS[event] : undefined
   if (events === undefined) throw refused('event must be one of *, INSERT, UPDATE and DELETE')
   if (typeof schema !== 'string' || schema === '' || schema === '*') throw refused('schema must name a schema')
-  if (!isOptionalText(table)) throw refused('table must be a text')
-  if (!isOptionalText(filter)) throw refused('filter must be a text, such as id=eq.5')
+  if (!isOptionalText(table)) throw refused('table must be a string')
+  if (!isOptionalText(filter)) throw refused('filter must be a string, such as id=eq.5')
   const isAll = table === undefined || table === null || table === '*'
   if (isAll && filter != null && filter !== '') throw refused('a filter needs a table')
   return { written, events, schema, table: isAll ? null : table, filter: readFilter(filter ?? '') }

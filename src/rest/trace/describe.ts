@@ -14,7 +14,7 @@ export interface TracedAccess {
   readonly refused: string | null
   /** The columns that can be read, or null for all of them. Columns that are hidden are not named. */
   readonly columns: readonly string[] | null
-  /** The rows that the route policy leaves, as a query; null for all of them. */
+  /** The rows that the route policy permits, as a query; null for all of them. */
   readonly rows: string | null
   /** True if there is a condition on rows that mentions hidden columns, and is therefore not shown. */
   readonly rowsWithheld: boolean

@@ -34,7 +34,7 @@ export function readTraceBody(incoming: Incoming): TracedRequest {
   const textOf = (name: string): string | null => {
     const member = body.members.find(({ key }) => key === name)
     if (member === undefined) return null
-    if (member.type !== 'string') throw new GatewayError('PARSE_ERROR', `"${name}" must be a text; ${EXPECTED}`)
+    if (member.type !== 'string') throw new GatewayError('PARSE_ERROR', `"${name}" must be a string; ${EXPECTED}`)
     return JSON.parse(partBytes(body, member).toString()) as string
   }
   const request = textOf('request')

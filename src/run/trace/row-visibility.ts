@@ -23,7 +23,7 @@ export interface PolicyResult {
   readonly result: boolean | null
 }
 
-/** The answer about one row. */
+/** The result for one row. */
 export interface RowVisibility {
   readonly reason: VisibilityReason
   readonly policies: readonly PolicyResult[]

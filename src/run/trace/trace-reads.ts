@@ -1,4 +1,7 @@
-/** What PostgreSQL says about the statements of a traced read: plans, estimates and row-level security. */
+/**
+ * Reads what PostgreSQL reports about the statements of a traced read: plans, estimates and row-level
+ * security.
+ */
 import type { View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { analyzed, explained } from '../../compile/derive.ts'
@@ -56,7 +59,7 @@ export class TraceReads {
     return readRowPolicies(rows, tracing.view)
   }
 
-  /** The plans of statements that are not executed, and whether the cost guard lets them pass. */
+  /** Plans statements without executing them, and reports whether they pass the cost guard. */
   async estimates(
     statements: readonly TracedStatement[],
     tracing: Tracing,
@@ -79,7 +82,7 @@ export class TraceReads {
     })
   }
 
-  /** The plans of statements, executed. They must have passed the cost guard. */
+  /** Executes statements that have passed the cost guard, and returns their plans. */
   async plans(statements: readonly TracedStatement[], tracing: Tracing): Promise<readonly TracedPlan[]> {
     const plans = statements.map(({ statement, values }) => ({ statement: analyzed(statement), values }))
     return (await this.#read(plans, tracing)).map(rows => parsePlans(planText(rows)))

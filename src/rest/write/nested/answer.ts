@@ -55,7 +55,7 @@ export async function createRelated(
   })
 }
 
-/** Changes the row with this id and the rows around it. `changes` are those of its body. */
+/** Changes the row with this id and its related rows. `changes` are those of the body. */
 export async function changeRelated(
   writing: Writing,
   { hasRelated = false, ...changes }: PartialChanges,
@@ -78,7 +78,7 @@ function assertExpandable({ table, wanted, view }: Writing): void {
   if (table.primaryKey.length === 0) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `"${table.resource}" has no primary key, by which expand finds the written rows; leave out expand`,
+      `"${table.resource}" has no primary key, which expand needs to find the written rows; leave out expand`,
     )
   }
   const hidden = table.primaryKey.find(name => !allows(view.rights.of(table).read, name))
@@ -93,7 +93,7 @@ async function inTurns<T>({ incoming }: Writing, reading: Generator<void, T>): P
   }
 }
 
-/** The steps of a script, in one transaction. */
+/** Runs the steps of a script in one transaction. */
 function together(writing: Writing, rows: readonly GraphRow[], script: () => Script<Answer>): RequestStep {
   assertRights(writing, rows)
   return {
@@ -237,7 +237,7 @@ function* setRow(
   return written
 }
 
-/** Reads the row of the path, if the body has no column of it. */
+/** Reads the row in the path, if the body has no column of it. */
 function* findRow(writing: Writing, run: GraphRun, row: GraphRow, id: string): Script<void> {
   const { table } = writing
   // The row is not written, so its version is compared first.

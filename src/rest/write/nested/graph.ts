@@ -1,6 +1,6 @@
 /**
  * The rows of a body with related rows (docs/reference/writing.md#related-rows). Only objects that contain
- * other rows are taken apart; the bytes of all others are passed on unchanged.
+ * related rows are parsed; the bytes of all others are passed on unchanged.
  */
 import { unknownTableColumn } from '../../../access/refusals.ts'
 import { relatedTable } from '../../../access/relations.ts'
@@ -35,9 +35,9 @@ export type RowUse = 'create' | 'update' | 'delete' | 'set'
 /** One row of a body. */
 export interface GraphRow {
   readonly table: Table
-  /** Where the row is in the body, as errors name it: `order_items[1]`. Empty for the body itself. */
+  /** The path of the row in the body, for errors: `order_items[1]`. Empty for the body itself. */
   readonly path: string
-  /** The columns that the body has for it. */
+  /** The columns of the row in the body. */
   readonly columns: readonly string[]
   /** A JSON object of exactly these columns. */
   readonly bytes: Buffer
@@ -56,7 +56,7 @@ interface Related {
   readonly relation: Relation
 }
 
-/** The row that a foreign key of another refers to: a new one, or the present one with changes. */
+/** The row that a foreign key refers to: a new row, or the existing one with changes. */
 export interface ToOne extends Related {
   readonly use: 'create' | 'update'
   readonly row: GraphRow
@@ -73,7 +73,7 @@ export interface RowList {
   readonly rows: readonly GraphRow[]
 }
 
-/** Accepts the columns and relations of a table as keys, and notices whether there is a relation. */
+/** Accepts the columns and relations of a table as keys, and records whether a key was a relation. */
 export class RowKeys implements KnownKeys {
   readonly inItems = true
   /** True once a key was a relation. */
@@ -102,7 +102,7 @@ export class RowKeys implements KnownKeys {
   }
 }
 
-/** The error with the path that it is about. */
+/** Adds the path to an error. */
 export function at(path: string, error: GatewayError): GatewayError {
   if (path === '') return error
   const { code, message, details, hint, headers, cause, limit } = error
@@ -138,7 +138,7 @@ export function memberPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`
 }
 
-/** Reads a part of a body, and yields now and then. */
+/** Reads a part of a body, and yields regularly. */
 type Reading<T> = Generator<void, T>
 
 /** Rows that are read before other requests get a turn. */
@@ -220,7 +220,7 @@ export class GraphReader {
   #related(member: JsonMember, table: Table, use: RowUse, path: string, level: number): Related {
     const { relation, hint } = nameIn(member.key)
     if (use === 'delete') {
-      throw refused(path, 'a row to delete has only its key; related rows are deleted in lists of their own')
+      throw refused(path, 'a row to delete has only its key; delete related rows in their own lists')
     }
     if (level > this.#limits.maxExpandDepth) {
       throw refused(
@@ -317,18 +317,20 @@ export class GraphReader {
   }
 }
 
-/** The columns of the key by which a child is named: those that its foreign key does not give. */
+/** The columns of the key that identify a child: those that are not part of its foreign key. */
 export function ownKey({ primaryKey }: Table, { targetColumns }: Relation): readonly string[] {
   return primaryKey.filter(name => !targetColumns.includes(name))
 }
 
-/** Checks which columns a child has: none of its foreign key, and its own key where that is needed. */
+/**
+ * Checks the columns of a child: it has no column of its foreign key, and has its own key if one is needed.
+ */
 function assertColumns(row: GraphRow, relation: Relation, use: RowUse): void {
   const { table, columns, path } = row
   const given = [...columns, ...row.ones.flatMap(one => one.relation.columns)]
   const filled = relation.targetColumns.find(name => given.includes(name))
   if (filled !== undefined) {
-    throw refused(memberPath(path, filled), `column "${filled}" is filled in from the row around it; leave it out`)
+    throw refused(memberPath(path, filled), `column "${filled}" is filled in from the parent row; leave it out`)
   }
   if (use === 'create') return
   if (table.primaryKey.length === 0) {

@@ -1,6 +1,6 @@
 /**
- * The rights that a body with related rows needs: those that the caller would need to write the rows of each
- * table alone. The allow-list needs the same requests.
+ * The rights that a body with related rows needs: the rights that the caller would need to write the rows of
+ * each table in a separate request. The allow-list must contain these requests as well.
  */
 import type { QueryShape } from '../../../access/list/pattern.ts'
 import { assertAllowed, forbiddenColumn } from '../../../access/refusals.ts'
@@ -26,7 +26,7 @@ export function assertUse(writing: Writing, table: Table, use: Exclude<RowUse, '
       )
     }
     if (use === 'create') return
-    // The tag in the header is that of another row.
+    // The entity tag in the header belongs to another row.
     const headers = { ...written.headers, ifMatch: undefined }
     assertCondition({ ...writing, table, written: { ...written, headers } })
   } catch (error) {

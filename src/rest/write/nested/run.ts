@@ -1,6 +1,7 @@
 /**
  * Writes the rows of a body with related rows: rows that others refer to first, each list of rows with the
- * same columns in one statement. Every table is checked as if its rows were written alone.
+ * same columns in one statement. The rows of every table are checked as if they were written by a separate
+ * request.
  */
 import { forbiddenColumn } from '../../../access/refusals.ts'
 import { relatedTable } from '../../../access/relations.ts'
@@ -58,7 +59,7 @@ interface Insert extends Group {
   readonly key: readonly string[]
 }
 
-/** The lists of a row for one relation. */
+/** The lists that a row contains for one relation. */
 interface ListedIn {
   readonly row: GraphRow
   readonly many: ToMany
@@ -66,9 +67,9 @@ interface ListedIn {
 
 /** The columns that a creation of rows returns. */
 export interface CreatedAnswer {
-  /** Columns that others need. */
+  /** Columns that related rows need. */
   readonly needed: readonly string[]
-  /** Further columns, which are left out if PostgreSQL does not let the caller return them. */
+  /** Optional columns, which are left out if the caller has no privilege to return them. */
   readonly optional?: readonly string[]
   /** How the rows are returned as JSON; omitted if they are not. */
   readonly writing?: Writing
@@ -84,20 +85,20 @@ const CHILDREN_MAX = 1_000_000
 
 const MINIMAL = { returning: undefined, returned: 'minimal' } as const
 
-/** The errors that can be about one row of several. */
+/** The errors that can be caused by one row of several. */
 const ROW_ERRORS: readonly string[] = ['PARSE_ERROR', 'QUERY_ERROR', 'FORBIDDEN', 'NOT_FOUND']
 
-/** One run of a body. A transaction that is run again begins with a new one. */
+/** One run of a body. A transaction that is run again starts with a new object. */
 export class GraphRun {
   readonly #writing: Writing
   readonly #limits: RunLimits
-  /** The columns that come from rows around a row, or that it refers to. */
+  /** The columns that are filled in from the parent row, or from a row that this row refers to. */
   readonly #filled = new Map<GraphRow, Map<string, Text>>()
   /** The columns that statements returned. */
   readonly #returned = new Map<GraphRow, Map<string, Text>>()
   /** Rows that did not exist before. */
   readonly #created = new Set<GraphRow>()
-  /** Rows of `set` that name a key which no child has. */
+  /** Rows of `set` with a key that no child has. */
   readonly #named = new Set<GraphRow>()
   #statements = 0
   #written: WriteResult | undefined
@@ -118,14 +119,14 @@ export class GraphRun {
     return known === undefined && row.columns.includes(name) ? textIn(row, name) : known
   }
 
-  /** Notes the values of a row that was written or read. */
+  /** Stores the values of a row that was written or read. */
   learn(row: GraphRow, names: readonly string[], values: readonly (Buffer | null | undefined)[]): void {
     const known = this.#returned.get(row) ?? new Map<string, Text>()
     for (const [index, name] of names.entries()) known.set(name, values[index]?.toString() ?? null)
     this.#returned.set(row, known)
   }
 
-  /** The columns of a row that the rows below it need. */
+  /** The columns of a row that its related rows need. */
   neededBelow(row: GraphRow): readonly string[] {
     const changed = row.ones.filter(({ use }) => use === 'update')
     return unique([...row.manys, ...changed].flatMap(({ relation }) => relation.columns))
@@ -133,7 +134,10 @@ export class GraphRun {
 
   // ---- create ----
 
-  /** Creates rows of one table, and what they contain. Returns the JSON of rows where it was asked for. */
+  /**
+   * Creates rows of one table with their related rows. Returns the JSON of the rows for which it was
+   * requested.
+   */
   *create(rows: readonly GraphRow[], path: string, answer: CreatedAnswer = NOTHING): Script<RowsAsJson> {
     const [any] = rows
     if (any === undefined) return new Map()
@@ -172,7 +176,7 @@ export class GraphRun {
     })
   }
 
-  /** Notes what inserts returned: the row, if it was asked for, and the columns of the key. */
+  /** Stores what inserts returned: the row, if it was requested, and the columns of the key. */
   #learnAll(inserts: readonly Insert[], results: readonly WriteResult[]): RowsAsJson {
     const json = new Map<GraphRow, Buffer>()
     for (const [index, insert] of inserts.entries()) {
@@ -225,7 +229,7 @@ export class GraphRun {
 
   // ---- related rows ----
 
-  /** Writes everything that rows contain, once they are written. */
+  /** Writes the related rows that written rows contain. */
   *writeRelated(rows: readonly GraphRow[]): Script<void> {
     for (const row of rows) {
       for (const one of row.ones) if (one.use === 'update') yield* this.#changeReferenced(row, one)
@@ -236,7 +240,7 @@ export class GraphRun {
 
   *#changeReferenced(row: GraphRow, { relation, row: other, path }: ToOne): Script<void> {
     if (relation.columns.some(name => this.valueOf(row, name) === null)) {
-      throw at(path, new GatewayError('NOT_FOUND', `the row refers to no row of "${other.table.resource}"`))
+      throw at(path, new GatewayError('NOT_FOUND', `the row does not refer to a row of "${other.table.resource}"`))
     }
     this.#fill(other, relation.targetColumns, row, relation.columns)
     yield* this.#update([other], relation.targetColumns, path)
@@ -301,7 +305,7 @@ export class GraphRun {
     return unique([...row.columns, ...filled]).filter(name => !by.includes(name))
   }
 
-  /** The columns that rows below need, and that are not known yet. */
+  /** The columns that related rows need and whose values are not known yet. */
   #unknownBelow(row: GraphRow): readonly string[] {
     return this.neededBelow(row).filter(name => this.valueOf(row, name) === undefined)
   }
@@ -330,13 +334,13 @@ export class GraphRun {
         }
         return { table, path, rows: grouped, part }
       })
-    // An update does not return its rows in the order of the body.
+    // The rows that an update returns are not in the order of the body.
     const alone = rows.filter(row => this.#unknownBelow(row).length > 0)
     const together = rows.filter(row => !alone.includes(row))
     return [...groups(together, []), ...alone.flatMap(row => groups([row], this.#unknownBelow(row)))]
   }
 
-  /** Reads rows that are named but not changed themselves. */
+  /** Reads rows that the body identifies but does not change. */
   *#look(rows: readonly GraphRow[], by: readonly string[]): Script<void> {
     const [any] = rows
     if (any === undefined) return
@@ -404,7 +408,7 @@ export class GraphRun {
 
   // ---- set ----
 
-  /** Makes the rows of each list the only ones that refer to a row. */
+  /** Replaces the rows that refer to a row by the rows of each list. */
   *#replace(relation: Relation, table: Table, all: readonly ListedIn[]): Script<void> {
     const members = all.flatMap(({ row, many: { lists } }) => (lists.set === undefined ? [] : [{ row, ...lists.set }]))
     if (members.length === 0) return
@@ -426,7 +430,7 @@ export class GraphRun {
       by,
       path,
     )
-    // A key without the columns of the parent can belong to the child of another row.
+    // A key without the columns of the parent's key can also identify a child of another row.
     const isShared = !relation.targetColumns.some(name => table.primaryKey.includes(name))
     for (const { row } of named) if (isShared && !existing.has(row)) this.#named.add(row)
     yield* this.create(
@@ -435,7 +439,7 @@ export class GraphRun {
     )
   }
 
-  /** The elements that are children already, and the children that are not among the elements. */
+  /** The elements that are existing children, and the existing children that are not among the elements. */
   *#children(
     relation: Relation,
     table: Table,
@@ -520,14 +524,14 @@ export class GraphRun {
     return [...new Set([...row.columns, ...(this.#filled.get(row)?.keys() ?? [])])].sort()
   }
 
-  /** One row as an object, several as an array. */
+  /** Prints one row as an object, several rows as an array. */
   #bodyOf(rows: readonly GraphRow[]): { readonly bytes: Buffer; readonly rows: 'one' | 'many' } {
     const [only, ...more] = rows
     if (only !== undefined && more.length === 0) return { bytes: this.bodyOf(only), rows: 'one' }
     return { bytes: this.#arrayOf(rows, row => row.bytes), rows: 'many' }
   }
 
-  /** A row with the columns that were filled in. */
+  /** Prints a row with the columns that were filled in. */
   bodyOf(row: GraphRow): Buffer {
     return Buffer.concat(this.#jsonOf(row, row.bytes))
   }
@@ -559,8 +563,8 @@ export class GraphRun {
   }
 
   /**
-   * The error with the path of its row. The failed statement has ended the transaction, so the first attempt
-   * to write a part of the rows has it run again; then the parts are written in savepoints.
+   * Adds the path of the row to an error. The failed statement has ended the transaction, so the first
+   * attempt to write a part of the rows runs it again. In that run, the parts are written in savepoints.
    */
   *#located(groups: readonly Group[], error: unknown): Script<unknown> {
     if (!(error instanceof GatewayError)) return error
@@ -606,12 +610,12 @@ export class GraphRun {
     return at(column == null ? row.path : memberPath(row.path, column), translated(described, table))
   }
 
-  /** Rejects lists that name a row twice, as far as the body shows it. */
+  /** Rejects a list that contains a row twice, if the body shows this. */
   #refuseRepeated(rows: readonly GraphRow[], by: readonly string[]): void {
     const seen = new Set<string>()
     for (const row of rows) {
       const key = JSON.stringify(by.map(name => this.valueOf(row, name)))
-      if (seen.has(key)) throw refused(row.path, 'an earlier row of the list has the same key; name each row once')
+      if (seen.has(key)) throw refused(row.path, 'an earlier row of the list has the same key; send each row once')
       seen.add(key)
     }
   }
@@ -628,17 +632,20 @@ function refused(path: string, message: string): GatewayError {
 function noSuchRow(table: Table): GatewayError {
   return new GatewayError(
     'NOT_FOUND',
-    `"${table.resource}" has no row with this key that belongs to the row around it and that you can write`,
+    `"${table.resource}" has no row with this key that belongs to the parent row and that you can write`,
   )
 }
 
-/** A row that is missing is one that does not belong here. */
+/** A row that was not found does not belong to the parent row. */
 function translated(error: GatewayError, table: Table): GatewayError {
   return error.code === 'NOT_FOUND' ? noSuchRow(table) : error
 }
 
 function suppressed({ table, path }: Group): GatewayError {
-  return at(path, new GatewayError('QUERY_ERROR', `a trigger of "${table.resource}" did not let all rows be created`))
+  return at(
+    path,
+    new GatewayError('QUERY_ERROR', `a trigger of "${table.resource}" prevented the creation of some rows`),
+  )
 }
 
 function columnsOf({ details }: GatewayError): readonly string[] {
