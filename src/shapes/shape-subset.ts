@@ -80,7 +80,7 @@ function subsetOf(members: Readonly<Record<string, unknown>>): ShapeSubset {
 function textIn(members: Readonly<Record<string, unknown>>, name: string): string | null {
   const { [name]: value = null } = members
   if (value === null || value === '') return null
-  if (typeof value !== 'string') throw new ShapeProblem(`${PREFIX}${name}`, 'must be a text')
+  if (typeof value !== 'string') throw new ShapeProblem(`${PREFIX}${name}`, 'must be a string')
   return value
 }
 
@@ -102,7 +102,7 @@ function paramsIn(value: unknown): ReadonlyMap<number, string> {
     pairs.map(([number, item]) => {
       if (!/^[1-9]\d{0,4}$/.test(number)) throw new ShapeProblem('subset__params', 'can only use numbers as keys')
       if (!['string', 'number', 'boolean'].includes(typeof item))
-        throw new ShapeProblem('subset__params', `parameter $${number} must be a text or a number`)
+        throw new ShapeProblem('subset__params', `parameter $${number} must be a string or a number`)
       return [Number(number), String(item)]
     }),
   )

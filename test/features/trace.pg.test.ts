@@ -261,7 +261,7 @@ describe('a body that does not describe a traceable read', () => {
   test.each([
     [{}, 'has no request'],
     [{ request: '/api/orders', query: 'get orders' }, 'more than a request'],
-    [{ request: 5 }, '"request" must be a text'],
+    [{ request: 5 }, '"request" must be a string'],
     [{ request: '/api/orders', other: 1 }, 'has "other"'],
     [{ request: 'POST /api/orders' }, 'cannot be traced'],
     [{ request: '/api/_schema' }, 'cannot be traced'],
