@@ -137,7 +137,7 @@ export const TEXTS = {
     allRows: 'No row is removed.',
     limitedRows: 'Only these rows are left:',
     withheldRows: 'A condition removes rows. It mentions something that you cannot see, so it is not shown.',
-    softDelete: (column: string) => `Rows with a value in ${column} are deleted, and left out.`,
+    softDelete: (column: string) => `Rows with a value in ${column} are marked as deleted and not returned.`,
     policies: 'Row-level security',
     notEnabled: 'Row-level security is not enabled: every row is visible.',
     bypassed: 'Row-level security is enabled, but does not apply to the role of the gateway.',

@@ -25,7 +25,7 @@ const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][num
         '[order and pages](reading.md#order-and-pages), [streams](reading.md#streams)',
     ],
     POST: [
-      '201 `{"data": row}`, of an array `{"data": [row…], "count"}`',
+      '201 `{"data": row}`, or for an array `{"data": [row…], "count"}`',
       '[create](writing.md#create), [upsert](writing.md#upsert)',
     ],
     PATCH: ['200 `{"data": [row…], "count"}`', 'all rows that [filters](writing.md#many-rows-at-once) match'],

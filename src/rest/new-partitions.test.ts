@@ -60,7 +60,7 @@ describe('a partition that the catalog does not contain', () => {
   })
 })
 
-test('constraints of the catalog cause no read', () => {
+test('a constraint that is in the catalog is found without a query', () => {
   const { catalog, found, partitions } = opened()
   expect(partitions.learn({ schema: 'public', table: 'parts', constraint: null }, { catalog })).toBeNull()
   expect(found).toEqual([])

@@ -209,7 +209,7 @@ export function isRaisedWithin(error: unknown): boolean {
   return error instanceof GatewayError && error.cause instanceof DatabaseError && error.cause.where !== null
 }
 
-/** Distinguishes a result from one row of a stream, whose size no setting limits. */
+/** The message about a result above `max_result_bytes`. The limit on one row of a stream is not a setting. */
 const RESULT_BYTES = /^the result exceeds/
 
 const OVERSIZE = `${UNKNOWN_OUTCOME}, and request fewer columns with returning, or none with Prefer: return=minimal`

@@ -233,8 +233,8 @@ function checkColumnNames(table: TableDefinition, lookup: SchemaLookup, report: 
 }
 
 /**
- * The sets of unique columns of each table, as text. A partial index is not a key, nor is one over
- * expressions.
+ * The sets of unique columns of each table, as text. Partial indexes and indexes over expressions are not
+ * keys.
  */
 function uniqueKeysOf(
   document: SchemaDocument,

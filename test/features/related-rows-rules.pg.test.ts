@@ -246,7 +246,7 @@ describe('other ways to write', () => {
     expect(await count('orders')).toBe(2)
   })
 
-  test('operations of their own are independent', async () => {
+  test('the operations of a batch that is not atomic are independent', async () => {
     const reply = await post('/api/_batch', {
       atomic: false,
       operations: [

@@ -11,7 +11,7 @@ export function outputName(field: Field): string | null {
 function nameOf(expression: Expression): string | null {
   switch (expression.kind) {
     case 'column':
-      // A longer path may go into JSON, and such columns have no name.
+      // A longer path can lead into a JSON value, and a column with such a path has no name.
       return expression.path.length <= 2 ? (expression.path.at(-1) ?? null) : null
     case 'function': {
       const name = expression.name.toLowerCase()

@@ -32,7 +32,7 @@ test('a page is split at headings of any level, except inside code fences', () =
   ])
 })
 
-test('all parts together are the page', () => {
+test('the sections together contain the whole page', () => {
   expect(
     splitSections(PAGE)
       .map(({ markdown }) => markdown)

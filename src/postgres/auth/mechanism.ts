@@ -13,7 +13,7 @@ export interface Mechanism {
    * @throws ConnectError on a message that is not part of the conversation
    */
   respond(challenge: Authentication, writer: Writer): Promise<void> | void
-  /** True if the server can continue without a response, because some steps have none. */
+  /** True if the server can send the next message without waiting for a response: some steps have none. */
   readonly mayBeFollowed: boolean
   /** True if the conversation is bound to this TLS session. */
   readonly isBound: boolean
