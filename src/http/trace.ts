@@ -205,8 +205,8 @@ export class TraceHandler {
   }
 
   /**
-   * The tree of the last statement. The statement for a parent comes before that for its children, and the one
-   * for a total is omitted.
+   * The tree of the last statement. The statement for a parent comes before that for its children, and the
+   * one for a total is omitted.
    */
   #tree({ parts }: ExecutedStep, { view }: RequestContext): string | null {
     if (!Array.isArray(parts)) return null
