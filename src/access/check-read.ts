@@ -69,7 +69,7 @@ export function readIn(
     where: allOf([
       first.where,
       ...others.where,
-      expressions.optional(query.where, { ...scope, unheard: named.outputs }),
+      expressions.optional(query.where, { ...scope, unusableOutputs: named.outputs }),
     ]),
     groupBy: query.groupBy.map(item => groupIn(checking, item, named)),
     having: expressions.optional(query.having, named),
@@ -115,7 +115,7 @@ function groupIn({ expressions }: Checking, item: Expression, scope: AccessScope
   const [name = ''] = item.kind === 'column' && item.path.length === 1 ? item.path : []
   const isColumn = scope.sources.some(({ rowset }) => rowset.column(name) !== undefined)
   if (!isColumn && isOutput(item, scope)) return item
-  return expressions.expression(item, { ...scope, outputs: NOTHING.outputs, unheard: scope.outputs })
+  return expressions.expression(item, { ...scope, outputs: NOTHING.outputs, unusableOutputs: scope.outputs })
 }
 
 function withTable(outer: AccessScope, table: CommonTable, known: readonly RowsetColumn[]): AccessScope {

@@ -424,7 +424,7 @@ export class ExpressionChecker implements OperandCheck {
     return orders.map(item => {
       // A bare name is one of the result's own columns first (PostgreSQL manual, 7.5).
       if (isOutput(item.expression, scope)) return item
-      const typed = this.typed(item.expression, { ...scope, outputs: NOTHING.outputs, unheard: scope.outputs })
+      const typed = this.typed(item.expression, { ...scope, outputs: NOTHING.outputs, unusableOutputs: scope.outputs })
       refuseUnordered(typed)
       return { ...item, expression: typed.expression }
     })

@@ -60,7 +60,7 @@ export interface AccessScope {
   /** The names of the statement's own fields, for `order by`, `group by` and `having`. */
   readonly outputs: ReadonlySet<string>
   /** The same names in places that cannot use them, for a hint in the error. */
-  readonly unheard?: ReadonlySet<string>
+  readonly unusableOutputs?: ReadonlySet<string>
   /** Common tables by name, including those of the statements around this one. */
   readonly commonTables: ReadonlyMap<string, Rowset>
 }
@@ -265,7 +265,7 @@ function sourcesOf({ sources }: AccessScope, alias: string | null): readonly Sco
 // ---- refusals
 // ----------------------------------------------------------------------------------------------
 
-const UNHEARD =
+const OUTPUT_HINT =
   '; a field has this name, but only "having" can use field names, and "order by" and ' +
   '"group by" only as a bare name: repeat its expression'
 
@@ -279,12 +279,13 @@ const CALLED_BARE: ReadonlySet<string> = new Set([
 ])
 
 /** The error for a column that no source has. */
-export function unknownColumn(name: string, { sources, unheard }: AccessScope, span: Span): GatewayError {
+export function unknownColumn(name: string, { sources, unusableOutputs }: AccessScope, span: Span): GatewayError {
   const near = nearest(
     name,
     sources.flatMap(({ rowset }) => rowset.readable.map(column => column.name)),
   )
-  const hint = unheard?.has(name) === true ? UNHEARD : near === null ? callOf(name) : `; did you mean "${near}"?`
+  const hint =
+    unusableOutputs?.has(name) === true ? OUTPUT_HINT : near === null ? callOf(name) : `; did you mean "${near}"?`
   const labels = sources.map(({ rowset }) => rowset.label)
   const [only] = labels
   const what = `column "${shorten(name)}"`

@@ -55,7 +55,7 @@ export async function checkDatabase(
       const triggers = await triggerFindings(config, catalog, capturedBy(found), environment)
       const { findings, accepted } = await lintDatabase(database.query, config.gateway)
       const examples = exampleFindings(catalog)
-      const misfits = await unmatchedFindings(config, catalog)
+      const unmatched = await unmatchedFindings(config, catalog)
       return {
         findings: [
           ...findings,
@@ -63,7 +63,7 @@ export async function checkDatabase(
           ...triggers,
           ...installationFindings(found),
           ...examples,
-          ...misfits,
+          ...unmatched,
           ...tableFindings(config, catalog),
           ...(postgrest ? await postgrestFindings(config, database.query, capturedBy(found)) : []),
         ],

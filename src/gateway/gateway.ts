@@ -152,8 +152,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => door?.catalog.close())
     report(tableFindings(config, catalog.current()), config, emit)
     reportViews(catalog.current(), emit)
-    const misfits = watchUnmatched(config, { lists, catalog: () => catalog.current(), emit })
-    report(await misfits.findings(), config, emit)
+    const unmatched = watchUnmatched(config, { lists, catalog: () => catalog.current(), emit })
+    report(await unmatched.findings(), config, emit)
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
     hearers.push(schema.hear)
     const recaptured: ((left: readonly string[]) => void)[] = []
@@ -264,7 +264,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       reportViews(catalog.current(), emit)
       realtime.refresh()
       void following.check().then(() => hooks?.refresh())
-      void misfits.look('changes only')
+      void unmatched.check('changes only')
     })
     peers?.handle({
       report(name, argument) {
@@ -298,7 +298,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
           issuers.reload(),
         ])
         // Policies and triggers are checked against the new schema.
-        await Promise.all([policies.reload(), hooks?.reload(), misfits.look('all')])
+        await Promise.all([policies.reload(), hooks?.reload(), unmatched.check('all')])
         cache?.clear()
         realtime.refresh()
       },

@@ -58,12 +58,12 @@ async function findingsIn(
   const lines = queries === null ? [] : await unmatchedQueries(queries, schema)
   const names = functions === null ? [] : await unmatchedFunctions(functions, catalog)
   return [
-    ...misfits('allow_list_path', lines, 'no request can match them'),
-    ...misfits('rpc_allowlist_path', names, 'no call can match them'),
+    ...unmatchedLines('allow_list_path', lines, 'no request can match them'),
+    ...unmatchedLines('rpc_allowlist_path', names, 'no call can match them'),
   ]
 }
 
-function misfits(key: string, lines: readonly string[], why: string): readonly Finding[] {
+function unmatchedLines(key: string, lines: readonly string[], why: string): readonly Finding[] {
   if (lines.length === 0) return []
   const more = lines.length > LINES_SHOWN_MAX ? `; and ${lines.length - LINES_SHOWN_MAX} more` : ''
   return [
@@ -85,7 +85,7 @@ export interface UnmatchedWatch {
    * Emits warnings, one check after the other. `changes only`: those that the last check did not have. Never
    * rejects.
    */
-  look(which: 'all' | 'changes only'): Promise<void>
+  check(which: 'all' | 'changes only'): Promise<void>
 }
 
 /** Reports allow-list lines that nothing matches, at the start and after changes of the schema. */
@@ -100,7 +100,7 @@ export function watchUnmatched(
   let before: ReadonlySet<string> = new Set()
   let last: Promise<unknown> = Promise.resolve()
   const findings = async () => findingsIn(lists.texts(), config, catalog())
-  async function look(which: 'all' | 'changes only'): Promise<void> {
+  async function check(which: 'all' | 'changes only'): Promise<void> {
     const found = await findings()
     for (const { message, fix } of found) {
       if (which === 'all' || !before.has(message)) emit({ kind: 'warning', message, fix })
@@ -113,8 +113,8 @@ export function watchUnmatched(
       before = new Set(found.map(({ message }) => message))
       return found
     },
-    look(which) {
-      const next = last.then(() => look(which))
+    check(which) {
+      const next = last.then(() => check(which))
       last = next
       return next
     },

@@ -33,7 +33,7 @@ export interface InstalledParts {
 
 /** Checks the installation. Rejects when the database is unavailable. */
 export async function openInstalled({ ask, openFeed, ticket, warn }: InstalledParts): Promise<Installed> {
-  let told = ''
+  let reported = ''
   let current = await read()
   const forgetting = setInterval(() => void forget().catch(() => {}), CLEANUP_INTERVAL_MS)
   forgetting.unref()
@@ -44,8 +44,8 @@ export async function openInstalled({ ask, openFeed, ticket, warn }: InstalledPa
     const found = await readInstallation(ask, openFeed)
     const problem = installationProblem(found)
     // Once, not after every change of the schema.
-    if (problem !== null && problem.message !== told) warn(problem.message, problem.fix)
-    told = problem?.message ?? ''
+    if (problem !== null && problem.message !== reported) warn(problem.message, problem.fix)
+    reported = problem?.message ?? ''
     if (found === null || 'reason' in found) return null
     // Without it, the functions refuse this gateway, which then checks the installation again.
     await register(found).catch(() => {})

@@ -193,7 +193,7 @@ export function listParameterOf(values: readonly string[]): SchemaObject {
 function idParameter({ table, rights }: VisibleTable): ParameterObject {
   const columns = table.primaryKey.flatMap(name => table.columnByName.get(name) ?? [])
   const [only, ...more] = columns
-  const told = table.primaryKey.every(name => rights.read === 'any' || rights.read.has(name))
+  const isKeyReadable = table.primaryKey.every(name => rights.read === 'any' || rights.read.has(name))
   // Optional parameters have no example, because tools fill in examples, and would then send every filter at
   // once.
   const values = columns.map(exampleOfKey)
@@ -202,12 +202,12 @@ function idParameter({ table, rights }: VisibleTable): ParameterObject {
       name: 'id',
       in: 'path',
       required: true,
-      description: told ? `The primary key, \`${only.name}\`.` : 'The primary key.',
-      schema: told ? { ...textSchema(only.type, only.typeText) } : { type: 'string' },
-      ...(told ? { example: values[0] } : {}),
+      description: isKeyReadable ? `The primary key, \`${only.name}\`.` : 'The primary key.',
+      schema: isKeyReadable ? { ...textSchema(only.type, only.typeText) } : { type: 'string' },
+      ...(isKeyReadable ? { example: values[0] } : {}),
     }
   }
-  const order = told ? `: ${table.primaryKey.map(name => `\`${name}\``).join(', ')}` : ''
+  const order = isKeyReadable ? `: ${table.primaryKey.map(name => `\`${name}\``).join(', ')}` : ''
   return {
     name: 'id',
     in: 'path',
@@ -216,7 +216,7 @@ function idParameter({ table, rights }: VisibleTable): ParameterObject {
       `The values of the primary key in order${order}, separated by commas; a ` +
       'comma in a value must be percent-encoded twice.',
     schema: { type: 'string' },
-    ...(told ? { example: values.map(value => partOfId(String(value))).join(',') } : {}),
+    ...(isKeyReadable ? { example: values.map(value => partOfId(String(value))).join(',') } : {}),
   }
 }
 

@@ -67,7 +67,7 @@ export class Subscriptions {
     const table = channel.slice(CHANNEL_PREFIX.length)
     const sender = new NotificationSender({ id: name, channel, table, events, outbox, now, count })
     const subscription = await hub.subscribe({ table, filter, select, since }, identity, {
-      notify: told => sender.notify(told),
+      notify: notifications => sender.notify(notifications),
       resync: reason => sender.resync(reason),
       ended: error => this.#drop(name, error),
     })

@@ -45,7 +45,7 @@ export interface GroupMember {
   readonly identity: Identity
   /** The sequence number of the subscription. */
   readonly number: number
-  notify(told: readonly ChangeNotification[]): void
+  notify(notifications: readonly ChangeNotification[]): void
   resync(reason: ResyncReason): void
 }
 

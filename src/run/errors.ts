@@ -377,11 +377,11 @@ function refusedValue(error: DatabaseError, statements: readonly BoundStatement[
   const value = element ?? refused.value
   const what = use.list && element === null ? `a list of ${use.typeName}` : use.typeName
   const shown = `"${shorten(value)}"`
-  const told =
+  const description =
     use.subject === null ? `the value ${shown} is not accepted` : `${use.subject} is ${what} and cannot hold ${shown}`
   const type = use.type === null ? null : baseOf(use.type)
   const labels = type?.kind === 'enum' ? `; expected one of ${type.labels.join(', ')}` : ''
-  return { value, message: `${told}: ${limited(error.message)}${labels}` }
+  return { value, message: `${description}: ${limited(error.message)}${labels}` }
 }
 
 /** The element of a list that PostgreSQL quotes; null if it quotes none, or more than one. */

@@ -12,7 +12,7 @@ import type { ResultRow, Runner, RunningRead, RunningRequest, Work } from './run
 /** Wraps a runner; a `gate` of null means no limit. */
 export function createLimitedRunner(runner: Runner, gate: TenantLimit | null): Runner {
   if (gate === null) return runner
-  function gated<T>(caller: Identity, { within }: Work, start: () => RunningRequest<T>): RunningRequest<T> {
+  function limited<T>(caller: Identity, { within }: Work, start: () => RunningRequest<T>): RunningRequest<T> {
     // The transaction has the permit.
     if (within !== undefined) return start()
     const entered = gate?.enter(caller) ?? true
@@ -33,11 +33,12 @@ export function createLimitedRunner(runner: Runner, gate: TenantLimit | null): R
     }
   }
   return {
-    read: (identity, statements, worked) => gated(identity, worked, () => runner.read(identity, statements, worked)),
-    write: (identity, statements, worked) => gated(identity, worked, () => runner.write(identity, statements, worked)),
+    read: (identity, statements, worked) => limited(identity, worked, () => runner.read(identity, statements, worked)),
+    write: (identity, statements, worked) =>
+      limited(identity, worked, () => runner.write(identity, statements, worked)),
     call: (identity, statement, how, worked) =>
-      gated(identity, worked, () => runner.call(identity, statement, how, worked)),
-    parse: (identity, statement, worked) => gated(identity, worked, () => runner.parse(identity, statement, worked)),
+      limited(identity, worked, () => runner.call(identity, statement, how, worked)),
+    parse: (identity, statement, worked) => limited(identity, worked, () => runner.parse(identity, statement, worked)),
     async open(identity, options, worked): Promise<JointTransaction> {
       if (!(await gate.enter(identity))) throw saturated(identity)
       const leave = () => gate.leave(identity)

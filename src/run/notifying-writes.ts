@@ -82,10 +82,10 @@ export function createNotifyingWrites({
   isLogged,
   routeBy,
 }: NotifyingWritesParts): NotifyingWrites {
-  const announcer = createWriteNotifier(origin)
+  const notifier = createWriteNotifier(origin)
   const unreadable = new Set<string>()
 
-  function tellingOf(bound: BoundStatement<WriteStatement>): NotifyingForm {
+  function formOf(bound: BoundStatement<WriteStatement>): NotifyingForm {
     const { own, text } = bound.statement
     if (own === null || own.notification === null) return { bound, table: undefined, extra: 0, before: false }
     const { resource, columnByName } = own.table
@@ -93,14 +93,19 @@ export function createNotifyingWrites({
     const before = own.notification.hasBefore && rowsBefore.wants(resource)
     const column = routeBy(resource)
     const route = column !== null && columnByName.has(column) ? column : null
-    const told = rebind(bound, announcer.statementOf(bound.statement, before, route))
-    return { bound: told, table: resource, extra: notificationColumns(own.notification) + (before ? 2 : 0), before }
+    const notifying = rebind(bound, notifier.statementOf(bound.statement, before, route))
+    return {
+      bound: notifying,
+      table: resource,
+      extra: notificationColumns(own.notification) + (before ? 2 : 0),
+      before,
+    }
   }
 
   /** Tables whose rows are not notified of individually. */
   function unnotified(
     statements: readonly BoundStatement<WriteStatement>[],
-    isTold: (index: number) => boolean,
+    isNotified: (index: number) => boolean,
   ): readonly string[] {
     const tables: string[] = []
     const add = (table: string) => {
@@ -108,13 +113,13 @@ export function createNotifyingWrites({
     }
     for (const [index, { statement }] of statements.entries()) {
       const { own, otherTables } = statement
-      if (own !== null && own.notification !== null && !isTold(index)) add(own.table.resource)
+      if (own !== null && own.notification !== null && !isNotified(index)) add(own.table.resource)
       for (const table of otherTables) add(table)
     }
     return tables
   }
 
-  function plainly(results: readonly Result[], written: readonly NotifyingForm[]): readonly Result[] {
+  function withoutNotifications(results: readonly Result[], written: readonly NotifyingForm[]): readonly Result[] {
     const txid = results[0]?.rows[0]?.[0]?.toString() ?? ''
     return results.map((result, index) => {
       const write = written[index - 1]
@@ -125,22 +130,22 @@ export function createNotifyingWrites({
   }
 
   return {
-    doubt: announcer.bulk,
+    doubt: notifier.bulk,
     run(statements, attempt) {
-      const tellings = statements.map(tellingOf)
-      const isTold = (index: number) => tellings[index]?.bound !== statements[index]
-      const told = attempt(
-        tellings.map(({ bound }) => bound),
-        unnotified(statements, isTold).map(announcer.bulk),
+      const forms = statements.map(formOf)
+      const isNotified = (index: number) => forms[index]?.bound !== statements[index]
+      const first = attempt(
+        forms.map(({ bound }) => bound),
+        unnotified(statements, isNotified).map(notifier.bulk),
       )
-      let current = told
+      let current = first
       let cancelled = false
       const again = async (error: unknown) => {
         const cause = error instanceof GatewayError ? error.cause : null
-        if (cancelled || !(cause instanceof DatabaseError) || !tellings.some((_, index) => isTold(index))) throw error
+        if (cancelled || !(cause instanceof DatabaseError) || !forms.some((_, index) => isNotified(index))) throw error
         if (!CANNOT_NOTIFY.has(cause.sqlstate)) throw error
         // The attempt was rolled back. If the write itself is refused, it is refused again.
-        current = attempt(statements, unnotified(statements, () => false).map(announcer.bulk))
+        current = attempt(statements, unnotified(statements, () => false).map(notifier.bulk))
         const results = await current.result
         if (cause.routine === ACL_CHECK || cause.sqlstate === FEATURE_NOT_SUPPORTED) {
           for (const { statement } of statements) if (unreadable.size < UNNOTIFIABLE_MAX) unreadable.add(statement.text)
@@ -148,7 +153,7 @@ export function createNotifyingWrites({
         return results
       }
       return {
-        result: told.result.then(results => plainly(results, tellings), again),
+        result: first.result.then(results => withoutNotifications(results, forms), again),
         cancel() {
           cancelled = true
           current.cancel()

@@ -29,7 +29,7 @@ beforeAll(async () => {
   catalog = await introspect(session.query, { schemas: ['public', 'sales'], exposedViews: [] })
 })
 
-function misfits(...lines: readonly string[]): Promise<readonly string[]> {
+function unmatchedIn(...lines: readonly string[]): Promise<readonly string[]> {
   return unmatchedQueries({ file: 'f', text: lines.join('\n') }, { catalog, qualified: false, maxExpandDepth: 3 })
 }
 
@@ -51,7 +51,7 @@ describe('texts', () => {
   test('every accepted statement matches the schema', async () => {
     const accepted = CORPUS.examples.filter(({ query }) => isAccepted(parse(query)))
     expect(accepted.length).toBeGreaterThan(CORPUS.examples.length / 2)
-    expect(await misfits(...accepted.map(({ query }) => shapeOfQuery(parse(query)).line()))).toEqual([])
+    expect(await unmatchedIn(...accepted.map(({ query }) => shapeOfQuery(parse(query)).line()))).toEqual([])
   })
 
   test.each([
@@ -79,7 +79,7 @@ describe('texts', () => {
       'function "sales.commision" cannot be called; only functions that compute a value can be called here',
     ],
   ])('the names in a query text are looked up: %s', async (line, message) => {
-    expect(await misfits(line)).toEqual([`f:1: ${message}`])
+    expect(await unmatchedIn(line)).toEqual([`f:1: ${message}`])
   })
 })
 
@@ -101,7 +101,7 @@ describe('requests', () => {
     'POST /api/rpc/total?sum.gt',
     'GET /api/Order%20Details?"unit%20price".gt&select="unit%20price"',
   ])('%s matches the schema', async line => {
-    expect(await misfits(line)).toEqual([])
+    expect(await unmatchedIn(line)).toEqual([])
   })
 
   test.each([
@@ -151,7 +151,7 @@ describe('requests', () => {
     ['GET /api/rpc/total?yer', '"yer" is neither an argument nor a column of the result of function "total"'],
     ['POST /api/rpc/total?summ.gt', '"summ" is neither an argument nor a column of the result of function "total"'],
   ])('%s does not match the schema', async (line, message) => {
-    const [found, ...more] = await misfits('# a comment', line)
+    const [found, ...more] = await unmatchedIn('# a comment', line)
     expect(found).toMatch(/^f:2: /)
     expect(found).toContain(message)
     expect(more).toEqual([])
