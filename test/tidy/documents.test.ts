@@ -1,6 +1,6 @@
 /**
- * The form of documents: decisions are numbered, the files they mention exist, and ARCHITECTURE.md fits on
- * two pages.
+ * The form of documents: decisions are numbered, guides have prerequisites and troubleshooting, the files
+ * that documents mention exist, and ARCHITECTURE.md fits on two pages.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,6 +20,18 @@ test('decisions are numbered without gaps and have context, decision and consequ
     expect(read(path), path).toMatch(/^# .+\n.*\n## Context\n.*\n## Decision\n.*\n## Consequences?\n/s)
   }
 })
+
+/** Pages that explain or list, and have no steps. */
+const EXPLANATIONS = ['comparison', 'concepts', 'overview', 'sizing', 'troubleshooting']
+
+test.each(filesBelow('docs/guides').filter(path => !EXPLANATIONS.some(name => path === `docs/guides/${name}.md`)))(
+  '%s has prerequisites and ends with troubleshooting',
+  path => {
+    const headings = [...read(path).matchAll(/^## (.+)$/gm)].map(match => match[1])
+    expect(headings).toContain('Prerequisites')
+    expect(headings.filter(heading => heading !== 'Next steps').at(-1)).toBe('Troubleshooting')
+  },
+)
 
 test('every file that ARCHITECTURE.md names as a test exists', () => {
   const tests = [...read('ARCHITECTURE.md').matchAll(/`([\w./-]+\.test\.ts)`/g)].map(match => match[1] ?? '')
