@@ -27,6 +27,38 @@ export function asWarnings(findings: readonly Finding[]): readonly Finding[] {
   return findings.map(finding => (finding.level === 'note' ? finding : { ...finding, level: 'warning' }))
 }
 
+/** Findings as JSON; fields are only ever added to it. */
+export interface FindingReport {
+  readonly errors: number
+  readonly warnings: number
+  /** They fail nothing. */
+  readonly notes: number
+  /** The number of objects that `accepted_findings` excludes. */
+  readonly accepted: number
+  readonly findings: readonly ReportedFinding[]
+}
+
+/** A finding with all of its fields. */
+export interface ReportedFinding extends Required<Omit<Finding, 'check'>> {
+  /** The name of the check; null for a finding that no check of docs/reference/checks.md made. */
+  readonly check: string | null
+}
+
+/** Errors first. */
+export function reportFindings(findings: readonly Finding[], accepted: number): FindingReport {
+  const reported = findings.map(
+    ({ level, check = null, message, fix, objects = [], sql = [] }): ReportedFinding => ({
+      ...{ level, check, message, fix, objects, sql },
+    }),
+  )
+  const of = (wanted: Severity) => reported.filter(({ level }) => level === wanted)
+  const [errors, warnings, notes] = [of('error'), of('warning'), of('note')]
+  return {
+    ...{ errors: errors.length, warnings: warnings.length, notes: notes.length, accepted },
+    findings: [...errors, ...warnings, ...notes],
+  }
+}
+
 export function printFinding({ level, message, fix, check }: Finding): string {
   const name = check === undefined ? '' : ` [${check}]`
   return `${level}: ${message}${name}\n  ${fix.replaceAll('\n', '\n  ')}`

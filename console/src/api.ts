@@ -60,6 +60,17 @@ export async function send(session: Session, path: string, options: RequestOptio
   return { headers: response.headers, body: parsed }
 }
 
+/** The text of a response that is not JSON. Throws as `send` does. */
+export async function fetchText(session: Session, path: string, signal: AbortSignal): Promise<string> {
+  const response = await fetch(new URL(path, BASE), {
+    headers: session.token === null ? {} : { Authorization: `Bearer ${session.token}` },
+    ...{ cache: 'no-store', credentials: 'omit', signal },
+  })
+  const text = await response.text()
+  if (!response.ok) throw errorOf(response.status, parseJson(text))
+  return text
+}
+
 /** A stream is shown like a list. An error after the first byte is its last line. */
 function parseStream(text: string): Json {
   const rows = text.trimEnd().split('\n').map(parseJson)

@@ -3,10 +3,15 @@ import { useEffect, useState } from 'preact/hooks'
 import { ApiError, type Session } from './api.ts'
 import { Explain } from './explain/explain.tsx'
 import { Explore } from './explore/explore.tsx'
+import { Live } from './live/live.tsx'
+import { forgetAdmin } from './operator/admin.tsx'
+import { Checks } from './operator/checks.tsx'
+import { Operations } from './operator/operations.tsx'
+import { Webhooks } from './operator/webhooks.tsx'
 import { Problem } from './problem.tsx'
 import { forgetQueries } from './query/history.ts'
 import { Query } from './query/query.tsx'
-import { parseRoute, printRoute, type Route, SCREENS } from './route.ts'
+import { OPERATOR_SCREENS, parseRoute, printRoute, type Route, SCREENS, type Screen } from './route.ts'
 import { readSchema, type Schema } from './schema.ts'
 import { claimsOf, keepToken, keptToken } from './session.ts'
 import { SignIn } from './sign-in.tsx'
@@ -26,6 +31,7 @@ export function App() {
   const signOut = (reason: unknown): void => {
     keepToken(null)
     forgetQueries()
+    forgetAdmin()
     setRefusal(reason)
     setSession(null)
   }
@@ -37,15 +43,13 @@ export function App() {
       </a>
       <header class="bar">
         <h1>{TEXTS.title}</h1>
-        {session === null ? null : (
-          <nav aria-label={TEXTS.screens} class="screens">
-            {SCREENS.map(screen => (
-              <a key={screen} href={printRoute(screen)} aria-current={route.screen === screen ? 'page' : undefined}>
-                {TEXTS.screen[screen]}
-              </a>
-            ))}
-          </nav>
-        )}
+        <nav aria-label={TEXTS.screens} class="screens">
+          {SCREENS.map(screen => (
+            <a key={screen} href={printRoute(screen)} aria-current={route.screen === screen ? 'page' : undefined}>
+              {TEXTS.screen[screen]}
+            </a>
+          ))}
+        </nav>
         <nav aria-label={TEXTS.home} class="elsewhere">
           <a href="./">{TEXTS.home}</a>
           <a href="docs">{TEXTS.reference}</a>
@@ -53,7 +57,9 @@ export function App() {
         <Caller session={session} signOut={() => signOut(null)} />
       </header>
       <main id="content" tabIndex={-1}>
-        {session === null ? (
+        {OPERATOR_SCREENS.includes(route.screen) ? (
+          <OperatorScreen screen={route.screen} />
+        ) : session === null ? (
           <SignIn refusal={refusal} signIn={signIn} />
         ) : (
           // The key discards every state of the previous caller.
@@ -62,6 +68,11 @@ export function App() {
       </main>
     </>
   )
+}
+
+function OperatorScreen({ screen }: { readonly screen: Screen }) {
+  if (screen === 'checks') return <Checks key="checks" />
+  return screen === 'webhooks' ? <Webhooks key="webhooks" /> : <Operations key="operations" />
 }
 
 interface SignedInProps {
@@ -86,6 +97,7 @@ function SignedIn({ session, route, signOut }: SignedInProps) {
     const request = route.query.get('request')
     return <Explain key={request} session={session} initial={request} />
   }
+  if (route.screen === 'live') return <Live session={session} schema={schema.value} initial={route.subject} />
   return <Explore session={session} schema={schema.value} route={route} />
 }
 

@@ -2,8 +2,11 @@
  * The address of a screen, after the `#` of the URL: `#/explore/orders?status=paid&sort=-id`. The query of a
  * table is the query string of the API, so an address can be read, bookmarked, shared, and sent with curl.
  */
-export const SCREENS = ['explore', 'query', 'explain'] as const
+export const SCREENS = ['explore', 'query', 'explain', 'live', 'checks', 'webhooks', 'operations'] as const
 export type Screen = (typeof SCREENS)[number]
+
+/** The screens of operators, which need the admin token instead of a caller's token. */
+export const OPERATOR_SCREENS: readonly Screen[] = ['checks', 'webhooks', 'operations']
 
 export interface Route {
   readonly screen: Screen

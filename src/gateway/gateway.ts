@@ -25,6 +25,7 @@ import { createInternal, type WebhookOperations } from '../ops/internal.ts'
 import { createLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { createSchemaWatch } from '../ops/schema-status.ts'
+import { createSlowRequests } from '../ops/slow-requests.ts'
 import type { Realtime } from '../realtime/realtime.ts'
 import { createSettings } from '../run/settings.ts'
 import { openTracing } from '../tracing/open-tracing.ts'
@@ -32,6 +33,7 @@ import { VERSION } from '../version.ts'
 import { operatorRequests, webhookStatus } from '../webhooks/operator-requests.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { configFindings, databaseFindings, report } from './boot.ts'
+import { createChecks } from './checks.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
 import { openDoor } from './door.ts'
 import { createFeed } from './feed.ts'
@@ -196,10 +198,13 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         metrics.delayed(delayMs)
       }),
     )
+    const slow = config.adminToken === null ? null : createSlowRequests(() => Date.now())
+    const checks = createChecks({ config, query, catalog: () => catalog.current(), now })
     const internal = (stats: Realtime['stats'], http: () => HttpStats) =>
       createInternal({
         ...{ version: VERSION, metrics, warnings, now },
-        ...{ realtime: stats, http },
+        ...{ realtime: stats, http, checks },
+        slowRequests: slow === null ? null : slow.list,
         installation: () => installed.current(),
         schema: schema.status,
         pool: () => pool.stats(),
@@ -243,7 +248,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
       callers: options.callers ?? (async () => []),
-      ...{ counted, peers, tracing },
+      ...{ counted, peers, tracing, slow },
       ...{ answerBytes, installed, ticket, onBroken: () => void following.check() },
     })
     onRevoked = () => {

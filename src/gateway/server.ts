@@ -46,6 +46,7 @@ import { createHealth, type Health } from '../ops/health.ts'
 import type { HttpStats } from '../ops/http-metrics.ts'
 import type { Internal, OperatorRoute } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
+import type { SlowRequests } from '../ops/slow-requests.ts'
 import { Broadcasts } from '../phoenix/broadcasts.ts'
 import { type PhoenixServices, PhoenixSession } from '../phoenix/session.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -119,6 +120,8 @@ interface ServerParts {
   readonly counted: CountedLimits
   /** Null if requests are not traced. */
   readonly tracing: Tracing | null
+  /** Null without an admin token. */
+  readonly slow: SlowRequests | null
   /** The other workers; null if there is only this process. */
   readonly peers: Peers | null
   readonly emit: Emit
@@ -280,7 +283,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ...(shapes?.stats() ?? { shapesWaiting: 0, shapeRefetches: 0 }),
   }))
   const partitionQuery = queryThrough(pool, PARTITION_TIMEOUT_MS)
-  const reports = createReports({ emit, logsRequests: isLogged(config, 'info'), tracing })
+  const reports = createReports({ emit, logsRequests: isLogged(config, 'info'), tracing, slow: parts.slow })
   const answer = createPipeline({
     ...callers,
     ...{ view, approvals: lists.approvals, plans, cachesRequests: cache !== null },

@@ -3,6 +3,7 @@ import { errorBody } from '../envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Emit, RequestEvent } from '../events.ts'
 import type { Answer, Incoming } from '../exchange.ts'
+import type { SlowRequests } from '../ops/slow-requests.ts'
 import { maskedPath } from '../rest/allow-list/line.ts'
 import type { ResourceRoute } from '../rest/path.ts'
 import type { TraceContext } from '../trace-context.ts'
@@ -33,11 +34,14 @@ export function createReports({
   emit,
   logsRequests,
   tracing,
+  slow,
 }: {
   readonly emit: Emit
   readonly logsRequests: boolean
   /** Null if requests are not traced. */
   readonly tracing: Pick<Tracing, 'ended'> | null
+  /** Lists the slowest requests for operators; null without an admin token. */
+  readonly slow: Pick<SlowRequests, 'note'> | null
 }): Reports {
   return {
     errorAnswer(error, requestId, progress) {
@@ -55,6 +59,7 @@ export function createReports({
       const { route, code, tenantId, at, written, caller } = progress
       const usage = incoming?.usage
       const databaseMs = usage?.databaseMs() ?? null
+      if (at !== null) slow?.note(durationMs, databaseMs, () => `${method} ${maskedPath(at, written)}`)
       const event: RequestEvent = {
         kind: 'request',
         method,

@@ -84,6 +84,12 @@ const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] 
     '200, status of the gateway, as JSON',
     `${MONITORING}, with the admin token if one is configured`,
   ],
+  [
+    'GET',
+    '/internal/checks',
+    '200, the findings of the checks, as JSON',
+    '[checking](../guides/checking.md#of-a-running-gateway), with the admin token; 403 if none is configured',
+  ],
   ['GET', '/metrics', '200, metrics for Prometheus', `${MONITORING}, with the admin token if one is configured`],
   ['GET', '/internal/webhooks', '200, triggers and deliveries', WEBHOOKS],
   ['GET', '/internal/webhooks/dead-letter', '200, the dead letter of `?id=`', WEBHOOKS],

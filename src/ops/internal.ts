@@ -1,5 +1,6 @@
 /**
- * The operator's routes: `/metrics`, `/health/internal` (docs/guides/monitoring.md), and those for webhooks
+ * The operator's routes: `/metrics`, `/health/internal` (docs/guides/monitoring.md), `/internal/checks`
+ * (docs/guides/checking.md#of-a-running-gateway), and those for webhooks
  * (docs/guides/webhooks.md#manage-failed-deliveries). The first two do not wait for the database, because
  * they are needed most when it is unavailable; they report the last known state of the outbox.
  */
@@ -25,6 +26,7 @@ import { mergeMetrics } from './merge-metrics.ts'
 import type { Collected } from './metric-table.ts'
 import { type Metrics, printMetrics } from './metrics.ts'
 import type { SchemaStatus } from './schema-status.ts'
+import type { SlowRequest } from './slow-requests.ts'
 
 /** A route and its response. */
 export interface OperatorRoute {
@@ -61,6 +63,10 @@ export interface InternalOptions {
   readonly issuers: () => readonly IssuerStats[]
   /** Null if requests are not traced. */
   readonly tracing: (() => TracingStats) | null
+  /** The slowest requests; null if no admin token is configured, because they name tables. */
+  readonly slowRequests: (() => readonly SlowRequest[]) | null
+  /** Runs the checks of configuration and database. */
+  readonly checks: () => Promise<unknown>
   readonly maxConnections: number
   /** The number of open connections of the feed role. */
   readonly feedConnections: () => number
@@ -86,6 +92,8 @@ export interface Internal {
 /** A test message is sent by the worker that was asked alone. */
 const TEST_PATH = '/internal/webhooks/test'
 
+const CHECKS_PATH = '/internal/checks'
+
 /** Creates the operator's routes. */
 export function createInternal(options: InternalOptions): Internal {
   const { metrics, schema, pool, cache, realtime, http, warnings, webhooks, maxConnections, isAdmin, peers, now } =
@@ -108,6 +116,12 @@ export function createInternal(options: InternalOptions): Internal {
     ]
   }
 
+  /** @throws {GatewayError} if the request does not carry the admin token, or none is configured. */
+  function assertOperator(path: string, headers: IncomingHttpHeaders): void {
+    if (isAdmin === null) throw new GatewayError('FORBIDDEN', `${path} needs admin_token to be configured`)
+    if (!isAdmin(headers)) throw unauthorized(path)
+  }
+
   /** These routes show rows and send requests, so they always need the admin token. */
   function operated([path, { method }]: readonly [string, OperatorRequest]): readonly [string, OperatorRoute] {
     const own = (query: string) => operate(path, query).catch(unavailable)
@@ -126,8 +140,7 @@ export function createInternal(options: InternalOptions): Internal {
       {
         method,
         async answer({ headers, query }) {
-          if (isAdmin === null) throw new GatewayError('FORBIDDEN', `${path} needs admin_token to be configured`)
-          if (!isAdmin(headers)) throw unauthorized(path)
+          assertOperator(path, headers)
           const answered = await (peers === null || path === TEST_PATH ? own(query) : ofAll(peers, query))
           if (answered === null) throw new GatewayError('NOT_FOUND', 'there is no such trigger or dead letter')
           return ok('application/json; charset=utf-8', JSON.stringify(answered))
@@ -157,8 +170,18 @@ export function createInternal(options: InternalOptions): Internal {
       tracing: options.tracing?.() ?? null,
     })
   const ownDetails = () => describe(options, Math.round((now() - startedAt) / 1_000))
-  const routes = new Map([
+  const routes = new Map<string, OperatorRoute>([
     ...[...(webhooks?.answers ?? [])].map(operated),
+    [
+      CHECKS_PATH,
+      {
+        method: 'GET',
+        async answer({ headers }) {
+          assertOperator(CHECKS_PATH, headers)
+          return ok('application/json; charset=utf-8', JSON.stringify(await options.checks().catch(unavailable)))
+        },
+      },
+    ],
     guarded('/metrics', async ({ accept }) => {
       const format = formatFor(accept, options.tracing !== null)
       const collected = peers === null ? await collect() : collectedOf(await peers.gather('metrics'))
@@ -243,7 +266,21 @@ async function describe(options: InternalOptions, uptimeSecs: number) {
     webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...(await webhooks.status()) },
     issuers: options.issuers().map(issuerDetails),
     warnings: warnings.all(),
+    ...(options.slowRequests === null ? {} : { slowest_requests: options.slowRequests().map(slowDetails) }),
   }
+}
+
+function slowDetails({ request, durationMs, databaseMs, at }: SlowRequest) {
+  return {
+    request,
+    duration_ms: toHundredths(durationMs),
+    database_ms: databaseMs === null ? null : toHundredths(databaseMs),
+    at: new Date(at).toISOString(),
+  }
+}
+
+function toHundredths(ms: number): number {
+  return Math.round(ms * 100) / 100
 }
 
 function issuerDetails({ issuer, keys, staleMs, fetched, failed }: IssuerStats) {
@@ -305,7 +342,7 @@ function ok(type: string, text: string): Answer {
 
 function unavailable(error: unknown): never {
   if (!(error instanceof UnavailableError)) throw error
-  const message = 'the database that stores the webhooks does not respond; try again'
+  const message = 'the database does not respond; try again'
   throw new GatewayError('UNAVAILABLE', message, { headers: { 'Retry-After': '1' }, cause: error })
 }
 

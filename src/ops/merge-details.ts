@@ -1,6 +1,7 @@
 /** Adds the `/health/internal` of several workers, and their answers to requests about webhooks. */
 import type { WorkerStatus } from '../cluster/peers.ts'
 import { DEAD_LETTERS_SHOWN_MAX } from '../webhooks/operator-requests.ts'
+import { SLOW_REQUESTS_MAX } from './slow-requests.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -20,6 +21,7 @@ export function mergeDetails(
     webhooks: isInMemory(own.webhooks) ? all.map(of => of.webhooks).reduce(add) : own.webhooks,
     limits,
     warnings: distinct(all.flatMap(of => of.warnings as readonly unknown[])),
+    ...slowestOf(all),
     workers: [...workers]
       .sort((one, other) => one.number - other.number)
       .map(({ number, pid, state, uptimeMs, restarts }) => ({
@@ -28,6 +30,20 @@ export function mergeDetails(
         restarts,
       })),
   }
+}
+
+/** The slowest requests of all workers; nothing if they are not listed. */
+function slowestOf(all: readonly Json[]): Json {
+  const listed = all.flatMap(of => (of.slowest_requests ?? []) as readonly SlowDetails[])
+  if (!all.some(of => of.slowest_requests !== undefined)) return {}
+  const slowest = listed.toSorted((one, other) => other.duration_ms - one.duration_ms)
+  const byRequest = new Map(slowest.toReversed().map(each => [each.request, each]))
+  return { slowest_requests: slowest.filter(each => byRequest.get(each.request) === each).slice(0, SLOW_REQUESTS_MAX) }
+}
+
+interface SlowDetails {
+  readonly request: string
+  readonly duration_ms: number
 }
 
 /** Workers have the same outbox, and each has its own deliveries in memory. */
