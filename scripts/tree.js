@@ -91,6 +91,7 @@ function compile() {
     run(process.execPath, [join(root, 'scripts/bundle.js'), aside], { cwd: root })
     chmodSync(join(aside, 'cli/main.js'), 0o755)
     compressPages(aside)
+    buildBoardClient(aside)
     buildConsole(aside)
     rmSync(stamp, { force: true })
     rmSync(dist, { recursive: true, force: true })
@@ -108,7 +109,7 @@ const PAGES = {
   'demo/board': ['page.html', 'page.css', 'board.js'],
 }
 
-/** Code for applications: published unchanged, and loaded by the demo's page. */
+/** Code for applications that is published unchanged. */
 const CLIENT = 'client/follow.js'
 
 /**
@@ -119,7 +120,6 @@ function compressPages(dist) {
   for (const [folder, names] of Object.entries(PAGES)) {
     for (const name of names) compress(join(root, 'src', folder, name), join(dist, folder))
   }
-  compress(join(root, 'src', CLIENT), join(dist, 'demo/board'))
   mkdirSync(join(dist, 'client'), { recursive: true })
   copyFileSync(join(root, 'src', CLIENT), join(dist, CLIENT))
   const library = join(root, 'node_modules/swagger-ui-dist')
@@ -128,6 +128,14 @@ function compressPages(dist) {
   copyFileSync(join(library, 'LICENSE'), join(docs, 'swagger-ui.LICENSE'))
   copyFileSync(join(library, 'NOTICE'), join(docs, 'swagger-ui.NOTICE'))
   copyFileSync(join(library, 'swagger-ui-bundle.js.LICENSE.txt'), join(docs, 'swagger-ui-bundle.LICENSE'))
+}
+
+/** The client library, as the page of the demo loads it. */
+function buildBoardClient(dist) {
+  const folder = join(dist, 'demo/board')
+  run(process.execPath, [join(root, 'scripts/board-client.js'), folder], { cwd: root })
+  compress(join(folder, 'client.js'), folder)
+  rmSync(join(folder, 'client.js'))
 }
 
 /** The bundle of `console/`, compressed, with the licences of the packages in it. */

@@ -1,6 +1,6 @@
 /**
  * `/demo/orders`: a page that shows orders as they change, with plain HTML and one WebSocket. Its files are
- * an example to copy; `follow.js` is that of `client/`.
+ * an example to copy; `client.js` is a bundle of `svc-gateway/client`.
  */
 import { createPages, type Pages } from '../http/pages.ts'
 
@@ -13,7 +13,7 @@ const FILES = [
   { path: BOARD_PATH, file: 'page.html', type: 'text/html' },
   { path: `${BOARD_PATH}/page.css`, file: 'page.css', type: 'text/css' },
   { path: `${BOARD_PATH}/board.js`, file: 'board.js', type: 'text/javascript' },
-  { path: `${BOARD_PATH}/follow.js`, file: 'follow.js', type: 'text/javascript' },
+  { path: `${BOARD_PATH}/client.js`, file: 'client.js', type: 'text/javascript' },
 ] as const
 
 export function createBoard(): Pages {

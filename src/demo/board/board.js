@@ -1,8 +1,8 @@
 /**
- * The page `/demo/orders`: the open orders, kept up to date by the client function (src/client/follow.js).
- * This file only displays them.
+ * The page `/demo/orders`: the open orders, kept up to date by `svc-gateway/client`. This file only displays
+ * them. An application imports the client from the package.
  */
-import { follow } from './follow.js'
+import { createClient } from './client.js'
 
 const KEY = 'svc-token'
 const COLUMNS = ['draft', 'pending', 'paid']
@@ -92,18 +92,19 @@ function cardOf(row) {
   return { row, element }
 }
 
-let end = () => {}
+let client = null
 function begin() {
-  end()
+  client?.close()
   onChange(new Map(), null)
-  end = follow({
-    base: new URL('..', window.location.href),
-    table: 'orders',
-    filter: `status=in.(${COLUMNS})`,
-    select: 'id,number,status,total,currency,placed_at',
+  client = createClient({
+    url: new URL('..', window.location.href).href,
     token,
-    onChange,
     onState: (now, why) => show(now, now === 'waiting' ? `The connection is lost; trying again. ${why}` : ''),
   })
+  client
+    .from('orders')
+    .where({ status: { in: COLUMNS } })
+    .select('id', 'number', 'status', 'total', 'currency', 'placed_at')
+    .follow({ onChange })
 }
 begin()
