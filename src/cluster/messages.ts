@@ -5,7 +5,7 @@ export const SHARED_LIMITS = ['requests', 'tenants', 'connections', 'address con
 export type SharedLimit = (typeof SHARED_LIMITS)[number]
 
 /** The reports that are gathered from all workers. */
-export const REPORTS = ['metrics', 'health', 'details', 'webhooks'] as const
+export const REPORTS = ['metrics', 'health', 'details', 'webhooks', 'imports'] as const
 export type ReportName = (typeof REPORTS)[number]
 
 /** From a worker to the primary process. */

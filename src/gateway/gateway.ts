@@ -229,6 +229,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       broadcasts,
       health,
       internal: own,
+      importStatuses,
     } = await openServer({
       ...{
         config,
@@ -275,6 +276,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       report(name, argument) {
         if (name === 'health') return health.isHealthy()
         if (name === 'webhooks') return own.operate(argument)
+        if (name === 'imports') return importStatuses.answer(argument)
         return name === 'metrics' ? own.collect() : own.details()
       },
       changed: relations => cache?.changed(relations),

@@ -22,6 +22,7 @@ import { createDocs } from '../http/docs.ts'
 import { createFront, type FrontOptions } from '../http/front.ts'
 import { createHeadJudge } from '../http/head.ts'
 import { createHosts } from '../http/hosts.ts'
+import { type ImportStatus, ImportStatuses } from '../http/import-status.ts'
 import type { Page, Pages } from '../http/pages.ts'
 import { createPipeline } from '../http/pipeline.ts'
 import { createReports } from '../http/reports.ts'
@@ -136,6 +137,7 @@ interface Opened {
   readonly shapes: Shapes | null
   readonly health: Health
   readonly internal: Internal
+  readonly importStatuses: ImportStatuses
 }
 
 /** Opens the server with all its parts. */
@@ -160,6 +162,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
+  const importStatuses = new ImportStatuses()
   let server: GatewayServer | null = null
   let lookedAt = -STALE_LOOK_INTERVAL_MS
   const lookAtSchema = () => {
@@ -322,6 +325,8 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     imports: {
       running: createBudget<string>({ max: gateway.maxImports, shareMax: gateway.tenantMaxImports }),
       ...{ maxImportBytes: gateway.maxImportBytes, importTimeoutMs: gateway.importTimeoutMs, now },
+      statuses: importStatuses,
+      findElsewhere: peers === null ? null : question => findImport(peers, question),
     },
     trace: {
       ...{ isEnabled: gateway.explainEndpoint === 'on', isOpen: config.devMode },
@@ -400,7 +405,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     serverTiming: config.devMode,
     now,
   })
-  return { server, realtime, shapes, broadcasts, health, internal }
+  return { server, realtime, shapes, broadcasts, health, internal, importStatuses }
 
   /** The sockets of realtime-js, whose messages identify callers. */
   function phoenixSockets({ door, broadcasts }: { readonly door: Door; readonly broadcasts: Broadcasts }): Sockets {
@@ -427,6 +432,13 @@ function hasSession({ session }: Identity): boolean {
 async function isAnyHealthy(peers: Peers): Promise<boolean> {
   const { reports } = await peers.gather('health')
   return reports.some(({ value }) => value === true)
+}
+
+/** The progress of an import of any worker. */
+async function findImport(peers: Peers, question: string): Promise<ImportStatus | null> {
+  const { reports } = await peers.gather('imports', question)
+  // The others run the same program.
+  return (reports.find(({ value }) => value !== null)?.value ?? null) as ImportStatus | null
 }
 
 /** The connection of a request, whose address its limits count. */

@@ -13,6 +13,7 @@ import type { Compiler } from '../rest/compile.ts'
 import { type Block, Blocks } from '../rest/import/blocks.ts'
 import type { ImportBatch, RowError } from '../rest/import/rows.ts'
 import { openImport, type TableImport } from '../rest/import/table-import.ts'
+import { methodNotAllowed, methodsOf, READING } from '../rest/method.ts'
 import type { NewPartitions } from '../rest/new-partitions.ts'
 import { nextTurn } from '../rest/next-turn.ts'
 import type { WrittenRequest } from '../rest/request.ts'
@@ -22,6 +23,8 @@ import { describeViolation, violatedBy } from '../rest/violation.ts'
 import type { WriteLimits, WriteRoute } from '../rest/write/write.ts'
 import { type JointTransaction, KnownFailures } from '../run/joint-transaction.ts'
 import type { Runner, Work } from '../run/run.ts'
+import { shorten } from '../text/shorten.ts'
+import { type ImportStatus, type ImportStatuses, ownerOf, questionFor } from './import-status.ts'
 
 /** The dependencies and limits of imports. */
 export interface ImportParts {
@@ -31,6 +34,10 @@ export interface ImportParts {
   readonly maxImportBytes: number
   /** Limit on the duration of one import. */
   readonly importTimeoutMs: number
+  /** The progress of the imports of this process. */
+  readonly statuses: ImportStatuses
+  /** The progress of an import of another worker; null if there are none. */
+  readonly findElsewhere: ((question: string) => Promise<ImportStatus | null>) | null
   /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
 }
@@ -72,6 +79,21 @@ export class ImportHandler {
     }
   }
 
+  /** Answers the progress of an import. */
+  async status(id: string, { incoming, identity }: RequestContext): Promise<Answer> {
+    if (!READING.includes(incoming.method)) throw methodNotAllowed(incoming, methodsOf('progress'))
+    const { statuses, findElsewhere } = this.#parts
+    const owner = ownerOf(identity)
+    const found = statuses.find(owner, id) ?? (await findElsewhere?.(questionFor(owner, id))) ?? null
+    if (found === null) {
+      throw new GatewayError(
+        'NOT_FOUND',
+        `no import of the caller has the id "${shorten(id)}"; the id is the X-Request-Id that was sent with it`,
+      )
+    }
+    return { status: 200, headers: STATUS_HEADERS, body: Buffer.from(JSON.stringify({ data: found })) }
+  }
+
   async #admitted(asker: RequestContext, run: () => Promise<Answer>): Promise<Answer> {
     const { running } = this.#parts
     const caller = callerKey(asker.identity)
@@ -101,12 +123,22 @@ export class ImportHandler {
     const { maxImportBytes } = this.#parts
     if (maxImportBytes > 0 && announced > maxImportBytes) throw tooManyBytes(maxImportBytes)
     const options = { isolation: null, known: new KnownFailures(), claim: null }
-    const transaction = await runner.open(identity, options, incoming.usage.worked)
-    const run = new ImportRun(this.#parts, this.#stages, { table, upload, asker, transaction })
+    const status = this.#parts.statuses.begin(ownerOf(identity), {
+      ...{ id: incoming.requestId, table: table.name },
+      total_bytes: incoming.headers['content-length'] === undefined ? null : announced,
+    })
     try {
-      return await run.answer()
+      const transaction = await runner.open(identity, options, incoming.usage.worked)
+      const run = new ImportRun(this.#parts, this.#stages, { table, upload, asker, transaction, status })
+      const answer = await run.answer().catch(async error => {
+        await transaction.rollback()
+        throw error
+      })
+      status.state = 'done'
+      return answer
     } catch (error) {
-      await transaction.rollback()
+      status.state = 'failed'
+      status.error = failureOf(error)
       throw error
     }
   }
@@ -117,6 +149,7 @@ interface ImportOf {
   readonly upload: Upload
   readonly asker: RequestContext
   readonly transaction: JointTransaction
+  readonly status: ImportStatus
 }
 
 /** One import. */
@@ -190,6 +223,7 @@ class ImportRun {
       this.#assertTime()
       if (part === null) break
       bytes += part.length
+      this.#of.status.bytes = bytes
       if (maxImportBytes > 0 && bytes > maxImportBytes) throw tooManyBytes(maxImportBytes)
       const block = blocks.add(part)
       if (block !== null) yield block
@@ -219,6 +253,7 @@ class ImportRun {
       const [written] = await runner.write(asker.identity, [bound], this.#work).result
       asker.incoming.usage.answered()
       this.#count += written?.count ?? 0
+      this.#of.status.count = this.#count
       this.#txid = written?.txid ?? this.#txid
     } catch (error) {
       asker.incoming.usage.answered()
@@ -250,6 +285,7 @@ class ImportRun {
       )
     }
     this.#errors.push(row)
+    this.#of.status.errors = this.#errors.length
   }
 
   #assertTime(): void {
@@ -328,6 +364,13 @@ function atLine({ line, column, message }: RowError, error: unknown): GatewayErr
     ...{ details: { ...(own.details as object | undefined), line, column }, headers: own.headers, cause: own.cause },
     ...(own.hint === undefined ? {} : { hint: own.hint }),
   })
+}
+
+const STATUS_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' }
+
+function failureOf(error: unknown): ImportStatus['error'] {
+  const { code, status, message } = error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'it failed')
+  return { code, status, message }
 }
 
 function gone(): GatewayError {

@@ -292,6 +292,8 @@ class Stages {
         return answerDocument(incoming, () => this.#parts.documents[route.kind](view))
       case 'query':
         return this.#answerText(context)
+      case 'progress':
+        return this.#imports.status(route.id, context)
       case 'batch':
       case 'trace':
         throw new Error(`a ${route.kind} takes no further stage`)

@@ -52,6 +52,7 @@ const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][num
   trace: {
     POST: ['200 `{"request", "failure", "caller", "tables", …}`', '[trace](trace.md), with the scope `svc:explain`'],
   },
+  progress: { GET: ['200 `{"data": {…}}`', '[progress of an import](import.md#progress)'] },
   rpc: {
     GET: ['200 `{"data", "function", "result_format"}`', '[functions](functions.md) that change nothing'],
     POST: ['200 `{"data", "function", "result_format"}`', '[functions](functions.md)'],

@@ -46,6 +46,7 @@ export function gatewayPart(
       ['/api/_batch', batchPath(first === null ? {} : { example: { operations: [{ query: exampleQuery(first) }] } })],
       ['/api/_trace', TRACE],
       ['/api/{table}', IMPORT],
+      ['/api/_imports/{id}', IMPORT_STATUS],
       ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you can see', SCHEMA_DOCUMENT)],
       ['/api/_rpc/contracts', document('contracts', 'The functions that you can call', CONTRACTS_DOCUMENT)],
       ['/api/_openapi', document('openapi', 'This document, limited to what you can see', ANY_ROW)],
@@ -176,6 +177,38 @@ function batchPath(example: Pick<SchemaObject, 'example'>): PathItem {
       },
     },
   }
+}
+
+/** docs/reference/import.md#progress */
+const IMPORT_STATUS: PathItem = {
+  get: {
+    operationId: 'importStatus',
+    tags: [GATEWAY_TAG],
+    summary: 'Progress of an import by its id',
+    description: 'Of an import of the same caller, by the `X-Request-Id` that was sent with it.',
+    parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+    responses: {
+      200: jsonResponse(
+        'The progress.',
+        envelope({
+          data: envelope({
+            id: { type: 'string' },
+            table: { type: 'string' },
+            state: { type: 'string', enum: ['running', 'done', 'failed'] },
+            bytes: { type: 'integer', description: 'How much of the body has been read.' },
+            total_bytes: { type: 'integer', nullable: true, description: 'Null for a body sent in chunks.' },
+            count: { type: 'integer', description: 'Rows written; committed when the state is `done`.' },
+            errors: { type: 'integer', description: 'Rows left out.' },
+            error: {
+              ...envelope({ code: { type: 'string' }, status: { type: 'integer' }, message: { type: 'string' } }),
+              nullable: true,
+            },
+          }),
+        }),
+        headersWith(),
+      ),
+    },
+  },
 }
 
 /** docs/reference/trace.md */

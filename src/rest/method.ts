@@ -20,6 +20,7 @@ export const METHODS_OF = {
   query: ['POST'],
   batch: ['POST'],
   trace: ['POST'],
+  progress: ['GET'],
   rpc: ['GET', 'POST'],
   contracts: ['GET'],
   schema: ['GET'],

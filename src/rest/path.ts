@@ -9,6 +9,7 @@ export type ResourceRoute =
   | { readonly kind: 'query' }
   | { readonly kind: 'batch' }
   | { readonly kind: 'trace' }
+  | { readonly kind: 'progress'; readonly id: string }
   | { readonly kind: 'contracts' }
   | { readonly kind: 'rpc'; readonly function: string }
   | { readonly kind: 'list'; readonly table: string }
@@ -27,6 +28,7 @@ export const ROUTE_PATTERN: Readonly<Record<ResourceRoute['kind'], string>> = {
   query: '/api/_query',
   batch: '/api/_batch',
   trace: '/api/_trace',
+  progress: '/api/_imports/{id}',
   contracts: '/api/_rpc/contracts',
   rpc: '/api/rpc/{function}',
   list: '/api/{table}',
@@ -72,6 +74,7 @@ export function parsePath(path: string): ResourceRoute | null {
   }
   if (table === 'rpc') return { kind: 'rpc', function: id }
   if (table === '_rpc' && id === 'contracts') return { kind: 'contracts' }
+  if (table === '_imports') return { kind: 'progress', id }
   const below = BELOW_TABLES.get(id)
   return below === undefined ? { kind: 'one', table, id } : { kind: below, table }
 }

@@ -5,11 +5,11 @@
  */
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { watchActivity } from '../support/activity.ts'
 import { executeOn } from '../support/execute.ts'
 import { clientFixture, databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
-import { type Reply, SECRET, testGateway } from '../support/gateway.ts'
+import { type AskOptions, type Reply, SECRET, testGateway } from '../support/gateway.ts'
 import { residentBytes, startSvc } from '../support/process.ts'
 
 const database = databaseFixture(`
@@ -43,6 +43,61 @@ const CONTINUE = { Prefer: 'on-error=continue' }
 
 beforeEach(async () => {
   await admin.query('truncate notes, secrets, tree, pairs, big')
+})
+
+describe('the progress of an import', () => {
+  const statusOf = async (id: string, as: AskOptions['as'] = { tenantId: 't1' }) =>
+    (await gateway.get(`/api/_imports/${id}`, { as })).json
+  const upload = async (id: string) => {
+    const authorization = `Bearer ${await gateway.token({ tenantId: 't1' })}`
+    return httpRequest(`${gateway.url}/api/notes`, {
+      ...{ method: 'POST', headers: { authorization, 'Content-Type': 'text/csv', 'X-Request-Id': id } },
+    })
+  }
+
+  test('is answered while it runs and afterwards, to its caller only', async () => {
+    const sent = await upload('progress-1')
+    const lines = Array.from({ length: 20_000 }, (_, n) => `${n},${'x'.repeat(90)}\n`).join('')
+    sent.write(`id,title\n${lines}`)
+    const running = await vi.waitUntil(async () => {
+      const { data } = await statusOf('progress-1')
+      return data?.count > 0 ? data : null
+    })
+    expect(running).toMatchObject({
+      id: 'progress-1',
+      table: 'notes',
+      state: 'running',
+      total_bytes: null,
+      error: null,
+    })
+    expect(running.bytes).toBeGreaterThan(0)
+    expect(await sql('select count(*)::int from notes')).toEqual([{ count: 0 }])
+    expect((await statusOf('progress-1', { tenantId: 't2' })).error.code).toBe('NOT_FOUND')
+    expect((await statusOf('progress-1', { tenantId: 't1', userId: 'other' })).error.code).toBe('NOT_FOUND')
+    sent.end()
+    const [response] = await once(sent, 'response')
+    expect(response.resume().statusCode).toBe(201)
+    expect((await statusOf('progress-1')).data).toEqual({
+      ...{ id: 'progress-1', table: 'notes', state: 'done', total_bytes: null, errors: 0, error: null },
+      ...{ bytes: 9 + lines.length, count: 20_000 },
+    })
+  })
+
+  test('ends with the error, or with the number of rows left out', async () => {
+    const failed = await post('notes', 'id,title\nx,a\n', { 'X-Request-Id': 'progress-2' })
+    const { code, status, message } = failed.json.error
+    expect((await statusOf('progress-2')).data).toMatchObject({
+      ...{ state: 'failed', total_bytes: 13, count: 0, error: { code, status, message } },
+    })
+    await post('notes', 'id,title\nx,a\n1,b\n', { 'X-Request-Id': 'progress-2', ...CONTINUE })
+    expect((await statusOf('progress-2')).data).toMatchObject({ state: 'done', count: 1, errors: 1, error: null })
+  })
+
+  test('is unknown for other ids, and only read', async () => {
+    expect((await gateway.get('/api/_imports/none')).status).toBe(404)
+    const { status, headers } = await gateway.get('/api/_imports/none', { method: 'DELETE' })
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  })
 })
 
 describe('CSV', () => {

@@ -2,8 +2,9 @@
  * Each route of docs/reference/rest-api.md#routes responds as its row says, and rejects methods without a
  * row.
  */
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ROUTE_ROWS } from '../../src/http/routes-reference.ts'
+import type { TokenRequest } from '../../src/identity/mint.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import type { Reply } from '../support/gateway.ts'
 import { sampleDatabase } from '../support/sample.ts'
@@ -25,6 +26,7 @@ const ASKED: Readonly<Record<string, readonly [path: string, body?: string]>> = 
   'POST /api/_query': ['/api/_query', '{"query": "get tags limit 1"}'],
   'POST /api/_batch': ['/api/_batch', '{"operations": [{"query": "get tags limit 1"}]}'],
   'POST /api/_trace': ['/api/_trace', '{"request": "/api/tags/1"}'],
+  'GET /api/_imports/{id}': ['/api/_imports/of-the-reference'],
   'GET /api/rpc/{function}': ['/api/rpc/slugify?value=A b'],
   'POST /api/rpc/{function}': ['/api/rpc/slugify', '["A b"]'],
   'GET /api/_rpc/contracts': ['/api/_rpc/contracts'],
@@ -35,9 +37,18 @@ const ASKED: Readonly<Record<string, readonly [path: string, body?: string]>> = 
 const database = databaseFixture(sampleDatabase)
 const gateway = gatewayFixture(database)
 
-async function ask(method: string, path: string, body?: string): Promise<Reply> {
+beforeAll(async () => {
+  const headers = { 'Content-Type': 'text/csv', 'X-Request-Id': 'of-the-reference' }
+  await gateway.get('/api/tags', { as: clerk(), method: 'POST', headers, body: 'name\nimported\n' })
+})
+
+function clerk(): Partial<TokenRequest> {
   const [tenant] = database.tenants
-  const as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk', scopes: ['svc:explain'] }
+  return { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk', scopes: ['svc:explain'] }
+}
+
+async function ask(method: string, path: string, body?: string): Promise<Reply> {
+  const as = clerk()
   const headers: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' }
   return gateway.get(encodeURI(path), { as, method, headers, ...(body === undefined ? {} : { body }) })
 }

@@ -5,6 +5,7 @@
 import { EVERYTHING, type View } from '../../src/access/rights.ts'
 import { createPlanCache, type PlanCache } from '../../src/compile/plans.ts'
 import type { Answer, Incoming } from '../../src/exchange.ts'
+import { ImportStatuses } from '../../src/http/import-status.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
 import { noProgress } from '../../src/http/reports.ts'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
@@ -76,6 +77,7 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
     imports: {
       running: createBudget<string>({ max: 0, shareMax: 0 }),
       ...{ maxImportBytes: 0, importTimeoutMs: 600_000, now: () => 0 },
+      ...{ statuses: new ImportStatuses(), findElsewhere: null },
     },
     idempotencyKeys: new IdempotencyKeys({
       ...{ database: { run: unreached }, ticket: '', isInstalled: () => false, onUnknownTicket: unreached },

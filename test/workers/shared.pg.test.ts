@@ -160,3 +160,17 @@ test('a cursor of one worker continues at the other, without a shared secret of 
   const next = await all[1]?.send('GET', `/api/counters?limit=2&cursor=${first.json.next_cursor}`)
   expect(next?.status).toBe(200)
 })
+
+test('every worker answers the progress of an import', async () => {
+  const { url } = await serve('')
+  const all = await callers(url, 4)
+  const token = await mintToken(SECRET, { tenantId: 't', expiresInSeconds: 600 }, Date.now())
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/csv', 'x-request-id': 'shared-import' }
+  const imported = await fetch(`${url}/api/counters`, { method: 'POST', headers, body: 'id,value\n101,1\n' })
+  expect(imported.status).toBe(201)
+  const statuses = await Promise.all(all.map(one => one.send('GET', '/api/_imports/shared-import')))
+  expect(statuses.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  const others = await Promise.all(all.map(one => one.send('GET', '/api/_imports/other')))
+  expect(others.map(({ status }) => status)).toEqual([404, 404, 404, 404])
+  for (const one of all) one.close()
+})

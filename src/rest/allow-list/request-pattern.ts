@@ -97,6 +97,7 @@ function readRoute(path: string): DataRoute {
     case 'schema':
     case 'contracts':
     case 'openapi':
+    case 'progress':
       return refuse(`${path} is always allowed; leave it out`)
     case 'batch':
       return refuse('each operation of a batch has its own line; write the lines of the operations')

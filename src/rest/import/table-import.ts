@@ -19,6 +19,8 @@ export function importFormat(headers: Incoming['headers']): 'csv' | 'ndjson' | n
 /** A permitted import, ready to read its body. */
 export interface TableImport {
   readonly format: 'csv' | 'ndjson'
+  /** The resource name of the table. */
+  readonly name: string
   /** True if rows that fail are skipped. */
   readonly continues: boolean
   readonly upserts: boolean
@@ -48,6 +50,7 @@ export function openImport(
   const silent = { ...writing, wanted: { returning: undefined, returned: 'minimal' } } as const
   return {
     format,
+    name: writing.table.resource,
     continues: written.headers.prefer.continues,
     upserts: upsert !== null,
     reader: () => (format === 'csv' ? new CsvReader(silent, upsert) : new JsonLinesReader(silent, upsert)),
