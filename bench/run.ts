@@ -12,6 +12,7 @@ import { aggregate } from './aggregate.ts'
 import { batch } from './batch.ts'
 import { cache } from './cache.ts'
 import { compression } from './compression.ts'
+import { csvExport, csvImport } from './csv.ts'
 import { expand } from './expand.ts'
 import { getById } from './get-by-id.ts'
 import { guarded } from './guarded.ts'
@@ -67,7 +68,7 @@ const BENCHMARKS: readonly Benchmark[] = [
     mcp,
   ],
   ...[insertOne, updateById, batch, rpc, statements, webhooks, outbox, realtime, captureTriggers],
-  ...[workers, ndjson, compression, start, largeCatalog, manyAddresses, openapi],
+  ...[workers, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5
 const SECONDS = 3
