@@ -62,7 +62,9 @@ export class Blocks {
     let inside = this.#isInside
     let lines = this.#lines
     for (let at = 0; at < part.length; at++) {
-      const byte = part[at]
+      const byte = part[at] as number
+      // The quote is the larger of the two.
+      if (byte > QUOTE) continue
       if (byte === NEWLINE) {
         lines += 1
         if (inside) continue

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { type CsvField, CsvRecords } from './csv-records.ts'
+import { CsvRecords } from './csv-records.ts'
 
 function read(text: string, line = 1) {
-  const records = new CsvRecords(text, line)
-  const found: [number, CsvField[]][] = []
-  const fields: CsvField[] = []
-  for (let at = records.line; records.read(fields); at = records.line) found.push([at, [...fields]])
+  const records = new CsvRecords(Buffer.from(text), line)
+  const found: [number, (string | null)[]][] = []
+  for (let at = records.line; records.read(); at = records.line) {
+    found.push([at, Array.from({ length: records.count }, (_, index) => records.text(index))])
+  }
   return found
 }
-
 test('an empty field is NULL, and empty quotes are the empty text', () => {
   expect(read('a,,""\n,\n')).toEqual([
     [1, ['a', null, '']],

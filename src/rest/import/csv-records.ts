@@ -1,12 +1,12 @@
 /**
  * Reads the records of CSV (RFC 4180): fields separated by commas, in double quotes where they contain a
  * comma, a quote or a line break. Records end with LF or CRLF. An unquoted empty field is NULL, `""` the
- * empty text.
+ * empty text. Fields are ranges of bytes: most are copied without becoming strings.
  */
 import { GatewayError } from '../../errors.ts'
 
-/** A field; null for NULL. */
-export type CsvField = string | null
+/** How a field is written. `doubled`: in quotes, with doubled quotes inside. */
+export type FieldForm = 'null' | 'plain' | 'quoted' | 'doubled'
 
 const COMMA = 0x2c
 const QUOTE = 0x22
@@ -15,14 +15,21 @@ const RETURN = 0x0d
 
 /** Reads one record after another. */
 export class CsvRecords {
-  readonly #text: string
-  #at = 0
+  readonly bytes: Buffer
+  /** The fields of the last record, by index: where they begin and end, without quotes. */
+  readonly starts: number[] = []
+  readonly ends: number[] = []
+  readonly forms: FieldForm[] = []
+  /** The number of these fields. */
+  count = 0
+  #at: number
   #line: number
 
-  /** `line`: the line on which the text begins. */
-  constructor(text: string, line: number) {
-    this.#text = text
+  /** `line`: the line on which the bytes begin, from `start`. */
+  constructor(bytes: Buffer, line: number, start = 0) {
+    this.bytes = bytes
     this.#line = line
+    this.#at = start
   }
 
   /** The line of the next record. */
@@ -31,41 +38,40 @@ export class CsvRecords {
   }
 
   /**
-   * Reads the fields of the next record into `fields`. Returns false at the end.
+   * Reads the next record. Returns false at the end.
    * @throws {GatewayError} `PARSE_ERROR` with the line if the record is not CSV.
    */
-  read(fields: CsvField[]): boolean {
-    const text = this.#text
-    fields.length = 0
-    if (this.#at >= text.length) return false
+  read(): boolean {
+    const { bytes } = this
+    const { length } = bytes
+    this.count = 0
+    if (this.#at >= length) return false
     const line = this.#line
     let at = this.#at
     for (;;) {
       const from = at
-      if (text.charCodeAt(at) === QUOTE) {
-        at = this.#quoted(at, line, fields)
+      if (bytes[at] === QUOTE) {
+        at = this.#quoted(at, line)
       } else {
-        for (; at < text.length; at++) {
-          const code = text.charCodeAt(at)
-          if (code === COMMA || code === NEWLINE || code === RETURN) break
-          if (code === QUOTE) {
-            throw malformed(
-              line,
-              fields,
-              'has a quote inside an unquoted field; put the field in quotes, and double it',
-            )
+        for (; at < length; at++) {
+          const byte = bytes[at] as number
+          // The comma is the largest of the four.
+          if (byte > COMMA) continue
+          if (byte === COMMA || byte === NEWLINE || byte === RETURN) break
+          if (byte === QUOTE) {
+            throw this.#malformed(line, 'has a quote inside an unquoted field; put the field in quotes, and double it')
           }
         }
-        fields.push(at === from ? null : text.slice(from, at))
+        this.#add(from, at, at === from ? 'null' : 'plain')
       }
-      const code = text.charCodeAt(at)
-      if (code === COMMA) {
+      const byte = at < length ? bytes[at] : NEWLINE
+      if (byte === COMMA) {
         at += 1
         continue
       }
-      if (code === RETURN && text.charCodeAt(at + 1) === NEWLINE) at += 1
-      else if (code === RETURN) {
-        throw malformed(line, fields, 'has a carriage return outside quotes; end records with LF or CRLF')
+      if (byte === RETURN && bytes[at + 1] === NEWLINE) at += 1
+      else if (byte === RETURN) {
+        throw this.#malformed(line, 'has a carriage return outside quotes; end records with LF or CRLF')
       }
       this.#at = at + 1
       this.#line += 1
@@ -73,33 +79,47 @@ export class CsvRecords {
     }
   }
 
-  /** Reads a quoted field; returns the position after it. */
-  #quoted(start: number, line: number, fields: CsvField[]): number {
-    const text = this.#text
-    const parts: string[] = []
-    let from = start + 1
-    for (;;) {
-      const end = text.indexOf('"', from)
-      if (end < 0) throw malformed(line, fields, 'has a quoted field that is not closed')
-      if (text.charCodeAt(end + 1) !== QUOTE) {
-        parts.push(text.slice(from, end))
-        const value = parts.length === 1 ? (parts[0] ?? '') : parts.join('')
-        for (let at = value.indexOf('\n'); at >= 0; at = value.indexOf('\n', at + 1)) this.#line += 1
-        fields.push(value)
-        const code = text.charCodeAt(end + 1)
-        if (end + 1 < text.length && code !== COMMA && code !== NEWLINE && code !== RETURN) {
-          throw malformed(line, fields, 'has text after a quoted field; separate fields with a comma')
-        }
-        return end + 1
-      }
-      parts.push(text.slice(from, end + 1))
-      from = end + 2
-    }
+  /** The text of a field; null for NULL. */
+  text(index: number): string | null {
+    const form = this.forms[index]
+    if (form === 'null') return null
+    const text = this.bytes.toString('utf8', this.starts[index], this.ends[index])
+    return form === 'doubled' ? text.replaceAll('""', '"') : text
   }
-}
 
-function malformed(line: number, fields: readonly CsvField[], what: string): GatewayError {
-  return new GatewayError('PARSE_ERROR', `line ${line}: the record ${what} (after ${fields.length} fields)`, {
-    details: { line, column: null },
-  })
+  /** Reads a quoted field; returns the position after it. */
+  #quoted(start: number, line: number): number {
+    const { bytes } = this
+    const { length } = bytes
+    let form: FieldForm = 'quoted'
+    for (let at = start + 1; at < length; at++) {
+      const byte = bytes[at] as number
+      if (byte > QUOTE) continue
+      if (byte === NEWLINE) this.#line += 1
+      if (byte !== QUOTE) continue
+      if (bytes[at + 1] === QUOTE) {
+        form = 'doubled'
+        at += 1
+        continue
+      }
+      this.#add(start + 1, at, form)
+      const next = at + 1 < length ? bytes[at + 1] : NEWLINE
+      if (next === COMMA || next === NEWLINE || next === RETURN) return at + 1
+      throw this.#malformed(line, 'has text after a quoted field; separate fields with a comma')
+    }
+    throw this.#malformed(line, 'has a quoted field that is not closed')
+  }
+
+  #add(start: number, end: number, form: FieldForm): void {
+    const index = this.count++
+    this.starts[index] = start
+    this.ends[index] = end
+    this.forms[index] = form
+  }
+
+  #malformed(line: number, problem: string): GatewayError {
+    return new GatewayError('PARSE_ERROR', `line ${line}: the record ${problem} (after ${this.count} fields)`, {
+      details: { line, column: null },
+    })
+  }
 }

@@ -2,17 +2,15 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
-import { printElements, quoteElement } from '../body/array-text.ts'
 import { type Meant, nameRefusedValue } from '../body/body-error.ts'
 import type { StatementPart } from '../steps.ts'
 import { Values } from '../values.ts'
 import type { ImportTree, UpsertOptions } from '../write/request.ts'
 import { columnKeys, type Writing } from '../write/writing.ts'
+import { ArrayElements } from './array-elements.ts'
 import type { Block } from './blocks.ts'
-import { type CsvField, CsvRecords } from './csv-records.ts'
+import { CsvRecords } from './csv-records.ts'
 import { BATCH_ROWS_MAX, type ImportBatch, type Imported } from './rows.ts'
-
-const BYTE_ORDER_MARK = '\ufeff'
 
 /** Reads the blocks of one file, in order. */
 export class CsvReader {
@@ -31,9 +29,9 @@ export class CsvReader {
    * @throws {GatewayError} `PARSE_ERROR` for a header with an unknown or repeated column.
    */
   begin(block: Block | null): StatementPart {
-    const fields: CsvField[] = []
-    const text = block === null ? '' : decoded(block).text
-    new CsvRecords(withoutMark(text), 1).read(fields)
+    const records = recordsOf(block ?? { bytes: EMPTY, line: 1 })
+    records.read()
+    const fields = Array.from({ length: records.count }, (_, index) => records.text(index))
     if (fields.length === 0 || fields.every(field => field === null)) {
       throw new GatewayError('PARSE_ERROR', 'line 1: the header is missing; the first line must name the columns')
     }
@@ -53,20 +51,19 @@ export class CsvReader {
       )
     }
     this.#header = names
-    return this.#part(names.map(() => []))
+    return this.#part(names.map(() => NO_ELEMENTS))
   }
 
   /** The rows of a block. */
   *rows(block: Block): Generator<Imported> {
     const header = this.#header ?? []
-    const { text, decode } = decoded(block)
-    const records = new CsvRecords(block.line === 1 ? withoutMark(text) : text, block.line)
-    const fields: CsvField[] = []
-    if (block.line === 1) records.read(fields)
+    const records = recordsOf(block)
+    const problemOf = createJudge(records, header)
+    if (block.line === 1) records.read()
     const next = () => new CsvBatch(header, this.#writing, columns => this.#part(columns))
     let batch = next()
-    for (let line = records.line; records.read(fields); line = records.line) {
-      const message = decode(fields) ?? problemOf(fields, header)
+    for (let line = records.line; records.read(); line = records.line) {
+      const message = problemOf()
       if (message !== null) {
         // Rows and errors are returned in the order of the file.
         if (batch.lines.length > 0) yield { kind: 'rows', batch }
@@ -74,7 +71,7 @@ export class CsvReader {
         yield { kind: 'error', error: { line, column: null, message } }
         continue
       }
-      batch.add(line, fields)
+      batch.add(line, records)
       if (batch.lines.length < BATCH_ROWS_MAX) continue
       yield { kind: 'rows', batch }
       batch = next()
@@ -82,9 +79,9 @@ export class CsvReader {
     if (batch.lines.length > 0) yield { kind: 'rows', batch }
   }
 
-  #part(columns: readonly (readonly string[])[]): StatementPart {
+  #part(columns: readonly Buffer[]): StatementPart {
     const values = new Values()
-    const arrays = columns.map(elements => values.add(Buffer.from(printElements(elements))))
+    const arrays = columns.map(elements => values.add(elements))
     const tree: ImportTree = {
       ...{ kind: 'load', table: this.#writing.table, columns: this.#header ?? [] },
       ...{ values: arrays, upsert: this.#upsert },
@@ -93,39 +90,37 @@ export class CsvReader {
   }
 }
 
-function withoutMark(text: string): string {
-  return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text.startsWith('ï»¿') ? text.slice(3) : text
+const EMPTY = Buffer.alloc(0)
+const NO_ELEMENTS = Buffer.from('{}')
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
+
+/** A file can begin with a byte order mark. */
+function recordsOf({ bytes, line }: Block): CsvRecords {
+  const isMarked = line === 1 && bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
+  return new CsvRecords(bytes, line, isMarked ? BYTE_ORDER_MARK.length : 0)
 }
 
-interface Decoded {
-  readonly text: string
-  /** Decodes the fields in place. Returns the error of the first invalid one. */
-  decode(fields: CsvField[]): string | null
-}
-
-/** To find the records with invalid bytes, the block is read as Latin-1, and each field is then decoded. */
-function decoded({ bytes }: Block): Decoded {
-  if (isUtf8(bytes)) return { text: bytes.toString(), decode: () => null }
-  return {
-    text: bytes.toString('latin1'),
-    decode(fields) {
-      for (const [index, field] of fields.entries()) {
-        if (field === null) continue
-        const own = Buffer.from(field, 'latin1')
-        if (!isUtf8(own)) return `field ${index + 1} is not valid UTF-8`
-        fields[index] = own.toString()
-      }
-      return null
-    },
+/**
+ * Creates the function that returns why the last record cannot be a row; null if it can. The fields are
+ * examined only if the block has bytes that make a field invalid.
+ */
+function createJudge(records: CsvRecords, header: readonly string[]): () => string | null {
+  const { bytes, starts, ends } = records
+  const fieldWith = (isInvalid: (field: Buffer) => boolean): number => {
+    for (let at = 0; at < records.count; at++) if (isInvalid(bytes.subarray(starts[at], ends[at]))) return at + 1
+    return 0
   }
-}
-
-function problemOf(fields: readonly CsvField[], header: readonly string[]): string | null {
-  if (fields.length !== header.length) {
-    return `the record has ${fields.length} fields, but the header has ${header.length}`
+  const hasInvalid = !isUtf8(bytes)
+  const hasNul = bytes.includes(0)
+  return () => {
+    const invalid = hasInvalid ? fieldWith(field => !isUtf8(field)) : 0
+    if (invalid > 0) return `field ${invalid} is not valid UTF-8`
+    if (records.count !== header.length) {
+      return `the record has ${records.count} fields, but the header has ${header.length}`
+    }
+    const nul = hasNul ? fieldWith(field => field.includes(0)) : 0
+    return nul === 0 ? null : `field ${nul} contains a NUL character, which PostgreSQL cannot store`
   }
-  const at = fields.findIndex(field => field?.includes('\0') === true)
-  return at < 0 ? null : `field ${at + 1} contains a NUL character, which PostgreSQL cannot store`
 }
 
 /** The rows of one statement, by column. */
@@ -133,42 +128,33 @@ class CsvBatch implements ImportBatch {
   readonly lines: number[] = []
   readonly #header: readonly string[]
   readonly #writing: Writing
-  readonly #print: (columns: readonly (readonly string[])[]) => StatementPart
-  /** The elements of one array for each column. */
-  readonly #columns: readonly string[][]
+  readonly #print: (columns: readonly Buffer[]) => StatementPart
+  readonly #columns: readonly ArrayElements[]
 
-  constructor(
-    header: readonly string[],
-    writing: Writing,
-    print: (columns: readonly (readonly string[])[]) => StatementPart,
-  ) {
+  constructor(header: readonly string[], writing: Writing, print: (columns: readonly Buffer[]) => StatementPart) {
     this.#header = header
     this.#writing = writing
     this.#print = print
-    this.#columns = header.map(() => [])
+    this.#columns = header.map(() => new ArrayElements())
   }
 
-  add(line: number, fields: readonly CsvField[]): void {
+  add(line: number, records: CsvRecords): void {
     this.lines.push(line)
-    for (let at = 0; at < fields.length; at++) {
-      const field = fields[at] ?? null
-      this.#columns[at]?.push(field === null ? 'NULL' : quoteElement(field))
-    }
+    for (let at = 0; at < this.#columns.length; at++) this.#columns[at]?.add(records, at)
   }
 
   part(start: number, end: number): StatementPart {
-    const isWhole = start === 0 && end === this.lines.length
-    return this.#print(isWhole ? this.#columns : this.#columns.map(elements => elements.slice(start, end)))
+    return this.#print(this.#columns.map(elements => elements.print(start, end)))
   }
 
   explain(row: number, error: unknown): { readonly column: string | null; readonly error: unknown } {
     const { columnByName } = this.#writing.table
     for (const [index, name] of this.#header.entries()) {
       const column = columnByName.get(name)
-      const element = this.#columns[index]?.[row]
-      if (column === undefined || element === undefined || element === 'NULL') continue
+      const element = this.#columns[index]?.text(row) ?? null
+      if (column === undefined || element === null) continue
       const { type, typeText } = column
-      const text = JSON.stringify(element.slice(1, -1).replace(/\\(.)/gs, '$1'))
+      const text = JSON.stringify(element)
       const meant: Meant = { subject: `column "${name}"`, type, typeText, text }
       const named = nameRefusedValue(error, () => [meant])
       if (named !== error) return { column: name, error: named }

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { ArrayElements } from './array-elements.ts'
+import { CsvRecords } from './csv-records.ts'
+
+function elementsOf(text: string): ArrayElements {
+  const records = new CsvRecords(Buffer.from(text), 1)
+  const elements = new ArrayElements()
+  while (records.read()) elements.add(records, 0)
+  return elements
+}
+
+test('elements are quoted, and NULL is not', () => {
+  const elements = elementsOf('a\n\n""\nNULL\n"x ""y"""\nb\\{,\n☃\n')
+  expect(elements.print(0, 7).toString()).toBe(String.raw`{"a",NULL,"","NULL","x \"y\"","b\\{","☃"}`)
+  expect(Array.from({ length: 7 }, (_, index) => elements.text(index))).toEqual([
+    ...['a', null, '', 'NULL', 'x "y"', 'b\\{', '☃'],
+  ])
+})
+
+test('a part of the elements is an array', () => {
+  const elements = elementsOf('a\nb\nc\n')
+  expect([elements.print(1, 2), elements.print(1, 3), elements.print(1, 1)].map(String)).toEqual([
+    ...['{"b"}', '{"b","c"}', '{}'],
+  ])
+  expect(elements.print(0, 3).toString()).toBe('{"a","b","c"}')
+})
+
+test('large elements are kept whole', () => {
+  const long = '\\'.repeat(50_000)
+  const elements = elementsOf(`a\n${long}\nb\n`)
+  expect([0, 1, 2].map(index => elements.text(index))).toEqual(['a', long, 'b'])
+})
