@@ -24,7 +24,7 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
     'the row has changed since the response whose entity tag `If-Match` has; `ETag` has the current one ' +
     '([preconditions](writing.md#preconditions))',
   PAYLOAD_TOO_LARGE:
-    'a body of more than 2 MiB, a batch of more than `max_batch_rows` rows or `max_batch_key_sets` sets of ' +
+    'a body of more than 2 MiB, an array of more than `max_batch_rows` rows or `max_batch_key_sets` sets of ' +
     'columns, more than `max_batch_operations` operations or `max_batch_references` references, an ' +
     '[import](limits.md#imports) above its limits, ' +
     'or a response of more than `idempotency_max_response_bytes`, which cannot be stored',

@@ -658,7 +658,7 @@ export const GATEWAY: SettingsOf<
     default: 10_000,
     unit: 'rows',
     feature: 'writes',
-    description: 'Maximum rows of one batch insert; above it, the response is 413. `0` turns it off.',
+    description: 'Maximum rows of an array in one creation; above it, the response is 413. `0` turns it off.',
   },
 
   maxBatchKeySets: {
@@ -668,7 +668,7 @@ export const GATEWAY: SettingsOf<
     unit: 'key sets',
     feature: 'writes',
     description:
-      'Maximum different sets of columns among the rows of one batch insert, each of which is a statement; above it, ' +
+      'Maximum different sets of columns among the rows of an array, each of which is a statement; above it, ' +
       'the response is 413. `0` turns it off.',
   },
 

@@ -93,7 +93,7 @@ describe('the outline', () => {
   })
 })
 
-describe('rows of a batch', () => {
+describe('rows of an array', () => {
   const keysOf = (text: string): readonly (readonly string[])[] => parseArray(text).items.map(item => item.keys)
 
   test('adjacent rows with the same keys share one array', () => {

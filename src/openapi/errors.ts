@@ -15,7 +15,7 @@ const MEANING: Readonly<Record<ErrorStatus, string>> = {
   408: 'The statement took longer than `statement_timeout_ms` and was cancelled.',
   409: 'A test of a JSON Patch failed, or the `Idempotency-Key` is in use.',
   412: 'The version of the row differs from the one in `If-Match`. `ETag` has the current one.',
-  413: 'The body has too many bytes, or the batch too many rows.',
+  413: 'The body has too many bytes, or an array too many rows.',
   415: 'The media type of the body is not accepted here.',
   422: 'The estimated cost is too high, a path of a JSON Patch is missing, or the key is of another request.',
   428: 'The write needs `If-Match`.',

@@ -1,4 +1,4 @@
-/** docs/reference/writing.md#create: `POST /api/{table}`, one row or a batch. */
+/** docs/reference/writing.md#create: `POST /api/{table}`, one row or an array of rows. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { executeOn } from '../support/execute.ts'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -534,7 +534,7 @@ describe('Prefer', () => {
 
 describe('a role that can write and not read', () => {
   const minimal = { headers: { Prefer: 'return=minimal' } }
-  test('writes one row or a batch with return=minimal, without a Location', async () => {
+  test('writes one row or an array of rows with return=minimal, without a Location', async () => {
     const reply = await post('/api/drops', { id: 1, secret: 'x' }, minimal)
     expect([reply.status, reply.text, reply.headers.get('location')]).toEqual([201, '', null])
     expect((await post('/api/drops', [{ id: 2 }, { id: 3, secret: 'y' }], minimal)).status).toBe(201)

@@ -86,7 +86,7 @@ function bytesAt(positions: readonly number[], body: JsonArray): Buffer {
 /**
  * Sorts the returned rows of all batches into the order of the body. If a batch returns fewer rows than it
  * has, `places` gives the index of each returned row in the batch. If it returns null, they are treated as
- * the first rows of the batch.
+ * the first rows of the array.
  */
 export function inBodyOrder<T>(
   found: readonly KeySetBatch[],

@@ -1,6 +1,6 @@
 /**
  * `POST /api/{table}`: inserts (docs/reference/writing.md#create) or upserts
- * (docs/reference/writing.md#upsert) one row or a batch.
+ * (docs/reference/writing.md#upsert) one row or an array of rows.
  */
 import { allows, type ColumnSet } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
