@@ -133,7 +133,7 @@ async function postgrestFindings(
   }
   const closed: Finding = {
     level: 'note',
-    message: '[postgrest] anon_role is not set: requests without a token are answered 401.',
+    message: '[postgrest] anon_role is not set: requests without a token are answered with 401.',
     fix: "Set anon_role to PostgREST's db-anon-role, if clients send requests without a token.",
   }
   const { acceptedFindings } = gateway

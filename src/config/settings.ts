@@ -1464,7 +1464,7 @@ export const POSTGREST: SettingsOf<PostgrestConfig> = {
     feature: 'postgrest',
     description:
       'The database role of requests without a token. The role of the connection must be a member of it. Without ' +
-      'this setting, requests without a token are answered 401.',
+      'this setting, requests without a token are answered with 401.',
   },
   jwtRoleClaim: {
     key: 'postgrest.jwt_role_claim',

@@ -56,7 +56,7 @@ export const POSTGREST_LINTS: readonly Lint[] = [
     level: 'error',
     boot: false,
     what: () => "An anon_role that does not exist, or that the gateway's role cannot take",
-    why: 'Requests without a token are answered 401.',
+    why: 'Requests without a token are answered with 401.',
     remedy: "Create the role, and grant it to the gateway's role.",
     rows: `
       select $2::text as object,
@@ -97,7 +97,7 @@ export const POSTGREST_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => 'Roles of callers without USAGE on a schema that is served',
-    why: 'All their requests for the schema are answered 401 or 403.',
+    why: 'All their requests for the schema are answered with 401 or 403.',
     remedy: 'Grant USAGE on the schema to the role.',
     rows: `
       select s.name || ' (' || r.name || ')' as object,
@@ -196,7 +196,7 @@ export const POSTGREST_LINTS: readonly Lint[] = [
     level: 'note',
     boot: false,
     what: () => 'Tables and views that no role of a caller has a privilege on',
-    why: 'Requests for them are answered 401 or 403.',
+    why: 'Requests for them are answered with 401 or 403.',
     remedy: 'Grant the privileges that clients need to the roles of their tokens.',
     rows: `
       select t.object, array[]::text[] as sql

@@ -33,7 +33,7 @@ function printPostgrest(): string {
   const intro =
     'With `--postgrest`, `svc check` also compares grants, views, functions and settings with what ' +
     '[`[postgrest]`](../guides/coming-from-postgrest.md) serves. The roles of callers are those that the ' +
-    "gateway's role is a member of. These checks do not run at boot, and `strict` does not include them."
+    "gateway's role is a member of. These checks do not run at startup, and `strict` does not include them."
   return `\n## PostgREST's dialect\n\n${intro}\n${POSTGREST_LINTS.map(printLint).join('')}`
 }
 

@@ -415,7 +415,7 @@ export const METRICS = {
     name: 'svc_shapes_refetches_total',
     type: 'counter',
     labels: [],
-    help: 'Requests for shapes that were answered 409, because the changes since their offset are unknown.',
+    help: 'Requests for shapes that were answered with 409, because the changes since their offset are unknown.',
   },
   realtimeLiveRuns: {
     section: 'Realtime',
