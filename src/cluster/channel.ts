@@ -25,7 +25,7 @@ export interface ChannelParts<Received> {
 }
 
 /** One side of a channel. */
-export class Channel<Sent, Received> {
+export class WorkerChannel<Sent, Received> {
   readonly #parts: ChannelParts<Received>
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   #nextId = 0

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Channel, ChannelClosed } from './channel.ts'
+import { WorkerChannel, ChannelClosed } from './channel.ts'
 import { parseFrame, parsePrimaryMessage, parseWorkerMessage } from './messages.ts'
 import { CRASHES_MAX, NO_CRASHES, nextRestart } from './restarts.ts'
 
@@ -32,8 +32,8 @@ test('a request is answered, or rejected when the other process has ended', asyn
     receive: (listener: (frame: unknown) => void) => void hear.push(listener),
   })
   const parse = (value: unknown) => value as string
-  const primary = new Channel<string, string>({ port: portTo(1), parse, handle: message => `${message}!` })
-  const worker = new Channel<string, string>({ port: portTo(0), parse, handle: () => new Promise(() => {}) })
+  const primary = new WorkerChannel<string, string>({ port: portTo(1), parse, handle: message => `${message}!` })
+  const worker = new WorkerChannel<string, string>({ port: portTo(0), parse, handle: () => new Promise(() => {}) })
   expect(await worker.request('hello')).toBe('hello!')
   const unanswered = primary.request('anyone')
   primary.close()

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { Config, GatewayConfig } from '../config/config.ts'
 import { tooManyWorkers, workerCount } from '../config/worker-share.ts'
 import type { Emit } from '../events.ts'
-import { Channel } from './channel.ts'
+import { WorkerChannel } from './channel.ts'
 import { redirectHandoffsOf } from './handoffs.ts'
 import { type PrimaryMessage, parseWorkerMessage, type ReportName, type WorkerMessage } from './messages.ts'
 import type { Gathered, WorkerStatus } from './peers.ts'
@@ -96,7 +96,7 @@ interface Running {
   readonly id: number
   readonly number: number
   readonly process: Worker
-  readonly channel: Channel<PrimaryMessage, WorkerMessage>
+  readonly channel: WorkerChannel<PrimaryMessage, WorkerMessage>
   readonly startedAt: number
   /** Null until the worker serves requests. */
   servingSince: number | null
@@ -214,7 +214,7 @@ class Primary implements Workers {
     const ended = new Promise<void>(resolve => {
       hasEnded = resolve
     })
-    const channel = new Channel<PrimaryMessage, WorkerMessage>({
+    const channel = new WorkerChannel<PrimaryMessage, WorkerMessage>({
       port: {
         send: (frame, done) => void process.send(frame as object, undefined, done),
         receive: hear => void process.on('message', hear),

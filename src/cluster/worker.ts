@@ -5,7 +5,7 @@
 import type { Config } from '../config/config.ts'
 import { limitsOf } from '../config/limits.ts'
 import { type Share, shareOf } from '../config/worker-share.ts'
-import { Channel, type Port } from './channel.ts'
+import { WorkerChannel, type Port } from './channel.ts'
 import { type PrimaryMessage, parsePrimaryMessage, type WorkerMessage } from './messages.ts'
 import type { Gathered, PeerHandlers, Peers, ReadRequest, SharedRead } from './peers.ts'
 import type { ReadTurn } from './shared-reads.ts'
@@ -40,7 +40,7 @@ function nothing(): void {}
 /** Connects to the primary process. Rejects if that has ended. */
 export async function joinPrimary(port: Port, commands: WorkerCommands): Promise<Membership> {
   let handlers: PeerHandlers | null = null
-  const channel = new Channel<WorkerMessage, PrimaryMessage>({
+  const channel = new WorkerChannel<WorkerMessage, PrimaryMessage>({
     port,
     parse: parsePrimaryMessage,
     handle(message) {
@@ -81,7 +81,7 @@ export async function joinPrimary(port: Port, commands: WorkerCommands): Promise
 }
 
 async function readShared<T>(
-  channel: Channel<WorkerMessage, PrimaryMessage>,
+  channel: WorkerChannel<WorkerMessage, PrimaryMessage>,
   { stream, from, unchangedMsMax, read, positionOf }: ReadRequest<T>,
 ): Promise<SharedRead<T>> {
   const turn = (await channel.request({ kind: 'turn', stream, from, unchangedMsMax })) as ReadTurn
