@@ -17,7 +17,7 @@ export class ChannelClosed extends Error {
 }
 
 /** The dependencies of a channel. */
-export interface ChannelParts<Received> {
+export interface WorkerChannelParts<Received> {
   readonly port: Port
   readonly parse: (value: unknown) => Received | null
   /** Handles a message. For a request, the result is sent as the response. */
@@ -26,12 +26,12 @@ export interface ChannelParts<Received> {
 
 /** One side of a channel. */
 export class WorkerChannel<Sent, Received> {
-  readonly #parts: ChannelParts<Received>
+  readonly #parts: WorkerChannelParts<Received>
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   #nextId = 0
   #isClosed = false
 
-  constructor(parts: ChannelParts<Received>) {
+  constructor(parts: WorkerChannelParts<Received>) {
     this.#parts = parts
     parts.port.receive(value => this.#receive(value))
   }
