@@ -1,5 +1,5 @@
 /** Requests, responses and notices between the primary process and one worker, over Node's IPC channel. */
-import { type ChannelFrame, parseFrame } from './messages.ts'
+import { type ChannelFrame, parseChannelFrame } from './messages.ts'
 
 /** The end of an IPC channel: `process` in a worker, the worker's handle in the primary process. */
 export interface Port {
@@ -66,7 +66,7 @@ export class WorkerChannel<Sent, Received> {
   }
 
   #receive(value: unknown): void {
-    const frame = parseFrame(value, this.#parts.parse)
+    const frame = parseChannelFrame(value, this.#parts.parse)
     if (frame === null) return
     if (frame.frame === 'notice') void this.#parts.handle(frame.message)
     else if (frame.frame === 'request') void this.#answer(frame.id, frame.message)

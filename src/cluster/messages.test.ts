@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { WorkerChannel, ChannelClosed } from './channel.ts'
-import { parseFrame, parsePrimaryMessage, parseWorkerMessage } from './messages.ts'
+import { parseChannelFrame, parsePrimaryMessage, parseWorkerMessage } from './messages.ts'
 import { CRASHES_MAX, NO_CRASHES, nextRestart } from './restarts.ts'
 
 test('a message is accepted only with fields of its kind', () => {
@@ -20,9 +20,9 @@ test('a message is accepted only with fields of its kind', () => {
 })
 
 test('frames of other libraries are ignored', () => {
-  expect(parseFrame({ type: 'axm:reply' }, parsePrimaryMessage)).toBeNull()
-  expect(parseFrame({ frame: 'request', id: 1.5, message: { kind: 'stop' } }, parsePrimaryMessage)).toBeNull()
-  expect(parseFrame({ frame: 'notice', message: { kind: 'stop' } }, parsePrimaryMessage)).not.toBeNull()
+  expect(parseChannelFrame({ type: 'axm:reply' }, parsePrimaryMessage)).toBeNull()
+  expect(parseChannelFrame({ frame: 'request', id: 1.5, message: { kind: 'stop' } }, parsePrimaryMessage)).toBeNull()
+  expect(parseChannelFrame({ frame: 'notice', message: { kind: 'stop' } }, parsePrimaryMessage)).not.toBeNull()
 })
 
 test('a request is answered, or rejected when the other process has ended', async () => {

@@ -115,7 +115,7 @@ function parserOf<Message extends { readonly kind: string }>(
 }
 
 /** Parses a frame; null for anything else, such as a message of another library. */
-export function parseFrame<Message>(
+export function parseChannelFrame<Message>(
   value: unknown,
   parseMessage: (value: unknown) => Message | null,
 ): ChannelFrame<Message> | null {
