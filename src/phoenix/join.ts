@@ -55,11 +55,11 @@ export function readJoin(payload: Readonly<Record<string, unknown>>): JoinReques
 
 /** The token in a payload; null for a key that is not a token. */
 export function tokenIn({ access_token: token }: Readonly<Record<string, unknown>>): string | null {
-  return typeof token === 'string' ? tokenOf(token) : null
+  return typeof token === 'string' ? tokenOfKey(token) : null
 }
 
 /** A JSON Web Token has three parts. An API key of another form identifies a project, not a caller. */
-export function tokenOf(key: string): string | null {
+export function tokenOfKey(key: string): string | null {
   return key.split('.').length === 3 ? key : null
 }
 

@@ -11,7 +11,7 @@ import { createSendQueue, type SendQueue } from '../realtime/send-queue.ts'
 import { CLOSE_GOING_AWAY, CLOSE_TOO_SLOW, type Link } from '../realtime/session.ts'
 import { Channel, type ChannelServices, isChannelTopic, messageOf } from './channel.ts'
 import { type ClientFrame, parseFrame, printFrame, type SerializerVersion } from './frame.ts'
-import { readJoin, tokenIn, tokenOf } from './join.ts'
+import { readJoin, tokenIn, tokenOfKey } from './join.ts'
 
 /** Limit on messages waiting to be processed. */
 const QUEUED_MESSAGES_MAX = 32
@@ -63,7 +63,7 @@ export class PhoenixSession {
     const version = parameters.get('vsn') ?? '1.0.0'
     this.#parts = parts
     this.#version = version === '2.0.0' ? '2.0.0' : '1.0.0'
-    this.#key = tokenOf(parameters.get('apikey') ?? '')
+    this.#key = tokenOfKey(parameters.get('apikey') ?? '')
     this.#queue = createSendQueue({
       ...{ pipe: link, now },
       onTooSlow: () => this.#end(CLOSE_TOO_SLOW, 'the client reads too slowly'),
