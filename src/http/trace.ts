@@ -33,7 +33,7 @@ import {
   type TracedStatement,
   TraceReads,
   type TraceReadsParts,
-  type Tracing,
+  type TracedCaller,
   withoutNames,
 } from '../run/trace/trace-reads.ts'
 import { noRoute } from './other-routes.ts'
@@ -252,7 +252,7 @@ export class TraceHandler {
     }
   }
 
-  #tracing({ incoming, identity, view }: RequestContext): Tracing {
+  #tracing({ incoming, identity, view }: RequestContext): TracedCaller {
     return { identity, view, worked: incoming.usage.worked, wait: running => awaitResult(incoming, running) }
   }
 

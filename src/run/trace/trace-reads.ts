@@ -34,7 +34,7 @@ export interface TraceReadsParts {
 }
 
 /** A caller and the time that their request has used. */
-export interface Tracing {
+export interface TracedCaller {
   readonly identity: Identity
   readonly view: View
   readonly worked: Work
@@ -53,7 +53,7 @@ export class TraceReads {
   }
 
   /** The policies of tables, by OID. */
-  async policies(tables: readonly Table[], tracing: Tracing): Promise<ReadonlyMap<number, RowSecurity>> {
+  async policies(tables: readonly Table[], tracing: TracedCaller): Promise<ReadonlyMap<number, RowSecurity>> {
     if (tables.length === 0) return new Map()
     const [rows = []] = await this.#read([rowPoliciesOf(tables)], tracing)
     return readRowPolicies(rows, tracing.view)
@@ -62,7 +62,7 @@ export class TraceReads {
   /** Plans statements without executing them, and reports whether they pass the cost guard. */
   async estimates(
     statements: readonly TracedStatement[],
-    tracing: Tracing,
+    tracing: TracedCaller,
   ): Promise<readonly { readonly plan: TracedPlan; readonly verdict: GuardVerdict }[]> {
     const limits = this.#limitsOf(tracing.identity.role)
     const plans = statements.map(({ statement, values }) => ({ statement: explained(statement), values }))
@@ -83,19 +83,19 @@ export class TraceReads {
   }
 
   /** Executes statements that have passed the cost guard, and returns their plans. */
-  async plans(statements: readonly TracedStatement[], tracing: Tracing): Promise<readonly TracedPlan[]> {
+  async plans(statements: readonly TracedStatement[], tracing: TracedCaller): Promise<readonly TracedPlan[]> {
     const plans = statements.map(({ statement, values }) => ({ statement: analyzed(statement), values }))
     return (await this.#read(plans, tracing)).map(rows => parsePlans(planText(rows)))
   }
 
   /** Why the caller sees a row or not. `counts`: whether they may learn of rows that they cannot read. */
-  row(row: NamedRow, security: RowSecurity | undefined, counts: boolean, tracing: Tracing): Promise<RowVisibility> {
+  row(row: NamedRow, security: RowSecurity | undefined, counts: boolean, tracing: TracedCaller): Promise<RowVisibility> {
     return explainRow(statements => this.#read(statements, tracing), row, security, counts)
   }
 
   #read(
     statements: Parameters<Runner['read']>[1],
-    { identity, worked, wait }: Tracing,
+    { identity, worked, wait }: TracedCaller,
   ): Promise<readonly (readonly ResultRow[])[]> {
     return wait(this.#runner.read(identity, statements, worked))
   }
