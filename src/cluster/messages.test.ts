@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { WorkerChannel, ChannelClosed } from './channel.ts'
+import { ChannelClosed, WorkerChannel } from './channel.ts'
 import { parseChannelFrame, parsePrimaryMessage, parseWorkerMessage } from './messages.ts'
 import { CRASHES_MAX, NO_CRASHES, nextRestart } from './restarts.ts'
 

@@ -5,7 +5,7 @@
 import type { Config } from '../config/config.ts'
 import { limitsOf } from '../config/limits.ts'
 import { type Share, shareOf } from '../config/worker-share.ts'
-import { WorkerChannel, type Port } from './channel.ts'
+import { type Port, WorkerChannel } from './channel.ts'
 import { type PrimaryMessage, parsePrimaryMessage, type WorkerMessage } from './messages.ts'
 import type { Gathered, PeerHandlers, Peers, ReadRequest, SharedRead } from './peers.ts'
 import type { ReadTurn } from './shared-reads.ts'

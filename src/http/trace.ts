@@ -29,11 +29,11 @@ import type { RowSecurity } from '../run/trace/row-policies.ts'
 import type { RowVisibility } from '../run/trace/row-visibility.ts'
 import {
   type GuardVerdict,
+  type TracedCaller,
   type TracedPlan,
   type TracedStatement,
   TraceReads,
   type TraceReadsParts,
-  type TracedCaller,
   withoutNames,
 } from '../run/trace/trace-reads.ts'
 import { noRoute } from './other-routes.ts'

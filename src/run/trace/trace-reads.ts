@@ -89,7 +89,12 @@ export class TraceReads {
   }
 
   /** Why the caller sees a row or not. `counts`: whether they may learn of rows that they cannot read. */
-  row(row: NamedRow, security: RowSecurity | undefined, counts: boolean, tracing: TracedCaller): Promise<RowVisibility> {
+  row(
+    row: NamedRow,
+    security: RowSecurity | undefined,
+    counts: boolean,
+    tracing: TracedCaller,
+  ): Promise<RowVisibility> {
     return explainRow(statements => this.#read(statements, tracing), row, security, counts)
   }
 
