@@ -16,7 +16,19 @@ import { typeNameOf } from './types.ts'
  * The type, schema-qualified if the database defines it. Throws `FORBIDDEN` for any other type, whether it
  * exists or not.
  */
-export function castableType(type: TypeName, { catalog, rights }: View): TypeName {
+export function castableType(type: TypeName, view: View): TypeName {
+  const found = findCastable(type, view)
+  if (found !== null) return found
+  throw new GatewayError(
+    'FORBIDDEN',
+    `cannot cast to ${typeNameOf(type)}: it is neither a PostgreSQL value type ` +
+      'nor the type of a column or argument that you can see',
+    { span: type.span },
+  )
+}
+
+/** The same; null for any other type. */
+export function findCastable(type: TypeName, { catalog, rights }: View): TypeName | null {
   const { schema, name } = type
   // `_int4` is an alias of `int4[]`.
   const element = name.replace(/^_/, '')
@@ -24,13 +36,7 @@ export function castableType(type: TypeName, { catalog, rights }: View): TypeNam
   if (schema === null && EXTENSION_TYPES.has(name)) return type
   const visible = visibleTypes(catalog, rights)
   const found = schema === null ? visible.bare.get(name) : visible.named.get(JSON.stringify([schema, name]))
-  if (found !== undefined) return { ...type, schema: found.schema }
-  throw new GatewayError(
-    'FORBIDDEN',
-    `cannot cast to ${typeNameOf(type)}: it is neither a PostgreSQL value type ` +
-      'nor the type of a column or argument that you can see',
-    { span: type.span },
-  )
+  return found === undefined ? null : { ...type, schema: found.schema }
 }
 
 interface VisibleTypes {

@@ -65,7 +65,7 @@ export function refuseSameNames(fields: readonly Field[]): void {
   const seen = new Set<string>()
   for (const item of fields) {
     const name = outputName(item)
-    if (name === null) continue
+    if (name === null || (item.kind === 'field' && item.repeats === true)) continue
     if (seen.has(name)) {
       throw new GatewayError(
         'PARSE_ERROR',

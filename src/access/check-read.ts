@@ -186,7 +186,7 @@ export function refuseNameClash(fields: readonly ExpressionField[], nests: reado
   const names = new Set(fields.flatMap(item => outputName(item) ?? []))
   for (const nest of nests) {
     const name = nestName(nest)
-    if (names.has(name)) {
+    if (names.has(name) && nest.repeats !== true) {
       throw new GatewayError(
         'PARSE_ERROR',
         `"${name}" is both a column and an expanded relation; give the relation another name: ` +

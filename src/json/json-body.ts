@@ -96,19 +96,28 @@ export interface KnownKeys {
   refuse(key: string): never
 }
 
+/** Where a key can appear twice: in no object, or in the objects within the values of a row. */
+export type RepeatedKeys = 'nowhere' | 'in values'
+
 /**
- * Parses a body in linear time, allocating only members, items and keys.
+ * Parses a body in linear time, allocating only members, items and keys. `repeats`: where a key can appear
+ * twice in an object.
  * @throws GatewayError PARSE_ERROR with line and column, PAYLOAD_TOO_LARGE for an array of more than
  * `itemsMax` items, and the error of `keys` for an unknown key
  */
-export function parseJsonBody(body: Buffer, itemsMax: number, keys: KnownKeys | null = null): JsonBody {
+export function parseJsonBody(
+  body: Buffer,
+  itemsMax: number,
+  keys: KnownKeys | null = null,
+  repeats: RepeatedKeys = 'nowhere',
+): JsonBody {
   if (!isUtf8(body)) refuseUtf8(body)
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
     refuseBody(body, 0, 'found a byte order mark, expected JSON; send the body without it')
   }
   const start = skipWhiteSpace(body, 0)
   if (start === body.length) return EMPTY
-  const outline = outlineValue(body, start, itemsMax, keys)
+  const outline = outlineValue(body, start, itemsMax, keys, repeats)
   const rest = skipWhiteSpace(body, start + outline.bytes.length)
   if (rest < body.length) {
     refuseBody(
@@ -141,8 +150,10 @@ function outlineValue(
   start: number,
   itemsMax: number,
   keys: KnownKeys | null,
+  repeats: RepeatedKeys,
 ): ObjectOutline | JsonArray | JsonScalar {
-  const walk = new Walk(body)
+  const isArray = body[start] === OPEN_BRACKET
+  const walk = new Walk(body, repeats === 'nowhere' ? JSON_DEPTH_MAX : isArray ? 2 : 1)
   switch (body[start]) {
     case OPEN_BRACE: {
       walk.expect(keys, 1)
@@ -189,10 +200,13 @@ class Walk {
   readonly #text: string
   readonly #isObject: boolean[] = []
   readonly #keys: DistinctKeys[] = []
+  /** Objects below this depth can repeat keys. */
+  readonly #distinctDepth: number
   #known: KnownKeys | null = null
   #knownDepth = 0
 
-  constructor(body: Buffer) {
+  constructor(body: Buffer, distinctDepth: number) {
+    this.#distinctDepth = distinctDepth
     this.#body = body
     this.#text = body.toString('latin1')
   }
@@ -233,7 +247,7 @@ class Walk {
           )
         }
         this.#isObject[depth] = isObject
-        if (isObject) this.#keysAt(depth).open()
+        if (isObject && depth <= this.#distinctDepth) this.#keysAt(depth).open()
         at = skipWhiteSpace(body, at + 1)
         if (byteAt(body, at) !== (isObject ? CLOSE_BRACE : CLOSE_BRACKET)) {
           expected = isObject ? EXPECTED : 'a JSON value or "]"'
@@ -271,21 +285,26 @@ class Walk {
   #key(start: number, depth: number, expected: string): number {
     const body = this.#body
     if (byteAt(body, start) !== QUOTE) refuseFound(body, start, expected)
-    const keys = this.#keysAt(depth)
-    let end = keys.repeat(start)
-    if (end === END) {
-      const plainEnd = skipPlain(body, start + 1)
-      const isPlain = byteAt(body, plainEnd) === QUOTE
-      end = isPlain ? plainEnd + 1 : scanString(body, start)
-      keys.add(start + 1, end - 1, isPlain)
-      if (this.#known !== null && depth === this.#knownDepth) {
-        const name = keys.lastName()
-        if (!this.#known.has(name)) this.#known.refuse(name)
-      }
-    }
+    const end = depth > this.#distinctDepth ? scanString(body, start) : this.#distinctKey(start, depth)
     const colon = skipWhiteSpace(body, end)
     if (byteAt(body, colon) !== COLON) refuseFound(body, colon, '":" after a key')
     return skipWhiteSpace(body, colon + 1)
+  }
+
+  #distinctKey(start: number, depth: number): number {
+    const body = this.#body
+    const keys = this.#keysAt(depth)
+    const repeated = keys.repeat(start)
+    if (repeated !== END) return repeated
+    const plainEnd = skipPlain(body, start + 1)
+    const isPlain = byteAt(body, plainEnd) === QUOTE
+    const end = isPlain ? plainEnd + 1 : scanString(body, start)
+    keys.add(start + 1, end - 1, isPlain)
+    if (this.#known !== null && depth === this.#knownDepth) {
+      const name = keys.lastName()
+      if (!this.#known.has(name)) this.#known.refuse(name)
+    }
+    return end
   }
 
   #keysAt(depth: number): DistinctKeys {

@@ -18,9 +18,9 @@ export function createAuthenticate(tokens: Pick<TokenVerifier, 'verify'> | null)
     assertForm(token)
     try {
       const verified = tokens.verify(token)
-      if (!(verified instanceof Promise)) return verified.identity
+      if (!(verified instanceof Promise)) return accepted(verified.identity)
       return verified.then(
-        ({ identity }) => identity,
+        ({ identity }) => accepted(identity),
         error => {
           throw translated(error)
         },
@@ -29,6 +29,28 @@ export function createAuthenticate(tokens: Pick<TokenVerifier, 'verify'> | null)
       throw translated(error)
     }
   }
+}
+
+/** Identities whose claims were checked before. */
+const known = new WeakSet<Identity>()
+
+/** A token can be issued by a server whose clock is this far ahead. */
+const CLOCK_SKEW_SECONDS = 30
+
+/** Checks the claims that the gateway's own rules leave to the application. */
+function accepted(identity: Identity): Identity {
+  if (known.has(identity)) return identity
+  const { iat, aud }: { iat?: unknown; aud?: unknown } = JSON.parse(identity.claims)
+  if (iat != null && typeof iat !== 'number') throw invalidClaims("The JWT 'iat' claim must be a number")
+  if (typeof iat === 'number' && iat > Date.now() / 1_000 + CLOCK_SKEW_SECONDS) {
+    throw invalidClaims('JWT issued at future')
+  }
+  const isAudience = Array.isArray(aud) ? aud.every(one => typeof one === 'string') : typeof aud === 'string'
+  if (aud != null && !isAudience) {
+    throw invalidClaims("The JWT 'aud' claim must be a string or an array of strings")
+  }
+  known.add(identity)
+  return identity
 }
 
 const BEARER = /^bearer(?: +(.*))?$/is

@@ -132,7 +132,7 @@ class Binder {
   }
 
   field({ field, alias, cast, aggregate }: SelectedField): BoundField {
-    return { path: this.path(field), alias: alias ?? aliasOf(field), cast, aggregate }
+    return { path: this.path(field), alias: alias ?? (aggregate === null ? aliasOf(field) : null), cast, aggregate }
   }
 
   condition(tree: LogicTree): BoundCondition {

@@ -1,6 +1,6 @@
 /** Converts CSV and form bodies to JSON, in pieces that take about a millisecond each. */
-import { decodeComponent } from '../rest/parameters/query-string.ts'
 import { parseCells } from './csv.ts'
+import { decodeLenient } from './decode.ts'
 import { invalidBody } from './errors.ts'
 
 /** Cells of a CSV, or fields of a form, in one piece. */
@@ -62,7 +62,7 @@ function* formPieces(text: string): Generator<string> {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = equals < 0 ? pair : pair.slice(0, equals)
-    fields.set(decodeComponent(name), equals < 0 ? '' : decodeComponent(pair.slice(equals + 1)))
+    fields.set(decodeLenient(name), equals < 0 ? '' : decodeLenient(pair.slice(equals + 1)))
   }
   yield JSON.stringify(Object.fromEntries(fields))
 }

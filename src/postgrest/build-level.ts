@@ -25,6 +25,7 @@ import {
   nest,
   order,
   position,
+  repeatableField,
   star,
   subquery,
   tableName,
@@ -42,6 +43,7 @@ import {
   pathOf,
   selectedValue,
 } from './build-read.ts'
+import { assertCastable } from './cast-type.ts'
 import { Computed } from './computed.ts'
 import { badEmbedFilter, noAggregates, noRelatedOrder, notEmbedded } from './errors.ts'
 import { isToOne, type Relationship } from './relationship.ts'
@@ -56,6 +58,17 @@ export interface LevelContext {
   /** Decides which functions can compute columns and relationships. */
   readonly isExposed: IsExposed
 }
+
+/** The columns of a table, and the functions that compute columns from its rows. */
+export function tableSource(table: Table, alias: string, { view, isExposed }: ComputingContext): ColumnSource {
+  const known = new Computed(view.catalog, isExposed)
+  const computed = { table, find: (name: string) => known.column(table, name) }
+  const rights = view.rights.of(table)
+  const isKnown = (name: string) => isKnownColumn(name, rights)
+  return { name: alias, columnByName: table.columnByName, isKnown, casts: view.catalog, computed }
+}
+
+type ComputingContext = Pick<LevelContext, 'view' | 'isExposed'>
 
 /** The rows of a level. */
 export function buildRows(table: Table, level: BoundLevel, context: LevelContext): Get {
@@ -137,14 +150,11 @@ class LevelBuilder {
   }
 
   #source(table: Table, alias: string): Source {
-    const computed = { table, find: (name: string) => this.#computed.column(table, name) }
-    const rights = this.#context.view.rights.of(table)
-    const isKnown = (name: string) => isKnownColumn(name, rights)
-    const casts = this.#context.view.catalog
-    return { table, alias, name: alias, columnByName: table.columnByName, isKnown, casts, computed }
+    return { table, alias, ...tableSource(table, alias, this.#context) }
   }
 
   rootOf(table: Table, level: BoundLevel, alias: string = table.name): Clauses {
+    assertCastable(level, this.#context.view)
     return this.#clauses(level, this.#source(table, alias), 0)
   }
 
@@ -154,7 +164,7 @@ class LevelBuilder {
     const outputs = this.#outputs(level, source, embedded, isGrouped)
     const fields = outputs.flatMap((output): readonly Field[] => {
       if (output.kind === 'nest') return []
-      return [output.kind === 'star' ? star(source.alias) : field(valueIn(output), output.name)]
+      return [output.kind === 'star' ? star(source.alias) : repeatableField(valueIn(output), output.name)]
     })
     const nests = outputs.flatMap(output => (output.kind === 'nest' ? [output.nest] : []))
     return {
@@ -224,9 +234,9 @@ class LevelBuilder {
     const many = !isToOne(relationship)
     const { groupBy, limit, offset, ...clauses } = this.#clauses(embed, source, depth)
     return nest({
-      ...{ many, table: source.table, alias: source.alias, name, on, from, ...clauses, binary },
+      ...{ many, table: source.table, alias: source.alias, name, on, from, ...clauses, binary, repeats: true },
       ...(groupBy.length === 0 ? {} : { groupBy }),
-      ...(many ? { limit, offset } : {}),
+      ...{ limit: many ? limit : limitOfOne(relationship), offset },
     })
   }
 
@@ -326,8 +336,17 @@ class LevelBuilder {
 }
 
 /** The read of the rows of an embedded relation. */
-function rowsOf({ from, source: { table, alias } }: Embedded, parts: Omit<GetParts, 'table' | 'alias'>): Get {
-  return from === null ? get({ table, alias, ...parts }) : getFrom(from, parts)
+function rowsOf(
+  { from, source: { table, alias }, relationship }: Embedded,
+  parts: Omit<GetParts, 'table' | 'alias'>,
+): Get {
+  if (from === null) return get({ table, alias, ...parts })
+  return getFrom(from, isToOne(relationship) ? { ...parts, limit: limitOfOne(relationship) } : parts)
+}
+
+/** `ROWS 1` is only an estimate: a function can return more rows. */
+function limitOfOne({ computed }: Relationship): Get['limit'] {
+  return computed?.returnsSet === true ? integer('1') : null
 }
 
 /** The call of a function with the row of `parent`. */

@@ -9,7 +9,6 @@ import {
   cast,
   column,
   compare,
-  field,
   inSet,
   isDistinct,
   isNull,
@@ -20,6 +19,7 @@ import {
   or,
   order,
   position,
+  repeatableField,
   star,
   text,
   wholeRow,
@@ -61,10 +61,10 @@ export function buildSelected(of: ColumnSource, fields: readonly BoundField[]): 
 }
 
 function buildField(of: ColumnSource, selected: BoundField): Field {
-  const { path, alias, cast: type, aggregate } = selected
+  const { path, alias, aggregate } = selected
   if (aggregate !== null) throw noAggregates()
   if (isStar(path)) return star(of.name)
-  return field(selectedValue(of, selected), alias ?? (type === null ? null : path.name))
+  return repeatableField(selectedValue(of, selected), alias ?? path.name)
 }
 
 /** Reports whether a member of `select` is `*`. */

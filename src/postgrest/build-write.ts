@@ -24,7 +24,7 @@ import {
   set,
 } from '../language/tree/build.ts'
 import type { BoundCondition, BoundLevel } from './bind.ts'
-import { buildClauses, type LevelContext } from './build-level.ts'
+import { buildClauses, type LevelContext, tableSource } from './build-level.ts'
 import { buildWhere } from './build-read.ts'
 import { notImplemented } from './errors.ts'
 import { writtenColumn, writtenValue } from './representations.ts'
@@ -105,7 +105,7 @@ export function buildUpdate(
         : recordSource(value, BODY, recordColumns(table, columns.given, catalog), 'one'),
     assignments: columns.given.map(name => assign(name, bodyValue(table, name, catalog))),
     defaults: columns.defaults,
-    where: buildWhere({ ...table, casts: catalog }, where) ?? 'all',
+    where: buildWhere(tableSource(table, table.name, returning.context), where) ?? 'all',
     ...returningOf(table, returning),
   })
 }
@@ -115,7 +115,7 @@ export function buildDelete(table: Table, where: readonly BoundCondition[], retu
   return del({
     table,
     alias: table.name,
-    where: buildWhere({ ...table, casts: returning.context.view.catalog }, where) ?? 'all',
+    where: buildWhere(tableSource(table, table.name, returning.context), where) ?? 'all',
     ...returningOf(table, returning),
   })
 }

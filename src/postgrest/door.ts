@@ -142,7 +142,11 @@ export function createDoor(parts: DoorParts): Door {
       schema: schemaOf(incoming, config.schemas),
       namesSchema: config.schemas.length > 1,
       preferences: parsePreferences(headerOf(incoming.headers, 'prefer'), preferenceRules),
-      parameters: parseQueryParameters(incoming.query, resource.kind !== 'table', parameterRules),
+      parameters: parseQueryParameters(
+        incoming.query,
+        resource.kind !== 'table' && incoming.method !== 'POST',
+        parameterRules,
+      ),
     }
   }
 

@@ -295,6 +295,28 @@ export function undefinedColumn(column: string, table: string, near: readonly st
   return new PostgrestError(400, '42703', `column ${table}.${column} does not exist`, { hint })
 }
 
+/** A cast to a type that is not known, as PostgreSQL reports it. */
+export function undefinedType(name: string): PostgrestError {
+  return new PostgrestError(400, '42704', `type "${name}" does not exist`)
+}
+
+/** A value for a column that PostgreSQL fills in itself, as PostgreSQL reports it. */
+export function notWritable(
+  name: string,
+  kind: 'generated' | 'identity',
+  statement: 'INSERT' | 'UPDATE',
+): PostgrestError {
+  const message =
+    statement === 'INSERT'
+      ? `cannot insert a non-DEFAULT value into column "${name}"`
+      : `column "${name}" can only be updated to DEFAULT`
+  const what = kind === 'generated' ? 'a generated column' : 'an identity column defined as GENERATED ALWAYS'
+  return new PostgrestError(400, '428C9', message, {
+    details: `Column "${name}" is ${what}.`,
+    hint: kind === 'identity' && statement === 'INSERT' ? 'Use OVERRIDING SYSTEM VALUE to override.' : null,
+  })
+}
+
 // ---- callers ----------------------------------------------------------------------------------------------
 
 /** A token that cannot be verified. */

@@ -40,9 +40,14 @@ function jsonOf(incoming: Incoming, type: string, itemsMax: number): Buffer {
   }
 }
 
+/** @throws {PostgrestError} `PGRST102` for a text that is not JSON. */
+export function assertJson(bytes: Buffer): void {
+  parseJson(bytes, Number.POSITIVE_INFINITY)
+}
+
 function parseJson(bytes: Buffer, itemsMax: number): ReturnType<typeof parseJsonBody> {
   try {
-    return parseJsonBody(bytes, itemsMax)
+    return parseJsonBody(bytes, itemsMax, null, 'in values')
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'PARSE_ERROR') throw invalidBody('Empty or invalid json')
     throw error

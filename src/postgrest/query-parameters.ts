@@ -3,7 +3,7 @@
  * `select` embeds, each with its columns, filters, order and range. No name is looked up here.
  */
 import { LRUCache } from 'lru-cache'
-import { decodeComponent } from '../rest/parameters/query-string.ts'
+import { decodeLenient } from './decode.ts'
 import { invalidParameter, notEmbedded } from './errors.ts'
 import { type GrammarError, parseText, type TextParser } from './grammar/combinators.ts'
 import {
@@ -69,24 +69,24 @@ const AT_EACH_LEVEL: ReadonlySet<string> = new Set(['order', 'limit', 'offset', 
 const OF_REQUEST: ReadonlySet<string> = new Set(['select', 'columns', 'on_conflict'])
 
 /**
- * Parses a query string.
+ * Parses a query string. `hasArguments`: parameters that are not filters are arguments of a function.
  * @throws {PostgrestError} `PGRST100` for a parameter that does not parse, `PGRST108` for one of a relation
  * that is not embedded.
  */
-export function parseQueryParameters(query: string, isCall: boolean, limits: ParameterLimits): QueryParameters {
+export function parseQueryParameters(query: string, hasArguments: boolean, limits: ParameterLimits): QueryParameters {
   const pairs = splitQuery(query)
   const given = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]))
   const single = (wanted: string): string | undefined => given.find(([name]) => name === wanted)?.[1]
   const select = single('select')
   const columns = single('columns')
   const onConflict = single('on_conflict')
-  const levels = new LevelBuilder(parseShape(selection, select ?? '*', 'select parameter'), limits)
+  const levels = new LevelBuilder(parseShape(selection, select || '*', 'select parameter'), limits)
   const passed: (readonly [string, string])[] = []
   for (const [name, value] of given) {
     if (OF_REQUEST.has(name)) continue
     const last = name.slice(name.lastIndexOf('.') + 1)
     if (AT_EACH_LEVEL.has(last)) levels.addPart(name, last, value)
-    else if (isCall && !name.includes('.') && !beginsWithOperator(value)) passed.push([name, value])
+    else if (hasArguments && !name.includes('.') && !beginsWithOperator(value)) passed.push([name, value])
     else levels.addFilter(name, value)
   }
   return {
@@ -110,8 +110,8 @@ function splitQuery(query: string): readonly Pair[] {
   return parts.map(part => {
     const equals = part.indexOf('=')
     return equals < 0
-      ? [decodeComponent(part), null]
-      : [decodeComponent(part.slice(0, equals)), decodeComponent(part.slice(equals + 1))]
+      ? [decodeLenient(part), null]
+      : [decodeLenient(part.slice(0, equals)), decodeLenient(part.slice(equals + 1))]
   })
 }
 

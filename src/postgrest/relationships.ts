@@ -112,11 +112,15 @@ export function findRelationship(
   const [only] = fitting
   if (only === undefined) {
     const names = all.map(({ to }) => to.name)
-    throw noRelationship(table, name, hint, names.includes(name) ? null : similarName(name, names))
+    const near = names.includes(name) ? null : similarName(name, names, RELATION_SCORE_MIN)
+    throw noRelationship(table, name, hint, near)
   }
   if (fitting.length > 1) throw ambiguousRelationship(table.name, name, fitting.toSorted(byListing))
   return only
 }
+
+/** Suggestions need less similarity than those for tables: only relations of the table are suggested. */
+const RELATION_SCORE_MIN = 0.33
 
 function fits(relationship: Relationship, name: string, hint: string | null): boolean {
   const { cardinality, from, to, columns, toColumns, constraint, junction } = relationship

@@ -17,7 +17,7 @@ import {
   type ReturningShape,
   type UpdatedColumns,
 } from './build-write.ts'
-import { notSingular, PostgrestError, unknownBodyColumn } from './errors.ts'
+import { notSingular, notWritable, PostgrestError, unknownBodyColumn } from './errors.ts'
 import { tableIn } from './names.ts'
 import { keysOf, type Payload, readPayload } from './payload.ts'
 import { type AppliedPreference, printApplied } from './preferences.ts'
@@ -111,6 +111,15 @@ function columnsOf({ request, table }: Writing, payload: Payload): readonly stri
   return columns
 }
 
+/** @throws {PostgrestError} `428C9` for a column that PostgreSQL fills in itself. */
+function assertWritten(table: Table, columns: readonly string[], statement: 'INSERT' | 'UPDATE'): void {
+  for (const name of columns) {
+    const column = table.columnByName.get(name)
+    if (column?.generated != null) throw notWritable(name, 'generated', statement)
+    if (column?.identity === 'always') throw notWritable(name, 'identity', statement)
+  }
+}
+
 // ---- inserts ----------------------------------------------------------------------------------------------
 
 function insert(writing: Writing): RequestStep | Answer {
@@ -162,6 +171,7 @@ function insertStatement(
   upsert: ConflictResolution | null,
 ): BoundStatement<WriteStatement> {
   const { caller, parts, table, request } = writing
+  assertWritten(table, columns, 'INSERT')
   const values = new Values(writing.values)
   const { returning } = writing
   const shape: InsertShape = { columns, rows: kind === 'array' ? 'many' : 'one', upsert }
@@ -256,6 +266,7 @@ function update(writing: Writing): RequestStep | Answer {
   const updated = updatedColumns(writing, columns, payload.kind === 'object' ? keysOf(payload) : (first?.keys ?? []))
   if (columns.length === 0 || (payload.kind === 'array' && first === undefined)) return respondChange(writing, null)
   assertFiltered(writing, 'UPDATE')
+  assertWritten(table, updated.given, 'UPDATE')
   const bytes = payload.kind === 'array' && first !== undefined ? partBytes(payload, first) : payload.bytes
   const values = new Values(writing.values)
   const value = values.add(bytes)

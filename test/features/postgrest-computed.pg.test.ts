@@ -17,6 +17,8 @@ const { ask } = postgrestFixture(
      $$ select * from albums where band = $1.id and sold >= 10 $$;
    create function best(bands) returns setof albums rows 1 language sql stable as
      $$ select * from albums where band = $1.id order by sold desc limit 1 $$;
+   create function any_album(bands) returns setof albums rows 1 language sql stable as
+     $$ select * from albums where band = $1.id order by id $$;
    create function maker(albums) returns bands language sql stable as $$ select * from bands where id = $1.band $$;
    create function albums(bands) returns setof albums language sql stable as
      $$ select * from albums where band = $1.id and title like 'T%' $$;
@@ -28,7 +30,7 @@ const { ask } = postgrestFixture(
    grant usage on schema public to :anon;
    grant select on all tables in schema public to :anon;
    grant insert, update, delete on albums to :anon`,
-  'aggregates_enabled = true',
+  'aggregates_enabled = true\ntx_end = "commit-allow-override"',
 )
 
 async function rows(path: string, options = {}): Promise<unknown> {
@@ -38,6 +40,18 @@ async function rows(path: string, options = {}): Promise<unknown> {
 }
 
 describe('a computed column', () => {
+  test('selects the rows of a write', async () => {
+    const options = { headers: { Prefer: 'return=representation, tx=rollback', 'Content-Type': 'application/json' } }
+    const changed = await rows('/albums?select=id,sold&loud=eq.TWO', {
+      method: 'PATCH',
+      body: '{"sold":31}',
+      ...options,
+    })
+    expect(changed).toEqual([{ id: 2, sold: 31 }])
+    expect(await rows('/albums?select=id&or=(loud.eq.TWO,id.eq.0)', { method: 'DELETE', ...options })).toEqual([
+      { id: 2 },
+    ])
+  })
   test('is selected by name, and is not part of *', async () => {
     expect(await rows('/bands?select=id,loud&order=id')).toEqual([
       { id: 1, loud: 'LOW' },
@@ -116,6 +130,14 @@ describe('a computed relationship', () => {
     }
     expect(await rows('/albums?select=loud,maker(name)&id=eq.2', written)).toEqual([
       { loud: 'TWO', maker: { name: 'Low' } },
+    ])
+  })
+  test('to one row is the first if its function returns more', async () => {
+    expect(
+      await rows('/bands?select=name,any_album(title),...any_album(first:title)&order=any_album(title),id'),
+    ).toEqual([
+      { name: 'Low', any_album: { title: 'One' }, first: 'One' },
+      { name: 'High', any_album: { title: 'Three' }, first: 'Three' },
     ])
   })
   test('with several rows cannot be used in order', async () => {

@@ -246,21 +246,43 @@ describe('rows of a function', () => {
   })
 })
 
+describe('names', () => {
+  test('of a column and a relation can be the same', async () => {
+    expect((await ask('/projects?select=*,client_id(name)&id=eq.1')).text).toBe(
+      '[{"id":1,"name":"Windows 7","client_id":1,"cost":10,"client_id":{"name":"Microsoft"}}]',
+    )
+    expect((await ask('/projects?select=name,...clients(name)&id=eq.1')).text).toBe(
+      '[{"name":"Windows 7","name":"Microsoft"}]',
+    )
+    expect((await ask('/projects?select=id,id&id=eq.1', { headers: { Accept: 'text/csv' } })).text).toBe('id,id\n1,1')
+  })
+  test('of aggregates are those of their functions', async () => {
+    expect(await rows('/tasks?select=hours::text.max(),name->x.count()')).toEqual([{ max: '8', count: 0 }])
+  })
+})
+
+test('an embedded row can be skipped by offset', async () => {
+  expect(await rows('/projects?select=id,clients(name)&id=eq.1&clients.offset=1')).toEqual([{ id: 1, clients: null }])
+})
+
 describe('a relation that cannot be embedded', () => {
   test('is answered with PGRST200', async () => {
-    const reply = await ask('/projects?select=*,clint(*)')
+    const reply = await ask('/projects?select=*,wombat(*)')
     expect([reply.status, reply.json]).toEqual([
       400,
       {
         code: 'PGRST200',
         details:
-          "Searched for a foreign key relationship between 'projects' and 'clint' in the schema 'public', " +
+          "Searched for a foreign key relationship between 'projects' and 'wombat' in the schema 'public', " +
           'but no matches were found.',
         hint: null,
-        message: "Could not find a relationship between 'projects' and 'clint' in the schema cache",
+        message: "Could not find a relationship between 'projects' and 'wombat' in the schema cache",
       },
     ])
-    expect((await ask('/projects?select=cliens(*)')).json.hint).toBe("Perhaps you meant 'clients' instead of 'cliens'.")
+    for (const near of ['cliens', 'clients_archived']) {
+      const { json } = await ask(`/projects?select=${near}(*)`)
+      expect(json.hint).toBe(`Perhaps you meant 'clients' instead of '${near}'.`)
+    }
     expect((await ask('/projects?select=clients!nope(*)')).json.details).toContain("using the hint 'nope'")
   })
   test('is answered with PGRST201 and the choices if there are several', async () => {

@@ -29,6 +29,8 @@ const ids = async (query: string): Promise<unknown> => {
 describe('filters', () => {
   test.each<[query: string, expected: number[]]>([
     ['id=eq.1', [1]],
+    ['name=like(all).{t%,%o}', [2]],
+    ['data->"a"->b=eq.2', [2]],
     ['id=neq.1', [2, 3, 4]],
     ['id=gt.2', [3, 4]],
     ['id=gte.2&id=lt.4', [2, 3]],
@@ -184,13 +186,14 @@ describe('errors', () => {
     ['/items/1', 404, { code: 'PGRST125', message: 'Invalid path specified in request URL' }],
     ['/secret', 401, { code: '42501', message: 'permission denied for table secret' }],
     ['/items?id=eq.x', 400, { code: '22P02', message: 'invalid input syntax for type integer: "x"' }],
+    ['/items?select=id::no_such_type', 400, { code: '42704', message: 'type "no_such_type" does not exist' }],
     [
       '/items?id=noop.1',
       400,
       {
         code: 'PGRST100',
-        message: '"failed to parse filter (noop.1)" (line 1, column 6)',
-        details: 'unknown single value operator noop',
+        message: '"failed to parse filter (noop.1)" (line 1, column 1)',
+        details: 'unexpected "o" expecting "not" or operator (eq, gt, ...)',
       },
     ],
     [
@@ -216,4 +219,16 @@ describe('errors', () => {
     const reply = await ask(path)
     expect([reply.status, reply.json]).toEqual([status, expect.objectContaining(error)])
   })
+})
+
+test('an empty select means all columns', async () => {
+  expect((await ask('/cheap?select=&id=eq.1')).json).toEqual([{ id: 1, name: 'one' }])
+})
+
+test('a key of a JSON path has any characters that do not end it', async () => {
+  const { json } = await ask('/items?select=data->!@%23$%^%26*_x,data->l->>-1&id=eq.1')
+  expect(json).toEqual([{ '!@#$%^&*_x': null, l: '2' }])
+  expect((await ask('/items?select=data->(x')).json.details).toBe(
+    'unexpected "(" expecting "-", digit or any non reserved character different from: .,>()',
+  )
 })

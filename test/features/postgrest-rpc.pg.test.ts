@@ -29,6 +29,12 @@ const { ask } = postgrestFixture(
    create function kind_of(json) returns text language sql immutable as 'select json_typeof($1)';
    create function length_of(bytea) returns int language sql immutable as 'select length($1)';
    create function shout(text) returns text language sql immutable as 'select upper($1)';
+   create function reserved("varchar" text, "integer" int default 2, "left" boolean default true) returns text
+     language sql immutable as $$select concat_ws('/', "varchar", "integer", "left")$$;
+   create function several(b int, a int) returns int language sql immutable as 'select 1';
+   create function several(a int, b text) returns int language sql immutable as 'select 2';
+   create function several(b text, a int, c int default 0) returns int language sql immutable as 'select 3';
+   create function nameless(int) returns int language sql immutable as 'select $1';
    create function refuse() returns void language plpgsql as $$begin raise 'no'; end$$;
    create function headers() returns text language plpgsql as $$
    begin
@@ -65,6 +71,8 @@ describe('results', () => {
     ['array_of?arr={1,2}', [1, 2]],
     ['domain_of?val=8', 8],
     ['plus_one?num=5', { num_plus_one: 6 }],
+    ['reserved?varchar=a&integer=3&left=false', 'a/3/f'],
+    ['ints?select=', [1, 2, 3]],
     ['one_column', [{ value: 1 }]],
     [
       'range_of?min=1&max=3',
@@ -188,12 +196,37 @@ describe('errors', () => {
           'public.same(arg => integer), public.same(arg => text)',
       },
     ],
+    [
+      'several?a=1&b=2',
+      300,
+      {
+        code: 'PGRST203',
+        message:
+          'Could not choose the best candidate function between: public.several(a => integer, b => text), ' +
+          'public.several(b => integer, a => integer), public.several(b => text, a => integer, c => integer)',
+      },
+    ],
+    ['nameless', 404, { code: 'PGRST202', hint: null }],
     ['refuse', 400, { code: 'P0001', message: 'no' }],
     ['add_them?a=x&b=2', 400, { code: '22P02' }],
     ['range_of?min=0&max=1&select=nothing', 400, { code: '42703' }],
   ])('of GET %s have the code of PostgREST', async (path, status, error) => {
     const reply = await ask(`/rpc/${path}`)
     expect([reply.status, reply.json]).toEqual([status, expect.objectContaining(error)])
+  })
+
+  test.each([
+    ['a body that is not JSON', 'hello', 'hello there', 'PGRST102', 'Empty or invalid json'],
+    [
+      'an argument in the query string',
+      'hello?name=x',
+      {},
+      'PGRST100',
+      '"failed to parse filter (x)" (line 1, column 1)',
+    ],
+  ])('of a POST with %s are 400', async (_, path, body, code, message) => {
+    const { status, json } = await post(path, body)
+    expect([status, json.code, json.message]).toEqual([400, code, message])
   })
 
   test('of other methods are 405', async () => {

@@ -82,6 +82,13 @@ describe('a token', () => {
     ],
     [signed({ role: 'x', exp: 1 }, SECRET), 'PGRST303', 'JWT expired'],
     [signed({ role: 'x', nbf: 99999999999 }, SECRET), 'PGRST303', 'JWT not yet valid'],
+    [signed({ role: 'x', iat: 99999999999 }, SECRET), 'PGRST303', 'JWT issued at future'],
+    [signed({ role: 'x', iat: 'now' }, SECRET), 'PGRST303', "The JWT 'iat' claim must be a number"],
+    [
+      signed({ role: 'x', aud: ['svc', 1] }, SECRET),
+      'PGRST303',
+      "The JWT 'aud' claim must be a string or an array of strings",
+    ],
   ])('%s is refused', async (token, code, message) => {
     const { status, json, headers } = await ask('/items', { headers: { Authorization: `Bearer ${token}` } })
     expect([status, json]).toEqual([401, { code, details: null, hint: null, message }])

@@ -10,9 +10,11 @@ const { ask, adminUrl, anon } = postgrestFixture(
    create table notes (text text);
    create table insert_only (id int primary key, secret text);
    create table codes (id int primary key default 1, bits bit(5), letters char(5), label varchar(3));
+   create table filled (
+     id int primary key, doubled int generated always as (id * 2) stored, n int generated always as identity);
    create view cheap as select id, name from items where price < 5;
    grant usage on schema public to :anon;
-   grant select, insert, update, delete on items, pairs, notes, codes, cheap to :anon;
+   grant select, insert, update, delete on items, pairs, notes, codes, filled, cheap to :anon;
    grant insert on insert_only to :anon;
    grant usage on all sequences in schema public to :anon`,
   'tx_end = "commit-allow-override"',
@@ -319,4 +321,33 @@ test('the anonymous role is the one that writes', async () => {
   await admin.query(`alter table notes alter column text set default current_user`)
   const { json } = await write('POST', '/notes', {}, REPRESENTATION)
   expect(json).toEqual([{ text: anon }])
+})
+
+test('values can repeat keys of JSON, rows cannot', async () => {
+  const { status, text } = await write(
+    'POST',
+    '/items?select=data',
+    '{"name":"x","data":{"a":1,"a":2}}',
+    REPRESENTATION,
+  )
+  expect([status, text]).toEqual([201, '[{"data":{"a": 2}}]'])
+  const refused = await write('POST', '/items', '{"name":"x","name":"y"}')
+  expect([refused.status, refused.json.code]).toEqual([400, 'PGRST102'])
+})
+
+describe('columns that PostgreSQL fills in', () => {
+  test.each([
+    ['POST', '/filled', { id: 1, doubled: 2 }, 'cannot insert a non-DEFAULT value into column "doubled"'],
+    ['POST', '/filled', { id: 1, n: 2 }, 'cannot insert a non-DEFAULT value into column "n"'],
+    ['PATCH', '/filled?id=eq.1', { doubled: 2 }, 'column "doubled" can only be updated to DEFAULT'],
+  ])('are refused in the words of PostgreSQL: %s %s %j', async (method, path, body, message) => {
+    const { status, json } = await write(method, path, body)
+    expect([status, json.code, json.message]).toEqual([400, '428C9', message])
+    const own = await admin
+      .query(
+        `${method === 'POST' ? 'insert into filled (id, doubled) values (1, 2)' : 'update filled set doubled = 2'}`,
+      )
+      .catch(error => error)
+    expect(own.code).toBe('428C9')
+  })
 })

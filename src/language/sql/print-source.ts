@@ -16,7 +16,7 @@ import { type AliasedTable, keyByName } from '../tree/relation-name.ts'
 import { lateralScope, type NameScope } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
 import type { Printer } from './printer.ts'
-import { quoteIdentifier } from './quote.ts'
+import { quoteIdentifier, quoteQualifier } from './quote.ts'
 
 const JOIN_WORDS: Readonly<Record<JoinType, string>> = {
   left: 'LEFT JOIN',
@@ -87,7 +87,7 @@ function printArraySource(source: ArraySource, scope: NameScope, printer: Printe
 /** Prints a function source; `scope` is that of its arguments. */
 function printFunctionSource(source: FunctionSource, scope: NameScope, printer: Printer): string {
   const list = source.arguments.map(argument => {
-    const name = argument.name === null ? '' : `${quoteIdentifier(argument.name)} => `
+    const name = argument.name === null ? '' : `${quoteQualifier(argument.name)} => `
     return `${argument.variadic ? 'VARIADIC ' : ''}${name}${printer.expression(argument.value, scope, LEVEL.any)}`
   })
   // In FROM, PostgreSQL requires the columns of a record.

@@ -41,7 +41,8 @@ export function quoteFunctionOrType(name: string): string {
 }
 
 /**
- * The schema of a function or type; unquoted only if it is in no class of keywords.
+ * The schema of a function or type, or the name of an argument; unquoted only if it is in no class of
+ * keywords.
  *
  * @throws LanguageError if the name is empty, too long, or not valid in PostgreSQL.
  */

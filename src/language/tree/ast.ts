@@ -225,6 +225,8 @@ export interface Nest {
   readonly groupBy?: readonly Expression[]
   /** True if the value is `jsonb`, which can be grouped by. Has no text form. */
   readonly binary?: boolean
+  /** True if the name can be that of a column, so that a row has it twice. Has no text form. */
+  readonly repeats?: boolean
   readonly nests: readonly Nest[]
   readonly where: Expression | null
   readonly orderBy: readonly Order[]
@@ -248,6 +250,8 @@ export interface ExpressionField {
   readonly kind: 'field'
   readonly expression: Expression
   readonly alias: string | null
+  /** True if another member can have the same name, so that a row has it twice. Has no text form. */
+  readonly repeats?: boolean
   readonly span: Span
 }
 

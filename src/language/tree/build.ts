@@ -276,6 +276,11 @@ export function field(expression: Expression, alias: string | null = null): Expr
   return { kind: 'field', expression, alias, span }
 }
 
+/** The same for a member whose name other members can have. */
+export function repeatableField(expression: Expression, alias: string | null): ExpressionField {
+  return { ...field(expression, alias), repeats: true }
+}
+
 /** The optional parts of a member of `order by`. */
 export interface OrderOptions {
   readonly descending?: boolean
@@ -462,6 +467,7 @@ export interface NestParts {
   readonly from?: FunctionSource | null
   readonly groupBy?: readonly Expression[]
   readonly binary?: boolean
+  readonly repeats?: boolean
   readonly nests?: readonly Nest[]
   readonly where?: Expression | null
   readonly orderBy?: readonly Order[]
@@ -483,6 +489,7 @@ export function nest(parts: NestParts): Nest {
     ...(parts.from == null ? {} : { from: parts.from }),
     ...(parts.groupBy === undefined ? {} : { groupBy: parts.groupBy }),
     ...(parts.binary === true ? { binary: true } : {}),
+    ...(parts.repeats === true ? { repeats: true } : {}),
     nests: parts.nests ?? [],
     where: parts.where ?? null,
     orderBy: parts.orderBy ?? [],

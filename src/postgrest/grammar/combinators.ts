@@ -187,11 +187,6 @@ export function give<T>(value: T): TextParser<T> {
   return (_, at) => ({ value: { of: value }, at, consumed: false, failure: nothingAt(at) })
 }
 
-/** A failure with this message. */
-export function failWith(message: string): TextParser<never> {
-  return (_, at) => failed(at, false, { at, messages: [{ kind: 'message', text: message }] })
-}
-
 /** `first`, then the parser that its result selects. */
 export function chain<A, B>(first: TextParser<A>, next: (value: A) => TextParser<B>): TextParser<B> {
   return (text, at) => {

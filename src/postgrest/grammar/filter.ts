@@ -1,16 +1,16 @@
 /** Filters: `eq.1`, `not.in.(a,b)`, `fts(english).word`, and the trees of `and` and `or`. */
 import {
+  ahead,
   attempt,
-  chain,
   character,
   either,
-  failWith,
   give,
   inside,
   label,
   manyNoneOf,
   mapResult,
   option,
+  satisfy,
   separated,
   sequence,
   type TextParser,
@@ -156,40 +156,39 @@ const trilean: TextParser<Trilean> = label(
   ),
 )
 
-/** Everything up to a dot. */
-const operatorName: TextParser<string> = (text, at) => {
-  const dot = text.indexOf('.', at)
-  if (dot >= 0) {
-    return { value: { of: text.slice(at, dot) }, at: dot + 1, consumed: true, failure: { at: dot + 1, messages: [] } }
-  }
-  return sequence(manyNoneOf('.'), delimiter)(text, at) as ReturnType<TextParser<never>>
+/** One of these names, before a dot or a parenthesis. */
+function operatorOf<T extends string>(names: readonly T[]): TextParser<T> {
+  return either(...names.map(name => valueFor(name, attempt(sequence(word(name), ahead(satisfy(isAfterOperator)))))))
 }
 
-function comparison(name: string, value: TextParser<string>): TextParser<ValueTest> {
-  const [, operator = '', of = null] = /^([a-z]+)(?:\((any|all)\))?$/.exec(name) ?? []
-  if (isAmong(QUANTIFIED, operator)) {
-    return mapResult(value, written => ({
-      kind: 'quantified',
-      operator,
-      of: of as 'any' | 'all' | null,
-      value: written,
-    }))
-  }
-  if (of === null && isAmong(SIMPLE, operator))
-    return mapResult(value, written => ({ kind: 'simple', operator, value: written }))
-  return failWith(`unknown single value operator ${name}`)
+function isAfterOperator(found: string): boolean {
+  return found === '.' || found === '('
+}
+
+function simple(value: TextParser<string>): TextParser<ValueTest> {
+  return mapResult(sequence(operatorOf(SIMPLE), delimiter, value), ([operator, , written]) => ({
+    ...({ kind: 'simple', operator, value: written } as const),
+  }))
+}
+
+const quantifier: TextParser<'any' | 'all'> = either<'any' | 'all'>(
+  valueFor('any', attempt(word('(any)'))),
+  valueFor('all', word('(all)')),
+)
+
+function quantified(value: TextParser<string>): TextParser<ValueTest> {
+  return mapResult(
+    sequence(operatorOf(QUANTIFIED), option(null, quantifier), delimiter, value),
+    ([operator, of, , written]) => ({ ...({ kind: 'quantified', operator, of, value: written } as const) }),
+  )
 }
 
 const language: TextParser<string | null> = option(null, attempt(inside(character('('), identifier, character(')'))))
 
 function search(value: TextParser<string>): TextParser<ValueTest> {
-  return chain(manyNoneOf('.('), name =>
-    isAmong(SEARCHES, name)
-      ? mapResult(sequence(language, delimiter, value), ([config, , written]) => ({
-          ...({ kind: 'search', operator: name, language: config, value: written } as const),
-        }))
-      : failWith(`unknown fts operator ${name}`),
-  )
+  return mapResult(sequence(operatorOf(SEARCHES), language, delimiter, value), ([operator, config, , written]) => ({
+    ...({ kind: 'search', operator, language: config, value: written } as const),
+  }))
 }
 
 function test(value: TextParser<string>): TextParser<ValueTest> {
@@ -202,7 +201,8 @@ function test(value: TextParser<string>): TextParser<ValueTest> {
         ...({ kind: 'isdistinct', value: written } as const),
       })),
       attempt(search(value)),
-      chain(attempt(operatorName), name => comparison(name, value)),
+      attempt(simple(value)),
+      attempt(quantified(value)),
     ),
   )
 }

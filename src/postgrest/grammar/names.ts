@@ -111,7 +111,22 @@ const position: TextParser<Omit<JsonPathStep, 'operator'>> = mapResult(
   ([sign, digits]) => ({ key: sign + digits, isPosition: true }),
 )
 
-const key: TextParser<Omit<JsonPathStep, 'operator'>> = mapResult(fieldName, name => ({ key: name, isPosition: false }))
+/** A key of an object: in quotes, or any characters that do not end a step. */
+const keyName: TextParser<string> = label(
+  'any non reserved character different from: .,>()',
+  either(
+    quotedText,
+    mapResult(
+      separated(
+        many1Of(found => !'(-:.,>)'.includes(found), []),
+        dash,
+      ),
+      parts => parts.join('-'),
+    ),
+  ),
+)
+
+const key: TextParser<Omit<JsonPathStep, 'operator'>> = mapResult(keyName, name => ({ key: name, isPosition: false }))
 
 const arrow: TextParser<JsonPathStep['operator']> = either<JsonPathStep['operator']>(
   mapResult(attempt(word('->>')), () => '->>'),

@@ -2,9 +2,9 @@
 import type { Incoming } from '../../exchange.ts'
 import { mediaTypeOf } from '../../rest/body/body.ts'
 import { parseListItems, toArrayLiteral } from '../../rest/parameters/list-values.ts'
-import { decodeComponent } from '../../rest/parameters/query-string.ts'
+import { decodeLenient } from '../decode.ts'
 import { invalidBody } from '../errors.ts'
-import { keysOf, readPayload, rowsOf } from '../payload.ts'
+import { assertJson, keysOf, readPayload, rowsOf } from '../payload.ts'
 import type { RawDoorRequest } from '../request.ts'
 import { isOnlyArgument } from './resolve.ts'
 
@@ -48,7 +48,10 @@ function jsonOf(incoming: Incoming, columns: readonly string[] | null): GivenArg
   const first = incoming.body.toString('latin1', 0, 64).trimStart()[0]
   const isJson = type === '' || type === JSON_TYPE
   // Only a function with one unnamed argument takes a body that is not an object.
-  if (isJson && first !== '{' && first !== '[') return { kind: 'whole', bytes: incoming.body, type: JSON_TYPE }
+  if (isJson && first !== '{' && first !== '[') {
+    assertJson(incoming.body)
+    return { kind: 'whole', bytes: incoming.body, type: JSON_TYPE }
+  }
   const payload = readPayload(incoming, Number.POSITIVE_INFINITY)
   const [row] = rowsOf(payload, 1)
   const isObject = payload.kind === 'object' || payload.items[0]?.type === 'object'
@@ -74,8 +77,8 @@ function formPairs(text: string): readonly (readonly [string, string])[] {
     .map(pair => {
       const equals = pair.indexOf('=')
       return equals < 0
-        ? [decodeComponent(pair), '']
-        : [decodeComponent(pair.slice(0, equals)), decodeComponent(pair.slice(equals + 1))]
+        ? [decodeLenient(pair), '']
+        : [decodeLenient(pair.slice(0, equals)), decodeLenient(pair.slice(equals + 1))]
     })
 }
 

@@ -22,6 +22,7 @@ import { builtIn, exactTypeName } from '../../rest/rpc/type-name.ts'
 import type { BoundLevel, ValueNumber } from '../bind.ts'
 import { buildClauses, type Clauses, type LevelContext } from '../build-level.ts'
 import { buildOrders, buildSelected, buildWhere, type ColumnSource } from '../build-read.ts'
+import { assertCastable } from '../cast-type.ts'
 import { noRelationship } from '../errors.ts'
 
 /** The alias of the rows of the function, which PostgreSQL's messages name. */
@@ -71,6 +72,7 @@ export function buildCall(of: DatabaseFunction, args: ArgumentShape, level: Boun
 function clausesOf(of: DatabaseFunction, form: ResultForm, level: BoundLevel, context: LevelContext): Partial<Clauses> {
   const table = resultTable(of, context.view.catalog)
   if (table !== null && form === 'object') return buildClauses(table, CALL, level, context)
+  assertCastable(level, context.view)
   const [embed] = level.embedded
   if (embed !== undefined) throw noRelationship(of, embed.name, embed.hint, null)
   const columns = columnsOfResult(of)

@@ -11,6 +11,8 @@ const WHOLE_BODY: Readonly<Record<string, readonly string[]>> = {
   'application/octet-stream': ['bytea'],
 }
 
+const WHOLE_BODY_TYPES: ReadonlySet<string> = new Set(Object.values(WHOLE_BODY).flat())
+
 /** A call before its function is known. */
 export interface CallRequest {
   readonly schema: string
@@ -42,7 +44,7 @@ export function resolveFunction(request: CallRequest, catalog: Catalog, isExpose
   const candidates = takesBody ? whole : named
   const [of] = candidates
   if (of === undefined) throw undefinedFunction(request, hintFor(request, overloads, catalog, isExposed))
-  if (candidates.length > 1) throw ambiguousFunction(candidates.map(printCandidate))
+  if (candidates.length > 1) throw ambiguousFunction(candidates.toSorted(byInputs).map(printCandidate))
   return { of, takesBody }
 }
 
@@ -52,7 +54,20 @@ function overloadsOf(
   isExposed: IsExposed,
 ): readonly DatabaseFunction[] {
   const found = catalog.functions.get(resourceName({ schema, name }, catalog.schemas)) ?? []
-  return found.filter(of => of.schema === schema && of.name === name && isExposed(of))
+  return found.filter(of => of.schema === schema && of.name === name && isCallable(of) && isExposed(of))
+}
+
+/** Inputs without a name cannot be given, except by a body that is the only argument. */
+function isCallable({ inputs }: DatabaseFunction): boolean {
+  const [only] = inputs
+  if (inputs.every(({ name }) => name !== null)) return true
+  return inputs.length === 1 && only !== undefined && WHOLE_BODY_TYPES.has(only.type.name)
+}
+
+/** The order in which an error lists functions: by the number of their inputs, then by these. */
+function byInputs(a: DatabaseFunction, b: DatabaseFunction): number {
+  const listed = ({ inputs }: DatabaseFunction) => inputs.map(({ name, typeText }) => `${name}\0${typeText}`).join('\0')
+  return a.inputs.length - b.inputs.length || (listed(a) < listed(b) ? -1 : 1)
 }
 
 /** All required inputs are given, and every given key is an input. */
@@ -91,7 +106,7 @@ function hintFor(
   if (bodyType !== null && isOnlyArgument(bodyType)) return null
   if (overloads.length === 0) {
     const names = [...catalog.functions.values()].flatMap(([first]) =>
-      first !== undefined && first.schema === schema && isExposed(first) ? [first.name] : [],
+      first !== undefined && first.schema === schema && isCallable(first) && isExposed(first) ? [first.name] : [],
     )
     return prefixed(schema, similarName(name, names))
   }
