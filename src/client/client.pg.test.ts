@@ -131,6 +131,16 @@ describe('reads', () => {
     expect(seen).toEqual([1, 2, 3, 4])
   })
 
+  test('a page can be read as CSV', async () => {
+    const text = await items().select('id', 'title').orderBy('id').limit(2).csv()
+    expect(text).toBe('id,title\n1,Lamp\n2,"Desk ""large"""\n')
+    await expect(
+      items()
+        .where({ nope: 1 } as never)
+        .csv(),
+    ).rejects.toMatchObject({ code: 'PARSE_ERROR' })
+  })
+
   test('a stream is read line by line', async () => {
     const seen: unknown[] = []
     for await (const { title } of items().select('title').stream()) seen.push(title)

@@ -43,6 +43,8 @@ export interface HttpOptions {
 
 export interface Http {
   send(operation: Operation, options?: RequestOptions): Promise<Answer>
+  /** The body of a response that is not JSON. */
+  text(operation: Operation, options?: RequestOptions): Promise<string>
   /** The lines of an NDJSON response, as they arrive. */
   lines(operation: Operation, options?: RequestOptions): AsyncGenerator<unknown, void, undefined>
 }
@@ -158,6 +160,16 @@ export function createHttp(options: HttpOptions): Http {
           headers: response.headers,
           body: text === '' ? null : parsed(text, response.status),
         }
+      } finally {
+        done()
+      }
+    },
+    async text(operation, request = {}) {
+      const { response, failed, done } = await open(operation, request)
+      try {
+        return await response.text().catch(cause => {
+          throw failed(cause)
+        })
       } finally {
         done()
       }

@@ -224,6 +224,14 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return this.all()
   }
 
+  /** The rows of one page as CSV, after a line with the names of the columns. */
+  async csv(options?: RequestOptions): Promise<string> {
+    const { text } = this.#connection.http
+    if (text === undefined) throw new TypeError('a batch has no CSV')
+    const path = `${this.#address()}?${queryString(readParameters(this.#read))}`
+    return text({ method: 'GET', path, headers: { Accept: 'text/csv' } }, options)
+  }
+
   /** All rows of one statement, as the database produces them. Rejects if a failure follows the first row. */
   async *stream(options?: RequestOptions): AsyncGenerator<Out, void, undefined> {
     const path = `${this.#address()}?${queryString([...readParameters(this.#read), ['stream', 'true']])}`
