@@ -38,6 +38,7 @@ import { neighbours } from './neighbours.ts'
 import { nestedExpand } from './nested-expand.ts'
 import { openapi } from './openapi.ts'
 import { outbox } from './outbox.ts'
+import { postgrest } from './postgrest.ts'
 import { realtime } from './realtime/feed.ts'
 import { captureTriggers } from './realtime/triggers.ts'
 import { rpc } from './rpc.ts'
@@ -67,7 +68,7 @@ const BENCHMARKS: readonly Benchmark[] = [
     language,
     mcp,
   ],
-  ...[insertOne, updateById, batch, rpc, statements, webhooks, outbox, realtime, captureTriggers],
+  ...[insertOne, updateById, batch, rpc, postgrest, statements, webhooks, outbox, realtime, captureTriggers],
   ...[workers, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5
