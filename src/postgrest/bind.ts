@@ -72,7 +72,8 @@ export interface BoundLevel {
   readonly fields: readonly BoundField[]
   readonly where: readonly BoundCondition[]
   readonly order: readonly BoundOrder[]
-  readonly limit: ValueNumber | null
+  /** The number of rows itself: PostgreSQL chooses another plan for a few rows than for all of them. */
+  readonly limit: number | null
   readonly offset: ValueNumber | null
   readonly embedded: readonly BoundEmbed[]
 }
@@ -99,7 +100,7 @@ function bindWith(binder: Binder, level: Level, range: RowRange, limits: BindLim
     fields: level.fields.map(field => binder.field(field)),
     where: level.where.map(tree => binder.condition(tree)),
     order: level.order.map(({ field, ...term }) => ({ ...term, path: binder.path(field) })),
-    limit: range.limit === null ? null : binder.value(String(range.limit)),
+    limit: range.limit,
     offset: range.offset === 0 ? null : binder.value(String(range.offset)),
     embedded: level.embedded.flatMap(inner => {
       if (inner.embedding === null) return []

@@ -171,7 +171,7 @@ class LevelBuilder {
       ...{ fields, nests, bare: fields.length === 0, where: this.#where(level, source, embedded) },
       groupBy: isGrouped ? groupsOf(outputs) : [],
       orderBy: level.order.map(term => this.#order(term, source, embedded)),
-      limit: level.limit === null ? null : position(level.limit),
+      limit: level.limit === null ? null : integer(String(level.limit)),
       offset: level.offset === null ? null : position(level.offset),
     }
   }
@@ -252,7 +252,7 @@ class LevelBuilder {
     const ordered = (value: Pick<Clauses, 'fields' | 'nests' | 'bare'>): Get => ({
       ...rows(value),
       orderBy: embed.order.map(term => this.#order(term, source, inner)),
-      limit: embed.limit === null ? null : position(embed.limit),
+      limit: embed.limit === null ? null : integer(String(embed.limit)),
       offset: embed.offset === null ? null : position(embed.offset),
     })
     const wrap = isToOne(relationship) ? (value: Value) => subquery(rows(value)) : undefined

@@ -96,6 +96,8 @@ export interface CallMode {
 /** The result of a call. */
 export type CallResult = Pick<Result, 'rows' | 'fields'>
 
+const NO_COMMANDS: readonly Command[] = []
+
 /** Rows requested at a time in a stream: enough to keep PostgreSQL busy, little enough to hold in memory. */
 const STREAM_BATCH_ROWS = 1_000
 
@@ -240,8 +242,10 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
 
   return {
     read(identity, statements, worked) {
-      const frame = sessionFrame(identity, 'read only')
-      const after = callsFirst(frame) ? RESET_AFTER_READ : reset.afterRead(statements)
+      const runsFunctions = identity.session?.before != null || reset.afterRead(statements).length > 0
+      // Only a function sets headers of the response, and `set_config` counts as one.
+      const frame = sessionFrame(identity, 'read only', runsFunctions)
+      const after = runsFunctions ? RESET_AFTER_READ : NO_COMMANDS
       if (isWithin(worked)) {
         const isLast = !worked.within.writesRows && statements.every(({ statement }) => statement.kind !== 'explain')
         const how = { runsFunctions: after.length > 0, isLast }

@@ -31,19 +31,19 @@ export interface SessionFrame {
 
 const NO_FRAME: SessionFrame = { before: NOTHING, after: NOTHING, end: NOTHING, without: results => results }
 
-/** The frame of a caller. */
-export function sessionFrame({ session }: Identity, access: Access): SessionFrame {
+/** The frame of a caller. `canReply`: false if no statement can set anything for the response. */
+export function sessionFrame({ session }: Identity, access: Access, canReply = true): SessionFrame {
   if (session === undefined) return NO_FRAME
   const before: readonly Command[] =
     session.before === null ? NOTHING : [{ text: session.before, parameters: [], upkeep: true }]
   return {
     before,
-    after: [REPLY],
+    after: canReply ? [REPLY] : NOTHING,
     end: session.rollsBack && access === 'read write' ? ROLLBACK : NOTHING,
     without(results, count) {
       const [settings, ...others] = results
       const kept = others.slice(before.length, before.length + count)
-      const [reply] = others[before.length + count]?.rows ?? []
+      const [reply] = canReply ? (others[before.length + count]?.rows ?? []) : []
       session.replied(reply?.[0]?.toString() ?? null, reply?.[1]?.toString() ?? null)
       return settings === undefined ? kept : [settings, ...kept]
     },

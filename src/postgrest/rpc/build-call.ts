@@ -10,6 +10,7 @@ import {
   field,
   getFrom,
   impliedColumn,
+  integer,
   isNull,
   literal,
   or,
@@ -80,7 +81,7 @@ function clausesOf(of: DatabaseFunction, form: ResultForm, level: BoundLevel, co
     fields: fieldsOf(of, form, columns, level),
     where: buildWhere(columns, level.where),
     orderBy: buildOrders(columns, level.order),
-    limit: level.limit === null ? null : position(level.limit),
+    limit: level.limit === null ? null : integer(String(level.limit)),
     offset: level.offset === null ? null : position(level.offset),
   }
 }
