@@ -34,6 +34,10 @@ export interface StatementLimits {
    * 0: no limit.
    */
   readonly maxRepeatedCharacters: number
+  /** How often a query text mentions aliases in `having`. 0: no limit. */
+  readonly maxRepetitions: number
+  /** Bytes of the arrays and composite values of a body in PostgreSQL's text form. 0: no limit. */
+  readonly maxTextFormBytes: number
 }
 
 /**
@@ -50,12 +54,15 @@ export const STATEMENT_LIMITS: StatementLimits = {
   maxExpressions: 32_768,
   maxNumericProducts: 64,
   maxRepeatedCharacters: 65_536,
+  maxRepetitions: 64,
+  maxTextFormBytes: 67_108_864,
 }
 
 /** For conditions that operators write. */
 export const UNLIMITED: StatementLimits = {
   ...{ maxJoins: 0, maxRelations: 0, maxBuiltValueBytes: 0, maxSeriesRows: 0, maxPatternBytes: 0 },
   ...{ maxContainedElements: 0, maxExpressions: 0, maxNumericProducts: 0, maxRepeatedCharacters: 0 },
+  ...{ maxRepetitions: 0, maxTextFormBytes: 0 },
 }
 
 /** The configuration key of each limit, for messages and for the metric that counts rejections. */
@@ -69,12 +76,15 @@ export const LIMIT_NAMES = {
   maxExpressions: 'max_expressions',
   maxNumericProducts: 'max_numeric_products',
   maxRepeatedCharacters: 'max_repeated_characters',
+  maxRepetitions: 'max_repetitions',
   maxBatchKeySets: 'max_batch_key_sets',
   maxBatchOperations: 'max_batch_operations',
   maxBatchReferences: 'max_batch_references',
   maxResultBytes: 'max_result_bytes',
   maxParameters: 'max_parameters',
   maxInValues: 'max_in_values',
+  maxQueryParameters: 'max_query_parameters',
+  maxTextFormBytes: 'max_text_form_bytes',
 } as const
 
 export type LimitName = (typeof LIMIT_NAMES)[keyof typeof LIMIT_NAMES]

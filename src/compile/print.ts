@@ -14,6 +14,7 @@ export function statement<S extends CompiledStatement>(fields: Unbranded<S>): S 
 /** Limits on the printed text. */
 export interface PrintLimits {
   readonly repeatedCharactersMax: number
+  readonly repetitionsMax: number
 }
 
 /** Prints the text and describes each of its parameters. */
@@ -21,7 +22,9 @@ export function printed(
   { parameters, limits }: Pick<CheckedQuery, 'parameters' | 'limits'>,
   print: (bounds: PrintLimits) => Sql,
 ): { readonly text: string; readonly parameters: readonly StatementParameter[] } {
-  const sql = refusing(() => print({ repeatedCharactersMax: limits.maxRepeatedCharacters }))
+  const sql = refusing(() =>
+    print({ repeatedCharactersMax: limits.maxRepeatedCharacters, repetitionsMax: limits.maxRepetitions }),
+  )
   const numbered = sql.parameters.map((parameter): StatementParameter => {
     if (parameter.kind === 'literal') return { literal: parameter.value }
     const key = parameter.kind === 'position' ? parameter.n : parameter.name
@@ -43,7 +46,7 @@ function refusing(print: () => Sql): Sql {
     if (error instanceof LanguageError) {
       const span = error.span === null ? {} : { span: error.span }
       if (error instanceof RepetitionError) {
-        const limit = LIMIT_NAMES.maxRepeatedCharacters
+        const limit = LIMIT_NAMES[error.of === 'times' ? 'maxRepetitions' : 'maxRepeatedCharacters']
         throw new GatewayError('PARSE_ERROR', `${error.message} (${limit})`, { cause: error, limit, ...span })
       }
       throw new GatewayError('PARSE_ERROR', error.message, { cause: error, ...span })

@@ -111,6 +111,9 @@ export interface GatewayConfig {
   readonly maxParameters: number
   readonly maxNumericProducts: number
   readonly maxRepeatedCharacters: number
+  readonly maxRepetitions: number
+  readonly maxQueryParameters: number
+  readonly maxTextFormBytes: number
   readonly maxResultRows: number
   readonly maxResultBytes: number
   readonly searchLanguage: string

@@ -64,6 +64,9 @@ const LIMITS: readonly NumberKey[] = [
   'maxParameters',
   'maxNumericProducts',
   'maxRepeatedCharacters',
+  'maxRepetitions',
+  'maxQueryParameters',
+  'maxTextFormBytes',
 ]
 
 /** The limits of a configuration by their keys. */

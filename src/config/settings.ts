@@ -634,7 +634,37 @@ export const GATEWAY: SettingsOf<
     description:
       'Maximum characters of a query text that its SQL repeats: an alias in `having` is replaced by its ' +
       'expression, and aggregates are grouped by the other fields. Above it, the query is answered with 400 ' +
-      '`PARSE_ERROR`. `0` turns it off; an expression is then still repeated at most 64 times.',
+      '`PARSE_ERROR`. `0` turns it off; `max_repetitions` still applies.',
+  },
+  maxRepetitions: {
+    key: 'gateway.max_repetitions',
+    kind: integerKind(0, COUNT_MAX),
+    default: STATEMENT_LIMITS.maxRepetitions,
+    feature: 'reads',
+    description:
+      'How often the SQL of a query text can repeat parts of it. Above it, the query is answered with 400 ' +
+      '`PARSE_ERROR`. `0` turns it off; `max_repeated_characters` still applies.',
+  },
+  maxQueryParameters: {
+    key: 'gateway.max_query_parameters',
+    kind: integerKind(0, COUNT_MAX),
+    default: 1_000,
+    unit: 'parameters',
+    feature: 'reads',
+    description:
+      'Maximum parameters of one query string. Above it, the request is answered with 400 `PARSE_ERROR`, before the ' +
+      'parameters are decoded. `0` turns it off.',
+  },
+  maxTextFormBytes: {
+    key: 'gateway.max_text_form_bytes',
+    kind: integerKind(0, 1_073_741_823),
+    default: STATEMENT_LIMITS.maxTextFormBytes,
+    unit: 'bytes',
+    feature: 'writes',
+    description:
+      'Arrays and composite values of one body, or of one parameter of a query text, in the text form that ' +
+      'PostgreSQL reads, in which each level of nesting doubles the escapes. Above it, the request is answered with ' +
+      '413 `PAYLOAD_TOO_LARGE`. `0` turns it off.',
   },
   searchLanguage: {
     key: 'gateway.search_language',

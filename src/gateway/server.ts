@@ -247,7 +247,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ? new Shapes({
         ...config.shapes,
         ...{ hub: realtime.hub, catalog: current, runner: runners.uncachedReads, clock },
-        maxInValues: gateway.maxInValues,
+        ...{ maxInValues: gateway.maxInValues, maxQueryParameters: gateway.maxQueryParameters },
       })
     : null
   const { issuers, denylist } = parts
@@ -296,6 +296,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       cursors: createCursorCodec(cursorKey(config, peers)),
       operatorExplains: gateway.explainEndpoint === 'admin',
     }),
+    requestLimits: gateway,
     writeLimits: gateway,
     call: new CallHandler({
       limits: gateway,

@@ -266,7 +266,7 @@ class ImportRun {
       }
       const violated = violatedBy(error, asker.view)
       if (violated !== null) await newPartitions.learn(violated, asker.view)
-      const explained = batch.explain(start, error)
+      const explained = await batch.explain(start, error)
       const described = describeViolation(explained.error, asker.view)
       const column = explained.column ?? columnOf(described)
       const message = described instanceof Error ? described.message : String(described)

@@ -42,7 +42,7 @@ import { nextTurn } from '../rest/next-turn.ts'
 import { parsePath, type ResourceRoute, ROUTE_PATTERN } from '../rest/path.ts'
 import type { ReadHandler, ReadRoute } from '../rest/read/read.ts'
 import { createRequestCache } from '../rest/read/request-cache.ts'
-import { type DataRoute, isData, readRequest, type WrittenRequest } from '../rest/request.ts'
+import { type DataRoute, isData, type RequestLimits, readRequest, type WrittenRequest } from '../rest/request.ts'
 import { respondStream } from '../rest/respond.ts'
 import type { CallHandler } from '../rest/rpc/call.ts'
 import {
@@ -80,6 +80,7 @@ export interface PipelineParts extends CallerParts, PageParts {
    */
   readonly approvals: Approvals | null
   readonly read: ReadHandler
+  readonly requestLimits: RequestLimits
   readonly writeLimits: WriteLimits
   readonly call: CallHandler
   readonly text: QueryHandler
@@ -316,7 +317,7 @@ class Stages {
     const { incoming, identity, view } = context
     const { approvals, reads } = this.#parts
     const parsed = () => {
-      progress.written ??= readRequest(incoming, route)
+      progress.written ??= readRequest(incoming, route, this.#parts.requestLimits)
       return progress.written
     }
     // Checked before names are looked up, so an unapproved query reveals nothing about the schema.
@@ -338,7 +339,7 @@ class Stages {
     if (request.kind === 'query') return text.parse(context.incoming).then(parsed => text.toStep(parsed, context))
     const route = parsePath(request.path)
     if (route === null || !isReadRoute(route)) throw noRoute(context.incoming)
-    const written = readRequest(context.incoming, route)
+    const written = readRequest(context.incoming, route, this.#parts.requestLimits)
     approvals?.approve(context.incoming, printLine(written))
     return read.toStep(written, route, context)
   }
@@ -361,19 +362,19 @@ class Stages {
     runner: Runner,
   ): Answer | Promise<Answer> {
     if (step instanceof Promise) return step.then(ready => this.#proceed(ready, context, runner))
-    const fail = (error: unknown): never => {
-      throw step.explain === undefined ? error : step.explain(error)
-    }
+    const explain = (error: unknown) => (step.explain === undefined ? error : step.explain(error))
     const failed = async (error: unknown): Promise<never> => {
       const violated = violatedBy(error, context.view)
       if (violated !== null) await this.#parts.newPartitions.learn(violated, context.view)
-      return fail(error)
+      throw await explain(error)
     }
     try {
       const answer = this.#step(step, context, runner)
       return answer instanceof Promise ? answer.catch(failed) : answer
     } catch (error) {
-      return fail(error)
+      const explained = explain(error)
+      if (!(explained instanceof Promise)) throw explained
+      return explained.then(found => Promise.reject(found))
     }
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { PostgrestError } from './errors.ts'
 import { parseQueryParameters, type QueryParameters } from './query-parameters.ts'
 
-const LIMITS = { maxFilters: 10, maxInValues: 3, maxExpandDepth: 2 }
+const LIMITS = { maxQueryParameters: 1_000, maxFilters: 10, maxInValues: 3, maxExpandDepth: 2 }
 
 const parse = (query: string): QueryParameters => parseQueryParameters(query, false, LIMITS)
 
@@ -66,7 +66,7 @@ describe('limits', () => {
     ['select=a(b(c(d)))', 'select embeds more than 2 levels (max_expand_depth)'],
     [`or=${'('.repeat(65)}`, 'the logic tree is nested more than 64 levels deep'],
     [`select=${'a('.repeat(65)}`, 'the select parameter is nested more than 64 levels deep'],
-    ['a&'.repeat(1_001), 'the query string has more than 1000 parameters'],
+    ['a&'.repeat(1_001), 'the query string has more than 1000 parameters (max_query_parameters)'],
   ])('are applied to %#', (query, message) => {
     expect(refusal(query)[0]).toBe(message)
   })

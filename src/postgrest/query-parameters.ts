@@ -46,6 +46,8 @@ export interface QueryParameters {
 
 /** Limits on the parameters of one request. */
 export interface ParameterLimits {
+  /** Limit on the parameters of a query string (`max_query_parameters`); 0 means no limit. */
+  readonly maxQueryParameters: number
   /** Limit on the conditions of one request (`max_filters`). */
   readonly maxFilters: number
   /** Limit on the values of one list (`max_in_values`). */
@@ -55,9 +57,6 @@ export interface ParameterLimits {
   /** True if parameters can name an aliased relation by its own name as well. */
   readonly legacyTargetNames?: boolean
 }
-
-/** Limit on the parameters of one request. */
-const PARAMETERS_MAX = 1_000
 
 /** Limit on the nesting of parentheses, which bounds the recursion of the parsers. */
 const NESTING_MAX = 64
@@ -74,7 +73,7 @@ const OF_REQUEST: ReadonlySet<string> = new Set(['select', 'columns', 'on_confli
  * that is not embedded.
  */
 export function parseQueryParameters(query: string, hasArguments: boolean, limits: ParameterLimits): QueryParameters {
-  const pairs = splitQuery(query)
+  const pairs = splitQuery(query, limits.maxQueryParameters)
   const given = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]))
   const single = (wanted: string): string | undefined => given.find(([name]) => name === wanted)?.[1]
   const select = single('select')
@@ -101,11 +100,11 @@ export function parseQueryParameters(query: string, hasArguments: boolean, limit
 
 type Pair = readonly [name: string, value: string | null]
 
-function splitQuery(query: string): readonly Pair[] {
+function splitQuery(query: string, max: number): readonly Pair[] {
   if (query === '') return []
   const parts = query.split('&').filter(part => part !== '')
-  if (parts.length > PARAMETERS_MAX) {
-    throw invalidParameter(`the query string has more than ${PARAMETERS_MAX} parameters`, null)
+  if (max > 0 && parts.length > max) {
+    throw invalidParameter(`the query string has more than ${max} parameters (max_query_parameters)`, null)
   }
   return parts.map(part => {
     const equals = part.indexOf('=')

@@ -25,7 +25,7 @@ export interface QueryRequest {
  * @throws GatewayError `PARSE_ERROR` if the body is invalid.
  */
 export async function readQueryRequest(incoming: Incoming, parametersMax: number): Promise<QueryRequest> {
-  const [given] = parseQueryString(incoming.query)
+  const [given] = parseQueryString(incoming.query, 0)
   if (given !== undefined) {
     throw new GatewayError(
       'PARSE_ERROR',

@@ -31,7 +31,7 @@ function open(parts: Partial<TextPlansOptions> = {}) {
   const texts = createTextPlans<ReadStatement>('text', {
     view: () => ({ catalog, rights: EVERYTHING }),
     ...{ searchLanguage: 'english', approvals: null, isCallable: () => true, allowed: () => null },
-    ...{ limits: { maxInValues: 5, maxParameters: 1_000 }, plans: cache, ...parts },
+    ...{ limits: { maxInValues: 5, maxParameters: 1_000, maxTextFormBytes: 0 }, plans: cache, ...parts },
   })
   let compiled = 0
   const ask = (of: QueryRequest, purpose = '') =>

@@ -48,6 +48,8 @@ export interface ValueLimits {
   readonly maxInValues: number
   /** Parameters of one text. */
   readonly maxParameters: number
+  /** Bytes of an array or composite value in PostgreSQL's text form; 0 means no limit. */
+  readonly maxTextFormBytes: number
 }
 
 /**
@@ -55,12 +57,8 @@ export interface ValueLimits {
  *
  * @throws GatewayError `PARSE_ERROR` if the value does not fit the use.
  */
-export function encodeValue(
-  key: ParameterKey,
-  value: JsonValue,
-  use: ParameterUse,
-  { maxInValues }: ValueLimits,
-): PendingValue {
+export function encodeValue(key: ParameterKey, value: JsonValue, use: ParameterUse, limits: ValueLimits): PendingValue {
+  const { maxInValues } = limits
   if (value.type === 'null') return null
   if (use.list) {
     if (value.type === 'array' && hasMoreItems(value.bytes, maxInValues)) {
@@ -72,7 +70,7 @@ export function encodeValue(
         },
       )
     }
-    if (value.type === 'array') return arrayText(key, value, listFormOf(use), 1)
+    if (value.type === 'array') return arrayText(key, value, listFormOf(use), limits, 1)
     throw refused(key, value, 'a list of values for "in"', use)
   }
   if (isJsonValue(use)) return value.bytes
@@ -80,10 +78,10 @@ export function encodeValue(
     case 'string':
       return JSON.parse(value.bytes.toString()) as string
     case 'array':
-      if (isArray(use)) return arrayText(key, value, formOf(use))
+      if (isArray(use)) return arrayText(key, value, formOf(use), limits)
       throw refused(key, value, `a value of type ${use.typeName}`, use)
     case 'object':
-      return objectText(key, value, use)
+      return objectText(key, value, use, limits)
     default:
       return value.bytes.toString('latin1')
   }
@@ -105,18 +103,24 @@ function listFormOf(use: ParameterUse): ArrayForm {
 }
 
 /** `[1, "a", null]` → `{1,"a",NULL}`. `dimensions`: arrays in one another, at most. */
-function arrayText(key: ParameterKey, { bytes }: JsonValue, form: ArrayForm, dimensions?: number): PendingValue {
+function arrayText(
+  key: ParameterKey,
+  { bytes }: JsonValue,
+  form: ArrayForm,
+  limits: ValueLimits,
+  dimensions?: number,
+): PendingValue {
   const refuse = () =>
     new GatewayError('PARSE_ERROR', `parameter ${parameterName(key)} has an array inside its list; expected values`)
-  return begun(Rewriting.text(bytes, form, refuse, dimensions))
+  return begun(Rewriting.text(bytes, form, refuse, dimensions, limits))
 }
 
 /** `{"a": 1}` → `"a"=>"1"` or `(1)`. */
-function objectText(key: ParameterKey, value: JsonValue, use: ParameterUse): PendingValue {
+function objectText(key: ParameterKey, value: JsonValue, use: ParameterUse, limits: ValueLimits): PendingValue {
   const form = use.type === null ? 'plain' : elementFormOf(use.type)
   const refuse = () => refused(key, value, `a value of type ${use.typeName}`, use)
   if (form !== 'hstore' && !isRecordForm(form)) throw refuse()
-  return begun(Rewriting.text(value.bytes, form, refuse))
+  return begun(Rewriting.text(value.bytes, form, refuse, undefined, limits))
 }
 
 function begun(rewriting: Rewriting): PendingValue {

@@ -20,7 +20,7 @@ import { buildFilter, type FilterLimits, parseFilters } from '../rest/parameters
 import { partitionParameters } from '../rest/parameters/request-parameters.ts'
 import { buildFields, parseSelect } from '../rest/parameters/select.ts'
 import { refuseMisspeltParameter } from '../rest/read/request.ts'
-import { LIST_PARAMETERS, parametersIn, readRequest, type WrittenRequest } from '../rest/request.ts'
+import { LIST_PARAMETERS, parametersIn, type RequestLimits, readRequest, type WrittenRequest } from '../rest/request.ts'
 import { requireTable, TABLE_ALIAS } from '../rest/resource.ts'
 import { Values } from '../rest/values.ts'
 import {
@@ -107,7 +107,7 @@ export interface SubscriptionPlan {
 export interface SubscriptionPlanParts {
   readonly view: View
   readonly searchLanguage: string
-  readonly limits: FilterLimits
+  readonly limits: FilterLimits & RequestLimits
   /** The allow-list; null if every query is allowed. */
   readonly approvals: Approvals | null
 }
@@ -124,6 +124,7 @@ export function planSubscription(
   const written = readRequest(
     { method: 'GET', query: request.filter, headers: {} },
     { kind: 'list', table: request.table },
+    limits,
   )
   approvals?.approve(
     request,

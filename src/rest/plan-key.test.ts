@@ -56,7 +56,7 @@ async function keyed(sent: Sent): Promise<readonly Keyed[]> {
 
 function ask(sent: Sent, asker: RequestContext): RequestStep | Promise<RequestStep> {
   const route = parsePath(asker.incoming.path) as DataRoute
-  const written = readRequest(asker.incoming, route)
+  const written = readRequest(asker.incoming, route, { maxQueryParameters: 0 })
   if (route.kind === 'rpc') return calls.toStep(written, route, asker)
   if (sent.method === 'GET') return reads.toStep(written, route, asker)
   return handleWrite(written, route as WriteRoute, asker, limits)

@@ -104,15 +104,25 @@ export function writeParametersOf(method: string): typeof DELETE_PARAMETERS | ty
   return method === 'DELETE' ? DELETE_PARAMETERS : WRITE_PARAMETERS
 }
 
+/** Limits on every request. */
+export interface RequestLimits {
+  /** Limit on the parameters of a query string; 0 means no limit. */
+  readonly maxQueryParameters: number
+}
+
 /**
  * Splits a request into its parts. An unreadable query string is recorded as `mistake`, so that errors of the
  * path take precedence.
  */
-export function readRequest(sent: Pick<Incoming, 'method' | 'query' | 'headers'>, route: DataRoute): WrittenRequest {
+export function readRequest(
+  sent: Pick<Incoming, 'method' | 'query' | 'headers'>,
+  route: DataRoute,
+  { maxQueryParameters }: RequestLimits,
+): WrittenRequest {
   const method = sent.method === 'HEAD' ? 'GET' : sent.method
   const headers = readHeaders(sent.headers, method, route)
   try {
-    const parameters = parseParameters(parseQueryString(sent.query), parametersOf(method, route))
+    const parameters = parseParameters(parseQueryString(sent.query, maxQueryParameters), parametersOf(method, route))
     return { method, route, parameters, mistake: null, headers }
   } catch (error) {
     if (error instanceof GatewayError) return { method, route, parameters: [], mistake: error, headers }

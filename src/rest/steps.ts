@@ -33,8 +33,11 @@ export type StepResult = Answer | RequestStep
  */
 interface Asking {
   readonly parts: readonly StatementPart[] | Generator<StatementPart>
-  /** Translates an error of this step, or of a step that follows it, into the error of the response. */
-  readonly explain?: (error: unknown) => unknown
+  /**
+   * Translates an error of this step, or of a step that follows it, into the error of the response; a promise
+   * if that takes several turns of the event loop.
+   */
+  readonly explain?: (error: unknown) => unknown | Promise<unknown>
 }
 
 /** One step of a request: something to run, or something to compile only. */

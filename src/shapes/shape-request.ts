@@ -1,6 +1,7 @@
 /** Parses the query string of a shape request (docs/reference/shapes.md#parameters). */
 import type { TextRows } from '../realtime/subscription-plan.ts'
 import { parseQueryString } from '../rest/parameters/query-string.ts'
+import type { RequestLimits } from '../rest/request.ts'
 import { isOffset } from './position.ts'
 import type { WrittenName } from './shape-names.ts'
 import { ShapeProblem } from './shape-problem.ts'
@@ -50,8 +51,12 @@ const VALUE_MISSING = "can't be blank"
  * are meant for caches.
  * @throws ShapeProblem for an invalid parameter.
  */
-export function parseShapeRequest(query: string, body: Buffer | null): ShapeRequest {
-  const given = namedIn(query)
+export function parseShapeRequest(
+  query: string,
+  body: Buffer | null,
+  { maxQueryParameters }: RequestLimits,
+): ShapeRequest {
+  const given = namedIn(query, maxQueryParameters)
   const live = flagIn(given, 'live')
   const events = flagIn(given, 'live_sse') || flagIn(given, 'experimental_live_sse')
   const subset = body === null ? subsetIn(given) : subsetInBody(body)
@@ -76,8 +81,11 @@ export function parseShapeRequest(query: string, body: Buffer | null): ShapeRequ
 }
 
 /** The handle that a DELETE names, and the definition of the shape. */
-export function parseShapeDeletion(query: string): Pick<ShapeRequest, 'shape' | 'handle'> {
-  const given = namedIn(query)
+export function parseShapeDeletion(
+  query: string,
+  { maxQueryParameters }: RequestLimits,
+): Pick<ShapeRequest, 'shape' | 'handle'> {
+  const given = namedIn(query, maxQueryParameters)
   return { shape: definitionIn(given), handle: given.get('handle') ?? null }
 }
 
@@ -93,8 +101,8 @@ export function requestedRows({ table, where, params, columns }: ShapeDefinition
 /**
  * Parameters by name; the last one of a name counts. An empty one is ignored, unless `where` refers to it.
  */
-function namedIn(query: string): ReadonlyMap<string, string> {
-  const given = new Map(parseQueryString(query).map(({ name, value }) => [name, value]))
+function namedIn(query: string, max: number): ReadonlyMap<string, string> {
+  const given = new Map(parseQueryString(query, max).map(({ name, value }) => [name, value]))
   return new Map([...given].filter(([name, value]) => value !== '' || name.startsWith('params[')))
 }
 

@@ -12,6 +12,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Hub, Subscription } from '../realtime/hub.ts'
 import type { SubscriptionPlan, TextPart } from '../realtime/subscription-plan.ts'
 import { methodNotAllowed } from '../rest/method.ts'
+import type { RequestLimits } from '../rest/request.ts'
 import type { Runner } from '../run/run.ts'
 import { printColumnSchema } from './column-schema.ts'
 import { digestOf, offsetOf, parseHandle, printSnapshot, tokenOf } from './position.ts'
@@ -52,7 +53,7 @@ const MARK_MAX = 2 ** 31
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 
 /** The dependencies of shapes. */
-export interface ShapesParts {
+export interface ShapesParts extends RequestLimits {
   readonly path: string
   readonly longPollMs: number
   readonly maxInValues: number
@@ -134,7 +135,7 @@ export class Shapes {
   // --- requests ---
 
   async #read(incoming: Incoming, identity: Identity): Promise<Answer> {
-    const request = parseShapeRequest(incoming.query, incoming.method === 'POST' ? incoming.body : null)
+    const request = parseShapeRequest(incoming.query, incoming.method === 'POST' ? incoming.body : null, this.#parts)
     const handle = request.handle === null ? null : parseHandle(request.handle)
     const isSubset = request.subset !== null
     const since = handle === null || isSubset ? null : tokenOf(handle, request.offset)
@@ -321,7 +322,7 @@ export class Shapes {
   }
 
   async #delete(incoming: Incoming, identity: Identity): Promise<Answer> {
-    const { shape, handle } = parseShapeDeletion(incoming.query)
+    const { shape, handle } = parseShapeDeletion(incoming.query, this.#parts)
     const open = await this.#open({ shape, live: 'no' }, identity, null)
     open.subscription.end()
     const ended = handle ?? this.#handles.current(open.digest, open.subscription.startToken)

@@ -131,6 +131,13 @@ const terms = Array.from({ length: 100 }, () => 'id').join(' + ')
 const MINIMAL = { Prefer: 'return=minimal' }
 
 const REFUSED: Readonly<Record<string, readonly [request: Request, says: string]>> = {
+  'a refused value at the end of a large body': [
+    {
+      path: '/api/notes',
+      body: JSON.stringify([...Array(9_999).fill({ tags: Array(90).fill(1) }), { tags: ['x'] }]),
+    },
+    'item 10000: column \\"tags\\" is integer[] and cannot hold \\"x\\"',
+  ],
   'a list parameter of 900 000 values': [
     withParameter('get notes where id in :x', numbers(900_000)),
     'the list in parameter :x has more than 1000 values, the limit for one list (max_in_values)',

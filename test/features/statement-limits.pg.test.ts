@@ -693,6 +693,48 @@ describe('the characters that the printed SQL repeats', () => {
   })
 })
 
+describe('requests', () => {
+  const tight = gatewayFixture(database, {
+    toml: `max_repetitions = 3
+      max_query_parameters = 5
+      max_text_form_bytes = 1000
+      [postgrest]
+      enabled = true
+      anon_role = "app"`,
+  })
+  const query = (text: string, parameters: object = {}) =>
+    tight.get('/api/_query', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ query: text, parameters }),
+    })
+  const having = (count: number) =>
+    query(`get users fields concat(id) as x group by id having ${times(count, () => "x = 'a'", ' or ')}`)
+  const list = (count: number) => query('get users fields :x::text[] as v limit 1', { x: Array(count).fill('"') })
+  const filtered = (count: number) => tight.get(`/api/users?${times(count, () => 'id=gt.0', '&')}`)
+
+  test.each([
+    ['max_repetitions', having, 3, 4, 400, 'more than 3 times'],
+    ['max_query_parameters', filtered, 5, 6, 400, 'has 6 parameters; at most 5 are allowed (max_query_parameters)'],
+    ['max_text_form_bytes', list, 100, 250, 413, 'more than 1000 bytes in the text form that PostgreSQL reads'],
+  ] as const)('above %s are refused and counted', async (limit, ask, most, more, status, message) => {
+    expect((await ask(most)).status).toBe(200)
+    const refused = await ask(more)
+    expect([refused.status, refused.json.error.message]).toEqual([status, expect.stringContaining(message)])
+    const { text } = await tight.get('/metrics', { as: null })
+    expect(text).toMatch(new RegExp(`^svc_statements_refused_total\\{limit="${limit}"\\} 1$`, 'm'))
+  })
+
+  test('in the dialect of PostgREST have max_query_parameters too', async () => {
+    const ask = (count: number) => tight.get(`/rest/v1/users?${times(count, () => 'id=gt.0', '&')}`, { as: null })
+    expect((await ask(5)).status).toBe(200)
+    expect((await ask(6)).json).toMatchObject({
+      code: 'PGRST100',
+      message: expect.stringContaining('max_query_parameters'),
+    })
+  })
+})
+
 test('a result above max_result_bytes is refused and counted, and can be streamed', async () => {
   const tight = await testGateway(database.url, { toml: 'max_result_bytes = 65536\nexplain_max_cost = 0' })
   const query = (bytes: number, verb = 'get') => ({

@@ -16,16 +16,19 @@ import { Compiler } from '../../src/rest/compile.ts'
 import { createCursorCodec } from '../../src/rest/read/cursor.ts'
 import { ReadHandler } from '../../src/rest/read/read.ts'
 import type { ReadLimits } from '../../src/rest/read/request.ts'
+import type { RequestLimits } from '../../src/rest/request.ts'
 import { CallHandler } from '../../src/rest/rpc/call.ts'
 import type { WriteLimits } from '../../src/rest/write/write.ts'
 import { IdempotencyKeys } from '../../src/run/idempotency.ts'
 import type { Runner } from '../../src/run/run.ts'
 
-export const PIPELINE_LIMITS: ReadLimits & WriteLimits & { readonly maxParameters: number } = {
+export const PIPELINE_LIMITS: ReadLimits &
+  WriteLimits &
+  RequestLimits & { readonly maxParameters: number; readonly maxTextFormBytes: number } = {
   ...{ defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
   maxBatchRows: 100,
   tables: new Map(),
-  maxParameters: 1_000,
+  ...{ maxParameters: 1_000, maxQueryParameters: 1_000, maxTextFormBytes: 1_048_576 },
   maxBatchKeySets: 8,
 }
 
@@ -48,6 +51,7 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
     ...{ authenticate: () => identity, explainEndpoint: 'on', isAdmin: () => false, approvals: null, door: null },
     ...{ shapes: null, shapesPath: null, events: unreached },
     read: new ReadHandler({ limits, cursors: createCursorCodec('a key'), operatorExplains: false }),
+    requestLimits: limits,
     writeLimits: limits,
     call: new CallHandler({
       limits,

@@ -31,6 +31,8 @@ export interface RowsOptions {
   readonly parameters?: ParameterMode
   /** See `PrintOptions`. */
   readonly repeatedCharactersMax?: number
+  /** See `PrintOptions`. */
+  readonly repetitionsMax?: number
   /**
    * With `value`, column 1 is the JSON of the read's only field instead of an object that contains it; with
    * `stripped`, an object without the fields that are null; with `record`, a composite value.

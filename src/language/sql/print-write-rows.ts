@@ -40,6 +40,8 @@ export interface WriteRowsOptions {
   readonly parameters?: ParameterMode
   /** See `PrintOptions`. */
   readonly repeatedCharactersMax?: number
+  /** See `PrintOptions`. */
+  readonly repetitionsMax?: number
   /** Adds three columns after the keys: the operation, and the row as JSON after and before it. */
   readonly images?: RowImages | null
   /** Inserts the images into the outbox, in the same statement, instead of returning them. */

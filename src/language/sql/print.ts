@@ -14,7 +14,7 @@ import { routineName } from './print-function.ts'
 import { printQuery } from './print-query.ts'
 import { printType } from './print-type.ts'
 import { printAdd, printDel, printMerge, printSet } from './print-write.ts'
-import { type ParameterMode, type Printer, REPEATED_CHARACTERS_MAX, type Sql } from './printer.ts'
+import { type ParameterMode, type Printer, REPEATED_CHARACTERS_MAX, REPETITIONS_MAX, type Sql } from './printer.ts'
 
 /** Options of `printSql`. */
 export interface PrintOptions {
@@ -27,6 +27,8 @@ export interface PrintOptions {
    * `REPEATED_CHARACTERS_MAX`.
    */
   readonly repeatedCharactersMax?: number
+  /** Maximum number of repetitions; 0 means no limit. Defaults to `REPETITIONS_MAX`. */
+  readonly repetitionsMax?: number
 }
 
 /**
@@ -44,10 +46,15 @@ export function printSql(statement: Statement, options: PrintOptions = { paramet
 /**
  * Creates the state of one run. The functions that print expressions and queries call each other through it.
  */
-export function createPrinter({ parameters, repeatedCharactersMax = REPEATED_CHARACTERS_MAX }: PrintOptions): Printer {
+export function createPrinter({
+  parameters,
+  repeatedCharactersMax = REPEATED_CHARACTERS_MAX,
+  repetitionsMax = REPETITIONS_MAX,
+}: PrintOptions): Printer {
   return {
     mode: parameters,
     repeatedCharactersMax,
+    repetitionsMax,
     parameters: [],
     numbers: new Map(),
     shared: null,

@@ -3,7 +3,7 @@
  */
 
 import type { Expression, Get, Literal, Parameter, Statement, TypeName } from '../tree/ast.ts'
-import { LanguageError, RepetitionError } from '../tree/error.ts'
+import { RepetitionError } from '../tree/error.ts'
 import type { NameScope } from '../tree/scope.ts'
 import { assertStorable } from './quote.ts'
 
@@ -64,7 +64,7 @@ export interface Repeated {
 }
 
 /**
- * Maximum number of repetitions in a statement. An alias in `having` is replaced by its expression, and a
+ * Default maximum of repetitions in a statement. An alias in `having` is replaced by its expression, and a
  * select list with aggregates is repeated in `group by`. Repeated subqueries may contain further repetitions,
  * and a page of text could grow to gigabytes of SQL, so each repetition in the statement counts.
  */
@@ -88,9 +88,10 @@ export interface Printer {
    * anyway.
    */
   shared: Shared | null
-  /** Repetitions so far; see `REPETITIONS_MAX`. */
+  /** Repetitions so far. */
   repeated: Repeated
   readonly repeatedCharactersMax: number
+  readonly repetitionsMax: number
   /**
    * In a definition, which cannot have parameters, the name of the statement for the error message; otherwise
    * null.
@@ -137,13 +138,13 @@ export function countRepetitions(printer: Printer, more: Repeated, { span }: Exp
   const times = printer.repeated.times + more.times
   const characters = printer.repeated.characters + more.characters
   printer.repeated = { times, characters }
-  const isOften = times > REPETITIONS_MAX
-  const { repeatedCharactersMax } = printer
+  const { repeatedCharactersMax, repetitionsMax } = printer
+  const isOften = repetitionsMax > 0 && times > repetitionsMax
   if (!isOften && (characters <= repeatedCharactersMax || repeatedCharactersMax === 0)) return
-  const limit = isOften ? `${REPETITIONS_MAX} times` : `${repeatedCharactersMax} characters`
+  const limit = isOften ? `${repetitionsMax} times` : `${repeatedCharactersMax} characters`
   const message =
     `the SQL of this query would repeat parts of it more than ${limit}: ` +
     'an alias in "having" is replaced by its expression, ' +
     'and a query with aggregates is grouped by its other fields; read from (get …) as name instead'
-  throw isOften ? new LanguageError(message, span) : new RepetitionError(message, span)
+  throw new RepetitionError(message, span, isOften ? 'times' : 'characters')
 }

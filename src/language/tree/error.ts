@@ -17,7 +17,15 @@ export class LanguageError extends Error {
 }
 
 /** Thrown if the SQL of a query would repeat subexpressions beyond the limit. */
-export class RepetitionError extends LanguageError {}
+export class RepetitionError extends LanguageError {
+  /** The exceeded limit: how often, or how many characters. */
+  readonly of: 'times' | 'characters'
+
+  constructor(message: string, span: Span, of: RepetitionError['of']) {
+    super(message, span)
+    this.of = of
+  }
+}
 
 /**
  * Ends every `switch` over a union. A new kind of node that a `switch` does not handle fails to compile.

@@ -14,7 +14,7 @@ import { parseRequestPattern } from './request-pattern.ts'
 function shape(request: string, headers: Incoming['headers'] = {}): QueryShape {
   const [method = '', target = ''] = request.split(' ')
   const [path = '', query = ''] = target.split(/\?(.*)/s)
-  return printLine(readRequest({ method, query, headers }, parsePath(path) as DataRoute))
+  return printLine(readRequest({ method, query, headers }, parsePath(path) as DataRoute, { maxQueryParameters: 0 }))
 }
 
 const line = (request: string, headers?: Incoming['headers']) => shape(request, headers).line()

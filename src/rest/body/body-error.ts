@@ -8,6 +8,7 @@ import type { DataType, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { type JsonArray, type ObjectOutline, parseJsonBody, partBytes } from '../../json/json-body.ts'
 import { shorten } from '../../text/shorten.ts'
+import { nextTurn } from '../next-turn.ts'
 import { sqlstateOf } from '../sqlstate.ts'
 import { Rewriting } from './rewriting.ts'
 import { arrayFormOf } from './text-forms.ts'
@@ -24,32 +25,49 @@ export interface Meant {
   readonly text: string
 }
 
-/** The name of the column whose value the error is about; null if it is about something else. */
+/**
+ * The name of the column whose value the error is about; null if it is about something else, or if the row is
+ * too large to be searched in one turn of the event loop.
+ */
 export function refusedColumn(error: unknown, table: Table, row: ObjectOutline): string | null {
-  if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR' || !isDataException(error)) return null
-  const said = error.cause instanceof Error ? error.cause.message : error.message
-  return findValue(() => valuesOf(row, table), quotesOf(said))?.meant.name ?? null
+  if (!isAboutValue(error)) return null
+  return searchOnce(findValue(() => valuesOf(row, table), quotesOf(messageOf(error))))?.meant.name ?? null
+}
+
+/** The same as `nameRefusedColumn`, in one turn: the error of a row that is too large for it is unchanged. */
+export function nameRefusedColumnOnce(error: unknown, table: Table, row: ObjectOutline): unknown {
+  if (!isAboutValue(error)) return error
+  const found = searchOnce(findValue(() => valuesOf(row, table), quotesOf(messageOf(error))))
+  return found == null ? error : refusedValue(error, found)
 }
 
 /** The same for rows of a table. */
-export function nameRefusedColumn(error: unknown, table: Table, body: ObjectOutline | JsonArray): unknown {
+export function nameRefusedColumn(
+  error: unknown,
+  table: Table,
+  body: ObjectOutline | JsonArray,
+): unknown | Promise<unknown> {
   return nameRefusedValue(error, () => valuesOf(body, table))
 }
 
 /**
  * Returns `PARSE_ERROR` with the column or argument, its type and the value if `error` is about a value in
- * the body; otherwise returns `error` unchanged.
+ * the body; otherwise returns `error` unchanged. A large body is searched in several turns of the event loop,
+ * and the result is then a promise.
  */
-export function nameRefusedValue(error: unknown, values: () => Iterable<Meant>): unknown {
-  if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR' || !isDataException(error)) return error
-  // The message for the caller can be shortened; the quoted value is found only in the full message.
-  const said = error.cause instanceof Error ? error.cause.message : error.message
-  const refused = findValue(values, quotesOf(said))
-  if (refused === null) return error
-  const { subject, type, typeText } = refused.meant
+export function nameRefusedValue(error: unknown, values: () => Iterable<Meant>): unknown | Promise<unknown> {
+  if (!isAboutValue(error)) return error
+  const search = findValue(values, quotesOf(messageOf(error)))
+  const first = searchOnce(search)
+  if (first !== undefined) return first === null ? error : refusedValue(error, first)
+  return searchInTurns(search).then(found => (found === null ? error : refusedValue(error, found)))
+}
+
+function refusedValue(error: GatewayError, { meant, value }: Refused): GatewayError {
+  const { subject, type, typeText } = meant
   const labels = labelsOf(type)
   const expected = labels.length === 0 ? '' : `; expected one of ${labels.join(', ')}`
-  const message = `${subject} is ${typeText} and cannot hold "${shorten(refused.value)}": ${error.message}${expected}`
+  const message = `${subject} is ${typeText} and cannot hold "${shorten(value)}": ${error.message}${expected}`
   return new GatewayError('PARSE_ERROR', message, {
     details: error.details,
     cause: error,
@@ -57,8 +75,13 @@ export function nameRefusedValue(error: unknown, values: () => Iterable<Meant>):
   })
 }
 
-function isDataException(error: GatewayError): boolean {
-  return sqlstateOf(error)?.startsWith('22') === true
+function isAboutValue(error: unknown): error is GatewayError {
+  return error instanceof GatewayError && error.code === 'QUERY_ERROR' && sqlstateOf(error)?.startsWith('22') === true
+}
+
+/** The full message. That for the caller can be shortened, and then lacks the end of the quoted value. */
+function messageOf(error: GatewayError): string {
+  return error.cause instanceof Error ? error.cause.message : error.message
 }
 
 /** The quotation marks in PostgreSQL's translated messages. */
@@ -83,7 +106,7 @@ interface Quotes {
    * The longest text that could be PostgreSQL's text form of an array, without escapes; null if there is
    * none.
    */
-  readonly array: string | null
+  readonly array: Pattern | null
   /** The beginning and the end of the message. */
   readonly frame: string
 }
@@ -96,7 +119,8 @@ function quotesOf(message: string): Quotes {
   return {
     texts: new Set(found),
     containers,
-    array: arrays.length === 0 ? null : withoutEscapes(arrays.reduce((a, b) => (b.length > a.length ? b : a))),
+    array:
+      arrays.length === 0 ? null : patternOf(withoutEscapes(arrays.reduce((a, b) => (b.length > a.length ? b : a)))),
     frame: `${message.slice(0, FRAME_CHARACTERS)} ${message.slice(-FRAME_CHARACTERS)}`,
   }
 }
@@ -131,26 +155,43 @@ interface Refused {
   readonly value: string
 }
 
-/**
- * Limit on the search. The error of a longer body is PostgreSQL's own: searching the body would block other
- * requests.
- */
-const SEARCHED_CHARACTERS_MAX = 128 * 1024
+/** Number of characters searched in one turn of the event loop. */
+const CHARACTERS_IN_A_TURN = 128 * 1024
+
+/** A search in steps, each of which yields the number of characters that it has searched. */
+type Search<T> = Generator<number, T>
+
+/** Searches for one turn; undefined if more is left. */
+function searchOnce<T>(search: Search<T>): T | undefined {
+  for (let left = CHARACTERS_IN_A_TURN; left > 0; ) {
+    const step = search.next()
+    if (step.done === true) return step.value
+    left -= step.value
+  }
+  return undefined
+}
+
+async function searchInTurns<T>(search: Search<T>): Promise<T> {
+  for (;;) {
+    await nextTurn()
+    const found = searchOnce(search)
+    if (found !== undefined) return found
+  }
+}
 
 /**
  * The first value that the message quotes, preferably one of a type that the message names. Values of types
  * that accept any JSON are skipped.
  */
-function findValue(values: () => Iterable<Meant>, quotes: Quotes): Refused | null {
+function* findValue(values: () => Iterable<Meant>, quotes: Quotes): Search<Refused | null> {
   if (quotes.texts.size === 0) return null
   let first: Refused | null = null
-  let left = SEARCHED_CHARACTERS_MAX
   for (const meant of values()) {
     const { type, text } = meant
-    left -= text.length
-    if (left < 0) return null
+    // A short value is at least a step, because the row that contains it was parsed.
+    yield STEP_CHARACTERS
     if (isText(type) || isJson(type)) continue
-    const value = valueIn(text, quotes) ?? arrayIn(type, text, quotes)
+    const value = (yield* valueIn(text, quotes)) ?? (yield* arrayIn(type, text, quotes))
     if (value === undefined) continue
     const refused = { meant, value }
     if (isNamed(meant, quotes)) return refused
@@ -174,32 +215,91 @@ function* valuesOf(body: ObjectOutline | JsonArray, { columnByName }: Table): Ge
   }
 }
 
-const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false/g
+const STEP_CHARACTERS = 64
+
+/** A token with a value, or the start of an array or object. */
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|[[{]/g
 
 /**
  * The part of a value that PostgreSQL could not read: the value itself or one inside it, such as an element.
- * Numbers keep all their digits, and objects are as they were written.
+ * Numbers keep all their digits, and objects are as they were written. Arrays are nested to a limited depth,
+ * so few of their starts can agree with a quoted one for long.
  */
-function valueIn(json: string, { texts, containers }: Quotes): string | undefined {
-  const whole = containers.find(text => json.includes(text))
-  if (whole !== undefined) return whole
-  for (const token of json.match(TOKENS) ?? []) {
+function* valueIn(json: string, { texts, containers }: Quotes): Search<string | undefined> {
+  let searched = 0
+  for (const { 0: token, index } of json.matchAll(TOKENS)) {
+    if (index - searched >= STEP_CHARACTERS) {
+      yield index - searched
+      searched = index
+    }
+    if (token === '[' || token === '{') {
+      const container = containers.find(text => json.startsWith(text, index))
+      if (container !== undefined) return container
+      continue
+    }
     const value = token.startsWith('"') ? (JSON.parse(token) as string) : token
     if (texts.has(value)) return value
   }
+  yield json.length - searched
   return undefined
 }
+
+/** Limit on the text form of an array that is compared; the error of a longer one is PostgreSQL's own. */
+const TEXT_FORM_MAX = 16 * 1024 * 1024
 
 /**
  * Finds an array that was sent in PostgreSQL's text form (rewriting.ts) and that the message quotes in
  * full or in part. Returns the JSON from the request.
  */
-function arrayIn(type: DataType, json: string, { array }: Quotes): string | undefined {
+function* arrayIn(type: DataType, json: string, { array }: Quotes): Search<string | undefined> {
   const form = array === null || !json.startsWith('[') ? null : arrayFormOf(type)
   if (array === null || form === null) return undefined
   const rewriting = Rewriting.text(Buffer.from(json), form)
-  rewriting.run(Number.POSITIVE_INFINITY)
-  return withoutEscapes(rewriting.bytes().toString()).includes(array) ? json : undefined
+  while (!rewriting.run(CHARACTERS_IN_A_TURN)) yield CHARACTERS_IN_A_TURN
+  const bytes = rewriting.bytes()
+  if (bytes.length > TEXT_FORM_MAX) return undefined
+  const decoder = new TextDecoder()
+  const matcher = createMatcher(array)
+  for (let at = 0; at < bytes.length; at += CHARACTERS_IN_A_TURN) {
+    const part = decoder.decode(bytes.subarray(at, at + CHARACTERS_IN_A_TURN), { stream: true })
+    if (matcher(withoutEscapes(part))) return json
+    yield CHARACTERS_IN_A_TURN
+  }
+  return undefined
+}
+
+/**
+ * A text to search for, with the length of the longest border of each of its beginnings: the search is linear
+ * for every text (Knuth, Morris and Pratt, 1977). That of a hostile body can agree with itself almost
+ * everywhere.
+ */
+interface Pattern {
+  readonly text: string
+  readonly borders: Int32Array
+}
+
+function patternOf(text: string): Pattern {
+  const borders = new Int32Array(text.length)
+  for (let at = 1, border = 0; at < text.length; at += 1) {
+    while (border > 0 && text.charCodeAt(at) !== text.charCodeAt(border)) border = borders[border - 1] as number
+    if (text.charCodeAt(at) === text.charCodeAt(border)) border += 1
+    borders[at] = border
+  }
+  return { text, borders }
+}
+
+/** Reports whether the parts that were passed to it so far contain the pattern. */
+function createMatcher({ text, borders }: Pattern): (part: string) => boolean {
+  let matched = 0
+  return part => {
+    for (let at = 0; at < part.length; at += 1) {
+      const code = part.charCodeAt(at)
+      while (matched > 0 && code !== text.charCodeAt(matched)) matched = borders[matched - 1] as number
+      if (code === text.charCodeAt(matched)) matched += 1
+      if (matched === text.length) return true
+    }
+    return false
+  }
 }
 
 /** Removes escapes: a nested array has more of them than the same array on its own. */

@@ -5,11 +5,9 @@
  */
 import { GatewayError } from '../../errors.ts'
 import { BACKSLASH, QUOTE } from '../../json/json-scanner.ts'
+import { LIMIT_NAMES } from '../../statement-limits.ts'
 
 const BYTES_AT_FIRST = 1024
-
-/** Limit on the text of one body. Each level of arrays and composite values doubles the backslashes. */
-export const TEXT_FORM_BYTES_MAX: number = 64 * 1024 * 1024
 
 const SPACE = 0x20
 
@@ -23,11 +21,17 @@ const DIGITS = '0123456789abcdef'
 
 export class EscapedText {
   readonly #isJson: boolean
+  readonly #bytesMax: number
   #text = Buffer.allocUnsafe(BYTES_AT_FIRST)
   #length = 0
 
-  constructor(form: 'plain' | 'JSON string') {
+  /**
+   * `bytesMax`: limit on the text, because each level of arrays and composite values doubles the backslashes;
+   * 0 means no limit.
+   */
+  constructor(form: 'plain' | 'JSON string', bytesMax: number) {
     this.#isJson = form === 'JSON string'
+    this.#bytesMax = bytesMax === 0 ? Number.POSITIVE_INFINITY : bytesMax
   }
 
   get length(): number {
@@ -126,15 +130,17 @@ export class EscapedText {
 
   #reserve(bytes: number): void {
     const needed = this.#length + bytes
-    if (needed > TEXT_FORM_BYTES_MAX) throw tooLong()
+    if (needed > this.#bytesMax) throw tooLong(this.#bytesMax)
     if (needed > this.#text.length) this.#text = Buffer.concat([this.#text], Math.max(2 * this.#text.length, needed))
   }
 }
 
-function tooLong(): GatewayError {
+function tooLong(bytesMax: number): GatewayError {
+  const limit = LIMIT_NAMES.maxTextFormBytes
   return new GatewayError(
     'PAYLOAD_TOO_LARGE',
-    `the arrays and composite values of the body have more than ${TEXT_FORM_BYTES_MAX} bytes in the text form ` +
-      'that PostgreSQL reads; send fewer rows or elements at a time',
+    `the arrays and composite values of the body have more than ${bytesMax} bytes in the text form that ` +
+      `PostgreSQL reads (${limit}); send fewer rows or elements at a time`,
+    { limit },
   )
 }

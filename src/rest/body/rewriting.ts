@@ -19,6 +19,7 @@ import {
   skipWhiteSpace,
   unescapeString,
 } from '../../json/json-scanner.ts'
+import { STATEMENT_LIMITS, type StatementLimits } from '../../statement-limits.ts'
 import { unreachable } from '../../unreachable.ts'
 import { EscapedText } from './escaped-text.ts'
 import {
@@ -104,6 +105,9 @@ interface Begun {
   readonly depth: number
 }
 
+/** Limit on a text form; 0 means no limit. */
+export type TextFormLimits = Pick<StatementLimits, 'maxTextFormBytes'>
+
 /** Work on a body or value that has been validated as JSON. */
 export class Rewriting {
   readonly #body: Buffer
@@ -118,10 +122,15 @@ export class Rewriting {
   #isWritten = false
   readonly #refusal: (() => Error) | null
 
-  private constructor(body: Buffer, form: 'plain' | 'JSON string', refusal: (() => Error) | null) {
+  private constructor(
+    body: Buffer,
+    form: 'plain' | 'JSON string',
+    { maxTextFormBytes }: TextFormLimits,
+    refusal: (() => Error) | null,
+  ) {
     this.#body = body
     this.#refusal = refusal
-    this.#text = new EscapedText(form)
+    this.#text = new EscapedText(form, maxTextFormBytes)
     this.#at = skipWhiteSpace(body, 0)
     this.#done = form === 'plain' ? -1 : 0
   }
@@ -130,8 +139,8 @@ export class Rewriting {
    * Rewrites these members of an object or of the objects in an array. Members without a text form stay
    * unchanged, and PostgreSQL rejects them.
    */
-  static members(body: Buffer, members: TextForms): Rewriting {
-    const rewriting = new Rewriting(body, 'JSON string', null)
+  static members(body: Buffer, members: TextForms, limits: TextFormLimits = STATEMENT_LIMITS): Rewriting {
+    const rewriting = new Rewriting(body, 'JSON string', limits, null)
     const first = byteAt(body, rewriting.#at)
     if (members.size > 0 && first === OPEN_BRACE) rewriting.#enter({ kind: 'object', members })
     if (members.size > 0 && first === OPEN_BRACKET) rewriting.#enter({ kind: 'list', members })
@@ -147,8 +156,9 @@ export class Rewriting {
     form: ArrayForm | RecordForm | 'hstore',
     refusal: (() => Error) | null = null,
     dimensions: number = DIMENSIONS_MAX,
+    limits: TextFormLimits = STATEMENT_LIMITS,
   ): Rewriting {
-    const rewriting = new Rewriting(value, 'plain', refusal)
+    const rewriting = new Rewriting(value, 'plain', limits, refusal)
     rewriting.#begun = { start: rewriting.#at, length: 0, depth: 0 }
     const first = byteAt(value, rewriting.#at)
     if (first === (isArrayForm(form) ? OPEN_BRACKET : OPEN_BRACE)) rewriting.#enterText(form, 0, false, dimensions)

@@ -2,7 +2,7 @@
 import type { Table } from '../../catalog/model.ts'
 import type { StatementValue } from '../../compile/statement.ts'
 import { nextTurn } from '../next-turn.ts'
-import { BYTES_IN_A_TURN, Rewriting } from './rewriting.ts'
+import { BYTES_IN_A_TURN, Rewriting, type TextFormLimits } from './rewriting.ts'
 import { type TextForms, textFormOf } from './text-forms.ts'
 
 /** A value, or unfinished work on a value that is too large for one turn of the event loop. */
@@ -12,9 +12,14 @@ export type PendingValue = StatementValue | Rewriting
  * Rewrites one row or an array of rows, which have been validated as JSON. Returns the same bytes if none of
  * the columns has a text form.
  */
-export function withTextColumns(bytes: Buffer, table: Table, columns: readonly string[]): Buffer | Rewriting {
+export function withTextColumns(
+  bytes: Buffer,
+  table: Table,
+  columns: readonly string[],
+  limits: TextFormLimits | undefined,
+): Buffer | Rewriting {
   const forms = formsOf(table)
-  return forms.size > 0 && columns.some(name => forms.has(name)) ? withTextMembers(bytes, forms) : bytes
+  return forms.size > 0 && columns.some(name => forms.has(name)) ? withTextMembers(bytes, forms, limits) : bytes
 }
 
 const formsOfTables = new WeakMap<Table, TextForms>()
@@ -34,9 +39,9 @@ function formsOf(table: Table): TextForms {
 }
 
 /** Rewrites these members of an object or of the objects in an array. */
-export function withTextMembers(bytes: Buffer, forms: TextForms): Buffer | Rewriting {
+export function withTextMembers(bytes: Buffer, forms: TextForms, limits?: TextFormLimits): Buffer | Rewriting {
   if (forms.size === 0) return bytes
-  const rewriting = Rewriting.members(bytes, forms)
+  const rewriting = Rewriting.members(bytes, forms, limits)
   return rewriting.run(BYTES_IN_A_TURN) ? rewriting.bytes() : rewriting
 }
 

@@ -147,7 +147,7 @@ class CsvBatch implements ImportBatch {
     return this.#print(this.#columns.map(elements => elements.print(start, end)))
   }
 
-  explain(row: number, error: unknown): { readonly column: string | null; readonly error: unknown } {
+  async explain(row: number, error: unknown): Promise<{ readonly column: string | null; readonly error: unknown }> {
     const { columnByName } = this.#writing.table
     for (const [index, name] of this.#header.entries()) {
       const column = columnByName.get(name)
@@ -156,7 +156,7 @@ class CsvBatch implements ImportBatch {
       const { type, typeText } = column
       const text = JSON.stringify(element)
       const meant: Meant = { subject: `column "${name}"`, type, typeText, text }
-      const named = nameRefusedValue(error, () => [meant])
+      const named = await nameRefusedValue(error, () => [meant])
       if (named !== error) return { column: name, error: named }
     }
     return { column: null, error }

@@ -112,10 +112,10 @@ class JsonBatch implements ImportBatch {
     return part
   }
 
-  explain(row: number, error: unknown): { readonly column: string | null; readonly error: unknown } {
+  async explain(row: number, error: unknown): Promise<{ readonly column: string | null; readonly error: unknown }> {
     const body = this.#rows[row]
     if (body === undefined) return { column: null, error }
-    const named = nameRefusedColumn(error, this.#writing.table, body)
+    const named = await nameRefusedColumn(error, this.#writing.table, body)
     const found = named === error || !(named instanceof GatewayError) ? null : /^column "(.*?)" is /.exec(named.message)
     return { column: found?.[1] ?? null, error: named }
   }

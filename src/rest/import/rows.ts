@@ -17,7 +17,7 @@ export interface ImportBatch {
   /** The statement that writes the rows from `start` up to `end`. */
   part(start: number, end: number): StatementPart | Promise<StatementPart>
   /** The column and the message of an error about one row. */
-  explain(row: number, error: unknown): Pick<RowError, 'column'> & { readonly error: unknown }
+  explain(row: number, error: unknown): Promise<Pick<RowError, 'column'> & { readonly error: unknown }>
 }
 
 /** Rows, or a record that is not a row. */

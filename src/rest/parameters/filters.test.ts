@@ -26,7 +26,7 @@ const LIMITS = { maxFilters: 8, maxInValues: 3 }
 
 function read(query: string): { tree: Expression | null; values: readonly string[]; key: string } {
   const values = new Values()
-  const conditions = parseFilters(parseParameters(parseQueryString(query), []), values, LIMITS)
+  const conditions = parseFilters(parseParameters(parseQueryString(query, 1_000), []), values, LIMITS)
   return { tree: buildFilter(conditions, null), values: values.all.map(String), key: printFilter(conditions) }
 }
 

@@ -1,5 +1,6 @@
 /** Splits a query string into decoded name/value pairs, in the order sent. */
 import { GatewayError } from '../../errors.ts'
+import { LIMIT_NAMES } from '../../statement-limits.ts'
 import { shorten } from '../../text/shorten.ts'
 
 /** One decoded name/value pair. */
@@ -8,22 +9,21 @@ export interface QueryParameter {
   readonly value: string
 }
 
-/** Limit on the pairs of one query string, checked before they are decoded. */
-const QUERY_PARAMETERS_MAX = 1_000
-
 /**
  * Parses `application/x-www-form-urlencoded` (URL Standard 5.1), but strictly: invalid percent-encoded UTF-8
  * is an error instead of a replacement character, and NUL is rejected because PostgreSQL's text cannot store
- * it.
+ * it. `max`: limit on the pairs, checked before they are decoded; 0 means no limit.
  * @throws {GatewayError} `PARSE_ERROR` for invalid encoding or too many pairs.
  */
-export function parseQueryString(query: string): readonly QueryParameter[] {
+export function parseQueryString(query: string, max: number): readonly QueryParameter[] {
   if (query === '') return []
   const pairs = query.split('&')
-  if (pairs.length > QUERY_PARAMETERS_MAX) {
+  if (max > 0 && pairs.length > max) {
+    const limit = LIMIT_NAMES.maxQueryParameters
     throw new GatewayError(
       'PARSE_ERROR',
-      `the query string has ${pairs.length} parameters; at most ${QUERY_PARAMETERS_MAX} are allowed`,
+      `the query string has ${pairs.length} parameters; at most ${max} are allowed (${limit})`,
+      { limit },
     )
   }
   const parameters: QueryParameter[] = []

@@ -8,7 +8,7 @@ import { printArgument } from './signature.ts'
  * Names the argument whose value PostgreSQL could not read. Errors that the function raises about its values
  * are unchanged.
  */
-export function nameRefusedArgument(error: unknown, args: readonly ResolvedArgument[]): unknown {
+export function nameRefusedArgument(error: unknown, args: readonly ResolvedArgument[]): unknown | Promise<unknown> {
   return isRaisedWithin(error) ? error : nameRefusedValue(error, () => args.flatMap(meantBy))
 }
 

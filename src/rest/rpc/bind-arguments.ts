@@ -11,7 +11,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Argument, Expression, Parameter, RecordSource, TypeName } from '../../language/tree/ast.ts'
 import { NOWHERE } from '../../language/tree/ast.ts'
 import { column, recordColumn, recordSource } from '../../language/tree/build.ts'
-import type { Rewriting } from '../body/rewriting.ts'
+import type { Rewriting, TextFormLimits } from '../body/rewriting.ts'
 import { JSON_ARRAY, type TextForm, textFormOf } from '../body/text-forms.ts'
 import { withTextMembers } from '../body/text-values.ts'
 import type { Values } from '../values.ts'
@@ -58,6 +58,7 @@ export function bindArguments(
   given: PassedArguments,
   values: Values,
   name: string,
+  limits?: TextFormLimits,
 ): CallArguments {
   const { arguments: args } = resolved
   const types = chosenTypes(resolved, name)
@@ -69,7 +70,7 @@ export function bindArguments(
   if (args.length === 0) return { structure, types, byName, from: { kind: 'nothing' } }
   if (isQuery) return { structure, types, byName, from: { kind: 'query', args, values: bindQuery(args, values) } }
   const slots = slotsOf(args, given, types)
-  return { structure, types, byName, from: { kind: 'body', slots, value: values.add(bodyOf(slots, given)) } }
+  return { structure, types, byName, from: { kind: 'body', slots, value: values.add(bodyOf(slots, given, limits)) } }
 }
 
 /** The type names that are part of the plan key. */
@@ -156,10 +157,14 @@ function isJsonArray({ name, dimensions }: TypeName): boolean {
   return name === 'jsonb' && dimensions === 1
 }
 
-function bodyOf(slots: readonly Slot[], given: PassedArguments): Buffer | Rewriting {
+function bodyOf(
+  slots: readonly Slot[],
+  given: PassedArguments,
+  limits: TextFormLimits | undefined,
+): Buffer | Rewriting {
   const bytes = given.kind === 'named' && given.whole !== null ? given.whole : wrapArguments(slots)
   if (slots.every(({ form }) => form === null)) return bytes
-  return withTextMembers(bytes, new Map(slots.flatMap(({ key, form }) => (form === null ? [] : [[key, form]]))))
+  return withTextMembers(bytes, new Map(slots.flatMap(({ key, form }) => (form === null ? [] : [[key, form]]))), limits)
 }
 
 // ---- a query string ---------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ export class CallHandler {
     const read = of.volatility !== 'volatile'
     if (!read && isGet(incoming)) throw methodNotAllowed(incoming, ['POST'], volatileHint(name))
     const values = new Values()
-    const args = bindArguments(resolved, given, values, name)
+    const args = bindArguments(resolved, given, values, name, view.limits)
     const hasRows = of.returnsSet && of.result.kind !== 'void'
     if (!hasRows) refuseParameters(others, of, name)
     const columns = readableResult(of, view)
@@ -106,7 +106,7 @@ export class CallHandler {
       runs: 'nothing',
       parts: [{ tree, values }],
       respond: statements => this.#checked(only(statements), call, overloads, name),
-      explain: error => describeViolation(nameRefusedArgument(error, resolved.arguments), view),
+      explain: error => nameRefusedArgument(describeViolation(error, view), resolved.arguments),
     }
   }
 

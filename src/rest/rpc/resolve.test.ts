@@ -37,7 +37,7 @@ function get(signatures: readonly string[], query: string): ResolvedCall {
   const overloads = functions(...signatures)
   return resolveOverload(
     overloads,
-    argumentsOfQuery(parseParameters(parseQueryString(query), []), overloads).given,
+    argumentsOfQuery(parseParameters(parseQueryString(query, 0), []), overloads).given,
     'f',
   )
 }
@@ -212,7 +212,7 @@ describe('by query string', () => {
   test('parameters with the name of an input are arguments, others are not', () => {
     const overloads = functions('f(a int4)', 'f(b text)')
     const { given, others } = argumentsOfQuery(
-      parseParameters(parseQueryString('a=1&total=gt.5&b.eq=2&limit=3&a=2'), []),
+      parseParameters(parseQueryString('a=1&total=gt.5&b.eq=2&limit=3&a=2', 0), []),
       overloads,
     )
     expect([...given.values]).toEqual([['a', { kind: 'query', texts: ['1', '2'] }]])

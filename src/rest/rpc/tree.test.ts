@@ -31,7 +31,7 @@ interface Call {
 
 function run(signature: string, { body, query = '' }: Call, parts: FunctionParts = {}) {
   const of = functionOf(signature, parts)
-  const parameters = parseParameters(parseQueryString(query), RESULT_PARAMETERS)
+  const parameters = parseParameters(parseQueryString(query, 0), RESULT_PARAMETERS)
   const byQuery = argumentsOfQuery(parameters, [of])
   const given = body === undefined ? byQuery.given : argumentsOfBody(parseJsonBody(Buffer.from(body), 1_000))
   const values = new Values()

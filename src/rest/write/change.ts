@@ -122,9 +122,9 @@ function remove(writing: Writing, { target, values }: Chosen, respond: Respond):
 }
 
 function set(writing: Writing, { target, values }: Chosen, changes: PartialChanges, respond: Respond): RequestStep {
-  const { table, wanted } = writing
+  const { table, view, wanted } = writing
   const { columns, bytes, partial, body } = changes
-  const value = values.add(partial?.kind === 'operations' ? bytes : withTextColumns(bytes, table, columns))
+  const value = values.add(partial?.kind === 'operations' ? bytes : withTextColumns(bytes, table, columns, view.limits))
   const returning = parseReturning(wanted, 'rows', answerable(writing, columns), values)
   return asWrite(
     writing,

@@ -50,9 +50,9 @@ export function insertion(
   upsert: UpsertOptions | null,
   key: readonly string[],
 ): StatementPart {
-  const { table, wanted } = writing
+  const { table, view, wanted } = writing
   const values = new Values()
-  const value = values.add(withTextColumns(bytes, table, columns))
+  const value = values.add(withTextColumns(bytes, table, columns, view.limits))
   const returning = parseReturning(wanted, 'rows', answerable(writing, columns), values)
   const tree: InsertTree = { kind: 'insert', table, columns, value, rows, upsert, key, returning }
   return { tree, values }
@@ -136,9 +136,9 @@ class BatchCreation {
   }
 
   #part(kind: BodyTree['kind'], columns: readonly string[], bytes: Buffer): StatementPart {
-    const { table } = this.#writing
+    const { table, view } = this.#writing
     const values = new Values()
-    const value = values.add(withTextColumns(bytes, table, columns))
+    const value = values.add(withTextColumns(bytes, table, columns, view.limits))
     return { tree: { kind, table, columns, value }, values }
   }
 

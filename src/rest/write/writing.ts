@@ -59,8 +59,11 @@ export function writeResultOf(written: WriteResult | undefined): WriteResult {
 export function explaining(
   { table, view }: Writing,
   body: ObjectOutline | JsonArray | null,
-): (error: unknown) => unknown {
-  return error => describeViolation(body === null ? error : nameRefusedColumn(error, table, body), view)
+): (error: unknown) => unknown | Promise<unknown> {
+  return error => {
+    const described = describeViolation(error, view)
+    return body === null ? described : nameRefusedColumn(described, table, body)
+  }
 }
 
 /** Describes a body for messages: `empty`, `an array`, `a string`, `null`. */

@@ -215,7 +215,7 @@ function* setRow(
         : { column, values: values.add(toArrayLiteral(precondition.versions)) },
   }
   const { columns, bytes, partial } = changes
-  const value = values.add(partial?.kind === 'operations' ? bytes : withTextColumns(bytes, table, columns))
+  const value = values.add(partial?.kind === 'operations' ? bytes : withTextColumns(bytes, table, columns, view.limits))
   const isShown = wanted.expand === undefined
   const returning = isShown ? parseReturning(wanted, 'rows', answerable(writing, changes.columns), values) : []
   const tree: SetTree = {

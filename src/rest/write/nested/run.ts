@@ -12,7 +12,7 @@ import { GatewayError } from '../../../errors.ts'
 import { type ObjectOutline, parseJsonBody, partBytes } from '../../../json/json-body.ts'
 import type { ResultRow, WriteResult } from '../../../run/run.ts'
 import { LIMIT_NAMES } from '../../../statement-limits.ts'
-import { nameRefusedColumn, refusedColumn } from '../../body/body-error.ts'
+import { nameRefusedColumnOnce, refusedColumn } from '../../body/body-error.ts'
 import { withTextColumns } from '../../body/text-values.ts'
 import { read, type Script, write } from '../../script.ts'
 import { sqlstateOf } from '../../sqlstate.ts'
@@ -324,7 +324,7 @@ export class GraphRun {
         const part = (chosen: readonly GraphRow[]): StatementPart => {
           const values = new Values()
           const bytes = this.#arrayOf(chosen, row => partials.get(row)?.bytes ?? row.bytes)
-          const value = values.add(withTextColumns(bytes, table, all))
+          const value = values.add(withTextColumns(bytes, table, all, this.#writing.view.limits))
           const tree: SetTree = {
             ...{ kind: 'set', table, columns, value, returning: [], key: returned },
             target: { kind: 'matched', by, rows: value, count: values.add(String(chosen.length)) },
@@ -368,7 +368,7 @@ export class GraphRun {
       svc_position: String(position),
       ...jsonsOf(table, by, name => this.valueOf(row, name)),
     }))
-    const value = values.add(withTextColumns(bytes, table, by))
+    const value = values.add(withTextColumns(bytes, table, by, this.#writing.view.limits))
     const [found = []] = yield* read([{ tree: { kind: 'found', table, by, value, answer }, values }])
     return found
   }
@@ -393,6 +393,7 @@ export class GraphRun {
           this.#arrayOf(chosen, row => row.bytes),
           table,
           by,
+          this.#writing.view.limits,
         ),
       )
       const target: WriteTarget = { kind: 'matched', by, rows: value, count: values.add(String(chosen.length)) }
@@ -461,8 +462,8 @@ export class GraphRun {
     const rowsMax = Math.min(this.#limits.maxBatchRows, CHILDREN_MAX)
     const tree: ChildrenTree = {
       ...{ kind: 'existing children', table, relation, key, columns: key, rowsMax },
-      parents: values.add(withTextColumns(parents, table, targetColumns)),
-      elements: values.add(withTextColumns(elements, table, key)),
+      parents: values.add(withTextColumns(parents, table, targetColumns, this.#writing.view.limits)),
+      elements: values.add(withTextColumns(elements, table, key, this.#writing.view.limits)),
     }
     const [found = []] = yield* read([{ tree, values }])
     if (found.length > rowsMax) {
@@ -599,7 +600,7 @@ export class GraphRun {
     const { view } = this.#writing
     const { table } = row
     const body = outlineOf(this.bodyOf(row))
-    const described = describeViolation(nameRefusedColumn(error, table, body), view)
+    const described = describeViolation(nameRefusedColumnOnce(error, table, body), view)
     if (!(described instanceof GatewayError)) return described
     if (this.#named.has(row) && sqlstateOf(described) === '23505' && isKeyOf(table, described)) {
       return at(row.path, noSuchRow(table))
