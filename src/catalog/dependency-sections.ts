@@ -70,7 +70,8 @@ const textAfter = (key: string): string => `(string_to_array(t.text, '${key} '))
  *   (optimizer/util/clauses.c, inline_set_returning_function), as far as the catalog has the body: one SELECT
  *   between BEGIN ATOMIC and END.
  * - quoted: the same functions with a body that is a string. Only PostgreSQL's parser can read it, so what it
- *   reads from is taken from its words: names after FROM, JOIN or a comma, and each further SELECT.
+ *   reads from is taken from its words: names after FROM, JOIN or a comma, and each further SELECT, with and
+ *   without strings and comments.
  */
 export const DEPENDENCE_SHARED: string = `
   member(oid, relation, kind) as materialized (
@@ -161,7 +162,14 @@ export const DEPENDENCE_SHARED: string = `
 
 /** A name after FROM, JOIN or a comma, with or without its schema. */
 const MENTION_IN_TEXT =
-  String.raw`(?:\mfrom\M|\mjoin\M|,)[\s(]*(?:(?:only|lateral)\s+)?` + String.raw`(?:"?[\w$]+"?\s*\.\s*)?"?([\w$]+)"?`
+  String.raw`(?:\mfrom\M|\mjoin\M|,)[\s(]*(?:(?:only|lateral|table)\s+)?` +
+  String.raw`(?:"?[\w$]+"?\s*\.\s*)?"?([\w$]+)"?`
+
+/** A string with or without escapes, or a comment (PostgreSQL manual, 4.1.2 and 4.1.5). */
+const SKIPPED_IN_TEXT = String.raw`\me'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|--[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/`
+
+/** The text as written, and without strings and comments, which can separate words or hide them. */
+const READINGS = `(values (1, q.text), (2, regexp_replace(q.text, '${SKIPPED_IN_TEXT.replaceAll("'", "''")}', ' ', 'gi'))) r (reading, text)`
 
 export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'unsteady' | 'effect']: string } = {
   tie: `
@@ -181,21 +189,31 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
     ) t (relation, how, text)
     cross join lateral unnest(${textAfter(':rtekind')}) s (rest)
     left join member o on o.oid = case when s.rest like '0 :relid %' then split_part(s.rest, ' ', 3)::oid end
-    left join inlined f on f.oid = case when s.rest like '3 ${INLINED}%' then split_part(substr(s.rest, ${INLINED.length + 3}), ' ', 1)::int8 end
+    left join (select oid from inlined union all select oid from quoted) f on f.oid = case when s.rest like '3 ${INLINED}%' then split_part(substr(s.rest, ${INLINED.length + 3}), ' ', 1)::int8 end
     where left(s.rest, 2) in ('0 ', '1 ', '3 ', '4 ', '5 ', '6 ') and o.relation::int8 is distinct from t.relation
     group by 1, 2, 3
     union all
-    select -q.oid, n.key, 'read', count(*)::int
-    from quoted q
-    cross join lateral regexp_matches(q.text, '${MENTION_IN_TEXT}', 'gi') w (found)
-    join named n on n.name in (w.found[1], lower(w.found[1])) and n.key <> -q.oid
+    select oid, key, 'read', max(times)
+    from (
+      select -q.oid, n.key, r.reading, count(*)::int
+      from quoted q
+      cross join lateral ${READINGS}
+      cross join lateral regexp_matches(r.text, '${MENTION_IN_TEXT}', 'gi') w (found)
+      join named n on n.name in (w.found[1], lower(w.found[1])) and n.key <> -q.oid
+      group by 1, 2, 3
+    ) m (oid, key, reading, times)
     group by 1, 2
     union all
-    select -q.oid, null, 'read', count(*)::int - 1
-    from quoted q
-    cross join lateral regexp_matches(q.text, '\\mselect\\M', 'gi')
+    select oid, null, 'read', max(times) - 1
+    from (
+      select -q.oid, r.reading, count(*)::int
+      from quoted q
+      cross join lateral ${READINGS}
+      cross join lateral regexp_matches(r.text, '\\mselect\\M', 'gi')
+      group by 1, 2
+    ) m (oid, reading, times)
     group by 1
-    having count(*) > 1`,
+    having max(times) > 1`,
 
   // `current_date` and similar words have their own node type, numbered 0 to 8 if they are about time
   // (primnodes.h, SQLValueFunctionOp).
