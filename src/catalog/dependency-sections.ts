@@ -169,7 +169,9 @@ const MENTION_IN_TEXT =
 const SKIPPED_IN_TEXT = String.raw`\me'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|--[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/`
 
 /** The text as written, and without strings and comments, which can separate words or hide them. */
-const READINGS = `(values (1, q.text), (2, regexp_replace(q.text, '${SKIPPED_IN_TEXT.replaceAll("'", "''")}', ' ', 'gi'))) r (reading, text)`
+const READINGS = `(
+  values (1, q.text), (2, regexp_replace(q.text, '${SKIPPED_IN_TEXT.replaceAll("'", "''")}', ' ', 'gi'))
+) r (reading, text)`
 
 export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'unsteady' | 'effect']: string } = {
   tie: `

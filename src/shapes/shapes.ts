@@ -244,7 +244,7 @@ export class Shapes {
     return { status: 200, headers, body: printRows(rows, row => open.printer.markedRow(row, mark), frame, incoming) }
   }
 
-  /** The changes since the request's position; a live request waits for one. */
+  /** The changes since the request's position; a live request waits for one, while its token is valid. */
   async #changes(
     request: ShapeRequest,
     handle: string,
@@ -254,7 +254,7 @@ export class Shapes {
   ): Promise<Answer> {
     const { poll, printer, subscription } = open
     const { isCaughtUp } = subscription
-    const endsAt = performance.now() + this.#parts.longPollMs
+    const endsAt = performance.now() + Math.min(this.#parts.longPollMs, this.#validMs(identity))
     let token = subscription.reachedToken
     let messages: readonly string[] = []
     const take = () => {

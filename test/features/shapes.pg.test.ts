@@ -379,6 +379,20 @@ describe('Requests', () => {
     expect((await request(`table=issues&offset=-1&where=title=$1&params[1]=`)).status).toBe(200)
   })
 
+  test('with live=true end when the token expires', async () => {
+    const slow = await testGateway(database.url, { toml: '[shapes]\nenabled = true\nlong_poll_ms = 300000' })
+    try {
+      // The handle of the same caller; identities that differ only in the time of their token see the same.
+      const ask = (query: string) => slow.get(`/v1/shape?table=issues&${query}`, { as: { ...T1, expiresInSeconds: 2 } })
+      const { headers } = await ask('offset=now')
+      const handle = headers.get('electric-handle')
+      const reply = await ask(`live=true&handle=${handle}&offset=${headers.get('electric-offset')}`)
+      expect([reply.status, reply.json.map((message: Any) => message.headers.control)]).toEqual([200, ['up-to-date']])
+    } finally {
+      await slow.close()
+    }
+  })
+
   test('with live=true wait for a change or the end of the long poll', async () => {
     const begin = await begun()
     const { handle } = begin

@@ -56,7 +56,8 @@ beforeAll(async () => {
         from users u0 ${times(9, index => `, only "public"."users" u${index + 1}`)}';
      create function written_closely() returns setof int stable language sql as $$
        select/* ' */u0.id /* users */ from--
-       users u0 ${times(9, index => `join/**/users u${index + 1} on u${index + 1}.id = u0.id`)} where u0.name <> '--' $$;
+       users u0 ${times(9, index => `join/**/users u${index + 1} on u${index + 1}.id = u0.id`)}
+       where u0.name <> '--' $$;
      create view over_written with (security_invoker = true) as select a.a as id from written() a;
      create function written_strictly(n int = 1) returns setof int stable strict language sql as
        'select u0.id from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}';
@@ -180,8 +181,8 @@ describe('the relations of one statement', () => {
     expect(reply.json.error.message).toContain('max_relations')
   })
   test('include those in a function that PostgreSQL inlines, in calls, views and policies', async () => {
-    // 11, 23, 35, 12, 11, 24, 12, 11 and 12: a function counts in addition to the relations of its body, which can be
-    // a string. The last three are not inlined.
+    // 11, 23, 35, 12, 11, 24, 12, 11 and 12: a function counts in addition to the relations of its body,
+    // which can be a string. The last three are not inlined.
     const paths = [
       ...['/api/rpc/joined', '/api/rpc/joined_twice', '/api/over_function', '/api/asks', '/api/rpc/written'],
       ...['/api/rpc/written_twice', '/api/rpc/written_commas', '/api/rpc/written_closely', '/api/over_written'],
