@@ -38,10 +38,26 @@ export async function revoke(command: RevokeCommand, world: World): Promise<numb
   } finally {
     await database.close()
   }
+  const isPublished = await publish(config, world)
   const what = jti === undefined ? `all tokens of "${sub}" that were issued before ${time}` : `the token "${jti}"`
-  world.out(`revoked ${what}, within 10 seconds at every gateway`)
+  world.out(`revoked ${what}, ${isPublished ? 'at every gateway now' : 'within 10 seconds at every gateway'}`)
   return EXIT.ok
 }
+
+/** Reports whether the gateways have been asked to read the table now; they read it periodically anyway. */
+async function publish({ gateway: { shared } }: Config, world: World): Promise<boolean> {
+  if (shared.url === null) return false
+  const { publishRevocation } = await import('../shared/shared-state.ts')
+  try {
+    await publishRevocation(shared.url, shared.prefix, PUBLISH_MS)
+    return true
+  } catch (error) {
+    world.error(`gateway.shared.url cannot be reached: ${(error as Error).message}`)
+    return false
+  }
+}
+
+const PUBLISH_MS = 2_000
 
 function tableOf({ gateway }: Config): string {
   const { jwtDenylistTable: name, schemas } = gateway

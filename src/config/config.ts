@@ -156,6 +156,7 @@ export interface GatewayConfig {
   readonly cache: CacheConfig
   readonly console: ConsoleConfig
   readonly tracing: TracingConfig
+  readonly shared: SharedConfig
 
   readonly maxConnections: number
   readonly acquireTimeoutMs: number
@@ -288,6 +289,14 @@ export interface TracingConfig {
   readonly serviceName: string
   /** The part of the traces that begin here which is recorded, from 0 to 1. */
   readonly sampleRatio: number
+}
+
+/** The settings under `[gateway.shared]`. */
+export interface SharedConfig {
+  /** The store that gateways on several machines share; null for none. */
+  readonly url: string | null
+  readonly prefix: string
+  readonly timeoutMs: number
 }
 
 /** The settings under `[access]`. */

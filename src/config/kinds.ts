@@ -317,6 +317,25 @@ export const httpUrl: Kind<string> = {
   },
 }
 
+/** The URL of a Valkey or Redis server. */
+export const redisUrl: Kind<string> = {
+  expected: 'a redis:// or rediss:// URL with a host',
+  parse: value => {
+    const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null
+    if (url === null || !/^rediss?:$/.test(url.protocol) || url.hostname === '') throw new Refusal(redisUrl.expected)
+    return value as string
+  },
+}
+
+/** The first part of names that programs share. */
+export const keyPrefix: Kind<string> = {
+  expected: '1 to 64 letters, digits and the characters . _ : -',
+  parse: value => {
+    if (typeof value !== 'string' || !/^[A-Za-z0-9._:-]{1,64}$/.test(value)) throw new Refusal(keyPrefix.expected)
+    return value
+  },
+}
+
 /** The name of an HTTP header (RFC 9110, 5.1). */
 export const headerName: Kind<string> = {
   expected: 'the name of a header, such as "X-Trace-Id"',

@@ -142,6 +142,7 @@ describe('defaults', () => {
         tables: new Map(),
         console: { enabled: false },
         tracing: { enabled: false, otlpEndpoint: null, otlpHeaders: null, serviceName: 'svc', sampleRatio: 1 },
+        shared: { url: null, prefix: 'svc', timeoutMs: 100 },
         cache: { enabled: false, maxEntries: 1_000, ttlSecs: 60, maxStalenessMs: 1_000 },
         maxConnections: 10,
         acquireTimeoutMs: 5_000,

@@ -17,6 +17,7 @@ import {
   type Setting,
   type SettingsOf,
   SHAPES,
+  SHARED,
   TABLE,
   TRACING,
 } from './settings.ts'
@@ -35,6 +36,7 @@ export function printConfig(config: Config): string {
     ...config.gateway.issuers.map(issuer => section('[gateway.issuers]', lines(ISSUER, issuer))),
     section('gateway.console', lines(CONSOLE, config.gateway.console)),
     section('gateway.tracing', lines(TRACING, config.gateway.tracing)),
+    section('gateway.shared', lines(SHARED, config.gateway.shared)),
     section('gateway.cache', lines(CACHE, config.gateway.cache)),
     ...overrides,
     ...tables,

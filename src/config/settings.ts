@@ -17,6 +17,7 @@ import type {
   PostgrestConfig,
   RoleOverride,
   ShapesConfig,
+  SharedConfig,
   TableConfig,
   TracingConfig,
 } from './config.ts'
@@ -34,12 +35,14 @@ import {
   integerKind,
   integerOrAuto,
   type Kind,
+  keyPrefix,
   names,
   networks,
   origins,
   path,
   providerUrl,
   publicUrl,
+  redisUrl,
   requiredClaims,
   routePath,
   schemaNames,
@@ -103,6 +106,7 @@ export const FEATURES = {
   kerberos: 'Kerberos',
   internal: 'Internal endpoints',
   tracing: 'Tracing',
+  shared: 'Shared state',
   postgrest: 'PostgREST',
   tools: 'Tool server',
 } as const
@@ -215,7 +219,7 @@ export const PROCESS: SettingsOf<Omit<Config, 'gateway' | 'access' | 'mcp' | 'po
 
 /** The settings under `[gateway]`. */
 export const GATEWAY: SettingsOf<
-  Omit<GatewayConfig, 'cache' | 'console' | 'tracing' | 'roleOverrides' | 'tables' | 'issuers'>
+  Omit<GatewayConfig, 'cache' | 'console' | 'tracing' | 'shared' | 'roleOverrides' | 'tables' | 'issuers'>
 > = {
   bind: {
     key: 'gateway.bind',
@@ -1327,6 +1331,37 @@ export const TRACING: SettingsOf<TracingConfig> = {
   },
 }
 
+/** The settings under `[gateway.shared]`. */
+export const SHARED: SettingsOf<SharedConfig> = {
+  url: {
+    key: 'gateway.shared.url',
+    environment: 'SVC_SHARED_URL',
+    kind: redisUrl,
+    default: null,
+    secret: true,
+    feature: 'shared',
+    description:
+      'The URL of a Valkey or Redis server, `redis://` or `rediss://`, with user and password if it needs them. ' +
+      'Gateways with the same URL and prefix share [limits, invalidations and ' +
+      'revocations](../guides/scaling.md#shared-state).',
+  },
+  prefix: {
+    key: 'gateway.shared.prefix',
+    kind: keyPrefix,
+    default: 'svc',
+    feature: 'shared',
+    description: 'The first part of all names in the server. Gateways of another database need another one.',
+  },
+  timeoutMs: {
+    key: 'gateway.shared.timeout_ms',
+    kind: integerKind(10, 5_000),
+    default: 100,
+    unit: 'ms',
+    feature: 'shared',
+    description: 'The longest wait for the server. After a failure the gateway counts alone until it answers again.',
+  },
+}
+
 /** The settings under `[gateway.cache]`. */
 export const CACHE: SettingsOf<CacheConfig> = {
   enabled: {
@@ -1712,5 +1747,5 @@ export const MCP: SettingsOf<McpConfig> = {
 
 /** Every row, in the order of the reference. */
 export const SETTINGS: readonly Setting<unknown>[] = [
-  ...[PROCESS, GATEWAY, ISSUER, CONSOLE, TRACING, CACHE, ROLE_OVERRIDE, TABLE, ACCESS, POSTGREST, SHAPES, MCP],
+  ...[PROCESS, GATEWAY, ISSUER, CONSOLE, TRACING, SHARED, CACHE, ROLE_OVERRIDE, TABLE, ACCESS, POSTGREST, SHAPES, MCP],
 ].flatMap(table => Object.values(table) as Setting<unknown>[])

@@ -39,7 +39,7 @@ import { openDoor } from './door.ts'
 import { createFeed } from './feed.ts'
 import { createCountedLimits } from './limits.ts'
 import { openConfiguredLists, watchUnmatched } from './lists.ts'
-import { openCache, openConfiguredWebhooks, openPolicies } from './on-demand.ts'
+import { openCache, openConfiguredWebhooks, openPolicies, openShared } from './on-demand.ts'
 import { openProviders } from './providers.ts'
 import { openRevocations, READ_TIMEOUT_MS } from './revocations.ts'
 import { openServer } from './server.ts'
@@ -174,7 +174,11 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
-    const caching = await openCache({ config, catalog, settings, installed, database: feed.database, peers, now })
+    const shared = await openShared(config, emit, now)
+    opened.push(() => shared?.close())
+    const caching = await openCache({
+      ...{ config, catalog, settings, installed, database: feed.database, peers, shared, now },
+    })
     opened.push(() => caching?.close())
     const cache = caching?.cache ?? null
     // Results cached before may have missed changes of tables that are captured from now on.
@@ -217,9 +221,10 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         webhooks: hooks === null ? null : operationsOf(hooks.webhooks),
         issuers: issuers.stats,
         tracing: tracing?.stats ?? null,
+        shared: shared === null ? null : () => shared.stats(),
         isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
       })
-    const counted = createCountedLimits(config.gateway, peers)
+    const counted = createCountedLimits(config.gateway, peers, shared)
     opened.push(() => counted.close())
     let listeningAt = ''
     const {
@@ -271,6 +276,10 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       realtime.refresh()
       void following.check().then(() => hooks?.refresh())
       void unmatched.check('changes only')
+    })
+    shared?.handle({
+      changed: relations => cache?.changed(relations),
+      revoked: () => revocations.refresh(),
     })
     peers?.handle({
       report(name, argument) {

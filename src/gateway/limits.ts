@@ -5,9 +5,10 @@ import type { Peers } from '../cluster/peers.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { callerKey } from '../limits/budget.ts'
 import { type ConnectionSlots, createConnectionSlots, createLeasedSlots } from '../limits/connection-slots.ts'
-import { createLeases, type Leases, type UnitKind } from '../limits/leases.ts'
+import { createLeases, type LeaseStore, type Leases, type UnitKind } from '../limits/leases.ts'
 import { createRateLimit, type RateLimit, rateKey } from '../limits/rate.ts'
 import { createTenantLimit, type TenantLimit } from '../limits/tenant-limit.ts'
+import type { SharedState } from '../shared/shared-state.ts'
 
 /** The limits of a gateway. */
 export interface CountedLimits {
@@ -22,9 +23,16 @@ export interface CountedLimits {
 
 const now = () => performance.now()
 
-/** Creates the limits. `peers` is null for a gateway that runs alone. */
-export function createCountedLimits(gateway: GatewayConfig, peers: Peers | null): CountedLimits {
-  return peers === null ? createOwnLimits(gateway) : createSharedLimits(gateway, peers)
+/**
+ * Creates the limits. `peers` is null for a gateway of one process, `shared` for one that shares nothing with
+ * other machines.
+ */
+export function createCountedLimits(
+  gateway: GatewayConfig,
+  peers: Peers | null,
+  shared: SharedState | null,
+): CountedLimits {
+  return peers === null && shared === null ? createOwnLimits(gateway) : createSharedLimits(gateway, peers, shared)
 }
 
 function createOwnLimits(gateway: GatewayConfig): CountedLimits {
@@ -32,22 +40,30 @@ function createOwnLimits(gateway: GatewayConfig): CountedLimits {
   return {
     rate: createRateLimit({ rate, burst, now, seed: randomBytes(4).readUInt32LE() }),
     tenants: createTenantLimit(gateway.tenantMaxConcurrent),
-    connections: createConnectionSlots({
-      max: gateway.maxClientConnections,
-      shareMax: gateway.addressMaxClientConnections,
-    }),
+    connections: createOwnConnections(gateway),
     surrender: () => 0,
     close() {},
   }
 }
 
-function createSharedLimits(gateway: GatewayConfig, peers: Peers): CountedLimits {
+function createOwnConnections(gateway: GatewayConfig): ConnectionSlots {
+  return createConnectionSlots({ max: gateway.maxClientConnections, shareMax: gateway.addressMaxClientConnections })
+}
+
+function createSharedLimits(gateway: GatewayConfig, peers: Peers | null, shared: SharedState | null): CountedLimits {
   const all = new Map<SharedLimit, Leases>()
 
-  /** Null if the limit is turned off. */
+  /** Connections are counted for one machine, because each has its own. */
+  const storeOf = (limit: SharedLimit): LeaseStore | null =>
+    shared !== null && (limit === 'requests' || limit === 'tenants')
+      ? shared.storeOf(limit)
+      : (peers?.storeOf(limit) ?? null)
+
+  /** Null if the limit is turned off, or not shared. */
   function leasesOf(limit: SharedLimit, kind: UnitKind, max: number): Leases | null {
-    if (max === 0) return null
-    const leases = createLeases({ store: peers.storeOf(limit), kind, now, every })
+    const store = storeOf(limit)
+    if (max === 0 || store === null) return null
+    const leases = createLeases({ store, kind, now, every })
     all.set(limit, leases)
     return leases
   }
@@ -65,10 +81,13 @@ function createSharedLimits(gateway: GatewayConfig, peers: Peers): CountedLimits
             hold: caller => tenants.hold(callerKey(caller)),
             leave: caller => tenants.leave(callerKey(caller)),
           },
-    connections: createLeasedSlots(
-      leasesOf('connections', 'permits', gateway.maxClientConnections),
-      leasesOf('address connections', 'permits', gateway.addressMaxClientConnections),
-    ),
+    connections:
+      peers === null
+        ? createOwnConnections(gateway)
+        : createLeasedSlots(
+            leasesOf('connections', 'permits', gateway.maxClientConnections),
+            leasesOf('address connections', 'permits', gateway.addressMaxClientConnections),
+          ),
     surrender: (limit, holder) => all.get(limit)?.surrender(holder) ?? 0,
     close() {
       for (const leases of all.values()) leases.close()

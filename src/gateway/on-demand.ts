@@ -13,6 +13,7 @@ import { createAddressGuard } from '../outbound/address-guard.ts'
 import type { Database } from '../postgres/types.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import type { SettingsSource } from '../run/settings.ts'
+import type { SharedState } from '../shared/shared-state.ts'
 import { VERSION } from '../version.ts'
 import type { WebhookModule } from '../webhooks/open-webhooks.ts'
 
@@ -25,6 +26,8 @@ interface CacheParts {
   readonly database: Pick<Database, 'run'>
   /** The other workers; null if there is only this process. */
   readonly peers: Peers | null
+  /** The gateways of other machines; null if nothing is shared with them. */
+  readonly shared: SharedState | null
   readonly now: () => number
 }
 
@@ -35,7 +38,7 @@ interface OpenedCache {
 
 /** Null if the feature is disabled; requests then have no overhead. */
 export async function openCache(parts: CacheParts): Promise<OpenedCache | null> {
-  const { catalog, settings, installed, database, peers, now } = parts
+  const { catalog, settings, installed, database, peers, shared, now } = parts
   const { gateway } = parts.config
   const { enabled, maxEntries, ttlSecs, maxStalenessMs } = gateway.cache
   if (!enabled) return null
@@ -48,7 +51,7 @@ export async function openCache(parts: CacheParts): Promise<OpenedCache | null> 
   const cache = new ResultCache({
     knownUntil: () => (isUsable() ? changed.knownUntil() : null),
     stalenessMsMax: maxStalenessMs,
-    changedElsewhere: peers === null ? null : relations => peers.changed(relations),
+    changedElsewhere: changedElsewhere(peers, shared),
     catalog: () => catalog.current(),
     settings,
     entriesMax: maxEntries,
@@ -66,6 +69,26 @@ export async function openCache(parts: CacheParts): Promise<OpenedCache | null> 
     onDoubt: () => cache.changed(null),
   })
   return { cache, close: changed.close }
+}
+
+/** Passes on which results are outdated; null if no other process has any. */
+function changedElsewhere(
+  peers: Peers | null,
+  shared: SharedState | null,
+): ((relations: readonly number[] | null) => Promise<void>) | null {
+  const all = [peers, shared].filter(each => each !== null)
+  if (all.length === 0) return null
+  return async relations => void (await Promise.all(all.map(each => each.changed(relations))))
+}
+
+/** Opens the state that gateways on several machines share, if it is configured. */
+export async function openShared({ gateway }: Config, emit: Emit, now: () => number): Promise<SharedState | null> {
+  const { url, prefix, timeoutMs } = gateway.shared
+  if (url === null) return null
+  const { openSharedState } = await import('../shared/shared-state.ts')
+  const state = openSharedState({ ...gateway, url, prefix, timeoutMs, emit, now })
+  await state.ready()
+  return state
 }
 
 /** Null if one of these tables, `schema.name`, is not published: results may depend on it all the same. */

@@ -13,13 +13,15 @@ import { BootError } from './boot.ts'
 /** The revoked tokens. */
 export interface Revocations {
   readonly list: Denylist
+  /** Reads the list now. */
+  refresh(): void
   close(): void
 }
 
 /** How long a read may take: with the interval between reads, a revocation is in force within ten seconds. */
 export const READ_TIMEOUT_MS = 5_000
 
-const NO_REVOCATIONS: Revocations = { list: NOTHING_DENIED, close() {} }
+const NO_REVOCATIONS: Revocations = { list: NOTHING_DENIED, refresh() {}, close() {} }
 
 interface RevocationsParts {
   readonly config: Config
@@ -46,7 +48,7 @@ export async function openRevocations({ config, query, onRead, emit }: Revocatio
   }).catch(error => {
     throw error instanceof DatabaseError ? new BootError([unreadable(name, error.message)]) : error
   })
-  return { list, close: () => list.close() }
+  return { list, refresh: () => list.refresh(), close: () => list.close() }
 }
 
 /** Its name, quoted by PostgreSQL. */

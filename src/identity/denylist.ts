@@ -83,6 +83,13 @@ export class RevokedTokens implements Denylist {
     return this.#version
   }
 
+  /** Reads the table now, because it is known to have changed. */
+  refresh(): void {
+    if (this.#isClosed) return
+    this.#cancel()
+    void this.#readAgain()
+  }
+
   close(): void {
     this.#isClosed = true
     this.#cancel()
@@ -111,6 +118,7 @@ export class RevokedTokens implements Denylist {
 
   #readLater(): void {
     if (this.#isClosed) return
+    this.#cancel()
     this.#cancel = this.#parts.clock.after(READ_INTERVAL_MS, () => void this.#readAgain())
   }
 

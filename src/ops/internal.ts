@@ -15,6 +15,7 @@ import { UnavailableError } from '../postgres/errors.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
+import type { SharedStats } from '../shared/shared-state.ts'
 import type { TracingStats } from '../tracing/tracing.ts'
 import type { OperatorRequest } from '../webhooks/operator-requests.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
@@ -67,6 +68,8 @@ export interface InternalOptions {
   readonly slowRequests: (() => readonly SlowRequest[]) | null
   /** Runs the checks of configuration and database. */
   readonly checks: () => Promise<unknown>
+  /** Null if nothing is shared with other machines. */
+  readonly shared: (() => SharedStats) | null
   readonly maxConnections: number
   /** The number of open connections of the feed role. */
   readonly feedConnections: () => number
@@ -168,6 +171,7 @@ export function createInternal(options: InternalOptions): Internal {
       webhooks: (await webhooks?.stats()) ?? null,
       issuers: options.issuers(),
       tracing: options.tracing?.() ?? null,
+      shared: options.shared?.() ?? null,
     })
   const ownDetails = () => describe(options, Math.round((now() - startedAt) / 1_000))
   const routes = new Map<string, OperatorRoute>([

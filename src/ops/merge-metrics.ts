@@ -20,6 +20,7 @@ const COMBINED: Partial<Record<MetricKey, Combine>> = {
   webhookDisabled: Math.max,
   issuerKeys: Math.max,
   issuerStale: Math.max,
+  sharedConnected: Math.min,
   build: Math.max,
   warnings: Math.max,
   startTime: Math.min,

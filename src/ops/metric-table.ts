@@ -608,6 +608,20 @@ export const METRICS = {
     labels: ['outcome'],
     help: 'Spans sent to the receiver, and spans that it did not accept (gateway.tracing).',
   },
+  sharedConnected: {
+    section: 'Process',
+    name: 'svc_shared_connected',
+    type: 'gauge',
+    labels: [],
+    help: '1 while all gateways count together, 0 while this one counts alone; no sample without gateway.shared.',
+  },
+  sharedFailures: {
+    section: 'Process',
+    name: 'svc_shared_failures_total',
+    type: 'counter',
+    labels: [],
+    help: 'Commands that the server of gateway.shared rejected or did not answer in time.',
+  },
   workers: {
     section: 'Process',
     name: 'svc_workers',

@@ -57,6 +57,7 @@ const PARTS: MetricsParts = {
   warnings: 9,
   webhooks: null,
   tracing: { exported: 31, failed: 2 },
+  shared: { isConnected: true, failures: 3 },
   issuers: [{ issuer: 'https://id.example', keys: 2, staleMs: 1_500, fetched: 3, failed: 4 }],
 }
 

@@ -13,6 +13,7 @@ import type { PoolStats } from '../postgres/pool.ts'
 import { LAG_BOUNDS } from '../realtime/counts.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
+import type { SharedStats } from '../shared/shared-state.ts'
 import { LIMIT_NAMES, type LimitName } from '../statement-limits.ts'
 import type { TracingStats } from '../tracing/tracing.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
@@ -51,6 +52,8 @@ export interface MetricsParts {
   readonly webhooks: WebhookStats | null
   /** Null if requests are not traced. */
   readonly tracing: TracingStats | null
+  /** Null if nothing is shared with other machines. */
+  readonly shared: SharedStats | null
   /** The identity providers whose keys are fetched. */
   readonly issuers: readonly IssuerStats[]
 }
@@ -127,6 +130,8 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
           { labels: ['exported'], value: parts.tracing?.exported ?? 0 },
           { labels: ['failed'], value: parts.tracing?.failed ?? 0 },
         ],
+        sharedConnected: parts.shared === null ? [] : one(parts.shared.isConnected ? 1 : 0),
+        sharedFailures: one(parts.shared?.failures ?? 0),
         workers: [],
         workerRestarts: [],
       }
