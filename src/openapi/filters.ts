@@ -67,11 +67,6 @@ const RESERVED: ReadonlySet<string> = new Set(
   ].map(identifierOf),
 )
 
-/** The target that the path of a request identifies: a table, or a row of a table by `{id}`. */
-export type PathForm = 'table' | 'row'
-
-const TAKEN: Readonly<Record<PathForm, ReadonlySet<string>>> = { table: RESERVED, row: new Set([...RESERVED, 'id']) }
-
 /** A column's name as a parameter that cannot mean anything else. */
 function filterName(column: string): string {
   const endsInOperator = operatorNamed(column.slice(column.lastIndexOf('.') + 1)) !== undefined && column.includes('.')
@@ -98,23 +93,22 @@ function filterParameter(column: string): ParameterObject {
 /** The filter parameters of a document: columns with the same name share a parameter across tables. */
 export interface SharedFilters {
   /** References for an operation with filters on these columns, which must already be distinct. */
-  references(columns: readonly Column[], path: PathForm): ReferenceList
+  references(columns: readonly Column[]): ReferenceList
   /** The parameters that have been referenced. */
   parameters(): readonly Entry[]
 }
 
 /** Creates an empty collection. */
 export function createSharedFilters(): SharedFilters {
-  const byColumn = new Map<string, { readonly printed: string; readonly isTaken: IsTaken; readonly entry: Entry }>()
+  const byColumn = new Map<string, { readonly printed: string; readonly isTaken: boolean; readonly entry: Entry }>()
 
   function filterOn({ name }: Column) {
     const known = byColumn.get(name)
     if (known !== undefined) return known
     const key = `filter-${componentKey(name)}`
-    const identifier = identifierOf(name)
     const made = {
       printed: printReferenceObject(parameterRef(key)),
-      isTaken: { table: TAKEN.table.has(identifier), row: TAKEN.row.has(identifier) },
+      isTaken: RESERVED.has(identifierOf(name)),
       entry: [key, filterParameter(name)] as const,
     }
     byColumn.set(name, made)
@@ -122,14 +116,12 @@ export function createSharedFilters(): SharedFilters {
   }
 
   return {
-    references(columns, path) {
-      const own = columns.map(filterOn).filter(({ isTaken }) => !isTaken[path])
+    references(columns) {
+      const own = columns.map(filterOn).filter(({ isTaken }) => !isTaken)
       return { list: [...own.map(({ printed }) => printed), OTHER_FILTERS].join(',') }
     },
     parameters: () => [...FILTER_PARAMETERS, ...Array.from(byColumn.values(), ({ entry }) => entry)],
   }
 }
-
-type IsTaken = Readonly<Record<PathForm, boolean>>
 
 const OTHER_FILTERS = printReferenceObject(parameterRef('filters'))

@@ -68,7 +68,7 @@ function aggregate(seen: VisibleTable): OperationObject {
     parameters: [
       parameterRef('fn'),
       ...[`column-${key}`, `groups-${key}`, 'limit-all', 'offset'].map(parameterRef),
-      seen.parameters.conditions,
+      seen.parameters.aggregated,
     ],
     responses: { 200: responseRef('aggregate') },
   }

@@ -14,10 +14,10 @@ import {
 export interface SharedReferences {
   /** Parameters of everything that is read like a list. */
   readonly list: ReferenceList
-  /** Parameters of a list of another table's related rows. */
+  /** Parameters of a list of another table's related rows: without a filter for each column. */
   readonly children: ReferenceList
-  /** Parameters that select rows: search and filters. */
-  readonly conditions: ReferenceList
+  /** Parameters that select the rows of an aggregate: without a filter for each column. */
+  readonly aggregated: ReferenceList
   readonly filters: ReferenceList
   readonly expand: readonly ReferenceObject[]
   /** Parameters of a plan, which is requested manually: without a filter for each column. */
@@ -37,12 +37,13 @@ export function sharedReferences(
   const expand = expands ? [parameterRef(`expand-${key}`)] : []
   const shown = [parameterRef(`select-${key}`), ...expand]
   const page = referenceList([...shown, ...[...order, 'limit', 'offset', 'cursor', 'stream'].map(parameterRef)])
-  const filters = shared.references(columns, 'table')
-  const conditions = referenceList(search, filters)
+  const filters = shared.references(columns)
+  const others = [parameterRef('filters')]
   return {
-    list: referenceList([], page, conditions),
-    children: referenceList([], page, shared.references(columns, 'row')),
-    ...{ conditions, filters, expand },
-    explain: [...shown, ...[...order, 'limit', 'offset'].map(parameterRef), ...search, parameterRef('filters')],
+    list: referenceList([], page, referenceList(search, filters)),
+    children: referenceList(others, page),
+    aggregated: referenceList([...search, ...others]),
+    ...{ filters, expand },
+    explain: [...shown, ...[...order, 'limit', 'offset'].map(parameterRef), ...search, ...others],
   }
 }

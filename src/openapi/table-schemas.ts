@@ -18,6 +18,7 @@ import {
   canDelete,
   canRead,
   canUpdate,
+  creatableRelations,
   returnedColumns,
   type VisibleRelation,
   type VisibleTable,
@@ -52,7 +53,9 @@ export function tableSchemas(seen: VisibleTable, tables: VisibleTables): TableSc
   const all = [...seenColumns.values()]
   const schemas: Entry[] = []
   const read = canRead(seen) ? readRow(seen, choose, tables, schemas) : null
-  if (canCreate(seen)) schemas.push([`create-${seen.key}`, createSchema(all, rights.create)])
+  if (canCreate(seen)) {
+    schemas.push([`create-${seen.key}`, createSchema(all, rights.create)], ...creationWithRelated(seen, tables))
+  }
   if (canUpdate(seen)) schemas.push([`update-${seen.key}`, updateSchema(table, all, rights.update)])
   const writes = canCreate(seen) || canUpdate(seen) || canDelete(seen)
   return { schemas, read, written: writes ? writtenRow(seen, choose, schemas) : null }
@@ -91,6 +94,17 @@ function writtenRow(seen: VisibleTable, choose: Choose, schemas: Entry[]): Writt
     schemas.push([`created-${key}`, { anyOf: [schemaRef(`written_maybe-${key}`), many] }])
   }
   return { row, one: schemaRef(one), many, created: schemaRef(`created-${key}`), example: exampleOfAnswer(chosen) }
+}
+
+/** The body of a creation with rows of related tables (docs/reference/writing.md#related-rows). */
+function creationWithRelated(seen: VisibleTable, tables: VisibleTables): readonly Entry[] {
+  const relations = creatableRelations(seen, tables)
+  if (relations.length === 0) return []
+  const properties = relations.map(({ output, cardinality, seen: target }) => {
+    const row = schemaRef(creatableRelations(target, tables).length > 0 ? `related-${target.key}` : 'svc-row')
+    return [output, cardinality === 'one' ? row : ({ type: 'array', items: row } as const)] as const
+  })
+  return [[`related-${seen.key}`, { type: 'object', properties: Object.fromEntries(properties) }]]
 }
 
 /** A row as reads answer it: with the related rows that `expand` asks for. */

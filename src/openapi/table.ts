@@ -26,7 +26,7 @@ export function tablePart(seen: VisibleTable, tables: VisibleTables, options: Re
   if (canCreate(seen)) responses.push([`created-${key}`, createdResponse(seen, written)])
   return {
     tag: { name: seen.tag, ...(table.comment === null ? {} : { description: table.comment }) },
-    paths: merged([...readPaths(seen, tables, options), ...writePaths(seen, written)]),
+    paths: merged([...readPaths(seen, tables, options), ...writePaths(seen, written, tables)]),
     schemas,
     parameters: tableParameters(seen, written === null ? [] : returnedColumns(seen).columns),
     responses,

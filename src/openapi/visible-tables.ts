@@ -40,6 +40,8 @@ export interface VisibleRelation {
   readonly target: Table
   /** The path segment of the related rows of a row; null if there is only one related row. */
   readonly child: string | null
+  /** True if the name without a hint leads to it, and to no junction: bodies can contain its rows. */
+  readonly isWritable: boolean
 }
 
 /** The view of a caller, and the tables visible to it. */
@@ -70,7 +72,7 @@ const GATEWAY_TAGS: readonly string[] = [FUNCTION_TAG, GATEWAY_TAG]
 /** The roles that precede a table's key in keys of schemas. */
 const SCHEMA_ROLES = [
   ...['', 'expanded', 'create', 'update', 'written', 'columns'],
-  ...['page', 'one', 'written_one', 'written_maybe', 'written_many', 'created'],
+  ...['related', 'page', 'one', 'written_one', 'written_maybe', 'written_many', 'created'],
 ]
 
 function visibleTable(table: Table, key: string, view: View, filters: SharedFilters): VisibleTable {
@@ -110,9 +112,29 @@ function visibleRelations(table: Table, view: View): readonly VisibleRelation[] 
       output: name.relation,
       cardinality: relation.cardinality,
       target: relatedTable(view.catalog, relation.table),
+      isWritable: name.hint === null && relation.junction === null,
       child: isChild ? `${name.relation}${name.hint === null ? '' : `!${name.hint}`}` : null,
     }
   })
+}
+
+/** A relation whose rows a body of its table can contain. */
+export interface CreatableRelation extends VisibleRelation {
+  readonly seen: VisibleTable
+}
+
+/** The relations whose rows a creation can contain. Each name occurs once. */
+export function creatableRelations({ relations }: VisibleTable, tables: VisibleTables): readonly CreatableRelation[] {
+  const found = relations.flatMap(relation => {
+    const seen = relation.isWritable ? tables.get(relation.target.resource) : undefined
+    return seen !== undefined && canCreate(seen) ? [{ ...relation, seen }] : []
+  })
+  return distinctBy(found, ({ output }) => output)
+}
+
+/** Reports whether a change of a row can contain changes of related rows. */
+export function changesRelated({ relations }: VisibleTable): boolean {
+  return relations.some(({ isWritable }) => isWritable)
 }
 
 /** Reports whether the caller can read the table. */

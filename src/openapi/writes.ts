@@ -17,16 +17,29 @@ import {
   schemaRef,
 } from './model.ts'
 import { exampleEnvelope, jsonResponse, type WrittenRow } from './responses.ts'
-import { canCreate, canDelete, canUpdate, type VisibleTable } from './visible-tables.ts'
+import {
+  canCreate,
+  canDelete,
+  canRead,
+  canUpdate,
+  changesRelated,
+  creatableRelations,
+  type VisibleTable,
+  type VisibleTables,
+} from './visible-tables.ts'
 
 /** The paths of a table's writes. `written`: what a write returns; null if nothing. */
-export function writePaths(seen: VisibleTable, written: WrittenRow | null): readonly (readonly [string, PathItem])[] {
+export function writePaths(
+  seen: VisibleTable,
+  written: WrittenRow | null,
+  tables: VisibleTables,
+): readonly (readonly [string, PathItem])[] {
   const { table, path, columns, has } = seen
   const byId = has('one') && table.primaryKey.length > 0
   // Rows are selected by readable columns.
   const byFilter = has('list') && columns.length > 0
   const whole = [
-    ...(canCreate(seen) && has('list') ? [{ post: create(seen, written) }] : []),
+    ...(canCreate(seen) && has('list') ? [{ post: create(seen, written, tables) }] : []),
     ...(canUpdate(seen) && byFilter ? [{ patch: many(seen, written, 'update') }] : []),
     ...(canDelete(seen) && byFilter ? [{ delete: many(seen, written, 'delete') }] : []),
   ]
@@ -44,9 +57,17 @@ function returningReferences({ key }: VisibleTable, written: WrittenRow | null):
   return [...(written === null ? [] : [`returning-${key}`]), 'return'].map(parameterRef)
 }
 
-function create(seen: VisibleTable, written: WrittenRow | null): OperationObject {
+/** Written rows are read again by their primary key. */
+function expandReference(seen: VisibleTable): readonly ReferenceObject[] {
+  const { key, table, relations } = seen
+  return canRead(seen) && relations.length > 0 && table.primaryKey.length > 0 ? [parameterRef(`expand-${key}`)] : []
+}
+
+function create(seen: VisibleTable, written: WrittenRow | null, tables: VisibleTables): OperationObject {
   const { table, key } = seen
   const row = schemaRef(`create-${key}`)
+  const graph = schemaRef(`related-${key}`)
+  const related = creatableRelations(seen, tables).length > 0 ? [graph, { type: 'array', items: graph } as const] : []
   // An upsert also updates rows.
   const upserts = canUpdate(seen)
   const upsert = upserts ? ['X-Upsert', 'X-On-Conflict'].map(parameterRef) : []
@@ -54,8 +75,8 @@ function create(seen: VisibleTable, written: WrittenRow | null): OperationObject
     operationId: `create-${key}`,
     tags: [seen.tag],
     summary: `Create rows of ${table.resource}`,
-    parameters: [...returningReferences(seen, written), parameterRef('once'), ...upsert],
-    requestBody: body({ anyOf: [row, { type: 'array', items: row }] }),
+    parameters: [...returningReferences(seen, written), ...expandReference(seen), parameterRef('once'), ...upsert],
+    requestBody: body({ anyOf: [row, { type: 'array', items: row }, ...related] }),
     responses: { 201: responseRef(`created-${key}`), 200: responseRef(`created-${key}`) },
   }
 }
@@ -82,12 +103,14 @@ type WriteKind = keyof typeof WORDS
 
 function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): OperationObject {
   const { table, key } = seen
+  const hasRelated = change === 'update' && changesRelated(seen)
+  const expand = change === 'update' ? expandReference(seen) : []
   return {
     operationId: `${change}-${key}`,
     tags: [seen.tag],
     summary: `${WORDS[change].one} of ${table.resource}`,
-    parameters: [parameterRef(`id-${key}`), ...returningReferences(seen, written), parameterRef('If-Match')],
-    ...changesOf(seen, change),
+    parameters: [parameterRef(`id-${key}`), ...returningReferences(seen, written), ...expand, parameterRef('If-Match')],
+    ...changesOf(seen, change, hasRelated),
     responses: {
       ...(written === null ? {} : { 200: responseRef(`written-${key}`) }),
       204: responseRef('done'),
@@ -110,9 +133,14 @@ function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind)
   }
 }
 
-function changesOf({ key, table }: VisibleTable, change: WriteKind): Pick<OperationObject, 'requestBody'> {
+function changesOf(
+  { key, table }: VisibleTable,
+  change: WriteKind,
+  hasRelated = false,
+): Pick<OperationObject, 'requestBody'> {
   if (change !== 'update') return {}
-  const schema = schemaRef(`update-${key}`)
+  const row = schemaRef(`update-${key}`)
+  const schema = hasRelated ? { anyOf: [row, schemaRef('svc-related')] } : row
   const patches = table.columns.some(({ type }) => isJson(type)) ? PATCHES : {}
   return { requestBody: { required: true, content: { [JSON_TYPE]: { schema }, ...patches } } }
 }

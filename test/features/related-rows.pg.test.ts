@@ -492,3 +492,30 @@ describe('expand', () => {
     expect(reply.status).toBe(400)
   })
 })
+
+test('the OpenAPI document has the related rows of each body', async () => {
+  const { paths, components } = (await gateway.get('/api/_openapi')).json
+  const ref = (key: string) => ({ $ref: `#/components/schemas/${key}` })
+  const bodyOf = (operation: { requestBody: { content: Record<string, { schema: unknown }> } }) =>
+    operation.requestBody.content['application/json']?.schema
+  expect(bodyOf(paths['/api/orders'].post)).toEqual({
+    anyOf: [
+      ref('create-orders'),
+      { type: 'array', items: ref('create-orders') },
+      ref('related-orders'),
+      { type: 'array', items: ref('related-orders') },
+    ],
+  })
+  expect(components.schemas['related-orders'].properties).toEqual({
+    customer: ref('related-customers'),
+    odd: { type: 'array', items: ref('related-odd') },
+    order_items: { type: 'array', items: ref('related-order_items') },
+    parcels: { type: 'array', items: ref('related-parcels') },
+  })
+  expect(bodyOf(paths['/api/orders/{id}'].patch)).toEqual({ anyOf: [ref('update-orders'), ref('svc-related')] })
+  for (const operation of [paths['/api/orders'].post, paths['/api/orders/{id}'].patch]) {
+    expect(operation.parameters).toContainEqual({ $ref: '#/components/parameters/expand-orders' })
+  }
+  // Rows of a junction are written by its own rows.
+  expect(Object.keys(components.schemas['related-products'].properties)).not.toContain('categories')
+})
