@@ -48,7 +48,9 @@ const database = databaseFixture(`
     id int generated always as identity primary key, body text, data jsonb, tags int[], docs jsonb[], words text[],
     labels label[], lists numbers[]
   );
-  grant all on notes to app;
+  create table replies (id int generated always as identity primary key, note_id int references notes, reply_id int
+    references replies, body text, n int check (n < 1000));
+  grant all on notes, replies to app;
   create function first(numbers int[]) returns int immutable language sql as 'select numbers[1]';
   grant execute on function first to app
 `)
@@ -184,6 +186,9 @@ const referring = (count: number): Request => ({
   }),
 })
 
+const replies = (count: number) => Array.from({ length: count }, (_, n) => ({ body: `${n}`.padEnd(150, 'x') }))
+const related = (body: unknown): Request => ({ path: '/api/notes', body: JSON.stringify(body), headers: MINIMAL })
+
 const ANSWERED: Readonly<Record<string, readonly [request: Request, status: number]>> = {
   'a batch with 1 000 references': [referring(1_000), 200],
   '60 fields of 100 terms': [
@@ -245,6 +250,15 @@ const ANSWERED: Readonly<Record<string, readonly [request: Request, status: numb
       headers: MINIMAL,
     },
     201,
+  ],
+  'a row with 9 999 related rows': [related({ replies: replies(9_999) }), 201],
+  '3 300 rows with two levels of related rows': [
+    related(Array.from({ length: 3_300 }, () => ({ replies: [{ body: 'a', replies: [{ body: 'b' }] }] }))),
+    201,
+  ],
+  'rows with 9 999 related rows, of which the last fails': [
+    related({ replies: [...replies(9_998), { n: 1_000 }] }),
+    400,
   ],
   'an array parameter of 900 000 values': [withParameter('get notes where tags = :x', numbers(900_000)), 200],
 }
