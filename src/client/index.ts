@@ -20,6 +20,7 @@ export {
   type ManyWriteOptions,
   type Page,
   type PageOptions,
+  type RelatedWriteOptions,
   type RowId,
   type RowWriteOptions,
   Table,

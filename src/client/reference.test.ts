@@ -9,7 +9,8 @@ const PAGE = '../../docs/reference/client.md'
 /** In the order of the page; types that only describe other types are left out. */
 const SECTIONS = [
   ...['createClient', 'ClientOptions', 'Client', 'Table', 'RequestOptions', 'PageOptions', 'Page', 'WriteOptions'],
-  ...['RowWriteOptions', 'ManyWriteOptions', 'UpsertOptions', 'or', 'and', 'not', 'Tests', 'Batch', 'BatchOptions'],
+  ...['RelatedWriteOptions', 'RowWriteOptions', 'ManyWriteOptions', 'UpsertOptions', 'or', 'and', 'not', 'Tests'],
+  ...['Batch', 'BatchOptions'],
   ...['LiveQueryOptions', 'FollowListener', 'ChangeListener', 'Change', 'ClientError'],
 ]
 const NOT_SHOWN = ['AnyRow', 'AnySchema', 'SchemaLike', 'Group', 'Where', 'Scalar', 'LiveListener', 'QueryParameters']

@@ -36,6 +36,47 @@ export type InsertOf<S extends SchemaLike, T> = Part<S, T, 'Insert'>
 export type UpdateOf<S extends SchemaLike, T> = Part<S, T, 'Update'>
 export type RelationsOf<S extends SchemaLike, T> = Part<S, T, 'Relations'>
 
+/** The values of the relations of `T` in a body: `One` for a row that it refers to, `Many` for other rows. */
+type RelatedValues<S extends SchemaLike, T, Form extends 'create' | 'change'> = {
+  readonly [R in KnownRelation<S, T>]?: RelationsOf<S, T>[R] extends { readonly table: infer To }
+    ? RelationsOf<S, T>[R] extends { readonly many: true }
+      ? ManyIn<S, To>[Form]
+      : OneIn<S, To>[Form]
+    : never
+}
+/** Without types of a schema, every name could be a column. */
+type KnownRelation<S extends SchemaLike, T> = string extends keyof RelationsOf<S, T> ? never : keyof RelationsOf<S, T>
+interface OneIn<S extends SchemaLike, T> {
+  readonly create: RelatedRow<S, T>
+  readonly change:
+    | { readonly create: RelatedRow<S, T>; readonly update?: never }
+    | { readonly update: ChangesOf<S, T>; readonly create?: never }
+}
+interface ManyIn<S extends SchemaLike, T> {
+  readonly create: readonly RelatedRow<S, T>[]
+  readonly change: {
+    readonly create?: readonly RelatedRow<S, T>[]
+    /** Each with its key. */
+    readonly update?: readonly (Partial<Omit<RowOf<S, T>, keyof UpdateOf<S, T>>> & ChangesOf<S, T>)[]
+    readonly delete?: readonly Partial<RowOf<S, T>>[]
+    readonly set?: readonly (Partial<Omit<RowOf<S, T>, keyof InsertOf<S, T>>> & RelatedRow<S, T>)[]
+  }
+}
+
+/** A row within another: the columns of the foreign key between them are filled in. */
+export type RelatedRow<S extends SchemaLike, T> = Partial<InsertOf<S, T>> & RelatedValues<S, T, 'create'>
+
+/** A row to create that contains at least one relation, which may fill in columns of it. */
+type WithRelated<S extends SchemaLike, T> = {
+  [R in KnownRelation<S, T>]: RelatedRow<S, T> & Required<Pick<RelatedValues<S, T, 'create'>, R>>
+}[KnownRelation<S, T>]
+
+/** A row to create, alone or with related rows. */
+export type NewOf<S extends SchemaLike, T> = InsertOf<S, T> | WithRelated<S, T>
+
+/** Changes of a row, and of its related rows. */
+export type ChangesOf<S extends SchemaLike, T> = UpdateOf<S, T> & RelatedValues<S, T, 'change'>
+
 export type FunctionName<S extends SchemaLike> = keyof S['Functions'] & string
 export type ArgsOf<S extends SchemaLike, F> = F extends keyof S['Functions']
   ? S['Functions'][F] extends { readonly Args: infer A }

@@ -15,10 +15,12 @@ import { ClientError } from './error.ts'
 import type { Answer, Http, Operation, RequestOptions } from './http.ts'
 import { filterParameters, queryString, type Read, readOf, readParameters } from './read.ts'
 import type {
+  ChangesOf,
   ColumnText,
   Expanded,
   Flat,
   InsertOf,
+  NewOf,
   RelationsOf,
   RelationText,
   RowOf,
@@ -57,8 +59,14 @@ export interface WriteOptions extends RequestOptions {
   readonly returning?: readonly string[]
 }
 
+/** Options of a write that can return related rows. */
+export interface RelatedWriteOptions extends WriteOptions {
+  /** Returns these related rows with the written ones: `['customer', 'nested:items(id,amount)']`. */
+  readonly expand?: readonly string[]
+}
+
 /** Options of a write to one row. */
-export interface RowWriteOptions extends WriteOptions {
+export interface RowWriteOptions extends RelatedWriteOptions {
   /** Writes only if the row still has this version: the `etag` of an earlier response. */
   readonly ifMatch?: string
 }
@@ -291,10 +299,13 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
 
   // ---- writes ----
 
-  /** Creates a row, or several in one transaction. Returns the created rows in the given order. */
-  insert(rows: readonly InsertOf<S, T>[], options?: WriteOptions): Promise<readonly RowOf<S, T>[]>
-  insert(row: InsertOf<S, T>, options?: WriteOptions): Promise<RowOf<S, T>>
-  async insert(rows: unknown, options: WriteOptions = {}): Promise<unknown> {
+  /**
+   * Creates a row, or several in one transaction, with related rows in them: `{ customer: {…}, items: [{…}] }`.
+   * Returns the created rows in the given order.
+   */
+  insert(rows: readonly NewOf<S, T>[], options?: RelatedWriteOptions): Promise<readonly RowOf<S, T>[]>
+  insert(row: NewOf<S, T>, options?: RelatedWriteOptions): Promise<RowOf<S, T>>
+  async insert(rows: unknown, options: RelatedWriteOptions = {}): Promise<unknown> {
     return (await this.#write(options, { method: 'POST', path: this.#address(), body: rows })).body?.data
   }
 
@@ -309,10 +320,13 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return (await this.#write(options, { method: 'POST', path: this.#address(), headers, body: rows })).body?.data
   }
 
-  /** Changes the row with this primary key. Numbers can be incremented: `{ stock: { $inc: -1 } }`. */
+  /**
+   * Changes the row with this primary key. Numbers can be incremented: `{ stock: { $inc: -1 } }`. Related rows
+   * change with it: `{ items: { create: [{…}], update: [{…}], delete: [{…}] } }`.
+   */
   async update(
     id: RowId,
-    changes: UpdateOf<S, T>,
+    changes: ChangesOf<S, T>,
     { ifMatch, ...options }: RowWriteOptions = {},
   ): Promise<RowOf<S, T>> {
     const operation = { method: 'PATCH', path: this.#path(id), headers: matching(ifMatch), body: changes } as const
@@ -330,7 +344,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
   }
 
   /** Deletes the row with this primary key. Rejects with `NOT_FOUND`. */
-  async delete(id: RowId, { ifMatch, ...options }: Omit<RowWriteOptions, 'returning'> = {}): Promise<void> {
+  async delete(id: RowId, { ifMatch, ...options }: Omit<RowWriteOptions, 'returning' | 'expand'> = {}): Promise<void> {
     await this.#write(options, { method: 'DELETE', path: this.#path(id), headers: matching(ifMatch) })
   }
 
@@ -374,9 +388,13 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return this.#send(request, { method: 'GET', path: `${this.#address()}${query === '' ? '' : `?${query}`}`, headers })
   }
 
-  #write({ returning, ...request }: WriteOptions, operation: Operation): Promise<Answer> {
-    if (returning === undefined) return this.#send(request, operation)
-    const query = queryString([['returning', returning.join(',')]])
+  #write({ returning, expand, ...request }: RelatedWriteOptions, operation: Operation): Promise<Answer> {
+    const lists = Object.entries({ returning, expand })
+    const parameters = lists.flatMap(([name, list]): Parameter[] =>
+      list === undefined ? [] : [[name, list.join(',')]],
+    )
+    if (parameters.length === 0) return this.#send(request, operation)
+    const query = queryString(parameters)
     return this.#send(request, {
       ...operation,
       path: `${operation.path}${operation.path.includes('?') ? '&' : '?'}${query}`,

@@ -12,10 +12,17 @@ interface Schema {
         customer: { table: 'customers'; many: false }
         'users!made_by': { table: 'users'; many: false }
         items: { table: 'items'; many: true }
+        parcels: { table: 'parcels'; many: true }
       }
     }
     customers: { Row: { id: number; name: string }; Insert: never; Update: never; Relations: object }
     users: { Row: { id: number; email: string }; Insert: never; Update: never; Relations: object }
+    parcels: {
+      Row: { id: number; order_id: number; weight: number }
+      Insert: { order_id: number; weight: number }
+      Update: { weight?: number | { $inc: number } }
+      Relations: { order: { table: 'orders'; many: false } }
+    }
     items: {
       Row: { id: number; amount: number }
       Insert: never
@@ -110,6 +117,17 @@ async function writes(): Promise<void> {
   await orders.update(made.id, { total: { $inc: 1 } })
   // @ts-expect-error a column is missing
   await orders.insert({ total: 1 })
+  await orders.insert({ status: 'paid', parcels: [{ weight: 1 }] }, { expand: ['nested:parcels'] })
+  await client.from('parcels').insert({ weight: 1, order: { status: 'paid', parcels: [{ weight: 2 }] } })
+  await orders.update(1, { parcels: { create: [{ weight: 1 }], update: [{ id: 1, weight: { $inc: 1 } }] } })
+  await orders.update(1, { total: 2, parcels: { set: [{ id: 1 }, { weight: 1 }] } }, { expand: ['nested:parcels(id)'] })
+  await client.from('parcels').update(1, { order: { update: { status: 'open' } } })
+  // @ts-expect-error no such column of a related row
+  await orders.insert({ status: 'paid', parcels: [{ wieght: 1 }] })
+  // @ts-expect-error no such change
+  await orders.update(1, { parcels: { replace: [] } })
+  // @ts-expect-error a table that cannot be written
+  await orders.insert({ status: 'paid', customer: { name: 'x' } })
   // @ts-expect-error no such label
   await orders.insert([{ status: 'sent' }])
   // @ts-expect-error a table that cannot be written
