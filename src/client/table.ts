@@ -300,8 +300,8 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
   // ---- writes ----
 
   /**
-   * Creates a row, or several in one transaction, with related rows in them: `{ customer: {…}, items: [{…}] }`.
-   * Returns the created rows in the given order.
+   * Creates a row, or several in one transaction, with their related rows:
+   * `{ customer: {…}, items: [{…}] }`. Returns the created rows in the given order.
    */
   insert(rows: readonly NewOf<S, T>[], options?: RelatedWriteOptions): Promise<readonly RowOf<S, T>[]>
   insert(row: NewOf<S, T>, options?: RelatedWriteOptions): Promise<RowOf<S, T>>
@@ -321,8 +321,8 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
   }
 
   /**
-   * Changes the row with this primary key. Numbers can be incremented: `{ stock: { $inc: -1 } }`. Related rows
-   * change with it: `{ items: { create: [{…}], update: [{…}], delete: [{…}] } }`.
+   * Changes the row with this primary key. Numbers can be incremented: `{ stock: { $inc: -1 } }`. Related
+   * rows change with it: `{ items: { create: [{…}], update: [{…}], delete: [{…}] } }`.
    */
   async update(
     id: RowId,

@@ -11,9 +11,10 @@ import { sender } from '../support/send.ts'
 
 const database = databaseFixture(`
   create table customers (id int primary key, name text not null);
-  create table orders (id int primary key, customer_id int references customers, note text, total int check (total >= 0));
-  create table items (order_id int not null references orders on delete cascade, line int, quantity int check (quantity > 0),
-    primary key (order_id, line));
+  create table orders (id int primary key, customer_id int references customers, note text,
+    total int check (total >= 0));
+  create table items (order_id int not null references orders on delete cascade, line int,
+    quantity int check (quantity > 0), primary key (order_id, line));
   create table notes (id int primary key, order_id int not null, line int not null, text text not null,
     foreign key (order_id, line) references items on delete cascade);
   create table parcels (id int primary key, order_id int references orders, weight int);
