@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util'
 import { aggregate } from './aggregate.ts'
 import { batch } from './batch.ts'
 import { cache } from './cache.ts'
+import { client } from './client.ts'
 import { compression } from './compression.ts'
 import { csvExport, csvImport } from './csv.ts'
 import { expand } from './expand.ts'
@@ -40,6 +41,7 @@ import { openapi } from './openapi.ts'
 import { outbox } from './outbox.ts'
 import { postgrest } from './postgrest.ts'
 import { realtime } from './realtime/feed.ts'
+import { manyShapes, shapeSync, shapes } from './realtime/shapes.ts'
 import { captureTriggers } from './realtime/triggers.ts'
 import { rpc } from './rpc.ts'
 import { start } from './start.ts'
@@ -70,6 +72,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   ],
   ...[insertOne, updateById, batch, rpc, postgrest, statements, webhooks, outbox, realtime, captureTriggers],
   ...[workers, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
+  ...[shapeSync, shapes, manyShapes, client],
 ]
 const ROUNDS = 5
 const SECONDS = 3

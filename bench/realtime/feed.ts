@@ -126,14 +126,14 @@ async function heardAll(heard: Crowd['heard'], expected: number): Promise<Heard>
   return all
 }
 
-/** Each change is a separate statement and transaction. */
-async function changeFor(prices: Prices, seconds: number): Promise<number> {
+/** Changes rows at a constant rate, and returns the number of changes. Each is a separate transaction. */
+export async function changeFor(prices: Prices, seconds: number, rate: number = CHANGES_PER_SECOND): Promise<number> {
   const ends = Date.now() + seconds * 1_000
   let changes = 0
   let due = Date.now()
   const running: Promise<unknown>[] = []
   while (Date.now() < ends) {
-    for (let n = 0; n < (CHANGES_PER_SECOND * TICK_MS) / 1_000; n++) running.push(prices.change(changes++))
+    for (let n = 0; n < (rate * TICK_MS) / 1_000; n++) running.push(prices.change(changes++))
     due += TICK_MS
     await delay(Math.max(0, due - Date.now()))
   }
@@ -142,7 +142,7 @@ async function changeFor(prices: Prices, seconds: number): Promise<number> {
 }
 
 /** CPU time of one process in user and system mode (proc(5), fields 14 and 15, in hundredths of a second). */
-async function cpuSeconds(pid: number): Promise<number> {
+export async function cpuSeconds(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100

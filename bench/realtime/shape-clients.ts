@@ -1,0 +1,104 @@
+/**
+ * Many clients of shapes in one separate process: `node shape-clients.ts URL SECRET SHAPES TENANTS`. Each
+ * follows a tenth of the rows of its tenant with long polls. Reports to the parent process on request.
+ */
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { mintToken } from '../../src/identity/mint.ts'
+
+/** The results for the parent process, since the last request for them. */
+export interface Polled {
+  /** For each change the milliseconds since its statement. */
+  readonly delays: readonly number[]
+  readonly requests: number
+  /** Requests that were answered 429 or 503, and sent again. */
+  readonly refused: number
+}
+
+/** Number of shapes opened concurrently. */
+const AT_ONCE = 50
+const TOKEN_SECONDS = 3600
+const RETRY_MS = 1_000
+
+/** The number of shapes into which the rows of a tenant are divided. */
+const PARTS = 10
+
+const [, , url = '', secret = '', shapes = '0', tenants = '1'] = process.argv
+const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
+let delays: number[] = []
+let requests = 0
+let refused = 0
+
+interface Answer {
+  readonly headers: IncomingHttpHeaders
+  readonly messages: readonly { readonly value?: { readonly at?: string }; readonly headers: object }[]
+}
+
+/** Like the client of npm, tries again when the gateway has no connection for the request. */
+async function ask(token: string, query: URLSearchParams): Promise<Answer> {
+  for (;;) {
+    const answer = await attempt(token, query)
+    if (answer !== null) return answer
+    refused += 1
+    await delay(RETRY_MS)
+  }
+}
+
+function attempt(token: string, query: URLSearchParams): Promise<Answer | null> {
+  const path = `/v1/shape?${query}`
+  requests += 1
+  return new Promise((resolve, reject) => {
+    const sent = request(url + path, { agent, headers: { Authorization: `Bearer ${token}` } }, response => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.once('error', reject)
+      response.once('end', () => {
+        const body = Buffer.concat(chunks).toString()
+        if (response.statusCode === 429 || response.statusCode === 503) resolve(null)
+        else if (response.statusCode !== 200) reject(new Error(`${path} was answered ${response.statusCode}: ${body}`))
+        else resolve({ headers: response.headers, messages: JSON.parse(body) })
+      })
+    })
+    sent.once('error', reject).end()
+  })
+}
+
+/** Resolves when the shape is up to date, and follows it from then on. */
+async function follow(shape: number): Promise<void> {
+  const tenant = shape % Number(tenants)
+  const part = Math.floor(shape / Number(tenants)) % PARTS
+  const token = await mintToken(secret, { tenantId: `tenant-${tenant}`, expiresInSeconds: TOKEN_SECONDS }, Date.now())
+  const query = new URLSearchParams({ table: 'prices', where: `(id / ${tenants}) % ${PARTS} = ${part}`, offset: '-1' })
+  const next = ({ headers }: Answer): boolean => {
+    query.set('handle', String(headers['electric-handle']))
+    query.set('offset', String(headers['electric-offset']))
+    if (headers['electric-cursor'] !== undefined) query.set('cursor', String(headers['electric-cursor']))
+    return headers['electric-up-to-date'] !== undefined
+  }
+  while (!next(await ask(token, query)));
+  query.set('live', 'true')
+  void poll()
+
+  async function poll(): Promise<never> {
+    for (;;) {
+      const answer = await ask(token, query)
+      for (const { value } of answer.messages) if (value?.at !== undefined) delays.push(Date.now() - Number(value.at))
+      next(answer)
+    }
+  }
+}
+
+for (let opened = 0; opened < Number(shapes); opened += AT_ONCE) {
+  const count = Math.min(AT_ONCE, Number(shapes) - opened)
+  await Promise.all(Array.from({ length: count }, (_, n) => follow(opened + n)))
+}
+process.send?.('ready')
+process.on('message', () => {
+  const polled: Polled = { delays, requests, refused }
+  process.send?.(polled)
+  delays = []
+  requests = 0
+  refused = 0
+})
+// Without a parent process, no results are needed.
+process.on('disconnect', () => process.exit())
