@@ -122,7 +122,7 @@ export class ImportHandler {
     const announced = Number(incoming.headers['content-length'] ?? 0)
     const { maxImportBytes } = this.#parts
     if (maxImportBytes > 0 && announced > maxImportBytes) throw tooManyBytes(maxImportBytes)
-    const options = { isolation: null, known: new KnownFailures(), claim: null }
+    const options = { isolation: null, known: new KnownFailures(), claim: null, hasOwnTime: true }
     const status = this.#parts.statuses.begin(ownerOf(identity), {
       ...{ id: incoming.requestId, table: table.name },
       total_bytes: incoming.headers['content-length'] === undefined ? null : announced,

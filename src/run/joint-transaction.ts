@@ -119,6 +119,8 @@ export interface Part {
    * statement.
    */
   readonly writesRows: boolean
+  /** True if each statement has the whole statement timeout. */
+  readonly hasOwnTime?: boolean
   /** Called after the commit, in the order of the operations. `commit` waits for promises. */
   onCommit(call: () => void | Promise<void>): void
   /** Resolves when the transaction has ended; rejects if its outcome is unknown. */
@@ -192,7 +194,7 @@ export class JointTransaction {
    */
   attempts(): Part {
     const part = this.part(0, true)
-    return { ...part, run: part.attempt }
+    return { ...part, run: part.attempt, hasOwnTime: true }
   }
 
   /** Creates the part of operation `index`. */

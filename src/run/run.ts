@@ -70,6 +70,8 @@ export interface TransactionOptions {
   readonly known: KnownFailures
   /** The claim on an idempotency key; null without one. */
   readonly claim: Command | null
+  /** True if each statement has the whole statement timeout, however long the transaction is open. */
+  readonly hasOwnTime?: boolean
 }
 
 /** A running read. */
@@ -193,14 +195,14 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   function runWithin(part: Part, worked: Work, statements: readonly BoundStatement[], how: Enclosed) {
     const { first, commands, after, access, effect, isLast } = how
     if (settings.isOver(worked.ms)) return { result: Promise.reject(timedOut()), cancel() {} }
-    const deadline = settings.deadline(worked.ms)
-    const sent = [...first, ...commands.flatMap(command => [deadline, command]), ...after]
+    const timing = part.hasOwnTime === true ? [] : [settings.deadline(worked.ms)]
+    const sent = [...first, ...commands.flatMap(command => [...timing, command]), ...after]
     const running = part.run(sent, effect, isLast)
     return {
       result: running.result.then(
         (results): readonly Result[] => [
           ...results.slice(0, first.length),
-          ...commands.map((_, index) => results[first.length + 2 * index + 1] as Result),
+          ...commands.map((_, index) => results[first.length + index + timing.length * (index + 1)] as Result),
         ],
         // The transaction is rolled back, so its outcome is known.
         error => fail(error, statements, isOversize(error) ? 'read only' : access),
@@ -336,14 +338,18 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
       const rows = database.stream(before, toCommand(statement), STREAM_BATCH_ROWS, after, worked)
       return translating(rows, error => fail(error, [statement], 'read only'))
     },
-    async open(identity, { isolation, known, claim }, worked) {
+    async open(identity, { isolation, known, claim, hasOwnTime = false }, worked) {
       return new JointTransaction({
         ...{ database, isolation, worked, known },
         flow: settings.for(identity, 'read write').flow,
         opening: claim === null ? [] : [settings.deadline(worked.ms), claim],
         closing: ({ writes, runsFunctions }) => [
           ...(writes
-            ? [settings.numbered(identity, worked.ms, worked.trace), settings.deadline(worked.ms), ...RUN_DEFERRED]
+            ? [
+                settings.numbered(identity, worked.ms, worked.trace),
+                ...(hasOwnTime ? [] : [settings.deadline(worked.ms)]),
+                ...RUN_DEFERRED,
+              ]
             : []),
           ...(runsFunctions ? (writes ? RESET_AFTER_WRITE : RESET_AFTER_READ) : []),
         ],

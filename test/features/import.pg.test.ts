@@ -83,6 +83,26 @@ describe('the progress of an import', () => {
     })
   })
 
+  test('can take longer than statement_timeout_ms, which applies to each statement', async () => {
+    const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 400' })
+    try {
+      const authorization = `Bearer ${await hasty.token({ tenantId: 't1' })}`
+      const headers = { authorization, 'Content-Type': 'text/csv', 'X-Request-Id': 'progress-3' }
+      const sent = httpRequest(`${hasty.url}/api/notes`, { method: 'POST', headers })
+      const lines = (from: number) =>
+        Array.from({ length: 5_000 }, (_, n) => `${from + n},${'x'.repeat(90)}\n`).join('')
+      sent.write(`id,title\n${lines(0)}`)
+      await vi.waitUntil(async () => (await hasty.get('/api/_imports/progress-3')).json.data?.count > 0)
+      await admin.query('select pg_sleep(0.6)')
+      sent.end(lines(5_000))
+      const [response] = await once(sent, 'response')
+      expect(response.resume().statusCode).toBe(201)
+      expect(await sql('select count(*)::int from notes')).toEqual([{ count: 10_000 }])
+    } finally {
+      await hasty.close()
+    }
+  })
+
   test('ends with the error, or with the number of rows left out', async () => {
     const failed = await post('notes', 'id,title\nx,a\n', { 'X-Request-Id': 'progress-2' })
     const { code, status, message } = failed.json.error
