@@ -46,6 +46,7 @@ async function documentOf(command: OpenApiCommand, config: Config): Promise<Buff
     const view = { catalog, rights: await rightsOf(command, config, catalog) }
     return openApiDocument(view, {
       ...gateway,
+      ...gateway.openapi,
       version: VERSION,
       adminGuard: adminToken !== null,
       allowed: rpcAllowlistPath === null ? null : await loadFunctionList(rpcAllowlistPath, schemas[0] ?? 'public'),

@@ -2,10 +2,11 @@
  * The command line: names, options and help of every command. Their implementations are in separate files,
  * loaded when called.
  */
-import { CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Argument, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { WORKERS_MAX } from '../config/worker-share.ts'
 import { VERSION } from '../version.ts'
 import { SvcCommand } from './command.ts'
+import { printCompletion, SHELLS, type Shell } from './completion.ts'
 import { parseDuration } from './duration.ts'
 import { printFailure, UsageError } from './failure.ts'
 import { CONFIG } from './help.ts'
@@ -221,9 +222,38 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
       finish(await openapi({ config: options.config, role: options.role, scopes: scope, out: out ?? null }, world))
     })
 
+  program
+    .command('console')
+    .description(
+      'Open the console of a running gateway in the browser: the program that BROWSER names, or that of the system. ' +
+        'Prints the address.',
+    )
+    .option(...CONFIG)
+    .option('--url <url>', 'URL of the gateway (default: from the configuration)')
+    .option('--print', 'only print the address')
+    .examples(
+      ['svc console', 'of the gateway on this machine'],
+      ['svc console --url https://api.example.com --print', 'the address of another one'],
+    )
+    .action(async ({ config, url, print }: { config?: string; url?: string; print?: true }) => {
+      const { openConsole } = await import('./console.ts')
+      finish(await openConsole({ config, url, opens: print !== true }, world))
+    })
+
   addInstallCommands(program, world, finish)
   addWebhookCommands(program, world, finish)
   addLanguageCommands(program, world, finish)
+  program
+    .command('completion')
+    .description('Print a script that completes the commands and options of svc in a shell.')
+    .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(SHELLS))
+    .examples(
+      ['source <(svc completion bash)', 'in this bash'],
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the shell
+      ['svc completion zsh > "${fpath[1]}/_svc"', 'for zsh'],
+      ['svc completion fish > ~/.config/fish/completions/svc.fish', 'for fish'],
+    )
+    .action((shell: Shell) => world.out(printCompletion(shell, program)))
   return program
 }
 

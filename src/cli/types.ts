@@ -146,6 +146,7 @@ async function modelOfDatabase({ config: file }: TypesCommand, world: World): Pr
       { catalog, rights: EVERYTHING },
       {
         ...gateway,
+        ...gateway.openapi,
         version: VERSION,
         adminGuard: adminToken !== null,
         allowed: rpcAllowlistPath === null ? null : await loadFunctionList(rpcAllowlistPath, schemas[0] ?? 'public'),

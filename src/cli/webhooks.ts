@@ -2,9 +2,9 @@
  * `svc webhooks` (docs/reference/cli.md#svc-webhooks): lists a running gateway's webhooks, and redelivers or
  * deletes failed ones, through the gateway's HTTP routes.
  */
-import type { Bind, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { UsageError } from './failure.ts'
+import { gatewayAddress } from './gateway-address.ts'
 import { EXIT, type World } from './world.ts'
 
 export interface WebhooksCommand {
@@ -126,14 +126,12 @@ async function ask(
   parameters: Readonly<Record<string, string>> = {},
 ): Promise<unknown> {
   const { config } = loadConfig({ ...world, file })
-  const base = url ?? addressOf(config)
   if (config.adminToken === null) {
     throw new UsageError(
       'no admin token is configured: set SVC_ADMIN_TOKEN or [gateway] admin_token, here and for the gateway',
     )
   }
-  if (!URL.canParse(base)) throw new UsageError(`"${base}" is not a URL; use --url http://127.0.0.1:8080`)
-  const target = new URL(path, base)
+  const target = new URL(path, gatewayAddress(url, config))
   for (const [name, value] of Object.entries(parameters)) target.searchParams.set(name, value)
   const response = await fetch(target, {
     ...{ method, headers: { authorization: `Bearer ${config.adminToken}` }, redirect: 'error' },
@@ -145,13 +143,6 @@ async function ask(
   const text = await response.text()
   if (response.ok) return JSON.parse(text)
   throw new AskError(`the gateway at ${target.origin} answered ${response.status}: ${messageOf(text)}`)
-}
-
-/** The address to connect to. If the gateway listens on all interfaces, loopback is used. */
-function addressOf({ gateway: { bind } }: Pick<Config, 'gateway'>): string {
-  const hosts: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
-  const { host, port }: Bind = { ...bind, host: hosts[bind.host] ?? bind.host }
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 function messageOf(text: string): string {

@@ -157,6 +157,7 @@ export interface GatewayConfig {
   readonly console: ConsoleConfig
   readonly tracing: TracingConfig
   readonly shared: SharedConfig
+  readonly openapi: OpenApiConfig
 
   readonly maxConnections: number
   readonly acquireTimeoutMs: number
@@ -273,6 +274,13 @@ export interface CacheConfig {
   readonly maxEntries: number
   readonly ttlSecs: number
   readonly maxStalenessMs: number
+}
+
+/** The settings under `[gateway.openapi]`. */
+export interface OpenApiConfig {
+  readonly title: string
+  /** Markdown; null for the description of the conventions alone. */
+  readonly description: string | null
 }
 
 /** The settings under `[gateway.console]`. */

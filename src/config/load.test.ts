@@ -143,6 +143,7 @@ describe('defaults', () => {
         console: { enabled: false },
         tracing: { enabled: false, otlpEndpoint: null, otlpHeaders: null, serviceName: 'svc', sampleRatio: 1 },
         shared: { url: null, prefix: 'svc', timeoutMs: 100 },
+        openapi: { title: 'Data gateway', description: null },
         cache: { enabled: false, maxEntries: 1_000, ttlSecs: 60, maxStalenessMs: 1_000 },
         maxConnections: 10,
         acquireTimeoutMs: 5_000,

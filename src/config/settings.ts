@@ -14,6 +14,7 @@ import type {
   GatewayConfig,
   IssuerConfig,
   McpConfig,
+  OpenApiConfig,
   PostgrestConfig,
   RoleOverride,
   ShapesConfig,
@@ -219,7 +220,7 @@ export const PROCESS: SettingsOf<Omit<Config, 'gateway' | 'access' | 'mcp' | 'po
 
 /** The settings under `[gateway]`. */
 export const GATEWAY: SettingsOf<
-  Omit<GatewayConfig, 'cache' | 'console' | 'tracing' | 'shared' | 'roleOverrides' | 'tables' | 'issuers'>
+  Omit<GatewayConfig, 'cache' | 'console' | 'tracing' | 'shared' | 'openapi' | 'roleOverrides' | 'tables' | 'issuers'>
 > = {
   bind: {
     key: 'gateway.bind',
@@ -1362,6 +1363,24 @@ export const SHARED: SettingsOf<SharedConfig> = {
   },
 }
 
+/** The settings under `[gateway.openapi]`. */
+export const OPENAPI: SettingsOf<OpenApiConfig> = {
+  title: {
+    key: 'gateway.openapi.title',
+    kind: textKind,
+    default: 'Data gateway',
+    feature: 'http',
+    description: 'Title of the [OpenAPI document](../guides/openapi.md) and of the API reference at `/docs`.',
+  },
+  description: {
+    key: 'gateway.openapi.description',
+    kind: textKind,
+    default: null,
+    feature: 'http',
+    description: 'Introduction of the document and of `/docs`, as Markdown. The conventions of the API follow it.',
+  },
+}
+
 /** The settings under `[gateway.cache]`. */
 export const CACHE: SettingsOf<CacheConfig> = {
   enabled: {
@@ -1747,5 +1766,20 @@ export const MCP: SettingsOf<McpConfig> = {
 
 /** Every row, in the order of the reference. */
 export const SETTINGS: readonly Setting<unknown>[] = [
-  ...[PROCESS, GATEWAY, ISSUER, CONSOLE, TRACING, SHARED, CACHE, ROLE_OVERRIDE, TABLE, ACCESS, POSTGREST, SHAPES, MCP],
+  ...[
+    PROCESS,
+    GATEWAY,
+    ISSUER,
+    CONSOLE,
+    TRACING,
+    SHARED,
+    OPENAPI,
+    CACHE,
+    ROLE_OVERRIDE,
+    TABLE,
+    ACCESS,
+    POSTGREST,
+    SHAPES,
+    MCP,
+  ],
 ].flatMap(table => Object.values(table) as Setting<unknown>[])

@@ -39,6 +39,8 @@ export interface Demo {
 const DEFAULT_PORT = 8080
 const PORTS_TRIED_MAX = 100
 const TOKEN_SECONDS = 30 * 24 * 3600
+/** The clerks can explain requests, because the data is a sample. */
+const SCOPES = ['svc:explain']
 /**
  * Log lines of requests would hide the printed commands, and the reader cannot act on warnings about this
  * database.
@@ -172,7 +174,13 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
 }
 
 async function credential(tenant: SampleTenant, embedded: Embedded): Promise<{ token: string; header: string }> {
-  const claims = { tenantId: tenant.id, userId: tenant.userId, role: 'clerk', expiresInSeconds: TOKEN_SECONDS }
+  const claims = {
+    tenantId: tenant.id,
+    userId: tenant.userId,
+    role: 'clerk',
+    scopes: SCOPES,
+    expiresInSeconds: TOKEN_SECONDS,
+  }
   const token = await mintToken(embedded.jwtSecret, claims, Date.now())
   const header = join(embedded.folder, `${tenant.slug}.header`)
   await writeFile(header, `Authorization: Bearer ${token}\n`, { mode: 0o600 })
@@ -192,7 +200,7 @@ function sampleCallers(embedded: Embedded): NonNullable<GatewayOptions['callers'
     if (!hosts.isOurHost(host, undefined)) return []
     return Promise.all(
       SAMPLE_TENANTS.slice(0, 2).map(async ({ id, userId, name }) => {
-        const claims = { tenantId: id, userId, role: 'clerk', expiresInSeconds: VISIT_SECONDS }
+        const claims = { tenantId: id, userId, role: 'clerk', scopes: SCOPES, expiresInSeconds: VISIT_SECONDS }
         return { title: `a clerk of ${name}`, token: await mintToken(embedded.jwtSecret, claims, Date.now()) }
       }),
     )

@@ -26,7 +26,7 @@ export function createDocuments({ config, catalog, functions }: Parts): Document
   // Loaded at the first request for it, because few requests need it.
   const loadOpenApi = async () => {
     const { openApiDocument } = await import('../openapi/document.ts')
-    const settings = { ...gateway, version: VERSION, adminGuard: config.adminToken !== null }
+    const settings = { ...gateway, ...gateway.openapi, version: VERSION, adminGuard: config.adminToken !== null }
     return documentFor<View>({
       ...common,
       make: view => openApiDocument(view, { ...settings, allowed: functions() }),

@@ -7,6 +7,7 @@ import type { DocumentPart } from './model.ts'
 import { printParts } from './print.ts'
 
 const OPTIONS: DocumentOptions = {
+  ...{ title: 'Data gateway', description: null },
   ...{ version: '1.2.3', requireAuth: true, rpcRequireSchemaQualified: false, allowed: null, explainEndpoint: 'on' },
   ...{ adminGuard: true, defaultLimit: 50, maxResultRows: 10_000 },
 }

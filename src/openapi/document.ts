@@ -23,6 +23,9 @@ export interface DocumentOptions extends ReadOptions, GatewayRoutesOptions, Page
   /** The version of the gateway. */
   readonly version: string
   readonly requireAuth: boolean
+  readonly title: string
+  /** Markdown before the description of the conventions; null for none. */
+  readonly description: string | null
   readonly rpcRequireSchemaQualified: boolean
   /** The functions that may be called; null allows all. */
   readonly allowed: FunctionList | null
@@ -36,7 +39,7 @@ export function openApiDocument(view: View, options: DocumentOptions): Buffer {
   const { tags, paths, schemas, parameters, responses } = printParts(partsOf(view, options))
   const document = printObject([
     ['openapi', '"3.0.3"'],
-    ['info', JSON.stringify({ title: 'Data gateway', version: options.version, description: DESCRIPTION })],
+    ['info', JSON.stringify({ title: options.title, version: options.version, description: descriptionOf(options) })],
     ['servers', '[{"url":"/"}]'],
     ['tags', tags],
     ['security', JSON.stringify(callerSecurity(options.requireAuth))],
@@ -70,7 +73,11 @@ function* partsOf(view: View, options: DocumentOptions): Generator<DocumentPart>
   yield gatewayPart(options, readable?.table ?? null, filters.parameters())
 }
 
-const DESCRIPTION = `The tables of a PostgreSQL database as a REST API.
+function descriptionOf({ description }: Pick<DocumentOptions, 'description'>): string {
+  return description === null ? CONVENTIONS : `${description}\n\n${CONVENTIONS}`
+}
+
+const CONVENTIONS = `The tables of a PostgreSQL database as a REST API.
 
 - Rows are JSON as PostgreSQL prints it. Numbers keep all digits: an \`int64\` and a \`number\` without a format \
 can exceed double precision.

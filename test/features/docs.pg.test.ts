@@ -1,16 +1,24 @@
 /** `/docs`: the API reference in the browser, with the caller's own token and no external resources. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDocs } from '../../src/http/docs.ts'
 import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { VIEWS } from '../support/console.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { sampleDatabase } from '../support/sample.ts'
-import { read } from '../tidy/tree.ts'
+import { ROOT, read } from '../tidy/tree.ts'
 
 const database = databaseFixture(sampleDatabase)
+/** Screenshots of the last run, to look at. */
+const SCREENSHOTS = join(ROOT, '.cache/screenshots')
 let token: string
 
-const gateway = gatewayFixture(database)
+const gateway = gatewayFixture(database, {
+  toml: '[gateway.openapi]\ntitle = "Shop <b>API</b>"\ndescription = "Everything about orders."',
+  callers: async () => [{ title: 'a clerk', token }],
+})
 beforeAll(async () => {
   const [tenant] = database.tenants
   token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
@@ -118,7 +126,9 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
 
   test('shows the document for the token entered, and sends requests with it', { timeout: 180_000 }, async () => {
     await page.open(`${gateway.url}/docs`)
-    await page.until(`document.getElementById('message').textContent.startsWith('Paste a token')`)
+    await page.until(
+      `!document.getElementById('welcome').hidden && document.getElementById('message').textContent !== ''`,
+    )
     // Without a token the document request is rejected, and the browser logs that.
     expect(page.complaints.splice(0)).toEqual([expect.stringContaining('401')])
 
@@ -146,5 +156,87 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
 
     expect(page.complaints).toEqual([])
     expect(page.requested.filter(url => !url.startsWith(gateway.url) && !url.startsWith('data:'))).toEqual([])
+  })
+
+  const openSignedIn = async (): Promise<void> => {
+    await page.open(gateway.url)
+    await page.evaluate(`sessionStorage.setItem('svc-token', ${JSON.stringify(token)})`)
+    await page.open(`${gateway.url}/docs`)
+    await page.until(`document.querySelector('#operations-tag-orders') !== null`)
+  }
+
+  test('has the title of the configuration, one token control, and folds shared parameters', {
+    timeout: 60_000,
+  }, async () => {
+    await openSignedIn()
+    expect(await page.evaluate(`[document.title, document.getElementById('title').textContent]`)).toEqual([
+      'Shop <b>API</b>',
+      'Shop <b>API</b>',
+    ])
+    expect(await page.evaluate(`document.getElementById('reference').innerText`)).toContain('Everything about orders.')
+    expect(await page.evaluate(`document.querySelectorAll('.authorize, .authorization__btn').length`)).toBe(0)
+    await page.evaluate(`document.querySelector('#operations-tag-tags').click()`)
+    await page.until(`document.querySelector('#operations-tags-list-tags') !== null`)
+    await page.evaluate(`document.querySelector('#operations-tags-list-tags .opblock-summary-control').click()`)
+    await page.until(`document.querySelector('tr[data-param-name="limit"]') !== null`)
+    const height = (name: string) =>
+      page.evaluate(`document.querySelector('tr[data-param-name="${name}"]').getBoundingClientRect().height`)
+    expect([await height('limit'), await height('sort')]).toEqual([0, 0])
+    await page.evaluate(`document.getElementById('folded').click()`)
+    expect(await height('limit')).toBeGreaterThan(0)
+    await page.evaluate(`document.getElementById('folded').click()`)
+    expect(page.complaints).toEqual([])
+  })
+
+  test('shows samples for curl, TypeScript and Python, without the token', { timeout: 60_000 }, async () => {
+    await openSignedIn()
+    const block = `document.querySelector('#operations-tags-list-tags')`
+    await page.evaluate(`document.querySelector('#operations-tag-tags').click()`)
+    await page.until(`${block} !== null`)
+    await page.evaluate(`${block}.querySelector('.opblock-summary-control').click()`)
+    await page.until(`${block}.querySelector('.try-out__btn') !== null`)
+    await page.evaluate(`${block}.querySelector('.try-out__btn').click()`)
+    await page.until(`${block}.querySelector('.execute') !== null`)
+    await page.evaluate(`${block}.querySelector('.execute').click()`)
+    await page.until(`${block}.querySelector('.request-snippets') !== null`)
+    for (const [title, part] of [
+      ['curl', '$TOKEN'],
+      ['TypeScript', 'client.from("tags")'],
+      ['Python', 'requests.request('],
+    ] as const) {
+      await page.evaluate(`[...${block}.querySelectorAll('.request-snippets .btn, .request-snippets h4')]
+        .find(one => one.textContent === ${JSON.stringify(title)}).click()`)
+      await page.until(`${block}.querySelector('.request-snippets').innerText.includes(${JSON.stringify(part)})`)
+      expect(await page.evaluate(`${block}.querySelector('.request-snippets').innerText`)).not.toContain(token)
+    }
+    expect(page.complaints).toEqual([])
+  })
+
+  test('a visitor signs in as a sample caller, and signs out', { timeout: 60_000 }, async () => {
+    await page.open(gateway.url)
+    await page.evaluate('sessionStorage.clear()')
+    await page.open(`${gateway.url}/docs`)
+    await page.until(`!document.getElementById('welcome').hidden`)
+    await page.until(`document.querySelector('#callers button') !== null`)
+    expect(await page.evaluate(`document.querySelector('#callers button').textContent`)).toBe('Enter as a clerk')
+    await page.evaluate(`document.querySelector('#callers button').click()`)
+    await page.until(`document.querySelector('#operations-tag-orders') !== null`)
+    await page.evaluate(`document.getElementById('forget').click()`)
+    await page.until(`!document.getElementById('welcome').hidden`)
+    page.complaints.length = 0
+  })
+
+  test.each(VIEWS)('fits a window of $width px, $theme', { timeout: 60_000 }, async view => {
+    await page.show(view.width, view.theme)
+    await openSignedIn()
+    await page.evaluate(`document.querySelector('#operations-tag-tags').click()`)
+    await page.until(`document.querySelector('#operations-tags-list-tags') !== null`)
+    await page.evaluate(`document.querySelector('#operations-tags-list-tags .opblock-summary-control').click()`)
+    await page.until(`document.querySelector('#operations-tags-list-tags .try-out__btn') !== null`)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(view.width)
+    const [red = 0] = await page.evaluate(`getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)`)
+    expect(red > 127).toBe(view.theme === 'light')
+    mkdirSync(SCREENSHOTS, { recursive: true })
+    writeFileSync(join(SCREENSHOTS, `docs-${view.width}-${view.theme}.png`), await page.screenshot())
   })
 })

@@ -1,3 +1,5 @@
+import { SAMPLES } from './samples.js'
+
 /**
  * The script of `/docs`: fetches the document with the caller's token and passes it to Swagger UI. The token
  * is kept for this tab and session, and is sent to this gateway only.
@@ -8,6 +10,10 @@ const message = document.getElementById('message')
 const reference = document.getElementById('reference')
 const explanation = document.getElementById('explanation')
 const checks = document.getElementById('checks')
+const welcome = document.getElementById('welcome')
+const callers = document.getElementById('callers')
+const fold = document.getElementById('fold')
+const folded = document.getElementById('folded')
 
 /** The gateway's base URL, which can be a path behind a proxy. */
 const base = new URL('.', window.location.href)
@@ -39,11 +45,18 @@ async function show() {
   message.textContent = ''
   const response = await fetch(new URL('api/_openapi', base), { headers: authorization() })
   const answer = await response.json()
+  welcome.hidden = response.ok
+  fold.hidden = !response.ok
   if (!response.ok) {
     reference.replaceChildren()
     message.textContent = response.status === 401 && !hasToken() ? ASK_FOR_TOKEN : answer.error.message
+    await offerCallers()
     return
   }
+  document.getElementById('title').textContent = answer.info.title
+  document.title = answer.info.title
+  shared = sharedParameters(answer)
+  hideShared()
   window.SwaggerUIBundle({
     spec: { ...answer, servers: [{ url: base.pathname.replace(/(.)\/$/, '$1') }] },
     domNode: reference,
@@ -53,8 +66,88 @@ async function show() {
     filter: true,
     validatorUrl: null,
     requestInterceptor: withToken,
+    requestSnippetsEnabled: true,
+    requestSnippets: {
+      generators: {
+        curl: { title: 'curl', syntax: 'bash' },
+        typescript: { title: 'TypeScript', syntax: 'javascript' },
+        python: { title: 'Python', syntax: 'python' },
+      },
+      defaultExpanded: true,
+      languages: ['curl', 'typescript', 'python'],
+    },
+    plugins: [oneTokenControl, samples],
   })
 }
+
+/** The token is entered above; Swagger UI would ask for it again. */
+const oneTokenControl = {
+  wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null },
+}
+
+const samples = {
+  fn: Object.fromEntries(
+    Object.entries(SAMPLES).map(([name, print]) => [`requestSnippetGenerator_${name}`, sent => print(requestOf(sent))]),
+  ),
+}
+
+/** A request of Swagger UI. */
+function requestOf(sent) {
+  const body = sent.get('body')
+  const written = typeof body === 'string' || body == null ? body : JSON.stringify(body)
+  return {
+    method: String(sent.get('method')).toUpperCase(),
+    url: new URL(sent.get('url'), base).href,
+    body: written == null || written === '' ? null : written,
+  }
+}
+
+/** The sample callers of the demo; elsewhere there are none. */
+async function offerCallers() {
+  const state = await (await fetch(new URL('front/state', base))).json()
+  callers.replaceChildren(
+    ...state.callers.map(({ title, token }) => {
+      const button = document.createElement('button')
+      button.type = 'button'
+      button.textContent = `Enter as ${title}`
+      button.addEventListener('click', () => {
+        window.sessionStorage.setItem(KEY, token)
+        start()
+      })
+      return button
+    }),
+  )
+}
+
+/** A parameter that at least so many operations have is shared. */
+const SHARED_BY = 5
+
+let shared = []
+const sheet = new CSSStyleSheet()
+document.adoptedStyleSheets = [sheet]
+
+/** The names of parameters that the components of the document define and that many operations use. */
+function sharedParameters({ paths, components }) {
+  const counts = new Map()
+  for (const operations of Object.values(paths)) {
+    for (const { parameters = [] } of Object.values(operations)) {
+      for (const { $ref: reference } of parameters) {
+        const found = components.parameters?.[reference?.split('/').at(-1)]
+        if (found !== undefined) counts.set(found.name, (counts.get(found.name) ?? 0) + 1)
+      }
+    }
+  }
+  return [...counts].filter(([, count]) => count >= SHARED_BY).map(([name]) => name)
+}
+
+/** Swagger UI has a row for each parameter. */
+function hideShared() {
+  sheet.replaceSync('')
+  if (!folded.checked) return
+  for (const name of shared) sheet.insertRule(`tr[data-param-name="${CSS.escape(name)}"] { display: none }`)
+}
+
+folded.addEventListener('change', hideShared)
 
 /** Shows how the gateway reads the token. It answers that in development mode only. */
 async function explain() {
