@@ -61,6 +61,11 @@ const policed = gatewayFixture(database, async () => {
   )
   return { toml: `[access]\nenabled = true\npath = ${JSON.stringify(path)}` }
 })
+const unlinked = gatewayFixture(database, async () => {
+  const path = join(folder, 'unlinked.toml')
+  await writeFile(path, `default_decision = "allow"\n[tables.lines]\nread_columns = { except = ["order_id"] }`)
+  return { toml: `[access]\nenabled = true\npath = ${JSON.stringify(path)}` }
+})
 const listed = gatewayFixture(database, async () => {
   const path = join(folder, 'allow.txt')
   await writeFile(
@@ -106,6 +111,16 @@ describe('an access policy', () => {
       expect([reply.status, reply.json.error.code]).toEqual([403, 'FORBIDDEN'])
     }
     expect(await linesOf(1)).toEqual([1, 2])
+  })
+
+  test('does not show where a row belongs to a caller who cannot read its foreign key', async () => {
+    await sql('insert into lines (id, order_id) values (1, 1), (2, 2)')
+    const change = sender(() => unlinked, 'PATCH')
+    for (const lines of [{ update: [{ id: 1, n: 2 }] }, { delete: [{ id: 2 }] }, { set: [{ id: 2 }] }]) {
+      const reply = await change('/api/orders/1', { lines })
+      expect([reply.status, reply.json.error.message]).toEqual([403, expect.stringContaining('"order_id"')])
+    }
+    expect((await change('/api/orders/1', { lines: { create: [{ n: 3 }] } })).status).toBe(200)
   })
 
   test('judges what expand reads', async () => {

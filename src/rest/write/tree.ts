@@ -203,7 +203,7 @@ function buildTarget(target: WriteTarget, table: Table): Expression {
     case 'row':
       return rowIs(target, table)
     case 'matched':
-      return isMatched(target.by, BODY)
+      return isMatched(target.by, BODY, table)
     case 'rows': {
       const where = buildFilter(target.filter, TABLE_ALIAS)
       if (where === null) throw new Error('a write to all rows must be rejected earlier')
@@ -212,9 +212,14 @@ function buildTarget(target: WriteTarget, table: Table): Expression {
   }
 }
 
-/** The columns are implied, as those of an id in a path are. */
-function isMatched(by: readonly string[], body: string): Expression {
-  return and(...by.map(name => compare('=', impliedColumn(TABLE_ALIAS, name), column(body, name))))
+/**
+ * The columns of the primary key are implied, as those of an id in a path are. Those of a foreign key show
+ * where a row belongs, so they must be readable.
+ */
+function isMatched(by: readonly string[], body: string, { primaryKey }: Table): Expression {
+  const own = (name: string) =>
+    primaryKey.includes(name) ? impliedColumn(TABLE_ALIAS, name) : column(TABLE_ALIAS, name)
+  return and(...by.map(name => compare('=', own(name), column(body, name))))
 }
 
 /** The position of a row in the array of a body. */
@@ -232,7 +237,7 @@ export function buildFound({ table, by, value, answer }: FoundTree, view: View, 
       ? buildFields(answer.select, TABLE_ALIAS)
       : [field(place), ...answer.columns.map(name => field(column(TABLE_ALIAS, name)))],
     nests: isWhole ? expandNests(answer.expand, table, TABLE_ALIAS, view, limits) : [],
-    where: isMatched(by, BODY),
+    where: isMatched(by, BODY, table),
     orderBy: [order(place)],
   })
 }
@@ -258,7 +263,7 @@ export function buildChildren(tree: ChildrenTree): Get {
       field(column(ELEMENTS, POSITION), 'element'),
       ...columns.map((name, index) => field(column(TABLE_ALIAS, name), `c${index}`)),
     ],
-    where: isMatched(targetColumns, PARENTS),
+    where: isMatched(targetColumns, PARENTS, table),
     limit: integer(String(rowsMax + 1)),
   })
 }

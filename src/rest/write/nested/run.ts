@@ -6,10 +6,8 @@
 import { forbiddenColumn } from '../../../access/refusals.ts'
 import { relatedTable } from '../../../access/relations.ts'
 import { allows } from '../../../access/rights.ts'
-import { isJson } from '../../../access/types.ts'
 import type { Relation, Table } from '../../../catalog/model.ts'
 import { GatewayError } from '../../../errors.ts'
-import { type ObjectOutline, parseJsonBody, partBytes } from '../../../json/json-body.ts'
 import type { ResultRow, WriteResult } from '../../../run/run.ts'
 import { LIMIT_NAMES } from '../../../statement-limits.ts'
 import { nameRefusedColumnOnce, refusedColumn } from '../../body/body-error.ts'
@@ -23,6 +21,7 @@ import { type PartialChanges, valuesOf } from '../changes.ts'
 import { insertion } from '../create.ts'
 import type { ChildrenTree, DeleteTree, FoundTree, SetTree, WriteTarget } from '../request.ts'
 import { answerable, type Writing } from '../writing.ts'
+import { type Group, located, noSuchRow, translated } from './failing-row.ts'
 import {
   at,
   type GraphLimits,
@@ -35,23 +34,11 @@ import {
   type ToOne,
 } from './graph.ts'
 import { assertUse } from './rights.ts'
+import { jsonOf, jsonsOf, listOf, objectOf, outlineOf, type Text, textIn } from './row-json.ts'
 
 /** Limits on the statements of a body. */
 export interface RunLimits extends GraphLimits {
   readonly maxBatchKeySets: number
-}
-
-/** A value of a column as PostgreSQL prints it; null for NULL. */
-type Text = string | null
-
-/** Rows that one statement writes. */
-interface Group {
-  readonly table: Table
-  readonly rows: readonly GraphRow[]
-  /** The list that the rows are in. */
-  readonly path: string
-  /** The statement for some of the rows. */
-  part(rows: readonly GraphRow[]): StatementPart
 }
 
 interface Insert extends Group {
@@ -78,15 +65,14 @@ export interface CreatedAnswer {
 /** The rows that a statement returned as JSON. */
 type RowsAsJson = ReadonlyMap<GraphRow, Buffer>
 
+const NO_COLUMNS: readonly string[] = []
+
 const NOTHING: CreatedAnswer = { needed: [] }
 
 /** Limit on the rows that a list replaces, if `max_batch_rows` is turned off. */
 const CHILDREN_MAX = 1_000_000
 
 const MINIMAL = { returning: undefined, returned: 'minimal' } as const
-
-/** The errors that can be caused by one row of several. */
-const ROW_ERRORS: readonly string[] = ['PARSE_ERROR', 'QUERY_ERROR', 'FORBIDDEN', 'NOT_FOUND']
 
 /** One run of a body. A transaction that is run again starts with a new object. */
 export class GraphRun {
@@ -128,6 +114,7 @@ export class GraphRun {
 
   /** The columns of a row that its related rows need. */
   neededBelow(row: GraphRow): readonly string[] {
+    if (row.ones.length + row.manys.length === 0) return NO_COLUMNS
     const changed = row.ones.filter(({ use }) => use === 'update')
     return unique([...row.manys, ...changed].flatMap(({ relation }) => relation.columns))
   }
@@ -500,8 +487,13 @@ export class GraphRun {
     kindOf: (row: GraphRow) => string = () => '',
   ): readonly { readonly columns: readonly string[]; readonly rows: readonly [GraphRow, ...GraphRow[]] }[] {
     const found = new Map<string, { readonly columns: readonly string[]; readonly rows: [GraphRow, ...GraphRow[]] }>()
+    // The same columns in the same order, which most rows of a list have, are sorted once.
+    const sorted = new Map<string, readonly string[]>()
     for (const row of rows) {
-      const columns = this.#columnsOf(row)
+      const written = [...row.columns, ...(this.#filled.get(row)?.keys() ?? [])]
+      const order = written.join('\0')
+      const columns = sorted.get(order) ?? [...new Set(written)].sort()
+      sorted.set(order, columns)
       const name = `${kindOf(row)}\0${columns.join('\0')}`
       const known = found.get(name)
       if (known === undefined) found.set(name, { columns, rows: [row] })
@@ -519,10 +511,6 @@ export class GraphRun {
         { limit: LIMIT_NAMES.maxBatchKeySets },
       ),
     )
-  }
-
-  #columnsOf(row: GraphRow): readonly string[] {
-    return [...new Set([...row.columns, ...(this.#filled.get(row)?.keys() ?? [])])].sort()
   }
 
   /** Prints one row as an object, several rows as an array. */
@@ -559,39 +547,7 @@ export class GraphRun {
       this.#written ??= results[0]
       return results
     } catch (error) {
-      throw yield* this.#located(groups, error)
-    }
-  }
-
-  /**
-   * Adds the path of the row to an error. The failed statement has ended the transaction, so the first
-   * attempt to write a part of the rows runs it again. In that run, the parts are written in savepoints.
-   */
-  *#located(groups: readonly Group[], error: unknown): Script<unknown> {
-    if (!(error instanceof GatewayError)) return error
-    const [first] = groups
-    if (first === undefined) return error
-    if (!ROW_ERRORS.includes(error.code)) return error
-    const [only] = first.rows
-    if (groups.length === 1 && first.rows.length === 1 && only !== undefined) return this.explained(error, only)
-    for (const group of groups) {
-      const found = yield* this.#failing(group, group.rows)
-      if (found !== null) return found
-    }
-    return at(first.path, translated(error, first.table))
-  }
-
-  /** The error of the first row that fails; null if none does. */
-  *#failing(group: Group, rows: readonly GraphRow[]): Script<unknown> {
-    const [only] = rows
-    try {
-      yield* write([group.part(rows)], true)
-      return null
-    } catch (error) {
-      if (!(error instanceof GatewayError) || !ROW_ERRORS.includes(error.code) || only === undefined) throw error
-      if (rows.length === 1) return this.explained(error, only)
-      const middle = rows.length >> 1
-      return (yield* this.#failing(group, rows.slice(0, middle))) ?? (yield* this.#failing(group, rows.slice(middle)))
+      throw yield* located(groups, error, (found, row) => this.explained(found, row))
     }
   }
 
@@ -630,18 +586,6 @@ function refused(path: string, message: string): GatewayError {
   return at(path, new GatewayError('PARSE_ERROR', message))
 }
 
-function noSuchRow(table: Table): GatewayError {
-  return new GatewayError(
-    'NOT_FOUND',
-    `"${table.resource}" has no row with this key that belongs to the parent row and that you can write`,
-  )
-}
-
-/** A row that was not found does not belong to the parent row. */
-function translated(error: GatewayError, table: Table): GatewayError {
-  return error.code === 'NOT_FOUND' ? noSuchRow(table) : error
-}
-
 function suppressed({ table, path }: Group): GatewayError {
   return at(
     path,
@@ -672,49 +616,6 @@ function byRelation<T>(items: readonly T[], related: (item: T) => { readonly rel
     else known.push(item)
   }
   return found
-}
-
-/** The value of a column as JSON. PostgreSQL reads a string as the text form of any type but JSON. */
-function jsonOf(text: Text | undefined, { columnByName }: Table, name: string): string {
-  if (text === undefined || text === null) return 'null'
-  const type = columnByName.get(name)?.type
-  return type !== undefined && isJson(type) ? text : JSON.stringify(text)
-}
-
-/** `{"a":…}` of values that are JSON. */
-function objectOf(members: Readonly<Record<string, string>>): string {
-  const parts = Object.entries(members).map(([name, json]) => `${JSON.stringify(name)}:${json}`)
-  return `{${parts.join(',')}}`
-}
-
-function listOf<T>(items: readonly T[], members: (item: T, index: number) => Readonly<Record<string, string>>): Buffer {
-  return Buffer.from(`[${items.map((item, index) => objectOf(members(item, index))).join(',')}]`)
-}
-
-function jsonsOf(
-  table: Table,
-  names: readonly string[],
-  value: (name: string, index: number) => Text | undefined,
-): Readonly<Record<string, string>> {
-  return Object.fromEntries(names.map((name, index) => [name, jsonOf(value(name, index), table, name)]))
-}
-
-const outlines = new WeakMap<GraphRow, ObjectOutline>()
-
-/** The text of a value in the body: a string without quotes, and any other value as it is. */
-function textIn(row: GraphRow, name: string): Text {
-  const body = outlines.get(row) ?? outlineOf(row.bytes)
-  outlines.set(row, body)
-  const member = body.members.find(({ key }) => key === name)
-  if (member === undefined || member.type === 'null') return null
-  const json = partBytes(body, member).toString()
-  return member.type === 'string' ? (JSON.parse(json) as string) : json
-}
-
-function outlineOf(bytes: Buffer): ObjectOutline {
-  const body = parseJsonBody(bytes, 0)
-  if (body.kind !== 'object') throw new Error('a row is an object')
-  return body
 }
 
 const INCREMENT = '"$inc"'
