@@ -375,6 +375,7 @@ export interface ShapesConfig {
   /** The path of the route. */
   readonly path: string
   readonly longPollMs: number
+  readonly allowDeletion: boolean
 }
 
 /** The settings under `[mcp]`. */

@@ -188,7 +188,7 @@ describe('defaults', () => {
         realtimeBroadcastsPerSec: 100,
         planEnabled: false,
       },
-      shapes: { enabled: false, path: '/v1/shape', longPollMs: 20_000 },
+      shapes: { enabled: false, path: '/v1/shape', longPollMs: 20_000, allowDeletion: false },
       jwtSecret: null,
       jwtSecretPrevious: null,
       krb5Config: null,

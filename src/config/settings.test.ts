@@ -140,6 +140,7 @@ test('the table has exactly these keys', () => {
     'shapes.enabled',
     'shapes.path',
     'shapes.long_poll_ms',
+    'shapes.allow_deletion',
     'mcp.bind',
     'mcp.allowed_hosts',
   ])

@@ -1741,6 +1741,15 @@ export const SHAPES: SettingsOf<ShapesConfig> = {
     feature: 'shapes',
     description: 'How long a request with `live=true` waits for a change before it is answered without one.',
   },
+  allowDeletion: {
+    key: 'shapes.allow_deletion',
+    kind: flag,
+    default: false,
+    feature: 'shapes',
+    description:
+      'Let callers end a handle with `DELETE`. All clients with the same handle then read their rows again, so ' +
+      'enable it for tests only.',
+  },
 }
 
 /** The settings under `[mcp]`. */

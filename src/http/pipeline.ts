@@ -216,7 +216,7 @@ class Stages {
   async #answerShape(shapes: Shapes, incoming: Incoming, progress: RequestProgress): Promise<Answer> {
     progress.route = shapes.path
     try {
-      if (incoming.method === 'OPTIONS') return optionsAnswer()
+      if (incoming.method === 'OPTIONS') return optionsAnswer(shapes.methods)
       const identity = await callerOf(incoming, this.#parts)
       this.#enter(identity, incoming, progress)
       return await shapes.answer(incoming, identity)

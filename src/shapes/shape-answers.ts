@@ -16,8 +16,10 @@ export const SHAPE_HEADERS: readonly string[] = [
   'electric-up-to-date',
 ]
 
-/** The methods of the route. */
-export const SHAPE_METHODS = 'GET, HEAD, POST, DELETE, OPTIONS'
+/** The methods of the route, without and with `shapes.allow_deletion`. */
+export function shapeMethods(allowsDeletion: boolean): readonly string[] {
+  return ['GET', 'HEAD', 'POST', ...(allowsDeletion ? ['DELETE'] : []), 'OPTIONS']
+}
 
 /** The values from which the headers of a successful response are derived. */
 export interface ShapeOutcome {
@@ -153,8 +155,8 @@ function refusal(status: number, body: object, headers: GatewayError['headers'])
 }
 
 /** The response to OPTIONS. */
-export function optionsAnswer(): Answer {
-  return { status: 204, headers: { Allow: SHAPE_METHODS }, body: null }
+export function optionsAnswer(methods: readonly string[]): Answer {
+  return { status: 204, headers: { Allow: methods.join(', ') }, body: null }
 }
 
 /** The response to HEAD: the response to GET without its body. */

@@ -22,9 +22,9 @@ import {
   mustRefetch,
   notModifiedRows,
   optionsAnswer,
-  SHAPE_METHODS,
   type ShapeOutcome,
   shapeHeaders,
+  shapeMethods,
   subsetHeaders,
 } from './shape-answers.ts'
 import { createShapeHandles, type ShapeHandles } from './shape-handles.ts'
@@ -56,6 +56,8 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 export interface ShapesParts extends RequestLimits {
   readonly path: string
   readonly longPollMs: number
+  /** True if a caller can end the handle that it shares with all who see the same rows. */
+  readonly allowDeletion: boolean
   readonly maxInValues: number
   readonly hub: Pick<Hub, 'subscribe'>
   readonly catalog: () => Catalog
@@ -86,6 +88,7 @@ interface OpenShape {
 /** The route of shapes. */
 export class Shapes {
   readonly path: string
+  readonly methods: readonly string[]
   readonly #parts: ShapesParts
   readonly #handles: ShapeHandles
   readonly #waiting = new Map<Poll, Identity>()
@@ -94,6 +97,7 @@ export class Shapes {
 
   constructor(parts: ShapesParts) {
     this.path = parts.path
+    this.methods = shapeMethods(parts.allowDeletion)
     this.#parts = parts
     this.#handles = createShapeHandles(parts.clock)
   }
@@ -109,11 +113,12 @@ export class Shapes {
       case 'POST':
         return forMethod(incoming, await this.#read(incoming, identity))
       case 'DELETE':
+        if (!this.#parts.allowDeletion) throw methodNotAllowed(incoming, this.methods)
         return this.#delete(incoming, identity)
       case 'OPTIONS':
-        return optionsAnswer()
+        return optionsAnswer(this.methods)
       default:
-        throw methodNotAllowed(incoming, SHAPE_METHODS.split(', '))
+        throw methodNotAllowed(incoming, this.methods)
     }
   }
 

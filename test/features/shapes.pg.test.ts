@@ -62,7 +62,7 @@ beforeAll(() =>
   ),
 )
 
-const SHAPES = '\n[shapes]\nenabled = true\nlong_poll_ms = 1500'
+const SHAPES = '\n[shapes]\nenabled = true\nlong_poll_ms = 1500\nallow_deletion = true'
 const gateway = gatewayFixture(database, { toml: `unrouted_resync_interval_ms = 0${SHAPES}` })
 const other = gatewayFixture(database, { toml: `unrouted_resync_interval_ms = 0${SHAPES}` })
 
@@ -589,6 +589,18 @@ describe('Requests', () => {
     expect((await request(`table=issues&handle=${handle}`, { as: T1, method: 'DELETE' })).status).toBe(202)
     expect((await request(`table=issues&offset=${offset}&handle=${handle}`)).status).toBe(409)
     expect((await request('table=issues', { as: T1, method: 'PUT' })).status).toBe(405)
+  })
+
+  // Any caller who sees a shape could make all others with the same view read their rows again.
+  test('cannot end a handle unless the configuration allows it', async () => {
+    const strict = await testGateway(database.url, { toml: '[shapes]\nenabled = true' })
+    try {
+      const options = { method: 'DELETE', as: T1 }
+      const refused = await strict.get('/v1/shape?table=issues&handle=1', options)
+      expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST, OPTIONS'])
+    } finally {
+      await strict.close()
+    }
   })
 
   test('can be cached: private with a token, with an entity tag', async () => {
