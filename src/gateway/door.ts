@@ -9,6 +9,7 @@ import type { Emit } from '../events.ts'
 import type { Denylist } from '../identity/denylist.ts'
 import type { Issuers } from '../identity/issuers.ts'
 import { createTokenVerifier } from '../identity/jwt.ts'
+import type { ProtectedResource } from '../identity/resource.ts'
 import { createAuthenticate } from '../postgrest/authenticate.ts'
 import { createDoor, type Door } from '../postgrest/door.ts'
 import type { Runner } from '../run/run.ts'
@@ -45,6 +46,7 @@ export interface DoorConnection {
   readonly opened: OpenedDoor
   readonly issuers: Issuers['all']
   readonly denylist: Denylist
+  readonly resource: ProtectedResource | null
   readonly policies: Policies
   readonly isExposed: (of: DatabaseFunction) => boolean
   readonly reads: Runner
@@ -53,7 +55,7 @@ export interface DoorConnection {
 
 /** Connects the entry point with the parts of the gateway. */
 export function connectDoor(parts: DoorConnection): Door {
-  const { config, opened, issuers, denylist, policies, isExposed, reads, requests } = parts
+  const { config, opened, issuers, denylist, resource, policies, isExposed, reads, requests } = parts
   const { gateway, postgrest } = config
   const tokens = createTokenVerifier(ownTokens(config), issuers, () => Date.now(), denylist)
   const canVerify = issuers.length > 0 || gateway.jwtSecrets.size > 0 || config.jwtSecret !== null
@@ -62,6 +64,7 @@ export function connectDoor(parts: DoorConnection): Door {
     ...{ publicUrl: gateway.publicUrl, allowsAnyOrigin: gateway.corsAllowedOrigins.length === 0 },
     now: () => performance.now(),
     authenticate: createAuthenticate(canVerify ? tokens : null),
+    resource,
     view: identity => ({ catalog: opened.catalog.current(), rights: policies.rightsOf(identity), limits: gateway }),
     ...{ plans: opened.plans, isExposed, reads, requests },
   })

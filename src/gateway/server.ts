@@ -255,7 +255,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     opened === null || doorRunners === null
       ? null
       : connectDoor({
-          ...{ config, opened, issuers, denylist, policies },
+          ...{ config, opened, issuers, denylist, resource, policies },
           isExposed: of => isAllowed(of, { allowed: lists.functions() }),
           ...{ reads: doorRunners.uncachedReads, requests: doorRunners.requests },
         })

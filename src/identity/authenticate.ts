@@ -10,7 +10,7 @@ import type { Identity } from './identity.ts'
 import type { Verified } from './issuer.ts'
 import type { TokenVerifier } from './jwt.ts'
 import { refusedToken } from './refused-token.ts'
-import type { ProtectedResource } from './resource.ts'
+import { type ProtectedResource, withMetadataUrl } from './resource.ts'
 
 /**
  * Returns at once, except for a token that is not cached. Throws or rejects with UNAUTHORIZED. A cached
@@ -89,12 +89,10 @@ export function createAuthenticator(
   }
 }
 
-/** The link to the metadata (RFC 9728, 5.1). */
 function withMetadata(error: unknown, url: string): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'UNAUTHORIZED') return error
-  const challenge = error.headers['WWW-Authenticate'] ?? 'Bearer'
-  const separator = challenge.includes(' ') ? ',' : ''
-  const headers = { ...error.headers, 'WWW-Authenticate': `${challenge}${separator} resource_metadata="${url}"` }
+  const challenge = withMetadataUrl(error.headers['WWW-Authenticate'] ?? 'Bearer', url)
+  const headers = { ...error.headers, 'WWW-Authenticate': challenge }
   const { hint, cause } = error
   return new GatewayError(error.code, error.message, { headers, cause, ...(hint === undefined ? {} : { hint }) })
 }

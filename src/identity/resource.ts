@@ -63,6 +63,11 @@ export function createProtectedResource(parts: ResourceParts): ProtectedResource
   }
 }
 
+/** A `WWW-Authenticate` challenge with the link to the metadata (RFC 9728, 5.1). */
+export function withMetadataUrl(challenge: string, url: string): string {
+  return `${challenge}${challenge.includes(' ') ? ',' : ''} resource_metadata="${url}"`
+}
+
 function pathOf(url: string): string {
   return new URL(url).pathname.replace(/\/$/, '')
 }

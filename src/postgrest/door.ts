@@ -7,6 +7,7 @@ import type { PlanCache } from '../compile/plans.ts'
 import type { PostgrestConfig } from '../config/config.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
+import { type ProtectedResource, withMetadataUrl } from '../identity/resource.ts'
 import { headerOf } from '../rest/header.ts'
 import type { RequestContext, RequestStep } from '../rest/steps.ts'
 import type { Runner } from '../run/run.ts'
@@ -52,6 +53,8 @@ export interface DoorParts {
   readonly now: () => number
   /** Verifies the token of a request; synchronous for one that was verified before. */
   readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
+  /** The metadata that a 401 response links to; null for none. */
+  readonly resource: Pick<ProtectedResource, 'metadataUrl'> | null
   /** The schema and rights of a caller. */
   readonly view: (identity: Identity) => View
   /** Decides which functions can be called, in addition to the privileges of the role. */
@@ -211,6 +214,13 @@ export function createDoor(parts: DoorParts): Door {
     return timings === null ? complete : timings.printed(incoming, complete)
   }
 
+  function withMetadata(answer: Answer, incoming: Incoming): Answer {
+    const { 'WWW-Authenticate': challenge } = answer.headers
+    if (parts.resource === null || answer.status !== 401 || challenge === undefined) return answer
+    const url = parts.resource.metadataUrl(incoming)
+    return { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': withMetadataUrl(challenge, url) } }
+  }
+
   return {
     route: `${prefix}/`,
     owns: path => path === prefix || path.startsWith(`${prefix}/`),
@@ -225,15 +235,14 @@ export function createDoor(parts: DoorParts): Door {
     prepare: incoming => convertLargeBody(incoming, limits.maxBatchRows || Number.POSITIVE_INFINITY),
     preflight: incoming => (parts.allowsAnyOrigin ? respondPreflight(incoming) : null),
     finish,
-    respondError: (error, identity, incoming) =>
-      finish(
-        respondError(error, {
-          verbosity: config.errorVerbosity,
-          isAuthenticated: identity !== null && identity.role !== config.anonRole,
-          view: identity === null ? null : parts.view(identity),
-        }),
-        incoming,
-      ),
+    respondError(error, identity, incoming) {
+      const answer = respondError(error, {
+        verbosity: config.errorVerbosity,
+        isAuthenticated: identity !== null && identity.role !== config.anonRole,
+        view: identity === null ? null : parts.view(identity),
+      })
+      return finish(withMetadata(answer, incoming), incoming)
+    },
   }
 }
 
