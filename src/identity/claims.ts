@@ -41,7 +41,6 @@ export interface Accepted {
   readonly identity: Identity
   /** The end of its validity in seconds since the epoch, including the leeway; null if it never expires. */
   readonly endsAt: number | null
-  readonly facts: TokenFacts
 }
 
 /** Receives a note for each check that the token passes. */
@@ -67,12 +66,11 @@ export function acceptClaims(claims: JsonObject, rules: ClaimRules, nowMs: numbe
     }
   }
   if (rules.required.size > 0) note(`required_claims: ${[...rules.required.keys()].join(', ')}`)
-  const identity = identityOf(claims, rules.mapping, expiresAt)
-  return { identity, endsAt, facts: factsOf(claims, identity) }
+  return { identity: identityOf(claims, rules.mapping, expiresAt), endsAt }
 }
 
 /** The facts that a revocation is compared with. Without `sub`, the user is the subject. */
-function factsOf(claims: JsonObject, { userId }: Identity): TokenFacts {
+function factsOf(claims: JsonObject, userId: string): TokenFacts {
   return {
     jti: plainText(claims.get('jti')),
     sub: plainText(claims.get('sub')) ?? (userId === '' ? null : userId),
@@ -119,15 +117,17 @@ function isAsRequired(claim: Json | undefined, value: RequiredClaim['value']): b
 function identityOf(claims: JsonObject, mapping: Mapping, expiresAt: number | null): Identity {
   const { tenant, user, role, scopes, agent, roleMap } = mapping
   const named = textOf(claims, role, 'role')
+  const userId = textOf(claims, user, claims.has('user_id') ? 'user_id' : 'sub')
   return Object.freeze({
     source: 'jwt',
     tenantId: textOf(claims, tenant, 'tenant_id'),
-    userId: textOf(claims, user, claims.has('user_id') ? 'user_id' : 'sub'),
+    userId,
     agentId: textOf(claims, agent, 'agent_id'),
     role: roleMap === null ? named : (roleMap.get(named) ?? ''),
     scopes: scopes === null ? usualScopes(claims) : mappedScopes(claims, scopes),
     claims: printJson(claims),
     expiresAt,
+    token: factsOf(claims, userId),
   })
 }
 

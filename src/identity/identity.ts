@@ -1,4 +1,5 @@
 /** The caller, as a token or the development headers describe it, in the form that every later stage uses. */
+import type { TokenFacts } from './denylist.ts'
 
 export interface Identity {
   readonly source: 'jwt' | 'headers' | 'anonymous'
@@ -15,6 +16,11 @@ export interface Identity {
   readonly claims: string
   /** The token's `exp` in seconds since the epoch; null if the identity does not expire. */
   readonly expiresAt: number | null
+  /**
+   * The facts by which the token can be revoked; absent without a token. Identities derived from this one
+   * keep the object.
+   */
+  readonly token?: TokenFacts
   /** Additions to every transaction of one request; absent for requests below `/api`. */
   readonly session?: RequestSession
 }

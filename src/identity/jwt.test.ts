@@ -47,7 +47,7 @@ describe('claims', () => {
   test('every claim is read', async () => {
     const payload =
       '{ "tenant_id": "t1", "user_id": "u1", "role": "editor", "agent_id": "a1", "operator_id": "o1", ' +
-      '"exp": 1700000001 }'
+      '"exp": 1700000001, "jti": "j1", "iat": 1700000000.5 }'
     expect(await identityOf(payload)).toEqual({
       source: 'jwt',
       tenantId: 't1',
@@ -55,8 +55,11 @@ describe('claims', () => {
       agentId: 'a1',
       role: 'editor',
       scopes: [],
-      claims: '{"tenant_id":"t1","user_id":"u1","role":"editor","agent_id":"a1","operator_id":"o1","exp":1700000001}',
+      claims:
+        '{"tenant_id":"t1","user_id":"u1","role":"editor","agent_id":"a1","operator_id":"o1","exp":1700000001,' +
+        '"jti":"j1","iat":1700000000.5}',
       expiresAt: 1_700_000_001,
+      token: { jti: 'j1', sub: 'u1', iat: 1_700_000_000.5 },
     })
   })
 

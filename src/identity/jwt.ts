@@ -34,7 +34,7 @@ export interface TokenVerifier {
   explain(compact: string, note: Note): Promise<Verified>
   /** True if an earlier result is still valid. */
   stands(verified: Verified): boolean
-  /** True if the identity belongs to a token that has been revoked. */
+  /** True if the identity belongs to a token that has been revoked, whichever verifier accepted the token. */
   isRevoked(identity: Identity): boolean
 }
 
@@ -62,31 +62,28 @@ export function createTokenVerifier(
 ): TokenVerifier {
   const byName = new Map(issuers.map(issuer => [issuer.name, issuer]))
   const ours = createSecretsIssuer(config)
-  /** The denylist's result for each identity, and its version: a new version requires a new look-up. */
-  const judged = new WeakMap<Identity, { readonly facts: TokenFacts; version: number; isDenied: boolean }>()
+  /** The denylist's result for each token, and its version: a new version requires a new look-up. */
+  const judged = new WeakMap<TokenFacts, { readonly version: number; readonly isDenied: boolean }>()
   const cache = new LRUCache<string, Verified>({ max: CACHED_TOKENS_MAX, maxSize: CACHED_CHARACTERS_MAX })
 
   async function verifyNew(compact: string, digest: string, note: Note = ignore): Promise<Verified> {
     const token = parseToken(compact)
     note(`form: three parts; alg ${token.alg}, kid ${token.kid ?? 'none'}, iss ${token.iss ?? 'none'}`)
     const verified = await issuerOf(token).verify(token, clock(), note)
-    judged.set(verified.identity, { facts: verified.facts, version: -1, isDenied: false })
     if (isRevoked(verified.identity)) throw revoked()
     if (denylist !== NOTHING_DENIED) note('revocation: jwt_denylist_table does not list it')
     cache.set(digest, verified, { size: sizeOf(verified.identity) })
     return verified
   }
 
-  function isRevoked(identity: Identity): boolean {
-    if (denylist === NOTHING_DENIED) return false
-    const known = judged.get(identity)
-    if (known === undefined) return false
+  function isRevoked({ token }: Identity): boolean {
+    if (denylist === NOTHING_DENIED || token === undefined) return false
     const version = denylist.version()
-    if (known.version !== version) {
-      known.version = version
-      known.isDenied = denylist.denies(known.facts)
-    }
-    return known.isDenied
+    const known = judged.get(token)
+    if (known?.version === version) return known.isDenied
+    const isDenied = denylist.denies(token)
+    judged.set(token, { version, isDenied })
+    return isDenied
   }
 
   function issuerOf(token: ParsedToken): Pick<Issuer, 'verify'> {
