@@ -2,6 +2,8 @@
  * docs/guides/authentication.md at every entry point: below `/api`, in the dialect of PostgREST, shapes, and
  * the sockets of both protocols. Tokens of a provider, their rejection, its outage and revocation.
  */
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -105,6 +107,39 @@ describe.each(ENTRIES)('%s', (_, path, body) => {
     expect(reply.status).toBe(503)
     expect(Number(reply.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
   })
+})
+
+test('the 401 to an upgrade names the metadata', async () => {
+  const upgrade = request(`${gateway.url}/ws`, {
+    headers: {
+      ...{ Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' },
+      ...{ 'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==', Authorization: 'Bearer a.b.c' },
+    },
+  }).end()
+  const [response] = await once(upgrade, 'response')
+  response.resume()
+  const named = `resource_metadata="${gateway.url}/.well-known/oauth-protected-resource"`
+  expect([response.statusCode, response.headers['www-authenticate']]).toEqual([
+    401,
+    `Bearer error="invalid_token", ${named}`,
+  ])
+})
+
+test('no entry point serves the table of revoked tokens, although the roles can read it', async () => {
+  const statuses = await Promise.all(
+    ENTRIES.map(async ([, path, body]) => {
+      const reply = await ask(
+        token(),
+        path.replace('notes', 'revoked_tokens'),
+        body?.replace('notes', 'revoked_tokens'),
+      )
+      expect(reply.text).not.toContain('"jti"')
+      return reply.status
+    }),
+  )
+  expect(statuses).toEqual([404, 404, 404, 400])
+  const root = await ask(token(), '/rest/v1/')
+  expect([root.text.includes('notes'), root.text.includes('revoked_tokens')]).toEqual([true, false])
 })
 
 describe('revocation ends', () => {
