@@ -207,6 +207,16 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await close([a, b])
   })
 
+  /**
+   * Waits until every transaction of the server that has begun is over. Until then, a token precedes the changes
+   * of the test before, which concern this tenant.
+   */
+  async function allEnded(): Promise<void> {
+    const [{ xid } = { xid: null }] = await executeOn(admin, 'select pg_current_xact_id()::text as xid')
+    const over = `select pg_snapshot_xmin(pg_current_snapshot()) > '${xid}'::xid8 as is_over`
+    await vi.waitFor(async () => expect(await executeOn(admin, over)).toEqual([{ is_over: true }]), 60_000)
+  }
+
   // Without triggers, clients cannot resume after a change of such a table, and other writers are not seen.
   test.runIf(capture === 'trigger')(
     'a client of another tenant can resume, and a row that moves concerns both',
@@ -215,6 +225,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     },
     async () => {
       const moved = await write('b', 'circles')
+      await allEnded()
       const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 'a' }) })
       const again = async (since: string) => {
         socket.say({ type: 'subscribe', channel: 'svc_table_posts', since })
