@@ -63,10 +63,23 @@ export const AREAS: readonly Area[] = [
     documents: ['docs/guides/shapes.md', 'docs/reference/shapes.md', 'src/shapes/README.md'],
   },
   {
+    name: 'phoenix',
+    path: 'src/phoenix',
+    purpose: 'The channels of supabase-js at /realtime/v1, as subscriptions of the realtime hub.',
+    documents: ['docs/guides/coming-from-postgrest.md#realtime', 'src/phoenix/README.md'],
+  },
+  {
     name: 'cluster',
     path: 'src/cluster',
     purpose: 'The worker processes of svc serve --workers: their supervision, and what they share.',
     documents: ['docs/guides/scaling.md#workers', 'src/cluster/README.md'],
+  },
+  {
+    name: 'shared',
+    path: 'src/shared',
+    purpose:
+      'The state that gateways on several machines share in Valkey or Redis: counts, invalidations, revocations.',
+    documents: ['docs/guides/scaling.md#shared-state'],
   },
   {
     name: 'query',
@@ -74,6 +87,12 @@ export const AREAS: readonly Area[] = [
     purpose:
       'POST /api/_query and live queries: a text of the query language to a statement, and its parameters to values.',
     documents: ['docs/reference/language.md#over-http'],
+  },
+  {
+    name: 'tracing',
+    path: 'src/tracing',
+    purpose: 'Spans of requests through the API of OpenTelemetry.',
+    documents: ['docs/guides/tracing.md'],
   },
   {
     name: 'openapi',

@@ -40,21 +40,11 @@ const BINARY: SchemaObject = {
   ),
 }
 
-/** The body of a PATCH that changes related rows, and the columns of its own row. */
-const RELATED_CHANGES: SchemaObject = {
-  type: 'object',
-  description:
-    'Columns, and relations: arrays of rows in `create`, `update`, `delete` or `set` for rows that refer to the row, ' +
-    '`create` or `update` with a row for one that it refers to.',
-  additionalProperties: true,
-}
-
 /** The schemas that do not depend on tables. */
 export const SHARED_SCHEMAS: readonly (readonly [string, SchemaObject])[] = [
   ['svc-binary', BINARY],
   ['svc-page', PAGE],
   ['svc-row', ANY_ROW],
-  ['svc-related', RELATED_CHANGES],
   ...FILTER_SCHEMAS,
   ...ERROR_SCHEMAS,
 ]

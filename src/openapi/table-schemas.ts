@@ -18,6 +18,7 @@ import {
   canDelete,
   canRead,
   canUpdate,
+  changeableRelations,
   creatableRelations,
   returnedColumns,
   type VisibleRelation,
@@ -56,7 +57,9 @@ export function tableSchemas(seen: VisibleTable, tables: VisibleTables): TableSc
   if (canCreate(seen)) {
     schemas.push([`create-${seen.key}`, createSchema(all, rights.create)], ...creationWithRelated(seen, tables))
   }
-  if (canUpdate(seen)) schemas.push([`update-${seen.key}`, updateSchema(table, all, rights.update)])
+  if (canUpdate(seen)) {
+    schemas.push([`update-${seen.key}`, updateSchema(table, all, rights.update)], ...changeWithRelated(seen))
+  }
   const writes = canCreate(seen) || canUpdate(seen) || canDelete(seen)
   return { schemas, read, written: writes ? writtenRow(seen, choose, schemas) : null }
 }
@@ -105,6 +108,17 @@ function creationWithRelated(seen: VisibleTable, tables: VisibleTables): readonl
     return [output, cardinality === 'one' ? row : ({ type: 'array', items: row } as const)] as const
   })
   return [[`related-${seen.key}`, { type: 'object', properties: Object.fromEntries(properties) }]]
+}
+
+/**
+ * The body of a change of one row with changes of related rows, beside its columns. The forms of each change
+ * are in docs/reference/writing.md#related-rows; with all of them, the document would be too large.
+ */
+function changeWithRelated(seen: VisibleTable): readonly Entry[] {
+  const relations = changeableRelations(seen)
+  if (relations.length === 0) return []
+  const properties = Object.fromEntries(relations.map(({ output }) => [output, { type: 'object' } as const]))
+  return [[`changes-${seen.key}`, { type: 'object', properties }]]
 }
 
 /** A row as reads answer it: with the related rows that `expand` asks for. */

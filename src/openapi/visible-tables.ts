@@ -132,9 +132,12 @@ export function creatableRelations({ relations }: VisibleTable, tables: VisibleT
   return distinctBy(found, ({ output }) => output)
 }
 
-/** Reports whether a change of a row can contain changes of related rows. */
-export function changesRelated({ relations }: VisibleTable): boolean {
-  return relations.some(({ isWritable }) => isWritable)
+/** The relations whose rows a change can contain. Each name occurs once. */
+export function changeableRelations({ relations }: VisibleTable): readonly VisibleRelation[] {
+  return distinctBy(
+    relations.filter(({ isWritable }) => isWritable),
+    ({ output }) => output,
+  )
 }
 
 /** Reports whether the caller can read the table. */

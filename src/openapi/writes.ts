@@ -22,7 +22,7 @@ import {
   canDelete,
   canRead,
   canUpdate,
-  changesRelated,
+  changeableRelations,
   creatableRelations,
   type VisibleTable,
   type VisibleTables,
@@ -86,7 +86,7 @@ export function createdResponse(seen: VisibleTable, written: WrittenRow | null):
   const description = [
     'Created (201),',
     canUpdate(seen) ? 'updated, or unchanged (`null`; 200).' : 'or suppressed by a trigger (`null`; 200).',
-    ...(written === null ? [] : ['With `Prefer: return=minimal` there is no body.']),
+    ...(written === null ? [] : ['No body with `return=minimal`.']),
   ].join(' ')
   const headers = headersWith('Location', 'Preference-Applied', 'ETag')
   return written === null
@@ -103,7 +103,7 @@ type WriteKind = keyof typeof WORDS
 
 function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): OperationObject {
   const { table, key } = seen
-  const hasRelated = change === 'update' && changesRelated(seen)
+  const hasRelated = change === 'update' && changeableRelations(seen).length > 0
   const expand = change === 'update' ? expandReference(seen) : []
   return {
     operationId: `${change}-${key}`,
@@ -140,7 +140,7 @@ function changesOf(
 ): Pick<OperationObject, 'requestBody'> {
   if (change !== 'update') return {}
   const row = schemaRef(`update-${key}`)
-  const schema = hasRelated ? { anyOf: [row, schemaRef('svc-related')] } : row
+  const schema = hasRelated ? { anyOf: [row, schemaRef(`changes-${key}`)] } : row
   const patches = table.columns.some(({ type }) => isJson(type)) ? PATCHES : {}
   return { requestBody: { required: true, content: { [JSON_TYPE]: { schema }, ...patches } } }
 }

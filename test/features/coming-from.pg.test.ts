@@ -48,7 +48,7 @@ test.each(PAGES)('%s shows an equivalent for most requests of the other gateway'
 
 test('the settings mentioned exist', () => {
   const known = SETTINGS.flatMap(({ key, environment }) => [key?.split('.').at(-1), environment])
-  const [, ...named] = rowsBelow(POSTGREST, '## Configuration').map(([, ours = '']) => ours)
+  const [, ...named] = rowsBelow(POSTGREST, '### Configuration').map(([, ours = '']) => ours)
   const words = named.flatMap(cell => [...cell.matchAll(/`([a-z]+_[a-z_]+|[A-Z]+_[A-Z_]+)`/g)].map(([, word]) => word))
   expect(words.length).toBeGreaterThan(6)
   const elsewhere = PAGES.flatMap(([, page]) =>

@@ -132,7 +132,7 @@ test('a response to return=minimal is declared', async () => {
   expect(components.responses.done.headers).toHaveProperty('Preference-Applied')
   expect(post.responses[201]).toEqual({ $ref: '#/components/responses/created-x' })
   const created = components.responses['created-x']
-  expect(created.description).toMatch(/With `Prefer: return=minimal` there is no body\.$/)
+  expect(created.description).toMatch(/No body with `return=minimal`\.$/)
   expect(created.headers).toHaveProperty('Preference-Applied')
 })
 

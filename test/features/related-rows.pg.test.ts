@@ -512,7 +512,10 @@ test('the OpenAPI document has the related rows of each body', async () => {
     order_items: { type: 'array', items: ref('related-order_items') },
     parcels: { type: 'array', items: ref('related-parcels') },
   })
-  expect(bodyOf(paths['/api/orders/{id}'].patch)).toEqual({ anyOf: [ref('update-orders'), ref('svc-related')] })
+  expect(bodyOf(paths['/api/orders/{id}'].patch)).toEqual({ anyOf: [ref('update-orders'), ref('changes-orders')] })
+  expect(components.schemas['changes-orders'].properties).toMatchObject({
+    ...{ customer: { type: 'object' }, order_items: { type: 'object' } },
+  })
   for (const operation of [paths['/api/orders'].post, paths['/api/orders/{id}'].patch]) {
     expect(operation.parameters).toContainEqual({ $ref: '#/components/parameters/expand-orders' })
   }
