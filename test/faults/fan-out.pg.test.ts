@@ -245,7 +245,9 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
       socket.say({ type: 'unsubscribe', id: resumed.id })
       await vi.waitFor(async () => expect(await socket.next()).toMatchObject({ type: 'unsubscribed' }))
       const { id: last } = await again(token)
-      expect(await socket.next()).toMatchObject({ type: 'resync', reason: 'token', id: last })
+      // For the token, unless the resync of the row that moved was postponed and is due first.
+      const reason = expect.stringMatching(/^(token|dependency)$/)
+      expect(await socket.next()).toMatchObject({ type: 'resync', reason, id: last })
       await socket.close()
     },
   )
