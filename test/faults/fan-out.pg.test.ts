@@ -208,8 +208,8 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
   })
 
   /**
-   * Waits until every transaction of the server that has begun is over. Until then, a token precedes the changes
-   * of the test before, which concern this tenant.
+   * Waits until every transaction of the server that has begun is over. Until then, a token precedes the
+   * changes of the test before, which concern this tenant.
    */
   async function allEnded(): Promise<void> {
     const [{ xid } = { xid: null }] = await executeOn(admin, 'select pg_current_xact_id()::text as xid')
