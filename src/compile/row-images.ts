@@ -7,9 +7,10 @@ import type { CheckedWrite, Write } from '../access/check.ts'
 import type { Table } from '../catalog/model.ts'
 import type { RowImages } from '../language/sql/print-row-images.ts'
 import { unusedName } from '../language/sql/print-rows.ts'
-import type { Add, CommonTable, Expression, Field, Join, Name, Set as SetStatement } from '../language/tree/ast.ts'
+import type { Add, CommonTable, Expression, Field, Get, Join, Name, Set as SetStatement } from '../language/tree/ast.ts'
 import { and, column, compare, field, get, name, tableName } from '../language/tree/build.ts'
 import { targetName } from '../language/tree/scope.ts'
+import { visit } from '../language/tree/walk.ts'
 
 /**
  * Reports whether `returning` provides the old row: PostgreSQL 18 does (PostgreSQL manual, 6.4), unless the
@@ -102,7 +103,8 @@ function everyColumn({ columns }: Table, alias: string): readonly Field[] {
 
 /**
  * The update of rows that a common table expression has read and locked, matched by primary key. Null if this
- * is not possible: rows would not be found if the key is assigned, and joined tables would be locked too.
+ * is not possible: rows would not be found if the key is assigned, joined tables would be locked too, and
+ * rows that are matched with those of a body cannot be read without it.
  */
 function lockingFirst(set: SetStatement, table: Table, before: string): SetStatement | null {
   const isAlone = set.joins.every(({ source }) => source.kind === 'record source')
@@ -114,6 +116,7 @@ function lockingFirst(set: SetStatement, table: Table, before: string): SetState
     fields: everyColumn(table, target),
     ...(set.where === 'all' ? {} : { where: set.where }),
   })
+  if (mentionsAny(read, aliasesOf(set.joins))) return null
   const span = set.span
   const locked: CommonTable = {
     ...{ kind: 'cte', name: name(before), columns: [], span },
@@ -136,4 +139,19 @@ function lockingFirst(set: SetStatement, table: Table, before: string): SetState
     with: { kind: 'with', recursive: set.with?.recursive ?? false, tables, span },
     joins: [...set.joins, join],
   }
+}
+
+function aliasesOf(joins: readonly Join[]): ReadonlySet<string> {
+  return new Set(joins.flatMap(({ source }) => ('alias' in source && source.alias !== null ? [source.alias] : [])))
+}
+
+/** Reports whether a column of the read belongs to a source with one of these names. */
+function mentionsAny(read: Get, aliases: ReadonlySet<string>): boolean {
+  let found = false
+  visit(read, {
+    column({ path }) {
+      found ||= path.length > 1 && aliases.has(path[0] ?? '')
+    },
+  })
+  return found
 }

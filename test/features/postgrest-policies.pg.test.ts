@@ -23,10 +23,8 @@ const database = databaseFixture(`
   insert into payments (tenant_id, mail) select 't1', 'own' || n from generate_series(1, 200) n;
   create table words (id int primary key, twin int);
   insert into words select n, n from generate_series(1, 2000) n;
-  create view shown as select * from payments;
-  create view listed as select * from words;
-  alter view shown set (security_invoker = true);
-  alter view listed set (security_invoker = true);
+  create view shown with (security_invoker) as select * from payments;
+  create view listed with (security_invoker) as select * from words;
   alter table payments enable row level security, force row level security;
   create policy own on payments using (tenant_id = current_setting('app.current_tenant_id', true));
   analyze;

@@ -138,6 +138,8 @@ test('replica identity FULL has old rows, and the values that an update left alo
   await ask(`update ${table} set n = 2`)
   expect(changes((await until(stream, 'commit')).items)).toEqual(['update – to 1,2,unchanged'])
   await ask(`alter table ${table} replica identity full`)
+  // Until PostgreSQL 14, transactions without changes are sent too.
+  if (POSTGRES_MAJOR < 15) expect(changes((await until(stream, 'commit')).items)).toEqual([])
   await ask(`update ${table} set n = 3`)
   await ask(`delete from ${table}`)
   expect(changes((await until(stream, 'commit')).items)).toEqual([`update 1,2,${long} to 1,3,${long}`])
