@@ -18,7 +18,8 @@ export interface Prices {
 
 export async function openPrices(database: Database, tenants: number): Promise<Prices> {
   const { url, adminUrl } = await installedDatabase(database, {
-    name: 'bench_realtime',
+    // Not shared: benchmarks of one run have different numbers of tenants.
+    name: `bench_prices_${tenants}`,
     captured: ['prices'],
     statements: [
       'create table prices (id int primary key, tenant_id text not null, price numeric not null, at float8)',
