@@ -1,9 +1,15 @@
-/** Listens for changes to the tables that a statement reads, if triggers capture all of them. */
-import type { Catalog } from '../catalog/model.ts'
+/**
+ * Listens for changes to the tables that a statement reads, if triggers capture all of them. Changes that
+ * cannot concern the caller are left out.
+ */
+import type { Catalog, Table } from '../catalog/model.ts'
 import { hasClockWord } from '../compile/determinism.ts'
 import type { BoundStatement, ReadStatement } from '../compile/statement.ts'
+import type { Identity } from '../identity/identity.ts'
 import { deterministicReads } from '../run/cache/cache-plans.ts'
-import type { CapturedName, CaptureSources, SourceSubscription } from './capture-sources.ts'
+import type { CaptureSources, SourceListener, SourceSubscription } from './capture-sources.ts'
+import { nameOf, type QueryRoutes } from './query-routes.ts'
+import type { Routes, RouteValue } from './route.ts'
 
 /** Listens for changes to a statement's tables. */
 export interface DependencyListener {
@@ -16,25 +22,37 @@ export interface DependencyListener {
 export interface DependencyListenerParts {
   readonly sources: CaptureSources
   readonly catalog: () => Catalog
+  readonly routes: QueryRoutes
 }
 
 /** Creates a function that starts listening for a statement. */
-export function createDependencyListener({ sources, catalog }: DependencyListenerParts) {
+export function createDependencyListener({ sources, catalog, routes }: DependencyListenerParts) {
   /** Null if a table is not captured, or if the result depends on anything other than tables. */
-  return (statement: BoundStatement<ReadStatement>, onChange: () => void): DependencyListener | null => {
+  return (
+    statement: BoundStatement<ReadStatement>,
+    identity: Identity,
+    onChange: () => void,
+  ): DependencyListener | null => {
     const current = catalog()
-    const tables = current.knowsDependencies ? capturedTables(statement, current) : null
-    if (tables === null || tables.some(table => sources.captureOf(table) !== 'trigger')) return null
-    // While the log is unreadable, the statement is treated as changed.
-    const listener = {
-      changed: onChange,
-      invalidate: onChange,
-      unavailable: onChange,
-      notification: onChange,
-      gap: onChange,
-      routeBy: () => null,
-    }
-    const subscriptions: readonly SourceSubscription[] = tables.map(table => sources.listen(table, listener))
+    const relations = current.knowsDependencies ? relationsOf(statement, current) : null
+    // A view has no rows itself; its underlying tables are among the relations.
+    const tables = relations?.filter(({ kind }) => kind !== 'view')
+    const isCaptured = (table: Table) => sources.captureOf(capturedName(table)) === 'trigger'
+    if (relations === null || tables?.every(isCaptured) !== true) return null
+    let known: ReadonlyMap<string, RouteValue> = new Map()
+    // Until the routes are known, every change is reported.
+    routes(statement, relations, identity).then(
+      found => {
+        known = found
+      },
+      () => {},
+    )
+    const subscriptions: readonly SourceSubscription[] = tables.map(table =>
+      sources.listen(
+        capturedName(table),
+        listenerOf(() => known.get(nameOf(table)) ?? null, onChange),
+      ),
+    )
     return {
       ready: Promise.all(subscriptions.map(({ ready }) => ready)),
       close() {
@@ -44,19 +62,40 @@ export function createDependencyListener({ sources, catalog }: DependencyListene
   }
 }
 
+/** Reports changes that may concern a routing value; null for all. */
+function listenerOf(routeValue: () => RouteValue | null, onChange: () => void): SourceListener {
+  const report = (all: readonly (Routes | null)[]) => {
+    const value = routeValue()
+    if (all.some(routes => mayConcern(routes, value))) onChange()
+  }
+  return {
+    changed: changes => report(changes.map(({ routes }) => routes)),
+    // Any other reason than a bulk change means that changes are unknown.
+    invalidate: (reason, routes = null) => report([reason === 'bulk' ? routes : null]),
+    // While the log is unreadable, the statement is treated as changed.
+    unavailable: onChange,
+    notification: onChange,
+    gap: onChange,
+    routeBy: () => routeValue()?.column ?? null,
+  }
+}
+
+function mayConcern(routes: Routes | null, value: RouteValue | null): boolean {
+  if (routes === null || value === null || routes.column !== value.column) return true
+  return routes.values.some(text => value.values.includes(text))
+}
+
+function capturedName({ schema, name, resource }: Table) {
+  return { name: nameOf({ schema, name }), resource }
+}
+
 /**
- * The tables a statement reads; null if they are not all known, or if the result depends on anything else.
+ * The relations a statement reads; null if they are not all known, or if the result depends on anything else.
  */
-function capturedTables(
-  { statement, values }: BoundStatement<ReadStatement>,
-  catalog: Catalog,
-): readonly CapturedName[] | null {
+function relationsOf({ statement, values }: BoundStatement<ReadStatement>, catalog: Catalog): readonly Table[] | null {
   const read = deterministicReads(statement, catalog)
   if (read === null || read.opaque || values.some(hasClockWord)) return null
   const byOid = new Map([...catalog.tables.values()].map(table => [table.oid, table]))
   const found = [...read.relations].map(oid => byOid.get(oid))
-  if (!found.every(table => table !== undefined)) return null
-  // A view has no rows itself; its underlying tables are among the relations.
-  const tables = found.filter(({ kind }) => kind !== 'view')
-  return tables.map(({ schema, name, resource }) => ({ name: `${schema}.${name}`, resource }))
+  return found.every(table => table !== undefined) ? found : null
 }

@@ -3,7 +3,6 @@
  * runs without subscriptions.
  */
 import type { Table } from '../catalog/model.ts'
-import { catalogueStatement } from '../compile/derive.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { callerKey } from '../limits/budget.ts'
@@ -16,8 +15,9 @@ import type { CallerRoutes, MissedChanges } from './change-source.ts'
 import { databaseRoleOf, groupKeysOf, isShared, ownerOf } from './group-keys.ts'
 import { createLimiter } from './limiter.ts'
 import { createQueryPacing } from './query-pacing.ts'
+import { readRouteValues } from './query-routes.ts'
 import type { OverLimit, Quotas, RealtimeLimits } from './quotas.ts'
-import { type RouteValue, routeStatement, routeValueOf, type VisibilityRoute } from './route.ts'
+import type { RouteValue, VisibilityRoute } from './route.ts'
 import { createSubscriber, type Subscriber, type SubscriptionReceiver } from './subscriber.ts'
 import type { SubscriptionPlan, SubscriptionRequest } from './subscription-plan.ts'
 import type { TableRules } from './table-rules.ts'
@@ -344,12 +344,8 @@ export class Hub {
     }
   }
 
-  async #routeValues(rules: TableRules, identity: Identity, owner: string): Promise<readonly RouteValue[]> {
-    const routes = routesOf(rules)
-    const statements = routes.map(route => catalogueStatement(routeStatement(route), []))
-    const read = () => this.#parts.runner.read(identity, statements, { ms: 0 }).result
-    const results = await this.#limiter.run(owner, read)
-    return routes.map((route, index) => routeValueOf(route, results[index]?.[0] ?? []))
+  #routeValues(rules: TableRules, identity: Identity, owner: string): Promise<readonly RouteValue[]> {
+    return this.#limiter.run(owner, () => readRouteValues(this.#parts.runner, identity, routesOf(rules)))
   }
 
   #subscriptionOf(entry: Entry, subscriber: Subscriber, beginning: Beginning): Subscription {

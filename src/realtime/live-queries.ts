@@ -2,7 +2,7 @@
  * Live queries (docs/guides/realtime.md#a-live-query): reads that are run repeatedly and whose rows are sent
  * whenever they have changed. Callers with the same query and the same session settings share each run. The
  * database compares a digest, so an unchanged result costs no transfer of rows. If triggers capture every
- * table that a query reads, it is run only after one of them has changed.
+ * table that a query reads, it is run only after a change that may concern the caller (`query-routes.ts`).
  */
 
 import { ifChanged } from '../compile/derive.ts'
@@ -58,8 +58,12 @@ export interface LiveStats {
 
 /** The dependencies of live queries. */
 export interface LiveQueriesParts {
-  /** Listens for changes to everything a statement's result depends on; null if that is not possible. */
-  readonly listen: (statement: BoundStatement<ReadStatement>, onChange: () => void) => DependencyListener | null
+  /** Listens for changes that may concern a caller's result; null if that is not possible. */
+  readonly listen: (
+    statement: BoundStatement<ReadStatement>,
+    identity: Identity,
+    onChange: () => void,
+  ) => DependencyListener | null
   /** The runner with the tenant's concurrency limit and the cost guard, as for `POST /api/_query`. */
   readonly runner: Pick<Runner, 'read'>
   readonly limiter: Limiter
@@ -185,13 +189,13 @@ export class LiveQueries {
     }
     this.#all.set(name, shared)
     shared.clients.add(client)
-    if (known === undefined) this.#listen(shared, statement)
+    if (known === undefined) this.#listen(shared, statement, identity)
     this.#schedule(shared)
     return shared
   }
 
-  #listen(shared: SharedQuery, statement: BoundStatement<ReadStatement>): void {
-    const listener = this.#parts.listen(statement, () => this.#wake(shared))
+  #listen(shared: SharedQuery, statement: BoundStatement<ReadStatement>, identity: Identity): void {
+    const listener = this.#parts.listen(statement, identity, () => this.#wake(shared))
     shared.listener = listener
     if (listener === null) return
     const begin = () => {
@@ -263,7 +267,7 @@ export class LiveQueries {
     { request, identity, digest }: LiveClient,
   ): Promise<void> {
     const statement = shared.statement ?? request.prepare(identity)
-    if (shared.statement === null) this.#listen(shared, statement)
+    if (shared.statement === null) this.#listen(shared, statement, identity)
     shared.statement = statement
     this.#runs++
     const common = due.every(client => client.digest === digest) ? digest : null

@@ -19,6 +19,7 @@ import { createLimiter } from './limiter.ts'
 import { LiveQueries } from './live-queries.ts'
 import { ChangeLog, type LogStats } from './log.ts'
 import { createOldImageStore } from './old-images.ts'
+import { createQueryRoutes } from './query-routes.ts'
 import { createQuotas, type RealtimeLimits, type Seat } from './quotas.ts'
 import { ClientSession, type Link } from './session.ts'
 import type { ShareRead } from './share-read.ts'
@@ -174,9 +175,13 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.visibilityReads },
   })
   capture.connect(hub)
+  const limiter = createLimiter(LIVE_RUN_SLOTS)
   const live = new LiveQueries({
-    ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUN_SLOTS), now, quotas },
-    listen: createDependencyListener({ sources, catalog: parts.catalog }),
+    ...{ runner: parts.reads, limiter, now, quotas },
+    listen: createDependencyListener({
+      ...{ sources, catalog: parts.catalog },
+      routes: createQueryRoutes({ database, catalog: parts.catalog, runner: parts.visibilityReads, limiter }),
+    }),
   })
   const sessions = new Set<Pick<ClientSession, 'leave' | 'revoke'>>()
   const counts = createCounters(clock, parts.emit)
