@@ -115,15 +115,14 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
   let processing = false
 
   function doubt(reason: ResyncReason, routes: Routes | null = null): void {
-    history.invalidate()
+    history.invalidate(routes)
     resync(reason, routes)
   }
 
   async function process(payload: string): Promise<void> {
     const notification = decodeNotification(payload)
     if (notification === null || notification.rows === null) {
-      history.invalidate()
-      resync('bulk', notification === null ? null : routesOfMany(notification, isPlain()))
+      doubt('bulk', notification === null ? null : routesOfMany(notification, isPlain()))
       return
     }
     const { txid, assigned, at } = notification
@@ -150,8 +149,8 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
     capture: 'gateway',
     token: history.token,
     boundary: snapshot => createBoundary(snapshot, history.token()),
-    since(token) {
-      const changes = history.since(token)
+    since(token, routes) {
+      const changes = history.since(token, of => mayConcern(of, routes))
       return Promise.resolve(changes === null ? null : { changes, boundary: null, isLast: true })
     },
     notification(payload) {
@@ -169,6 +168,12 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
     unavailable() {},
     routeBy,
   }
+}
+
+/** True unless the caller's value of the routing column is known to be another one. */
+function mayConcern({ column, values }: Routes, { own, guards }: CallerRoutes): boolean {
+  const value = own?.column === column ? own : [...guards.values()].find(guard => guard.column === column)
+  return value === undefined || values.some(text => value.values.includes(text))
 }
 
 /**

@@ -258,6 +258,57 @@ describe('a resume token', () => {
   })
 })
 
+describe('a resume token after a change of a table that a policy reads', () => {
+  const member = (tenantId: string, room: number) =>
+    gateway.get('/api/memberships', {
+      ...{ method: 'POST', as: { tenantId }, headers: JSON_TYPE },
+      body: JSON.stringify({ id: ids++, tenant_id: tenantId, room }),
+    })
+
+  /** The first message after a client has subscribed, disconnected and returned. */
+  async function afterReturn(tenantId: string, work: () => Promise<unknown>): Promise<Message> {
+    const first = await socketOf(tenantId)
+    first.say({ type: 'subscribe', channel: 'svc_table_rooms' })
+    const { token } = await first.nextOf('subscribed')
+    await first.close()
+    await work()
+    const again = await socketOf(tenantId)
+    again.say({ type: 'subscribe', channel: 'svc_table_rooms', since: token })
+    await again.nextOf('subscribed')
+    const message = await again.next()
+    await again.close()
+    return message
+  }
+
+  test('stays valid for the tenants that the change cannot concern', async () => {
+    await execute(
+      database.adminUrl,
+      `create table memberships (id int primary key, tenant_id text not null, room int);
+       create table rooms (id int primary key, name text);
+       alter table memberships enable row level security; alter table memberships force row level security;
+       alter table rooms enable row level security; alter table rooms force row level security;
+       create policy own on memberships using (tenant_id = current_setting('app.current_tenant_id', true));
+       create policy own on rooms using (id in (select room from memberships)) with check (true);
+       insert into rooms values (1, 'one'), (2, 'two');
+       insert into memberships values (-1, 't1', 1), (-2, 't2', 2);
+       grant select, insert, update, delete on memberships, rooms to app;`,
+    )
+    await gateway.gateway.reload()
+    const rename = (tenantId: string, id: number) =>
+      gateway.get(`/api/rooms/${id}`, {
+        ...{ method: 'PATCH', as: { tenantId }, headers: JSON_TYPE },
+        body: JSON.stringify({ name: `name ${ids++}` }),
+      })
+    const other = await afterReturn('t1', async () => {
+      expect((await member('t2', 1)).status).toBe(201)
+      expect((await rename('t1', 1)).status).toBe(200)
+    })
+    expect(other).toMatchObject({ type: 'notification', operation: 'UPDATE', key: { id: 1 } })
+    const own = await afterReturn('t1', () => member('t1', 2))
+    expect(own).toMatchObject({ type: 'resync', reason: 'token' })
+  })
+})
+
 describe('dependencies between tables', () => {
   test('cause a resync when a foreign key cascades a change', async () => {
     await execute(
