@@ -2,7 +2,7 @@
  * docs/guides/installation.md: a gateway detects the objects of `svc install` at start-up and while it runs.
  */
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { installScript } from '../../src/install/script.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -106,7 +106,9 @@ test('if its feed role cannot log in, a gateway warns and works as without an in
   )
   await execute(database.adminUrl, `alter role ${role}_feed password '${PASSWORD}'`)
   await other.gateway.reload()
-  expect(await installation()).toMatchObject({ installed: true, captured_tables: 1 })
+  await vi.waitFor(async () => expect(await installation()).toMatchObject({ installed: true, captured_tables: 1 }), {
+    timeout: 10_000,
+  })
   await other.close()
   await execute(database.adminUrl, `drop owned by ${role}, ${role}_feed; drop role ${role}, ${role}_feed`)
 })

@@ -1,6 +1,7 @@
 /** docs/guides/coming-from-postgrest.md: roles, settings, schemas and transactions of requests. */
 import { describe, expect, test } from 'vitest'
 import { SECRET } from '../support/gateway.ts'
+import { sqlSince } from '../support/postgres-version.ts'
 import { postgrestFixture } from '../support/postgrest.ts'
 import { signed } from '../support/postgrest-token.ts'
 
@@ -19,7 +20,7 @@ const { ask, author, anon } = postgrestFixture(
      current_setting('app.settings.host', true) as host,
      current_setting('app.current_tenant_id', true) as tenant,
      current_setting('timezone') as timezone;
-   alter view settings set (security_invoker = true);
+   ${sqlSince(15, 'alter view settings set (security_invoker = true);')}
    create table own (id int primary key, owner text);
    insert into own values (1, ':author'), (2, 'someone');
    alter table own enable row level security;
