@@ -403,6 +403,7 @@ class Stages {
   async #compileInTurns(parts: Iterable<StatementPart>, context: RequestContext): Promise<readonly BoundStatement[]> {
     const { compiler } = this.#parts
     const statements: BoundStatement[] = []
+    await nextTurn()
     for (const part of parts) {
       if (!isReady(part)) await finished(part)
       statements.push(compiler.statement(part, context, statements.length < KEPT_AT_ONCE ? 'kept' : 'once'))

@@ -12,7 +12,7 @@ export const HISTORY_CHANGES_MAX = 1_000
 /** Limit on the characters of their keys and rows. */
 const HISTORY_CHARACTERS_MAX = 1024 * 1024
 
-/** Limit on the invalidations for some callers. Beyond it, tokens before the oldest one are invalid for all. */
+/** Limit on the invalidations for some callers. Beyond it, the oldest one is for all callers. */
 const INVALIDATIONS_MAX = 1_000
 
 /** The latest changes of one table. */
@@ -27,7 +27,9 @@ export interface History {
    * not recorded as changes; null for all callers.
    */
   invalidate(routes: Routes | null): void
-  /** The changes since a token; null if they are not known. `mayConcern`: whether routes concern the caller. */
+  /**
+   * The changes since a token; null if they are not known. `mayConcern`: whether routes concern the caller.
+   */
   since(token: string, mayConcern: (routes: Routes) => boolean): readonly ChangeEvent[] | null
 }
 

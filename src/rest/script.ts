@@ -7,10 +7,11 @@ import type { Answer } from '../exchange.ts'
 import type { ResultRow, WriteResult } from '../run/run.ts'
 import type { RequestStep, StatementPart, StepResult } from './steps.ts'
 
-/** The statements that a script runs next. */
+/** The statements that a script runs next, or nothing: it continues in the next turn of the event loop. */
 type Wanted =
   | { readonly runs: 'write'; readonly parts: readonly StatementPart[]; readonly isUndoable: boolean }
   | { readonly runs: 'read'; readonly parts: readonly StatementPart[] }
+  | { readonly runs: 'nothing' }
 
 type Results = readonly WriteResult[] | readonly (readonly ResultRow[])[]
 
@@ -27,6 +28,11 @@ export function* read(parts: readonly StatementPart[]): Script<readonly (readonl
   return (yield { runs: 'read', parts }) as readonly (readonly ResultRow[])[]
 }
 
+/** Lets other requests have a turn. */
+export function* pause(): Script<void> {
+  yield { runs: 'nothing' }
+}
+
 /** The first step of a script. */
 export function firstStep(script: Script<Answer>): StepResult {
   return advance(script, () => script.next([]))
@@ -35,6 +41,9 @@ export function firstStep(script: Script<Answer>): StepResult {
 function advance(script: Script<Answer>, resume: () => IteratorResult<Wanted, Answer>): StepResult {
   const { done, value } = resume()
   if (done === true) return value
+  if (value.runs === 'nothing') {
+    return { runs: 'nothing', parts: inTurns([]), respond: () => advance(script, () => script.next([])) }
+  }
   const next = {
     respond: (results: Results): StepResult => advance(script, () => script.next(results)),
     failed: (error: unknown): StepResult => advance(script, () => script.throw(error)),

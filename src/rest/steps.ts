@@ -29,7 +29,7 @@ export type StepResult = Answer | RequestStep
 
 /**
  * Everything that is compiled and run in one transaction. A generator supplies large numbers of parts, which
- * are compiled in several turns of the event loop.
+ * are compiled in several turns of the event loop, beginning with the next one.
  */
 interface Asking {
   readonly parts: readonly StatementPart[] | Generator<StatementPart>
@@ -43,7 +43,7 @@ interface Asking {
 /** One step of a request: something to run, or something to compile only. */
 export type RequestStep = ExecutedStep | Compiling
 
-/** Runs nothing: used for checks that need the compiled statements but not their results. */
+/** Runs nothing: for checks of the compiled statements, and to wait for the next turn. */
 interface Compiling extends Asking {
   readonly runs: 'nothing'
   respond(statements: readonly BoundStatement[]): StepResult

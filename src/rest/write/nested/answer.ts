@@ -43,8 +43,8 @@ export async function createRelated(
   const { table } = writing
   const rows =
     body.kind === 'object'
-      ? [await inTurns(writing, reader.row(body, table, 'create', '', 1))]
-      : await inTurns(writing, reader.items(body, table, 'create', '', 1))
+      ? [await inTurns(reader.row(body, table, 'create', '', 1))]
+      : await inTurns(reader.items(body, table, 'create', '', 1))
   assertExpandable(writing)
   return together(writing, rows, () => {
     const run = new GraphRun(writing, limits)
@@ -66,7 +66,7 @@ export async function changeRelated(
   const { body } = changes
   const isGraph = hasRelated && body !== null
   const row: ChangedRow = isGraph
-    ? await inTurns(writing, new GraphReader(view, limits).row(body, table, 'update', '', 1))
+    ? await inTurns(new GraphReader(view, limits).row(body, table, 'update', '', 1))
     : { table, path: '', columns: changes.columns, bytes: NO_ROW, ones: [], manys: [], changes }
   assertExpandable(writing)
   return together(writing, [row], () => changedOne(writing, new GraphRun(writing, limits), row, id, limits))
@@ -85,11 +85,11 @@ function assertExpandable({ table, wanted, view }: Writing): void {
   if (hidden !== undefined) throw forbiddenColumn(hidden, table, 'read')
 }
 
-async function inTurns<T>({ incoming }: Writing, reading: Generator<void, T>): Promise<T> {
+async function inTurns<T>(reading: Generator<void, T>): Promise<T> {
   for (;;) {
     const { done, value } = reading.next()
     if (done === true) return value
-    if (incoming.isLarge) await nextTurn()
+    await nextTurn()
   }
 }
 

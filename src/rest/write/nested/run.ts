@@ -12,7 +12,7 @@ import type { ResultRow, WriteResult } from '../../../run/run.ts'
 import { LIMIT_NAMES } from '../../../statement-limits.ts'
 import { nameRefusedColumnOnce, refusedColumn } from '../../body/body-error.ts'
 import { withTextColumns } from '../../body/text-values.ts'
-import { read, type Script, write } from '../../script.ts'
+import { pause, read, type Script, write } from '../../script.ts'
 import { sqlstateOf } from '../../sqlstate.ts'
 import type { StatementPart } from '../../steps.ts'
 import { Values } from '../../values.ts'
@@ -71,6 +71,9 @@ const NOTHING: CreatedAnswer = { needed: [] }
 
 /** Limit on the rows that a list replaces, if `max_batch_rows` is turned off. */
 const CHILDREN_MAX = 1_000_000
+
+/** Lists with more rows are processed in several turns of the event loop. */
+const ROWS_IN_A_TURN = 500
 
 const MINIMAL = { returning: undefined, returned: 'minimal' } as const
 
@@ -133,6 +136,7 @@ export class GraphRun {
     const below = rows.flatMap(row => this.neededBelow(row))
     const needed = unique([...answer.needed, ...below])
     const json = yield* this.#insert(rows, path, { ...answer, needed })
+    yield* turnFor(rows)
     yield* this.writeRelated(rows)
     return json
   }
@@ -240,6 +244,7 @@ export class GraphRun {
         for (const child of rows) this.#fill(child, relation.targetColumns, row, relation.columns)
       }
     }
+    yield* turnFor(members)
     const by = [...relation.targetColumns, ...ownKey(table, relation)]
     const removed = listsOf(members, 'delete')
     yield* this.#remove(rowsIn(removed), by, pathOf(removed))
@@ -544,6 +549,7 @@ export class GraphRun {
     if (groups.length === 0) return []
     try {
       const results = yield* write(groups.map(group => group.part(group.rows)))
+      yield* turnFor(groups.flatMap(({ rows }) => rows))
       this.#written ??= results[0]
       return results
     } catch (error) {
@@ -576,6 +582,10 @@ export class GraphRun {
       seen.add(key)
     }
   }
+}
+
+function* turnFor(items: readonly unknown[]): Script<void> {
+  if (items.length > ROWS_IN_A_TURN) yield* pause()
 }
 
 const OPEN = Buffer.from('[')
