@@ -111,7 +111,7 @@ function errorOfMessage({ code, message, details, hint }: ServerMessage): Client
 }
 
 /** An error that the application's listener throws must not break the connection. */
-function guarded<A extends readonly unknown[]>(call: ((...args: A) => void) | undefined): (...args: A) => void {
+export function guarded<A extends readonly unknown[]>(call: ((...args: A) => void) | undefined): (...args: A) => void {
   return (...args) => {
     try {
       call?.(...args)

@@ -19,9 +19,14 @@ export interface Operation {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
+  /** A body that is sent unchanged, in one attempt, and without the client's deadline. */
+  readonly upload?: Upload
   /** True if the request can be repeated without a further effect. A GET always can. */
   readonly safe?: boolean
 }
+
+/** The body of an import. A platform whose `fetch` cannot send streams refuses a `ReadableStream`. */
+export type Upload = string | Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
 
 export interface Answer {
   readonly status: number
@@ -58,16 +63,18 @@ export function createHttp(options: HttpOptions): Http {
   const { base, tokens, retries, parse } = options
 
   async function attempt(operation: Operation, token: string | null, request: RequestOptions): Promise<Opened> {
-    const { signal, timeoutMs = options.timeoutMs } = request
+    const { upload } = operation
+    const { signal, timeoutMs = upload === undefined ? options.timeoutMs : null } = request
     const ended = new AbortController()
     const abort = (): void => ended.abort(signal?.reason)
     if (signal?.aborted === true) abort()
     signal?.addEventListener('abort', abort)
     let late = false
-    const timer = setTimeout(() => {
+    const expire = (): void => {
       late = true
       ended.abort()
-    }, timeoutMs)
+    }
+    const timer = timeoutMs === null ? undefined : setTimeout(expire, timeoutMs)
     const done = (): void => {
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
@@ -82,7 +89,10 @@ export function createHttp(options: HttpOptions): Http {
       const response = await options.fetch(base + operation.path, {
         method: operation.method,
         headers: headersOf(operation, token, request),
-        ...(operation.body === undefined ? {} : { body: JSON.stringify(operation.body, digits) }),
+        ...(operation.body === undefined ? {} : { body: jsonText(operation.body) }),
+        ...(upload === undefined ? {} : { body: upload }),
+        // Required for a stream, and not yet in all type declarations.
+        ...(isStream(upload) ? { duplex: 'half' } : {}),
         signal: ended.signal,
       })
       return { response, failed, done, arrived: () => clearTimeout(timer) }
@@ -94,7 +104,7 @@ export function createHttp(options: HttpOptions): Http {
 
   /** Sends a request, with retries, and returns the successful response. */
   async function open(operation: Operation, request: RequestOptions): Promise<Opened> {
-    const keyed = options.idempotencyKeys && operation.method !== 'GET'
+    const keyed = options.idempotencyKeys && operation.method !== 'GET' && operation.upload === undefined
     const keys = keyed && operation.headers?.[KEY] === undefined ? { [KEY]: randomKey() } : {}
     const sent = { ...operation, headers: { ...operation.headers, ...keys } }
     const repeatable = operation.method === 'GET' || operation.safe === true || keyed
@@ -113,7 +123,7 @@ export function createHttp(options: HttpOptions): Http {
         if (opened?.response.ok !== true) opened?.done()
       }
       if (!(error instanceof ClientError)) throw error
-      if (error.status === 401 && !refreshed) {
+      if (error.status === 401 && !refreshed && !isStream(operation.upload)) {
         refreshed = true
         const other = await tokens.replace(token, 'refused')
         if (other === null) throw error
@@ -208,9 +218,14 @@ export function createHttp(options: HttpOptions): Http {
   }
 }
 
-/** Serializes a `bigint` as a string, which keeps all its digits. */
-function digits(_: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? String(value) : value
+/** A value as JSON. A `bigint` becomes a string, which keeps all its digits. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? String(one) : one))
+}
+
+/** A stream can be sent only once. */
+function isStream(upload: Upload | undefined): boolean {
+  return typeof upload === 'object' && 'getReader' in upload
 }
 
 const KEY = 'Idempotency-Key'

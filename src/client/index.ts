@@ -13,7 +13,8 @@ export {
 } from './client.ts'
 export { and, type Group, not, or, type Scalar, type Tests, type Where } from './conditions.ts'
 export { ClientError } from './error.ts'
-export type { RequestOptions } from './http.ts'
+export type { RequestOptions, Upload } from './http.ts'
+export type { ImportOptions, ImportProgress, ImportReport } from './import.ts'
 export type { AnyRow, AnySchema, SchemaLike } from './schema-types.ts'
 export type { ConnectionState } from './socket.ts'
 export {

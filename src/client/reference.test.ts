@@ -9,12 +9,14 @@ const PAGE = '../../docs/reference/client.md'
 /** In the order of the page; types that only describe other types are left out. */
 const SECTIONS = [
   ...['createClient', 'ClientOptions', 'Client', 'Table', 'RequestOptions', 'PageOptions', 'Page', 'WriteOptions'],
-  ...['RelatedWriteOptions', 'RowWriteOptions', 'ManyWriteOptions', 'UpsertOptions', 'or', 'and', 'not', 'Tests'],
+  ...['RelatedWriteOptions', 'RowWriteOptions', 'ManyWriteOptions', 'UpsertOptions'],
+  ...['ImportOptions', 'ImportProgress', 'ImportReport'],
+  ...['or', 'and', 'not', 'Tests'],
   ...['Batch', 'BatchOptions'],
   ...['LiveQueryOptions', 'FollowListener', 'ChangeListener', 'Change', 'ClientError'],
 ]
 const NOT_SHOWN = ['AnyRow', 'AnySchema', 'SchemaLike', 'Group', 'Where', 'Scalar', 'LiveListener', 'QueryParameters']
-const ALSO_NOT_SHOWN = ['QueryText', 'ConnectionState', 'RowId', 'TokenProvider', 'TokenReason']
+const ALSO_NOT_SHOWN = ['QueryText', 'ConnectionState', 'RowId', 'TokenProvider', 'TokenReason', 'Upload']
 
 interface Declared {
   readonly doc: string
