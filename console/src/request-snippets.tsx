@@ -11,10 +11,10 @@ interface RequestSnippetsProps {
   readonly method?: 'GET' | 'POST'
   readonly body?: string | null
   /** The request as the screen *Explain* takes it; null if it cannot be explained. */
-  readonly traced?: string | null
+  readonly inspected?: string | null
 }
 
-export function RequestSnippets({ path, method = 'GET', body = null, traced = null }: RequestSnippetsProps) {
+export function RequestSnippets({ path, method = 'GET', body = null, inspected = null }: RequestSnippetsProps) {
   const [copied, setCopied] = useState<string | null>(null)
   const copy = (name: string, text: string): void => {
     navigator.clipboard?.writeText(text).then(
@@ -25,9 +25,9 @@ export function RequestSnippets({ path, method = 'GET', body = null, traced = nu
   return (
     <details class="card">
       <summary>{TEXTS.request.title}</summary>
-      {traced === null ? null : (
+      {inspected === null ? null : (
         <p>
-          <a href={printRoute('explain', null, new URLSearchParams({ request: traced }))}>{TEXTS.explainThis}</a>
+          <a href={printRoute('explain', null, new URLSearchParams({ request: inspected }))}>{TEXTS.explainThis}</a>
         </p>
       )}
       {snippetsOf({ url: new URL(path, BASE).href, method, body }).map(({ name, text }) => (

@@ -329,7 +329,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       statuses: importStatuses,
       findElsewhere: peers === null ? null : question => findImport(peers, question),
     },
-    trace: {
+    inspect: {
       ...{ isEnabled: gateway.explainEndpoint === 'on', isOpen: config.devMode },
       ...{ limits: gateway, caches: cache !== null, now },
     },

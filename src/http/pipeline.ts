@@ -36,6 +36,7 @@ import { prefersCsv } from '../rest/accept.ts'
 import { printLine } from '../rest/allow-list/line.ts'
 import { awaitRead, awaitResult } from '../rest/cancel-on-disconnect.ts'
 import type { Compiler } from '../rest/compile.ts'
+import type { InspectedRequest } from '../rest/inspect/request.ts'
 import { NEEDS, READING } from '../rest/method.ts'
 import type { NewPartitions } from '../rest/new-partitions.ts'
 import { nextTurn } from '../rest/next-turn.ts'
@@ -53,7 +54,6 @@ import {
   type StatementPart,
   type StepResult,
 } from '../rest/steps.ts'
-import type { TracedRequest } from '../rest/trace/request.ts'
 import { violatedBy } from '../rest/violation.ts'
 import { handleWrite, type WriteLimits, type WriteRoute } from '../rest/write/write.ts'
 import type { IdempotencyKeys, KeyClaim } from '../run/idempotency.ts'
@@ -66,9 +66,9 @@ import { unreachable } from '../unreachable.ts'
 import { BatchHandler, type BatchParts } from './batch.ts'
 import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfApi } from './callers.ts'
 import { ImportHandler, type ImportParts } from './import.ts'
+import { InspectionHandler, type InspectionParts } from './inspect.ts'
 import { answerTogether, claimOf } from './once.ts'
 import { answerDocument, answerPage, type Documents, noRoute, type PageParts } from './other-routes.ts'
-import { TraceHandler, type TraceParts } from './trace.ts'
 
 /** The dependencies of the pipeline. */
 export interface PipelineParts extends CallerParts, PageParts {
@@ -103,7 +103,7 @@ export interface PipelineParts extends CallerParts, PageParts {
   readonly shapes: Shapes | null
   readonly batch: BatchParts
   readonly imports: ImportParts
-  readonly trace: TraceParts
+  readonly inspect: InspectionParts
   readonly idempotencyKeys: IdempotencyKeys
   /** @throws {GatewayError} for a caller whose unread responses exceed a limit. */
   readonly assertRoom: (caller: Identity, method: string) => void
@@ -157,7 +157,7 @@ class Stages {
   readonly #parts: PipelineParts
   readonly #batches: BatchHandler
   readonly #imports: ImportHandler
-  readonly #traces: TraceHandler
+  readonly #inspections: InspectionHandler
   /** The plans of whole requests for one row and for lists; null if they are not cached. */
   readonly #requestPlans: { readonly one: Plans<RequestPlan>; readonly list: Plans<RequestPlan> } | null
 
@@ -167,9 +167,9 @@ class Stages {
     const answer = (context: RequestContext, progress: RequestProgress) => this.#answerRequest(context, progress)
     this.#batches = new BatchHandler(parts.batch, { runner: parts.runner, answer: async (...of) => answer(...of) })
     this.#imports = new ImportHandler(parts.imports, { ...parts, limits: parts.writeLimits })
-    this.#traces = new TraceHandler(parts.trace, {
+    this.#inspections = new InspectionHandler(parts.inspect, {
       ...parts,
-      toStep: (request, context) => this.#tracedStep(request, context),
+      toStep: (request, context) => this.#inspectedStep(request, context),
       compile: (step, context) => this.#compile(step, context),
     })
     this.#requestPlans = cachesRequests
@@ -247,7 +247,7 @@ class Stages {
       throw noRoute(incoming)
     progress.route = ROUTE_PATTERN[route.kind]
     progress.at = route
-    if (route.kind === 'trace') return this.#traces.answer(context)
+    if (route.kind === 'inspect') return this.#inspections.answer(context)
     if (route.kind === 'list' && asksForEvents(incoming)) {
       if (incoming.operation !== undefined) throw streamed()
       return this.#parts.events(route.table, incoming, context.identity)
@@ -296,7 +296,7 @@ class Stages {
       case 'progress':
         return this.#imports.status(route.id, context)
       case 'batch':
-      case 'trace':
+      case 'inspect':
         throw new Error(`a ${route.kind} takes no further stage`)
       default:
         return this.#answerData(route, context, progress)
@@ -333,8 +333,8 @@ class Stages {
       : this.#run(compiled, context, reads)
   }
 
-  /** The first step of a traced request, whose shape must be approved like that of any other. */
-  #tracedStep(request: TracedRequest, context: RequestContext): RequestStep | Promise<RequestStep> {
+  /** The first step of an inspected request, whose shape must be approved like that of any other. */
+  #inspectedStep(request: InspectedRequest, context: RequestContext): RequestStep | Promise<RequestStep> {
     const { approvals, read, text } = this.#parts
     if (request.kind === 'query') return text.parse(context.incoming).then(parsed => text.toStep(parsed, context))
     const route = parsePath(request.path)

@@ -49,8 +49,11 @@ const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][num
   explain: { GET: ['200 `{"query", "parameters", "plan"}`', '[explain](reading.md#explain)'] },
   query: { POST: ['200 `{"data": [row…], "count"}`', '[query language](language.md#over-http)'] },
   batch: { POST: ['200 `{"results": […]}`', '[batches](batches.md)'] },
-  trace: {
-    POST: ['200 `{"request", "failure", "caller", "tables", …}`', '[trace](trace.md), with the scope `svc:explain`'],
+  inspect: {
+    POST: [
+      '200 `{"request", "failure", "caller", "tables", …}`',
+      '[inspect](inspect.md), with the scope `svc:explain`',
+    ],
   },
   progress: { GET: ['200 `{"data": {…}}`', '[progress of an import](import.md#progress)'] },
   rpc: {

@@ -44,7 +44,7 @@ export function gatewayPart(
     paths: [
       ['/api/_query', queryPath(first === null ? {} : { example: exampleQuery(first) })],
       ['/api/_batch', batchPath(first === null ? {} : { example: { operations: [{ query: exampleQuery(first) }] } })],
-      ['/api/_trace', TRACE],
+      ['/api/_inspect', INSPECT],
       ['/api/{table}', IMPORT],
       ['/api/_imports/{id}', IMPORT_STATUS],
       ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you can see', SCHEMA_DOCUMENT)],
@@ -211,10 +211,10 @@ const IMPORT_STATUS: PathItem = {
   },
 }
 
-/** docs/reference/trace.md */
-const TRACE: PathItem = {
+/** docs/reference/inspect.md */
+const INSPECT: PathItem = {
   post: {
-    operationId: 'trace',
+    operationId: 'inspect',
     tags: [GATEWAY_TAG],
     summary: 'Explain a read',
     description: 'Needs the scope `svc:explain`. Runs the read, and reports what each stage did with it.',

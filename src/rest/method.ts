@@ -19,7 +19,7 @@ export const METHODS_OF = {
   explain: ['GET'],
   query: ['POST'],
   batch: ['POST'],
-  trace: ['POST'],
+  inspect: ['POST'],
   progress: ['GET'],
   rpc: ['GET', 'POST'],
   contracts: ['GET'],

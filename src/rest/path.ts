@@ -8,7 +8,7 @@ export type ResourceRoute =
   | { readonly kind: 'openapi' }
   | { readonly kind: 'query' }
   | { readonly kind: 'batch' }
-  | { readonly kind: 'trace' }
+  | { readonly kind: 'inspect' }
   | { readonly kind: 'progress'; readonly id: string }
   | { readonly kind: 'contracts' }
   | { readonly kind: 'rpc'; readonly function: string }
@@ -27,7 +27,7 @@ export const ROUTE_PATTERN: Readonly<Record<ResourceRoute['kind'], string>> = {
   openapi: '/api/_openapi',
   query: '/api/_query',
   batch: '/api/_batch',
-  trace: '/api/_trace',
+  inspect: '/api/_inspect',
   progress: '/api/_imports/{id}',
   contracts: '/api/_rpc/contracts',
   rpc: '/api/rpc/{function}',
@@ -44,7 +44,7 @@ const FIXED: ReadonlyMap<string, ResourceRoute> = new Map([
   ['_openapi', { kind: 'openapi' }],
   ['_query', { kind: 'query' }],
   ['_batch', { kind: 'batch' }],
-  ['_trace', { kind: 'trace' }],
+  ['_inspect', { kind: 'inspect' }],
 ])
 
 /** Reserved names below a table. A row whose key is one of them can be read with a filter on the key. */

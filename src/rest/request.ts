@@ -18,12 +18,12 @@ import { type Preferences, preferencesOf } from './prefer.ts'
  */
 export type DataRoute = Exclude<
   ResourceRoute,
-  { readonly kind: 'schema' | 'contracts' | 'openapi' | 'query' | 'batch' | 'trace' | 'progress' }
+  { readonly kind: 'schema' | 'contracts' | 'openapi' | 'query' | 'batch' | 'inspect' | 'progress' }
 >
 
 /** Tells data routes from routes that describe the API. */
 export function isData(route: ResourceRoute): route is DataRoute {
-  return !['schema', 'contracts', 'openapi', 'query', 'batch', 'trace', 'progress'].includes(route.kind)
+  return !['schema', 'contracts', 'openapi', 'query', 'batch', 'inspect', 'progress'].includes(route.kind)
 }
 
 /** A data request, split into its parts but not interpreted. */

@@ -61,8 +61,8 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
 
   test('a request is explained by keyboard alone', PATIENT, async () => {
     await enterConsole(page, gateway.url, tokens[0] ?? '', '#/explain')
-    await page.until(`document.querySelector('#traced') !== null`)
-    await tabTo(page, `element.id === 'traced'`)
+    await page.until(`document.querySelector('#inspected') !== null`)
+    await tabTo(page, `element.id === 'inspected'`)
     await page.type('/api/orders?status=paid&sort=-total&limit=5')
     await tabTo(page, `element.textContent === 'Explain' && element.type === 'submit'`)
     await page.press('Enter')
@@ -96,7 +96,9 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.until(`document.querySelectorAll('tbody tr').length >= 3`)
     await page.evaluate(`[...document.querySelectorAll('a')].find(a => /Explain this/.test(a.textContent)).click()`)
     await page.until(`${stages} === 7`)
-    expect(await page.evaluate(`document.getElementById('traced').value`)).toBe('GET /api/orders?status=paid&limit=3')
+    expect(await page.evaluate(`document.getElementById('inspected').value`)).toBe(
+      'GET /api/orders?status=paid&limit=3',
+    )
     await enterConsole(page, gateway.url, tokens[0] ?? '', `#/query?query=${encodeURIComponent('get orders limit 2')}`)
     await page.until(`document.querySelector('.query') !== null`)
     await page.evaluate(`[...document.querySelectorAll('a')].find(a => /Explain this/.test(a.textContent)).click()`)

@@ -25,7 +25,7 @@ const ASKED: Readonly<Record<string, readonly [path: string, body?: string]>> = 
   'GET /api/{table}/_explain': ['/api/orders/_explain?limit=1'],
   'POST /api/_query': ['/api/_query', '{"query": "get tags limit 1"}'],
   'POST /api/_batch': ['/api/_batch', '{"operations": [{"query": "get tags limit 1"}]}'],
-  'POST /api/_trace': ['/api/_trace', '{"request": "/api/tags/1"}'],
+  'POST /api/_inspect': ['/api/_inspect', '{"request": "/api/tags/1"}'],
   'GET /api/_imports/{id}': ['/api/_imports/of-the-reference'],
   'GET /api/rpc/{function}': ['/api/rpc/slugify?value=A b'],
   'POST /api/rpc/{function}': ['/api/rpc/slugify', '["A b"]'],

@@ -74,7 +74,7 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
       },
       ...{ countRequest: () => true, countBytes: () => () => {}, now: () => 0, pause: async () => {}, random: () => 0 },
     },
-    trace: {
+    inspect: {
       ...{ isEnabled: false, isOpen: false, caches: false, now: () => 0 },
       limits: { explainMaxCost: 0, explainMaxRows: 0, roleOverrides: new Map() },
     },

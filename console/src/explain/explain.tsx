@@ -6,9 +6,9 @@ import { RequestSnippets } from '../request-snippets.tsx'
 import { printRoute } from '../route.ts'
 import { TEXTS } from '../texts.ts'
 import { useRequest } from '../use-request.ts'
+import { inspectBodyOf } from './inspected-request.ts'
+import { INSPECT_PATH, readInspection } from './inspection.ts'
 import { Stages } from './stages.tsx'
-import { readTrace, TRACE_PATH } from './trace.ts'
-import { traceBodyOf } from './traced-request.ts'
 
 interface ExplainProps {
   readonly session: Session
@@ -28,9 +28,9 @@ export function Explain({ session, initial }: ExplainProps) {
         <h2 id="explain">{TEXTS.explain.title}</h2>
         <p>{TEXTS.explain.lead}</p>
         <form class="stacked" onSubmit={submit}>
-          <label for="traced">{TEXTS.explain.request}</label>
+          <label for="inspected">{TEXTS.explain.request}</label>
           <textarea
-            id="traced"
+            id="inspected"
             rows={3}
             spellcheck={false}
             value={text}
@@ -40,20 +40,20 @@ export function Explain({ session, initial }: ExplainProps) {
           <button type="submit">{TEXTS.explain.submit}</button>
         </form>
       </section>
-      {initial === null ? null : <Traced key={initial} session={session} text={initial} />}
+      {initial === null ? null : <Inspected key={initial} session={session} text={initial} />}
     </div>
   )
 }
 
-function Traced({ session, text }: { readonly session: Session; readonly text: string }) {
-  const body = traceBodyOf(text, BASE)
-  const [trace, again] = useRequest(signal => readTrace(session, body, signal), text)
+function Inspected({ session, text }: { readonly session: Session; readonly text: string }) {
+  const body = inspectBodyOf(text, BASE)
+  const [inspection, again] = useRequest(signal => readInspection(session, body, signal), text)
   return (
     <>
-      {trace.kind === 'loading' ? <p role="status">{TEXTS.loading}</p> : null}
-      {trace.kind === 'failed' ? <Problem error={trace.error} again={again} /> : null}
-      {trace.kind === 'done' ? <Stages trace={trace.value} again={again} /> : null}
-      <RequestSnippets path={TRACE_PATH} method="POST" body={JSON.stringify(body)} />
+      {inspection.kind === 'loading' ? <p role="status">{TEXTS.loading}</p> : null}
+      {inspection.kind === 'failed' ? <Problem error={inspection.error} again={again} /> : null}
+      {inspection.kind === 'done' ? <Stages inspection={inspection.value} again={again} /> : null}
+      <RequestSnippets path={INSPECT_PATH} method="POST" body={JSON.stringify(body)} />
     </>
   )
 }

@@ -1,13 +1,13 @@
 /** A plan as a tree: estimated rows against actual rows, and the time of each node. */
 import { Bar } from '../bar.tsx'
 import { TEXTS } from '../texts.ts'
+import type { InspectedStatement, PlanNode } from './inspection.ts'
 import { figuresOf, numberOf } from './plan.ts'
-import type { PlanNode, TracedStatement } from './trace.ts'
 
 /** Limit on the nodes that are shown: a table can have thousands of partitions. */
 const NODES_SHOWN_MAX = 200
 
-export function PlanView({ statement: { plan, measured } }: { readonly statement: TracedStatement }) {
+export function PlanView({ statement: { plan, measured } }: { readonly statement: InspectedStatement }) {
   const [first] = plan ?? []
   const root = first?.Plan
   if (first === undefined || root === undefined) return <p class="muted">{TEXTS.explain.noPlan}</p>

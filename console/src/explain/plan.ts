@@ -1,5 +1,5 @@
 /** The figures of a plan node, and what is remarkable about them. */
-import type { PlanNode } from './trace.ts'
+import type { PlanNode } from './inspection.ts'
 
 /** How far an estimate may be from the rows that were found before it is marked. */
 const MISESTIMATE_FACTOR = 10

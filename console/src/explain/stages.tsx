@@ -1,51 +1,51 @@
-/** The stages of a traced request, in the order in which it passes them. */
+/** The stages of an inspected request, in the order in which it passes them. */
 import type { ComponentChildren } from 'preact'
 import { Bar } from '../bar.tsx'
 import { TEXTS } from '../texts.ts'
+import type { InspectedStatement, InspectedTable, Inspection, PolicyResult } from './inspection.ts'
 import { PlanView } from './plan-view.tsx'
-import type { PolicyResult, Trace, TracedStatement, TracedTable } from './trace.ts'
 
 const T = TEXTS.explain
 
-export function Stages({ trace, again }: { readonly trace: Trace; readonly again: () => void }) {
+export function Stages({ inspection, again }: { readonly inspection: Inspection; readonly again: () => void }) {
   return (
     <>
-      <Outcome trace={trace} again={again} />
+      <Outcome inspection={inspection} again={again} />
       <ol class="stages">
         <Stage title={T.caller}>
-          <Caller caller={trace.caller} />
+          <Caller caller={inspection.caller} />
         </Stage>
         <Stage title={T.rights}>
-          {trace.tables.length === 0 ? <p class="muted">{T.noTables}</p> : null}
-          {trace.tables.map(table => (
+          {inspection.tables.length === 0 ? <p class="muted">{T.noTables}</p> : null}
+          {inspection.tables.map(table => (
             <Rights key={table.table} table={table} />
           ))}
         </Stage>
         <Stage title={T.policies}>
-          {trace.tables.length === 0 ? <p class="muted">{T.noTables}</p> : null}
-          {trace.tables.map((table, index) => (
+          {inspection.tables.length === 0 ? <p class="muted">{T.noTables}</p> : null}
+          {inspection.tables.map((table, index) => (
             <Policies
               key={table.table}
               table={table}
               // The row is one of the first table, which the path names.
-              results={index === 0 ? (trace.row?.policies ?? []) : []}
+              results={index === 0 ? (inspection.row?.policies ?? []) : []}
             />
           ))}
         </Stage>
         <Stage title={T.statements}>
-          {trace.tree === null ? null : (
+          {inspection.tree === null ? null : (
             <>
               <h4>{T.tree}</h4>
-              <pre>{trace.tree}</pre>
+              <pre>{inspection.tree}</pre>
             </>
           )}
-          {trace.statements.length === 0 ? <p class="muted">{T.noStatements}</p> : null}
-          {trace.statements.map((statement, index) => (
+          {inspection.statements.length === 0 ? <p class="muted">{T.noStatements}</p> : null}
+          {inspection.statements.map((statement, index) => (
             <Sql key={statement.sql} statement={statement} number={index + 1} />
           ))}
         </Stage>
         <Stage title={T.guard}>
-          {trace.statements.map(({ sql, cost_guard: guard }) =>
+          {inspection.statements.map(({ sql, cost_guard: guard }) =>
             guard === null ? null : (
               <div key={sql} class="meters">
                 <p class={guard.passes ? undefined : 'bad'}>{guard.passes ? T.passes : T.refused}</p>
@@ -54,16 +54,16 @@ export function Stages({ trace, again }: { readonly trace: Trace; readonly again
               </div>
             ),
           )}
-          <p>{trace.cache === null ? T.notCached : trace.cache === 'HIT' ? T.hit : T.miss}</p>
+          <p>{inspection.cache === null ? T.notCached : inspection.cache === 'HIT' ? T.hit : T.miss}</p>
         </Stage>
         <Stage title={T.plan}>
-          {trace.statements.length === 0 ? <p class="muted">{T.noStatements}</p> : null}
-          {trace.statements.map(statement => (
+          {inspection.statements.length === 0 ? <p class="muted">{T.noStatements}</p> : null}
+          {inspection.statements.map(statement => (
             <PlanView key={statement.sql} statement={statement} />
           ))}
         </Stage>
         <Stage title={T.times}>
-          <Waterfall timings={trace.timings} />
+          <Waterfall timings={inspection.timings} />
         </Stage>
       </ol>
     </>
@@ -79,8 +79,8 @@ function Stage({ title, children }: { readonly title: string; readonly children:
   )
 }
 
-function Outcome({ trace, again }: { readonly trace: Trace; readonly again: () => void }) {
-  const { failure, rows, row } = trace
+function Outcome({ inspection, again }: { readonly inspection: Inspection; readonly again: () => void }) {
+  const { failure, rows, row } = inspection
   return (
     <section class="card" aria-labelledby="outcome">
       <h2 id="outcome">{T.outcome}</h2>
@@ -101,7 +101,7 @@ function Outcome({ trace, again }: { readonly trace: Trace; readonly again: () =
   )
 }
 
-function Caller({ caller }: { readonly caller: Trace['caller'] }) {
+function Caller({ caller }: { readonly caller: Inspection['caller'] }) {
   const claims = Object.entries(caller.claims)
   return (
     <div class="pairs">
@@ -138,7 +138,7 @@ function Pairs({ pairs }: { readonly pairs: readonly (readonly [string, unknown]
   )
 }
 
-function Rights({ table: { table, access } }: { readonly table: TracedTable }) {
+function Rights({ table: { table, access } }: { readonly table: InspectedTable }) {
   return (
     <div>
       <h4>{table}</h4>
@@ -154,7 +154,7 @@ function Rights({ table: { table, access } }: { readonly table: TracedTable }) {
 }
 
 interface PoliciesProps {
-  readonly table: TracedTable
+  readonly table: InspectedTable
   readonly results: readonly PolicyResult[]
 }
 
@@ -191,7 +191,7 @@ function Sql({
   statement: { sql, parameters },
   number,
 }: {
-  readonly statement: TracedStatement
+  readonly statement: InspectedStatement
   readonly number: number
 }) {
   return (
@@ -214,7 +214,7 @@ function Meter({ label, value, max }: { readonly label: string; readonly value: 
   )
 }
 
-function Waterfall({ timings }: { readonly timings: Trace['timings'] }) {
+function Waterfall({ timings }: { readonly timings: Inspection['timings'] }) {
   const end = Math.max(...timings.map(({ start_ms, ms }) => start_ms + ms), 0.01)
   return (
     <ul class="waterfall">

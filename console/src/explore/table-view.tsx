@@ -67,7 +67,7 @@ export function TableView({ session, name, table, query }: TableViewProps) {
           </div>
         </>
       ) : null}
-      <RequestSnippets path={path} traced={`GET /${path}`} />
+      <RequestSnippets path={path} inspected={`GET /${path}`} />
       {opened === null ? null : (
         <RowEditor
           session={session}

@@ -103,7 +103,7 @@ export function Query({ session, schema, initial }: QueryProps) {
         </details>
       )}
       {body === null ? null : (
-        <RequestSnippets path={PATH} method="POST" body={body} traced={tracedOf(text, parameters)} />
+        <RequestSnippets path={PATH} method="POST" body={body} inspected={inspectedOf(text, parameters)} />
       )}
       {sent.length === 0 ? null : (
         <details class="card">
@@ -143,7 +143,7 @@ function bodyOf(text: string, parameters: string): string | null {
 }
 
 /** A query without parameters is explained as its text, with parameters as the request. */
-function tracedOf(text: string, parameters: string): string {
+function inspectedOf(text: string, parameters: string): string {
   const body = bodyOf(text, parameters)
   return parameters.trim() === '' || body === null ? text : `POST /api/_query\n\n${body}`
 }

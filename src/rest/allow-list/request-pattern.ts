@@ -101,8 +101,8 @@ function readRoute(path: string): DataRoute {
       return refuse(`${path} is always allowed; leave it out`)
     case 'batch':
       return refuse('each operation of a batch has its own line; write the lines of the operations')
-    case 'trace':
-      return refuse('a traced request has the line of the request; write that line')
+    case 'inspect':
+      return refuse('an inspected request has the line of the request; write that line')
     case 'query':
       return refuse('a query text is its own shape; write the query, with ? for its values')
     case 'one':

@@ -216,7 +216,7 @@ function textMember(body: ObjectOutline, name: string): string {
 }
 
 /** The routes that a batch can contain. */
-const REFUSED: readonly ResourceRoute['kind'][] = ['batch', 'trace', 'progress', 'schema', 'openapi', 'contracts']
+const REFUSED: readonly ResourceRoute['kind'][] = ['batch', 'inspect', 'progress', 'schema', 'openapi', 'contracts']
 
 /** @throws {GatewayError} `PARSE_ERROR` for a path that is not one of a table, a function or a query. */
 export function refuseRoute(path: string): void {

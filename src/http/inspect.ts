@@ -1,6 +1,6 @@
 /**
- * `POST /api/_trace` (docs/reference/trace.md): takes a read through the stages of the pipeline and reports
- * what each of them did. The traced request passes the same checks as if it had been sent, and all of its
+ * `POST /api/_inspect` (docs/reference/inspect.md): takes a read through the stages of the pipeline and reports
+ * what each of them did. The inspected request passes the same checks as if it had been sent, and all of its
  * statements run under the session settings of the caller.
  */
 import { limitsRows } from '../access/rights.ts'
@@ -10,6 +10,8 @@ import type { Answer, Incoming } from '../exchange.ts'
 import { settingsOf } from '../identity/settings.ts'
 import { awaitResult } from '../rest/cancel-on-disconnect.ts'
 import type { Compiler } from '../rest/compile.ts'
+import { describeAccess, describeText, describeTree, knownTable, tablesOf } from '../rest/inspect/describe.ts'
+import { type InspectedRequest, readInspectBody } from '../rest/inspect/request.ts'
 import { methodNotAllowed, methodsOf } from '../rest/method.ts'
 import { parseId, parsePath } from '../rest/path.ts'
 import { requireTable } from '../rest/resource.ts'
@@ -21,48 +23,49 @@ import {
   type StatementPart,
   type StepResult,
 } from '../rest/steps.ts'
-import { describeAccess, describeText, describeTree, knownTable, tablesOf } from '../rest/trace/describe.ts'
-import { readTraceBody, type TracedRequest } from '../rest/trace/request.ts'
 import { seesFigures } from '../run/explain-figures.ts'
-import type { Runner } from '../run/run.ts'
-import type { RowSecurity } from '../run/trace/row-policies.ts'
-import type { RowVisibility } from '../run/trace/row-visibility.ts'
 import {
   type GuardVerdict,
-  type TracedCaller,
-  type TracedPlan,
-  type TracedStatement,
-  TraceReads,
-  type TraceReadsParts,
+  type InspectedPlan,
+  type InspectedStatement,
+  type InspectingCaller,
+  InspectionReads,
+  type InspectionReadsParts,
   withoutNames,
-} from '../run/trace/trace-reads.ts'
+} from '../run/inspect/inspection-reads.ts'
+import type { RowSecurity } from '../run/inspect/row-policies.ts'
+import type { RowVisibility } from '../run/inspect/row-visibility.ts'
+import type { Runner } from '../run/run.ts'
 import { noRoute } from './other-routes.ts'
 
-/** The dependencies of traces, in addition to those of other requests. */
-export interface TraceParts {
+/** The dependencies of inspections, in addition to those of other requests. */
+export interface InspectionParts {
   /** True if the route exists: plans are available to callers. */
   readonly isEnabled: boolean
-  /** In development mode, every caller can trace requests. */
+  /** In development mode, every caller can inspect requests. */
   readonly isOpen: boolean
-  readonly limits: TraceReadsParts['limits']
+  readonly limits: InspectionReadsParts['limits']
   /** True if results are cached. */
   readonly caches: boolean
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
-/** The stages of the pipeline that a trace uses. */
-export interface TraceStages {
+/** The stages of the pipeline that an inspection uses. */
+export interface InspectionStages {
   readonly runner: Runner
   readonly reads: Runner
   readonly compiler: Pick<Compiler, 'tree'>
   /** The first step of a request, after its allow-list check. */
-  readonly toStep: (request: TracedRequest, context: RequestContext) => RequestStep | Promise<RequestStep>
-  readonly compile: (step: RequestStep, context: RequestContext) => TracedStep | Answer | Promise<TracedStep | Answer>
+  readonly toStep: (request: InspectedRequest, context: RequestContext) => RequestStep | Promise<RequestStep>
+  readonly compile: (
+    step: RequestStep,
+    context: RequestContext,
+  ) => InspectedStep | Answer | Promise<InspectedStep | Answer>
 }
 
 /** A compiled step. */
-export interface TracedStep {
+export interface InspectedStep {
   readonly step: ExecutedStep
   readonly statements: readonly BoundStatement[]
 }
@@ -77,60 +80,60 @@ interface Phase {
   readonly ms: number
 }
 
-interface TracedRun {
-  readonly statement: TracedStatement
+interface InspectedRun {
+  readonly statement: InspectedStatement
   readonly verdict: GuardVerdict | null
-  readonly plan: TracedPlan | null
+  readonly plan: InspectedPlan | null
   /** True if the plan was executed. */
   readonly isMeasured: boolean
 }
 
-/** Everything that is known when a trace ends, wherever the request failed. */
+/** Everything that is known when an inspection ends, wherever the request failed. */
 interface Findings {
   error: GatewayError | null
   tree: string | null
-  readonly runs: TracedRun[]
+  readonly runs: InspectedRun[]
   readonly phases: Phase[]
   cache: 'HIT' | 'MISS' | null
   rows: number | null
   /** The first statement that ran. */
-  first: { readonly statement: TracedStatement | undefined; readonly rows: number } | null
+  first: { readonly statement: InspectedStatement | undefined; readonly rows: number } | null
 }
 
-/** Answers traces. */
-export class TraceHandler {
-  readonly #parts: TraceParts
-  readonly #stages: TraceStages
-  readonly #reads: TraceReads
+/** Answers inspections. */
+export class InspectionHandler {
+  readonly #parts: InspectionParts
+  readonly #stages: InspectionStages
+  readonly #reads: InspectionReads
 
-  constructor(parts: TraceParts, stages: TraceStages) {
+  constructor(parts: InspectionParts, stages: InspectionStages) {
     this.#parts = parts
     this.#stages = stages
-    this.#reads = new TraceReads({ runner: stages.runner, limits: parts.limits })
+    this.#reads = new InspectionReads({ runner: stages.runner, limits: parts.limits })
   }
 
-  /** @throws {GatewayError} if the caller cannot trace, or for an invalid body. */
+  /** @throws {GatewayError} if the caller cannot inspect, or for an invalid body. */
   async answer(context: RequestContext): Promise<Answer> {
     const { incoming, identity } = context
     if (!this.#parts.isEnabled) throw noRoute(incoming)
-    if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('trace'))
+    if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('inspect'))
     if (!this.#parts.isOpen && !seesFigures(identity)) {
       throw new GatewayError(
         'FORBIDDEN',
-        'a trace shows figures about all rows, so it needs a token with the scope svc:explain',
+        'an inspection shows figures about all rows, so it needs a token with the scope svc:explain',
       )
     }
-    const request = readTraceBody(incoming)
+    const request = readInspectBody(incoming)
     const findings: Findings = { error: null, tree: null, runs: [], phases: [], cache: null, rows: null, first: null }
-    const traced = { ...context, incoming: incomingOf(request, incoming) }
-    await this.#follow(request, traced, findings)
-    const { tables, security } = await this.#tables(request, traced, findings)
-    const row = await this.#row(request, traced, findings, security)
-    return this.#answerOf(request, traced, findings, tables, security, row)
+    const inspected = { ...context, incoming: incomingOf(request, incoming) }
+    await this.#follow(request, inspected, findings)
+    const { tables, security } = await this.#tables(request, inspected, findings)
+    const row = await this.#row(request, inspected, findings, security)
+    return this.#answerOf(request, inspected, findings, tables, security, row)
   }
 
   /** Takes the request through its stages. */
-  async #follow(request: TracedRequest, context: RequestContext, findings: Findings): Promise<void> {
+  async #follow(request: InspectedRequest, context: RequestContext, findings: Findings): Promise<void> {
     const started = this.#parts.now()
     try {
       let next: StepResult = await this.#timed('parse', started, findings, () => this.#stages.toStep(request, context))
@@ -140,15 +143,15 @@ export class TraceHandler {
         const compiled = await this.#timed('check', started, findings, () => this.#stages.compile(step, context))
         if ('status' in compiled) break
         const { step: executed, statements } = compiled
-        const traced = tracedOf(statements)
+        const inspected = inspectedOf(statements)
         findings.tree ??= this.#tree(executed, context)
-        const estimates = await this.#reads.estimates(traced, this.#tracing(context))
-        traced.forEach((statement, index) => {
+        const estimates = await this.#reads.estimates(inspected, this.#caller(context))
+        inspected.forEach((statement, index) => {
           const { plan = null, verdict = null } = estimates[index] ?? {}
           findings.runs.push({ statement, plan, verdict, isMeasured: false })
         })
         if (executed.runs !== 'read') break
-        next = await this.#run(executed, traced, started, context, findings)
+        next = await this.#run(executed, inspected, started, context, findings)
       }
       if (!isStep(next)) findings.rows = next.rows ?? null
     } catch (error) {
@@ -160,7 +163,7 @@ export class TraceHandler {
   /** Runs a read as the request would, with permit, cache and cost guard. */
   async #run(
     step: ExecutedStep & { readonly runs: 'read' },
-    statements: readonly TracedStatement[],
+    statements: readonly InspectedStatement[],
     started: number,
     context: RequestContext,
     findings: Findings,
@@ -193,7 +196,7 @@ export class TraceHandler {
     if (limitsRows(context.view) || !last.every(({ verdict }) => verdict?.passes === true)) return
     const plans = await this.#reads.plans(
       last.map(({ statement }) => statement),
-      this.#tracing(context),
+      this.#caller(context),
     )
     last.forEach((run, index) => {
       runs[runs.length - count + index] = {
@@ -217,18 +220,18 @@ export class TraceHandler {
     return last === undefined ? null : describeTree(last)
   }
 
-  async #tables(request: TracedRequest, context: RequestContext, { runs }: Findings) {
+  async #tables(request: InspectedRequest, context: RequestContext, { runs }: Findings) {
     const { view } = context
     const statements = runs.map(({ statement }) => statement.statement as CompiledStatement)
     const read = tablesOf(statements, view)
     const route = request.kind === 'read' ? parsePath(request.path) : null
     const named = read.length > 0 || route === null || !('table' in route) ? read : knownTable(route.table, view)
-    return { tables: named, security: await this.#reads.policies(named, this.#tracing(context)) }
+    return { tables: named, security: await this.#reads.policies(named, this.#caller(context)) }
   }
 
   /** For the path of a row: why the caller sees it or not. */
   async #row(
-    request: TracedRequest,
+    request: InspectedRequest,
     context: RequestContext,
     { first }: Findings,
     security: ReadonlyMap<number, RowSecurity>,
@@ -240,7 +243,7 @@ export class TraceHandler {
     const table = requireTable(context.view, route.table)
     const key = parseId(route.id, table.primaryKey)
     const row = { table, key, statement: { statement, values }, isFound: first.rows > 0 }
-    return this.#reads.row(row, security.get(table.oid), !limitsRows(context.view), this.#tracing(context))
+    return this.#reads.row(row, security.get(table.oid), !limitsRows(context.view), this.#caller(context))
   }
 
   async #timed<T>(name: Phase['name'], started: number, findings: Findings, work: () => T | Promise<T>): Promise<T> {
@@ -252,12 +255,12 @@ export class TraceHandler {
     }
   }
 
-  #tracing({ incoming, identity, view }: RequestContext): TracedCaller {
+  #caller({ incoming, identity, view }: RequestContext): InspectingCaller {
     return { identity, view, worked: incoming.usage.worked, wait: running => awaitResult(incoming, running) }
   }
 
   #answerOf(
-    request: TracedRequest,
+    request: InspectedRequest,
     { identity, view }: RequestContext,
     { error, tree, runs, phases, cache, rows }: Findings,
     tables: ReturnType<typeof tablesOf>,
@@ -306,8 +309,8 @@ export class TraceHandler {
   }
 }
 
-/** The traced request in place of the trace; only `Prefer` of its headers applies to a read. */
-function incomingOf(request: TracedRequest, incoming: Incoming): Incoming {
+/** The inspected request in place of the inspection; only `Prefer` of its headers applies to a read. */
+function incomingOf(request: InspectedRequest, incoming: Incoming): Incoming {
   if (request.kind === 'query') return incoming
   const { prefer } = incoming.headers
   const headers = prefer === undefined ? {} : { prefer }
@@ -325,15 +328,15 @@ function incomingOf(request: TracedRequest, incoming: Incoming): Incoming {
 const NO_BODY = Buffer.alloc(0)
 
 /** @throws {GatewayError} for a text that writes or that explains. */
-function tracedOf(statements: readonly BoundStatement[]): readonly TracedStatement[] {
+function inspectedOf(statements: readonly BoundStatement[]): readonly InspectedStatement[] {
   return statements.map(({ statement, values }) => {
     if (statement.kind === 'read' || statement.kind === 'paged' || statement.kind === 'stream')
       return { statement, values }
-    throw new GatewayError('PARSE_ERROR', 'a trace runs the query, so it must read: get, count or export')
+    throw new GatewayError('PARSE_ERROR', 'an inspection runs the query, so it must read: get, count or export')
   })
 }
 
-function pathOf({ path, query }: TracedRequest & { readonly kind: 'read' }): string {
+function pathOf({ path, query }: InspectedRequest & { readonly kind: 'read' }): string {
   return query === '' ? path : `${path}?${query}`
 }
 

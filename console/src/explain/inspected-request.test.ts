@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { traceBodyOf } from './traced-request.ts'
+import { inspectBodyOf } from './inspected-request.ts'
 
 const BASE = new URL('https://gateway.example/svc/')
 
@@ -23,5 +23,5 @@ test.each([
   ['get orders where id = 5', { query: 'get orders where id = 5' }],
   ['', { query: '' }],
 ])('%s', (text, body) => {
-  expect(traceBodyOf(text, BASE)).toEqual(body)
+  expect(inspectBodyOf(text, BASE)).toEqual(body)
 })

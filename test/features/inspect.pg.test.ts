@@ -1,9 +1,9 @@
-/** docs/reference/trace.md: `POST /api/_trace`. */
+/** docs/reference/inspect.md: `POST /api/_inspect`. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { TokenRequest } from '../../src/identity/mint.ts'
-import { TRACED_CHARACTERS_MAX } from '../../src/rest/trace/request.ts'
+import { INSPECTED_CHARACTERS_MAX } from '../../src/rest/inspect/request.ts'
 import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { shopDatabase } from './shop.ts'
@@ -29,15 +29,15 @@ const gateway = gatewayFixture(database)
 
 const EXPLAINER = { tenantId: 't1', userId: 'ann', role: 'clerk', scopes: ['svc:explain'] }
 
-async function trace(from: TestGateway, body: unknown, as: Partial<TokenRequest> = EXPLAINER): Promise<Reply> {
-  return from.get('/api/_trace', {
+async function inspect(from: TestGateway, body: unknown, as: Partial<TokenRequest> = EXPLAINER): Promise<Reply> {
+  return from.get('/api/_inspect', {
     ...{ as, method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) },
   })
 }
 
 describe('the answer', () => {
   test('follows a list from the caller to the plan', async () => {
-    const reply = await trace(gateway, { request: 'GET /api/orders?status=paid&sort=-total&limit=7' })
+    const reply = await inspect(gateway, { request: 'GET /api/orders?status=paid&sort=-total&limit=7' })
     expect([reply.status, reply.headers.get('cache-control')]).toEqual([200, 'no-store'])
     const { request, failure, caller, tables, tree, statements, timings, rows, row } = reply.json
     expect(request).toEqual({ method: 'GET', path: '/api/orders?status=paid&sort=-total&limit=7' })
@@ -70,13 +70,13 @@ describe('the answer', () => {
   })
 
   test('has every statement of a list of children with its total', async () => {
-    const reply = await trace(gateway, { request: '/api/customers/1/orders?limit=1' })
+    const reply = await inspect(gateway, { request: '/api/customers/1/orders?limit=1' })
     expect(reply.json.statements).toHaveLength(2)
     expect(reply.json.tables.map(({ table }: { table: string }) => table)).toEqual(['customers', 'orders'])
   })
 
   test('explains a text of the query language', async () => {
-    const { json } = await trace(gateway, { query: 'get orders where total>:least', parameters: { least: 50 } })
+    const { json } = await inspect(gateway, { query: 'get orders where total>:least', parameters: { least: 50 } })
     expect([json.failure, json.rows, json.tree]).toEqual([null, 3, 'get orders\nwhere total > :least'])
     expect(json.statements[0].parameters).toEqual(['50'])
   })
@@ -84,23 +84,23 @@ describe('the answer', () => {
   test('has the error that the request itself would have', async () => {
     for (const request of ['/api/orders?nope=1', '/api/nope', '/api/orders?total.gt=x', '/api/orders/77']) {
       const sent = (await gateway.get(request, { as: EXPLAINER })).json.error
-      const { code, message, status } = (await trace(gateway, { request })).json.failure
+      const { code, message, status } = (await inspect(gateway, { request })).json.failure
       expect([request, code, message, status]).toEqual([request, sent.code, sent.message, sent.status])
     }
   })
 
   test('tells whether the result is cached', async () => {
     const caching = await testGateway(database.url, { toml: '[gateway.cache]\nenabled = true' })
-    const first = await trace(caching, { request: '/api/labels?sort=id' })
-    const second = await trace(caching, { request: '/api/labels?sort=id' })
+    const first = await inspect(caching, { request: '/api/labels?sort=id' })
+    const second = await inspect(caching, { request: '/api/labels?sort=id' })
     await caching.close()
     expect([first.json.cache, second.json.cache]).toEqual(['MISS', 'HIT'])
-    expect((await trace(gateway, { request: '/api/labels' })).json.cache).toBeNull()
+    expect((await inspect(gateway, { request: '/api/labels' })).json.cache).toBeNull()
   })
 
   test('has a plan that is not executed for a read above the cost guard', async () => {
     const guarded = await testGateway(database.url, { toml: 'explain_max_cost = 1' })
-    const { json } = await trace(guarded, { request: '/api/orders?sort=note' })
+    const { json } = await inspect(guarded, { request: '/api/orders?sort=note' })
     await guarded.close()
     expect(json.failure.code).toBe('QUERY_TOO_EXPENSIVE')
     expect(json.statements[0]).toMatchObject({ measured: false, cost_guard: { passes: false, cost_limit: 1 } })
@@ -113,7 +113,7 @@ describe('the answer', () => {
       'explain get orders',
       "add labels values id = 5, name = 'x'",
     ]) {
-      const { json } = await trace(gateway, { query })
+      const { json } = await inspect(gateway, { query })
       expect([query, json.failure.code, json.statements]).toEqual([query, 'PARSE_ERROR', []])
     }
   })
@@ -121,7 +121,7 @@ describe('the answer', () => {
 
 describe('why a row is visible or not', () => {
   const why = async (id: number, as: Partial<TokenRequest> = EXPLAINER) => {
-    const { json } = await trace(gateway, { request: `/api/files/${id}` }, as)
+    const { json } = await inspect(gateway, { request: `/api/files/${id}` }, as)
     const results = json.row.policies.map((each: { policy: string; result: boolean | null }) => [
       each.policy,
       each.result,
@@ -146,19 +146,19 @@ describe('why a row is visible or not', () => {
   })
 
   test('without a restrictive policy no permissive one is true', async () => {
-    const { json } = await trace(gateway, { request: '/api/orders/99' })
+    const { json } = await inspect(gateway, { request: '/api/orders/99' })
     expect(json.row).toEqual({ reason: 'hidden', policies: [{ policy: 'own', permissive: true, result: false }] })
     expect(json.failure.status).toBe(404)
-    const composite = await trace(gateway, { request: '/api/order_items/99,1' })
+    const composite = await inspect(gateway, { request: '/api/order_items/99,1' })
     expect(composite.json.row.reason).toBe('hidden')
-    const text = await trace(gateway, { request: '/api/codes/x,y' })
+    const text = await inspect(gateway, { request: '/api/codes/x,y' })
     expect(text.json.row.reason).toBe('hidden')
-    expect((await trace(gateway, { request: '/api/codes/x,z' })).json.row.reason).toBe('missing')
+    expect((await inspect(gateway, { request: '/api/codes/x,z' })).json.row.reason).toBe('missing')
   })
 
   test('a deleted row is reported as deleted', async () => {
     const soft = await testGateway(database.url, { toml: '[gateway.tables.files]\nsoft_delete = "deleted_at"' })
-    const { json } = await trace(soft, { request: '/api/files/4' })
+    const { json } = await inspect(soft, { request: '/api/files/4' })
     await soft.close()
     expect([json.row.reason, json.tables[0].access.soft_delete]).toEqual(['deleted', 'deleted_at'])
   })
@@ -179,10 +179,10 @@ describe('a caller who may not know everything', () => {
   })
 
   test('without the scope: 403, in development mode the same answer as with it', async () => {
-    const refused = await trace(gateway, { request: '/api/orders' }, { tenantId: 't1' })
+    const refused = await inspect(gateway, { request: '/api/orders' }, { tenantId: 't1' })
     expect([refused.status, refused.json.error.message]).toEqual([403, expect.stringContaining('svc:explain')])
     const development = await testGateway(database.url, { environment: { SVC_DEV_MODE: 'true' } })
-    const open = await trace(development, { request: '/api/orders' }, { tenantId: 't1' })
+    const open = await inspect(development, { request: '/api/orders' }, { tenantId: 't1' })
     await development.close()
     expect([open.status, open.json.rows]).toEqual([200, 5])
   })
@@ -192,14 +192,14 @@ describe('a caller who may not know everything', () => {
       toml: `explain_endpoint = "${mode}"`,
       environment: { SVC_ADMIN_TOKEN: 'the-admin-token-of-the-tests' },
     })
-    const reply = await trace(other, { request: '/api/orders' })
+    const reply = await inspect(other, { request: '/api/orders' })
     await other.close()
     expect(reply.status).toBe(404)
   })
 
   test('a hidden row and a missing row are the same to a caller whose rows are limited', async () => {
     const [hidden, missing] = await Promise.all(
-      [2, 77].map(async id => (await trace(limited, { request: `/api/files/${id}` })).json),
+      [2, 77].map(async id => (await inspect(limited, { request: `/api/files/${id}` })).json),
     )
     for (const { row, statements } of [hidden, missing]) {
       expect(row.reason).toBe('unknown')
@@ -215,7 +215,7 @@ describe('a caller who may not know everything', () => {
   })
 
   test('a policy that mentions a hidden column is neither shown nor evaluated', async () => {
-    const { json } = await trace(limited, { request: '/api/files/1' }, { ...EXPLAINER, role: 'staff' })
+    const { json } = await inspect(limited, { request: '/api/files/1' }, { ...EXPLAINER, role: 'staff' })
     const [table] = json.tables
     expect(table.access).toMatchObject({ columns: ['id', 'tenant_id'], rows: null })
     const byName = Object.fromEntries(
@@ -227,7 +227,7 @@ describe('a caller who may not know everything', () => {
   })
 
   test('the rows that the route policy leaves are a query, if it names only known columns', async () => {
-    const { json } = await trace(limited, { request: '/api/files?sort=id' })
+    const { json } = await inspect(limited, { request: '/api/files?sort=id' })
     expect(json.tables[0].access).toMatchObject({
       rows: 'get public.files\nwhere owner = :user_id',
       rows_withheld: false,
@@ -236,20 +236,20 @@ describe('a caller who may not know everything', () => {
   })
 
   test('a table that the caller cannot see is not in the answer', async () => {
-    const { json } = await trace(limited, { request: '/api/customers' })
+    const { json } = await inspect(limited, { request: '/api/customers' })
     expect([json.failure.status, json.tables, json.statements]).toEqual([403, [], []])
     const sent = await limited.get('/api/customers', { as: EXPLAINER })
     expect(sent.json.error.message).toBe(json.failure.message)
   })
 
-  test('a traced request needs its line on the allow-list', async () => {
+  test('an inspected request needs its line on the allow-list', async () => {
     const list = join(folder, 'allowed.txt')
     await writeFile(list, 'GET /api/orders?status.eq\nget labels where id = ?\n')
     const strict = await testGateway(database.url, { toml: `allow_list_path = ${JSON.stringify(list)}` })
-    expect((await trace(strict, { request: '/api/orders?status=paid' })).json.failure).toBeNull()
-    expect((await trace(strict, { query: 'get labels where id = 1' })).json.failure).toBeNull()
+    expect((await inspect(strict, { request: '/api/orders?status=paid' })).json.failure).toBeNull()
+    expect((await inspect(strict, { query: 'get labels where id = 1' })).json.failure).toBeNull()
     for (const body of [{ request: '/api/orders' }, { request: '/api/nothing' }, { query: 'get labels' }]) {
-      const { failure: error, tables } = (await trace(strict, body)).json
+      const { failure: error, tables } = (await inspect(strict, body)).json
       expect([error.code, error.message]).toEqual(['FORBIDDEN', expect.stringContaining('allow-list')])
       expect(tables).toEqual(body.request === '/api/orders' ? [expect.anything()] : [])
     }
@@ -257,38 +257,40 @@ describe('a caller who may not know everything', () => {
   })
 })
 
-describe('a body that does not describe a traceable read', () => {
+describe('a body that does not describe a read that can be inspected', () => {
   test.each([
     [{}, 'has no request'],
     [{ request: '/api/orders', query: 'get orders' }, 'more than a request'],
     [{ request: 5 }, '"request" must be a string'],
     [{ request: '/api/orders', other: 1 }, 'has "other"'],
-    [{ request: 'POST /api/orders' }, 'cannot be traced'],
-    [{ request: '/api/_schema' }, 'cannot be traced'],
-    [{ request: '/api/_trace' }, 'cannot be traced'],
-    [{ request: '/api/rpc/f' }, 'cannot be traced'],
-    [{ request: '/api/orders/_explain' }, 'cannot be traced'],
-    [{ request: 'https://example.com/api/orders' }, 'cannot be traced'],
+    [{ request: 'POST /api/orders' }, 'cannot be inspected'],
+    [{ request: '/api/_schema' }, 'cannot be inspected'],
+    [{ request: '/api/_inspect' }, 'cannot be inspected'],
+    [{ request: '/api/rpc/f' }, 'cannot be inspected'],
+    [{ request: '/api/orders/_explain' }, 'cannot be inspected'],
+    [{ request: 'https://example.com/api/orders' }, 'cannot be inspected'],
     [{ request: '/api/orders?note=ü' }, 'percent-encoded'],
     [[], 'must be an object'],
   ])('%j', async (body, message) => {
-    const reply = await trace(gateway, body)
+    const reply = await inspect(gateway, body)
     expect([reply.status, reply.json.error.code]).toEqual([400, 'PARSE_ERROR'])
     expect(reply.json.error.message).toContain(message)
   })
 
   test('a request line has a limit', async () => {
-    const { json } = await trace(gateway, { request: `/api/orders?note=${'x'.repeat(TRACED_CHARACTERS_MAX)}` })
-    expect(json.error.message).toContain(`at most ${TRACED_CHARACTERS_MAX}`)
+    const { json } = await inspect(gateway, { request: `/api/orders?note=${'x'.repeat(INSPECTED_CHARACTERS_MAX)}` })
+    expect(json.error.message).toContain(`at most ${INSPECTED_CHARACTERS_MAX}`)
   })
 
-  test('a batch cannot contain a trace, and the URL of a trace has no parameters', async () => {
+  test('a batch cannot contain an inspection, and the URL of an inspection has no parameters', async () => {
     const batch = await gateway.get('/api/_batch', {
       ...{ as: EXPLAINER, method: 'POST', headers: { 'Content-Type': 'application/json' } },
-      body: JSON.stringify({ operations: [{ method: 'POST', path: '/api/_trace', body: { request: '/api/orders' } }] }),
+      body: JSON.stringify({
+        operations: [{ method: 'POST', path: '/api/_inspect', body: { request: '/api/orders' } }],
+      }),
     })
     expect(batch.status).toBe(400)
-    const inUrl = await gateway.get('/api/_trace?x=1', { as: EXPLAINER, method: 'POST', body: '{}' })
+    const inUrl = await gateway.get('/api/_inspect?x=1', { as: EXPLAINER, method: 'POST', body: '{}' })
     expect(inUrl.status).toBe(400)
   })
 })

@@ -1,8 +1,8 @@
-/** The answer of `POST /api/_trace` (docs/reference/trace.md). */
+/** The answer of `POST /api/_inspect` (docs/reference/inspect.md). */
 import { type Session, send } from '../api.ts'
-import type { TraceBody } from './traced-request.ts'
+import type { InspectBody } from './inspected-request.ts'
 
-export interface Trace {
+export interface Inspection {
   readonly failure: {
     readonly code: string
     readonly message: string
@@ -16,9 +16,9 @@ export interface Trace {
     readonly scopes: readonly string[]
     readonly settings: Readonly<Record<string, string>>
   }
-  readonly tables: readonly TracedTable[]
+  readonly tables: readonly InspectedTable[]
   readonly tree: string | null
-  readonly statements: readonly TracedStatement[]
+  readonly statements: readonly InspectedStatement[]
   readonly cache: 'HIT' | 'MISS' | null
   readonly timings: readonly { readonly name: Phase; readonly start_ms: number; readonly ms: number }[]
   readonly row: { readonly reason: Reason; readonly policies: readonly PolicyResult[] } | null
@@ -27,7 +27,7 @@ export interface Trace {
 export type Phase = 'parse' | 'check' | 'run' | 'database'
 export type Reason = 'visible' | 'missing' | 'deleted' | 'hidden' | 'unknown'
 
-export interface TracedTable {
+export interface InspectedTable {
   readonly table: string
   readonly access: {
     readonly refused: string | null
@@ -41,11 +41,11 @@ export interface TracedTable {
     readonly enabled: boolean
     readonly forced: boolean
     readonly complete: boolean
-    readonly policies: readonly TracedPolicy[]
+    readonly policies: readonly InspectedPolicy[]
   } | null
 }
 
-export interface TracedPolicy {
+export interface InspectedPolicy {
   readonly name: string
   readonly permissive: boolean
   readonly command: string
@@ -58,7 +58,7 @@ export interface PolicyResult {
   readonly result: boolean | null
 }
 
-export interface TracedStatement {
+export interface InspectedStatement {
   readonly sql: string
   readonly parameters: readonly (string | null)[]
   readonly cost_guard: {
@@ -78,9 +78,9 @@ export interface PlanNode {
   readonly [key: string]: unknown
 }
 
-export const TRACE_PATH = 'api/_trace'
+export const INSPECT_PATH = 'api/_inspect'
 
-export async function readTrace(session: Session, body: TraceBody, signal: AbortSignal): Promise<Trace> {
-  const reply = await send(session, TRACE_PATH, { method: 'POST', body: JSON.stringify(body), signal })
-  return reply.body as unknown as Trace
+export async function readInspection(session: Session, body: InspectBody, signal: AbortSignal): Promise<Inspection> {
+  const reply = await send(session, INSPECT_PATH, { method: 'POST', body: JSON.stringify(body), signal })
+  return reply.body as unknown as Inspection
 }

@@ -1,5 +1,5 @@
 /**
- * Reads what PostgreSQL reports about the statements of a traced read: plans, estimates and row-level
+ * Reads what PostgreSQL reports about the statements of an inspected read: plans, estimates and row-level
  * security.
  */
 import type { View } from '../../access/rights.ts'
@@ -13,11 +13,11 @@ import type { ResultRow, Runner, RunningRequest, Work } from '../run.ts'
 import { type RowSecurity, readRowPolicies, rowPoliciesOf } from './row-policies.ts'
 import { explainRow, type NamedRow, type RowVisibility } from './row-visibility.ts'
 
-/** A statement that can be traced. */
-export type TracedStatement = BoundStatement<ReadStatement | PagedStatement | StreamStatement>
+/** A statement that can be inspected. */
+export type InspectedStatement = BoundStatement<ReadStatement | PagedStatement | StreamStatement>
 
 /** A plan as PostgreSQL prints it: the list of `EXPLAIN (FORMAT JSON)`. */
-export type TracedPlan = readonly unknown[]
+export type InspectedPlan = readonly unknown[]
 
 /** How a read compares with the limits of its caller; a limit is null if there is none. */
 export interface GuardVerdict extends Estimate {
@@ -26,15 +26,15 @@ export interface GuardVerdict extends Estimate {
   readonly passes: boolean
 }
 
-/** The dependencies of `TraceReads`. */
-export interface TraceReadsParts {
+/** The dependencies of `InspectionReads`. */
+export interface InspectionReadsParts {
   /** Takes a permit and runs statements, without cache and cost guard. */
   readonly runner: Pick<Runner, 'read'>
   readonly limits: CostSettings
 }
 
 /** A caller and the time that their request has used. */
-export interface TracedCaller {
+export interface InspectingCaller {
   readonly identity: Identity
   readonly view: View
   readonly worked: Work
@@ -42,31 +42,31 @@ export interface TracedCaller {
   readonly wait: <T>(running: RunningRequest<T>) => Promise<T>
 }
 
-/** Reads about the statements of a trace. All of them run under the session settings of the caller. */
-export class TraceReads {
-  readonly #runner: TraceReadsParts['runner']
+/** Reads about the statements of an inspection. All of them run under the session settings of the caller. */
+export class InspectionReads {
+  readonly #runner: InspectionReadsParts['runner']
   readonly #limitsOf: (role: string) => CostLimits | null
 
-  constructor({ runner, limits }: TraceReadsParts) {
+  constructor({ runner, limits }: InspectionReadsParts) {
     this.#runner = runner
     this.#limitsOf = costLimitsByRole(limits)
   }
 
   /** The policies of tables, by OID. */
-  async policies(tables: readonly Table[], tracing: TracedCaller): Promise<ReadonlyMap<number, RowSecurity>> {
+  async policies(tables: readonly Table[], caller: InspectingCaller): Promise<ReadonlyMap<number, RowSecurity>> {
     if (tables.length === 0) return new Map()
-    const [rows = []] = await this.#read([rowPoliciesOf(tables)], tracing)
-    return readRowPolicies(rows, tracing.view)
+    const [rows = []] = await this.#read([rowPoliciesOf(tables)], caller)
+    return readRowPolicies(rows, caller.view)
   }
 
   /** Plans statements without executing them, and reports whether they pass the cost guard. */
   async estimates(
-    statements: readonly TracedStatement[],
-    tracing: TracedCaller,
-  ): Promise<readonly { readonly plan: TracedPlan; readonly verdict: GuardVerdict }[]> {
-    const limits = this.#limitsOf(tracing.identity.role)
+    statements: readonly InspectedStatement[],
+    caller: InspectingCaller,
+  ): Promise<readonly { readonly plan: InspectedPlan; readonly verdict: GuardVerdict }[]> {
+    const limits = this.#limitsOf(caller.identity.role)
     const plans = statements.map(({ statement, values }) => ({ statement: explained(statement), values }))
-    const results = await this.#read(plans, tracing)
+    const results = await this.#read(plans, caller)
     return results.map(rows => {
       const text = planText(rows)
       const estimate = readEstimate(text)
@@ -83,9 +83,9 @@ export class TraceReads {
   }
 
   /** Executes statements that have passed the cost guard, and returns their plans. */
-  async plans(statements: readonly TracedStatement[], tracing: TracedCaller): Promise<readonly TracedPlan[]> {
+  async plans(statements: readonly InspectedStatement[], caller: InspectingCaller): Promise<readonly InspectedPlan[]> {
     const plans = statements.map(({ statement, values }) => ({ statement: analyzed(statement), values }))
-    return (await this.#read(plans, tracing)).map(rows => parsePlans(planText(rows)))
+    return (await this.#read(plans, caller)).map(rows => parsePlans(planText(rows)))
   }
 
   /** Why the caller sees a row or not. `counts`: whether they may learn of rows that they cannot read. */
@@ -93,14 +93,14 @@ export class TraceReads {
     row: NamedRow,
     security: RowSecurity | undefined,
     counts: boolean,
-    tracing: TracedCaller,
+    caller: InspectingCaller,
   ): Promise<RowVisibility> {
-    return explainRow(statements => this.#read(statements, tracing), row, security, counts)
+    return explainRow(statements => this.#read(statements, caller), row, security, counts)
   }
 
   #read(
     statements: Parameters<Runner['read']>[1],
-    { identity, worked, wait }: TracedCaller,
+    { identity, worked, wait }: InspectingCaller,
   ): Promise<readonly (readonly ResultRow[])[]> {
     return wait(this.#runner.read(identity, statements, worked))
   }

@@ -1,10 +1,10 @@
 /** The request of a text that a person pastes: a request line, an address, a curl command, or a query. */
 
-/** The body of `POST /api/_trace`. */
-export type TraceBody = { readonly request: string } | { readonly query: string; readonly parameters?: unknown }
+/** The body of `POST /api/_inspect`. */
+export type InspectBody = { readonly request: string } | { readonly query: string; readonly parameters?: unknown }
 
 /** `base` is the gateway's base URL, whose path does not belong to the request. */
-export function traceBodyOf(text: string, base: URL): TraceBody {
+export function inspectBodyOf(text: string, base: URL): InspectBody {
   const trimmed = text.trim()
   const address = /https?:\/\/[^\s'"]+/.exec(trimmed)?.[0]
   const line = /^(?:[A-Za-z]+\s+)?(\/[^\n]*)/
@@ -25,7 +25,7 @@ function methodOf(text: string): string {
 }
 
 /** The JSON of `-d '…'`, or of the last lines of an HTTP request. */
-function queryIn(text: string): TraceBody | null {
+function queryIn(text: string): InspectBody | null {
   const quoted = /(?:-d|--data|--data-raw)\s+'((?:[^']|'\\'')*)'/.exec(text)?.[1]?.replaceAll("'\\''", "'")
   const json = quoted ?? /\n\s*\n([\s\S]+)$/.exec(text)?.[1]
   if (json === undefined) return null

@@ -1,4 +1,4 @@
-/** The parts of a trace that come from the gateway: the tree of a read, and the caller's rights. */
+/** The parts of an inspection that come from the gateway: the tree of a read, and the caller's rights. */
 import { canSee, isKnown, isKnownColumn, type TableRights, type View } from '../../access/rights.ts'
 import { resourceName, type Table } from '../../catalog/model.ts'
 import type { CompiledStatement } from '../../compile/statement.ts'
@@ -9,7 +9,7 @@ import { LanguageError } from '../../language/tree/error.ts'
 import { rewrite } from '../../language/tree/walk.ts'
 
 /** The effect of the gateway's own rules on reads of a table. */
-export interface TracedAccess {
+export interface InspectedAccess {
   /** Why reads are refused; null if they are allowed. */
   readonly refused: string | null
   /** The columns that can be read, or null for all of them. Columns that are hidden are not named. */
@@ -54,7 +54,7 @@ export function knownTable(resource: string, { catalog, rights }: View): readonl
   return table !== undefined && canSee(table, null, rights) ? [table] : []
 }
 
-export function describeAccess(table: Table, { rights }: View): TracedAccess {
+export function describeAccess(table: Table, { rights }: View): InspectedAccess {
   const of = rights.of(table)
   const rows = of.rows.read
   const isShown = rows !== null && mentionsOnlyKnown(rows, table, of)

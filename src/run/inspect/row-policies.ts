@@ -8,7 +8,7 @@ import { catalogueStatement } from '../../compile/derive.ts'
 import type { BoundStatement, ReadStatement } from '../../compile/statement.ts'
 import type { ResultRow } from '../run.ts'
 
-/** Limit on the policies of one table that a trace contains. */
+/** Limit on the policies of one table that an inspection contains. */
 export const POLICIES_MAX = 100
 
 /** Row-level security on a table, for the role of the gateway. */
