@@ -1,7 +1,7 @@
 /**
- * `POST /api/_inspect` (docs/reference/inspect.md): takes a read through the stages of the pipeline and reports
- * what each of them did. The inspected request passes the same checks as if it had been sent, and all of its
- * statements run under the session settings of the caller.
+ * `POST /api/_inspect` (docs/reference/inspect.md): takes a read through the stages of the pipeline and
+ * reports what each of them did. The inspected request passes the same checks as if it had been sent, and all
+ * of its statements run under the session settings of the caller.
  */
 import { limitsRows } from '../access/rights.ts'
 import type { BoundStatement, CompiledStatement } from '../compile/statement.ts'
