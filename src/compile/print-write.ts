@@ -125,6 +125,8 @@ function withImagesOf(write: WriteStatement, how: Pick<WriteRowsOptions, 'outbox
   })
 }
 
+export type { NotifiedRows } from '../language/sql/print-write-rows.ts'
+
 /** How a write notifies. */
 export interface NotificationOptions extends Pick<NotifyOptions, 'notifyOne' | 'notifyAll'> {
   readonly before: 'with rows before' | 'keys alone'

@@ -11,7 +11,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Table } from '../catalog/model.ts'
-import { printNotifying } from '../compile/print-write.ts'
+import { type NotifiedRows, printNotifying } from '../compile/print-write.ts'
 import type { NotificationPlan, WriteStatement } from '../compile/statement.ts'
 import { quoteLiteral } from '../language/sql/quote.ts'
 import type { Command } from '../postgres/types.ts'
@@ -80,23 +80,12 @@ export function createWriteNotifier(origin: string): WriteNotifier {
     const { table, notification } = notifiedRows(write)
     const head = headOf(origin, watched && notification.hasBefore, notification.assigned, route)
     const notify = (payload: string) => `pg_catalog.pg_notify(${quoteLiteral(channelOf(table.resource))}, ${payload})`
-    // For rows that are too many to list, the routing values are sent if they are few.
-    const whom = (by: string | null) =>
-      by === null
-        ? "'null'"
-        : `CASE WHEN COUNT(DISTINCT ${by}) <= ${ROUTING_VALUES_MAX} AND COUNT(${by}) = COUNT(*) THEN '[' || ` +
-          `string_agg(DISTINCT ${by}::text, ',') || ']' ELSE 'null' END`
     return printNotifying(write, {
       before: watched ? 'with rows before' : 'keys alone',
       route: route === null ? null : { column: route, number: value => routeHash(`pg_catalog.to_json(${value})`) },
       notifyOne: change =>
         `CASE WHEN ${NO_LISTENER} THEN NULL ELSE ${notify(`${head} || '"rows":[' || ${change} || ']}'`)} END`,
-      notifyAll: (from, change, by) =>
-        `(SELECT CASE WHEN COUNT(*) = 0 THEN true WHEN ${NO_LISTENER} THEN true WHEN COUNT(*) > ${CHANGES_MAX}
-  OR SUM(octet_length(${change}) + 1) > ${CHANGES_BYTES_MAX}
-    THEN ${notify(`${head} || '"whom":' || ${whom(by)} || ',"bulk":' || COUNT(*) || '}'`)}::text IS NOT NULL
-      ELSE ${notify(`${head} || '"rows":[' || string_agg(${change}, ',') || ']}'`)}::text IS NOT NULL END
-        FROM ${from})`,
+      notifyAll: rows => notifyAll(rows, { head, notify }),
     })
   }
 
@@ -120,6 +109,29 @@ export function createWriteNotifier(origin: string): WriteNotifier {
       parameters: [channelOf(table)],
     }),
   }
+}
+
+/**
+ * The condition that notifies of all rows of a statement. Nested queries compute the payload, and PostgreSQL
+ * evaluates them only if they are reached: without a listener, a row costs nothing.
+ */
+function notifyAll(
+  { from, change, route }: NotifiedRows,
+  { head, notify }: { readonly head: string; readonly notify: (payload: string) => string },
+): string {
+  // For rows that are too many to list, the routing values are sent if they are few.
+  const whom =
+    route === null
+      ? "'null'"
+      : `CASE WHEN COUNT(DISTINCT r.route) <= ${ROUTING_VALUES_MAX} AND COUNT(r.route) = COUNT(*) THEN '[' || ` +
+        `string_agg(DISTINCT r.route::text, ',') || ']' ELSE 'null' END`
+  const bulk = `(SELECT ${notify(`${head} || '"whom":' || ${whom} || ',"bulk":' || COUNT(*) || '}'`)}::text IS NOT NULL
+    FROM (SELECT ${route ?? 'NULL'} AS route FROM ${from}) AS r)`
+  const listed = `(SELECT CASE WHEN SUM(octet_length(r.change) + 1) > ${CHANGES_BYTES_MAX} THEN ${bulk}
+    ELSE ${notify(`${head} || '"rows":[' || string_agg(r.change, ',') || ']}'`)}::text IS NOT NULL END
+    FROM (SELECT ${change} AS change FROM ${from}) AS r)`
+  return `(SELECT CASE WHEN NOT EXISTS (SELECT FROM ${from}) THEN true WHEN ${NO_LISTENER} THEN true
+  WHEN (SELECT COUNT(*) FROM ${from}) > ${CHANGES_MAX} THEN ${bulk} ELSE ${listed} END)`
 }
 
 function notifiedRows({ own }: WriteStatement): { readonly table: Table; readonly notification: NotificationPlan } {

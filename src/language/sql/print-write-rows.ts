@@ -81,11 +81,18 @@ export interface NotifyOptions {
    * third item. It is evaluated for the row.
    */
   readonly notifyOne: (change: string) => string
-  /**
-   * Makes a condition over all rows of `from`, from the names of the columns with the change and the route
-   * (null if absent). It is evaluated once, even if there are no rows.
-   */
-  readonly notifyAll: (from: string, change: string, route: string | null) => string
+  /** Makes a condition over all rows, which is evaluated once, even if there are none. */
+  readonly notifyAll: (rows: NotifiedRows) => string
+}
+
+/** The rows of a write in a common table, as SQL. */
+export interface NotifiedRows {
+  /** The name of the common table. */
+  readonly from: string
+  /** The change of a row of `from`, an expression that costs more than the write of the row. */
+  readonly change: string
+  /** The number for the routing value of a row of `from`; null without a route. */
+  readonly route: string | null
 }
 
 /**
@@ -122,9 +129,10 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
     ...(answersImages ? Object.values(printRowImages(write, images, scope, printer)) : []),
   ]
   const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
-  const notification = notify === null ? null : printNotify(write, notify, scope, printer)
   // One row is notified as it is written; several rows when all are written.
   const notifiesPerRow = notify?.rows === 'one' && rowsMax === null && check === null
+  const within = notifiesPerRow ? 'the write' : 'the common table'
+  const notification = notify === null ? null : printNotify(write, notify, scope, printer, within)
   const answered =
     notification === null || !notifiesPerRow
       ? columns
@@ -139,7 +147,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
     ...(rowsMax === null ? [] : [printRowsMax(rowsMax, name, printer)]),
     ...(notify === null || gathered === null
       ? []
-      : [notify.notifyAll(name, CHANGE, gathered.route === null ? null : ROUTE)]),
+      : [notify.notifyAll({ from: name, change: gathered.change, route: gathered.route })]),
   ]
   const whole = options.columns !== undefined && returnsWholeRow(write, options.columns) ? columnName(0) : null
   const insert =
@@ -162,31 +170,47 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
 
 /** The SQL of a row's change notification. */
 interface PrintedNotify {
+  /** The columns of the common table that `change` and `route` are computed from. */
+  readonly columns: readonly string[]
   readonly change: string
   readonly route: string | null
   readonly before: readonly string[]
 }
 
+/**
+ * Prints the change of a row, where the row is written or from columns of a common table, which allow to
+ * compute it only for a listener.
+ */
 function printNotify(
   write: Add | SetStatement | Del,
   { key, operation, before, route: by }: NotifyOptions,
   scope: NameScope,
   printer: Printer,
+  within: 'the write' | 'the common table',
 ): PrintedNotify {
+  const columns: string[] = []
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
+  const known = (expression: Expression): string => {
+    if (within === 'the write') return print(expression)
+    const name = `n${columns.length + 1}`
+    columns.push(`${print(expression)} AS ${name}`)
+    return name
+  }
   // Not printed from a tree: the column names would become parameters.
-  const members = [...key].flatMap(([name, value]) => [quoteLiteral(name), print(value)])
-  const keyJson = `pg_catalog.jsonb_build_object(${members.join(', ')})::text`
+  const objectOf = (sqlOf: (value: Expression) => string) =>
+    `pg_catalog.jsonb_build_object(${[...key]
+      .flatMap(([name, value]) => [quoteLiteral(name), sqlOf(value)])
+      .join(', ')})::text`
   const letter =
     typeof operation === 'string'
       ? quoteLiteral(`["${operation}",`)
-      : `CASE WHEN ${print(operation.created)} THEN ${quoteLiteral(`["${operation.insert}",`)} ` +
-        `ELSE ${quoteLiteral(`["${operation.update}",`)} END`
-  const route = by === null ? null : by.number(print(by.column))
+      : `(CASE WHEN ${known(operation.created)} THEN ${quoteLiteral(`["${operation.insert}",`)} ` +
+        `ELSE ${quoteLiteral(`["${operation.update}",`)} END)`
+  const route = by === null ? null : by.number(known(by.column))
   const end = route === null ? "']'" : `',' || coalesce(${route}::text, 'null') || ']'`
-  const change = `${typeof operation === 'string' ? letter : `(${letter})`} || ${keyJson} || ${end}`
-  if (before === 'none') return { change, route, before: [] }
-  return { change, route, before: [keyJson, rowImage(relationBefore(before, write))] }
+  const change = `${letter} || ${objectOf(known)} || ${end}`
+  if (before === 'none') return { columns, change, route, before: [] }
+  return { columns, change, route, before: [objectOf(print), rowImage(relationBefore(before, write))] }
 }
 
 /**
@@ -221,10 +245,8 @@ function columnName(index: number): string {
   return `c${index + 1}`
 }
 
-/** Names of the common table's columns that are not returned. */
+/** The name of the common table's column with the check. */
 const HELD = 'held'
-const CHANGE = 'change'
-const ROUTE = 'route'
 
 /** A member of the order of the rows, with the SQL of its value. */
 interface PrintedOrder extends Pick<Order, 'descending' | 'nulls'> {
@@ -265,8 +287,7 @@ function printGathered({
   const named = [
     ...answered.map((column, index) => `${column} AS ${names[index]}`),
     ...(check === null ? [] : [`${check} AS ${HELD}`]),
-    ...(notification === null ? [] : [`${notification.change} AS ${CHANGE}`]),
-    ...(notification?.route == null ? [] : [`${notification.route} AS ${ROUTE}`]),
+    ...(notification?.columns ?? []),
     ...(insert?.columns ?? []),
     ...order.map(({ value }, index) => `${value} AS ${orderName(index)}`),
   ]
