@@ -27,7 +27,10 @@ export interface Identity {
 
 /** Settings and commands around the statements of one request. */
 export interface RequestSession {
-  /** Session settings after those of the caller. The names depend on the configuration, not on the caller. */
+  /**
+   * Session settings after those of the caller. The names depend on the configuration, not on the caller. An
+   * array belongs to one caller, so what is made for it serves other requests with the same array.
+   */
   readonly settings: readonly (readonly [name: string, value: string])[]
   /** SQL that runs after the settings and before the first statement; null for none. */
   readonly before: string | null

@@ -13,6 +13,7 @@ import type { RequestContext, RequestStep } from '../rest/steps.ts'
 import type { Runner } from '../run/run.ts'
 import { respondError } from './error-response.ts'
 import { unsupportedMethod } from './errors.ts'
+import { keptByText } from './kept.ts'
 import { convertLargeBody } from './large-body.ts'
 import { rulesOfResult, rulesOfRows, rulesOfWrite } from './media-handlers.ts'
 import type { ResponseMediaType } from './media-types.ts'
@@ -27,7 +28,7 @@ import { respondPreflight, withCommonHeaders } from './response-headers.ts'
 import { negotiateRoot, RootDocuments, readRoot } from './root/root.ts'
 import { callFunction, type Negotiate } from './rpc/call.ts'
 import type { IsExposed } from './rpc/resolve.ts'
-import { createRoles, type DatabaseCaller, type SessionReply, withSession, withSubscriberSession } from './session.ts'
+import { createRoles, type DatabaseCaller, type SessionReply, Sessions, withSubscriberSession } from './session.ts'
 import { Statements } from './statements.ts'
 import { isTimezone } from './timezone.ts'
 import { Timings } from './timings.ts'
@@ -103,6 +104,7 @@ export function createDoor(parts: DoorParts): Door {
   const { prefix } = config
   const roleOf = createRoles(config)
   const callers = new WeakMap<Identity, DatabaseCaller>()
+  const sessions = new Sessions(config)
   const statements = new Statements(parts.plans, parts.searchLanguage)
   const reading = {
     statements,
@@ -124,6 +126,7 @@ export function createDoor(parts: DoorParts): Door {
     traceHeader: config.traceHeader?.toLowerCase() === 'x-request-id' ? null : config.traceHeader,
   }
   const preferenceRules = { canOverrideTx: config.txEnd.endsWith('-allow-override'), isTimezone }
+  const preferencesOf = keptByText(header => parsePreferences(header, preferenceRules))
 
   function known(identity: Identity): Identity {
     const caller = roleOf(identity)
@@ -144,7 +147,7 @@ export function createDoor(parts: DoorParts): Door {
       resource,
       schema: schemaOf(incoming, config.schemas),
       namesSchema: config.schemas.length > 1,
-      preferences: parsePreferences(headerOf(incoming.headers, 'prefer'), preferenceRules),
+      preferences: preferencesOf(headerOf(incoming.headers, 'prefer') ?? ''),
       parameters: parseQueryParameters(
         incoming.query,
         resource.kind !== 'table' && incoming.method !== 'POST',
@@ -166,8 +169,9 @@ export function createDoor(parts: DoorParts): Door {
   function answerRequest(request: RawDoorRequest, caller: DatabaseCaller): PreparedStep | Answer {
     const { incoming } = request
     const reply: SessionReply = { headers: null, status: null }
-    const session = withSession(caller, incoming, request.schema, request.preferences, config, reply)
-    const context: RequestContext = { incoming, identity: session, view: parts.view(session) }
+    const identity = sessions.of(caller, incoming, request.schema, request.preferences, reply)
+    // The rights of the caller are kept by the object that its requests share.
+    const context: RequestContext = { incoming, identity, view: parts.view(caller.identity) }
     const { resource } = request
     if (incoming.method === 'OPTIONS') return respondOptions(request, context.view)
     if (resource.kind === 'root') {

@@ -2,6 +2,7 @@
 import type { MediaHandler } from '../catalog/model.ts'
 import type { PlanRequest } from '../compile/derive.ts'
 import { noMediaType } from './errors.ts'
+import { keptByText } from './kept.ts'
 
 /** The form of a response. */
 export interface ResponseMediaType {
@@ -80,8 +81,8 @@ export interface AcceptedType {
 }
 
 /** The media types of the header, in order of preference. */
-function parseAccept(accept: string): readonly AcceptedType[] {
-  return splitOutside(accept, ',')
+const parseAccept = keptByText((accept): readonly AcceptedType[] =>
+  splitOutside(accept, ',')
     .slice(0, TYPES_MAX)
     .map(item => {
       const [name = '', ...rest] = splitOutside(item, ';').map(part => part.trim())
@@ -94,8 +95,8 @@ function parseAccept(accept: string): readonly AcceptedType[] {
       return { name: name.toLowerCase(), parameters: parameters.filter(([key]) => key !== 'q'), quality }
     })
     .filter(({ name }) => name !== '')
-    .toSorted((a, b) => (b.quality || 0) - (a.quality || 0))
-}
+    .toSorted((a, b) => (b.quality || 0) - (a.quality || 0)),
+)
 
 /** The parts of a header between separators that are not within a quoted string (RFC 9110, 5.6.4). */
 function splitOutside(text: string, separator: ',' | ';'): readonly string[] {

@@ -38,8 +38,8 @@ export interface PreferenceRules {
  * Parses the header. Of two values of one preference, the first counts.
  * @throws {PostgrestError} for an unknown preference with `handling=strict`.
  */
-export function parsePreferences(header: string | undefined, rules: PreferenceRules): PostgrestPreferences {
-  if (header === undefined || header === '') return NONE
+export function parsePreferences(header: string, rules: PreferenceRules): PostgrestPreferences {
+  if (header === '') return NONE
   const items = header.split(',').map(item => item.trim())
   const found: Record<string, string> = {}
   const unknown: string[] = []

@@ -46,14 +46,17 @@ export interface HeaderRules {
 export function withCommonHeaders(answer: Answer, { headers }: Incoming, rules: HeaderRules): Answer {
   const { allowsAnyOrigin, traceHeader } = rules
   const trace = traceHeader === null ? undefined : headerOf(headers, traceHeader.toLowerCase())
-  const added: Record<string, string> = {
-    Vary: 'Accept, Prefer, Range',
-    ...(allowsAnyOrigin && headers.origin !== undefined
-      ? { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': EXPOSED }
-      : {}),
-    ...(traceHeader !== null && isHeaderValue(trace) ? { [traceHeader]: trace } : {}),
-  }
-  const known = new Set(Object.keys(answer.headers).map(name => name.toLowerCase()))
-  const missing = Object.entries(added).filter(([name]) => !known.has(name.toLowerCase()))
-  return { ...answer, headers: { ...answer.headers, ...Object.fromEntries(missing) } }
+  const added = allowsAnyOrigin && headers.origin !== undefined ? FOR_PAGES : FOR_ALL
+  const traced = traceHeader !== null && isHeaderValue(trace) ? { ...added, [traceHeader]: trace } : added
+  // What a function of the database sets can be written in any case.
+  const names = Object.keys(answer.headers).map(name => name.toLowerCase())
+  const complete: Record<string, string> = { ...answer.headers }
+  for (const name in traced) if (!names.includes(name.toLowerCase())) complete[name] = traced[name] ?? ''
+  return { ...answer, headers: complete }
+}
+
+const FOR_ALL: Readonly<Record<string, string>> = { Vary: 'Accept, Prefer, Range' }
+const FOR_PAGES: Readonly<Record<string, string>> = {
+  ...FOR_ALL,
+  ...{ 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': EXPOSED },
 }

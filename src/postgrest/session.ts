@@ -2,6 +2,7 @@
  * The session of a request: its database role and the settings that policies, views and functions read, in
  * the packet of the statement.
  */
+import { LRUCache } from 'lru-cache'
 import type { ClaimSource, PostgrestConfig } from '../config/config.ts'
 import type { Incoming } from '../exchange.ts'
 import { claimAt } from '../identity/claims.ts'
@@ -53,36 +54,67 @@ function roleOf(claims: ReadonlyMap<string, Json>, source: ClaimSource | null): 
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** The caller of one request with its session. `reply` receives what the statements set. */
-export function withSession(
-  { identity, role }: DatabaseCaller,
-  incoming: Incoming,
-  schema: string,
-  preferences: PostgrestPreferences,
-  config: SessionConfig,
-  reply: SessionReply,
-): Identity {
-  const { timezone } = preferences
-  const session: RequestSession = {
-    settings: [
-      // Quoted, because a schema can have the name of a keyword or `$user`.
-      ['search_path', [schema, ...config.extraSearchPath].map(inDoubleQuotes).join(', ')],
-      ['role', role],
-      ['request.method', incoming.method],
-      ['request.path', incoming.path.slice(config.prefix.length)],
-      ['request.headers', JSON.stringify(headersOf(incoming))],
-      ['request.cookies', JSON.stringify(cookiesOf(incoming.headers.cookie))],
-      ...config.appSettings,
-      ...(timezone === null ? [] : [['timezone', timezone] as const]),
-    ],
-    before: config.preRequest === null ? null : `SELECT ${functionName(config.preRequest)}()`,
-    rollsBack: rollsBack(config, preferences),
-    replied(headers, status) {
-      reply.headers = headers
-      reply.status = status
-    },
+/** Limits on the settings that are kept for requests that repeat the headers of earlier ones. */
+const KEPT_MAX = 1_000
+const KEPT_CHARACTERS_MAX = 4_000
+
+type Settings = RequestSession['settings']
+
+/** Makes the sessions of requests. Requests that differ only in their query and body share the settings. */
+export class Sessions {
+  readonly #config: SessionConfig
+  readonly #kept = new LRUCache<string, { readonly caller: DatabaseCaller; readonly settings: Settings }>({
+    max: KEPT_MAX,
+  })
+
+  constructor(config: SessionConfig) {
+    this.#config = config
   }
-  return { ...identity, session }
+
+  /** The caller of one request with its session. `reply` receives what the statements set. */
+  of(
+    caller: DatabaseCaller,
+    incoming: Incoming,
+    schema: string,
+    preferences: PostgrestPreferences,
+    reply: SessionReply,
+  ): Identity {
+    const { preRequest } = this.#config
+    const session: RequestSession = {
+      settings: this.#settings(caller, incoming, schema, preferences.timezone),
+      before: preRequest === null ? null : `SELECT ${functionName(preRequest)}()`,
+      rollsBack: rollsBack(this.#config, preferences),
+      replied(headers, status) {
+        reply.headers = headers
+        reply.status = status
+      },
+    }
+    return { ...caller.identity, session }
+  }
+
+  #settings(caller: DatabaseCaller, incoming: Incoming, schema: string, timezone: string | null): Settings {
+    const { method, path, headers } = incoming
+    const { cookie = '' } = headers
+    const printed = JSON.stringify(headersOf(incoming))
+    const key = JSON.stringify([method, path, schema, timezone, cookie]) + printed
+    const found = this.#kept.get(key)
+    // Callers without a token can have the same headers.
+    if (found?.caller === caller) return found.settings
+    const { extraSearchPath, prefix, appSettings } = this.#config
+    const settings: Settings = [
+      // Quoted, because a schema can have the name of a keyword or `$user`.
+      ['search_path', [schema, ...extraSearchPath].map(inDoubleQuotes).join(', ')],
+      ['role', caller.role],
+      ['request.method', method],
+      ['request.path', path.slice(prefix.length)],
+      ['request.headers', printed],
+      ['request.cookies', JSON.stringify(cookiesOf(cookie))],
+      ...appSettings,
+      ...(timezone === null ? [] : [['timezone', timezone] as const]),
+    ]
+    if (key.length <= KEPT_CHARACTERS_MAX) this.#kept.set(key, { caller, settings })
+    return settings
+  }
 }
 
 /** The session in which the rows of a schema are read for a subscriber. It is the same for all of a role. */
@@ -126,8 +158,8 @@ function headersOf({ headers }: Incoming): Readonly<Record<string, string>> {
 }
 
 /** The cookies by name (RFC 6265, 4.2.1). */
-function cookiesOf(header: string | undefined): Readonly<Record<string, string>> {
-  const pairs = (header ?? '').split(';').flatMap(pair => {
+function cookiesOf(header: string): Readonly<Record<string, string>> {
+  const pairs = header.split(';').flatMap(pair => {
     const equals = pair.indexOf('=')
     return equals < 0 ? [] : [[pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()] as const]
   })

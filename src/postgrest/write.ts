@@ -176,7 +176,8 @@ function insertStatement(
   const { returning } = writing
   const shape: InsertShape = { columns, rows: kind === 'array' ? 'many' : 'one', upsert }
   const value = values.add(bytes)
-  const rowsMax = boundMax(request, values)
+  // One object is at most one row.
+  const rowsMax = kind === 'array' ? boundMax(request, values) : null
   const answer = { key: keyOf(writing), created: upsert !== null, rowsMax }
   const key = `insert ${table.oid} ${JSON.stringify([shape, value, returning.level])}`
   return parts.statements.write(caller, key, answer, () => buildInsert(table, shape, value, returning), values)

@@ -263,7 +263,9 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
       })
     },
     write(identity, statements, worked) {
-      const frame = sessionFrame(identity, 'read write')
+      // Only a function sets headers of the response, also one of a trigger.
+      const canReply = identity.session?.before != null || reset.runsFunctions(statements)
+      const frame = sessionFrame(identity, 'read write', canReply)
       const resetting = callsFirst(frame) ? [...RUN_DEFERRED, ...RESET_AFTER_WRITE] : reset.afterWrite(statements)
       const after = [...beforeDeferred(worked, statements), ...resetting, ...frame.end]
       const attempt = (

@@ -31,6 +31,8 @@ type StatementWithoutCall = Exclude<CompiledStatement, CallStatement>
 
 /** The commands that end a transaction. */
 export interface SessionReset {
+  /** Reports whether these statements can run a function of the database. */
+  runsFunctions(statements: readonly BoundStatement<StatementWithoutCall>[]): boolean
   /** Ends a transaction that only reads. */
   afterRead(statements: readonly BoundStatement<StatementWithoutCall>[]): readonly Command[]
   /** Ends a transaction that writes. */
@@ -68,6 +70,7 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
       ? catalog().functionReach.deferring.size > 0
       : statements.some(({ statement }) => canDeferWrite(statement, catalog()))
   return {
+    runsFunctions: anyRuns,
     afterRead: statements => (anyRuns(statements) ? RESET_AFTER_READ : NOTHING),
     afterWrite: statements =>
       anyRuns(statements) ? AFTER_WRITE_OF_FUNCTIONS : canDefer(statements) ? RUN_DEFERRED : NOTHING,

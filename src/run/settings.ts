@@ -5,7 +5,7 @@
  * settings end with it; if one cannot be set, PostgreSQL skips to the Sync and the query cannot run
  * (PostgreSQL manual, 54.2.3): it fails closed because of the protocol.
  */
-import type { Identity } from '../identity/identity.ts'
+import type { Identity, RequestSession } from '../identity/identity.ts'
 import { type SessionSetting, settingsOf } from '../identity/settings.ts'
 import { callerKey } from '../limits/budget.ts'
 import { encodeParameters } from '../postgres/parameters.ts'
@@ -103,19 +103,20 @@ FROM (SELECT $1::int8 - ${elapsed} AS left_ms OFFSET 0) AS time`
 
 /**
  * Cached for the first transactions of requests without a trace. An identity comes from the cache of verified
- * tokens and is the same object for every request with a token.
+ * tokens and is the same object for every request with a token; with a session, the array of its settings is.
  */
 function encodedOnce(
   answer: string,
   kind: Pick<Command, 'readsOnly'>,
   settingsFor: (identity: Identity, workedMs: number, trace?: TraceContext) => readonly SessionSetting[],
 ): (identity: Identity, workedMs?: number, trace?: TraceContext) => Command {
-  const known = new WeakMap<Identity, Command>()
+  const known = new WeakMap<Identity | RequestSession['settings'], Command>()
   // Identical strings are found by reference. The names are the same for every caller of one entry point.
   const texts = new Map<string, string>()
   return (identity, workedMs = 0, trace) => {
     const isKept = workedMs === 0 && trace === undefined
-    const found = isKept ? known.get(identity) : undefined
+    const owner = identity.session?.settings ?? identity
+    const found = isKept ? known.get(owner) : undefined
     if (found !== undefined) return found
     const settings = settingsFor(identity, workedMs, trace)
     const added = [...(identity.session?.settings.map(([name]) => name) ?? []), trace === undefined ? '' : TRACE].join()
@@ -123,7 +124,7 @@ function encodedOnce(
     texts.set(added, text)
     const parameters = encodeParameters(settings.map(([, value]) => value))
     const command = { text, parameters, flow: callerKey(identity), ...kind }
-    if (isKept) known.set(identity, command)
+    if (isKept) known.set(owner, command)
     return command
   }
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { SECRET } from '../support/gateway.ts'
 import { sqlSince } from '../support/postgres-version.ts'
-import { postgrestFixture } from '../support/postgrest.ts'
+import { type AskOptions, postgrestFixture } from '../support/postgrest.ts'
 import { signed } from '../support/postgrest-token.ts'
 
 const { ask, author, anon } = postgrestFixture(
@@ -110,6 +110,25 @@ test('settings describe the request', async () => {
       ...{ path: '"public", "public"', method: 'GET', request_path: '/settings', timezone: 'America/Los_Angeles' },
     },
   ])
+})
+
+test('settings of earlier requests are not those of one that differs in one respect', async () => {
+  const token = signed({ role: author, tenant_id: 't2' }, SECRET)
+  const seen = async (options: AskOptions, path = '/settings') => {
+    const [row] = (await ask(`${path}?select=*`, options)).json
+    return [row.role, row.header, row.cookie, row.request_path, row.timezone, row.tenant]
+  }
+  const zone = 'America/Los_Angeles'
+  const first = { token, headers: { 'X-Test': 'one', Cookie: 'name=a', Prefer: `timezone=${zone}` } }
+  const headers = { ...first.headers }
+  for (let round = 0; round < 2; round++) {
+    expect(await seen(first)).toEqual([author, 'one', 'a', '/settings', zone, 't2'])
+    expect(await seen({ token, headers: { ...headers, 'X-Test': 'two' } })).toContain('two')
+    expect(await seen({ token, headers: { ...headers, Cookie: 'name=b' } })).toContain('b')
+    expect(await seen({ token, headers: { ...headers, Prefer: '' } })).not.toContain(zone)
+    expect(await seen({ headers })).toEqual([anon, 'one', 'a', '/settings', zone, ''])
+    expect(await seen(first, '/setting%73')).toContain('/setting%73')
+  }
 })
 
 describe('schemas', () => {

@@ -12,9 +12,16 @@ const { ask, adminUrl, anon } = postgrestFixture(
    create table codes (id int primary key default 1, bits bit(5), letters char(5), label varchar(3));
    create table filled (
      id int primary key, doubled int generated always as (id * 2) stored, n int generated always as identity);
+   create table told (id int primary key);
+   create function tell() returns trigger language plpgsql as $$
+   begin
+     perform set_config('response.headers', '[{"X-Told": "yes"}]', true);
+     return null;
+   end $$;
+   create trigger tell after insert or delete on told execute function tell();
    create view cheap as select id, name from items where price < 5;
    grant usage on schema public to :anon;
-   grant select, insert, update, delete on items, pairs, notes, codes, filled, cheap to :anon;
+   grant select, insert, update, delete on items, pairs, notes, codes, filled, cheap, told to :anon;
    grant insert on insert_only to :anon;
    grant usage on all sequences in schema public to :anon`,
   'tx_end = "commit-allow-override"',
@@ -35,6 +42,12 @@ const write = (method: string, path: string, body: unknown, headers: Record<stri
   })
 const REPRESENTATION = { Prefer: 'return=representation' }
 const names = async () => (await admin.query('select name from items order by id')).rows.map(({ name }) => name)
+
+test('a trigger sets headers of the response', async () => {
+  expect((await write('POST', '/told', { id: 1 })).headers.get('x-told')).toBe('yes')
+  expect((await write('DELETE', '/told?id=eq.1', undefined)).headers.get('x-told')).toBe('yes')
+  expect((await write('POST', '/items', { name: 'x' })).headers.get('x-told')).toBeNull()
+})
 
 describe('POST', () => {
   test('inserts a row and answers nothing by default', async () => {
