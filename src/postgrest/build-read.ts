@@ -1,5 +1,5 @@
 /** Builds the columns and conditions of one relation, resolving the names of its columns. */
-import { isJson } from '../access/types.ts'
+import { isJson, isText } from '../access/types.ts'
 import type { Catalog, Column, DatabaseFunction, Table } from '../catalog/model.ts'
 import type { ComparisonOperator, Expression, Field, Order } from '../language/tree/ast.ts'
 import {
@@ -27,8 +27,8 @@ import {
 import { unreachable } from '../unreachable.ts'
 import type { BoundCondition, BoundField, BoundFieldPath, BoundOrder, BoundTest, ValueNumber } from './bind.ts'
 import { castType } from './cast-type.ts'
-import { noAggregates, notImplemented, undefinedColumn } from './errors.ts'
-import { comparedSet, comparedValue, shownValue } from './representations.ts'
+import { noAggregates, notImplemented, undefinedColumn, undefinedOperator } from './errors.ts'
+import { comparedSet, comparedValue, isRepresented, shownValue } from './representations.ts'
 import { suggestedColumns } from './similar-name.ts'
 
 /** The columns of a table, or of the result of a function. `name` is the alias of its rows. */
@@ -75,10 +75,9 @@ export function isStar({ name, steps }: BoundFieldPath): boolean {
 /** The value of a member of `select`, before its aggregate. */
 export function selectedValue(of: ColumnSource, { path, cast: type }: BoundField): Expression {
   const value = pathOf(of, path)
-  const found = of.columnByName.get(path.name)
-  if (type === null && path.steps.length === 0 && found !== undefined && of.casts !== undefined)
-    return shownValue(value, found.type, of.casts)
-  return castToTypeName(value, type)
+  const found = path.steps.length === 0 ? of.columnByName.get(path.name) : undefined
+  const shown = found === undefined || of.casts === undefined ? value : shownValue(value, found.type, of.casts)
+  return castToTypeName(shown, type)
 }
 
 /** The value cast to the type with this name; unchanged for null. */
@@ -115,10 +114,11 @@ export function pathOf(of: ColumnSource, { name, steps }: BoundFieldPath): Expre
   const { type, value: whole } = columnOf(of, name)
   if (steps.length === 0) return whole
   const start: Expression = isJson(type) ? whole : call('to_jsonb', [whole])
-  return steps.reduce<Expression>(
-    (of, { operator, isPosition, key }) => jsonStep(operator, of, cast(position(key), isPosition ? 'int4' : 'text')),
-    start,
-  )
+  return steps.reduce<Expression>((of, { operator, isPosition, key }, index) => {
+    const isIntoText = steps[index - 1]?.operator === '->>'
+    if (isIntoText) throw undefinedOperator('text', operator, isPosition ? 'integer' : 'unknown')
+    return jsonStep(operator, of, cast(position(key), isPosition ? 'int4' : 'text'))
+  }, start)
 }
 
 // ---- conditions -------------------------------------------------------------------------------------------
@@ -146,12 +146,20 @@ function buildTest(of: ColumnSource, path: BoundFieldPath, test: BoundTest): Exp
   const type = path.steps.length === 0 ? of.columnByName.get(path.name)?.type : undefined
   const given = (value: ValueNumber) =>
     casts === undefined || type === undefined ? position(value) : comparedValue(value, type, casts)
+  const compared = (operator: Operator, value: ValueNumber) => {
+    if (operator !== 'like' && operator !== 'ilike') return given(value)
+    // A pattern is not a value of the domain.
+    if (casts !== undefined && type !== undefined && isRepresented(type, casts) && !isText(type)) {
+      throw undefinedOperator(nameIn(of, type), operator === 'like' ? '~~' : '~~*', 'unknown')
+    }
+    return position(value)
+  }
   switch (test.kind) {
     case 'compared':
-      return comparison(test.operator, operand, given(test.value))
+      return comparison(test.operator, operand, compared(test.operator, test.value))
     case 'quantified': {
       if (test.values.length === 0) return literal('boolean', test.of === 'any' ? 'false' : 'true')
-      const items = test.values.map(value => comparison(test.operator, operand, given(value)))
+      const items = test.values.map(value => comparison(test.operator, operand, compared(test.operator, value)))
       return joined(test.of === 'any' ? 'or' : 'and', items)
     }
     case 'search': {
@@ -174,6 +182,11 @@ function buildTest(of: ColumnSource, path: BoundFieldPath, test: BoundTest): Exp
     default:
       return unreachable(test)
   }
+}
+
+/** The name of a type, with its schema if that is not the one of the table. */
+function nameIn({ computed }: ColumnSource, { schema, name }: Column['type']): string {
+  return computed?.table.schema === schema ? name : `${schema}.${name}`
 }
 
 function buildIs(operand: Expression, what: Extract<BoundTest, { kind: 'is' }>['what']): Expression {

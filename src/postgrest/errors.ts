@@ -99,10 +99,15 @@ export function noMediaType(types: readonly string[]): PostgrestError {
 }
 
 /** A parameter for a relation that `select` does not embed. */
-export function notEmbedded(name: string): PostgrestError {
-  return new PostgrestError(400, 'PGRST108', `'${name}' is not an embedded resource in this request`, {
-    hint: `Verify that '${name}' is included in the 'select' query parameter.`,
-  })
+export function notEmbedded(name: string, alias: string | null = null): PostgrestError {
+  const found =
+    alias === null
+      ? { hint: `Verify that '${name}' is included in the 'select' query parameter.` }
+      : {
+          details: 'Target names are not allowed in filters if they have an alias',
+          hint: `Change '${name}' to '${alias}' in filters, orders or limits.`,
+        }
+  return new PostgrestError(400, 'PGRST108', `'${name}' is not an embedded resource in this request`, found)
 }
 
 /** Invalid settings that the statement made for the response. */
@@ -298,6 +303,13 @@ export function undefinedColumn(column: string, table: string, near: readonly st
 /** A cast to a type that is not known, as PostgreSQL reports it. */
 export function undefinedType(name: string): PostgrestError {
   return new PostgrestError(400, '42704', `type "${name}" does not exist`)
+}
+
+/** An operator that these types do not have, as PostgreSQL reports it for a literal on the right. */
+export function undefinedOperator(left: string, operator: string, right: string): PostgrestError {
+  return new PostgrestError(404, '42883', `operator does not exist: ${left} ${operator} ${right}`, {
+    hint: 'No operator matches the given name and argument types. You might need to add explicit type casts.',
+  })
 }
 
 /** A value for a column that PostgreSQL fills in itself, as PostgreSQL reports it. */

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 const KEPT_MAX = 2_000
 const KEPT_CHARACTERS_MAX = 1_000
 
-/** A function with the same results as `make`, which must depend on the text only. It keeps those of short texts. */
+/** A function with the results of `make`, which must depend on the text only. Those of short texts stay. */
 export function keptByText<T extends object>(make: (text: string) => T): (text: string) => T {
   const kept = new LRUCache<string, T>({ max: KEPT_MAX })
   return text => {

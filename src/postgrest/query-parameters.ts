@@ -247,11 +247,10 @@ class LevelBuilder {
   #at(path: readonly string[]): OpenLevel {
     let level = this.#root
     for (const name of path) {
-      const isLegacy = this.#limits.legacyTargetNames === true
-      const below =
-        level.embedded.find(({ embedding }) => (embedding?.alias ?? embedding?.name) === name) ??
-        (isLegacy ? level.embedded.find(({ embedding }) => embedding?.name === name) : undefined)
-      if (below === undefined) throw notEmbedded(name)
+      const named = level.embedded.find(({ embedding }) => (embedding?.alias ?? embedding?.name) === name)
+      const aliased = level.embedded.find(({ embedding }) => embedding?.name === name)
+      const below = named ?? (this.#limits.legacyTargetNames === true ? aliased : undefined)
+      if (below === undefined) throw notEmbedded(name, aliased?.embedding?.alias ?? null)
       level = below
     }
     return level

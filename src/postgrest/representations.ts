@@ -12,6 +12,11 @@ function of(type: Column['type'], { representations }: Pick<Catalog, 'representa
   return type.kind === 'domain' ? representations.get(type.oid) : undefined
 }
 
+/** Reports whether the database chooses another form for values of the type. */
+export function isRepresented(type: Column['type'], catalog: Pick<Catalog, 'representations'>): boolean {
+  return of(type, catalog) !== undefined
+}
+
 /** Reports whether a column of the table has another form in responses. */
 export function hasRepresentedColumns(table: Table, catalog: Pick<Catalog, 'representations'>): boolean {
   return catalog.representations.size > 0 && table.columns.some(({ type }) => of(type, catalog)?.toJson != null)

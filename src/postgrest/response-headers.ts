@@ -48,7 +48,7 @@ export function withCommonHeaders(answer: Answer, { headers }: Incoming, rules: 
   const trace = traceHeader === null ? undefined : headerOf(headers, traceHeader.toLowerCase())
   const added = allowsAnyOrigin && headers.origin !== undefined ? FOR_PAGES : FOR_ALL
   const traced = traceHeader !== null && isHeaderValue(trace) ? { ...added, [traceHeader]: trace } : added
-  // What a function of the database sets can be written in any case.
+  // A function of the database can set a header in any case.
   const names = Object.keys(answer.headers).map(name => name.toLowerCase())
   const complete: Record<string, string> = { ...answer.headers }
   for (const name in traced) if (!names.includes(name.toLowerCase())) complete[name] = traced[name] ?? ''

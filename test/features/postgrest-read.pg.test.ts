@@ -215,6 +215,8 @@ describe('errors', () => {
       },
     ],
     ['/items?other.id=eq.1', 400, { code: 'PGRST108' }],
+    ['/items?select=data->>a->1', 404, { code: '42883', message: 'operator does not exist: text -> integer' }],
+    ['/items?data->>a->>b=eq.1', 404, { code: '42883', message: 'operator does not exist: text ->> unknown' }],
   ])('of %s have the code of PostgREST', async (path, status, error) => {
     const reply = await ask(path)
     expect([reply.status, reply.json]).toEqual([status, expect.objectContaining(error)])

@@ -32,7 +32,7 @@ describe('reads', () => {
     ['/paints?id=eq.2', [{ id: 2, name: 'red', shade: '#FF0000', plain: 7 }]],
     ['/paints?id=eq.4&select=shade', [{ shade: null }]],
     ['/paints?id=eq.3&select=name,as:shade', [{ name: 'blue', as: '#0000FF' }]],
-    ['/paints?id=eq.3&select=shade::text', [{ shade: '255' }]],
+    ['/paints?id=eq.3&select=shade::text', [{ shade: '"#0000FF"' }]],
     ['/shades?id=eq.3', [{ id: 3, shade: '#0000FF' }]],
     [
       '/cans?select=*,paints(*)',
@@ -63,6 +63,14 @@ test.each<[filter: string, ids: readonly number[]]>([
   ['plain=eq.7', [1, 2, 3, 4]],
 ])('the filter %s converts its values', async (filter, ids) => {
   expect(await rows(`/paints?${filter}&order=id&select=id`)).toEqual(ids.map(id => ({ id })))
+})
+
+test.each([
+  ['ilike', '~~*'],
+  ['like(any)', '~~'],
+])('%s does not apply to the form of the domain', async (operator, symbol) => {
+  const { status, json } = await ask(`/paints?shade=${operator}.{*ff*}`)
+  expect([status, json.code, json.message]).toEqual([404, '42883', `operator does not exist: color ${symbol} unknown`])
 })
 
 describe('writes', () => {
