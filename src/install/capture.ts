@@ -6,7 +6,7 @@
  * the columns of its key. If the key has changed since the trigger was created, the entry's key contains a
  * null and means only that something changed.
  */
-import { ROWS_MAX } from './change-log.ts'
+import { ROWS_MAX, SLOT_OF_NOW } from './change-log.ts'
 import { OUTBOX_COLUMNS } from './outbox.ts'
 
 /**
@@ -173,9 +173,9 @@ BEGIN
     IF TG_NARGS = 2 THEN
       ${BULK};
     ELSIF TG_NARGS = 3 THEN
-      INSERT INTO svc.change (${LOG_COLUMNS}) VALUES (${logged(kind, KEYS.one, ONE)});
+      ${logOne(kind, KEYS.one)};
     ELSE
-      INSERT INTO svc.change (${LOG_COLUMNS}) VALUES (${logged(kind, KEYS.several, ONE)});
+      ${logOne(kind, KEYS.several)};
     END IF;
     FOR hook IN SELECT t.name, t.by_key, t.tenant_column FROM svc.webhook_trigger AS t WHERE ${isListened(name)} LOOP
       row_key := NULL;
@@ -188,9 +188,9 @@ BEGIN
   IF total > ${ROWS_MAX} OR TG_NARGS = 2 THEN
     ${routingValues(kind.transitions)};
   ELSIF TG_NARGS = 3 THEN
-    INSERT INTO svc.change (${LOG_COLUMNS}) SELECT ${logged(kind, KEYS.one, MANY)} FROM (${kind.changed}) AS c;
+    ${logMany(kind, KEYS.one)};
   ELSE
-    INSERT INTO svc.change (${LOG_COLUMNS}) SELECT ${logged(kind, KEYS.several, MANY)} FROM (${kind.changed}) AS c;
+    ${logMany(kind, KEYS.several)};
   END IF;
   IF EXISTS (SELECT FROM svc.webhook_trigger AS t WHERE ${isListened(name)}) THEN
     INSERT INTO svc.webhook (${OUTBOX_COLUMNS})
@@ -201,12 +201,29 @@ BEGIN
 END $$`
 }
 
-function logged({ name, keyed }: Kind, key: (row: string) => string, row: Versions): string {
-  const was = name === 'update' ? `nullif(${key(row.before)}, ${key(row.after)})` : 'NULL'
-  return (
-    `TG_ARGV[0], TG_ARGV[1], '${name.slice(0, 1).toUpperCase()}', ` +
-    `${key(row[keyed])}, ${was}, ${row.before}, ${row.after}`
-  )
+function logOne({ name, keyed }: Kind, key: (row: string) => string): string {
+  const was = name === 'update' ? `nullif(${key(ONE.before)}, ${key(ONE.after)})` : 'NULL'
+  const values = `${key(ONE[keyed])}, ${was}, ${ONE.before}, ${ONE.after}`
+  return `INSERT INTO svc.change (${LOG_COLUMNS}) VALUES (TG_ARGV[0], TG_ARGV[1], ${letterOf(name)}, ${values})`
+}
+
+/**
+ * Reads each key once, because each read parses the row's JSON, and the clock once for the slot. `OFFSET 0`
+ * keeps the planner from merging the subquery into its parent, which would read the keys again.
+ */
+function logMany({ name, keyed, changed }: Kind, key: (row: string) => string): string {
+  const [keys, was] =
+    name === 'update'
+      ? [`${key(MANY.after)} AS key, ${key(MANY.before)} AS key_before`, 'nullif(k.key_before, k.key)']
+      : [`${key(MANY[keyed])} AS key`, 'NULL']
+  return `INSERT INTO svc.change (slot, ${LOG_COLUMNS})
+      SELECT (SELECT ${SLOT_OF_NOW}), TG_ARGV[0], TG_ARGV[1], ${letterOf(name)}, k.key, ${was}, k.before, k.after
+      FROM (SELECT ${keys}, c.before, c.after FROM (${changed}) AS c OFFSET 0) AS k`
+}
+
+/** The operation in the log, as SQL. */
+function letterOf(name: Kind['name']): string {
+  return `'${name.slice(0, 1).toUpperCase()}'`
 }
 
 /** `trigger`: the name of its row. */

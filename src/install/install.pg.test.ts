@@ -136,11 +136,17 @@ describe('the change log', () => {
       await logged(async () => {
         await app.query(`insert into pairs values (1, 'x"y', 1)`)
         await app.query(`update pairs set v = 2`)
+        await app.query(`insert into pairs values (2, 'y', 3)`)
+        await app.query(`update pairs set a = a + 1, v = 4 where a = 2; update pairs set a = a + v`)
         await app.query(`insert into keyless values (1), (2)`)
       }),
     ).toEqual([
       'I pairs {"a": 1, "B b": "x\\"y"}',
       'U pairs {"a": 1, "B b": "x\\"y"} {"a":1,"B b":"x\\"y","v":1}',
+      'I pairs {"a": 2, "B b": "y"}',
+      'U pairs {"a": 3, "B b": "y"} {"a": 2, "B b": "y"} {"a":2,"B b":"y","v":3}',
+      'U pairs {"a": 3, "B b": "x\\"y"} {"a": 1, "B b": "x\\"y"} {"a":1,"B b":"x\\"y","v":2}',
+      'U pairs {"a": 7, "B b": "y"} {"a": 3, "B b": "y"} {"a":3,"B b":"y","v":4}',
       'B keyless',
     ])
   })
