@@ -49,6 +49,7 @@ import type { Internal, OperatorRoute } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
 import type { SlowRequests } from '../ops/slow-requests.ts'
 import { Broadcasts } from '../phoenix/broadcasts.ts'
+import { HttpBroadcasts } from '../phoenix/http-broadcasts.ts'
 import { type PhoenixServices, PhoenixSession } from '../phoenix/session.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Database } from '../postgres/types.ts'
@@ -263,14 +264,23 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     door === null || !config.postgrest.realtime
       ? null
       : new Broadcasts({ database: pool, openListener, perSecond: config.postgrest.realtimeBroadcastsPerSec, now })
-  const isData = createIsData(door, shapes?.path ?? null)
+  const identifyToken = (of: Door) => (token: string | null) =>
+    of.identify({ headers: token === null ? {} : { authorization: `Bearer ${token}` }, connection: {} })
+  const httpBroadcasts =
+    door === null || broadcasts === null
+      ? null
+      : new HttpBroadcasts({
+          ...{ broadcasts, identify: identifyToken(door), preflight: door.preflight, finish: door.finish },
+        })
   const callers = {
     door,
+    broadcasts: httpBroadcasts,
     shapesPath: shapes?.path ?? null,
     authenticate: timing?.authenticate(authenticate) ?? authenticate,
     explainEndpoint: gateway.explainEndpoint,
     isAdmin: createAdminCheck(config.adminToken),
   }
+  const isData = createIsData(callers)
   const clientAddress = createClientAddress(gateway.trustedProxies)
   const health = createHealth({
     version: VERSION,
@@ -377,7 +387,9 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     identify: createIdentify(callers),
     isData,
     answerError: (error, incoming, caller) =>
-      door?.owns(incoming.path) ? door.respondError(error, caller, incoming) : null,
+      door !== null && (door.owns(incoming.path) || httpBroadcasts?.owns(incoming.path))
+        ? door.respondError(error, caller, incoming)
+        : null,
     pipeline,
     reports,
     connections: {
@@ -413,8 +425,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     const services: PhoenixServices = {
       ...{ realtime, hub: realtime.hub, broadcasts, schemas: config.postgrest.schemas, view: doorView, now, clock },
       ...{ isCaptured: capture.isCaptured, subscriber: door.subscriber },
-      identify: token =>
-        door.identify({ headers: token === null ? {} : { authorization: `Bearer ${token}` }, connection: {} }),
+      identify: identifyToken(door),
     }
     return {
       ...{ path: '/realtime/v1/websocket', messageBytesMax: CLIENT_MESSAGE_BYTES_MAX, queryToken: false },

@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { HttpBroadcasts } from '../phoenix/http-broadcasts.ts'
 import type { Door } from '../postgrest/door.ts'
 import { noRoute } from './other-routes.ts'
 
@@ -16,6 +17,8 @@ export interface CallerParts {
   readonly explainEndpoint: 'on' | 'admin' | 'off'
   /** The path of shapes, whose callers are identified as well; null without one. */
   readonly shapesPath: string | null
+  /** Broadcasts over HTTP; null without them. */
+  readonly broadcasts: Pick<HttpBroadcasts, 'owns' | 'identify'> | null
   /** Reports whether the request carries the admin token. */
   readonly isAdmin: (headers: Incoming['headers']) => boolean
   /** Requests in another dialect, below a separate prefix; null if they are disabled. */
@@ -32,16 +35,22 @@ export type Identify = (head: Head) => Identity | null | Promise<Identity>
 
 /** Creates the function that identifies callers. */
 export function createIdentify(parts: CallerParts): Identify {
-  const { door } = parts
+  const { door, broadcasts } = parts
   return head => {
+    if (broadcasts?.owns(head.path)) return broadcasts.identify(head)
     if (door?.owns(head.path)) return door.identify(head)
     return isOfApi(head) || head.path === parts.shapesPath ? callerOf(head, parts) : null
   }
 }
 
 /** Reports whether a path belongs to a request for data, which can have a body. */
-export function createIsData(door: Door | null, shapesPath: string | null): (path: string) => boolean {
-  return path => path.startsWith('/api/') || path === shapesPath || (door?.owns(path) ?? false)
+export function createIsData({
+  door,
+  shapesPath,
+  broadcasts,
+}: Pick<CallerParts, 'door' | 'shapesPath' | 'broadcasts'>): (path: string) => boolean {
+  return path =>
+    path.startsWith('/api/') || path === shapesPath || door?.owns(path) === true || broadcasts?.owns(path) === true
 }
 
 /** Reports whether the path is below `/api/`. */

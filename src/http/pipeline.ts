@@ -29,6 +29,7 @@ import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Timed } from '../ops/server-timing.ts'
+import type { HttpBroadcasts } from '../phoenix/http-broadcasts.ts'
 import type { Door } from '../postgrest/door.ts'
 import type { QueryHandler } from '../query/query.ts'
 import { type AnswerEvents, asksForEvents } from '../realtime/event-stream.ts'
@@ -101,6 +102,8 @@ export interface PipelineParts extends CallerParts, PageParts {
   readonly events: AnswerEvents
   /** The route of shapes; null if it is disabled. */
   readonly shapes: Shapes | null
+  /** The route of broadcasts over HTTP; null if it is disabled. */
+  readonly broadcasts: HttpBroadcasts | null
   readonly batch: BatchParts
   readonly imports: ImportParts
   readonly inspect: InspectionParts
@@ -181,7 +184,8 @@ class Stages {
   }
 
   answer(incoming: Incoming, progress: RequestProgress): Answer | Promise<Answer> {
-    const { door, shapes } = this.#parts
+    const { door, shapes, broadcasts } = this.#parts
+    if (broadcasts?.owns(incoming.path)) return this.#answerBroadcast(broadcasts, incoming, progress)
     if (door?.owns(incoming.path)) return this.#answerDoor(door, incoming, progress)
     if (shapes !== null && incoming.path === shapes.path) return this.#answerShape(shapes, incoming, progress)
     if (!isOfApi(incoming)) return answerPage(incoming, progress, this.#parts)
@@ -210,6 +214,15 @@ class Stages {
     const identity = door.identify(incoming)
     const answer = identity instanceof Promise ? identity.then(known) : known(identity)
     return answer instanceof Promise ? answer.then(finish) : finish(answer)
+  }
+
+  async #answerBroadcast(broadcasts: HttpBroadcasts, incoming: Incoming, progress: RequestProgress): Promise<Answer> {
+    progress.route = broadcasts.route
+    const preflight = broadcasts.preflight(incoming)
+    if (preflight !== null) return preflight
+    const caller = await broadcasts.identify(incoming)
+    this.#enter(caller, incoming, progress)
+    return await broadcasts.answer(incoming, caller)
   }
 
   /** A shape is answered by its own subscription; errors have the form that its clients expect. */

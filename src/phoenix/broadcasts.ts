@@ -88,20 +88,17 @@ export class Broadcasts {
   }
 
   /**
-   * Sends a message to the members of a topic.
-   * @throws {GatewayError} as a rejection: `PARSE_ERROR` if it is too long, `RATE_LIMITED` if the tenant has
+   * Sends messages to the members of their topics: all of them, or none.
+   * @throws {GatewayError} as a rejection: `PARSE_ERROR` if one is too long, `RATE_LIMITED` if the tenant has
    * sent too many.
    */
-  async send(identity: Identity, topic: string, message: Omit<SentMessage, 'key'>): Promise<void> {
-    const text = JSON.stringify([keyOf(identity, topic), message.sender, message.event, message.payload])
-    const bytes = Buffer.byteLength(text)
-    if (bytes > BROADCAST_BYTES_MAX) {
-      const limit = `${BROADCAST_BYTES_MAX} bytes with its topic and event`
-      throw new GatewayError('PARSE_ERROR', `a broadcast can have at most ${limit}; this one has ${bytes}`)
-    }
-    this.#take(callerKey(identity))
+  async send(identity: Identity, messages: readonly BroadcastMessage[]): Promise<void> {
+    if (messages.length === 0) return
+    const texts = messages.map(message => printMessage(identity, message))
+    this.#take(callerKey(identity), texts.length)
+    const commands = texts.map(text => ({ text: 'SELECT pg_notify($1, $2)', parameters: [CHANNEL, text] }))
     try {
-      await this.#parts.database.run([{ text: 'SELECT pg_notify($1, $2)', parameters: [CHANNEL, text] }]).result
+      await this.#parts.database.run(commands).result
     } catch (error) {
       throw toGatewayError(error, { statements: [], access: 'read write' })
     }
@@ -119,7 +116,7 @@ export class Broadcasts {
     }
   }
 
-  #take(owner: string): void {
+  #take(owner: string, count: number): void {
     const { perSecond, now } = this.#parts
     if (perSecond === 0) return
     const at = now()
@@ -127,7 +124,7 @@ export class Broadcasts {
       if (until > at) break
       this.#usedUntil.delete(other)
     }
-    const until = Math.max(at, this.#usedUntil.get(owner) ?? at) + 1_000 / perSecond
+    const until = Math.max(at, this.#usedUntil.get(owner) ?? at) + (count * 1_000) / perSecond
     if (until - at > BURST_SECONDS * 1_000) {
       throw new GatewayError(
         'RATE_LIMITED',
@@ -137,6 +134,15 @@ export class Broadcasts {
     this.#usedUntil.delete(owner)
     this.#usedUntil.set(owner, until)
   }
+}
+
+/** A message of a client. */
+export interface BroadcastMessage {
+  readonly topic: string
+  /** The name of the connection that sends it; empty without one. */
+  readonly sender: string
+  readonly event: string
+  readonly payload: unknown
 }
 
 interface SentMessage {
@@ -159,6 +165,23 @@ function readMessage(text: string): SentMessage {
     // Not JSON.
   }
   return { key: '', sender: '', event: '', payload: null }
+}
+
+function printMessage(identity: Identity, { topic, sender, event, payload }: BroadcastMessage): string {
+  const text = printed([keyOf(identity, topic), sender, event, payload])
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= BROADCAST_BYTES_MAX) return text
+  const limit = `${BROADCAST_BYTES_MAX} bytes with its topic and event`
+  throw new GatewayError('PARSE_ERROR', `a broadcast can have at most ${limit}; this one has ${bytes}`)
+}
+
+/** @throws {GatewayError} `PARSE_ERROR` for a payload that is nested too deeply to be printed. */
+function printed(value: readonly unknown[]): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    throw new GatewayError('PARSE_ERROR', 'the payload of a broadcast is nested too deeply')
+  }
 }
 
 function keyOf({ tenantId }: Identity, topic: string): string {

@@ -11,7 +11,7 @@ import { createTokenLife, type TokenLife } from '../realtime/token-life.ts'
 import { shorten } from '../text/shorten.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import { ChangeFeed } from './change-feed.ts'
-import { NAME_CHARACTERS_MAX, printFrame, type SerializerVersion } from './frame.ts'
+import { NAME_CHARACTERS_MAX, printFrame, type SerializerVersion, TOPIC_PREFIX } from './frame.ts'
 import type { ChangesRequest, JoinRequest } from './join.ts'
 
 /** The parts of the gateway that channels use. */
@@ -49,8 +49,6 @@ interface Feed {
   readonly schema: string
   readonly feed: ChangeFeed
 }
-
-const TOPIC_PREFIX = 'realtime:'
 
 /** A channel of one client. */
 export class Channel {
@@ -134,7 +132,7 @@ export class Channel {
       throw new GatewayError('PARSE_ERROR', `event must be a string of at most ${NAME_CHARACTERS_MAX} characters`)
     }
     const { topic, broadcasts } = this.#parts
-    await broadcasts.send(this.#identity, topic, { sender: this.#sender, event, payload })
+    await broadcasts.send(this.#identity, [{ topic, sender: this.#sender, event, payload }])
   }
 
   get acknowledges(): boolean {

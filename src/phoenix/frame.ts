@@ -29,6 +29,9 @@ export interface ServerFrame {
 /** Limit on the characters of a topic and of an event, which answers repeat. */
 export const NAME_CHARACTERS_MAX = 255
 
+/** Begins the topic of every channel. */
+export const TOPIC_PREFIX = 'realtime:'
+
 /** Limit on the characters of a reference. */
 const REF_CHARACTERS_MAX = 64
 

@@ -234,6 +234,91 @@ describe('broadcasts', () => {
   }, 30_000)
 })
 
+describe('broadcasts over HTTP', () => {
+  const ROUTE = '/realtime/v1/api/broadcast'
+  const post = (body: unknown, { path = '', headers = {} }: { path?: string; headers?: Record<string, string> } = {}) =>
+    fetch(`${gateway.url}${ROUTE}${path}`, {
+      method: 'POST',
+      headers: { apikey: ann(), 'Content-Type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+  const message = (topic: string, event: string, payload: unknown = {}) => ({ topic, event, payload })
+
+  test('reach the members of a topic of the tenant, in their order', async () => {
+    const received: Record<string, Any[]> = { t1: [], t2: [], none: [] }
+    const channels = ['t1', 't2', ''].map(tenant =>
+      open(tokenOf(author, 'bob', tenant === '' ? {} : { tenant_id: tenant })).channel('hall/1'),
+    )
+    for (const [index, name] of Object.keys(received).entries())
+      channels[index]?.on('broadcast', { event: '*' }, ({ event, payload }) => received[name]?.push([event, payload]))
+    await Promise.all(channels.map(joined))
+    const sender = open(tokenOf(author, 'ann', { tenant_id: 't1' })).channel('hall/1')
+    expect(await sender.httpSend('a b', { x: 1 })).toEqual({ success: true })
+    expect(await sender.send({ type: 'broadcast', event: 'two', payload: { x: 2 } })).toBe('ok')
+    const messages = [message('hall/1', 'three', 3), message('other', 'three'), message('hall/1', 'four')]
+    expect((await post({ messages })).status).toBe(202)
+    await shortly(() => expect(received.none).toHaveLength(2))
+    await shortly(() => expect(received.t1).toHaveLength(2))
+    expect(received).toEqual({
+      t1: [
+        ['a b', { x: 1 }],
+        ['two', { x: 2 }],
+      ],
+      t2: [],
+      none: [
+        ['three', 3],
+        ['four', {}],
+      ],
+    })
+  }, 30_000)
+
+  test('a page of any origin can send them', async () => {
+    const headers = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'POST' }
+    const asked = await fetch(gateway.url + ROUTE, { method: 'OPTIONS', headers })
+    expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([200, '*'])
+    const sent = await post({ messages: [] }, { headers: { Origin: 'https://app.example' } })
+    expect([sent.status, await sent.text(), sent.headers.get('access-control-allow-origin')]).toEqual([202, '', '*'])
+  })
+
+  test.each<[name: string, body: unknown, options: Parameters<typeof post>[1], status: number, message: RegExp]>([
+    ['another body', { topic: 'a' }, {}, 400, /must be \{"messages"/],
+    ['a body that is not JSON', '{', {}, 400, /not JSON/],
+    ['a binary payload', 'x', { headers: { 'Content-Type': 'application/octet-stream' } }, 400, /application\/json/],
+    ['a message without an event', { messages: [{ topic: 'a' }] }, {}, 400, /event must be a string/],
+    ['a private channel', { messages: [{ ...message('a', 'b'), private: true }] }, {}, 400, /private channels/],
+    ['a private channel by its path', {}, { path: '/a/events/b?private=true' }, 400, /private channels/],
+    ['an invalid escape', {}, { path: '/%ff/events/b' }, 400, /percent-encoded/],
+    ['another path', {}, { path: '/a/b' }, 404, /messages are sent to/],
+    ['101 messages', { messages: Array.from({ length: 101 }, () => message('a', 'b')) }, {}, 400, /at most 100/],
+    ['a large body', { messages: ['x'.repeat(790_000)] }, {}, 400, /at most 790000/],
+    ['a long message', { messages: [message('a', 'b', 'x'.repeat(7_900))] }, {}, 400, /at most 7900 bytes/],
+    [
+      'a deep payload',
+      `{"messages":[{"topic":"a","event":"b","payload":${'['.repeat(99_999)}${']'.repeat(99_999)}}]}`,
+      {},
+      400,
+      /nested too deeply|at most 7900 bytes/,
+    ],
+    [
+      'more messages than a second has',
+      { messages: Array.from({ length: 50 }, () => message('a', 'b')) },
+      {},
+      429,
+      /more than 20/,
+    ],
+    ['an invalid token', {}, { headers: { Authorization: `Bearer ${ann()}x` } }, 401, /key/],
+  ])('%s is refused', async (_, body, options, status, message) => {
+    const answer = await post(body, options)
+    const error: Any = await answer.json()
+    expect([answer.status, error.message]).toEqual([status, expect.stringMatching(message)])
+  })
+
+  test('only POST is possible', async () => {
+    const answer = await fetch(gateway.url + ROUTE)
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST'])
+  })
+})
+
 describe('what is not supported is refused', () => {
   test.each<[name: string, config: object, on: (channel: RealtimeChannel) => void, message: RegExp]>([
     ['presence', {}, channel => void channel.on('presence', { event: 'sync' }, () => {}), /presence is not supported/],

@@ -49,7 +49,7 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
   const pipeline = createPipeline({
     ...{ view, plans, runner, reads: runner, cachesRequests: parts.cachesRequests ?? true },
     ...{ authenticate: () => identity, explainEndpoint: 'on', isAdmin: () => false, approvals: null, door: null },
-    ...{ shapes: null, shapesPath: null, events: unreached },
+    ...{ shapes: null, shapesPath: null, broadcasts: null, events: unreached },
     read: new ReadHandler({ limits, cursors: createCursorCodec('a key'), operatorExplains: false }),
     requestLimits: limits,
     writeLimits: limits,
