@@ -61,7 +61,7 @@ export const GIVE_BACK_MS = 500
 /** The store is not asked again so soon after it had no unit, however many requests are refused. */
 export const REFUSED_MS = 5
 
-/** Another process needs permits of this holder: none is kept for this long. */
+/** Permits of this holder are scarce: none is kept for this long. */
 const WANTED_MS = 1_000
 
 /** Holders in memory. Beyond it, those without a unit in use are dropped at once. */
@@ -88,7 +88,9 @@ export function createLeases({ store, kind, now, every }: LeasesParts): Leases {
         store.give(holder, holding.idle)
         holding.idle = 0
       }
-      if (holding.idle + holding.used + holding.waiting.length === 0 && !holding.isAsking) holdings.delete(holder)
+      const isKnownScarce = which === 'untouched' && now() < holding.wantedUntil
+      if (holding.idle + holding.used + holding.waiting.length === 0 && !holding.isAsking && !isKnownScarce)
+        holdings.delete(holder)
       holding.isTouched = false
     }
   }
@@ -109,6 +111,8 @@ export function createLeases({ store, kind, now, every }: LeasesParts): Leases {
       serveWaiting(holding)
       if (units >= wanted) continue
       holding.refusedUntil = now() + REFUSED_MS
+      // Other processes wait for permits too. A store of several machines does not ask for unused ones.
+      holding.wantedUntil = now() + WANTED_MS
       for (const answer of holding.waiting.splice(0)) answer(false)
     }
     holding.isAsking = false

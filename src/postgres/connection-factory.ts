@@ -23,6 +23,8 @@ export interface ConnectionFactoryOptions {
   readonly failed: (error: ConnectError, failures: number, retryInMs: number) => void
   /** Asked after a pause: whether a connection is still needed. */
   readonly isWanted: () => boolean
+  /** Opens one connection; `startup.ts` by default. */
+  readonly connect?: typeof connect
 }
 
 /** Opens connections for a pool. */
@@ -82,10 +84,10 @@ export class ConnectionFactory {
   }
 
   async #attempt(): Promise<void> {
-    const { target, throughPooler, gss, clock } = this.#options
+    const { target, throughPooler, gss, clock, connect: open = connect } = this.#options
     const startedAt = clock()
     this.#opening++
-    const outcome = await connect({ target, throughPooler, gss, signal: this.#shutdown.signal }).catch(
+    const outcome = await open({ target, throughPooler, gss, signal: this.#shutdown.signal }).catch(
       (error: ConnectError) => error,
     )
     this.#opening--

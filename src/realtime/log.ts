@@ -23,7 +23,10 @@ export const READ_INTERVAL_MS = 25
 export const IDLE_READ_INTERVAL_MS = 100
 const IDLE_AFTER_MS = 2_000
 
-/** Delay after a failed read. */
+/**
+ * Delay after a failed read, with a variation of half either way: gateways that lost a database together would
+ * otherwise ask for it at the same moments.
+ */
 const RETRY_MS = 250
 
 /** Limit on the entries of one read. Beyond it, all subscribers are asked to resync. */
@@ -69,6 +72,8 @@ export interface ChangeLogParts {
   readonly onBroken: () => void
   /** Shares reads with the other workers; null if there is only this process. */
   readonly shareRead: ShareRead | null
+  /** A number from 0 to 1; `Math.random` by default. */
+  readonly random?: () => number
 }
 
 /** Routing columns by table. */
@@ -196,7 +201,7 @@ export class ChangeLog {
   /** Reads the log once. Never rejects. */
   async #read(): Promise<void> {
     this.#isReading = true
-    let delayMs = RETRY_MS
+    let delayMs = RETRY_MS * (0.5 + (this.#parts.random ?? Math.random)())
     try {
       const before = this.#position
       const columns = this.#columns()
