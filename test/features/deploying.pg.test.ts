@@ -3,22 +3,22 @@
  * program.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import { parseAllDocuments } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
 import { copyInto, type Stage, stagesOf } from '../support/containerfile.ts'
 import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
 import { configFile, SECRET, testGateway } from '../support/gateway.ts'
+import { compileModule, manifestsOf, moduleOf } from '../support/kubernetes-types.ts'
 import { blocksOf, fileNamed } from '../support/page.ts'
 import { withOthers } from '../support/page-tables.ts'
 import { testDatabase } from '../support/postgres.ts'
 import { BUILT_MAIN, killSvc, startBuiltSvc } from '../support/process.ts'
 import { findProgram } from '../support/programs.ts'
-import { ROOT, read } from '../tidy/tree.ts'
+import { read } from '../tidy/tree.ts'
 
 const GUIDE = read('docs/guides/deploying.md')
 const VARIABLES = SETTINGS.flatMap(({ environment }) => environment ?? [])
@@ -183,26 +183,8 @@ describe('Containerfile', () => {
   })
 })
 
-/** The compiler's messages about a module; empty if it compiles. */
-async function compile(source: string): Promise<string> {
-  const place = await mkdtemp(join(folder, 'module-'))
-  await symlink(join(ROOT, 'node_modules'), join(place, 'node_modules'))
-  await writeFile(join(place, 'package.json'), '{"type": "module"}')
-  await writeFile(join(place, 'module.ts'), source)
-  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '']
-  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
-  return spawnSync(process.execPath, [compiler, ...options, 'module.ts'], { cwd: place, encoding: 'utf8' }).stdout
-}
-
 describe('kubernetes.yaml', () => {
-  // biome-ignore lint/suspicious/noExplicitAny: manifests of many shapes
-  const manifests: Readonly<Record<string, any>> = Object.fromEntries(
-    parseAllDocuments(read('docs/operations/kubernetes.yaml')).map(document => {
-      if (document.errors.length > 0) throw document.errors[0]
-      const manifest = document.toJS()
-      return [manifest.kind, manifest]
-    }),
-  )
+  const manifests = manifestsOf(read('docs/operations/kubernetes.yaml'))
   const pod = manifests.Deployment.spec.template.spec
   const [container] = pod.containers
   const variables: readonly {
@@ -218,7 +200,7 @@ describe('kubernetes.yaml', () => {
     expect(spec.selector.matchLabels).toEqual(labels)
     expect(manifests.Service.spec.selector).toEqual(labels)
     expect(manifests.PodDisruptionBudget.spec.selector.matchLabels).toEqual(labels)
-    expect(pod.topologySpreadConstraints[0].labelSelector.matchLabels).toEqual(labels)
+    for (const { labelSelector } of pod.topologySpreadConstraints) expect(labelSelector.matchLabels).toEqual(labels)
     expect(spec.replicas).toBeGreaterThan(manifests.PodDisruptionBudget.spec.minAvailable)
     const [port] = manifests.Service.spec.ports
     expect(container.ports.map(({ name }: { name: string }) => name)).toContain(port.targetPort)
@@ -227,12 +209,8 @@ describe('kubernetes.yaml', () => {
   })
 
   test('has only fields that Kubernetes defines, with values of their types', async () => {
-    const objects = Object.values(manifests).map(({ kind, apiVersion }) => {
-      const module = apiVersion === 'v1' ? 'core/v1' : apiVersion
-      const type = `import('kubernetes-types/${module}.js').${kind}`
-      return `export const the${kind}: ${type} = ${JSON.stringify(manifests[kind])}\n`
-    })
-    expect(await compile(objects.join(''))).toBe('')
+    const objects = Object.values(manifests).map(moduleOf)
+    expect(await compileModule(folder, objects.join(''))).toBe('')
     const slips = [
       ['"containerPort":8080', '"port":8080', 1],
       ['"readOnly":true', '"readOnly":"yes"', 1],
@@ -241,7 +219,7 @@ describe('kubernetes.yaml', () => {
     for (const [right, wrong, at] of slips) {
       const [before = '', after, ...others] = objects[at]?.split(right) ?? []
       expect([after, ...others], right).toEqual([expect.any(String)])
-      expect(await compile(`${before}${wrong}${after}`), wrong).toMatch(/error TS2\d+/)
+      expect(await compileModule(folder, `${before}${wrong}${after}`), wrong).toMatch(/error TS2\d+/)
     }
   })
 
