@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util'
 import { aggregate } from './aggregate.ts'
 import { batch } from './batch.ts'
 import { cache } from './cache.ts'
+import { capacity } from './capacity.ts'
 import { client } from './client.ts'
 import { compression } from './compression.ts'
 import { csvExport, csvImport } from './csv.ts'
@@ -44,6 +45,7 @@ import { realtime } from './realtime/feed.ts'
 import { manyShapes, shapeSync, shapes } from './realtime/shapes.ts'
 import { captureTriggers } from './realtime/triggers.ts'
 import { rpc } from './rpc.ts'
+import { simulate } from './simulate/simulate.ts'
 import { start } from './start.ts'
 import { statements } from './statements.ts'
 import { tails } from './tails.ts'
@@ -72,7 +74,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   ],
   ...[insertOne, updateById, batch, rpc, postgrest, statements, webhooks, outbox, realtime, captureTriggers],
   ...[workers, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
-  ...[shapeSync, shapes, manyShapes, client],
+  ...[shapeSync, shapes, manyShapes, client, capacity, simulate],
 ]
 const ROUNDS = 5
 const SECONDS = 3

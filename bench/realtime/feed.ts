@@ -4,10 +4,10 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Benchmark, Figures, Lane } from '../harness/benchmark.ts'
+import { cpuSeconds } from '../harness/cpu-time.ts'
 import { residentBytes } from '../harness/memory.ts'
 import type { Service } from '../harness/processes.ts'
 import { SECRET } from '../harness/world.ts'
@@ -44,34 +44,40 @@ export const realtime: Benchmark = {
     const lanes: readonly Lane[] = [
       {
         name: LANE,
-        measure: () => withCrowd(gatewayOf, SUBSCRIBERS, 'subscribe', crowd => changing(crowd, prices, world.seconds)),
+        measure: () =>
+          withCrowd(gatewayOf, { sockets: SUBSCRIBERS, tenants: TENANTS, how: 'subscribe' }, crowd =>
+            changing(crowd, prices, world.seconds),
+          ),
       },
       {
         name: QUIET,
         measure: () =>
-          withCrowd(gatewayOf, IDLE, 'idle', async ({ perSocket }) => ({ 'KB a socket': perSocket / 1024 })),
+          withCrowd(gatewayOf, { sockets: IDLE, tenants: TENANTS, how: 'idle' }, async ({ perSocket }) => ({
+            'KB a socket': perSocket / 1024,
+          })),
       },
     ]
     return lanes
   },
 }
 
-interface Crowd {
+/** The sockets of a lane, and the gateway that they are connected to. */
+export interface Crowd {
   readonly gateway: Service
   /** Resident bytes of the gateway. */
   readonly perSocket: number
   heard(): Promise<Heard>
 }
 
-async function withCrowd(
+/** Opens sockets to a new gateway, measures, and closes both. */
+export async function withCrowd(
   start: () => Promise<Service>,
-  sockets: number,
-  how: 'subscribe' | 'idle',
+  { sockets, tenants, how }: { readonly sockets: number; readonly tenants: number; readonly how: 'subscribe' | 'idle' },
   measure: (crowd: Crowd) => Promise<Figures>,
 ): Promise<Figures> {
   const gateway = await start()
   const before = residentBytes(gateway.pid)
-  const clients = fork(CLIENTS, [gateway.url, SECRET, String(sockets), String(TENANTS), how], {
+  const clients = fork(CLIENTS, [gateway.url, SECRET, String(sockets), String(tenants), how], {
     execArgv: ['--import', 'tsx'],
   })
   try {
@@ -116,7 +122,7 @@ async function changing({ gateway, perSocket, heard }: Crowd, prices: Prices, se
 }
 
 /** Slow subscribers get time, because no event may be lost. */
-async function heardAll(heard: Crowd['heard'], expected: number): Promise<Heard> {
+export async function heardAll(heard: Crowd['heard'], expected: number): Promise<Heard> {
   let all: Heard = { delays: [], others: 0 }
   for (let waited = 0; waited < BEHIND_MS_MAX && all.delays.length < expected; waited += ASK_MS) {
     await delay(ASK_MS)
@@ -139,11 +145,4 @@ export async function changeFor(prices: Prices, seconds: number, rate: number = 
   }
   await Promise.all(running)
   return changes
-}
-
-/** CPU time of one process in user and system mode (proc(5), fields 14 and 15, in hundredths of a second). */
-export async function cpuSeconds(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / 100
 }

@@ -1,6 +1,6 @@
 /** A captured table of prices, and a client that changes them. */
-import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
+import { openServerCpu } from '../harness/cpu-time.ts'
 import type { Database } from '../harness/database.ts'
 import { installedDatabase } from './installed.ts'
 
@@ -36,8 +36,7 @@ export async function openPrices(database: Database, tenants: number): Promise<P
   const pool = new pg.Pool({ connectionString: adminUrl, max: CONNECTIONS, allowExitOnIdle: true })
   // The server ends before it.
   pool.on('error', () => {})
-  const { rows } = await pool.query('select pg_backend_pid() as pid')
-  const postmaster = await parentOf(Number(rows[0].pid))
+  const server = await openServerCpu(adminUrl)
   return {
     url,
     change: n =>
@@ -46,25 +45,6 @@ export async function openPrices(database: Database, tenants: number): Promise<P
         text: `update prices set price = price + 1, at = extract(epoch from clock_timestamp()) * 1000 where id = $1`,
         values: [n % (tenants * ROWS_PER_TENANT)],
       }),
-    async cpuSeconds() {
-      let sum = 0
-      for (const entry of await readdir('/proc')) {
-        if (!/^\d+$/.test(entry)) continue
-        const fields = await statOf(entry)
-        if (fields === null || (Number(fields[1]) !== postmaster && Number(entry) !== postmaster)) continue
-        sum += (Number(fields[11]) + Number(fields[12])) / 100
-      }
-      return sum
-    },
+    cpuSeconds: server.seconds,
   }
-}
-
-async function parentOf(pid: number): Promise<number> {
-  return Number((await statOf(String(pid)))?.[1])
-}
-
-/** The fields after the name of a process (proc(5)), beginning with its state; null if it has exited. */
-async function statOf(pid: string): Promise<readonly string[] | null> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
-  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

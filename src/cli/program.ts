@@ -3,6 +3,8 @@
  * loaded when called.
  */
 import { Argument, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { parseMix } from '../capacity/mix.ts'
+import type { ExpectedLoad } from '../capacity/plan.ts'
 import { WORKERS_MAX } from '../config/worker-share.ts'
 import { VERSION } from '../version.ts'
 import { SvcCommand } from './command.ts'
@@ -240,6 +242,33 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
       finish(await openConsole({ config, url, opens: print !== true }, world))
     })
 
+  program
+    .command('capacity')
+    .description(
+      'Calculate the cores, gateways, connections and memory that an expected load needs, from the benchmarks of ' +
+        'this version. Needs no configuration and no database.',
+    )
+    .option('-r, --requests <number>', 'requests per second at the peak', parseAmount, 0)
+    .addOption(
+      new Option('-m, --mix <kinds>', 'kinds of requests and their parts: get=60,list=30,insert=10')
+        .argParser(parseMixOption)
+        .default({ get: 1 }, 'get=1'),
+    )
+    .option('-s, --sockets <number>', 'WebSockets that are open at the same time', parseAmount, 0)
+    .option('-c, --changes <number>', 'changes of captured rows per second', parseAmount, 0)
+    .option('-t, --tenants <number>', 'connected tenants; required with --sockets and --changes', parseCount)
+    .option('--busy <percent>', 'how busy a core is at the peak', parsePercent, 60)
+    .option('--connections <number>', 'max_connections of each gateway (default: 10)', parseCount)
+    .option('--json', 'print one JSON object')
+    .examples(
+      ['svc capacity --requests 5000 --mix get=60,list=30,insert=10', 'for requests'],
+      ['svc capacity --changes 500 --sockets 100000 --tenants 2000', 'for realtime'],
+    )
+    .action(async ({ json, tenants, connections, ...options }: CapacityFlags) => {
+      const { capacity } = await import('./capacity.ts')
+      finish(capacity({ ...options, tenants, connections, json: json === true }, world))
+    })
+
   addInstallCommands(program, world, finish)
   addWebhookCommands(program, world, finish)
   addLanguageCommands(program, world, finish)
@@ -319,11 +348,47 @@ function parseWorkers(text: string): number | 'auto' {
   return workers
 }
 
+/** A number of requests, changes or sockets. */
+function parseAmount(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number from 0 to 999999999.')
+  return Number(text)
+}
+
+function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Expected a whole number from 1 to 999999999.')
+  return Number(text)
+}
+
+function parsePercent(text: string): number {
+  if (!/^([1-9]\d?|100)$/.test(text)) throw new InvalidArgumentError('Expected a whole number from 1 to 100.')
+  return Number(text)
+}
+
+function parseMixOption(text: string): ExpectedLoad['mix'] {
+  try {
+    return parseMix(text)
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message)
+  }
+}
+
 function parseDurationOption(text: string): number {
   const seconds = parseDuration(text)
   if (seconds === null)
     throw new InvalidArgumentError('Expected a number and a unit, such as 30s, 15m, 1h or 7d, at most ten years.')
   return seconds
+}
+
+/** The options of `svc capacity`. */
+interface CapacityFlags {
+  readonly requests: number
+  readonly mix: ExpectedLoad['mix']
+  readonly sockets: number
+  readonly changes: number
+  readonly tenants?: number
+  readonly busy: number
+  readonly connections?: number
+  readonly json?: true
 }
 
 /** The options of `svc check`. */
