@@ -1,6 +1,6 @@
 /**
- * CPU time of processes, from Linux's scheduler: nanoseconds that each thread was on a core. The hundredths of
- * a second in `/proc/PID/stat` are too coarse for what a few milliseconds of work cost.
+ * CPU time of processes, from Linux's scheduler: nanoseconds that each thread was on a core. The
+ * hundredths of a second in `/proc/PID/stat` are too coarse for a few milliseconds of work.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'

@@ -49,7 +49,7 @@ export async function simulateLogReading(scenario: LogReadingScenario): Promise<
     const logs = received.map((_, gateway) => {
       const log = new ChangeLog({
         // Every read goes through `shareRead`.
-        ...{ database: { run: () => Promise.reject(new Error('unused')) }, now: time.now, onBroken() {}, random },
+        ...{ database: { run: unused }, now: time.now, onBroken() {}, random },
         async shareRead<T>({ from }: { readonly from: string }) {
           attempts++
           if (isAway) perSlot.set(Math.floor(time.now() / 10), (perSlot.get(Math.floor(time.now() / 10)) ?? 0) + 1)
@@ -96,7 +96,7 @@ export async function simulateLogReading(scenario: LogReadingScenario): Promise<
     commits()
     await time.run((secondsBefore + secondsAway + secondsAfter + 2) * 1_000)
     for (const log of logs) log.close()
-    // What every gateway has missed at the end.
+    // Changes that were missed at the end.
     for (const last of received) if (last !== committedAt.length) wrong++
     const sorted = delays.toSorted((one, other) => one - other)
     return {
@@ -107,6 +107,10 @@ export async function simulateLogReading(scenario: LogReadingScenario): Promise<
   } finally {
     time.close()
   }
+}
+
+function unused(): never {
+  throw new Error('every read is shared')
 }
 
 /** Change n is transaction n. */

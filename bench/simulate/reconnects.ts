@@ -45,7 +45,7 @@ export async function simulateReconnects(scenario: ReconnectScenario): Promise<R
     const factories = Array.from({ length: gateways }, () => {
       let open = 0
       const factory: ConnectionFactory = new ConnectionFactory({
-        ...{ target: parseUrl('postgres://app@db/shop').target, throughPooler: false, gss: null },
+        ...{ target: parseUrl('postgres://app@db/shop'), throughPooler: false, gss: null },
         ...{ clock: time.now, random },
         async connect() {
           attempts++

@@ -1,6 +1,6 @@
 /**
  * A clock that only the simulation moves. While it runs, the global timers are its own, so the code of the
- * gateway that waits by `setTimeout` runs unchanged; nothing else may run in the process meanwhile.
+ * gateway that waits by `setTimeout` runs unchanged; nothing else may run in the process.
  */
 
 interface Due {

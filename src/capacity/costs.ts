@@ -48,7 +48,7 @@ export const LOG_READ: CpuCost = { gateway: 706, database: 1_190 }
 /** The statement that changes a captured row, with its triggers. */
 export const CAPTURED_CHANGE: CpuCost = { gateway: 0, database: 173 }
 
-/** One change for one visibility group at one gateway: its log entry, its visibility query, and one subscriber. */
+/** One change for one visibility group at one gateway: log entry, visibility query, one subscriber. */
 export const GROUP_CHANGE: CpuCost = { gateway: 292, database: 40 }
 
 /** Each further subscriber of a group. */

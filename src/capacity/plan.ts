@@ -75,7 +75,7 @@ export function planCapacity(load: ExpectedLoad, deployment: Deployment): Capaci
   const { busy, spareGateways } = deployment
   const forSockets = Math.ceil(load.sockets / deployment.socketsPerGateway)
   const atOnce = (gateways: number) => cpuOf(load, deployment, gateways).gateway / busy / 1e6
-  // Every further gateway reads the log as well, so the work grows with their number; but by less than a core.
+  // Every further gateway reads the log as well, so the work grows with their number.
   let forCpu = 1
   while (atOnce(Math.max(forCpu, forSockets)) > Math.max(forCpu, forSockets)) {
     forCpu = Math.max(forCpu + 1, Math.ceil(atOnce(Math.max(forCpu, forSockets))))

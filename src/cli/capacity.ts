@@ -1,4 +1,4 @@
-/** `svc capacity` (docs/operations/scaling.md): calculates what an expected load needs. Connects to nothing. */
+/** `svc capacity` (docs/operations/scaling.md): calculates what an expected load needs. */
 import { REQUEST_COSTS, type RequestKind } from '../capacity/costs.ts'
 import { type CapacityPlan, type ExpectedLoad, GATEWAYS_MAX, planCapacity } from '../capacity/plan.ts'
 import { GATEWAY } from '../config/settings.ts'
@@ -103,7 +103,7 @@ function assumptionsOf({ mix }: ExpectedLoad, busy: number, socketsPerGateway: n
     'rows are in memory, statements use an index, and commits do not wait for the disk',
     `requests, sockets and changes are spread evenly; a gateway has at most ${socketsPerGateway} sockets (max_sockets)`,
     'each socket has one subscription, and tenants see only their own rows by routable policies',
-    'each gateway is one process; TLS, logs for each request and the result cache are not included in its memory and CPU time',
+    'each gateway is one process, without TLS, a log line for each request, and the memory of the result cache',
   ]
 }
 

@@ -24,8 +24,8 @@ export const IDLE_READ_INTERVAL_MS = 100
 const IDLE_AFTER_MS = 2_000
 
 /**
- * Delay after a failed read, with a variation of half either way: gateways that lost a database together would
- * otherwise ask for it at the same moments.
+ * Delay after a failed read, with a variation of half either way, so that gateways that lost a database
+ * together do not ask for it at the same moments.
  */
 const RETRY_MS = 250
 

@@ -1,6 +1,6 @@
 /**
- * docs/operations/kubernetes-autoscaling.yaml and the Helm chart: the chart renders what the manifests say, and
- * both are valid for the Kubernetes API.
+ * docs/operations/kubernetes-autoscaling.yaml and the Helm chart, which renders what the manifests say. Both
+ * are valid for the Kubernetes API.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
