@@ -160,10 +160,37 @@ export const DEPENDENCE_SHARED: string = `
     select q.name, -q.oid from quoted q
   )`
 
-/** A name after FROM, JOIN or a comma, with or without its schema. */
+/** A quoted name, and the same with Unicode escapes (PostgreSQL manual, 4.1.1). */
+const QUOTED_NAME = String.raw`(?:u&)?"(?:[^"]|"")+"(?:\s*uescape\s*'.')?`
+
+/**
+ * A name after FROM, JOIN or a comma, with or without its schema: the bare name; or the mark of Unicode
+ * escapes, the quoted name and the escape character.
+ */
 const MENTION_IN_TEXT =
   String.raw`(?:\mfrom\M|\mjoin\M|,)[\s(]*(?:(?:only|lateral|table)\s+)?` +
-  String.raw`(?:"?[\w$]+"?\s*\.\s*)?"?([\w$]+)"?`
+  String.raw`(?:(?:[\w$]+|${QUOTED_NAME})\s*\.\s*)?` +
+  String.raw`(?:([\w$]+)|(u&)?"((?:[^"]|"")+)"(?:\s*uescape\s*'(.)')?)`
+
+/**
+ * The LIKE pattern for a name with Unicode escapes that `MENTION_IN_TEXT` has found. An escaped character
+ * outside ASCII is any character, because the encoding of the database need not have it.
+ */
+const PATTERN_OF_MENTION = String.raw`(
+  select string_agg(case
+    when c.code between 56320 and 57343 then ''
+    when c.code not between 1 and 127 then '_'
+    else regexp_replace(
+      case when c.code is not null then chr(c.code) when e.part[3] is not null then s.escape else e.part[4] end,
+      '([\\%_])', '\\\1')
+    end, '' order by e.at)
+  from (select coalesce(w.found[4], '\')) s (escape)
+  cross join lateral regexp_matches(translate(replace(w.found[3], '""', '"'), s.escape, chr(1)),
+    chr(1) || '(?:([0-9a-f]{4})|\+([0-9a-f]{6})|(' || chr(1) || '))|(.)', 'gi') with ordinality e (part, at)
+  cross join lateral (
+    select ('x' || lpad(coalesce(e.part[1], e.part[2]), 8, '0'))::bit(32)::int
+  ) c (code)
+)`
 
 /** A string with or without escapes, or a comment (PostgreSQL manual, 4.1.2 and 4.1.5). */
 const SKIPPED_IN_TEXT = String.raw`\me'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|--[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/`
@@ -200,8 +227,12 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
       select -q.oid, n.key, r.reading, count(*)::int
       from quoted q
       cross join lateral ${READINGS}
-      cross join lateral regexp_matches(r.text, '${MENTION_IN_TEXT}', 'gi') w (found)
-      join named n on n.name in (w.found[1], lower(w.found[1])) and n.key <> -q.oid
+      cross join lateral regexp_matches(r.text, '${MENTION_IN_TEXT.replaceAll("'", "''")}', 'gi') w (found)
+      join named n on n.key <> -q.oid and case
+        when w.found[1] is not null then n.name in (w.found[1], lower(w.found[1]))
+        when w.found[2] is null then n.name = replace(w.found[3], '""', '"')
+        else n.name like ${PATTERN_OF_MENTION}
+      end
       group by 1, 2, 3
     ) m (oid, key, reading, times)
     group by 1, 2
