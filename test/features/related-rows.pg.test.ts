@@ -192,6 +192,40 @@ describe('a creation', () => {
     expect(await rowsOf('select count(*)::int from orders')).toEqual([[3]])
   })
 
+  test('names the column of a row that is searched in several turns of the event loop', async () => {
+    const text = 'x'.repeat(400_000)
+    const [one, several, changed] = await Promise.all([
+      post('/api/orders', { order_items: [{ line: 1, item_notes: [{ text, id: 'seven' }] }] }),
+      post('/api/orders', {
+        order_items: [
+          {
+            line: 1,
+            item_notes: [
+              { text: 'a', id: 1 },
+              { text, id: 'seven' },
+            ],
+          },
+        ],
+      }),
+      patch('/api/orders/1', { note: text, total: 'seven', order_items: { create: [{ line: 3 }] } }),
+    ])
+    const errors = [one, several, changed].map(({ status, json: { error } }) => [status, error.code, error.message])
+    expect(errors).toEqual([
+      [
+        400,
+        'PARSE_ERROR',
+        expect.stringMatching(/^order_items\[0\]\.item_notes\[0\]\.id: column "id" .* cannot hold "seven"/),
+      ],
+      [
+        400,
+        'PARSE_ERROR',
+        expect.stringMatching(/^order_items\[0\]\.item_notes\[1\]\.id: column "id" .* cannot hold "seven"/),
+      ],
+      [400, 'PARSE_ERROR', expect.stringMatching(/column "total" .* cannot hold "seven"/)],
+    ])
+    expect(await rowsOf('select count(*)::int from orders')).toEqual([[3]])
+  })
+
   test.each([
     [{ order_items: [{ order_id: 1, line: 1 }] }, 'order_items[0].order_id: column "order_id" is filled in'],
     [{ customer_id: 1, customer: { name: 'x' } }, 'customer_id: column "customer_id" is filled in from "customer"'],

@@ -25,23 +25,30 @@ export interface Meant {
   readonly text: string
 }
 
+/** The column whose value an error is about, and the error with its name. */
+export interface NamedRefusal {
+  /** Null if the error is about something else. */
+  readonly column: string | null
+  readonly error: unknown
+}
+
 /**
- * The name of the column whose value the error is about; null if it is about something else, or if the row is
- * too large to be searched in one turn of the event loop.
+ * Searches a row for the value that the error is about. Each call searches for one turn of the event loop and
+ * returns undefined if more is left.
  */
-export function refusedColumn(error: unknown, table: Table, row: ObjectOutline): string | null {
-  if (!isAboutValue(error)) return null
-  return searchOnce(findValue(() => valuesOf(row, table), quotesOf(messageOf(error))))?.meant.name ?? null
+export function refusalSearch(error: unknown, table: Table, row: ObjectOutline): () => NamedRefusal | undefined {
+  if (!isAboutValue(error)) return () => ({ column: null, error })
+  const search = findValue(() => valuesOf(row, table), quotesOf(messageOf(error)))
+  return () => {
+    const found = searchOnce(search)
+    if (found === undefined) return undefined
+    return found === null
+      ? { column: null, error }
+      : { column: found.meant.name ?? null, error: refusedValue(error, found) }
+  }
 }
 
-/** The same as `nameRefusedColumn`, in one turn: the error of a row that is too large for it is unchanged. */
-export function nameRefusedColumnOnce(error: unknown, table: Table, row: ObjectOutline): unknown {
-  if (!isAboutValue(error)) return error
-  const found = searchOnce(findValue(() => valuesOf(row, table), quotesOf(messageOf(error))))
-  return found == null ? error : refusedValue(error, found)
-}
-
-/** The same for rows of a table. */
+/** The same as `nameRefusedValue` for rows of a table. */
 export function nameRefusedColumn(
   error: unknown,
   table: Table,

@@ -226,7 +226,7 @@ function* setRow(
   try {
     ;[written] = yield* write([{ tree, values }])
   } catch (error) {
-    throw row.changes === undefined ? run.explained(error, row) : explaining(writing, row.changes.body)(error)
+    throw row.changes === undefined ? yield* run.explained(error, row) : explaining(writing, row.changes.body)(error)
   }
   if (written === undefined || written.count === 0) {
     if (precondition !== null) yield* judged(precondition.judge())

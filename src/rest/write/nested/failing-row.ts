@@ -23,14 +23,14 @@ export interface Group {
 const ROW_ERRORS: readonly string[] = ['PARSE_ERROR', 'QUERY_ERROR', 'FORBIDDEN', 'NOT_FOUND']
 
 /** Adds the path of a row to an error that is about this row alone. */
-type Explain = (error: unknown, row: GraphRow) => unknown
+type Explain = (error: unknown, row: GraphRow) => Script<unknown>
 
 /** The error of statements, with the path of the first row that fails, or else of the list. */
 export function* located(groups: readonly Group[], error: unknown, explain: Explain): Script<unknown> {
   const [first] = groups
   if (!isOfRow(error) || first === undefined) return error
   const [only] = first.rows
-  if (groups.length === 1 && first.rows.length === 1 && only !== undefined) return explain(error, only)
+  if (groups.length === 1 && first.rows.length === 1 && only !== undefined) return yield* explain(error, only)
   for (const group of groups) {
     const found = yield* failing(group, group.rows, explain)
     if (found !== null) return found
@@ -46,7 +46,7 @@ function* failing(group: Group, rows: readonly GraphRow[], explain: Explain): Sc
     return null
   } catch (error) {
     if (!isOfRow(error) || only === undefined) throw error
-    if (rows.length === 1) return explain(error, only)
+    if (rows.length === 1) return yield* explain(error, only)
     const middle = rows.length >> 1
     return (
       (yield* failing(group, rows.slice(0, middle), explain)) ?? (yield* failing(group, rows.slice(middle), explain))

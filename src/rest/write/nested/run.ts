@@ -10,7 +10,7 @@ import type { Relation, Table } from '../../../catalog/model.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ResultRow, WriteResult } from '../../../run/run.ts'
 import { LIMIT_NAMES } from '../../../statement-limits.ts'
-import { nameRefusedColumnOnce, refusedColumn } from '../../body/body-error.ts'
+import { type NamedRefusal, refusalSearch } from '../../body/body-error.ts'
 import { withTextColumns } from '../../body/text-values.ts'
 import { pause, read, type Script, write } from '../../script.ts'
 import { sqlstateOf } from '../../sqlstate.ts'
@@ -558,18 +558,18 @@ export class GraphRun {
   }
 
   /** An error of a statement that wrote this row alone, with the path of the row and of the column. */
-  explained(error: unknown, row: GraphRow): unknown {
+  *explained(error: unknown, row: GraphRow): Script<unknown> {
     const { view } = this.#writing
     const { table } = row
-    const body = outlineOf(this.bodyOf(row))
-    const described = describeViolation(nameRefusedColumnOnce(error, table, body), view)
+    const refusal = yield* namedRefusal(error, row, this.bodyOf(row))
+    const described = describeViolation(refusal.error, view)
     if (!(described instanceof GatewayError)) return described
     if (this.#named.has(row) && sqlstateOf(described) === '23505' && isKeyOf(table, described)) {
       return at(row.path, noSuchRow(table))
     }
     const filled = this.#filled.get(row)
     const named = columnsOf(described).filter(name => filled?.has(name) !== true)
-    const column = refusedColumn(error, table, body) ?? (named.length === 1 ? named[0] : undefined)
+    const column = refusal.column ?? (named.length === 1 ? named[0] : undefined)
     return at(column == null ? row.path : memberPath(row.path, column), translated(described, table))
   }
 
@@ -581,6 +581,16 @@ export class GraphRun {
       if (seen.has(key)) throw refused(row.path, 'an earlier row of the list has the same key; send each row once')
       seen.add(key)
     }
+  }
+}
+
+/** Searches a row that was refused; a large one in several turns of the event loop. */
+function* namedRefusal(error: unknown, { table }: GraphRow, body: Buffer): Script<NamedRefusal> {
+  const search = refusalSearch(error, table, outlineOf(body))
+  for (;;) {
+    const found = search()
+    if (found !== undefined) return found
+    yield* pause()
   }
 }
 
