@@ -742,7 +742,7 @@ export const GATEWAY: SettingsOf<
     feature: 'writes',
     description:
       'Maximum imports that run at the same time; each holds a connection and a transaction. One more is answered ' +
-      'with 503 `UNAVAILABLE`. `0` turns it off.',
+      'with 503 `UNAVAILABLE`. The last one is left for a caller that has none. `0` turns it off.',
   },
 
   tenantMaxImports: {

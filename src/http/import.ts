@@ -97,14 +97,16 @@ export class ImportHandler {
   async #admitted(asker: RequestContext, run: () => Promise<Answer>): Promise<Answer> {
     const { running } = this.#parts
     const caller = callerKey(asker.identity)
-    const limit = running.exceeded(caller)
+    // The last one is left for a caller that has none.
+    const limit = running.exceeded(caller, 0, Math.min(1, running.takenBy(caller)))
     if (limit !== null) {
       running.refuse(limit)
       throw new GatewayError(
         limit === 'share' ? 'CONCURRENCY_LIMIT' : 'UNAVAILABLE',
         limit === 'share'
           ? 'the caller has reached its limit of running imports (tenant_max_imports); wait until one has finished'
-          : 'the gateway has reached its limit of running imports (max_imports); try again later',
+          : 'the gateway has reached its limit of running imports (max_imports), of which the last one is left for a ' +
+              'caller that has none; try again later',
         { headers: { 'Retry-After': '5' } },
       )
     }

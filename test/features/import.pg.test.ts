@@ -372,6 +372,35 @@ describe('a long upload', () => {
     }
   })
 
+  test('of two tenants leaves one of the running imports for a third', async () => {
+    const limited = await testGateway(database.url, { toml: 'max_imports = 4\ntenant_max_imports = 2' })
+    const uploads: Awaited<ReturnType<typeof openUpload>>['upload'][] = []
+    /** Begins an import that does not end, and returns its status once it is running or refused. */
+    const begin = async (tenant: string): Promise<number> => {
+      const id = `import-${uploads.length}-of-${tenant}`
+      const token = await limited.token({ tenantId: tenant })
+      const headers = { 'X-Request-Id': id, Authorization: `Bearer ${token}` }
+      const { upload, answered } = await openUpload(limited.url, headers)
+      uploads.push(upload)
+      upload.write('id,a,b\n')
+      const refused = answered.then(({ status }) => status)
+      refused.catch(() => {})
+      for (;;) {
+        const running = limited.get(`/api/_imports/${id}`, { headers }).then(({ status }) => status)
+        const status = await Promise.race([refused, running])
+        if (status !== 404) return status
+      }
+    }
+    try {
+      expect([await begin('t1'), await begin('t1'), await begin('t1')]).toEqual([200, 200, 429])
+      expect([await begin('t2'), await begin('t2')]).toEqual([200, 503])
+      expect([await begin('t3'), await begin('t4')]).toEqual([200, 503])
+    } finally {
+      for (const upload of uploads) upload.destroy()
+      await limited.close()
+    }
+  })
+
   test('of 100 MB takes little memory and leaves other requests their turn', async () => {
     const svc = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
     const url = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
