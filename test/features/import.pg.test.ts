@@ -24,6 +24,17 @@ const database = databaseFixture(`
   create table tree (id int primary key, up int references tree deferrable initially deferred);
   create table pairs (id int primary key, name varchar(5) not null, unique (name));
   create table big (id bigint, a text, b text);
+  create sequence made;
+  create type stop as enum ('north', 'south');
+  create function made_json(stop) returns json language plpgsql as $$
+    begin perform nextval('made'); return to_json($1::text); end $$;
+  create function made_jsonb(stop) returns jsonb language plpgsql as $$
+    begin perform nextval('made'); return to_jsonb($1::text); end $$;
+  create cast (stop as json) with function made_json(stop);
+  create cast (stop as jsonb) with function made_jsonb(stop);
+  create table stops (stop stop primary key);
+  grant usage on sequence made to app;
+  grant select, insert on stops to app;
   grant select, insert, update on notes, secrets, tree, pairs, big to app`)
 const admin = clientFixture(() => database.adminUrl)
 const activity = fixture(() => watchActivity(database.adminUrl))
@@ -43,6 +54,14 @@ const CONTINUE = { Prefer: 'on-error=continue' }
 
 beforeEach(async () => {
   await admin.query('truncate notes, secrets, tree, pairs, big')
+})
+
+test('without subscribers, no notifications are made of the rows', async () => {
+  const isMade = () => sql('select is_called from made')
+  expect((await post('stops', 'stop\nnorth\nsouth\n')).json).toEqual({ count: 2, errors: [] })
+  expect(await isMade()).toEqual([{ is_called: false }])
+  await sql('select jsonb_build_object(1, stop) from stops')
+  expect(await isMade()).toEqual([{ is_called: true }])
 })
 
 describe('the progress of an import', () => {

@@ -72,16 +72,16 @@ function printRecordSource(source: RecordSource, scope: NameScope, printer: Prin
 
 /**
  * Prints an array source: texts, cast to the types of the columns. Arrays of these types are not possible,
- * because `unnest` flattens nested arrays.
+ * because `unnest` flattens nested arrays. In the list of a SELECT, PostgreSQL reads arrays of the same length
+ * in step; in FROM, it would first copy all their elements.
  */
 function printArraySource(source: ArraySource, scope: NameScope, printer: Printer): string {
   const { columns, values } = source
   const names = columns.map(({ name }) => quoteIdentifier(name))
   const casts = columns.map(({ type }, index) => `CAST(u.${names[index]} AS ${printer.type(type)}) AS ${names[index]}`)
   const arrays = values.map(value => `CAST(${printer.expression(value, scope, LEVEL.any)} AS text[])`)
-  // With several arguments, `unnest` would be found only without its schema.
-  const rows = `ROWS FROM (${arrays.map(array => `pg_catalog.unnest(${array})`).join(', ')}) AS u(${names.join(', ')})`
-  return `(SELECT ${casts.join(', ')} FROM ${rows}) AS ${quoteIdentifier(source.alias)}`
+  const rows = arrays.map((array, index) => `pg_catalog.unnest(${array}) AS ${names[index]}`)
+  return `(SELECT ${casts.join(', ')} FROM (SELECT ${rows.join(', ')}) AS u) AS ${quoteIdentifier(source.alias)}`
 }
 
 /** Prints a function source; `scope` is that of its arguments. */
