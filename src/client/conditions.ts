@@ -102,7 +102,7 @@ export function columnText(name: string): string {
   return name === '*' || name.includes('->') || PLAIN.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
 
-const PLAIN = /^[\p{L}\p{N}_](?:[\p{L}\p{N}_ ]*[\p{L}\p{N}_])?$/u
+const PLAIN = /^\w(?:[\w ]*\w)?$/
 
 /** `prefix`: `items.`, for the rows of a relation. */
 export function conditionParameters<Row>(
