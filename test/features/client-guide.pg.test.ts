@@ -57,6 +57,6 @@ test('the guide compiles and prints what it describes', { timeout: WAIT_MS }, as
   for (const line of lines.slice(0, 5)) expect(line).toMatch(/^\S+ \d+(\.\d+)? \D.* [1-3]$/)
   expect(lines.slice(5)).toEqual([
     ...[expect.stringMatching(/^[1-9]\d* (draft|\w+)$/), expect.stringMatching(/^[1-9]\d+$/)],
-    ...['true', 'hand-made-mugs', '2', '10', 'NOT_FOUND 404'],
+    ...['1 3', 'true', 'hand-made-mugs', '2', '10', 'NOT_FOUND 404'],
   ])
 })

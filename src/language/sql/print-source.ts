@@ -72,7 +72,7 @@ function printRecordSource(source: RecordSource, scope: NameScope, printer: Prin
 
 /**
  * Prints an array source: texts, cast to the types of the columns. Arrays of these types are not possible,
- * because `unnest` flattens nested arrays. In the list of a SELECT, PostgreSQL reads arrays of the same length
+ * because `unnest` flattens nested arrays. In the list of a SELECT, PostgreSQL reads arrays of equal length
  * in step; in FROM, it would first copy all their elements.
  */
 function printArraySource(source: ArraySource, scope: NameScope, printer: Printer): string {
@@ -81,7 +81,8 @@ function printArraySource(source: ArraySource, scope: NameScope, printer: Printe
   const casts = columns.map(({ type }, index) => `CAST(u.${names[index]} AS ${printer.type(type)}) AS ${names[index]}`)
   const arrays = values.map(value => `CAST(${printer.expression(value, scope, LEVEL.any)} AS text[])`)
   const rows = arrays.map((array, index) => `pg_catalog.unnest(${array}) AS ${names[index]}`)
-  return `(SELECT ${casts.join(', ')} FROM (SELECT ${rows.join(', ')}) AS u) AS ${quoteIdentifier(source.alias)}`
+  const texts = `(SELECT ${rows.join(', ')}) AS u`
+  return `(SELECT ${casts.join(', ')} FROM ${texts}) AS ${quoteIdentifier(source.alias)}`
 }
 
 /** Prints a function source; `scope` is that of its arguments. */
