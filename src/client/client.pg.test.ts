@@ -256,6 +256,36 @@ describe('batches', () => {
   })
 })
 
+describe('partial changes', () => {
+  test('members of JSON are merged or removed, and parts are patched', async () => {
+    const items = client.from('items')
+    const { id } = await items.insert({ title: 'partial', meta: { theme: 'dark', size: 1 } })
+    const merged = await items.update(id, { meta: { size: null, tags: ['a'] } }, { merge: true, returning: ['meta'] })
+    expect(merged).toEqual({ meta: { theme: 'dark', tags: ['a'] } })
+    const operations = [
+      { op: 'test', path: '/meta/theme', value: 'dark' },
+      { op: 'add', path: '/meta/tags/-', value: 'b' },
+    ] as const
+    const patched = await items.patch(id, operations, { returning: ['meta'] })
+    expect(patched).toEqual({ meta: { theme: 'dark', tags: ['a', 'b'] } })
+    const refused = items.patch(id, [{ op: 'test', path: '/meta/theme', value: 'light' }])
+    await expect(refused).rejects.toMatchObject({ status: 409 })
+    await items.delete(id)
+  })
+
+  test('a write depends on the version that was read', async () => {
+    const items = client.from('items')
+    const { id } = await items.insert({ title: 'versioned' })
+    const { row, etag } = await items.select('title').versioned(id)
+    expect(row).toEqual({ title: 'versioned' })
+    await items.update(id, { stock: 1 }, { ifMatch: etag })
+    await expect(items.update(id, { stock: 2 }, { ifMatch: etag })).rejects.toMatchObject({ status: 412 })
+    const { etag: latest } = await items.versioned(id)
+    expect(latest).not.toBe(etag)
+    await items.delete(id, { ifMatch: latest })
+  })
+})
+
 describe('imports', () => {
   const imported = () => client.from('items').where({ title: { like: 'import%' } })
   afterEach(async () => {

@@ -21,11 +21,14 @@ export {
   type ManyWriteOptions,
   type Page,
   type PageOptions,
+  type PatchOperation,
   type RelatedWriteOptions,
   type RowId,
   type RowWriteOptions,
   Table,
+  type UpdateOptions,
   type UpsertOptions,
+  type Versioned,
   type WriteOptions,
 } from './table.ts'
 export type { TokenProvider, TokenReason } from './tokens.ts'

@@ -10,7 +10,7 @@ const PAGE = '../../docs/reference/client.md'
 const SECTIONS = [
   ...['createClient', 'ClientOptions', 'Client', 'Table', 'RequestOptions', 'PageOptions', 'Page', 'WriteOptions'],
   ...['RelatedWriteOptions', 'RowWriteOptions', 'ManyWriteOptions', 'UpsertOptions'],
-  ...['ImportOptions', 'ImportProgress', 'ImportReport'],
+  ...['ImportOptions', 'ImportProgress', 'ImportReport', 'UpdateOptions', 'Versioned', 'PatchOperation'],
   ...['or', 'and', 'not', 'Tests'],
   ...['Batch', 'BatchOptions'],
   ...['LiveQueryOptions', 'FollowListener', 'ChangeListener', 'Change', 'ClientError'],

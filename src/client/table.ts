@@ -68,8 +68,37 @@ export interface RelatedWriteOptions extends WriteOptions {
 
 /** Options of a write to one row. */
 export interface RowWriteOptions extends RelatedWriteOptions {
-  /** Writes only if the row still has this version: the `etag` of an earlier response. */
+  /** Writes only if the row still has this version: the `etag` of `versioned`. */
   readonly ifMatch?: string
+}
+
+/** Options of an update. */
+export interface UpdateOptions extends RowWriteOptions {
+  /**
+   * Merges objects into the values of JSON columns: `{ meta: { theme: 'dark', size: null } }` sets one member
+   * and removes another.
+   */
+  readonly merge?: boolean
+}
+
+/** A row with its version. */
+export interface Versioned<Row> {
+  /** The row that was read. */
+  readonly row: Row
+  /** Changes with the row. */
+  readonly etag: string
+}
+
+/** An operation of a JSON Patch (RFC 6902) on a row. */
+export interface PatchOperation {
+  /** The kind of change, or a test. */
+  readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test'
+  /** A column, and a path into its JSON: `/meta/theme`. */
+  readonly path: string
+  /** The source of `move` and `copy`. */
+  readonly from?: string
+  /** The value of `add`, `replace` and `test`. */
+  readonly value?: unknown
 }
 
 /** Options of a write to all rows that match. */
@@ -206,6 +235,13 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return (await this.#send(options, { method: 'GET', path: this.#path(id, readParameters(this.#read)) })).body.data
   }
 
+  /** The row with this primary key, and its version for `ifMatch`. Rejects with `NOT_FOUND`. */
+  async versioned(id: RowId, options?: RequestOptions): Promise<Versioned<Out>> {
+    const operation = { method: 'GET', path: this.#path(id, readParameters(this.#read)) } as const
+    const { body, headers } = await this.#send(options, operation)
+    return { row: body.data, etag: headers.get('etag') ?? '' }
+  }
+
   /** The number of rows that match. */
   async count(options?: RequestOptions): Promise<number> {
     const parameters: readonly Parameter[] = [['fn', 'count'], ...filterParameters(this.#read)]
@@ -337,10 +373,20 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
   async update(
     id: RowId,
     changes: ChangesOf<S, T>,
+    { ifMatch, merge = false, ...options }: UpdateOptions = {},
+  ): Promise<RowOf<S, T>> {
+    const headers = { ...matching(ifMatch), ...(merge ? { 'Content-Type': 'application/merge-patch+json' } : {}) }
+    return (await this.#write(options, { method: 'PATCH', path: this.#path(id), headers, body: changes })).body?.data
+  }
+
+  /** Changes parts of the row with this primary key, in one step. Rejects with 409 if a `test` fails. */
+  async patch(
+    id: RowId,
+    operations: readonly PatchOperation[],
     { ifMatch, ...options }: RowWriteOptions = {},
   ): Promise<RowOf<S, T>> {
-    const operation = { method: 'PATCH', path: this.#path(id), headers: matching(ifMatch), body: changes } as const
-    return (await this.#write(options, operation)).body?.data
+    const headers = { ...matching(ifMatch), 'Content-Type': 'application/json-patch+json' }
+    return (await this.#write(options, { method: 'PATCH', path: this.#path(id), headers, body: operations })).body?.data
   }
 
   /** Changes all rows that match the conditions. At least one condition is required. */
