@@ -112,7 +112,7 @@ export const TEXTS = {
   explain: {
     title: 'Explain a request',
     lead:
-      'The read is run as you, and each stage reports what it did. ' +
+      'The request goes through all stages as you, and each reports what it did. A write is planned, not executed. ' +
       'Write the path of a row, such as /api/orders/5, to see why it is visible to you or not.',
     request: 'Request',
     forms: 'A path such as /api/orders?status=paid, an address, a curl command, or a query such as get orders limit 5.',
@@ -120,6 +120,17 @@ export const TEXTS = {
     again: 'Run again',
     outcome: 'Outcome',
     answered: 'The request was answered.',
+    planned: 'The write was planned and not executed.',
+    rolledBack: 'The write was executed and rolled back. Nothing has changed, except that sequences advance.',
+    run: 'Execute and roll back',
+    writable: (operation: string, names: string | null) =>
+      operation === 'delete'
+        ? 'Rows are deleted as a whole.'
+        : `Columns that the ${operation} can write: ${names ?? 'all'}`,
+    allWrites: (operation: string) => `The ${operation} is not limited to some rows.`,
+    limitedWrites: (operation: string) => `The ${operation} is limited to these rows:`,
+    trigger: (name: string, when: string, called: string) => `Trigger ${name}, ${when}: calls ${called}`,
+    check: 'New versions of rows must meet:',
     rows: (count: number) => `The response has ${count === 1 ? '1 row' : `${count} rows`}.`,
     reason: {
       visible: 'The row is visible to you.',

@@ -1,18 +1,30 @@
 /**
- * `POST /api/_inspect` (docs/reference/inspect.md): takes a read through the stages of the pipeline and
- * reports what each of them did. The inspected request passes the same checks as if it had been sent, and all
- * of its statements run under the session settings of the caller.
+ * `POST /api/_inspect` (docs/reference/inspect.md): takes a request through the stages of the pipeline
+ * and reports what each of them did. The inspected request passes the same checks as if it had been sent, and
+ * all of its statements run under the session settings of the caller. A write is only planned, or runs in a
+ * transaction that is rolled back.
  */
+import type { Approvals } from '../access/list/approvals.ts'
 import { limitsRows } from '../access/rights.ts'
-import type { BoundStatement, CompiledStatement } from '../compile/statement.ts'
+import { resourceName, type Table } from '../catalog/model.ts'
+import type { BoundStatement, CompiledStatement, WriteStatement } from '../compile/statement.ts'
+import type { WriteOperation } from '../compile/table-dependencies.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import { settingsOf } from '../identity/settings.ts'
 import { awaitResult } from '../rest/cancel-on-disconnect.ts'
 import type { Compiler } from '../rest/compile.ts'
-import { describeAccess, describeText, describeTree, knownTable, tablesOf } from '../rest/inspect/describe.ts'
+import {
+  describeAccess,
+  describeText,
+  describeTree,
+  describeWrite,
+  knownTable,
+  tablesOf,
+  writesOf,
+} from '../rest/inspect/describe.ts'
 import { type InspectedRequest, readInspectBody } from '../rest/inspect/request.ts'
-import { methodNotAllowed, methodsOf } from '../rest/method.ts'
+import { methodNotAllowed, methodsOf, READING } from '../rest/method.ts'
 import { parseId, parsePath } from '../rest/path.ts'
 import { requireTable } from '../rest/resource.ts'
 import {
@@ -27,15 +39,18 @@ import { seesFigures } from '../run/explain-figures.ts'
 import {
   type GuardVerdict,
   type InspectedPlan,
+  type InspectedRead,
   type InspectedStatement,
   type InspectingCaller,
   InspectionReads,
   type InspectionReadsParts,
   withoutNames,
 } from '../run/inspect/inspection-reads.ts'
-import type { RowSecurity } from '../run/inspect/row-policies.ts'
+import type { RowSecurity, WrittenTable } from '../run/inspect/row-policies.ts'
 import type { RowVisibility } from '../run/inspect/row-visibility.ts'
+import { RestartError, undoable, unfinished, type Work } from '../run/joint-transaction.ts'
 import type { Runner } from '../run/run.ts'
+import { rehearse } from './once.ts'
 import { noRoute } from './other-routes.ts'
 
 /** The dependencies of inspections, in addition to those of other requests. */
@@ -58,6 +73,8 @@ export interface InspectionStages {
   readonly compiler: Pick<Compiler, 'tree'>
   /** The first step of a request, after its allow-list check. */
   readonly toStep: (request: InspectedRequest, context: RequestContext) => RequestStep | Promise<RequestStep>
+  /** Null without an allow-list. */
+  readonly approvals: Approvals | null
   readonly compile: (
     step: RequestStep,
     context: RequestContext,
@@ -70,8 +87,8 @@ export interface InspectedStep {
   readonly statements: readonly BoundStatement[]
 }
 
-/** Limit on the steps of one request; reads have at most two. */
-const STEPS_MAX = 4
+/** Limit on the steps of one request: a read has at most two, a write of related rows one for each set. */
+const STEPS_MAX = 100
 
 /** A time of the request, in milliseconds. */
 interface Phase {
@@ -96,9 +113,24 @@ interface Findings {
   readonly phases: Phase[]
   cache: 'HIT' | 'MISS' | null
   rows: number | null
+  /** Whether its changes were planned or rolled back; null for a request that reached no write. */
+  changes: 'planned' | 'rolled back' | null
   /** The first statement that ran. */
   first: { readonly statement: InspectedStatement | undefined; readonly rows: number } | null
 }
+
+const NOTHING_FOUND = { error: null, tree: null, cache: null, rows: null, changes: null, first: null } as const
+
+/** What is known about the tables of a request. */
+interface TableFindings {
+  /** The tables that it reads or writes, with the operations of its writes. */
+  readonly operations: ReadonlyMap<Table, readonly WriteOperation[]>
+  readonly security: ReadonlyMap<number, RowSecurity>
+  readonly triggers: ReadonlyMap<number, WrittenTable>
+}
+
+/** The operation of a write by its method. */
+const OPERATION_OF: Readonly<Record<string, WriteOperation>> = { POST: 'insert', PATCH: 'update', DELETE: 'delete' }
 
 /** Answers inspections. */
 export class InspectionHandler {
@@ -124,46 +156,151 @@ export class InspectionHandler {
       )
     }
     const request = readInspectBody(incoming)
-    const findings: Findings = { error: null, tree: null, runs: [], phases: [], cache: null, rows: null, first: null }
+    const findings: Findings = { ...NOTHING_FOUND, runs: [], phases: [] }
     const inspected = { ...context, incoming: incomingOf(request, incoming) }
     await this.#follow(request, inspected, findings)
-    const { tables, security } = await this.#tables(request, inspected, findings)
-    const row = await this.#row(request, inspected, findings, security)
-    return this.#answerOf(request, inspected, findings, tables, security, row)
+    const about = await this.#tables(request, inspected, findings)
+    const row = await this.#row(request, inspected, findings, about.security)
+    return this.#answerOf(request, inspected, findings, about, row)
   }
 
-  /** Takes the request through its stages. */
+  /** Takes the request through its stages. An error of the request is a finding. */
   async #follow(request: InspectedRequest, context: RequestContext, findings: Findings): Promise<void> {
     const started = this.#parts.now()
+    const again = () => {
+      Object.assign(findings, NOTHING_FOUND)
+      findings.runs.length = 0
+      findings.phases.length = 0
+      return this.#steps(request, context, started, findings)
+    }
     try {
-      let next: StepResult = await this.#timed('parse', started, findings, () => this.#stages.toStep(request, context))
-      if (request.kind === 'query') findings.tree = describeText(request.text)
-      for (let count = 0; isStep(next) && count < STEPS_MAX; count++) {
-        const step: RequestStep = next
-        const compiled = await this.#timed('check', started, findings, () => this.#stages.compile(step, context))
-        if ('status' in compiled) break
-        const { step: executed, statements } = compiled
-        const inspected = inspectedOf(statements)
-        findings.tree ??= this.#tree(executed, context)
-        const estimates = await this.#reads.estimates(inspected, this.#caller(context))
-        inspected.forEach((statement, index) => {
-          const { plan = null, verdict = null } = estimates[index] ?? {}
-          findings.runs.push({ statement, plan, verdict, isMeasured: false })
-        })
-        if (executed.runs !== 'read') break
-        next = await this.#run(executed, inspected, started, context, findings)
-      }
-      if (!isStep(next)) findings.rows = next.rows ?? null
+      await (request.runs ? rehearse(context, this.#stages.runner, again) : again())
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       findings.error = error
     }
   }
 
+  async #steps(request: InspectedRequest, context: RequestContext, started: number, findings: Findings): Promise<void> {
+    const toStep = () => this.#stages.toStep(request, context)
+    const first: RequestStep = await this.#timed('parse', started, findings, toStep)
+    if (request.kind === 'text') findings.tree = describeText(request.text)
+    let next: StepResult | null = first
+    try {
+      for (let count = 0; next !== null && isStep(next); count++) {
+        if (count === STEPS_MAX) throw tooManySteps()
+        next = await this.#next(next, request, context, started, findings)
+      }
+    } catch (error) {
+      throw first.explain === undefined ? error : await first.explain(error)
+    }
+    if (next !== null) findings.rows = next.rows ?? null
+  }
+
+  /** Takes one step. Returns null if the inspection ends here. */
+  async #next(
+    step: RequestStep,
+    { runs }: InspectedRequest,
+    context: RequestContext,
+    started: number,
+    findings: Findings,
+  ): Promise<StepResult | null> {
+    if (step.runs === 'together') {
+      const { usage } = context.incoming
+      for (const shape of step.equivalents) this.#stages.approvals?.approve(context.incoming, shape)
+      const { worked }: { worked: Work } = usage
+      if (worked.within !== undefined) usage.worked = unfinished(worked, worked.within)
+      return step.begin()
+    }
+    const compiled = await this.#timed('check', started, findings, () => this.#stages.compile(step, context))
+    if ('status' in compiled) return null
+    const { step: executed, statements } = compiled
+    const inspected = inspectedOf(statements)
+    findings.tree ??= this.#tree(executed, context)
+    const instead = await this.#plan(executed, inspected, context, findings)
+    if (instead !== null) return instead
+    if (executed.runs === 'read') {
+      return this.#run(executed, inspected as readonly InspectedRead[], started, context, findings)
+    }
+    if (executed.runs !== 'write') return null
+    if (runs) return this.#write(executed, inspected, started, context, findings)
+    findings.changes = 'planned'
+    return null
+  }
+
+  /** Adds the plans of a step to the findings. Returns a step that the request would take instead, or null. */
+  async #plan(
+    step: ExecutedStep,
+    statements: readonly InspectedStatement[],
+    context: RequestContext,
+    { runs }: Findings,
+  ): Promise<StepResult | null> {
+    const isWrite = step.runs === 'write'
+    try {
+      const estimates = await this.#reads.estimates(statements, this.#caller(context))
+      statements.forEach((statement, index) => {
+        const { plan = null, verdict = null } = estimates[index] ?? {}
+        runs.push({ statement, plan, verdict: isWrite ? null : verdict, isMeasured: false })
+      })
+      return null
+    } catch (error) {
+      if (!isWrite || step.failed === undefined || error instanceof RestartError) throw error
+      return step.failed(error)
+    }
+  }
+
+  /** Runs a write within the transaction that is rolled back. */
+  async #write(
+    step: ExecutedStep & { readonly runs: 'write' },
+    statements: readonly InspectedStatement[],
+    started: number,
+    context: RequestContext,
+    findings: Findings,
+  ): Promise<StepResult> {
+    const { incoming, identity } = context
+    const { usage } = incoming
+    await this.#refuseOutside(statements, context)
+    findings.changes = 'rolled back'
+    const work = step.isUndoable === true ? undoable(usage.worked) : usage.worked
+    const before = usage.worked.ms
+    const from = this.#parts.now()
+    try {
+      const running = this.#stages.runner.write(identity, statements as readonly BoundStatement<WriteStatement>[], work)
+      return step.respond(await awaitResult(incoming, running))
+    } catch (error) {
+      if (step.failed === undefined) throw error
+      return step.failed(error)
+    } finally {
+      this.#addPhases(from, started, usage.worked.ms - before, findings)
+    }
+  }
+
+  /** @throws {GatewayError} for a table whose writes have effects that a rollback may not undo. */
+  async #refuseOutside(statements: readonly InspectedStatement[], context: RequestContext): Promise<void> {
+    const { catalog } = context.view
+    const names = statements.flatMap(({ statement }) => statement.dependencies.writes)
+    const tables = names.flatMap(({ table }) => catalog.tables.get(resourceName(table, catalog.schemas)) ?? [])
+    const written = await this.#reads.triggers(tables, this.#caller(context))
+    for (const table of tables) {
+      const { foreign = false, triggers = [] } = written.get(table.oid) ?? {}
+      const outside = triggers.find(({ untrusted }) => untrusted !== null)
+      if (foreign) throw notRehearsed(`${table.resource} is a table of another server`)
+      if (outside !== undefined) {
+        throw notRehearsed(`a trigger of ${table.resource} calls a function in the language ${outside.untrusted}`)
+      }
+    }
+  }
+
+  #addPhases(from: number, started: number, databaseMs: number, { phases }: Findings): void {
+    const start = from - started
+    phases.push({ name: 'run', start, ms: this.#parts.now() - from })
+    if (databaseMs > 0) phases.push({ name: 'database', start, ms: databaseMs })
+  }
+
   /** Runs a read as the request would, with permit, cache and cost guard. */
   async #run(
     step: ExecutedStep & { readonly runs: 'read' },
-    statements: readonly InspectedStatement[],
+    statements: readonly InspectedRead[],
     started: number,
     context: RequestContext,
     findings: Findings,
@@ -181,9 +318,7 @@ export class InspectionHandler {
       if (step.failed === undefined) throw error
       return step.failed(error)
     } finally {
-      const start = from - started
-      findings.phases.push({ name: 'run', start, ms: this.#parts.now() - from })
-      if (worked.ms > before) findings.phases.push({ name: 'database', start, ms: worked.ms - before })
+      this.#addPhases(from, started, worked.ms - before, findings)
     }
     findings.first ??= { statement: statements[0], rows: results[0]?.length ?? 0 }
     await this.#measure(statements.length, context, findings)
@@ -195,7 +330,7 @@ export class InspectionHandler {
     const last = runs.slice(-count)
     if (limitsRows(context.view) || !last.every(({ verdict }) => verdict?.passes === true)) return
     const plans = await this.#reads.plans(
-      last.map(({ statement }) => statement),
+      last.map(({ statement }) => statement as InspectedRead),
       this.#caller(context),
     )
     last.forEach((run, index) => {
@@ -220,13 +355,24 @@ export class InspectionHandler {
     return last === undefined ? null : describeTree(last)
   }
 
-  async #tables(request: InspectedRequest, context: RequestContext, { runs }: Findings) {
+  async #tables(request: InspectedRequest, context: RequestContext, { runs }: Findings): Promise<TableFindings> {
     const { view } = context
     const statements = runs.map(({ statement }) => statement.statement as CompiledStatement)
-    const read = tablesOf(statements, view)
-    const route = request.kind === 'read' ? parsePath(request.path) : null
-    const named = read.length > 0 || route === null || !('table' in route) ? read : knownTable(route.table, view)
-    return { tables: named, security: await this.#reads.policies(named, this.#caller(context)) }
+    const writes = writesOf(statements, view)
+    const found = [...new Set([...writes.keys(), ...tablesOf(statements, view)])]
+    const route = request.kind === 'line' ? parsePath(request.path) : null
+    const tables = found.length > 0 || route === null || !('table' in route) ? found : knownTable(route.table, view)
+    // A request that is refused has no statement.
+    const operation = request.kind === 'line' ? OPERATION_OF[request.method] : undefined
+    const refused = found.length > 0 || operation === undefined ? [] : [operation]
+    const operations = new Map(tables.map(table => [table, [...(writes.get(table) ?? refused)]]))
+    const caller = this.#caller(context)
+    const written = tables.filter(table => operations.get(table)?.length !== 0)
+    return {
+      operations,
+      security: await this.#reads.policies(tables, [...operations.values()].flat(), caller),
+      triggers: await this.#reads.triggers(written, caller),
+    }
   }
 
   /** For the path of a row: why the caller sees it or not. */
@@ -236,10 +382,10 @@ export class InspectionHandler {
     { first }: Findings,
     security: ReadonlyMap<number, RowSecurity>,
   ): Promise<RowVisibility | null> {
-    const route = request.kind === 'read' ? parsePath(request.path) : null
+    const route = request.kind === 'line' && READING.includes(request.method) ? parsePath(request.path) : null
     if (route?.kind !== 'one' || first?.statement === undefined) return null
     const { statement, values } = first.statement
-    if (statement.kind === 'stream') return null
+    if (statement.kind === 'stream' || statement.kind === 'write') return null
     const table = requireTable(context.view, route.table)
     const key = parseId(route.id, table.primaryKey)
     const row = { table, key, statement: { statement, values }, isFound: first.rows > 0 }
@@ -262,23 +408,23 @@ export class InspectionHandler {
   #answerOf(
     request: InspectedRequest,
     { identity, view }: RequestContext,
-    { error, tree, runs, phases, cache, rows }: Findings,
-    tables: ReturnType<typeof tablesOf>,
-    security: ReadonlyMap<number, RowSecurity>,
+    { error, tree, runs, phases, cache, rows, changes }: Findings,
+    { operations, security, triggers }: TableFindings,
     row: RowVisibility | null,
   ): Answer {
     const isWithheld = [...security.values()].some(({ policies }) => policies.some(({ shown }) => !shown))
     const body = {
-      request: request.kind === 'query' ? { query: request.text } : { method: 'GET', path: pathOf(request) },
+      request: request.kind === 'text' ? { query: request.text } : { method: request.method, path: pathOf(request) },
       failure: error === null ? null : describeError(error),
       rows,
+      changes,
       caller: {
         source: identity.source,
         claims: JSON.parse(identity.claims) as unknown,
         scopes: identity.scopes,
         settings: Object.fromEntries(settingsOf(identity)),
       },
-      tables: tables.map(table => {
+      tables: [...operations].map(([table, written]) => {
         const access = describeAccess(table, view)
         return {
           table: table.resource,
@@ -288,8 +434,17 @@ export class InspectionHandler {
             rows: access.rows,
             rows_withheld: access.rowsWithheld,
             soft_delete: access.softDelete,
+            writes: written.map(operation => {
+              const { rowsWithheld, ...about } = describeWrite(table, operation, view)
+              return { ...about, rows_withheld: rowsWithheld }
+            }),
           },
-          row_security: describeSecurity(security.get(table.oid)),
+          row_security: describeSecurity(security.get(table.oid), written),
+          triggers: (triggers.get(table.oid)?.triggers ?? [])
+            .filter(trigger => trigger.operations.some(operation => written.includes(operation)))
+            .map(({ name, timing, level, operations: on, function: called }) => ({
+              ...{ name, timing, level, operations: on, function: called },
+            })),
         }
       }),
       tree,
@@ -309,34 +464,47 @@ export class InspectionHandler {
   }
 }
 
-/** The inspected request in place of the inspection; only `Prefer` of its headers applies to a read. */
+/** The headers of the inspection that apply to the inspected request. */
+const HEADERS_KEPT = ['prefer', 'if-match', 'x-upsert', 'x-on-conflict', 'x-max-affected'] as const
+
+/** The inspected request in place of the inspection. */
 function incomingOf(request: InspectedRequest, incoming: Incoming): Incoming {
-  if (request.kind === 'query') return incoming
-  const { prefer } = incoming.headers
-  const headers = prefer === undefined ? {} : { prefer }
-  return {
-    ...incoming,
-    method: 'GET',
-    path: request.path,
-    query: request.query,
-    headers,
-    body: NO_BODY,
-    isLarge: false,
-  }
+  if (request.kind === 'text') return { ...incoming, body: request.body }
+  const { method, path, query, body } = request
+  const kept = HEADERS_KEPT.flatMap(name => {
+    const value = incoming.headers[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const headers = Object.fromEntries(body.length === 0 ? kept : [...kept, ['content-type', 'application/json']])
+  return { ...incoming, method, path, query, headers, body, isLarge: body.length > 0 && incoming.isLarge }
 }
 
-const NO_BODY = Buffer.alloc(0)
-
-/** @throws {GatewayError} for a text that writes or that explains. */
+/** @throws {GatewayError} for a text that explains. */
 function inspectedOf(statements: readonly BoundStatement[]): readonly InspectedStatement[] {
   return statements.map(({ statement, values }) => {
-    if (statement.kind === 'read' || statement.kind === 'paged' || statement.kind === 'stream')
-      return { statement, values }
-    throw new GatewayError('PARSE_ERROR', 'an inspection runs the query, so it must read: get, count or export')
+    if (statement.kind === 'call' || statement.kind === 'explain') {
+      throw new GatewayError('PARSE_ERROR', 'a text that explains cannot be inspected; leave out explain')
+    }
+    return { statement, values }
   })
 }
 
-function pathOf({ path, query }: InspectedRequest & { readonly kind: 'read' }): string {
+function notRehearsed(reason: string): GatewayError {
+  return new GatewayError(
+    'FORBIDDEN',
+    `the write cannot be run and rolled back: ${reason}, and a rollback may not undo its effects`,
+    { hint: 'Leave out "run"; the write is planned, but not executed.' },
+  )
+}
+
+function tooManySteps(): GatewayError {
+  return new GatewayError(
+    'PARSE_ERROR',
+    `an inspection follows at most ${STEPS_MAX} steps of a request; send fewer rows`,
+  )
+}
+
+function pathOf({ path, query }: InspectedRequest & { readonly kind: 'line' }): string {
   return query === '' ? path : `${path}?${query}`
 }
 
@@ -348,14 +516,21 @@ function describeError({ code, message, status, hint, details }: GatewayError): 
   }
 }
 
-function describeSecurity(security: RowSecurity | undefined): object | null {
+/** The policies for the operations on this table; those for reads apply to the rows that a write finds. */
+function describeSecurity(security: RowSecurity | undefined, writes: readonly WriteOperation[]): object | null {
   if (security === undefined) return null
   const { active, enabled, forced, complete, policies } = security
+  const checks = writes.some(operation => operation !== 'delete')
+  const applied = policies.filter(
+    ({ command }) => command === 'all' || command === 'select' || writes.includes(command),
+  )
   return {
     ...{ active, enabled, forced, complete },
-    policies: policies.map(({ name, permissive, command, condition, shown }) => ({
+    policies: applied.map(({ name, permissive, command, condition, check, shown }) => ({
       ...{ name, permissive, command },
-      condition: shown ? condition : null,
+      condition: shown && command !== 'insert' ? condition : null,
+      check: shown && checks ? check : null,
+      withheld: !shown,
     })),
   }
 }

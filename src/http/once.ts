@@ -75,9 +75,45 @@ export async function answerTogether(
     const answered = await attempt(asker, claim, runner, known, answer)
     if (answered !== null) return answered
   }
-  throw new GatewayError('UNAVAILABLE', 'the request had to be run again too often; nothing was changed, try again', {
+  throw restartedTooOften()
+}
+
+function restartedTooOften(): GatewayError {
+  return new GatewayError('UNAVAILABLE', 'the request had to be run again too often; nothing was changed, try again', {
     headers: { 'Retry-After': '1' },
   })
+}
+
+/**
+ * Runs the steps of a request in a transaction that is rolled back. Nothing is announced.
+ * @throws the error that the request would have.
+ */
+export async function rehearse(
+  { incoming, identity, view }: RequestContext,
+  runner: Pick<Runner, 'open'>,
+  run: () => Promise<void>,
+): Promise<void> {
+  const { usage } = incoming
+  const { worked } = usage
+  const known = new KnownFailures()
+  for (let restarts = 0; restarts < RESTARTS_MAX; restarts++) {
+    const transaction = await runner.open(identity, { isolation: null, known, claim: null }, worked)
+    incoming.onAbort(() => transaction.cancel())
+    usage.worked = new PartOfWork(worked, transaction.part(0, true))
+    try {
+      await run()
+      await transaction.rehearse().catch(error => {
+        throw describeViolation(error, view)
+      })
+      return
+    } catch (error) {
+      await transaction.rollback()
+      if (!(error instanceof RestartError)) throw error
+    } finally {
+      usage.worked = worked
+    }
+  }
+  throw restartedTooOften()
 }
 
 /** Runs the request; null if it must be run again. */

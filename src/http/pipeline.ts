@@ -349,11 +349,12 @@ class Stages {
   /** The first step of an inspected request, whose shape must be approved like that of any other. */
   #inspectedStep(request: InspectedRequest, context: RequestContext): RequestStep | Promise<RequestStep> {
     const { approvals, read, text } = this.#parts
-    if (request.kind === 'query') return text.parse(context.incoming).then(parsed => text.toStep(parsed, context))
+    if (request.kind === 'text') return text.parse(context.incoming).then(parsed => text.toStep(parsed, context))
     const route = parsePath(request.path)
     if (route === null || !isReadRoute(route)) throw noRoute(context.incoming)
     const written = readRequest(context.incoming, route, this.#parts.requestLimits)
     approvals?.approve(context.incoming, printLine(written))
+    if (isWrite(route, request.method)) return handleWrite(written, route, context, this.#parts.writeLimits)
     return read.toStep(written, route, context)
   }
 

@@ -216,17 +216,19 @@ const INSPECT: PathItem = {
   post: {
     operationId: 'inspect',
     tags: [GATEWAY_TAG],
-    summary: 'Explain a read',
-    description: 'Needs the scope `svc:explain`. Runs the read, and reports what each stage did with it.',
+    summary: 'Explain a request',
+    description: 'Needs the scope `svc:explain`. Reports what each stage does with the request. Changes nothing.',
     requestBody: {
       required: true,
       content: {
         'application/json': {
           schema: {
             type: 'object',
-            description: 'A read with `request`, or a query with `query`.',
+            description: 'A request with `request` and `body`, or a query with `query`.',
             properties: {
               request: { type: 'string', description: 'Such as `GET /api/{table}?limit=5`.' },
+              body: { description: 'The body of a write.' },
+              run: { type: 'boolean', description: 'Execute a write, and roll it back.' },
               query: { type: 'string' },
               parameters: { anyOf: [{ type: 'array', items: {} }, { type: 'object' }] },
             },
@@ -242,6 +244,7 @@ const INSPECT: PathItem = {
           request: ANY_ROW,
           failure: { type: 'object', nullable: true, additionalProperties: true },
           rows: { type: 'integer', nullable: true },
+          changes: { type: 'string', nullable: true, enum: ['planned', 'rolled back', null] },
           caller: ANY_ROW,
           tables: { type: 'array', items: ANY_ROW },
           tree: { type: 'string', nullable: true },

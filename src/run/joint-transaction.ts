@@ -263,6 +263,20 @@ export class JointTransaction {
     await Promise.all(calls.map(({ call }) => call()))
   }
 
+  /**
+   * Runs what comes before a commit, such as deferred triggers, and rolls back.
+   * @throws the error that the commit would have.
+   */
+  async rehearse(): Promise<void> {
+    try {
+      await this.#open?.run(this.#parts.closing(this.#effect))
+    } catch (error) {
+      throw this.#parts.failed(error)
+    } finally {
+      await this.rollback()
+    }
+  }
+
   /** Rolls back; resolves when the connection is free. */
   async rollback(): Promise<void> {
     this.#isDead = true

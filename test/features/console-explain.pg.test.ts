@@ -91,6 +91,22 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     for (const secret of [row.email, row.name, database.tenants[0]?.id]) expect(text).not.toContain(secret)
   })
 
+  test('a write is planned, and executed and rolled back only on request', PATIENT, async () => {
+    const as = { tenantId: database.tenants[0]?.id, userId: database.tenants[0]?.userId, role: 'clerk' }
+    const total = async () => (await gateway.get('/api/orders/1?select=total', { as })).json.data.total
+    const before = await total()
+    page.complaints.length = 0
+    await explain(0, `curl -X PATCH '${gateway.url}/api/orders/1' -d '{"total": 5}'`)
+    expect(await outcome()).toContain('planned and not executed')
+    expect(await stage('Access policies')).toContain('Columns that the update can write: all')
+    expect(await stage('Row-level security')).toContain('New versions of rows must meet')
+    await page.evaluate(`[...document.querySelectorAll('button')].find(b => /roll back/.test(b.textContent)).click()`)
+    await page.until(`/rolled back/.test(document.querySelector('#outcome')?.parentElement.innerText)`)
+    expect(await outcome()).toContain('The response has 1 row.')
+    expect(await total()).toBe(before)
+    expect(page.complaints).toEqual([])
+  })
+
   test('the request of another screen leads here', PATIENT, async () => {
     await enterConsole(page, gateway.url, tokens[0] ?? '', '#/explore/orders?status=paid&limit=3')
     await page.until(`document.querySelectorAll('tbody tr').length >= 3`)

@@ -6,6 +6,7 @@ import type { TokenRequest } from '../../src/identity/mint.ts'
 import { INSPECTED_CHARACTERS_MAX } from '../../src/rest/inspect/request.ts'
 import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
+import { openSocket } from '../support/socket.ts'
 import { shopDatabase } from './shop.ts'
 
 const database = databaseFixture(
@@ -21,6 +22,19 @@ const database = databaseFixture(
    create policy of_staff on files for select using (current_setting('app.current_role', true) = 'staff');
    create policy not_secret on files as restrictive using (secret_level < 3);
    create policy writes on files for insert with check (true);
+   create table drafts (id int primary key, tenant_id text not null default 't1', title text not null,
+     reply_to int references drafts deferrable initially deferred);
+   alter table drafts enable row level security;
+   create policy of_tenant on drafts using (tenant_id = current_setting('app.current_tenant_id', true));
+   create policy titled on drafts as restrictive for insert with check (title <> '');
+   create function shout() returns trigger language plpgsql as
+     'begin new.title := upper(new.title); return new; end';
+   create trigger shout before insert or update on drafts for each row execute function shout();
+   create table outside (id int primary key);
+   create function trigger_in_c() returns trigger language c as '$libdir/plpgsql', 'plpgsql_validator';
+   create trigger leaves before insert on outside for each row execute function trigger_in_c();
+   grant select, insert, update, delete on drafts, outside to app;
+   insert into drafts values (1, 't1', 'ONE'), (2, 't2', 'TWO');
    create view staff_files as select 1 as id;
    grant select on files, staff_files, members to app`,
 )
@@ -47,16 +61,18 @@ describe('the answer', () => {
     expect(tables).toEqual([
       {
         table: 'orders',
-        access: { refused: null, columns: null, rows: null, rows_withheld: false, soft_delete: null },
+        access: { refused: null, columns: null, rows: null, rows_withheld: false, soft_delete: null, writes: [] },
         row_security: {
           ...{ active: true, enabled: true, forced: true, complete: true },
           policies: [
             {
               ...{ name: 'own', permissive: true, command: 'all' },
               condition: expect.stringContaining("current_setting('app.current_tenant_id'"),
+              ...{ check: null, withheld: false },
             },
           ],
         },
+        triggers: [],
       },
     ])
     expect(tree).toBe('get public.orders as t\nwhere status = $1\norder by t.total desc, t.id\nlimit 8')
@@ -107,15 +123,135 @@ describe('the answer', () => {
     expect(JSON.stringify(json.statements[0].plan)).not.toContain('Actual')
   })
 
-  test('leaves nothing behind: the request is read-only', async () => {
-    for (const query of [
-      "set orders values note = 'x'",
-      'explain get orders',
-      "add labels values id = 5, name = 'x'",
-    ]) {
-      const { json } = await inspect(gateway, { query })
-      expect([query, json.failure.code, json.statements]).toEqual([query, 'PARSE_ERROR', []])
+  test('a text that explains is not inspected', async () => {
+    const { json } = await inspect(gateway, { query: 'explain get orders' })
+    expect([json.failure.code, json.failure.message, json.statements]).toEqual([
+      'PARSE_ERROR',
+      expect.stringContaining('leave out explain'),
+      [],
+    ])
+  })
+})
+
+describe('a write', () => {
+  const drafts = async () =>
+    (await gateway.get('/api/drafts?sort=id', { as: EXPLAINER })).json.data.map(({ title }: { title: string }) => title)
+  const policies = (json: { tables: readonly { row_security: { policies: readonly object[] } }[] }) =>
+    json.tables[0]?.row_security.policies
+
+  test('is planned and not executed', async () => {
+    const before = await drafts()
+    const { json } = await inspect(gateway, {
+      request: 'POST /api/drafts',
+      body: { id: 10, tenant_id: 't1', title: 'new' },
+    })
+    expect([json.failure, json.changes, json.rows]).toEqual([null, 'planned', null])
+    expect(json.request).toEqual({ method: 'POST', path: '/api/drafts' })
+    expect(json.statements[0].sql).toMatch(/INSERT INTO public\.drafts/)
+    expect(JSON.stringify(json.statements[0].plan)).toContain('"Operation":"Insert"')
+    expect(json.statements[0]).toMatchObject({ measured: false, cost_guard: null })
+    expect(json.tables[0].access.writes).toEqual([
+      { operation: 'insert', refused: null, columns: null, rows: null, rows_withheld: false },
+    ])
+    expect(await drafts()).toEqual(before)
+  })
+
+  test('has the policies and triggers of its operation', async () => {
+    const insert = (await inspect(gateway, { request: 'POST /api/drafts', body: { id: 10, title: 'x' } })).json
+    expect(policies(insert)).toEqual([
+      {
+        ...{ name: 'of_tenant', permissive: true, command: 'all', withheld: false },
+        condition: expect.stringContaining('tenant_id'),
+        check: expect.stringContaining('tenant_id'),
+      },
+      {
+        name: 'titled',
+        permissive: false,
+        command: 'insert',
+        condition: null,
+        check: "(title <> ''::text)",
+        withheld: false,
+      },
+    ])
+    expect(insert.tables[0].triggers).toEqual([
+      { name: 'shout', timing: 'before', level: 'row', operations: ['insert', 'update'], function: 'public.shout' },
+    ])
+    const removal = (await inspect(gateway, { request: 'DELETE /api/drafts/1' })).json
+    expect(removal.changes).toBe('planned')
+    expect(policies(removal)?.map(policy => ({ ...policy }))).toEqual([
+      expect.objectContaining({ name: 'of_tenant', check: null }),
+    ])
+    expect(removal.tables[0].triggers).toEqual([])
+  })
+
+  test('with run: is executed and rolled back, with the error or the rows that it would have', async () => {
+    const before = await drafts()
+    const change = await inspect(gateway, { request: 'PATCH /api/drafts/1', body: { title: 'other' }, run: true })
+    expect(change.json).toMatchObject({ failure: null, changes: 'rolled back', rows: 1 })
+    const text = await inspect(gateway, { query: "set drafts values title = 'all' where id > 0", run: true })
+    expect(text.json).toMatchObject({ failure: null, changes: 'rolled back' })
+    expect(await drafts()).toEqual(before)
+    for (const [method, path, body] of [
+      ['POST', '/api/drafts', { id: 1, tenant_id: 't1', title: 'again' }],
+      ['POST', '/api/drafts', { id: 11, tenant_id: 't2', title: 'foreign' }],
+      ['POST', '/api/drafts', { id: 11, tenant_id: 't1', title: '' }],
+      ['PATCH', '/api/drafts/77', { title: 'none' }],
+      ['POST', '/api/drafts', { id: 11, tenant_id: 't1', title: 'x', nope: 1 }],
+      // Checked at the commit.
+      ['POST', '/api/drafts', { id: 11, tenant_id: 't1', title: 'x', reply_to: 99 }],
+    ] as const) {
+      const headers = { 'Content-Type': 'application/json' }
+      const sent = await gateway.get(path, { as: EXPLAINER, method, headers, body: JSON.stringify(body) })
+      const { code, message, status } = (await inspect(gateway, { request: `${method} ${path}`, body, run: true })).json
+        .failure
+      expect([body, code, message, status]).toEqual([
+        body,
+        sent.json.error.code,
+        sent.json.error.message,
+        sent.json.error.status ?? sent.status,
+      ])
     }
+    expect(await drafts()).toEqual(before)
+  })
+
+  test('with If-Match: the condition is judged', async () => {
+    const reply = await gateway.get('/api/_inspect', {
+      ...{ as: EXPLAINER, method: 'POST', headers: { 'Content-Type': 'application/json', 'If-Match': '"1"' } },
+      body: JSON.stringify({ request: 'PATCH /api/drafts/1', body: { title: 'y' }, run: true }),
+    })
+    expect(reply.json.failure.code).toBe('PRECONDITION_FAILED')
+  })
+
+  test('with run: related rows are followed to the end', async () => {
+    const child = { id: 981, tenant_id: 't1', title: 'child' }
+    const body = { id: 980, tenant_id: 't1', title: 'parent', drafts: [child] }
+    const planned = (await inspect(gateway, { request: 'POST /api/drafts', body })).json
+    const ran = (await inspect(gateway, { request: 'POST /api/drafts', body, run: true })).json
+    expect([planned.changes, planned.statements.length]).toEqual(['planned', 1])
+    expect([ran.failure, ran.changes]).toEqual([null, 'rolled back'])
+    expect(ran.statements.length).toBeGreaterThan(1)
+  })
+
+  test('with run: one that may have effects outside of its transaction is refused', async () => {
+    const { json } = await inspect(gateway, { request: 'POST /api/outside', body: { id: 1 }, run: true })
+    expect([json.failure.code, json.changes]).toEqual(['FORBIDDEN', null])
+    expect(json.failure.message).toContain('a trigger of outside calls a function in the language c')
+    expect((await inspect(gateway, { request: 'POST /api/outside', body: { id: 1 } })).json.failure).toBeNull()
+  })
+
+  test('with run: nothing is announced', async () => {
+    const socket = await openSocket(gateway.url, { token: await gateway.token(EXPLAINER) })
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels' })
+    await socket.nextOf('subscribed')
+    const body = (id: number) => ({ id, tenant_id: 't1', name: 'new' })
+    const { json } = await inspect(gateway, { request: 'POST /api/labels', body: body(901), run: true })
+    expect([json.failure, json.changes]).toEqual([null, 'rolled back'])
+    const headers = { 'Content-Type': 'application/json' }
+    const sent = { as: EXPLAINER, method: 'POST', headers, body: JSON.stringify(body(902)) }
+    expect((await gateway.get('/api/labels', sent)).status).toBe(201)
+    // Changes arrive in order, so the first is of the write that was sent.
+    expect(JSON.stringify(await socket.next())).toMatch(/902/)
+    await socket.close()
   })
 })
 
@@ -257,13 +393,16 @@ describe('a caller who may not know everything', () => {
   })
 })
 
-describe('a body that does not describe a read that can be inspected', () => {
+describe('a body that does not describe a request that can be inspected', () => {
   test.each([
     [{}, 'has no request'],
     [{ request: '/api/orders', query: 'get orders' }, 'more than a request'],
     [{ request: 5 }, '"request" must be a string'],
     [{ request: '/api/orders', other: 1 }, 'has "other"'],
-    [{ request: 'POST /api/orders' }, 'cannot be inspected'],
+    [{ request: 'PUT /api/orders' }, 'cannot be inspected'],
+    [{ request: 'POST /api/orders/aggregate' }, 'cannot be inspected'],
+    [{ request: 'GET /api/orders', run: 1 }, '"run" must be true or false'],
+    [{ query: 'get orders', body: {} }, 'has no request'],
     [{ request: '/api/_schema' }, 'cannot be inspected'],
     [{ request: '/api/_inspect' }, 'cannot be inspected'],
     [{ request: '/api/rpc/f' }, 'cannot be inspected'],

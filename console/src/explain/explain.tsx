@@ -47,13 +47,17 @@ export function Explain({ session, initial }: ExplainProps) {
 
 function Inspected({ session, text }: { readonly session: Session; readonly text: string }) {
   const body = inspectBodyOf(text, BASE)
-  const [inspection, again] = useRequest(signal => readInspection(session, body, signal), text)
+  const [runs, setRuns] = useState(false)
+  const sent = runs ? { ...body, run: true } : body
+  const [inspection, again] = useRequest(signal => readInspection(session, sent, signal), `${runs} ${text}`)
   return (
     <>
       {inspection.kind === 'loading' ? <p role="status">{TEXTS.loading}</p> : null}
       {inspection.kind === 'failed' ? <Problem error={inspection.error} again={again} /> : null}
-      {inspection.kind === 'done' ? <Stages inspection={inspection.value} again={again} /> : null}
-      <RequestSnippets path={INSPECT_PATH} method="POST" body={JSON.stringify(body)} />
+      {inspection.kind === 'done' ? (
+        <Stages inspection={inspection.value} again={again} run={() => setRuns(true)} />
+      ) : null}
+      <RequestSnippets path={INSPECT_PATH} method="POST" body={JSON.stringify(sent)} />
     </>
   )
 }

@@ -19,6 +19,11 @@ test.each([
       -d '{"query": "get a where b = :b", "parameters": {"b": "it'\\''s"}}'`,
     { query: 'get a where b = :b', parameters: { b: "it's" } },
   ],
+  [
+    `curl 'https://gateway.example/svc/api/orders' -d '{"total": 5}'`,
+    { request: 'POST /api/orders', body: { total: 5 } },
+  ],
+  ['PATCH /api/orders/1\n\n{"total": 5}', { request: 'PATCH /api/orders/1', body: { total: 5 } }],
   ['POST /api/_query HTTP/1.1\nHost: x\n\n{"query": "get a"}', { query: 'get a' }],
   ['get orders where id = 5', { query: 'get orders where id = 5' }],
   ['', { query: '' }],

@@ -1,7 +1,9 @@
 /** The request of a text that a person pastes: a request line, an address, a curl command, or a query. */
 
 /** The body of `POST /api/_inspect`. */
-export type InspectBody = { readonly request: string } | { readonly query: string; readonly parameters?: unknown }
+export type InspectBody =
+  | { readonly request: string; readonly body?: unknown }
+  | { readonly query: string; readonly parameters?: unknown }
 
 /** `base` is the gateway's base URL, whose path does not belong to the request. */
 export function inspectBodyOf(text: string, base: URL): InspectBody {
@@ -15,25 +17,31 @@ export function inspectBodyOf(text: string, base: URL): InspectBody {
   if (target === undefined || !URL.canParse(target, base)) return { query: trimmed }
   const { pathname, search } = new URL(target, base)
   const path = pathname.startsWith(base.pathname) ? pathname.slice(base.pathname.length - 1) : pathname
-  const query = path === '/api/_query' ? queryIn(trimmed) : null
-  return query ?? { request: `${methodOf(trimmed)} ${path}${search}` }
+  const body = bodyIn(trimmed)
+  const query = path === '/api/_query' ? queryIn(body) : null
+  const method = methodOf(trimmed, body)
+  const request = `${method} ${path}${search}`
+  return query ?? (method === 'GET' || body === undefined ? { request } : { request, body })
 }
 
-function methodOf(text: string): string {
+function methodOf(text: string, body: unknown): string {
   const named = /^([A-Za-z]+)\s+\//.exec(text)?.[1] ?? /(?:-X|--request)\s+'?([A-Za-z]+)/.exec(text)?.[1]
-  return (named ?? 'GET').toUpperCase()
+  return (named ?? (body === undefined ? 'GET' : 'POST')).toUpperCase()
 }
 
-/** The JSON of `-d '…'`, or of the last lines of an HTTP request. */
-function queryIn(text: string): InspectBody | null {
+/** The JSON of `-d '…'`, or of the last lines of an HTTP request; undefined without any. */
+function bodyIn(text: string): unknown {
   const quoted = /(?:-d|--data|--data-raw)\s+'((?:[^']|'\\'')*)'/.exec(text)?.[1]?.replaceAll("'\\''", "'")
   const json = quoted ?? /\n\s*\n([\s\S]+)$/.exec(text)?.[1]
-  if (json === undefined) return null
+  if (json === undefined) return undefined
   try {
-    const body: unknown = JSON.parse(json)
-    if (body === null || typeof body !== 'object' || !('query' in body) || typeof body.query !== 'string') return null
-    return 'parameters' in body ? { query: body.query, parameters: body.parameters } : { query: body.query }
+    return JSON.parse(json)
   } catch {
-    return null
+    return undefined
   }
+}
+
+function queryIn(body: unknown): InspectBody | null {
+  if (body === null || typeof body !== 'object' || !('query' in body) || typeof body.query !== 'string') return null
+  return 'parameters' in body ? { query: body.query, parameters: body.parameters } : { query: body.query }
 }

@@ -10,6 +10,7 @@ export interface Inspection {
     readonly hint?: string
   } | null
   readonly rows: number | null
+  readonly changes: 'planned' | 'rolled back' | null
   readonly caller: {
     readonly source: string
     readonly claims: Readonly<Record<string, unknown>>
@@ -25,6 +26,7 @@ export interface Inspection {
 }
 
 export type Phase = 'parse' | 'check' | 'run' | 'database'
+export type WriteOperation = 'insert' | 'update' | 'delete'
 export type Reason = 'visible' | 'missing' | 'deleted' | 'hidden' | 'unknown'
 
 export interface InspectedTable {
@@ -35,6 +37,13 @@ export interface InspectedTable {
     readonly rows: string | null
     readonly rows_withheld: boolean
     readonly soft_delete: string | null
+    readonly writes: readonly {
+      readonly operation: WriteOperation
+      readonly refused: string | null
+      readonly columns: readonly string[] | null
+      readonly rows: string | null
+      readonly rows_withheld: boolean
+    }[]
   }
   readonly row_security: {
     readonly active: boolean
@@ -43,6 +52,13 @@ export interface InspectedTable {
     readonly complete: boolean
     readonly policies: readonly InspectedPolicy[]
   } | null
+  readonly triggers: readonly {
+    readonly name: string
+    readonly timing: string
+    readonly level: string
+    readonly operations: readonly WriteOperation[]
+    readonly function: string
+  }[]
 }
 
 export interface InspectedPolicy {
@@ -50,6 +66,8 @@ export interface InspectedPolicy {
   readonly permissive: boolean
   readonly command: string
   readonly condition: string | null
+  readonly check: string | null
+  readonly withheld: boolean
 }
 
 export interface PolicyResult {

@@ -7,10 +7,17 @@ import { PlanView } from './plan-view.tsx'
 
 const T = TEXTS.explain
 
-export function Stages({ inspection, again }: { readonly inspection: Inspection; readonly again: () => void }) {
+interface StagesProps {
+  readonly inspection: Inspection
+  readonly again: () => void
+  /** Executes a write that was only planned. */
+  readonly run: () => void
+}
+
+export function Stages({ inspection, again, run }: StagesProps) {
   return (
     <>
-      <Outcome inspection={inspection} again={again} />
+      <Outcome inspection={inspection} again={again} run={run} />
       <ol class="stages">
         <Stage title={T.caller}>
           <Caller caller={inspection.caller} />
@@ -79,23 +86,29 @@ function Stage({ title, children }: { readonly title: string; readonly children:
   )
 }
 
-function Outcome({ inspection, again }: { readonly inspection: Inspection; readonly again: () => void }) {
-  const { failure, rows, row } = inspection
+function Outcome({ inspection, again, run }: StagesProps) {
+  const { failure, rows, row, changes } = inspection
   return (
     <section class="card" aria-labelledby="outcome">
       <h2 id="outcome">{T.outcome}</h2>
       {failure === null ? (
-        <p role="status">{rows === null ? T.answered : T.rows(rows)}</p>
+        <p role="status">{changes === 'planned' ? T.planned : rows === null ? T.answered : T.rows(rows)}</p>
       ) : (
         <p role="alert" class="bad">
           {failure.status} {failure.code}: {failure.message} {failure.hint}
         </p>
       )}
+      {changes === 'rolled back' ? <p>{T.rolledBack}</p> : null}
       {row === null ? null : <p>{T.reason[row.reason]}</p>}
       <p>
         <button type="button" onClick={again}>
           {T.again}
         </button>
+        {changes === 'planned' ? (
+          <button type="button" onClick={run}>
+            {T.run}
+          </button>
+        ) : null}
       </p>
     </section>
   )
@@ -138,7 +151,7 @@ function Pairs({ pairs }: { readonly pairs: readonly (readonly [string, unknown]
   )
 }
 
-function Rights({ table: { table, access } }: { readonly table: InspectedTable }) {
+function Rights({ table: { table, access, triggers } }: { readonly table: InspectedTable }) {
   return (
     <div>
       <h4>{table}</h4>
@@ -149,6 +162,25 @@ function Rights({ table: { table, access } }: { readonly table: InspectedTable }
         {access.soft_delete === null ? null : <li>{T.softDelete(access.soft_delete)}</li>}
       </ul>
       {access.rows === null ? null : <pre>{access.rows}</pre>}
+      {access.writes.map(({ operation, refused, columns, rows, rows_withheld: withheld }) => (
+        <div key={operation}>
+          <ul class="facts">
+            {refused === null ? null : <li class="bad">{refused}</li>}
+            <li>{T.writable(operation, columns?.join(', ') ?? null)}</li>
+            <li>{rows !== null ? T.limitedWrites(operation) : withheld ? T.withheldRows : T.allWrites(operation)}</li>
+          </ul>
+          {rows === null ? null : <pre>{rows}</pre>}
+        </div>
+      ))}
+      {triggers.length === 0 ? null : (
+        <ul class="facts">
+          {triggers.map(trigger => (
+            <li key={trigger.name}>
+              {T.trigger(trigger.name, `${trigger.timing} ${trigger.operations.join(', ')}`, trigger.function)}
+            </li>
+          ))}
+        </ul>
+      )}
     </div>
   )
 }
@@ -177,7 +209,14 @@ function Policies({ table: { table, row_security: security }, results }: Policie
                   {result.result === null ? T.resultUnknown : result.result ? T.resultTrue : T.resultFalse}
                 </span>
               )}
-              {policy.condition === null ? <p class="muted">{T.withheld}</p> : <pre>{policy.condition}</pre>}
+              {policy.withheld ? <p class="muted">{T.withheld}</p> : null}
+              {policy.condition === null ? null : <pre>{policy.condition}</pre>}
+              {policy.check === null ? null : (
+                <>
+                  <p class="muted">{T.check}</p>
+                  <pre>{policy.check}</pre>
+                </>
+              )}
             </li>
           )
         })}

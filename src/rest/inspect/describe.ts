@@ -2,6 +2,7 @@
 import { canSee, isKnown, isKnownColumn, type TableRights, type View } from '../../access/rights.ts'
 import { resourceName, type Table } from '../../catalog/model.ts'
 import type { CompiledStatement } from '../../compile/statement.ts'
+import type { WriteOperation } from '../../compile/table-dependencies.ts'
 import { format, formatStatement } from '../../language/format/format.ts'
 import type { Expression, Get } from '../../language/tree/ast.ts'
 import { get } from '../../language/tree/build.ts'
@@ -20,6 +21,19 @@ export interface InspectedAccess {
   readonly rowsWithheld: boolean
   /** The column that marks deleted rows, which are left out; null without one. */
   readonly softDelete: string | null
+}
+
+/** The effect of the gateway's own rules on a write of a table. */
+export interface InspectedWrite {
+  readonly operation: WriteOperation
+  /** Why the operation is refused; null if it is allowed. */
+  readonly refused: string | null
+  /** The columns that can be written, or null for all of them, and for rows that are deleted. */
+  readonly columns: readonly string[] | null
+  /** The rows that the policies permit, as a query; null for all of them. */
+  readonly rows: string | null
+  /** True if there is a condition on rows that mentions hidden columns, and is therefore not shown. */
+  readonly rowsWithheld: boolean
 }
 
 /** The canonical text of a tree; null if a part of it has no text form. */
@@ -48,6 +62,24 @@ export function tablesOf(statements: readonly CompiledStatement[], { catalog, ri
   return [...new Set(found)].filter(table => isKnown(table, rights))
 }
 
+/** The tables that statements write and that the caller can see, with the operations. */
+export function writesOf(
+  statements: readonly CompiledStatement[],
+  { catalog, rights }: View,
+): ReadonlyMap<Table, ReadonlySet<WriteOperation>> {
+  const found = new Map<Table, Set<WriteOperation>>()
+  for (const statement of statements) {
+    if (statement.kind === 'call') continue
+    for (const { table: name, operation } of statement.dependencies.writes) {
+      const table = catalog.tables.get(resourceName(name, catalog.schemas))
+      if (table === undefined || !isKnown(table, rights)) continue
+      const operations = found.get(table) ?? new Set()
+      found.set(table, operations.add(operation))
+    }
+  }
+  return found
+}
+
 /** The table with this resource name, if the caller can see it. */
 export function knownTable(resource: string, { catalog, rights }: View): readonly Table[] {
   const table = catalog.tables.get(resource)
@@ -56,16 +88,36 @@ export function knownTable(resource: string, { catalog, rights }: View): readonl
 
 export function describeAccess(table: Table, { rights }: View): InspectedAccess {
   const of = rights.of(table)
-  const rows = of.rows.read
-  const isShown = rows !== null && mentionsOnlyKnown(rows, table, of)
   const softDelete = table.managed?.softDelete ?? null
   return {
     refused: of.refused.read,
     columns: of.read === 'any' ? null : [...of.read].toSorted(),
-    rows: isShown ? describeTree(get({ table, where: rows })) : null,
-    rowsWithheld: rows !== null && !isShown,
+    ...describeRows(table, of.rows.read, of),
     softDelete: softDelete !== null && isKnownColumn(softDelete, of) ? softDelete : null,
   }
+}
+
+export function describeWrite(table: Table, written: WriteOperation, { rights }: View): InspectedWrite {
+  const of = rights.of(table)
+  const operation = OPERATION[written]
+  const columns = operation === 'delete' ? 'any' : of[operation]
+  return {
+    operation: written,
+    refused: of.refused[operation],
+    columns: columns === 'any' ? null : [...columns].toSorted(),
+    ...describeRows(table, of.rows[operation], of),
+  }
+}
+
+const OPERATION = { insert: 'create', update: 'update', delete: 'delete' } as const
+
+function describeRows(
+  table: Table,
+  rows: Expression | null,
+  rights: TableRights,
+): Pick<InspectedWrite, 'rows' | 'rowsWithheld'> {
+  const isShown = rows !== null && mentionsOnlyKnown(rows, table, rights)
+  return { rows: isShown ? describeTree(get({ table, where: rows })) : null, rowsWithheld: rows !== null && !isShown }
 }
 
 function mentionsOnlyKnown(where: Expression, table: Table, rights: TableRights): boolean {

@@ -1,20 +1,37 @@
 /**
- * Reads what PostgreSQL reports about the statements of an inspected read: plans, estimates and row-level
- * security.
+ * Reads what PostgreSQL reports about the statements of an inspected request: plans, estimates, row-level
+ * security and triggers.
  */
 import type { View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { analyzed, explained } from '../../compile/derive.ts'
-import type { BoundStatement, PagedStatement, ReadStatement, StreamStatement } from '../../compile/statement.ts'
+import type {
+  BoundStatement,
+  PagedStatement,
+  ReadStatement,
+  StreamStatement,
+  WriteStatement,
+} from '../../compile/statement.ts'
+import type { WriteOperation } from '../../compile/table-dependencies.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isWithin } from '../cost-limits.ts'
 import { type Estimate, parsePlans, readEstimate } from '../estimate.ts'
 import type { ResultRow, Runner, RunningRequest, Work } from '../run.ts'
-import { type RowSecurity, readRowPolicies, rowPoliciesOf } from './row-policies.ts'
+import {
+  type RowSecurity,
+  readRowPolicies,
+  readTriggers,
+  rowPoliciesOf,
+  triggersOf,
+  type WrittenTable,
+} from './row-policies.ts'
 import { explainRow, type NamedRow, type RowVisibility } from './row-visibility.ts'
 
 /** A statement that can be inspected. */
-export type InspectedStatement = BoundStatement<ReadStatement | PagedStatement | StreamStatement>
+export type InspectedStatement = BoundStatement<ReadStatement | PagedStatement | StreamStatement | WriteStatement>
+
+/** A statement of a read. */
+export type InspectedRead = BoundStatement<ReadStatement | PagedStatement | StreamStatement>
 
 /** A plan as PostgreSQL prints it: the list of `EXPLAIN (FORMAT JSON)`. */
 export type InspectedPlan = readonly unknown[]
@@ -53,13 +70,27 @@ export class InspectionReads {
   }
 
   /** The policies of tables, by OID. */
-  async policies(tables: readonly Table[], caller: InspectingCaller): Promise<ReadonlyMap<number, RowSecurity>> {
+  async policies(
+    tables: readonly Table[],
+    writes: readonly WriteOperation[],
+    caller: InspectingCaller,
+  ): Promise<ReadonlyMap<number, RowSecurity>> {
     if (tables.length === 0) return new Map()
-    const [rows = []] = await this.#read([rowPoliciesOf(tables)], caller)
+    const [rows = []] = await this.#read([rowPoliciesOf(tables, writes)], caller)
     return readRowPolicies(rows, caller.view)
   }
 
-  /** Plans statements without executing them, and reports whether they pass the cost guard. */
+  /** What writes of tables run, by OID. */
+  async triggers(tables: readonly Table[], caller: InspectingCaller): Promise<ReadonlyMap<number, WrittenTable>> {
+    if (tables.length === 0) return new Map()
+    const [rows = []] = await this.#read([triggersOf(tables)], caller)
+    return readTriggers(rows)
+  }
+
+  /**
+   * Plans statements without executing them, and reports whether they pass the cost guard, which judges only
+   * reads.
+   */
   async estimates(
     statements: readonly InspectedStatement[],
     caller: InspectingCaller,
@@ -83,7 +114,7 @@ export class InspectionReads {
   }
 
   /** Executes statements that have passed the cost guard, and returns their plans. */
-  async plans(statements: readonly InspectedStatement[], caller: InspectingCaller): Promise<readonly InspectedPlan[]> {
+  async plans(statements: readonly InspectedRead[], caller: InspectingCaller): Promise<readonly InspectedPlan[]> {
     const plans = statements.map(({ statement, values }) => ({ statement: analyzed(statement), values }))
     return (await this.#read(plans, caller)).map(rows => parsePlans(planText(rows)))
   }
