@@ -228,7 +228,7 @@ export class InspectionHandler {
     return null
   }
 
-  /** Adds the plans of a step to the findings. Returns a step that the request would take instead, or null. */
+  /** Adds the plans of a step to the findings. Returns a step that the request takes instead, or null. */
   async #plan(
     step: ExecutedStep,
     statements: readonly InspectedStatement[],

@@ -80,7 +80,7 @@ export class InspectionReads {
     return readRowPolicies(rows, caller.view)
   }
 
-  /** What writes of tables run, by OID. */
+  /** The triggers of tables, by OID. */
   async triggers(tables: readonly Table[], caller: InspectingCaller): Promise<ReadonlyMap<number, WrittenTable>> {
     if (tables.length === 0) return new Map()
     const [rows = []] = await this.#read([triggersOf(tables)], caller)

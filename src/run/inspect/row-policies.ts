@@ -112,7 +112,7 @@ export function triggersOf(tables: readonly Table[]): BoundStatement<ReadStateme
   return catalogueStatement(TRIGGERS_TEXT, [oidsOf(tables)])
 }
 
-/** What a write of a table runs. */
+/** A table that is written, with its triggers. */
 export interface WrittenTable {
   /** True for a table of another server, whose rows a rollback may not restore. */
   readonly foreign: boolean
