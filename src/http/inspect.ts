@@ -6,9 +6,7 @@
  */
 import type { Approvals } from '../access/list/approvals.ts'
 import { limitsRows } from '../access/rights.ts'
-import { resourceName, type Table } from '../catalog/model.ts'
 import type { BoundStatement, CompiledStatement, WriteStatement } from '../compile/statement.ts'
-import type { WriteOperation } from '../compile/table-dependencies.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import { settingsOf } from '../identity/settings.ts'
@@ -19,6 +17,7 @@ import {
   describeText,
   describeTree,
   describeWrite,
+  type InspectedWrite,
   knownTable,
   tablesOf,
   writesOf,
@@ -121,10 +120,13 @@ interface Findings {
 
 const NOTHING_FOUND = { error: null, tree: null, cache: null, rows: null, changes: null, first: null } as const
 
+type InspectedTable = ReturnType<typeof tablesOf>[number]
+type WriteOperation = InspectedWrite['operation']
+
 /** What is known about the tables of a request. */
 interface TableFindings {
   /** The tables that it reads or writes, with the operations of its writes. */
-  readonly operations: ReadonlyMap<Table, readonly WriteOperation[]>
+  readonly operations: ReadonlyMap<InspectedTable, readonly WriteOperation[]>
   readonly security: ReadonlyMap<number, RowSecurity>
   readonly triggers: ReadonlyMap<number, WrittenTable>
 }
@@ -277,9 +279,8 @@ export class InspectionHandler {
 
   /** @throws {GatewayError} for a table whose writes have effects that a rollback may not undo. */
   async #refuseOutside(statements: readonly InspectedStatement[], context: RequestContext): Promise<void> {
-    const { catalog } = context.view
-    const names = statements.flatMap(({ statement }) => statement.dependencies.writes)
-    const tables = names.flatMap(({ table }) => catalog.tables.get(resourceName(table, catalog.schemas)) ?? [])
+    const compiled = statements.map(({ statement }) => statement as CompiledStatement)
+    const tables = [...writesOf(compiled, context.view).keys()]
     const written = await this.#reads.triggers(tables, this.#caller(context))
     for (const table of tables) {
       const { foreign = false, triggers = [] } = written.get(table.oid) ?? {}
