@@ -81,6 +81,7 @@ export function planCapacity(load: ExpectedLoad, deployment: Deployment): Capaci
     forCpu = Math.max(forCpu + 1, Math.ceil(atOnce(Math.max(forCpu, forSockets))))
     if (forCpu > GATEWAYS_MAX) return null
   }
+  forCpu = Math.max(1, Math.ceil(atOnce(Math.max(forCpu, forSockets))))
   const gateways = Math.max(forCpu, forSockets) + spareGateways
   const { gateway, database, logReads, notifications } = cpuOf(load, deployment, gateways)
   const socketKb = load.changesPerSecond > 0 ? MEMORY_KB.subscribedSocket : MEMORY_KB.idleSocket

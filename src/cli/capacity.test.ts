@@ -40,6 +40,8 @@ test('sockets need gateways and memory, and changes are delivered to the sockets
   expect(idle.log_reads_per_second).toBe(160)
   const busy = await planOf('--sockets', '100000', '--changes', '100', '--tenants', '2000')
   expect(busy.notifications_per_second).toBe(100 * 50)
+  expect(busy.gateways_for.cpu).toBeGreaterThan(1)
+  expect(busy.gateways_for.cpu).toBeLessThanOrEqual(Math.ceil(busy.gateway_cores))
   expect(busy.log_reads_per_second).toBe(busy.gateways * 40)
   expect(busy.memory_bytes_per_gateway).toBeGreaterThan(idle.memory_bytes_per_gateway)
   expect(busy.database_cores).toBeGreaterThan(idle.database_cores)
