@@ -58,7 +58,7 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
     'the gateway is shutting down or overloaded; a [limit](limits.md) on connections, request bodies or unread responses ' +
     'is reached; or a deadlock or serialization failure occurred. ' +
     'Retry after `Retry-After` seconds. ' +
-    'Retry a write only if there is no `hint` that it may have been made',
+    'Retry a write only if `details.outcome` is not `"unknown"`: with it, the write may have been made',
 }
 
 /** Sorted by status. */

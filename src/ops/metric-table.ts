@@ -212,6 +212,13 @@ export const METRICS = {
     labels: [],
     help: 'Transactions that were sent again because a prepared statement had become invalid.',
   },
+  poolFailovers: {
+    section: 'Database',
+    name: 'svc_pool_failovers_total',
+    type: 'counter',
+    labels: [],
+    help: 'How often another host of `database_url` became the primary.',
+  },
   poolCancels: {
     section: 'Database',
     name: 'svc_pool_cancel_requests_total',

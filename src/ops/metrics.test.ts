@@ -192,6 +192,7 @@ test.each([
   ['connected', 'svc_pool_connects_total'],
   ['connect-failed', 'svc_pool_connect_failures_total'],
   ['retried', 'svc_pool_retries_total'],
+  ['host-changed', 'svc_pool_failovers_total'],
   ['cancel-requested', 'svc_pool_cancel_requests_total'],
   ['listener lost', 'svc_listener_connections_lost_total'],
 ])('the event %s is counted as %s', async (event, name) => {

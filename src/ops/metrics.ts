@@ -70,6 +70,7 @@ const COUNTED = {
   connected: 'poolConnects',
   'connect-failed': 'poolConnectFailures',
   retried: 'poolRetries',
+  'host-changed': 'poolFailovers',
   'cancel-requested': 'poolCancels',
   'listener lost': 'listenerLost',
   'realtime listener lost': 'realtimeListenerLost',

@@ -5,6 +5,7 @@
 import type { Gss } from './auth/gss-attempts.ts'
 import { type Backoff, delayMs } from './backoff.ts'
 import { BlockedError, type ConnectError } from './errors.ts'
+import { HostOrder } from './host-order.ts'
 import { type Connected, connect } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
 
@@ -31,6 +32,7 @@ export interface ConnectionFactoryOptions {
 export class ConnectionFactory {
   readonly #options: ConnectionFactoryOptions
   readonly #shutdown = new AbortController()
+  readonly #hosts: HostOrder
   #opening = 0
   #failures = 0
   #lastFailure: ConnectError | null = null
@@ -39,6 +41,8 @@ export class ConnectionFactory {
 
   constructor(options: ConnectionFactoryOptions) {
     this.#options = options
+    const { target, clock, random } = options
+    this.#hosts = new HostOrder(target, { clock, random })
   }
 
   get opening(): number {
@@ -87,9 +91,13 @@ export class ConnectionFactory {
     const { target, throughPooler, gss, clock, connect: open = connect } = this.#options
     const startedAt = clock()
     this.#opening++
-    const outcome = await open({ target, throughPooler, gss, signal: this.#shutdown.signal }).catch(
-      (error: ConnectError) => error,
-    )
+    const outcome = await open({
+      target,
+      throughPooler,
+      gss,
+      hosts: this.#hosts,
+      signal: this.#shutdown.signal,
+    }).catch((error: ConnectError) => error)
     this.#opening--
     if (outcome instanceof Error) {
       if (!this.closed) this.#failed(outcome)

@@ -14,7 +14,14 @@ import { Fifo } from './fifo.ts'
 import { type Flow, NO_FLOW } from './flow.ts'
 import type { PendingRequest, RequestChannel } from './pending-request.ts'
 import { PreparedStatements } from './prepared-statements.ts'
-import { BACKEND, decodeBackend, decodeCommandTag, decodeErrorFields, decodeStatus } from './protocol/backend.ts'
+import {
+  BACKEND,
+  decodeBackend,
+  decodeCommandTag,
+  decodeErrorFields,
+  decodeStatus,
+  type ErrorFields,
+} from './protocol/backend.ts'
 import { writeClose, writeTerminate } from './protocol/frontend.ts'
 import { describeType } from './protocol/reader.ts'
 import type { Writer } from './protocol/writer.ts'
@@ -28,9 +35,16 @@ import { connectionLost, type Wire, type WireSink } from './wire.ts'
 /** A statement that has run longer than this is slow; nothing more is sent behind it. */
 const SLOW_MS = 5
 
+/** A change was attempted where only reads are possible. */
+const READ_ONLY = '25006'
+/**
+ * A session with a read-only server is replaced after a refused change, because the next one may reach the
+ * new primary: a DNS name or a proxy can change. The minimum age limits reconnections that clients can cause.
+ */
+const READ_ONLY_MS = 1_000
+
 /** The options of a connection. */
 export interface ConnectionOptions {
-  readonly target: ConnectionTarget
   readonly statementCacheSize: number
   readonly pipelineDepth: number
   readonly clock: () => number
@@ -59,6 +73,8 @@ export interface ConnectionListener {
 /** A session with its pending requests. */
 export class Connection implements WireSink, RequestChannel, Carrier {
   readonly session: ServerSession
+  /** The target with the host of this session. */
+  readonly target: ConnectionTarget
   owner: Flow | null = null
   readonly statements: PreparedStatements
   readonly #options: ConnectionOptions
@@ -68,6 +84,7 @@ export class Connection implements WireSink, RequestChannel, Carrier {
   /** How many of the last entries of `#pending` the server cannot have received. */
   #unsent = 0
   #expectedMs = 0
+  readonly #openedAt: number
   /** The time at which the first pending request became the first one or was sent. */
   #since: number
   readonly #serviceTimes = new ServiceTimes()
@@ -87,13 +104,15 @@ export class Connection implements WireSink, RequestChannel, Carrier {
 
   constructor(connected: Connected, options: ConnectionOptions, listener: ConnectionListener) {
     this.session = connected.session
+    this.target = connected.target
     this.#wire = connected.wire
     this.#options = options
     this.#listener = listener
     this.#since = options.clock()
+    this.#openedAt = this.#since
     this.statements = new PreparedStatements(options.statementCacheSize)
     this.#canceller = new Canceller({
-      target: options.target,
+      target: this.target,
       session: this.session,
       canCancel: () => this.#mayCancel(),
       requested: outcome => this.#cancelRequested(outcome),
@@ -116,6 +135,12 @@ export class Connection implements WireSink, RequestChannel, Carrier {
   /** False while a cancel request in progress could cancel whatever comes next. */
   get isFree(): boolean {
     return this.#pending.length === 0 && !this.#canceller.inFlight
+  }
+
+  /** True if the server reported that it is a standby, or that transactions are read-only by default. */
+  get #isReadOnly(): boolean {
+    const { parameters } = this.session
+    return parameters.get('in_hot_standby') === 'on' || parameters.get('default_transaction_read_only') === 'on'
   }
 
   /** When it became idle; meaningful only while `depth` is 0. */
@@ -210,7 +235,7 @@ export class Connection implements WireSink, RequestChannel, Carrier {
     const { session } = this
     this.destroy(reason)
     if (session.processId === 0) return
-    void requestCancel(this.#options.target, session).then(outcome => this.#listener.cancelRequested(outcome))
+    void requestCancel(this.target, session).then(outcome => this.#listener.cancelRequested(outcome))
   }
 
   // --- Channel ---
@@ -274,7 +299,9 @@ export class Connection implements WireSink, RequestChannel, Carrier {
         this.#error(new DatabaseError(decodeErrorFields(bytes, start, end)))
         break
       case BACKEND.closeComplete:
+        break
       case BACKEND.notice:
+        this.#notice(decodeErrorFields(bytes, start, end))
         break
       case BACKEND.copyIn:
       case BACKEND.copyOut:
@@ -380,7 +407,18 @@ export class Connection implements WireSink, RequestChannel, Carrier {
     this.send(unit)
   }
 
+  /**
+   * A cancelled wait for a synchronous standby: the commit succeeds, but a failover can lose it, so it must
+   * not be confirmed. Only the server's routine identifies the warning in any language.
+   */
+  #notice(fields: ErrorFields): void {
+    if (fields.get('R') === 'SyncRepWaitForLSN') this.#wire.destroy(new DatabaseError(fields))
+  }
+
   #error(error: DatabaseError): void {
+    if (error.sqlstate === READ_ONLY && this.#isReadOnly && this.#options.clock() - this.#openedAt > READ_ONLY_MS) {
+      this.#retired = true
+    }
     // The server closes the connection after FATAL, so the error applies to everything behind the head as
     // well.
     if (error.severity !== 'ERROR' || this.#pending.length === this.#unsent) this.#wire.destroy(error)

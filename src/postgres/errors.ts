@@ -101,6 +101,13 @@ export class ConnectError extends Error {
   }
 }
 
+/** The server is not of the kind that `target_session_attrs` requires. */
+export class WrongServerError extends ConnectError {
+  constructor(message: string) {
+    super(message, false)
+  }
+}
+
 /** No attempt was made, because attempts are blocked for some time. */
 export class BlockedError extends ConnectError {
   readonly forMs: number

@@ -8,6 +8,7 @@ import { CommandBatch } from './batch.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
 import { BlockedError, ConnectError, UnavailableError } from './errors.ts'
 import { NO_FLOW } from './flow.ts'
+import { HostOrder } from './host-order.ts'
 import { connect } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
 import type { Command, ResultRow } from './types.ts'
@@ -71,6 +72,7 @@ export function createListener(options: ListenerOptions): Listener {
 
 class PostgresListener implements Listener, ConnectionListener {
   readonly #options: Required<ListenerOptions>
+  readonly #hosts: HostOrder
   /** Channels with their waiting callers. An empty list: the channel is listened to, or will be again. */
   readonly #channels = new Map<string, { resolve(): void; reject(error: Error): void }[]>()
   readonly #shutdown = new AbortController()
@@ -90,6 +92,7 @@ class PostgresListener implements Listener, ConnectionListener {
       prepare: async () => {},
       ...options,
     }
+    this.#hosts = new HostOrder(options.target, { random: this.#options.random })
   }
 
   get connected(): boolean {
@@ -164,9 +167,10 @@ class PostgresListener implements Listener, ConnectionListener {
     this.#opening = true
     const { target, gss } = this.#options
     try {
-      const connected = await connect({ target, throughPooler: false, gss, signal: this.#shutdown.signal })
+      const { signal } = this.#shutdown
+      const connected = await connect({ target, throughPooler: false, gss, hosts: this.#hosts, signal })
       const clock = (): number => performance.now()
-      const limits = { target, statementCacheSize: 0, pipelineDepth: Infinity, clock }
+      const limits = { statementCacheSize: 0, pipelineDepth: Infinity, clock }
       const connection = new Connection(connected, limits, this)
       await this.#listenToAll(connection)
     } catch (error) {

@@ -20,8 +20,8 @@ export function policyLines(target: ConnectionTarget): readonly string[] {
   ]
 }
 
-function tlsLine({ address, tls }: ConnectionTarget): string {
-  if (address.kind === 'unix') return 'none, over a Unix socket'
+function tlsLine({ address, others, tls }: ConnectionTarget): string {
+  if ([address, ...others].every(({ kind }) => kind === 'unix')) return 'none, over a Unix socket'
   const certificate = tls.certificate === null ? '' : `; client certificate ${tls.certificate.certPath}`
   return `sslmode=${tls.mode}, ${checksOf(tls)}${certificate}`
 }

@@ -15,7 +15,7 @@ import { type ResultBudget, UNLIMITED_BUDGET } from './result-budget.ts'
 import type { Measured } from './service-times.ts'
 import type { Connected } from './startup.ts'
 import { Stream, type StreamHost } from './stream.ts'
-import type { ConnectionTarget } from './target.ts'
+import { type Address, type ConnectionTarget, describeAddress, isSameAddress } from './target.ts'
 import { HeldTransaction, type TransactionHost } from './transaction.ts'
 import type {
   Command,
@@ -102,6 +102,8 @@ export type PoolEvent =
    * connection.
    */
   | { readonly kind: 'lost'; readonly error: Error; readonly failed: number; readonly requeued: number }
+  /** Another host of the target has become the primary. */
+  | { readonly kind: 'host-changed'; readonly from: string; readonly to: string }
   /** A prepared statement had become invalid; the batch was sent again. */
   | { readonly kind: 'retried' }
   | { readonly kind: 'cancel-requested'; readonly outcome: CancelOutcome }
@@ -163,6 +165,8 @@ class PostgresPool implements Pool, ConnectionListener {
   readonly #streamHost: StreamHost
   readonly #transactionHost: TransactionHost
   #readyWaiters: { resolve(): void; reject(error: Error): void }[] = []
+  /** The host of the newest connection, if only one host is the primary. */
+  #host: Address | null = null
   #closing = false
   #onDrained: (() => void) | null = null
   #finished = 0
@@ -382,10 +386,11 @@ class PostgresPool implements Pool, ConnectionListener {
   }
 
   #adopt(connected: Connected, tookMs: number): void {
-    const { target, preparedStatements, clock, onEvent } = this.#options
+    const { preparedStatements, clock, onEvent } = this.#options
     const { statementCacheSize, pipelineDepth } = preparedStatements ? this.#options : THROUGH_POOLER
-    const limits = { target, statementCacheSize, pipelineDepth, clock }
+    const limits = { statementCacheSize, pipelineDepth, clock }
     const connection = new Connection(connected, limits, this)
+    this.#leaveFormerHost(connection)
     this.#connections.push(connection)
     if (this.#opener.closed) {
       connection.retire()
@@ -394,6 +399,23 @@ class PostgresPool implements Pool, ConnectionListener {
     onEvent({ kind: 'connected', processId: connection.session.processId, tookMs })
     for (const waiter of this.#readyWaiters.splice(0)) waiter.resolve()
     this.#dispatcher.add(connection)
+  }
+
+  /**
+   * Retires the connections to another host if only one host is the primary: sessions with the former primary
+   * can remain open, and must take no more requests.
+   */
+  #leaveFormerHost({ target }: Connection): void {
+    const { others, loadBalanceHosts, sessionAttributes } = this.#options.target
+    const isOne = sessionAttributes === 'read-write' || sessionAttributes === 'primary'
+    if (others.length === 0 || loadBalanceHosts !== 'disable' || !isOne) return
+    const former = this.#host
+    this.#host = target.address
+    if (former === null || isSameAddress(former, target.address)) return
+    this.#options.onEvent({ kind: 'host-changed', from: describeAddress(former), to: describeAddress(target.address) })
+    for (const connection of [...this.#connections]) {
+      if (!isSameAddress(connection.target.address, target.address)) connection.retire()
+    }
   }
 
   #openFailed(error: ConnectError, failures: number, retryInMs: number): void {

@@ -6,12 +6,13 @@ import { randomBytes } from 'node:crypto'
 import { createGss } from './auth/gss.ts'
 import type { ConnectTry, Gss } from './auth/gss-attempts.ts'
 import { type AuthContext, allowsGssAlone } from './auth/policy.ts'
-import { ConnectError, DatabaseError } from './errors.ts'
+import { ConnectError, DatabaseError, WrongServerError } from './errors.ts'
+import { HostOrder } from './host-order.ts'
 import { during, Progress } from './progress.ts'
 import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
 import { openSocket } from './socket.ts'
 import { converse, type ServerSession, STARTUP_MESSAGE_BYTES_MAX } from './startup-conversation.ts'
-import { type ConnectionTarget, describeTarget } from './target.ts'
+import { type ConnectionTarget, describeAddress, describeTarget } from './target.ts'
 import { Wire } from './wire.ts'
 
 /** Limit on the length shown of a server's message, which is not trusted. */
@@ -19,6 +20,8 @@ const REASON_LENGTH_MAX = 1_000
 
 /** An established session. */
 export interface Connected {
+  /** The target with only the host that accepted the session. */
+  readonly target: ConnectionTarget
   readonly wire: Wire
   readonly session: ServerSession
 }
@@ -32,6 +35,8 @@ export interface ConnectOptions {
   readonly replication?: boolean
   /** Aborts the attempt. The target's own timeout applies to each try in addition. */
   readonly signal?: AbortSignal
+  /** The memory of the target's hosts, of callers that connect repeatedly. */
+  readonly hosts?: HostOrder
   /** The source of Kerberos tokens; without it, targets that allow Kerberos are refused. */
   readonly gss?: Gss | null
 }
@@ -48,8 +53,59 @@ const PERMANENT = /^(28|3D|22|42)/
  */
 const POOLER_REFUSAL = /^unsupported startup parameter/
 
-/** Connects. Rejects with `ConnectError`. The wire has no sink yet; it must be set in the same turn. */
+/**
+ * Connects to the first host that accepts the session. Rejects with `ConnectError`. The wire has no sink yet;
+ * it must be set in the same turn.
+ */
 export function connect(options: ConnectOptions): Promise<Connected> {
+  return options.target.others.length === 0 ? connectToHost(options) : connectToAny(options)
+}
+
+/**
+ * As in libpq, a host that is unreachable, slow, starting up or of the wrong kind is skipped, and one that
+ * refuses the credentials or the database ends the search (PostgreSQL manual, 34.1.1.3).
+ */
+async function connectToAny(options: ConnectOptions): Promise<Connected> {
+  const { target, hosts = new HostOrder(target, {}), signal = NEVER } = options
+  const failures: ConnectError[] = []
+  const primaries: ConnectionTarget[] = []
+  const search = async (candidates: readonly ConnectionTarget[]): Promise<Connected | null> => {
+    for (const candidate of candidates) {
+      const outcome = await connectToHost({ ...options, target: candidate }).catch((error: ConnectError) => error)
+      if (!(outcome instanceof Error)) {
+        hosts.worked(candidate.address)
+        return outcome
+      }
+      if (signal.aborted) throw outcome
+      if (target.sessionAttributes === 'prefer-standby' && outcome instanceof WrongServerError) {
+        primaries.push(candidate)
+        continue
+      }
+      hosts.failed(candidate.address)
+      failures.push(outcome)
+      if (outcome.permanent) break
+    }
+    return null
+  }
+  const wanted = target.sessionAttributes === 'prefer-standby' ? 'standby' : target.sessionAttributes
+  let found = await search(hosts.next().map(host => ({ ...host, sessionAttributes: wanted })))
+  if (found === null && failures.at(-1)?.permanent !== true) {
+    // With prefer-standby, when no host is a standby.
+    found = await search(primaries.splice(0).map(host => ({ ...host, sessionAttributes: 'any' })))
+  }
+  if (found === null) throw noHost(target, failures)
+  return found
+}
+
+function noHost(target: ConnectionTarget, failures: readonly ConnectError[]): ConnectError {
+  const last = failures.at(-1)
+  if (failures.length === 1 && last !== undefined) return last
+  const reasons = failures.map(failure => failure.message).join('; ')
+  const message = `no host of ${describeTarget(target)} accepted the session: ${reasons}`
+  return new ConnectError(message, last?.permanent ?? false, last)
+}
+
+function connectToHost(options: ConnectOptions): Promise<Connected> {
   const { target, gss, signal = NEVER } = options
   if (target.gss === null) return tryOnce(options, null)
   if (!gss) return Promise.reject(new ConnectError('no provider of Kerberos tokens is configured', true))
@@ -99,7 +155,7 @@ async function establish(
     checkSession(session, target)
     if (wire.reason !== null) throw wire.reason
     wire.messageBytesMax = MESSAGE_BYTES_MAX
-    return { wire, session }
+    return { target, wire, session }
   } catch (error) {
     wire.destroy(error as Error)
     throw error
@@ -183,9 +239,9 @@ function checkSession(session: ServerSession, target: ConnectionTarget): void {
     (target.sessionAttributes === 'standby' && !standby)
   if (!wrong) return
   const found = standby ? 'a standby' : readOnly ? 'a primary whose sessions are read-only' : 'a primary'
-  throw new ConnectError(
-    `the server is ${found}, but target_session_attrs=${target.sessionAttributes} is required`,
-    false,
+  throw new WrongServerError(
+    `the server at ${describeAddress(target.address)} is ${found}, but ` +
+      `target_session_attrs=${target.sessionAttributes} is required`,
   )
 }
 

@@ -4,7 +4,11 @@ import type { AuthPolicy } from './auth/policy.ts'
 
 /** Everything needed to reach one database as one user. */
 export interface ConnectionTarget {
+  /** The first host. */
   readonly address: Address
+  /** Further hosts of the same database, tried in this order. */
+  readonly others: readonly Address[]
+  readonly loadBalanceHosts: LoadBalanceHosts
   readonly user: string
   readonly password: string | null
   readonly database: string
@@ -52,14 +56,24 @@ export type SslMode = (typeof SSL_MODES)[number]
 export const SESSION_ATTRIBUTES = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const
 export type SessionAttributes = (typeof SESSION_ATTRIBUTES)[number]
 
-/** The target without secrets, for logs and messages. */
+/** Values of `load_balance_hosts`. */
+export const LOAD_BALANCE_HOSTS = ['disable', 'random'] as const
+export type LoadBalanceHosts = (typeof LOAD_BALANCE_HOSTS)[number]
+
+/** The target without secrets, with all its hosts, for logs and messages. */
 export function describeTarget(target: ConnectionTarget): string {
-  const { address } = target
-  const where =
-    address.kind === 'unix'
-      ? address.path
-      : `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`
-  return `${target.user}@${where}/${target.database}`
+  return `${target.user}@${[target.address, ...target.others].map(describeAddress).join(',')}/${target.database}`
+}
+
+/** The address as in a connection URL. */
+export function describeAddress(address: Address): string {
+  if (address.kind === 'unix') return address.path
+  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`
+}
+
+/** True if two addresses are the same. */
+export function isSameAddress(one: Address, other: Address): boolean {
+  return describeAddress(one) === describeAddress(other)
 }
 
 /** True if a mode verifies the certificate. */

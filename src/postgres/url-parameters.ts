@@ -2,7 +2,7 @@
 import { shorten } from '../text/shorten.ts'
 import { CHANNEL_BINDINGS } from './auth/channel-binding.ts'
 import { AUTH_MODES, type AuthPolicy } from './auth/policy.ts'
-import { type ConnectionTarget, SESSION_ATTRIBUTES, SSL_MODES, type SslMode } from './target.ts'
+import { type ConnectionTarget, LOAD_BALANCE_HOSTS, SESSION_ATTRIBUTES, SSL_MODES, type SslMode } from './target.ts'
 import { GSS_PARAMETERS, GSS_TOGGLES, type GssParameters, readGss, readGssMethods } from './url-kerberos.ts'
 import { type NumberBounds, oneOf, readBoolean, readInteger } from './url-values.ts'
 
@@ -24,6 +24,7 @@ export const PARAMETERS: ReadonlySet<string> = new Set([
   'connect_timeout',
   'options',
   'target_session_attrs',
+  'load_balance_hosts',
   'channel_binding',
   'auth_mode',
   'auth_scram',
@@ -58,26 +59,26 @@ export const UNSUPPORTED_PARAMETERS: ReadonlyMap<string, string> = new Map([
 
 /** The values of the parameters; those of address and user may override the URL's own. */
 export interface UrlSettings {
+  /** The lists as given, separated by commas. */
   readonly host: string | null
-  readonly port: number | null
+  readonly port: string | null
   readonly user: string | null
   readonly password: string | null
   readonly dbname: string | null
   readonly target: Pick<
     ConnectionTarget,
-    'tls' | 'auth' | 'applicationName' | 'connectTimeoutMs' | 'options' | 'sessionAttributes'
+    'tls' | 'auth' | 'applicationName' | 'connectTimeoutMs' | 'options' | 'sessionAttributes' | 'loadBalanceHosts'
   >
   /** Without the host. */
   readonly gss: GssParameters | null
 }
 
 export function readSettings(given: ReadonlyMap<string, string>, problems: string[], warnings: string[]): UrlSettings {
-  const port = given.get('port')
   const tls = readTls(given, problems)
   const auth = readAuth(given, problems)
   return {
     host: given.get('host') || null,
-    port: port === undefined ? null : readPort(port, problems),
+    port: given.get('port') ?? null,
     user: given.get('user') || null,
     password: given.get('password') ?? null,
     dbname: given.get('dbname') || null,
@@ -89,6 +90,8 @@ export function readSettings(given: ReadonlyMap<string, string>, problems: strin
       options: given.get('options') || null,
       sessionAttributes:
         oneOf('target_session_attrs', given.get('target_session_attrs'), SESSION_ATTRIBUTES, problems) ?? 'any',
+      loadBalanceHosts:
+        oneOf('load_balance_hosts', given.get('load_balance_hosts'), LOAD_BALANCE_HOSTS, problems) ?? 'disable',
     },
     gss: readGss(given, auth, problems, warnings),
   }

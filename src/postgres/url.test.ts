@@ -18,6 +18,7 @@ function problems(url: string): readonly string[] {
 test('omitted parts have their defaults', () => {
   expect(parseUrl('postgres://app@db')).toEqual({
     address: { kind: 'tcp', host: 'db', port: 5432 },
+    others: [],
     user: 'app',
     password: null,
     database: 'app',
@@ -28,6 +29,7 @@ test('omitted parts have their defaults', () => {
     connectTimeoutMs: 10_000,
     options: null,
     sessionAttributes: 'any',
+    loadBalanceHosts: 'disable',
     warnings: [],
   })
 })
@@ -37,9 +39,11 @@ test('every part and parameter is parsed', () => {
     'postgresql://us%40er:p%3Aw%2F@db.example:6432/my%20db?sslmode=verify-full&sslrootcert=/ca.pem&' +
     'sslcert=/c.pem&sslkey=/k.pem' +
     '&application_name=a%20b&connect_timeout=3&options=-c%20search_path%3Dx&target_session_attrs=read-write&' +
+    'load_balance_hosts=random&' +
     'auth_mode=compat&auth_scram=false&channel_binding=disable&sslpassword=p%20w'
   expect(parseUrl(url)).toEqual({
     address: { kind: 'tcp', host: 'db.example', port: 6432 },
+    others: [],
     user: 'us@er',
     password: 'p:w/',
     database: 'my db',
@@ -54,6 +58,7 @@ test('every part and parameter is parsed', () => {
     connectTimeoutMs: 3_000,
     options: '-c search_path=x',
     sessionAttributes: 'read-write',
+    loadBalanceHosts: 'random',
     warnings: [],
   })
 })
@@ -113,16 +118,27 @@ test('Kerberos parameters, presets and defaults are parsed', () => {
   })
 })
 
+test.each([
+  ['postgres://a@b:1,[::1]:2,%2Frun/d', 'b:1,[::1]:2,/run/.s.PGSQL.5432'],
+  ['postgres://a@b,c:6432/d', 'b:5432,c:6432'],
+  ['postgres://a@/d?host=b,c&port=1,2', 'b:1,c:2'],
+  ['postgres://a@b,c/d?port=6432', 'b:6432,c:6432'],
+  ['postgres://a@b,/d', 'b:5432,localhost:5432'],
+  ['postgres://b:1,c:2/d?user=a', 'b:1,c:2'],
+])('%s has several hosts', (url, hosts) => {
+  expect(describeTarget(parseUrl(url))).toBe(`a@${hosts}/d`)
+})
+
 test('all problems are reported together', () => {
   expect(
     problems('postgres://app@db:99999/d?sslmod=require&sslmode=on&connect_timeout=0&auth_md5=yes&sslcert=/c.pem'),
   ).toEqual([
-    'port "99999" is not a number from 1 to 65535',
     'unknown parameter "sslmod"; did you mean sslmode?',
     'sslmode=on is not one of disable, prefer, require, verify-ca, verify-full',
     'sslcert is given without sslkey; give both or neither',
     'auth_md5=yes is not one of true, false',
     'connect_timeout=0 is not a number of seconds from 1 to 600',
+    'port "99999" is not a number from 1 to 65535',
   ])
 })
 
@@ -132,13 +148,24 @@ test.each([
   ['postgres://a@b/c?sslmode=require&sslmode=disable', 'sslmode is given twice'],
   ['postgres://db/c', 'the user is missing; expected postgres://user:password@host:port/database'],
   ['postgres://a:%zz@b/c', 'the password is not valid percent-encoding; a literal % must be encoded as %25'],
-  ['postgres://a@b,c/d', 'several hosts are given, but one is supported; use one DNS name for all, or a proxy'],
+  [
+    'postgres://a@b,c/d?auth_mode=gssapi_only',
+    'several hosts are given with Kerberos, whose tickets are for one host; give one host, or use another ' +
+      'authentication method',
+  ],
+  ['postgres://a@b,c,d/e?port=1,2', '2 ports are given for 3 hosts; give one for each, or one for all'],
+  ['postgres://a@b,c:x/d', 'port "x" is not a number from 1 to 65535'],
+  [`postgres://a@b${',b'.repeat(16)}/d`, '17 hosts are given; at most 16 are accepted'],
+  ['postgres://a@b/d?load_balance_hosts=yes', 'load_balance_hosts=yes is not one of disable, random'],
+  [
+    'postgres://a@b,%2Frun/d?sslmode=verify-full',
+    'sslmode=verify-full is not possible over a Unix socket, which never uses TLS; remove it or give a host',
+  ],
   ['postgres://a@::1/d', '"::1" is not host:port; an IPv6 address must be in brackets: [::1]:5432'],
   ['postgres://a%00@b/c', 'the user contains a zero byte (%00), which PostgreSQL cannot store'],
   ['postgres://a@b/c?application_name=%00', 'application_name contains a zero byte (%00)'],
   ['postgres://a@b/c?xyz=1', 'unknown parameter "xyz"'],
   ['postgres://a@b/c?__proto__=1', 'unknown parameter "__proto__"'],
-  ['postgres://a@/c?host=b,d', 'several hosts are given, but one is supported; use one DNS name for all, or a proxy'],
   ['postgres://a@b/c?ssl=true', 'parameter "ssl" is not supported; use sslmode=require, verify-ca or verify-full'],
   ['postgres://a@b/c?krbsrvname=pg', 'parameter "krbsrvname" is not supported; use gss_service'],
   [

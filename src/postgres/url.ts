@@ -22,17 +22,19 @@ export function parseUrl(text: string): ConnectionTarget {
   const [, authority = '', path = '', query = ''] = match
   // An unescaped "/" or "?" in a password ends the authority early: then no part of it may be quoted as port
   // or name.
-  if (/^[^@[]*:(?!\d*$)[^@]*$/.test(authority)) throw new UrlError([malformed(text)])
-  const { user, password, host, port } = readAuthority(authority, problems)
+  if (/^[^@[]*:(?!\d*(?:,[^:,@]*(?::\d*)?)*$)[^@]*$/.test(authority)) throw new UrlError([malformed(text)])
+  const { user, password, hosts } = readAuthority(authority, problems)
   const warnings: string[] = []
   const settings = readSettings(readQuery(query, problems), problems, warnings)
 
   const finalUser = settings.user ?? user
   if (finalUser === null) problems.push('the user is missing; expected postgres://user:password@host:port/database')
   const database = settings.dbname ?? (decode(path, 'database name', problems) || finalUser || '')
-  const address = toAddress(settings.host ?? host, settings.port ?? port, problems)
+  const [address, ...others] = toAddresses(hosts, settings, problems)
+  if (settings.gss !== null && others.length > 0) problems.push(SEVERAL_WITH_KERBEROS)
   const target = {
     address,
+    others,
     gss: settings.gss === null ? null : toGss(settings.gss, address, problems),
     user: finalUser ?? '',
     password: settings.password ?? password,
@@ -47,12 +49,13 @@ export function parseUrl(text: string): ConnectionTarget {
   ] as const) {
     if (value.includes('\0')) problems.push(`the ${name} contains a zero byte (%00), which PostgreSQL cannot store`)
   }
-  if (target.address.kind === 'unix' && isVerifying(target.tls.mode)) {
+  const isLocal = [address, ...others].some(({ kind }) => kind === 'unix')
+  if (isLocal && isVerifying(target.tls.mode)) {
     problems.push(
       `sslmode=${target.tls.mode} is not possible over a Unix socket, which never uses TLS; remove it or give a host`,
     )
   }
-  if (target.address.kind === 'unix' && target.auth.channelBinding === 'require') {
+  if (isLocal && target.auth.channelBinding === 'require') {
     problems.push('channel_binding=require requires TLS, which a Unix socket never uses; remove it or give a host')
   }
   if (problems.length > 0) throw new UrlError(problems)
@@ -73,40 +76,71 @@ function malformed(text: string): string {
 interface Authority {
   readonly user: string | null
   readonly password: string | null
-  readonly host: string
-  readonly port: number
+  readonly hosts: readonly Host[]
 }
 
-const SEVERAL_HOSTS = 'several hosts are given, but one is supported; use one DNS name for all, or a proxy'
+/** A host as given. */
+interface Host {
+  readonly host: string
+  readonly port: string
+}
+
+/** Limit on the hosts of a URL. A new connection may have to try each of them. */
+const HOSTS_MAX = 16
+
+const SEVERAL_WITH_KERBEROS =
+  'several hosts are given with Kerberos, whose tickets are for one host; give one host, or use another ' +
+  'authentication method'
 
 /**
- * authority = [ user [ ":" password ] "@" ] host [ ":" port ] ; host = name | "[" IPv6 "]" | percent-encoded
- * path
+ * authority = [ user [ ":" password ] "@" ] place { "," place } ; place = host [ ":" port ] ;
+ * host = name | "[" IPv6 "]" | percent-encoded path
  */
 function readAuthority(authority: string, problems: string[]): Authority {
   const at = authority.lastIndexOf('@')
   const credentials = at === -1 ? '' : authority.slice(0, at)
-  const place = authority.slice(at + 1)
+  const places = authority.slice(at + 1)
   const colon = credentials.indexOf(':')
   const userText = colon === -1 ? credentials : credentials.slice(0, colon)
   const user = decode(userText, 'user', problems) || null
   const password = colon === -1 ? null : decode(credentials.slice(colon + 1), 'password', problems)
 
-  if (place.includes(',')) {
-    problems.push(SEVERAL_HOSTS)
-    return { user, password, host: 'localhost', port: 5432 }
-  }
+  return { user, password, hosts: places.split(',').map(place => readHost(place, problems)) }
+}
+
+function readHost(place: string, problems: string[]): Host {
   const match = /^(?:\[([0-9a-fA-F:.]+(?:%25[^\]]+)?)\]|([^:[\]]*))(?::([^:]*))?$/.exec(place)
   if (match === null) {
     problems.push(`"${shorten(place)}" is not host:port; an IPv6 address must be in brackets: [::1]:5432`)
-    return { user, password, host: 'localhost', port: 5432 }
+    return { host: '', port: '' }
   }
-  const host = decode(match[1] ?? match[2] ?? '', 'host', problems) || 'localhost'
-  return { user, password, host, port: readPort(match[3] ?? '', problems) }
+  return { host: decode(match[1] ?? match[2] ?? '', 'host', problems), port: match[3] ?? '' }
+}
+
+/**
+ * The parameters `host` and `port` replace those of the authority. A single port is that of all hosts, as in
+ * libpq.
+ */
+function toAddresses(
+  given: readonly Host[],
+  { host, port }: { readonly host: string | null; readonly port: string | null },
+  problems: string[],
+): [Address, ...Address[]] {
+  const hosts = host === null ? given.map(one => one.host) : host.split(',')
+  const ports = port === null ? given.map(one => one.port) : port.split(',')
+  if (hosts.length > HOSTS_MAX) problems.push(`${hosts.length} hosts are given; at most ${HOSTS_MAX} are accepted`)
+  if (ports.length !== 1 && ports.length !== hosts.length) {
+    problems.push(`${ports.length} ports are given for ${hosts.length} hosts; give one for each, or one for all`)
+  }
+  const numbers = ports.map(text => readPort(text, problems))
+  const addresses = hosts.map((name, at) => {
+    const number = ports.length === 1 ? numbers[0] : numbers[at]
+    return toAddress(name || 'localhost', number ?? 5432, problems)
+  })
+  return addresses as [Address, ...Address[]]
 }
 
 function toAddress(host: string, port: number, problems: string[]): Address {
-  if (host.includes(',')) problems.push(SEVERAL_HOSTS)
   if (host.includes('\0')) problems.push('the host contains a zero byte (%00)')
   if (host.startsWith('/')) return { kind: 'unix', path: `${host.replace(/\/+$/, '')}/.s.PGSQL.${port}` }
   return { kind: 'tcp', host, port }

@@ -244,9 +244,9 @@ function isOversize(error: unknown): error is GatewayError {
   return error.cause.sqlstate === '54000' && error.cause.routine === null
 }
 
-function oversize({ code, message, headers, cause }: GatewayError): GatewayError {
+function oversize({ code, message, headers, details, cause }: GatewayError): GatewayError {
   return new GatewayError(code, message, {
-    ...{ headers, cause },
+    ...{ headers, details, cause },
     hint:
       'the change may or may not have been made; read the data before sending it again, and write fewer rows ' +
       'at a time, because webhooks need the old and new version of each',

@@ -380,7 +380,7 @@ describe.each(Object.entries(STATUSES))('an error of PostgreSQL is translated: %
     expect(answer.headers).toEqual(answer.status === 503 ? { 'Retry-After': '1' } : {})
     // The log has the details that the caller does not get.
     if (answer.status === 500) expect(answer.details).toBeUndefined()
-    else expect(answer.details).toEqual({ sqlstate, table: null, column: null, constraint: 'a_key' })
+    else expect(answer.details).toMatchObject({ sqlstate, table: null, column: null, constraint: 'a_key' })
     if (answer.status === 500) expect(answer.cause).toBe(error)
   })
 })
@@ -421,7 +421,8 @@ test('a conflict error has the server’s message and states that nothing was ch
 
 test.each(['08007', '40003'])('%s states that the outcome is unknown, for writes only', sqlstate => {
   const hint = expect.stringContaining('may or may not have been made')
-  expect(toGatewayError(databaseError(sqlstate, 'm', SERVER), writing)).toMatchObject({ hint })
+  const details = { sqlstate, outcome: 'unknown' }
+  expect(toGatewayError(databaseError(sqlstate, 'm', SERVER), writing)).toMatchObject({ hint, details })
   expect(toGatewayError(databaseError(sqlstate, 'm', SERVER), reading([]))).not.toMatchObject({ hint })
 })
 
@@ -471,10 +472,14 @@ test('an error that the request did not cause reveals no details and suggests a 
 test('a write whose confirmation was lost has an unknown outcome', () => {
   const lost = new UnavailableError('m', true)
   const told = toGatewayError(lost, { statements: [], access: 'read write' })
-  expect(told).toMatchObject({ code: 'UNAVAILABLE', hint: expect.stringContaining('may or may not have been made') })
+  expect(told).toMatchObject({
+    code: 'UNAVAILABLE',
+    hint: expect.stringContaining('may or may not have been made'),
+    details: { outcome: 'unknown' },
+  })
   const never = toGatewayError(new UnavailableError('m', false), { statements: [], access: 'read write' })
-  expect(never).toMatchObject({ code: 'UNAVAILABLE', hint: undefined })
-  expect(toGatewayError(lost, reading([]))).toMatchObject({ hint: undefined })
+  expect(never).toMatchObject({ code: 'UNAVAILABLE', hint: undefined, details: undefined })
+  expect(toGatewayError(lost, reading([]))).toMatchObject({ hint: undefined, details: undefined })
 })
 
 test('a value of several megabytes is not repeated in the error', () => {

@@ -32,7 +32,7 @@ export function toGatewayError(error: unknown, attempt: AttemptedStatements): un
       return new GatewayError('TIMEOUT', 'the database did not respond within statement_timeout_ms', { cause: error })
     }
     return error.sent && attempt.access === 'read write'
-      ? unavailable('the connection to the database was lost before it confirmed the change', error, UNKNOWN_OUTCOME)
+      ? doubtful('the connection to the database was lost before it confirmed the change', error)
       : unavailable('the database is unavailable; try again later', error)
   }
   if (error instanceof CancelledError) return new GatewayError('TIMEOUT', 'the request was cancelled', { cause: error })
@@ -69,6 +69,17 @@ function unavailable(message: string, cause: unknown, hint?: string): GatewayErr
   })
 }
 
+/** The error for a change that may have been committed. */
+function doubtful(message: string, cause: unknown, hint: string = UNKNOWN_OUTCOME): GatewayError {
+  const details = cause instanceof DatabaseError ? detailsOf(cause) : {}
+  return new GatewayError('UNAVAILABLE', message, {
+    headers: RETRY_AFTER,
+    details: { ...details, outcome: 'unknown' },
+    hint,
+    cause,
+  })
+}
+
 function fromDatabase(error: DatabaseError, { statements, access }: AttemptedStatements): GatewayError {
   const written = TOO_MANY.exec(error.message)
   if (written !== null && error.sqlstate === '22P02') return tooManyRows(written[1] ?? '', error)
@@ -85,10 +96,9 @@ function fromDatabase(error: DatabaseError, { statements, access }: AttemptedSta
     return unavailable(`the database cannot respond at the moment (${sqlstate}); try again later`, error)
   }
   if (access === 'read write') {
-    if (meaning === 'doubt')
-      return unavailable('the database cannot report the outcome of the change', error, UNKNOWN_OUTCOME)
+    if (meaning === 'doubt') return doubtful('the database cannot report the outcome of the change', error)
     if (sqlstate === READ_ONLY) return unavailable('the database is read-only at the moment; try again later', error)
-    if (isOversize(error)) return unavailable('the changed rows exceed the size limit of a response', error, OVERSIZE)
+    if (isOversize(error)) return doubtful('the changed rows exceed the size limit of a response', error, OVERSIZE)
   }
   const message = limited(error.message)
   const hint = hintOf(error)

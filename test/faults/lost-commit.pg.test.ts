@@ -38,7 +38,7 @@ function post(to: TestGateway, path: string, body: unknown, method = 'POST'): Pr
 function expectUnknown(reply: Reply): void {
   expect(reply.status, reply.text).toBe(503)
   expect(reply.headers.get('retry-after')).toBe('1')
-  expect(reply.json.error).toMatchObject({ code: 'UNAVAILABLE', hint: UNKNOWN })
+  expect(reply.json.error).toMatchObject({ code: 'UNAVAILABLE', hint: UNKNOWN, details: { outcome: 'unknown' } })
   expect(reply.json.error.message).toBe('the connection to the database was lost before it confirmed the change')
 }
 

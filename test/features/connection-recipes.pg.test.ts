@@ -112,6 +112,15 @@ test('the recipe for a managed service works with a certificate bundle and chann
   expect(await health(recipe)).toBe(200)
 })
 
+test('the recipe for several hosts skips one that is down', async () => {
+  await admit('host shop gateway 127.0.0.1/32 scram-sha-256')
+  const recipe = at(block('Several hosts', 'toml'), {
+    'db1.example.com:5432': `127.0.0.1:${await freePort()}`,
+    'db2.example.com:5432': `127.0.0.1:${server.port}`,
+  })
+  expect(await health(recipe)).toBe(200)
+})
+
 test('the recipe for a client certificate works', async () => {
   await admit('hostssl shop gateway 127.0.0.1/32 cert')
   const recipe = at(block('Client certificate', 'toml'), { 'db.example.com:5432': `localhost:${server.port}` })
