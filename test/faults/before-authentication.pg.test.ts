@@ -41,9 +41,14 @@ async function open(): Promise<RawConnection> {
 }
 
 /** Opens a connection that announces a body and sends `bytes` of it. */
-async function sending(bytes: number, headers: readonly string[], path = '/api/notes'): Promise<RawConnection> {
+async function sending(
+  bytes: number,
+  headers: readonly string[],
+  path = '/api/notes',
+  type = 'application/json',
+): Promise<RawConnection> {
   const connection = await open()
-  const head = [`POST ${path} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', ...headers]
+  const head = [`POST ${path} HTTP/1.1`, 'Host: x', `Content-Type: ${type}`, ...headers]
   connection.socket.write(`${head.join('\r\n')}\r\nContent-Length: ${2 * MB}\r\n\r\n`)
   if (bytes > 0) await new Promise(resolve => connection.socket.write(SPACES.subarray(0, bytes), resolve))
   return connection
@@ -77,6 +82,24 @@ describe('a request whose token is missing or invalid', () => {
     expect(connection.received()).toMatch(/\r\nWWW-Authenticate: Bearer/)
     expect(connection.received()).toMatch(/\r\naccess-control-allow-origin: https:\/\/app\.example\r\n/i)
     expect(requests()).toMatchObject([{ status: 401, code: 'UNAUTHORIZED', requestId: 'early' }])
+  })
+
+  test.each([
+    ['/api/_query', 'application/json'],
+    ['/api/_batch', 'application/json'],
+    ['/api/_inspect', 'application/json'],
+    ['/api/notes?on_conflict=id', 'application/json'],
+    ['/api/notes', 'text/csv'],
+    ['/api/notes', 'application/x-ndjson'],
+    ['/api/rpc/f', 'application/json'],
+    ['/rest/v1/notes', 'application/json'],
+    ['/rest/v1/notes', 'text/csv'],
+    ['/rest/v1/rpc/f', 'application/json'],
+    ['/realtime/v1/api/broadcast', 'application/json'],
+  ])('is answered with 401 before the body has come: POST %s with %s', async (path, type) => {
+    await start('[postgrest]\nenabled = true\nrealtime = true\nanon_role = "app"')
+    const connection = await sending(0, ['Authorization: Bearer a.b.c'], path, type)
+    await connection.until(/^HTTP\/1\.1 401 [\s\S]*\}$/)
   })
 
   test('costs no memory, whatever it sends and to whatever path', async () => {
