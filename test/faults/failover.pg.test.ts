@@ -76,7 +76,8 @@ describe.each(['stop', 'kill'] as const)('after a %s of the primary', how => {
     expect(done.filter(id => !present.has(id))).toEqual([])
     expect(refused.filter(id => present.has(id))).toEqual([])
     expect(present.size).toBeLessThanOrEqual(1 + done.length + unknown.length)
-    expect((await gateway.get('/health')).status).toBe(200)
+    // The result of a failed check is used again for a second.
+    await expect.poll(async () => (await gateway.get('/health')).status, { timeout: 30_000 }).toBe(200)
     expect(events).toContain('host-changed')
     const metrics = (await gateway.get('/metrics')).text
     expect(metrics).toMatch(/^svc_pool_failovers_total 1$/m)
