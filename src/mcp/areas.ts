@@ -69,6 +69,14 @@ export const AREAS: readonly Area[] = [
     documents: ['docs/guides/coming-from-postgrest.md#realtime', 'src/phoenix/README.md'],
   },
   {
+    name: 'capacity',
+    path: 'src/capacity',
+    purpose:
+      'Calculates the gateways, cores, connections and memory that a load needs, for svc capacity, from costs that ' +
+      'a benchmark measures.',
+    documents: ['docs/operations/scaling.md', MAP],
+  },
+  {
     name: 'cluster',
     path: 'src/cluster',
     purpose: 'The worker processes of svc serve --workers: their supervision, and what they share.',

@@ -224,11 +224,10 @@ const INSPECT: PathItem = {
         'application/json': {
           schema: {
             type: 'object',
-            description: 'A request with `request` and `body`, or a query with `query`.',
             properties: {
               request: { type: 'string', description: 'Such as `GET /api/{table}?limit=5`.' },
-              body: { description: 'The body of a write.' },
-              run: { type: 'boolean', description: 'Execute a write, and roll it back.' },
+              body: {},
+              run: { type: 'boolean', description: 'Execute a write and roll it back.' },
               query: { type: 'string' },
               parameters: { anyOf: [{ type: 'array', items: {} }, { type: 'object' }] },
             },
@@ -244,7 +243,7 @@ const INSPECT: PathItem = {
           request: ANY_ROW,
           failure: { type: 'object', nullable: true, additionalProperties: true },
           rows: { type: 'integer', nullable: true },
-          changes: { type: 'string', nullable: true, enum: ['planned', 'rolled back', null] },
+          changes: { type: 'string', nullable: true },
           caller: ANY_ROW,
           tables: { type: 'array', items: ANY_ROW },
           tree: { type: 'string', nullable: true },

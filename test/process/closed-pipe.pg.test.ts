@@ -22,7 +22,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[] | 'server'>> = {
   ...{ parse: ['query.svc'], transpile: ['query.svc'], explain: ['query.svc'], format: ['query.svc'] },
   ...{ 'schema pull': [], 'schema summary': [], install: ['--dry-run'], uninstall: ['--dry-run'] },
   ...{ 'webhooks list': [], 'webhooks show': ['1'], 'webhooks redeliver': ['1'], 'webhooks purge': ['--yes'] },
-  ...{ console: ['--print'], completion: ['bash'] },
+  ...{ console: ['--print'], completion: ['bash'], capacity: ['--requests', '100'] },
   'webhooks test': ['nobody'],
 }
 
