@@ -2,6 +2,7 @@
  * Selects the capture source of a table: the change log if triggers capture it, otherwise notifications of
  * gateway writes.
  */
+import type { Table } from '../catalog/model.ts'
 import type { Listener } from '../postgres/listener.ts'
 import { channelOf } from '../run/write-notifications.ts'
 import { type ChannelListener, createChannels } from './channels.ts'
@@ -24,6 +25,11 @@ export interface SourceListener extends LogListener {
   notification(payload: string): void
   /** Notifications may have been missed. */
   gap(): void
+}
+
+/** The name of a table in the change log. */
+export function nameOf({ schema, name }: Pick<Table, 'schema' | 'name'>): string {
+  return `${schema}.${name}`
 }
 
 /** A subscription to a table's changes. */

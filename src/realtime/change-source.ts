@@ -11,7 +11,7 @@ import type { ChangeEvent } from './change-event.ts'
 import { createHistory } from './history.ts'
 import type { ChangeLog } from './log.ts'
 import type { OldImageStore } from './old-images.ts'
-import { hashed, type Routes, type RouteValue } from './route.ts'
+import { hashed, mayConcern, type Routes, type RouteValue } from './route.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { ResyncReason } from './visibility-group.ts'
 import { decodeNotification, type WriteNotification } from './write-notification.ts'
@@ -150,7 +150,7 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
     token: history.token,
     boundary: snapshot => createBoundary(snapshot, history.token()),
     since(token, routes) {
-      const changes = history.since(token, of => mayConcern(of, routes))
+      const changes = history.since(token, of => mayConcern(of, valueIn(of.column, routes)))
       return Promise.resolve(changes === null ? null : { changes, boundary: null, isLast: true })
     },
     notification(payload) {
@@ -170,10 +170,9 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
   }
 }
 
-/** True unless the caller's value of the routing column is known to be another one. */
-function mayConcern({ column, values }: Routes, { own, guards }: CallerRoutes): boolean {
-  const value = own?.column === column ? own : [...guards.values()].find(guard => guard.column === column)
-  return value === undefined || values.some(text => value.values.includes(text))
+/** The caller's value of a routing column, of the table or of a guard; null if unknown. */
+function valueIn(column: string, { own, guards }: CallerRoutes): RouteValue | null {
+  return [own, ...guards.values()].find(value => value?.column === column) ?? null
 }
 
 /**

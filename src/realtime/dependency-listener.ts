@@ -7,9 +7,9 @@ import { hasClockWord } from '../compile/determinism.ts'
 import type { BoundStatement, ReadStatement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
 import { deterministicReads } from '../run/cache/cache-plans.ts'
-import type { CaptureSources, SourceListener, SourceSubscription } from './capture-sources.ts'
-import { nameOf, type QueryRoutes } from './query-routes.ts'
-import type { Routes, RouteValue } from './route.ts'
+import { type CaptureSources, nameOf, type SourceListener, type SourceSubscription } from './capture-sources.ts'
+import type { QueryRoutes } from './query-routes.ts'
+import { mayConcern, type Routes, type RouteValue } from './route.ts'
 
 /** Listens for changes to a statement's tables. */
 export interface DependencyListener {
@@ -78,11 +78,6 @@ function listenerOf(routeValue: () => RouteValue | null, onChange: () => void): 
     gap: onChange,
     routeBy: () => routeValue()?.column ?? null,
   }
-}
-
-function mayConcern(routes: Routes | null, value: RouteValue | null): boolean {
-  if (routes === null || value === null || routes.column !== value.column) return true
-  return routes.values.some(text => value.values.includes(text))
 }
 
 function capturedName({ schema, name, resource }: Table) {

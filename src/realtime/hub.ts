@@ -10,7 +10,7 @@ import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
 import { type Allowance, createAllowance } from './allowance.ts'
 import type { Boundary } from './boundary.ts'
-import type { CaptureKind } from './capture-sources.ts'
+import { type CaptureKind, nameOf } from './capture-sources.ts'
 import type { CallerRoutes, MissedChanges } from './change-source.ts'
 import { databaseRoleOf, groupKeysOf, isShared, ownerOf } from './group-keys.ts'
 import { createLimiter } from './limiter.ts'
@@ -391,7 +391,7 @@ export class Hub {
     const entry: Entry = {
       ...{ key, resource, role },
       state: createTableState(
-        { name: `${schema}.${name}`, resource, role },
+        { name: nameOf({ schema, name }), resource, role },
         {
           ...this.#parts,
           onMerge: () => void this.#counts.merged++,

@@ -11,7 +11,7 @@ import type { ChangeEvent } from './change-event.ts'
 import type { CallerRoutes, MissedChanges } from './change-source.ts'
 import { byTable, changesOf, isNamed, routesOfEntry, routesOfMany } from './log-changes.ts'
 import { type LogEntry, type LogResult, readLog, readLogPart } from './log-statements.ts'
-import type { Routes, RouteValue } from './route.ts'
+import { mayConcern, type Routes, type RouteValue } from './route.ts'
 import { delayAfter, type LogRead, readShared, type ShareRead } from './share-read.ts'
 import { covers, printToken, readToken, type Snapshot, snapshotBelow } from './snapshot.ts'
 import type { ResyncReason } from './visibility-group.ts'
@@ -317,9 +317,8 @@ function partOf({ entries, snapshot }: LogResult, rowsMax: number) {
 }
 
 /** True if a change may concern a routing value. */
-function concerns(entry: LogEntry, route: RouteValue | null): boolean {
-  const routes = route === null ? null : routesOfEntry(entry, route.column)
-  return routes === null || routes.values.some(value => route?.values.includes(value))
+function concerns(entry: LogEntry, value: RouteValue | null): boolean {
+  return mayConcern(value === null ? null : routesOfEntry(entry, value.column), value)
 }
 
 function positionAfter(before: Position | null, { snapshot, deletedUpTo, epoch: text }: LogResult): Position {

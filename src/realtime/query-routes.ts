@@ -11,6 +11,7 @@ import { callerKey } from '../limits/budget.ts'
 import type { Database } from '../postgres/types.ts'
 import type { Runner } from '../run/run.ts'
 import { canRunFunction } from '../run/session-reset.ts'
+import { nameOf } from './capture-sources.ts'
 import { databaseRoleOf } from './group-keys.ts'
 import type { Limiter } from './limiter.ts'
 import { type RouteValue, routeStatement, routeValueOf, type VisibilityRoute } from './route.ts'
@@ -48,23 +49,30 @@ const READS_AS_CALLER = `SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c
 /** Creates the function that finds the routes of a query. */
 export function createQueryRoutes({ database, catalog, runner, limiter }: QueryRoutesParts): QueryRoutes {
   // Policies are a part of the catalog: when they change, there is another one, and every query begins again.
-  const known = new WeakMap<Catalog, Map<string, Promise<VisibilityRoute | null>>>()
+  const known = new WeakMap<Catalog, Map<string, Promise<unknown>>>()
 
-  function routeOf(table: Table, role: string | null): Promise<VisibilityRoute | null> {
+  /** The result of a read of the catalogue, of which there is one for each text of `key`. */
+  function once<T>(key: string, read: () => Promise<T>): Promise<T> {
     const current = catalog()
-    const routes = known.get(current) ?? new Map<string, Promise<VisibilityRoute | null>>()
-    known.set(current, routes)
-    const key = JSON.stringify([table.oid, role])
-    const found = routes.get(key) ?? readTableRules(database, table, role).then(rules => rules?.route ?? null)
-    routes.set(key, found)
-    found.catch(() => routes.delete(key))
+    const results = known.get(current) ?? new Map<string, Promise<unknown>>()
+    known.set(current, results)
+    const found = (results.get(key) as Promise<T> | undefined) ?? read()
+    results.set(key, found)
+    found.catch(() => results.delete(key))
     return found
   }
 
-  async function readsAsCaller(relations: readonly Table[]): Promise<boolean> {
-    const parameters = [`{${relations.map(({ oid }) => oid).join(',')}}`]
-    const [result] = await database.run([{ text: READS_AS_CALLER, parameters }]).result
-    return result?.rows[0]?.[0]?.toString() === 't'
+  function routeOf(table: Table, role: string | null): Promise<VisibilityRoute | null> {
+    const read = async () => (await readTableRules(database, table, role))?.route ?? null
+    return once(`route ${JSON.stringify([table.oid, role])}`, read)
+  }
+
+  function readsAsCaller(relations: readonly Table[]): Promise<boolean> {
+    const oids = `{${relations.map(({ oid }) => oid).join(',')}}`
+    return once(`caller ${oids}`, async () => {
+      const [result] = await database.run([{ text: READS_AS_CALLER, parameters: [oids] }]).result
+      return result?.rows[0]?.[0]?.toString() === 't'
+    })
   }
 
   return async ({ statement }, relations, identity) => {
@@ -101,9 +109,4 @@ export async function readRouteValues(
   const statements = routes.map(route => catalogueStatement(routeStatement(route), []))
   const results = await runner.read(identity, statements, { ms: 0 }).result
   return routes.map((route, index) => routeValueOf(route, results[index]?.[0] ?? []))
-}
-
-/** The name of a table in the change log. */
-export function nameOf({ schema, name }: Pick<Table, 'schema' | 'name'>): string {
-  return `${schema}.${name}`
 }

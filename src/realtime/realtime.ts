@@ -10,7 +10,7 @@ import { readQueryParameters } from '../query/request.ts'
 import { createNotifyingWrites, type NotifyingWrites } from '../run/notifying-writes.ts'
 import type { Runner } from '../run/run.ts'
 import { LISTEN_LOCKS } from '../run/write-notifications.ts'
-import { createCaptureSources } from './capture-sources.ts'
+import { createCaptureSources, nameOf } from './capture-sources.ts'
 import type { ChannelListener } from './channels.ts'
 import { createCounters, type RealtimeCounts, type SessionCounts } from './counts.ts'
 import { createDependencyListener } from './dependency-listener.ts'
@@ -148,7 +148,7 @@ export function createWriteCapture({ isCaptured, catalog, tenantColumn }: WriteC
   const routeBy = (table: string) => hub.routeBy(table) ?? tenantColumn
   const isLogged = (resource: string): boolean => {
     const table = catalog().tables.get(resource)
-    return table !== undefined && isCaptured(`${table.schema}.${table.name}`)
+    return table !== undefined && isCaptured(nameOf(table))
   }
   return {
     ...{ origin, isCaptured },
@@ -229,9 +229,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     recapture(left) {
       hub.recapture()
       live.refresh()
-      const tables = [...parts.catalog().tables.values()].filter(({ schema, name }) =>
-        left.includes(`${schema}.${name}`),
-      )
+      const tables = [...parts.catalog().tables.values()].filter(table => left.includes(nameOf(table)))
       if (tables.length === 0 || openListener === null) return
       const commands = tables.map(({ resource }) => capture.announcements.doubt(resource))
       // A listener that cannot be reached has no connection, and starts again.

@@ -33,6 +33,12 @@ export function hashed(hash: string): string {
   return `#${hash}`
 }
 
+/** True unless the changed rows are known to have, before and after, other values than a caller's rows. */
+export function mayConcern(routes: Routes | null, value: RouteValue | null): boolean {
+  if (routes === null || value === null || routes.column !== value.column) return true
+  return routes.values.some(text => value.values.includes(text))
+}
+
 /** The condition of one policy. */
 export interface PolicyCondition {
   readonly permissive: boolean

@@ -6,7 +6,13 @@ import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Database } from '../postgres/types.ts'
 import { toGatewayError } from '../run/errors.ts'
-import type { CapturedName, CaptureSources, SourceListener, SourceSubscription } from './capture-sources.ts'
+import {
+  type CapturedName,
+  type CaptureSources,
+  nameOf,
+  type SourceListener,
+  type SourceSubscription,
+} from './capture-sources.ts'
 import type { ChangeEvent } from './change-event.ts'
 import {
   type ChangeSource,
@@ -332,7 +338,7 @@ export function guardKey(name: string): string {
 
 /** Tables by `schema.name`; the resource is empty for tables that are not resources. */
 function namedIn({ tables }: Catalog, names: ReadonlySet<string>): readonly CapturedName[] {
-  const resources = new Map([...tables.values()].map(table => [`${table.schema}.${table.name}`, table.resource]))
+  const resources = new Map([...tables.values()].map(table => [nameOf(table), table.resource]))
   return [...names].map(name => ({ name, resource: resources.get(name) ?? '' }))
 }
 
