@@ -91,7 +91,7 @@ async function connectToAny(options: ConnectOptions): Promise<Connected> {
   let found = await search(hosts.next().map(host => ({ ...host, sessionAttributes: wanted })))
   if (found === null && failures.at(-1)?.permanent !== true) {
     // With prefer-standby, when no host is a standby.
-    found = await search(primaries.splice(0).map(host => ({ ...host, sessionAttributes: 'any' })))
+    found = await search(primaries.map(host => ({ ...host, sessionAttributes: 'any' })))
   }
   if (found === null) throw noHost(target, failures)
   return found

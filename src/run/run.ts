@@ -233,7 +233,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     more: readonly Command[],
     worked: Work,
   ): RunningRequest<readonly Result[]> {
-    const runsFunctions = reset.afterRead(statements).length > 0
+    const runsFunctions = reset.runsFunctions(statements)
     return runWithin(part, worked, statements, {
       first: [settings.numbered(identity, worked.ms, worked.trace)],
       commands: statements.map(toCommand),
@@ -244,7 +244,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
 
   return {
     read(identity, statements, worked) {
-      const runsFunctions = identity.session?.before != null || reset.afterRead(statements).length > 0
+      const runsFunctions = identity.session?.before != null || reset.runsFunctions(statements)
       // Only a function sets headers of the response, and `set_config` counts as one.
       const frame = sessionFrame(identity, 'read only', runsFunctions)
       const after = runsFunctions ? RESET_AFTER_READ : NO_COMMANDS
