@@ -24,7 +24,7 @@ export interface LogReadingResult {
   readonly attemptsPerGateway: number
   /** The most attempts within 10 ms while the database is away, as a part of the gateways. */
   readonly attemptsAtOnce: number
-  /** Changes that a gateway did not receive exactly once; there must be none. */
+  /** Changes that a gateway did not receive exactly once; 0 is correct. */
   readonly wrong: number
   readonly delayMsP99: number
 }

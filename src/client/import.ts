@@ -5,7 +5,7 @@ import { type Http, jsonText, type RequestOptions, type Upload } from './http.ts
 import { randomKey } from './platform.ts'
 import type { UpsertOptions } from './table.ts'
 
-/** Options of an import. `timeoutMs` limits the whole upload; without it, there is no limit. */
+/** Options of an import. `timeoutMs` limits the whole upload, which is unlimited by default. */
 export interface ImportOptions extends RequestOptions {
   /** The format of a text, file or stream; CSV by default. An array of rows is always sent as NDJSON. */
   readonly format?: 'csv' | 'ndjson'

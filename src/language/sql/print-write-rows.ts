@@ -81,7 +81,7 @@ export interface NotifyOptions {
    * third item. It is evaluated for the row.
    */
   readonly notifyOne: (change: string) => string
-  /** Makes a condition over all rows, which is evaluated once, even if there are none. */
+  /** Makes a condition over all rows, which is evaluated once, also without any row. */
   readonly notifyAll: (rows: NotifiedRows) => string
 }
 
