@@ -1,18 +1,24 @@
-/** Results of functions of a short text, kept because clients repeat the same few texts. */
+/** Results that depend on a short text only, kept because clients repeat the same few texts. */
 import { LRUCache } from 'lru-cache'
 
-/** Limits on the kept results of one function. */
+/** Limits on the kept results of one kind. */
 const KEPT_MAX = 2_000
 const KEPT_CHARACTERS_MAX = 1_000
 
-/** A function with the results of `make`, which must depend on the text only. Those of short texts stay. */
-export function keptByText<T extends object>(make: (text: string) => T): (text: string) => T {
+/** Creates a function that returns the kept result of a text, or makes it. Short texts are kept. */
+export function createKept<T extends object>(): (text: string, make: () => T) => T {
   const kept = new LRUCache<string, T>({ max: KEPT_MAX })
-  return text => {
+  return (text, make) => {
     const found = kept.get(text)
     if (found !== undefined) return found
-    const made = make(text)
+    const made = make()
     if (text.length <= KEPT_CHARACTERS_MAX) kept.set(text, made)
     return made
   }
+}
+
+/** A function with the results of `make`, which must depend on the text only. */
+export function keptByText<T extends object>(make: (text: string) => T): (text: string) => T {
+  const keep = createKept<T>()
+  return text => keep(text, () => make(text))
 }

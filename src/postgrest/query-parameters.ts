@@ -2,7 +2,6 @@
  * Parses the query string into a tree of levels: the relation itself, and below it the relations that
  * `select` embeds, each with its columns, filters, order and range. No name is looked up here.
  */
-import { LRUCache } from 'lru-cache'
 import { decodeLenient } from './decode.ts'
 import { invalidParameter, notEmbedded } from './errors.ts'
 import { type GrammarError, parseText, type TextParser } from './grammar/combinators.ts'
@@ -17,6 +16,7 @@ import {
 import { columnList, treePath } from './grammar/names.ts'
 import { type OrderTerm, orderTerms } from './grammar/order.ts'
 import { type SelectedField, type SelectedRelation, type Selection, selection } from './grammar/select.ts'
+import { createKept } from './kept.ts'
 import type { RowRange } from './range.ts'
 import { rangeOf } from './range.ts'
 
@@ -123,21 +123,12 @@ function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, found => `%${found.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** Limits on the cached results of parsing. Clients repeat the same few texts. */
-const KEPT_MAX = 2_000
-const KEPT_CHARACTERS_MAX = 1_000
-
-const kept = new LRUCache<string, object>({ max: KEPT_MAX })
+const keep = createKept<object>()
 
 /** Parses a text without values, whose result is cached for later requests. */
 function parseShape<T extends object>(parser: TextParser<T>, text: string, what: string): T {
-  const key = `${what}\0${text}`
   // The name of the parameter decides its parser, so the result has the type of the parser.
-  const found = kept.get(key) as T | undefined
-  if (found !== undefined) return found
-  const parsed = parse(parser, text, what)
-  if (text.length <= KEPT_CHARACTERS_MAX) kept.set(key, parsed)
-  return parsed
+  return keep(`${what}\0${text}`, () => parse(parser, text, what)) as T
 }
 
 /** Parses one parameter; `what` names it in the error. */
