@@ -22,7 +22,11 @@ describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
   let tables: readonly (readonly [name: string, table: TableDocument])[]
   const database = databaseFixture(() => realDatabase(name))
   const admin = fixture(
-    () => new pg.Pool({ connectionString: database.adminUrl, max: WORKERS }),
+    () => {
+      const pool = new pg.Pool({ connectionString: database.adminUrl, max: WORKERS })
+      // `end` does not wait until the connections are closed, so dropping the database can end them first.
+      return pool.on('error', () => {})
+    },
     pool => pool.end(),
   )
   const gateway = gatewayFixture(database, async () => {
