@@ -41,6 +41,7 @@ import { nestedExpand } from './nested-expand.ts'
 import { openapi } from './openapi.ts'
 import { outbox } from './outbox.ts'
 import { postgrest } from './postgrest.ts'
+import { queryText } from './query-text.ts'
 import { realtime } from './realtime/feed.ts'
 import { manyShapes, shapeSync, shapes } from './realtime/shapes.ts'
 import { captureTriggers } from './realtime/triggers.ts'
@@ -69,6 +70,7 @@ const BENCHMARKS: readonly Benchmark[] = [
     expand,
     nestedExpand,
     aggregate,
+    queryText,
     language,
     mcp,
   ],
