@@ -106,13 +106,13 @@ export const AREAS: readonly Area[] = [
     name: 'openapi',
     path: 'src/openapi',
     purpose: 'The OpenAPI document of what one caller can do, derived from the catalogue and their rights.',
-    documents: ['docs/guides/openapi.md', 'docs/decisions/0018-an-openapi-document-that-is-true.md'],
+    documents: ['docs/guides/openapi.md', 'docs/decisions/0018-the-openapi-document-is-correct.md'],
   },
   {
     name: 'json',
     path: 'src/json',
     purpose: 'JSON: bodies scanned as bytes, with limits on depth, keys and work; JSON in queries and tokens.',
-    documents: ['docs/decisions/0008-a-body-is-outlined-not-decoded.md'],
+    documents: ['docs/decisions/0008-request-bodies-are-outlined.md'],
   },
   {
     name: 'compile',
@@ -168,7 +168,7 @@ export const AREAS: readonly Area[] = [
     documents: [
       'docs/guides/realtime.md',
       'docs/reference/realtime.md',
-      'docs/decisions/0019-changes-are-rung-and-rows-are-read.md',
+      'docs/decisions/0019-notifications-carry-keys.md',
     ],
   },
   {
@@ -213,7 +213,7 @@ export const AREAS: readonly Area[] = [
     name: 'webhooks',
     path: 'src/webhooks',
     purpose: 'Webhook triggers, deliveries, signatures, and the outbox.',
-    documents: ['docs/guides/webhooks.md', 'docs/decisions/0020-a-write-says-what-it-did.md'],
+    documents: ['docs/guides/webhooks.md', 'docs/decisions/0020-a-write-returns-its-changes.md'],
   },
   {
     name: 'outbound',
