@@ -2,6 +2,7 @@
  * `svc demo`: the gateway with an embedded PostgreSQL and sample data, and commands to paste into another
  * terminal.
  */
+import { createHmac } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
@@ -11,6 +12,7 @@ import { CONSOLE_PATH } from '../http/console.ts'
 import { createHosts } from '../http/hosts.ts'
 import { mintToken } from '../identity/mint.ts'
 import { installScript } from '../install/script.ts'
+import type { OperatorRoutes } from '../ops/internal.ts'
 import { BOARD_PATH, createBoard } from './board.ts'
 import { APP_ROLE, type Embedded, startEmbedded } from './embedded.ts'
 import { EmbeddedError } from './error.ts'
@@ -57,7 +59,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     await runStatements(embedded.adminUrl, installScript({ role: APP_ROLE, selected: chosen, superuser: true }))
     const port = await freePortFrom(options.port ?? DEFAULT_PORT, print)
     const gateway = await startGateway(configOf(embedded, port, environment), {
-      pages: createBoard(),
+      routes: sampleBoard(embedded),
       callers: sampleCallers(embedded),
     })
     for (const line of await welcome(gateway.url, embedded)) print(line)
@@ -98,6 +100,7 @@ function configOf(embedded: Embedded, port: number, environment: Environment): C
   const jwtRoleClaim = { kind: 'constant', value: decodeURIComponent(new URL(embedded.url).username) } as const
   return {
     ...config,
+    adminToken: adminTokenOf(embedded),
     gateway: { ...config.gateway, console: { enabled: true } },
     shapes: { ...config.shapes, enabled: true },
     postgrest: { ...config.postgrest, enabled: true, jwtRoleClaim },
@@ -132,66 +135,64 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
     '',
     `The gateway listens on ${url}`,
     '',
-    `Token of a clerk of ${bikes.name}:`,
-    one.token,
+    ...aligned([
+      ['Start page', `${url}/`],
+      ['Console', url + CONSOLE_PATH],
+      ['Live orders', url + BOARD_PATH],
+      ['API reference', `${url}/docs`],
+    ]),
     '',
-    `Token of a clerk of ${coffee.name}:`,
-    two.token,
+    'Tokens of a clerk of each of two shops, and of the operator (the admin token):',
     '',
-    'Paste into another terminal (the files hold the header with the token above):',
+    ...aligned([
+      [bikes.name, one.token],
+      [coffee.name, two.token],
+      ['Operator', adminTokenOf(embedded)],
+    ]),
     '',
-    '# a list: three orders',
-    curl(one.header, '/api/orders?limit=3'),
+    'Paste into another terminal: a list, one order of the other shop with its lines, and a new order',
     '',
-    '# filtered, sorted, a few columns',
-    curl(one.header, '/api/products?select=name,price,stock&price.lt=100&active=true&sort=-price&limit=5'),
-    '',
-    '# one row with what it points to',
-    curl(one.header, '/api/orders/1?expand=customer'),
-    '',
-    '# one row with its lines, each with its product – as the other tenant, which has other orders',
-    curl(two.header, '/api/orders/13001?expand=nested:order_items.product'),
-    '',
-    '# a stream, one row per line',
-    `${curl(one.header, '/api/order_items?stream=true')} | head -n 3`,
-    '',
-    `Open orders of ${bikes.name} as they change, in a browser:`,
-    `${url}${BOARD_PATH}#token=${one.token}`,
-    '',
-    '# create another order, and watch it arrive',
-    `${curl(one.header, '/api/orders')} -H 'Content-Type: application/json' ` +
+    `  ${curl(one.header, '/api/orders?limit=3')}`,
+    `  ${curl(two.header, '/api/orders/13001?expand=nested:order_items.product')}`,
+    `  ${curl(one.header, '/api/orders')} -H 'Content-Type: application/json' ` +
       `-d ${quote(order)}$(date +%s)${quote('"}')}`,
-    '',
-    'The console, to explore rows and write queries in a browser, as either clerk:',
-    `${url}${CONSOLE_PATH}`,
-    '',
-    'The API documentation, to read and try in a browser; paste a token there:',
-    `${url}/docs`,
     '',
     'Ctrl-C stops everything. To use your own database: DATABASE_URL=… JWT_SECRET=… npx svc serve',
     '',
   ]
 }
 
+/** Rows of a name and a value, with the values below each other. */
+function aligned(rows: readonly (readonly [name: string, value: string])[]): readonly string[] {
+  const width = Math.max(...rows.map(([name]) => name.length))
+  return rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)
+}
+
 async function credential(tenant: SampleTenant, embedded: Embedded): Promise<{ token: string; header: string }> {
-  const claims = {
-    tenantId: tenant.id,
-    userId: tenant.userId,
-    role: 'clerk',
-    scopes: SCOPES,
-    expiresInSeconds: TOKEN_SECONDS,
-  }
-  const token = await mintToken(embedded.jwtSecret, claims, Date.now())
+  const token = await clerkToken(tenant, embedded, TOKEN_SECONDS)
   const header = join(embedded.folder, `${tenant.slug}.header`)
   await writeFile(header, `Authorization: Bearer ${token}\n`, { mode: 0o600 })
   return { token, header }
 }
 
-/** The lifetime of a token that the page at `/` offers. */
+function clerkToken(tenant: SampleTenant, { jwtSecret }: Embedded, expiresInSeconds: number): Promise<string> {
+  const claims = { tenantId: tenant.id, userId: tenant.userId, role: 'clerk', scopes: SCOPES, expiresInSeconds }
+  return mintToken(jwtSecret, claims, Date.now())
+}
+
+/** The same at every start with the same data, as the clerks' tokens. */
+function adminTokenOf({ jwtSecret }: Embedded): string {
+  return createHmac('sha256', jwtSecret).update('svc demo admin token').digest('base64url')
+}
+
+/** The lifetime of a token that a page offers. */
 const VISIT_SECONDS = 3_600
 
+/** The clerks whom visitors can be. */
+const VISITED = SAMPLE_TENANTS.slice(0, 2)
+
 /**
- * The clerks whom visitors can be. A page of another site could reach the demo through DNS rebinding, so the
+ * The callers of the page at `/`. A page of another site could reach the demo through DNS rebinding, so the
  * `Host` of a request for their tokens must be a name of this machine.
  */
 function sampleCallers(embedded: Embedded): NonNullable<GatewayOptions['callers']> {
@@ -199,12 +200,20 @@ function sampleCallers(embedded: Embedded): NonNullable<GatewayOptions['callers'
   return async ({ host }) => {
     if (!hosts.isOurHost(host, undefined)) return []
     return Promise.all(
-      SAMPLE_TENANTS.slice(0, 2).map(async ({ id, userId, name }) => {
-        const claims = { tenantId: id, userId, role: 'clerk', scopes: SCOPES, expiresInSeconds: VISIT_SECONDS }
-        return { title: `a clerk of ${name}`, token: await mintToken(embedded.jwtSecret, claims, Date.now()) }
-      }),
+      VISITED.map(async tenant => ({
+        title: `a clerk of ${tenant.name}`,
+        token: await clerkToken(tenant, embedded, VISIT_SECONDS),
+      })),
     )
   }
+}
+
+/** The page of open orders, which writes as a superuser on request. */
+function sampleBoard(embedded: Embedded): OperatorRoutes {
+  return createBoard({
+    shops: VISITED.map(tenant => ({ ...tenant, token: () => clerkToken(tenant, embedded, VISIT_SECONDS) })),
+    execute: statement => runStatements(embedded.adminUrl, [statement]),
+  })
 }
 
 /** Quotes a text for a POSIX shell. */

@@ -12,7 +12,6 @@ import { limitsOf } from '../config/limits.ts'
 import { watchEventLoop } from '../event-loop.ts'
 import type { Emit } from '../events.ts'
 import type { FrontOptions } from '../http/front.ts'
-import type { Pages } from '../http/pages.ts'
 import { createResponseBytes } from '../http/response-bytes.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { createTokenVerifier } from '../identity/jwt.ts'
@@ -21,6 +20,7 @@ import { openInstalled } from '../install/installed.ts'
 import { createLoad } from '../limits/load.ts'
 import { createBootWarnings } from '../ops/boot-warnings.ts'
 import type { HttpStats } from '../ops/http-metrics.ts'
+import type { OperatorRoutes } from '../ops/internal.ts'
 import { createInternal, type WebhookOperations } from '../ops/internal.ts'
 import { createLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
@@ -78,8 +78,8 @@ export interface GatewayOptions {
   readonly environment?: Environment
   /** The other workers of this machine, if the gateway is one of several processes behind one address. */
   readonly peers?: Peers
-  /** Further pages for browsers, in addition to the gateway's own. */
-  readonly pages?: Pages
+  /** Further routes, in addition to the gateway's own, which they cannot replace. */
+  readonly routes?: OperatorRoutes
   /** Callers whom the page at `/` offers to be, for the headers of a request; none by default. */
   readonly callers?: FrontOptions['callers']
 }
@@ -252,7 +252,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         lists,
         policies,
       },
-      ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
+      ...{ webhooks: hooks?.webhooks ?? null, load, internal, routes: options.routes ?? new Map(), emit },
       callers: options.callers ?? (async () => []),
       ...{ counted, peers, tracing, slow },
       ...{ answerBytes, installed, ticket, onBroken: () => void following.check() },

@@ -23,7 +23,7 @@ import { createFront, type FrontOptions } from '../http/front.ts'
 import { createHeadJudge } from '../http/head.ts'
 import { createHosts } from '../http/hosts.ts'
 import { type ImportStatus, ImportStatuses } from '../http/import-status.ts'
-import type { Page, Pages } from '../http/pages.ts'
+import { routesOf } from '../http/pages.ts'
 import { createPipeline } from '../http/pipeline.ts'
 import { createReports } from '../http/reports.ts'
 import type { ResponseBytes } from '../http/response-bytes.ts'
@@ -45,7 +45,7 @@ import { createClientAddress, createProxyCheck } from '../limits/client-address.
 import type { Load } from '../limits/load.ts'
 import { createHealth, type Health } from '../ops/health.ts'
 import type { HttpStats } from '../ops/http-metrics.ts'
-import type { Internal, OperatorRoute } from '../ops/internal.ts'
+import type { Internal, OperatorRoute, OperatorRoutes } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
 import type { SlowRequests } from '../ops/slow-requests.ts'
 import { Broadcasts } from '../phoenix/broadcasts.ts'
@@ -117,7 +117,7 @@ interface ServerParts {
   /** Called when the objects of `svc install` have changed since they were detected. */
   readonly onBroken: () => void
   readonly internal: (realtime: Realtime['stats'], http: () => HttpStats) => Internal
-  readonly pages: Pages
+  readonly routes: OperatorRoutes
   readonly callers: FrontOptions['callers']
   readonly counted: CountedLimits
   /** Null if requests are not traced. */
@@ -154,7 +154,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     webhooks,
     load,
     answerBytes,
-    pages,
+    routes,
     counted,
     peers,
     tracing,
@@ -352,15 +352,17 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     assertRoom: unsent.assertRoom,
     health,
     internal: new Map([
-      ...[
-        ...pages,
-        ...createDocs({ tokens: config.devMode ? parts.tokens : null }),
-        ...createFront({
-          ...{ requiresToken: gateway.requireAuth, hasConsole: gateway.console.enabled },
-          callers: parts.callers,
-        }),
-        ...(gateway.console.enabled ? createConsole() : []),
-      ].map(reading),
+      ...routes,
+      ...routesOf(
+        new Map([
+          ...createDocs({ tokens: config.devMode ? parts.tokens : null }),
+          ...createFront({
+            ...{ requiresToken: gateway.requireAuth, hasConsole: gateway.console.enabled },
+            callers: parts.callers,
+          }),
+          ...(gateway.console.enabled ? createConsole() : []),
+        ]),
+      ),
       ...(resource?.paths.map(path => [path, metadataOf(resource)] as const) ?? []),
       ...internal.routes,
     ]),
@@ -476,11 +478,6 @@ function metadataOf(resource: ProtectedResource): OperatorRoute {
       body: Buffer.from(JSON.stringify(resource.document(asked))),
     }),
   }
-}
-
-/** A page by its path. */
-function reading([path, answer]: readonly [string, Page]): readonly [string, OperatorRoute] {
-  return [path, { method: 'GET', answer: ({ headers }) => answer(headers) }]
 }
 
 /**

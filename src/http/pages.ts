@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import type { Answer } from '../exchange.ts'
+import type { OperatorRoutes } from '../ops/internal.ts'
 import { mayNotTransform } from './compression.ts'
 
 /** Responds with a page. */
@@ -16,6 +17,11 @@ export type Page = (headers: IncomingHttpHeaders) => Promise<Answer>
 
 /** The pages by path. */
 export type Pages = ReadonlyMap<string, Page>
+
+/** The routes of pages. */
+export function routesOf(pages: Pages): OperatorRoutes {
+  return new Map([...pages].map(([path, page]) => [path, { method: 'GET', answer: ({ headers }) => page(headers) }]))
+}
 
 /** A file of a page. */
 export interface PageFile {

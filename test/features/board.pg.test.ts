@@ -47,7 +47,7 @@ async function openOrders(): Promise<readonly { readonly id: number; readonly st
 }
 
 function start(port = 0): Promise<TestGateway> {
-  return testGateway(database.url, { pages: createBoard(), environment: { SVC_BIND: `127.0.0.1:${port}` } })
+  return testGateway(database.url, { routes: createBoard(), environment: { SVC_BIND: `127.0.0.1:${port}` } })
 }
 
 async function restart(): Promise<void> {
@@ -76,10 +76,13 @@ test('the files of the page are served with the content security policy of /docs
   await other.close()
 })
 
-test('a page passed to the gateway cannot replace one of the gateway’s paths', async () => {
-  const page = async () => ({ status: 200, headers: {}, body: Buffer.from('a page') })
+test('a route passed to the gateway cannot replace one of the gateway’s paths', async () => {
+  const page = {
+    method: 'GET',
+    answer: async () => ({ status: 200, headers: {}, body: Buffer.from('a page') }),
+  } as const
   const paths = ['/metrics', '/docs', '/health', '/elsewhere']
-  const other = await testGateway(database.url, { pages: new Map(paths.map(path => [path, page])) })
+  const other = await testGateway(database.url, { routes: new Map(paths.map(path => [path, page])) })
   const answers = await Promise.all(paths.map(async path => (await other.get(path, { as: null })).text === 'a page'))
   expect(answers).toEqual([false, false, false, true])
   await other.close()
@@ -227,11 +230,12 @@ if (BROWSER_MISSING !== null) process.stderr.write(`board.pg.test.ts: the page i
 // Without a browser these tests are skipped; the message above says so.
 describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
   let page: Page
-  const isLive = () => page.until(`document.body.dataset.state === 'live'`)
-  const card = (id: number, status: string) => `document.querySelector('#${status} article[data-id="${id}"]')`
+  const isLive = () => page.until(`document.querySelector('.shop').dataset.state === 'live'`)
+  const card = (id: number, status: string) =>
+    `document.querySelector('[data-status="${status}"] article[data-id="${id}"]')`
   const shown = async () =>
     page.evaluate(`[...document.querySelectorAll('article')].map(card =>
-      ({ id: Number(card.dataset.id), status: card.closest('section').id })).sort((a, b) => a.id - b.id)`)
+      ({ id: Number(card.dataset.id), status: card.closest('section').dataset.status })).sort((a, b) => a.id - b.id)`)
   const expected = async () => (await openOrders()).map(({ id, status }) => ({ id, status }))
 
   beforeAll(async () => {
@@ -245,7 +249,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
   test('shows the orders of the token in the address, and removes the token from it', async () => {
     expect(await page.evaluate('window.location.hash')).toBe('')
     expect(await shown()).toEqual(await expected())
-    expect(await page.evaluate(`document.querySelector('#pending h2').textContent`)).toBe(
+    expect(await page.evaluate(`document.querySelector('[data-status=pending] h3').textContent`)).toBe(
       `Pending ${(await expected()).filter(({ status }) => status === 'pending').length}`,
     )
   })

@@ -9,9 +9,15 @@ import type { Page } from './browser.ts'
 /** Screenshots of the last run, to look at. */
 const SCREENSHOTS = join(ROOT, '.cache/screenshots')
 
-/** The widths and themes in which every screen is audited. */
-export const VIEWS: readonly { readonly width: number; readonly theme: 'light' | 'dark' }[] = [360, 1280, 3840].flatMap(
-  width => (['light', 'dark'] as const).map(theme => ({ width, theme })),
+/** The width of a window in CSS pixels, and the theme that its user prefers. */
+export interface View {
+  readonly width: number
+  readonly theme: 'light' | 'dark'
+}
+
+/** The widths and themes in which every screen of the console is audited. */
+export const VIEWS: readonly View[] = [360, 1280, 3840].flatMap(width =>
+  (['light', 'dark'] as const).map(theme => ({ width, theme })),
 )
 
 /** Opens a new document of the console as the caller with this token. */
@@ -31,7 +37,7 @@ export async function tabTo(page: Page, condition: string): Promise<void> {
 }
 
 /** Fails if something is wider than the window, axe finds a violation, or the browser complains. */
-export async function auditScreen(page: Page, name: string, view: (typeof VIEWS)[number]): Promise<void> {
+export async function auditScreen(page: Page, name: string, view: View): Promise<void> {
   const tooWide = `[...document.querySelectorAll('main *')].filter(element => element.closest('.scroll') === null
     && element.getBoundingClientRect().right > innerWidth).map(element => element.outerHTML.slice(0, 100))`
   expect(await page.evaluate(tooWide)).toEqual([])
@@ -42,6 +48,6 @@ export async function auditScreen(page: Page, name: string, view: (typeof VIEWS)
   )
   expect(found).toEqual([])
   mkdirSync(SCREENSHOTS, { recursive: true })
-  writeFileSync(join(SCREENSHOTS, `console-${name}-${view.width}-${view.theme}.png`), await page.screenshot())
+  writeFileSync(join(SCREENSHOTS, `${name}-${view.width}-${view.theme}.png`), await page.screenshot())
   expect(page.complaints).toEqual([])
 }

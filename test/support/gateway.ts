@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Emit } from '../../src/events.ts'
 import { type Gateway, type GatewayOptions as StartOptions, startGateway } from '../../src/gateway/gateway.ts'
-import type { Pages } from '../../src/http/pages.ts'
+import { type Pages, routesOf } from '../../src/http/pages.ts'
 import { mintToken, type TokenRequest } from '../../src/identity/mint.ts'
+import type { OperatorRoutes } from '../../src/ops/internal.ts'
 import { withViews } from './postgres-version.ts'
 
 export const SECRET = 'a-secret-for-tests-of-at-least-32-bytes'
@@ -47,6 +48,7 @@ export interface GatewayOptions {
   /** Receives every event instead of the log. */
   readonly emit?: Emit
   readonly pages?: Pages
+  readonly routes?: OperatorRoutes
   readonly callers?: StartOptions['callers']
 }
 
@@ -64,9 +66,9 @@ export async function testGateway(databaseUrl: string, options: GatewayOptions =
     workingDirectory: tmpdir(),
   })
   await rm(dirname(file), { recursive: true })
-  const { environment = {}, emit, pages = new Map(), callers } = options
+  const { environment = {}, emit, pages = new Map(), routes = routesOf(pages), callers } = options
   const gateway = await startGateway(config, {
-    ...{ environment, pages },
+    ...{ environment, routes },
     ...(emit === undefined ? {} : { emit }),
     ...(callers === undefined ? {} : { callers }),
   })
