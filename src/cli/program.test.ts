@@ -409,7 +409,7 @@ table parcels { tenant int8, from_id int8, to_id int8
 `
   test('transpile prints the inferred join conditions to standard error', async () => {
     const text = 'count users;\nget users u join posts p nest many likes nest cities on true'
-    const guessed = 'which is guessed from the names; write "on", or let svc transpile read the foreign keys'
+    const guessed = 'which is inferred from the names; write "on", or let svc transpile read the foreign keys'
     const both = [
       `the join of p is on p.user_id = u.id, ${guessed}: --schema FILE or --database`,
       `the nest of likes is on likes.user_id = u.id, ${guessed}: --schema FILE or --database`,

@@ -1,6 +1,6 @@
 /**
  * The checks of a running gateway, for operators: the configuration that it runs with, and the lints of `svc
- * check` on its own database (docs/guides/checking.md#of-a-running-gateway).
+ * check` on its own database (docs/guides/checking.md#findings-of-a-running-gateway).
  */
 import type { Query } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'

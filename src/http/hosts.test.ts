@@ -1,5 +1,5 @@
 /**
- * A foreign `Host` or `Origin` is rejected: docs/guides/agents.md#where-others-can-reach-it,
+ * A foreign `Host` or `Origin` is rejected: docs/guides/agents.md#access-from-other-machines,
  * docs/reference/limits.md#development-mode.
  */
 import { expect, test } from 'vitest'

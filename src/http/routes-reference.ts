@@ -92,7 +92,7 @@ const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] 
     'GET',
     '/internal/checks',
     '200, the findings of the checks, as JSON',
-    '[checking](../guides/checking.md#of-a-running-gateway), with the admin token; 403 if none is configured',
+    '[checking](../guides/checking.md#findings-of-a-running-gateway), with the admin token; 403 if none is configured',
   ],
   ['GET', '/metrics', '200, metrics for Prometheus', `${MONITORING}, with the admin token if one is configured`],
   ['GET', '/internal/webhooks', '200, triggers and deliveries', WEBHOOKS],

@@ -1,6 +1,6 @@
 /**
  * The operator's routes: `/metrics`, `/health/internal` (docs/guides/monitoring.md), `/internal/checks`
- * (docs/guides/checking.md#of-a-running-gateway), and those for webhooks
+ * (docs/guides/checking.md#findings-of-a-running-gateway), and those for webhooks
  * (docs/guides/webhooks.md#manage-failed-deliveries). The first two do not wait for the database, because
  * they are needed most when it is unavailable; they report the last known state of the outbox.
  */

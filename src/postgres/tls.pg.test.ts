@@ -1,5 +1,5 @@
 /**
- * TLS against a real server (docs/guides/database-connections.md#every-parameter): what each sslmode
+ * TLS against a real server (docs/guides/database-connections.md#parameters): what each sslmode
  * accepts, and the messages of those it rejects. auth/auth.pg.test.ts tests the requirements of
  * pg_hba.conf.
  */

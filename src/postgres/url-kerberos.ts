@@ -1,6 +1,6 @@
 /**
  * Parameters of a connection URL for GSSAPI, SSPI and Kerberos
- * (docs/guides/database-connections.md#every-parameter).
+ * (docs/guides/database-connections.md#parameters).
  */
 import type { GssMethod } from './auth/gss.ts'
 import { GSS_PROVIDERS, type GssSettings } from './auth/gss-attempts.ts'

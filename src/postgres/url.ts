@@ -1,5 +1,5 @@
 /**
- * Parses a connection URL (PostgreSQL manual, 34.1.1.2; docs/guides/database-connections.md#every-parameter).
+ * Parses a connection URL (PostgreSQL manual, 34.1.1.2; docs/guides/database-connections.md#parameters).
  * All problems are reported together. A parameter is honored, or refused by name; a Kerberos parameter
  * without Kerberos is a warning.
  */

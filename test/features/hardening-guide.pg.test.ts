@@ -24,7 +24,7 @@ import { openSocket } from '../support/socket.ts'
 import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/guides/hardening.md')
-const SECTIONS = ['## The database', '## Who calls', '## What may be asked', '## How much', '## Around it']
+const SECTIONS = ['## The database', '## Authentication', '## Access', '## Limits', '## Network and process']
 const ADMIN = 'of the operator'
 
 describe('names on the page', () => {
@@ -109,7 +109,7 @@ describe('a gateway with these files', () => {
     return { Authorization: `Bearer ${token}` }
   }
 
-  const rows = rowsBelow(PAGE, '## All of it, in files')
+  const rows = rowsBelow(PAGE, '## Complete configuration')
   test('has a table of expected responses', () => expect(rows.length).toBeGreaterThan(15))
 
   test.each(rows)('%s with %s: %s', async (request = '', who = '', status = '') => {

@@ -183,15 +183,7 @@ describe('of another database', () => {
     }
     const { tables } = (await gateway.get('/api/_schema')).json
     expect(tables.deals.columns.map(({ comment }: Json) => comment)).toEqual([
-      ...[
-        null,
-        'What is sold, and to whom.',
-        null,
-        'What it is worth; null until somebody has said.',
-        null,
-        null,
-        null,
-      ],
+      ...[null, 'What is sold, and to whom.', null, 'The value of the deal; null until it is known.', null, null, null],
     ])
   })
 

@@ -18,7 +18,7 @@ export function guessedJoins(statement: Statement): readonly GuessedJoin[] {
   const guesses: GuessedJoin[] = []
   const add = (what: string, on: Expression, span: Span): void => {
     const note =
-      `${what} is on ${expressionText(on)}, which is guessed from the names; ` +
+      `${what} is on ${expressionText(on)}, which is inferred from the names; ` +
       'write "on", or let svc transpile read the foreign keys: --schema FILE or --database'
     guesses.push({ note, span })
   }

@@ -1,5 +1,5 @@
 /**
- * The accepted authentication methods (docs/guides/database-connections.md#every-parameter), and the choice
+ * The accepted authentication methods (docs/guides/database-connections.md#parameters), and the choice
  * of one for the server's request.
  */
 import { ConnectError } from '../errors.ts'
