@@ -16,6 +16,8 @@ export interface StatementLimits {
    * limit.
    */
   readonly maxBuiltValueBytes: number
+  /** Bytes that the aggregates of a transaction collect (`array_agg`, `string_agg`). 0: no limit. */
+  readonly maxCollectedBytes: number
   /** Rows of one `generate_series`. 0: no limit. */
   readonly maxSeriesRows: number
   /** Bytes of all patterns of `like` and `ilike` in a statement, from the first `%` of each. 0: no limit. */
@@ -48,6 +50,7 @@ export const STATEMENT_LIMITS: StatementLimits = {
   maxJoins: 16,
   maxRelations: 64,
   maxBuiltValueBytes: 1_048_576,
+  maxCollectedBytes: 67_108_864,
   maxSeriesRows: 1_000_000,
   maxPatternBytes: 2_048,
   maxContainedElements: 1_000,
@@ -61,6 +64,7 @@ export const STATEMENT_LIMITS: StatementLimits = {
 /** For conditions that operators write. */
 export const UNLIMITED: StatementLimits = {
   ...{ maxJoins: 0, maxRelations: 0, maxBuiltValueBytes: 0, maxSeriesRows: 0, maxPatternBytes: 0 },
+  maxCollectedBytes: 0,
   ...{ maxContainedElements: 0, maxExpressions: 0, maxNumericProducts: 0, maxRepeatedCharacters: 0 },
   ...{ maxRepetitions: 0, maxTextFormBytes: 0 },
 }
@@ -70,6 +74,7 @@ export const LIMIT_NAMES = {
   maxJoins: 'max_joins',
   maxRelations: 'max_relations',
   maxBuiltValueBytes: 'max_built_value_bytes',
+  maxCollectedBytes: 'max_collected_bytes',
   maxSeriesRows: 'max_series_rows',
   maxPatternBytes: 'max_pattern_bytes',
   maxContainedElements: 'max_contained_elements',

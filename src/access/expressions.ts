@@ -23,6 +23,7 @@ import { cast, literal } from '../language/tree/build.ts'
 import { isAggregate, UNTYPED_ARGUMENTS } from '../language/tree/functions.ts'
 import { unreachable } from '../unreachable.ts'
 import { boundedArguments, boundPadding } from './built-values.ts'
+import { boundedCollection } from './collected-values.ts'
 import { comparisonIn, type OperandCheck, pairIn, patternIn } from './comparisons.ts'
 import { boundedElements } from './containment.ts'
 import {
@@ -266,6 +267,7 @@ export class ExpressionChecker implements OperandCheck {
       filter: this.optional(call.filter, scope),
       over: over === null || typeof over === 'string' ? over : this.window(over, scope),
     }
+    if (isOwn) return { ...untyped(boundedCollection(checked, args, tally)), digits: digitsOfCall(named.name, digits) }
     if (result !== undefined) return { ...untyped(checked), type: result.type, typeName: result.typeText }
     return isOwn ? { ...untyped(checked), digits: digitsOfCall(named.name, digits) } : untyped(checked)
   }

@@ -17,6 +17,9 @@ export const PATTERN_GUARD = 'like'
 /** The name in the failure of a guard of compared arrays. */
 export const CONTAINMENT_GUARD = 'containment'
 
+/** The name in the failure of a guard of collected values. */
+export const COLLECTION_GUARD = 'collection'
+
 /** A checked argument of a function whose result can be large. */
 export interface BuiltArgument extends Typed {
   /** The size that the argument adds to the statement: a guard evaluates it a second time. */
@@ -75,8 +78,12 @@ export function times8(a: Expression, b: Expression): Expression {
  * PostgreSQL cannot evaluate it in advance.
  */
 export function guarded(name: string, value: Expression, tooLarge: Expression, of: readonly Expression[]): Expression {
-  const failure = cast(builtinCall('concat', [text(`${TOO_LARGE}${name} `), builtinCall('num_nulls', of)]), 'bool')
-  return caseWhen(caseWhen(tooLarge, failure, literal('boolean', 'true')), value, null)
+  return caseWhen(caseWhen(tooLarge, failure(name, of), literal('boolean', 'true')), value, null)
+}
+
+/** A condition that always fails, with `name` in the message. */
+export function failure(name: string, of: readonly Expression[]): Expression {
+  return cast(builtinCall('concat', [text(`${TOO_LARGE}${name} `), builtinCall('num_nulls', of)]), 'bool')
 }
 
 /** A value of a recursive query, which can grow in each iteration: fails if it becomes too large. */

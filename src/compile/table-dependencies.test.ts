@@ -3,6 +3,7 @@ import { catalogOf, tableOf } from '../../test/support/model.ts'
 import { type CheckContext, checkRead, checkWrite } from '../access/check.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import { parse } from '../language/syntax/parse.ts'
+import { STATEMENT_LIMITS } from '../statement-limits.ts'
 import { tableDependenciesOf } from './table-dependencies.ts'
 
 const context: CheckContext = {
@@ -13,6 +14,7 @@ const context: CheckContext = {
   ),
   rights: EVERYTHING,
   searchLanguage: 'english',
+  limits: STATEMENT_LIMITS,
 }
 
 /** The tables as `read: …; insert t`, each once. */
@@ -36,6 +38,11 @@ function touched(text: string) {
 
 const ORDERS = 'public.orders'
 const ITEMS = 'public.items'
+
+test('the count of collected values does not make a statement depend on chance', () => {
+  expect(touched("get orders fields string_agg(note, ',') as v")).toMatchObject({ deterministic: true })
+  expect(touched('get orders fields array_agg(random()) as v')).toMatchObject({ deterministic: false })
+})
 
 test.each([
   ['get orders', [ORDERS]],

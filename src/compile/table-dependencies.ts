@@ -1,5 +1,5 @@
 /** The dependencies of a statement: the tables it reads and writes, and whether it is deterministic. */
-import type { Get, Statement, TableName } from '../language/tree/ast.ts'
+import type { FunctionCall, Get, Statement, TableName } from '../language/tree/ast.ts'
 import { type TableUse, visit } from '../language/tree/walk.ts'
 import { changesOverTime } from './determinism.ts'
 
@@ -39,7 +39,7 @@ export function tableDependenciesOf(tree: Get | Statement): TableDependencies {
     },
     call(call) {
       // A function used as a source is a call whose reads are unknown.
-      if (call.kind === 'function source' || isMovingCall(call.schema, call.name)) deterministic = false
+      if (call.kind === 'function source' || isMoving(call)) deterministic = false
       // The access check adds the schema to PostgreSQL's functions, except to those that are syntax.
       if (call.kind === 'function source' || (call.schema !== null && call.schema !== 'pg_catalog')) callsOwn = true
     },
@@ -74,6 +74,6 @@ const OPERATIONS: Readonly<Record<TableUse, readonly WriteOperation[]>> = {
   reference: [],
 }
 
-function isMovingCall(schema: string | null, name: string): boolean {
-  return (schema === null || schema === 'pg_catalog') && changesOverTime(name.toLowerCase())
+function isMoving({ schema, name, guards }: FunctionCall): boolean {
+  return guards !== true && (schema === null || schema === 'pg_catalog') && changesOverTime(name.toLowerCase())
 }

@@ -104,6 +104,7 @@ export interface GatewayConfig {
   readonly maxJoins: number
   readonly maxRelations: number
   readonly maxBuiltValueBytes: number
+  readonly maxCollectedBytes: number
   readonly maxSeriesRows: number
   readonly maxPatternBytes: number
   readonly maxContainedElements: number

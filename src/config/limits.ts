@@ -57,6 +57,7 @@ const LIMITS: readonly NumberKey[] = [
   'maxJoins',
   'maxRelations',
   'maxBuiltValueBytes',
+  'maxCollectedBytes',
   'maxSeriesRows',
   'maxPatternBytes',
   'maxContainedElements',

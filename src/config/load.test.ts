@@ -94,6 +94,7 @@ describe('defaults', () => {
         maxJoins: 16,
         maxRelations: 64,
         maxBuiltValueBytes: 1_048_576,
+        maxCollectedBytes: 67_108_864,
         maxSeriesRows: 1_000_000,
         maxPatternBytes: 2_048,
         maxContainedElements: 1_000,

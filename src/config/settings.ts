@@ -570,6 +570,16 @@ export const GATEWAY: SettingsOf<
       '`rpad`, `format`, `array_fill`, and casts that pad. All expressions of a query together can build 64 ' +
       'times as much for one row. Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
   },
+  maxCollectedBytes: {
+    key: 'gateway.max_collected_bytes',
+    kind: integerKind(0, 1_073_741_823),
+    default: STATEMENT_LIMITS.maxCollectedBytes,
+    unit: 'bytes',
+    feature: 'reads',
+    description:
+      'Maximum bytes that the aggregates `array_agg`, `string_agg`, `json_agg` and similar ones collect in one ' +
+      'transaction. Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
+  },
   maxSeriesRows: {
     key: 'gateway.max_series_rows',
     kind: integerKind(0, COUNT_MAX),

@@ -1,6 +1,6 @@
 /** Translates errors of PostgreSQL and the pool into those of docs/reference/errors.md. */
 
-import { CONTAINMENT_GUARD, PATTERN_GUARD, TOO_LARGE } from '../access/guard.ts'
+import { COLLECTION_GUARD, CONTAINMENT_GUARD, PATTERN_GUARD, TOO_LARGE } from '../access/guard.ts'
 import type { ParameterUse } from '../access/parameters.ts'
 import { MARKED_ROW, REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
@@ -267,6 +267,11 @@ function tooLarge(name: string, cause: DatabaseError): GatewayError {
     const { maxContainedElements } = LIMIT_NAMES
     const message = `a computed operand of @>, <@, &&, ?| or ?& has more elements than ${maxContainedElements}`
     return new GatewayError('PARSE_ERROR', message, { cause, limit: maxContainedElements })
+  }
+  if (name === COLLECTION_GUARD) {
+    const { maxCollectedBytes } = LIMIT_NAMES
+    const message = `the aggregates of the query collect more bytes than ${maxCollectedBytes} allows; request less`
+    return new GatewayError('PARSE_ERROR', message, { cause, limit: maxCollectedBytes })
   }
   if (name === 'power' || name === 'exp') {
     const message = `"${name}" would compute a number of more than 1000 digits; use smaller numbers`

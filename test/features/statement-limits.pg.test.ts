@@ -767,6 +767,87 @@ test('a result above max_result_bytes is refused and counted, and can be streame
   }
 })
 
+describe('the bytes that aggregates collect', () => {
+  const series = 'get (get users fields generate_series(1, 1000000) as n where id = 1) d'
+  test.each<[string, unknown?]>([
+    ["cardinality(array_agg(repeat('x', 1000000))) as v where n <= 2000"],
+    ["length(string_agg(repeat('x', 100000), '')) as v where n <= 10000"],
+    ["length(string_agg('', repeat('x', 1000))) as v"],
+    ["length(string_agg(distinct repeat(n::text, 10000), '')) as v"],
+    ["length(string_agg(repeat('x', 1000), '') filter (where n > 10)) as v"],
+    ["length(string_agg(repeat('x', 1000), '' order by n)) as v"],
+    ["n % 1000 as g, length(string_agg(repeat('x', 1000), '')) as v"],
+    ["length(string_agg(repeat('x', 100000), '') over ()) as v"],
+    ["n, cardinality(array_agg(max(repeat('x', 100000))) over ()) as v where n <= 2000"],
+    ['length(json_agg(repeat(chr(1), 100000))::text) as v'],
+    ["length(jsonb_agg(['x', repeat('x', 100000)])::text) as v"],
+    ["length(json_object_agg(n, repeat('x', 100000))::text) as v"],
+    ['length(jsonb_object_agg(repeat(n::text, 10000), 1)::text) as v'],
+    ["length((get users u fields string_agg(repeat('x', 500000 + d.n % 2), ''))) as v"],
+    ['cardinality(array_agg(:p::text)) as v', { p: 'x'.repeat(100_000) }],
+    ['length(json_agg(:p::text)::text) as v', { p: 'x'.repeat(100_000) }],
+  ])('are bounded: %s', async (fields, parameters = {}) => {
+    await expectRefused(`${series} fields ${fields}`, 'max_collected_bytes', parameters)
+  })
+  test('include those of joined columns, and of common tables', async () => {
+    const long = "(get users fields repeat('x', 1000000) as word where id = 1) w"
+    await expectRefused(
+      `${series} inner join ${long} on true fields length(string_agg(w.word, '')) as v`,
+      'max_collected_bytes',
+    )
+    const collected = `${series} fields string_agg(repeat('x', 100), '') as v where n <= 300000`
+    await expectRows(`with a as (${collected}) get a fields length(v) as v`, [{ v: 30_000_000 }])
+    await expectRefused(
+      `with a as (${collected}), b as (${collected}) get a cross join b fields length(a.v) + length(b.v) as v`,
+      'max_collected_bytes',
+    )
+  })
+  test('leave the results of aggregates unchanged', async () => {
+    const few = series.replace('1000000', '4')
+    const rows: [string, unknown][] = [
+      ["string_agg(distinct n::text, ',' order by n::text desc)", '4,3,2,1'],
+      ["string_agg(n::text, ',' order by n desc) filter (where n > 2)", '4,3'],
+      ['array_agg(case when n > 2 then n end order by n)', [null, null, 3, 4]],
+      ['json_agg(n > 3 order by n)', [false, false, false, true]],
+      ["json_object_agg(n, 'x') filter (where n = 1)", { 1: 'x' }],
+      ['array_agg(n) filter (where n > 9)', null],
+      ["string_agg('a', '-')", 'a-a-a-a'],
+      ['array_agg(:p::int)', [7, 7, 7, 7]],
+    ]
+    for (const [field, v] of rows) {
+      await expectRows(`${few} fields ${field} as v`, [{ v }], field.includes(':p') ? { p: 7 } : {})
+    }
+    await expectRows(`${few} fields n, array_agg(n) over (order by n rows between 1 preceding and current row) as v`, [
+      { n: 1, v: [1] },
+      { n: 2, v: [1, 2] },
+      { n: 3, v: [2, 3] },
+      { n: 4, v: [3, 4] },
+    ])
+    await expectRows(`${few} fields n % 2 as g, array_agg(sum(n)) over (order by n % 2) as v`, [
+      { g: 0, v: [6] },
+      { g: 1, v: [6, 4] },
+    ])
+  })
+  test('are counted for each statement, and not at all if the limit is 0', async () => {
+    const query = `${series} fields length(string_agg(repeat('x', 10000), '')) as v where n <= 5000`
+    for (const _ of [1, 2, 3]) await expectRows(query, [{ v: 50_000_000 }])
+    const open = await testGateway(database.url, { toml: 'max_collected_bytes = 0' })
+    try {
+      const body = JSON.stringify({ query: query.replace('5000', '9000') })
+      const headers = { 'Content-Type': 'application/json' }
+      const reply = await open.get('/api/_query', { method: 'POST', headers, body })
+      expect([reply.status, reply.json.data]).toEqual([200, [{ v: 90_000_000 }]])
+    } finally {
+      await open.close()
+    }
+  })
+  test('are counted in a metric', async () => {
+    await expectRefused(`${series} fields array_agg(repeat('x', 1000000)) as v`, 'max_collected_bytes')
+    const { text } = await gateway.get('/metrics', { as: null })
+    expect(text).toMatch(/^svc_statements_refused_total\{limit="max_collected_bytes"\} [1-9]/m)
+  })
+})
+
 describe('the rows of a series', () => {
   test.each<[string, unknown[]?]>([
     ['get users fields generate_series(1, 2000000000) as n'],

@@ -776,6 +776,8 @@ export interface FunctionCall {
   readonly over: string | WindowBody | null
   /** True for the function of a cast between a domain and json or text. No text form has such a call. */
   readonly represents?: true
+  /** True if the value does not change the result: it only decides whether the statement fails. */
+  readonly guards?: true
   readonly span: Span
 }
 

@@ -234,6 +234,7 @@ export interface CallOptions {
   readonly filter?: Expression
   readonly over?: FunctionCall['over']
   readonly represents?: true
+  readonly guards?: true
 }
 
 /** A function call. */
@@ -249,6 +250,7 @@ export function call(name: string, args: readonly Expression[], options: CallOpt
     filter: options.filter ?? null,
     over: options.over ?? null,
     ...(options.represents === true ? { represents: true } : {}),
+    ...(options.guards === true ? { guards: true } : {}),
     span,
   }
 }
