@@ -86,13 +86,14 @@ export function refuseUnsearchable(typed: Typed): void {
   }
 }
 
+/** An operator that the type of a value does not have. */
+export class UndefinedOperatorError extends GatewayError {}
+
 /** PostgreSQL would reject it too, but would name neither the column nor a fix. */
-function refusedType({ expression, column, type, typeName }: Typed, reason: string): GatewayError {
+function refusedType({ expression, column, type, typeName }: Typed, reason: string): UndefinedOperatorError {
   const what = column === null ? 'the value' : `${type === null ? 'the path into column' : 'column'} "${column}"`
   const { span } = expression
-  return new GatewayError('PARSE_ERROR', `${what} is ${typeName ?? 'of another type'}, ${reason}`, {
-    span,
-  })
+  return new UndefinedOperatorError('PARSE_ERROR', `${what} is ${typeName ?? 'of another type'}, ${reason}`, { span })
 }
 
 function insteadOf(typed: Typed): string {

@@ -97,8 +97,10 @@ function checkParties(claims: JsonObject, { issuer, audience, isAudienceOptional
   if (issuer !== null && claims.get('iss') !== issuer) {
     throw refusedToken('its issuer (iss) is missing or not the one this gateway accepts')
   }
-  if (audience === null || (isAudienceOptional && !claims.has('aud'))) return
-  if (!audiencesOf(claims).some(one => typeof one === 'string' && audience.includes(one))) {
+  if (audience === null) return
+  const audiences = audiencesOf(claims)
+  if (isAudienceOptional && audiences.every(one => one == null)) return
+  if (!audiences.some(one => typeof one === 'string' && audience.includes(one))) {
     throw refusedToken('its audience (aud) is missing or does not name this gateway')
   }
 }

@@ -43,7 +43,7 @@ export interface VerifierConfig {
   readonly jwtSecret: string | Buffer | null
   readonly jwtSecretPrevious: string | Buffer | null
   readonly gateway: Pick<GatewayConfig, 'requireExp' | 'jwtIssuer' | 'jwtAudience' | 'jwtSecrets'>
-  /** True if a token without `aud` is accepted although an audience is configured. */
+  /** True if a token without `aud`, or with an empty one, is accepted although an audience is configured. */
   readonly isAudienceOptional?: boolean
 }
 

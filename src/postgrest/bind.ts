@@ -4,7 +4,7 @@
  */
 import { toArrayLiteral } from '../rest/parameters/list-values.ts'
 import type { Values } from '../rest/values.ts'
-import { invalidParameter } from './errors.ts'
+import { invalidParameter, malformedArray } from './errors.ts'
 import type { LogicTree, QuantifiedOperator, SearchOperator, SimpleOperator, ValueTest } from './grammar/filter.ts'
 import type { FieldPath } from './grammar/names.ts'
 import type { OrderTerm } from './grammar/order.ts'
@@ -183,7 +183,7 @@ function aliasOf({ name, steps }: FieldPath): string | null {
 /** The elements of `{a,"b,c"}`. */
 function parseArray(text: string, max: number): readonly string[] {
   const inner = /^\s*\{(.*)\}\s*$/s.exec(text)?.[1]
-  if (inner === undefined) throw invalidParameter(`malformed array literal: "${text}"`, null)
+  if (inner === undefined) throw malformedArray(text)
   if (inner.trim() === '') return []
   const elements = [...inner.matchAll(ELEMENT)].map(([, quoted, plain = '']) =>
     quoted === undefined ? plain.trim() : quoted.replace(/\\(.)/gs, '$1'),

@@ -213,9 +213,9 @@ export function createDoor(parts: DoorParts): Door {
     }
   }
 
-  function finish(answer: Answer, incoming: Incoming): Answer {
+  function finish(answer: Answer, incoming: Incoming, of: 'result' | 'error' = 'result'): Answer {
     const complete = withCommonHeaders(answer, incoming, headerRules)
-    return timings === null ? complete : timings.printed(incoming, complete)
+    return timings === null ? complete : timings.printed(incoming, complete, of)
   }
 
   function withMetadata(answer: Answer, incoming: Incoming): Answer {
@@ -238,14 +238,14 @@ export function createDoor(parts: DoorParts): Door {
     toStep,
     prepare: incoming => convertLargeBody(incoming, limits.maxBatchRows || Number.POSITIVE_INFINITY),
     preflight: incoming => (parts.allowsAnyOrigin ? respondPreflight(incoming) : null),
-    finish,
+    finish: (answer, incoming) => finish(answer, incoming),
     respondError(error, identity, incoming) {
       const answer = respondError(error, {
         verbosity: config.errorVerbosity,
         isAuthenticated: identity !== null && identity.role !== config.anonRole,
         view: identity === null ? null : parts.view(identity),
       })
-      return finish(withMetadata(answer, incoming), incoming)
+      return finish(withMetadata(answer, incoming), incoming, 'error')
     },
   }
 }

@@ -1,5 +1,6 @@
 /** Translates every error to a response in PostgREST's form. */
 import { allows, EVERYTHING, type View } from '../access/rights.ts'
+import { UndefinedOperatorError } from '../access/typed.ts'
 import { resourceName } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer } from '../exchange.ts'
@@ -46,6 +47,8 @@ function describe(error: unknown, isAuthenticated: boolean, view: View | null): 
   }
   if (!(error instanceof GatewayError))
     return describeOther(new GatewayError('INTERNAL', 'an unexpected error occurred'))
+  // The gateway checks types before PostgreSQL does; its message names the column.
+  if (error instanceof UndefinedOperatorError) return { ...describeOther(error), status: 404, code: '42883' }
   // Errors whose message would not help the caller keep the gateway's own message.
   const own = error.code === 'INTERNAL' || error.code === 'UNAVAILABLE'
   if (error.cause instanceof DatabaseError && !own) return describeDatabase(error.cause, isAuthenticated, view)

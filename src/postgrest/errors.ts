@@ -62,6 +62,11 @@ export function invalidParameter(message: string, details: string | null): Postg
   return new PostgrestError(400, 'PGRST100', message, { details })
 }
 
+/** A list of `any` or `all` that is not an array, with PostgreSQL's message. */
+export function malformedArray(text: string): PostgrestError {
+  return new PostgrestError(400, '22P02', `malformed array literal: "${text}"`)
+}
+
 /** A method that functions do not accept. */
 export function invalidRpcMethod(method: string): PostgrestError {
   return new PostgrestError(405, 'PGRST101', `Cannot use the ${method} method on RPC`)

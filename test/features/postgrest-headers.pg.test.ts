@@ -77,6 +77,20 @@ describe('with server_timing and trace_header', () => {
     expect(options.map(reply => phasesOf(reply.headers))).toEqual(options.map(() => ['jwt', 'parse', 'response']))
   })
 
+  test.each<[path: string, status: number, phases: string[]]>([
+    ['/stops?select=(', 400, ['jwt', 'parse']],
+    ['/stops?nothing=eq.1', 400, ['jwt', 'parse', 'plan']],
+    ['/stops?id=eq.x', 400, ['jwt', 'parse', 'plan', 'transaction']],
+  ])('an error reports the phases until it occurred: %s', async (path, status, phases) => {
+    const reply = await ask(path)
+    expect([reply.status, phasesOf(reply.headers)]).toEqual([status, phases])
+  })
+
+  test('a token that is refused reports its verification only', async () => {
+    const reply = await ask('/stops', { token: 'x' })
+    expect([reply.status, phasesOf(reply.headers)]).toEqual([401, ['jwt']])
+  })
+
   test('the trace header is repeated', async () => {
     const sent = { 'X-Trace-Id': 'a1 b2' }
     expect((await ask('/stops', { headers: sent })).headers.get('x-trace-id')).toBe('a1 b2')

@@ -4,7 +4,7 @@ import { postgrestFixture } from '../support/postgrest.ts'
 
 const { ask } = postgrestFixture(
   `create table items (
-     id int primary key, name text, tags text[], span int4range, data jsonb, words tsvector, active boolean,
+     id int primary key, name text, tags text[], span int4range, data jsonb, words tsvector, active boolean, plain json,
      price numeric(8,2), made timestamptz default '2024-01-01T00:00:00Z'
    );
    insert into items (id, name, tags, span, data, words, active, price) values
@@ -217,6 +217,10 @@ describe('errors', () => {
     ['/items?other.id=eq.1', 400, { code: 'PGRST108' }],
     ['/items?select=data->>a->1', 404, { code: '42883', message: 'operator does not exist: text -> integer' }],
     ['/items?data->>a->>b=eq.1', 404, { code: '42883', message: 'operator does not exist: text ->> unknown' }],
+    ['/items?plain=eq.{}', 404, { code: '42883' }],
+    ['/items?plain->a=eq.1', 404, { code: '42883' }],
+    ['/items?order=plain', 404, { code: '42883' }],
+    ['/items?id=eq(any).{1,2', 400, { code: '22P02', message: 'malformed array literal: "{1,2"' }],
   ])('of %s have the code of PostgREST', async (path, status, error) => {
     const reply = await ask(path)
     expect([reply.status, reply.json]).toEqual([status, expect.objectContaining(error)])

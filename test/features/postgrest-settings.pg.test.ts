@@ -1,6 +1,8 @@
 /** docs/reference/configuration.md#postgrest: settings that change which requests are accepted. */
 import { describe, expect, test } from 'vitest'
+import { SECRET } from '../support/gateway.ts'
 import { postgrestFixture } from '../support/postgrest.ts'
+import { signed } from '../support/postgrest-token.ts'
 
 const SCHEMA = `
   create table pens (id int primary key, colour text default 'blue');
@@ -52,5 +54,23 @@ describe('with safe_updates and legacy_target_names', () => {
 
   test('parameters can use both names of an aliased relation', async () => {
     expect((await ask(ALIASED)).json).toEqual([{ id: 1, tops: [{ id: 2 }] }])
+  })
+})
+
+describe('with jwt_audience', () => {
+  const { ask, author } = postgrestFixture(`${SCHEMA}; grant select on pens to :author`, 'jwt_audience = "shop"')
+
+  test.each<[aud: unknown, status: number]>([
+    ['shop', 200],
+    [['other', 'shop'], 200],
+    ['other', 401],
+    [['other'], 401],
+    ['', 401],
+    [undefined, 200],
+    [null, 200],
+    [[], 200],
+  ])('a token for %j is answered with %i', async (aud, expected) => {
+    const { status, json } = await ask('/pens', { token: signed({ role: author, aud }, SECRET) })
+    expect([status, status === 401 && json.message]).toEqual([expected, expected === 401 && 'JWT not in audience'])
   })
 })
