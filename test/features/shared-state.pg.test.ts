@@ -145,27 +145,26 @@ describe.skipIf(REDIS_MISSING !== null)(`shared state (${REDIS_MISSING ?? 'with 
       expect((await gateway.get('/api/notes')).status).toBe(200)
       relay.restore()
       await isConnected(gateway, 1)
-      expect((await gateway.get('/api/notes')).status).toBe(429)
+      // On a busy machine the store may answer too late once more.
+      await expect.poll(async () => (await gateway.get('/api/notes')).status, { timeout: 10_000 }).toBe(429)
       await holder.release()
       await call
       await expect.poll(async () => (await gateway.get('/api/notes')).status).toBe(200)
-      expect(warnings(events)).toEqual([
-        expect.stringMatching(/^the store of shared state does not answer: .*; this gateway counts its limits alone$/),
-        'shared state is available again; limits are counted for all gateways',
-      ])
+      expect(warnings(events).slice(0, 2)).toEqual([AWAY, BACK])
     } finally {
       await relay.close()
     }
   })
 
   test('a store that answers too late is treated as away', async () => {
-    const { gateway } = await open('tenant_max_concurrent = 2')
+    const { gateway, events } = await open('tenant_max_concurrent = 2')
     const operator = new Redis(redis.url)
     try {
       // Three times the timeout of the gateway.
       await operator.call('CLIENT', 'PAUSE', '1500')
-      await isConnected(gateway, 0)
+      await expect.poll(() => warnings(events)[0], { timeout: 10_000 }).toEqual(AWAY)
       expect((await gateway.get('/api/notes')).status).toBe(200)
+      await expect.poll(() => warnings(events)[1], { timeout: 10_000 }).toBe(BACK)
       await isConnected(gateway, 1)
     } finally {
       operator.disconnect()
@@ -193,6 +192,11 @@ describe.skipIf(REDIS_MISSING !== null)(`shared state (${REDIS_MISSING ?? 'with 
     }
   })
 })
+
+const AWAY = expect.stringMatching(
+  /^the store of shared state does not answer: .*; this gateway counts its limits alone$/,
+)
+const BACK = 'shared state is available again; limits are counted for all gateways'
 
 const callOf = (key: number) => ({
   ...{ method: 'POST', body: JSON.stringify({ key }), headers: { 'Content-Type': 'application/json' } },
