@@ -18,6 +18,8 @@ export interface StatementLimits {
   readonly maxBuiltValueBytes: number
   /** Bytes that the aggregates of a transaction collect (`array_agg`, `string_agg`). 0: no limit. */
   readonly maxCollectedBytes: number
+  /** Copies of values of unknown size that functions and operators make for one row. 0: no limit. */
+  readonly maxCopiedValues: number
   /** Rows of one `generate_series`. 0: no limit. */
   readonly maxSeriesRows: number
   /** Bytes of all patterns of `like` and `ilike` in a statement, from the first `%` of each. 0: no limit. */
@@ -51,6 +53,7 @@ export const STATEMENT_LIMITS: StatementLimits = {
   maxRelations: 64,
   maxBuiltValueBytes: 1_048_576,
   maxCollectedBytes: 67_108_864,
+  maxCopiedValues: 256,
   maxSeriesRows: 1_000_000,
   maxPatternBytes: 2_048,
   maxContainedElements: 1_000,
@@ -64,7 +67,7 @@ export const STATEMENT_LIMITS: StatementLimits = {
 /** For conditions that operators write. */
 export const UNLIMITED: StatementLimits = {
   ...{ maxJoins: 0, maxRelations: 0, maxBuiltValueBytes: 0, maxSeriesRows: 0, maxPatternBytes: 0 },
-  maxCollectedBytes: 0,
+  ...{ maxCollectedBytes: 0, maxCopiedValues: 0 },
   ...{ maxContainedElements: 0, maxExpressions: 0, maxNumericProducts: 0, maxRepeatedCharacters: 0 },
   ...{ maxRepetitions: 0, maxTextFormBytes: 0 },
 }
@@ -75,6 +78,7 @@ export const LIMIT_NAMES = {
   maxRelations: 'max_relations',
   maxBuiltValueBytes: 'max_built_value_bytes',
   maxCollectedBytes: 'max_collected_bytes',
+  maxCopiedValues: 'max_copied_values',
   maxSeriesRows: 'max_series_rows',
   maxPatternBytes: 'max_pattern_bytes',
   maxContainedElements: 'max_contained_elements',

@@ -4,6 +4,7 @@ import type { ExpressionField, Field } from '../language/tree/ast.ts'
 import { outputName } from '../language/tree/output-name.ts'
 import { shorten } from '../text/shorten.ts'
 import type { Checking } from './checking.ts'
+import { countRepeated } from './copies.ts'
 import {
   type AccessScope,
   countColumns,
@@ -17,6 +18,7 @@ import {
 export function fieldsIn(checking: Checking, fields: readonly Field[], scope: AccessScope): readonly TypedField[] {
   if (fields.length === 0) return everyColumnIn(checking, scope, null)
   const listed = fields.map(item => (item.kind === 'field' ? fieldIn(checking, item, scope) : null))
+  countRepeated(listed, checking.tally)
   const written = new Set(listed.map(item => item && signOf(item.field)))
   const all = fields.flatMap((item, index): readonly TypedField[] => {
     const one = listed[index] ?? null

@@ -9,11 +9,10 @@
 import type { Expression, FunctionCall } from '../language/tree/ast.ts'
 import { arithmetic, call, caseWhen, cast, compare, integer, literal, text } from '../language/tree/build.ts'
 import { containsAggregate } from '../language/tree/functions.ts'
-import { SQL_NAMES, typeSet } from '../types/builtin.ts'
 import { type BuiltArgument, builtinCall, byteLength, COLLECTION_GUARD, failure, textBytes } from './guard.ts'
+import { isNarrow, NARROW_BYTES } from './narrow.ts'
 import { isParameter } from './parameters.ts'
 import type { Tally } from './tally.ts'
-import { baseOf } from './types.ts'
 
 /** The aggregates whose result contains all of their values (PostgreSQL manual, 9.21). */
 const COLLECTING: ReadonlySet<string> = new Set([
@@ -29,22 +28,17 @@ const COUNTER = 'svc.collected_bytes'
 /** A smaller value is counted in some rows only. The default limit is reached after 4 096 counted rows. */
 const STEP_BYTES = 16_384
 
+/** The result of an aggregate counts as this many values where another expression reads it (copies.ts). */
+const COLLECTED_MENTIONS = 32
+
+/** How many values the result counts as; 0 if the checked expression is not a call of such an aggregate. */
+export function collectedMentions(expression: Expression): number {
+  if (expression.kind !== 'function' || expression.schema !== 'pg_catalog') return 0
+  return COLLECTING.has(expression.name) ? COLLECTED_MENTIONS : 0
+}
+
 /** The memory that an aggregate uses for a value in addition to its bytes. */
 const ELEMENT_BYTES = 32
-
-/** The maximum size of a value of one of the types below. */
-const NARROW_BYTES = 16
-
-const NARROW = typeSet(
-  ...(['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'money', 'oid', 'uuid', 'date', 'time'] as const),
-  ...(['timetz', 'timestamp', 'timestamptz', 'interval', 'macaddr', 'macaddr8', 'point'] as const),
-)
-
-/** The expressions with a truth value. */
-const CONDITIONS: ReadonlySet<Expression['kind']> = new Set<Expression['kind']>([
-  ...(['and', 'or', 'not', 'comparison', 'distinct from', 'pattern', 'is', 'between', 'in', 'exists'] as const),
-  'json test',
-])
 
 /** The call of PostgreSQL's own function, with its collected values counted. */
 export function boundedCollection(checked: FunctionCall, args: readonly BuiltArgument[], tally: Tally): FunctionCall {
@@ -90,13 +84,10 @@ function counted(bytes: Expression, max: number): Expression {
 }
 
 /** The size of a value that no row can exceed; null if it is unknown. */
-function knownBytes({ expression, type, typeName }: BuiltArgument): number | null {
+function knownBytes(argument: BuiltArgument): number | null {
+  const { expression } = argument
   if (expression.kind === 'literal') return textBytes(expression) ?? NARROW_BYTES + expression.value.length
-  if (CONDITIONS.has(expression.kind)) return NARROW_BYTES
-  if (isParameter(expression)) return null
-  const name = type === null ? (typeName ?? '') : baseOf(type).name
-  const isOwn = type === null || baseOf(type).schema === 'pg_catalog'
-  return isOwn && NARROW.has(SQL_NAMES.get(name) ?? name) ? NARROW_BYTES : null
+  return !isParameter(expression) && isNarrow(argument) ? NARROW_BYTES : null
 }
 
 /** A text as long as the value: JSON escapes characters. */

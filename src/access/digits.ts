@@ -66,6 +66,11 @@ const COUNTING: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** Reports whether the result of a checked call is a number that no argument can make long. */
+export function isCounting({ schema, name }: Pick<FunctionCall, 'schema' | 'name'>): boolean {
+  return (schema === null || schema === 'pg_catalog') && COUNTING.has(name)
+}
+
 /** Functions whose result has about as many digits as their longest argument. */
 const KEEPING: ReadonlySet<string> = new Set(
   (

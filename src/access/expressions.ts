@@ -23,9 +23,10 @@ import { cast, literal } from '../language/tree/build.ts'
 import { isAggregate, UNTYPED_ARGUMENTS } from '../language/tree/functions.ts'
 import { unreachable } from '../unreachable.ts'
 import { boundedArguments, boundPadding } from './built-values.ts'
-import { boundedCollection } from './collected-values.ts'
+import { boundedCollection, collectedMentions } from './collected-values.ts'
 import { comparisonIn, type OperandCheck, pairIn, patternIn } from './comparisons.ts'
 import { boundedElements } from './containment.ts'
+import { copiesBy, isSmall } from './copies.ts'
 import {
   DIGITS_OF_NUMERIC,
   digitsOfArithmetic,
@@ -38,6 +39,7 @@ import {
   productsOf,
 } from './digits.ts'
 import type { CallableName } from './functions.ts'
+import { isNarrow } from './narrow.ts'
 import {
   isParameter,
   type ParameterKey,
@@ -111,6 +113,16 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   typed(expression: Expression, scope: AccessScope): Typed {
+    const { tally } = this.#parts
+    const before = tally.mark()
+    const typed = this.#typed(expression, scope)
+    tally.copySince(before, copiesBy(expression), expression.span)
+    tally.addMentions(collectedMentions(typed.expression))
+    if (isNarrow(typed)) tally.forgetMentions(before)
+    return typed
+  }
+
+  #typed(expression: Expression, scope: AccessScope): Typed {
     const inner = (operand: Expression) => this.expression(operand, scope)
     const { tally } = this.#parts
     tally.addTerms(1, expression.span)
@@ -118,6 +130,7 @@ export class ExpressionChecker implements OperandCheck {
       case 'column': {
         if (isOutput(expression, scope)) return untyped(expression)
         const found = resolveName(expression, scope)
+        if (found.growth == null && !isSmall(found)) tally.addMentions(1)
         if (found.growth == null) return { ...found, digits: digitsOfColumn(found.type, found.typeName) }
         tally.add(found.growth, expression.span)
         return found

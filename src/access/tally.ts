@@ -22,10 +22,22 @@ export interface Growth {
   readonly patternBytes: number
   /** Multiplications and divisions, weighted by their steps: 1 for two numbers of full size. */
   readonly products: number
+  /** Mentions of columns whose values can be large. */
+  readonly mentions: number
+  /** Copies of such values that functions and operators make for one row. */
+  readonly copies: number
 }
 
 /** The growth of an expression that adds nothing. */
-export const NO_GROWTH: Growth = { terms: 0, relations: 0, bytes: 0, patternBytes: 0, products: 0 }
+export const NO_GROWTH: Growth = {
+  terms: 0,
+  relations: 0,
+  bytes: 0,
+  patternBytes: 0,
+  products: 0,
+  mentions: 0,
+  copies: 0,
+}
 
 /** The sum of two growths. */
 export function sumOf(a: Growth, b: Growth): Growth {
@@ -39,11 +51,16 @@ function combined(a: Growth, b: Growth, sign: 1 | -1): Growth {
     bytes: a.bytes + sign * b.bytes,
     patternBytes: a.patternBytes + sign * b.patternBytes,
     products: a.products + sign * b.products,
+    mentions: a.mentions + sign * b.mentions,
+    copies: a.copies + sign * b.copies,
   }
 }
 
 /** How many values of the largest size all expressions of a statement can build together for one row. */
 const BUILT_VALUES_MAX = 64
+
+/** Built values and literals of this size together count as one copy. */
+const BYTES_OF_COPY = 1_048_576
 
 /** The running totals of one statement. */
 export class Tally {
@@ -55,6 +72,8 @@ export class Tally {
   #bytes = 0
   #patternBytes = 0
   #products = 0
+  #mentions = 0
+  #copies = 0
 
   constructor(limits: StatementLimits = STATEMENT_LIMITS) {
     this.limits = limits
@@ -69,6 +88,8 @@ export class Tally {
       bytes: this.#bytes,
       patternBytes: this.#patternBytes,
       products: this.#products,
+      mentions: this.#mentions,
+      copies: this.#copies,
     }
   }
 
@@ -76,12 +97,14 @@ export class Tally {
     return combined(this.mark(), before, -1)
   }
 
-  add({ terms, relations, bytes, patternBytes, products }: Growth, span?: Span): void {
+  add({ terms, relations, bytes, patternBytes, products, mentions, copies }: Growth, span?: Span): void {
     this.addTerms(terms, span)
     this.addRelations(relations, span)
     this.addBytes(bytes, span)
     this.addPattern(patternBytes, span)
     this.addProducts(products, span)
+    this.#mentions += mentions
+    this.addCopies(copies, span)
   }
 
   addTerms(count: number, span?: Span): void {
@@ -136,6 +159,37 @@ export class Tally {
         'type, as in (…)::numeric(20, 4) or (…)::float8',
       span,
       'maxNumericProducts',
+    )
+  }
+
+  /** Counts a mention of a value that can be large, in multiples of an ordinary one. */
+  addMentions(count: number): void {
+    this.#mentions += count
+  }
+
+  /** Forgets the mentions since `before`: the result of an expression is small, whatever its operands are. */
+  forgetMentions(before: Growth): void {
+    this.#mentions = before.mentions
+  }
+
+  /**
+   * Counts the copies that an operator or function makes of everything mentioned since `before`: `times` of
+   * each. PostgreSQL frees them after the row.
+   */
+  copySince(before: Growth, times: number, span: Span): void {
+    const { mentions, bytes } = this.since(before)
+    this.addCopies(times * (mentions + bytes / BYTES_OF_COPY), span)
+  }
+
+  addCopies(count: number, span?: Span): void {
+    this.#copies += count
+    const { maxCopiedValues } = this.limits
+    if (this.#copies <= maxCopiedValues || maxCopiedValues === 0) return
+    throw limitExceeded(
+      `the functions and operators of the query copy more than ${maxCopiedValues} values for one row ` +
+        `(${LIMIT_NAMES.maxCopiedValues}); each "||" copies everything before it: join many texts with concat(…)`,
+      span,
+      'maxCopiedValues',
     )
   }
 

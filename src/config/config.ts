@@ -105,6 +105,7 @@ export interface GatewayConfig {
   readonly maxRelations: number
   readonly maxBuiltValueBytes: number
   readonly maxCollectedBytes: number
+  readonly maxCopiedValues: number
   readonly maxSeriesRows: number
   readonly maxPatternBytes: number
   readonly maxContainedElements: number

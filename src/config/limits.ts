@@ -58,6 +58,7 @@ const LIMITS: readonly NumberKey[] = [
   'maxRelations',
   'maxBuiltValueBytes',
   'maxCollectedBytes',
+  'maxCopiedValues',
   'maxSeriesRows',
   'maxPatternBytes',
   'maxContainedElements',

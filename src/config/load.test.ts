@@ -95,6 +95,7 @@ describe('defaults', () => {
         maxRelations: 64,
         maxBuiltValueBytes: 1_048_576,
         maxCollectedBytes: 67_108_864,
+        maxCopiedValues: 256,
         maxSeriesRows: 1_000_000,
         maxPatternBytes: 2_048,
         maxContainedElements: 1_000,

@@ -48,7 +48,7 @@ test('the table has exactly these keys', () => {
     idempotency_max_response_bytes idempotency_ttl_secs tenant_max_idempotency_keys
     max_batch_rows max_batch_key_sets max_batch_operations max_batch_references
     max_import_bytes max_imports tenant_max_imports import_timeout_ms max_built_value_bytes
-    max_collected_bytes max_connections
+    max_collected_bytes max_copied_values max_connections
     max_expand_depth max_filters
     max_in_values max_joins max_numeric_products max_contained_elements
     max_expressions max_parameters max_pattern_bytes max_relations max_result_bytes

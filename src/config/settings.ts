@@ -580,6 +580,16 @@ export const GATEWAY: SettingsOf<
       'Maximum bytes that the aggregates `array_agg`, `string_agg`, `json_agg` and similar ones collect in one ' +
       'transaction. Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
   },
+  maxCopiedValues: {
+    key: 'gateway.max_copied_values',
+    kind: integerKind(0, 1_073_741_823),
+    default: STATEMENT_LIMITS.maxCopiedValues,
+    unit: 'copies',
+    feature: 'reads',
+    description:
+      'Maximum copies of values of unknown size that the functions and operators of a statement make for one row. ' +
+      'Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
+  },
   maxSeriesRows: {
     key: 'gateway.max_series_rows',
     kind: integerKind(0, COUNT_MAX),
