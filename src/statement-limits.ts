@@ -89,6 +89,7 @@ export const LIMIT_NAMES = {
   maxBatchKeySets: 'max_batch_key_sets',
   maxBatchOperations: 'max_batch_operations',
   maxBatchReferences: 'max_batch_references',
+  maxInspectSteps: 'max_inspect_steps',
   maxResultBytes: 'max_result_bytes',
   maxParameters: 'max_parameters',
   maxInValues: 'max_in_values',

@@ -2,6 +2,7 @@
 import { LOG_READ } from '../../src/capacity/costs.ts'
 import { ChangeLog } from '../../src/realtime/log.ts'
 import type { LogEntry, LogResult } from '../../src/realtime/log-statements.ts'
+import { AttemptCount } from './attempt-count.ts'
 import { createSimulatedDatabase } from './simulated-database.ts'
 import { randomOf, startVirtualTime } from './virtual-time.ts'
 
@@ -22,7 +23,7 @@ export interface LogReadingResult {
   readonly databaseBusy: number
   /** Attempts per second and gateway while the database is away. */
   readonly attemptsPerGateway: number
-  /** The most attempts within 10 ms while the database is away, as a part of the gateways. */
+  /** The most attempts within `ATTEMPT_INTERVAL_MS` while the database is away, as a part of the gateways. */
   readonly attemptsAtOnce: number
   /** Changes that a gateway did not receive exactly once; 0 is correct. */
   readonly wrong: number
@@ -30,6 +31,12 @@ export interface LogReadingResult {
 }
 
 const TABLE = 'public.prices'
+
+/** Attempts within this time count as simultaneous. */
+const ATTEMPT_INTERVAL_MS = 10
+
+/** Within this time, each gateway has made the read that was due when the outage began. */
+const READ_INTERVAL_MS = 50
 
 export async function simulateLogReading(scenario: LogReadingScenario): Promise<LogReadingResult> {
   const { gateways, cores, changesPerSecond, secondsBefore, secondsAway, secondsAfter, seed } = scenario
@@ -40,19 +47,17 @@ export async function simulateLogReading(scenario: LogReadingScenario): Promise<
     const committedAt: number[] = []
     const received = Array.from({ length: gateways }, () => 0)
     const delays: number[] = []
-    let attempts = 0
     let reads = 0
     let wrong = 0
     let isAway = false
-    const perSlot = new Map<number, number>()
+    const attempts = new AttemptCount({ now: time.now, intervalMs: ATTEMPT_INTERVAL_MS })
 
     const logs = received.map((_, gateway) => {
       const log = new ChangeLog({
         // Every read goes through `shareRead`.
         ...{ database: { run: unused }, now: time.now, onBroken() {}, random },
         async shareRead<T>({ from }: { readonly from: string }) {
-          attempts++
-          if (isAway) perSlot.set(Math.floor(time.now() / 10), (perSlot.get(Math.floor(time.now() / 10)) ?? 0) + 1)
+          if (isAway) attempts.add()
           await database.work(LOG_READ.database / 1_000)
           reads++
           const seen = from === '' ? committedAt.length : Number(from.split(':')[1]) - 1
@@ -87,9 +92,8 @@ export async function simulateLogReading(scenario: LogReadingScenario): Promise<
 
     isAway = true
     database.stop()
-    attempts = 0
     await time.run((secondsBefore + secondsAway) * 1_000)
-    const attemptsPerGateway = attempts / secondsAway / gateways
+    const attemptsPerGateway = attempts.total / secondsAway / gateways
     isAway = false
     database.start()
     await time.run((secondsBefore + secondsAway + secondsAfter) * 1_000)
@@ -101,7 +105,8 @@ export async function simulateLogReading(scenario: LogReadingScenario): Promise<
     const sorted = delays.toSorted((one, other) => one - other)
     return {
       ...{ readsPerSecond, databaseBusy, attemptsPerGateway, wrong },
-      attemptsAtOnce: Math.max(0, ...[...perSlot].slice(1).map(([, count]) => count)) / gateways,
+      // Reads that were due when the outage began are not attempts to recover from it.
+      attemptsAtOnce: attempts.mostAfter(secondsBefore * 1_000 + READ_INTERVAL_MS) / gateways,
       delayMsP99: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
     }
   } finally {

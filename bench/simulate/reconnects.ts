@@ -3,6 +3,7 @@ import { ConnectionFactory } from '../../src/postgres/connection-factory.ts'
 import { ConnectError } from '../../src/postgres/errors.ts'
 import type { Connected } from '../../src/postgres/startup.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
+import { AttemptCount } from './attempt-count.ts'
 import { createSimulatedDatabase } from './simulated-database.ts'
 import { randomOf, startVirtualTime } from './virtual-time.ts'
 
@@ -36,8 +37,7 @@ export async function simulateReconnects(scenario: ReconnectScenario): Promise<R
     const random = randomOf(seed)
     const database = createSimulatedDatabase(time, cores)
     database.stop()
-    const perSlot = new Map<number, number>()
-    let attempts = 0
+    const attempts = new AttemptCount({ now: time.now, intervalMs: 100 })
     let firstAt = 0
     let allAt = 0
     let withOne = 0
@@ -48,9 +48,7 @@ export async function simulateReconnects(scenario: ReconnectScenario): Promise<R
         ...{ target: parseUrl('postgres://app@db/shop'), throughPooler: false, gss: null },
         ...{ clock: time.now, random },
         async connect() {
-          attempts++
-          const slot = Math.floor(time.now() / 100)
-          perSlot.set(slot, (perSlot.get(slot) ?? 0) + 1)
+          attempts.add()
           await database.work(connectMs).catch(cause => {
             throw new ConnectError('refused', false, cause as Error)
           })
@@ -73,8 +71,8 @@ export async function simulateReconnects(scenario: ReconnectScenario): Promise<R
     })
     for (const { want } of factories) want()
     await time.run(secondsAway * 1_000)
-    const attemptsPerGateway = attempts / secondsAway / gateways
-    const later = [...perSlot].filter(([slot]) => slot >= 10).map(([, count]) => count)
+    const attemptsPerGateway = attempts.total / secondsAway / gateways
+    const attemptsAtOnce = attempts.mostAfter(1_000) / gateways
     database.start()
     database.takeLongestQueue()
     const cameBack = time.now()
@@ -82,8 +80,7 @@ export async function simulateReconnects(scenario: ReconnectScenario): Promise<R
     for (const { factory } of factories) factory.close(new Error('the simulation is over'))
     if (withAll < gateways) throw new Error(`only ${withAll} of ${gateways} gateways have all connections again`)
     return {
-      attemptsPerGateway,
-      attemptsAtOnce: Math.max(0, ...later) / gateways,
+      ...{ attemptsPerGateway, attemptsAtOnce },
       secondsToFirst: (firstAt - cameBack) / 1_000,
       secondsToAll: (allAt - cameBack) / 1_000,
       longestQueue: database.takeLongestQueue(),

@@ -91,6 +91,7 @@ export interface GatewayConfig {
   readonly maxBatchKeySets: number
   readonly maxBatchOperations: number
   readonly maxBatchReferences: number
+  readonly maxInspectSteps: number
   readonly maxImportBytes: number
   readonly maxImports: number
   readonly tenantMaxImports: number

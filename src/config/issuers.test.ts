@@ -175,7 +175,7 @@ describe('rejected settings', () => {
     ['[gateway.issuers]\nissuer = "x"', '1: gateway.issuers: expected an array of tables: [[gateway.issuers]]'],
     [
       '[gateway]\njwt_secrets = { k1 = "" }',
-      '2: gateway.jwt_secrets: expected a table of non-empty secrets by their kid',
+      '2: gateway.jwt_secrets: expected a table of non-empty strings: { name = "…" }',
     ],
     [
       '[gateway]\njwt_secrets = { k1 = "$' + '{GONE}" }',

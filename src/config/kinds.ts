@@ -411,7 +411,7 @@ export const textTable: Kind<ReadonlyMap<string, string>> = tableOf('a table of 
 
 /** A table of secrets. Its keys are not secret. */
 export const secretTable: Kind<ReadonlyMap<string, string>> = tableOf(
-  'a table of non-empty secrets by their kid',
+  'a table of non-empty strings: { name = "…" }',
   value => isText(value) || null,
 )
 

@@ -48,6 +48,7 @@ const LIMITS: readonly NumberKey[] = [
   'maxBatchKeySets',
   'maxBatchOperations',
   'maxBatchReferences',
+  'maxInspectSteps',
   'maxImportBytes',
   'maxImports',
   'tenantMaxImports',

@@ -81,6 +81,7 @@ describe('defaults', () => {
         maxBatchKeySets: 1_000,
         maxBatchOperations: 100,
         maxBatchReferences: 1_000,
+        maxInspectSteps: 100,
         maxImportBytes: 1_073_741_824,
         maxImports: 4,
         tenantMaxImports: 2,

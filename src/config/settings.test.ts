@@ -46,7 +46,7 @@ test('the table has exactly these keys', () => {
     default_limit drain_timeout_ms events_path explain_endpoint explain_max_cost explain_max_rows exposed_views
     feed_max_connections feed_url gss_module jwt_audience jwt_denylist_table jwt_issuer jwt_secrets log_level
     idempotency_max_response_bytes idempotency_ttl_secs tenant_max_idempotency_keys
-    max_batch_rows max_batch_key_sets max_batch_operations max_batch_references
+    max_batch_rows max_batch_key_sets max_batch_operations max_batch_references max_inspect_steps
     max_import_bytes max_imports tenant_max_imports import_timeout_ms max_built_value_bytes
     max_collected_bytes max_copied_values max_connections
     max_expand_depth max_filters

@@ -745,6 +745,18 @@ export const GATEWAY: SettingsOf<
     description: 'Maximum references to earlier results in one `POST /api/_batch`; more is 413. `0` turns it off.',
   },
 
+  maxInspectSteps: {
+    key: 'gateway.max_inspect_steps',
+    kind: integerKind(0, COUNT_MAX),
+    default: 100,
+    unit: 'steps',
+    feature: 'explain',
+    description:
+      'Maximum steps of a request that an [inspection](inspect.md) executes. A read has at most two; a write of ' +
+      'related rows has one for each list of rows with the same columns. Above it, the inspection reports a ' +
+      '`PARSE_ERROR`. `0` turns it off.',
+  },
+
   maxImportBytes: {
     key: 'gateway.max_import_bytes',
     kind: integerKind(0, Number.MAX_SAFE_INTEGER),

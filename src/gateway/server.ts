@@ -341,7 +341,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     },
     inspect: {
       ...{ isEnabled: gateway.explainEndpoint === 'on', isOpen: config.devMode },
-      ...{ limits: gateway, caches: cache !== null, now },
+      ...{ limits: gateway, maxInspectSteps: gateway.maxInspectSteps, caches: cache !== null, now },
     },
     idempotencyKeys: new IdempotencyKeys({
       ...{ database, ticket: parts.ticket, limits: gateway },

@@ -1,9 +1,10 @@
 /** Results that depend on a short text only, kept because clients repeat the same few texts. */
 import { LRUCache } from 'lru-cache'
 
-/** Limits on the kept results of one kind. */
-const KEPT_MAX = 2_000
-const KEPT_CHARACTERS_MAX = 1_000
+/** Limit on the kept results of one kind. */
+export const KEPT_MAX = 2_000
+/** Limit on the characters of a text whose result is kept. */
+export const KEPT_CHARACTERS_MAX = 1_000
 
 /** Creates a function that returns the kept result of a text, or makes it. Short texts are kept. */
 export function createKept<T extends object>(): (text: string, make: () => T) => T {

@@ -232,6 +232,18 @@ describe('a write', () => {
     expect(ran.statements.length).toBeGreaterThan(1)
   })
 
+  test('with run: a request has at most max_inspect_steps', async () => {
+    const few = await testGateway(database.url, { toml: 'max_inspect_steps = 1' })
+    const body = { id: 980, tenant_id: 't1', title: 'parent', drafts: [{ id: 981, tenant_id: 't1', title: 'child' }] }
+    const { failure, statements } = (await inspect(few, { request: 'POST /api/drafts', body, run: true })).json
+    expect(failure).toMatchObject({ code: 'PARSE_ERROR', status: 400 })
+    expect(failure.message).toContain('max_inspect_steps is 1')
+    expect(statements.length).toBeLessThanOrEqual(1)
+    const single = (await inspect(few, { request: 'PATCH /api/drafts/1', body: { title: 'new' }, run: true })).json
+    expect([single.failure, single.changes]).toEqual([null, 'rolled back'])
+    await few.close()
+  })
+
   test('with run: one that may have effects outside of its transaction is refused', async () => {
     const { json } = await inspect(gateway, { request: 'POST /api/outside', body: { id: 1 }, run: true })
     expect([json.failure.code, json.changes]).toEqual(['FORBIDDEN', null])

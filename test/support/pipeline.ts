@@ -75,7 +75,7 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
       ...{ countRequest: () => true, countBytes: () => () => {}, now: () => 0, pause: async () => {}, random: () => 0 },
     },
     inspect: {
-      ...{ isEnabled: false, isOpen: false, caches: false, now: () => 0 },
+      ...{ isEnabled: false, isOpen: false, maxInspectSteps: 0, caches: false, now: () => 0 },
       limits: { explainMaxCost: 0, explainMaxRows: 0, roleOverrides: new Map() },
     },
     imports: {
