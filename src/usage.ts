@@ -6,6 +6,20 @@ export interface TracedWork {
   ms: number
   /** The trace that the work belongs to; undefined without one. */
   readonly trace?: TraceContext | undefined
+  /** Required of its reads if they can run on a replica; undefined: they run on the primary. */
+  consistency?: Consistency | undefined
+  /** The position in the primary's write-ahead log after its last write, such as `16/B374D848`. */
+  wrote?: string
+}
+
+/** Requirements of a read on a replica, in addition to what its caller has written. */
+export interface Consistency {
+  /** True if the read runs on the primary. */
+  readonly isStrong: boolean
+  /** A position in the primary's write-ahead log; 0 for none. */
+  readonly after: bigint
+  /** Everything that was committed before this time, in milliseconds of the monotonic clock. */
+  readonly since?: number
 }
 
 /**

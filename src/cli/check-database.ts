@@ -12,6 +12,7 @@ import { ConfigError, printProblem } from '../config/problem.ts'
 import type { Finding } from '../finding.ts'
 import { feedError, feedTarget } from '../gateway/feed.ts'
 import { unmatchedFindings } from '../gateway/lists.ts'
+import { replicaFindings } from '../gateway/replica-findings.ts'
 import { tableFindings } from '../gateway/table-settings.ts'
 import { inspectInstallation, unusableFeed } from '../install/installation.ts'
 import { installationProblem } from '../install/installed.ts'
@@ -65,6 +66,7 @@ export async function checkDatabase(
           ...examples,
           ...unmatched,
           ...tableFindings(config, catalog),
+          ...(await replicaFindings(config, database.query, (url, text) => askReplica(config, url, text))),
           ...(postgrest ? await postgrestFindings(config, database.query, capturedBy(found)) : []),
         ],
         accepted,
@@ -75,6 +77,15 @@ export async function checkDatabase(
   } catch (failure) {
     const message = `The database cannot be checked: ${printFailure(failure)}`
     return { findings: [error(message, 'See database_url (DATABASE_URL) and schemas.')], accepted: 0 }
+  }
+}
+
+async function askReplica({ gateway }: Config, url: string, text: string): ReturnType<Query> {
+  const replica = await openDatabase(url, gateway)
+  try {
+    return await replica.query(text, [])
+  } finally {
+    await replica.close()
   }
 }
 

@@ -51,6 +51,10 @@ export interface GatewayConfig {
    */
   readonly databaseUrl: string | null
   readonly realtimeDatabaseUrl: string | null
+  /** Standbys of the database that answer reads. */
+  readonly replicas: readonly ReplicaConfig[]
+  /** Limit on how far a read on a replica is behind the primary; 0 means none. */
+  readonly replicaMaxLagMs: number
   /** The connection URL of the feed role; null: the gateway's own URL with the name of the feed role. */
   readonly feedUrl: string | null
   readonly feedMaxConnections: number
@@ -300,6 +304,14 @@ export interface TracingConfig {
   readonly serviceName: string
   /** The part of the traces that begin here which is recorded, from 0 to 1. */
   readonly sampleRatio: number
+}
+
+/** The settings of a table of `[[gateway.replicas]]`. */
+export interface ReplicaConfig {
+  /** The connection URL of one host; empty if it is missing, which is reported. */
+  readonly url: string
+  /** Null: as many as `maxConnections` of the gateway. */
+  readonly maxConnections: number | null
 }
 
 /** The settings under `[gateway.shared]`. */

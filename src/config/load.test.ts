@@ -55,6 +55,8 @@ describe('defaults', () => {
         workers: 1,
         databaseUrl: null,
         realtimeDatabaseUrl: null,
+        replicas: [],
+        replicaMaxLagMs: 5_000,
         feedUrl: null,
         feedMaxConnections: 2,
         schemas: ['public'],

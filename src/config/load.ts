@@ -5,10 +5,11 @@
  */
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Config, IssuerConfig, RoleOverride, TableConfig } from './config.ts'
+import type { Config, IssuerConfig, ReplicaConfig, RoleOverride, TableConfig } from './config.ts'
 import type { Environment } from './expand.ts'
 import { issuerProblems } from './issuer-problems.ts'
 import { ConfigError, type Problem } from './problem.ts'
+import { replicaProblems } from './replica-problems.ts'
 import {
   ACCESS,
   CACHE,
@@ -19,6 +20,7 @@ import {
   OPENAPI,
   POSTGREST,
   PROCESS,
+  REPLICA,
   ROLE_OVERRIDE,
   type Setting,
   type SettingsOf,
@@ -103,6 +105,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   if (problems.length === 0) for (const problem of contradictions(config, given)) report(problem)
   if (problems.length === 0 && file !== null && options.purpose !== 'token') {
     for (const problem of issuerProblems(config.gateway.issuers, file)) report(problem)
+    for (const problem of replicaProblems(config.gateway.replicas, file)) report(problem)
   }
   for (const problem of unreadableFiles(config, given, options)) report(problem)
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
@@ -150,6 +153,7 @@ function readConfig(read: Read, file: TomlFile | null, given: readonly Given[], 
       roleOverrides: readRoleOverrides(read, file),
       tables: readTables(read, file),
       issuers: readIssuers(read, file, environment),
+      replicas: readReplicas(read, file),
     }),
     access: readTable(ACCESS, read),
     mcp: readTable(MCP, read),
@@ -185,6 +189,17 @@ function readIssuers(read: Read, file: TomlFile | null, environment: Environment
       const issuer = readTable(ISSUER, read, String(index))
       const secret = issuer.secretEnv === null ? null : environment[issuer.secretEnv] || null
       return Object.freeze({ ...issuer, secret })
+    }),
+  )
+}
+
+function readReplicas(read: Read, file: TomlFile | null): readonly ReplicaConfig[] {
+  const tables = file === null ? undefined : valueAt(file.root, ['gateway', 'replicas'])
+  if (!Array.isArray(tables) || !tables.every(isTable)) return []
+  return Object.freeze(
+    tables.map((_, index) => {
+      const replica = readTable(REPLICA, read, String(index))
+      return Object.freeze({ ...replica, url: replica.url ?? '' })
     }),
   )
 }

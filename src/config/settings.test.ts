@@ -10,6 +10,7 @@ import {
   OPENAPI,
   POSTGREST,
   PROCESS,
+  REPLICA,
   ROLE_OVERRIDE,
   SETTINGS,
   type Setting,
@@ -23,6 +24,7 @@ const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_$
 test.each([
   ['gateway.', PROCESS],
   ['gateway.', GATEWAY],
+  ['gateway.replicas.<n>.', REPLICA],
   ['gateway.issuers.<n>.', ISSUER],
   ['gateway.console.', CONSOLE],
   ['gateway.tracing.', TRACING],
@@ -54,7 +56,8 @@ test('the table has exactly these keys', () => {
     max_expressions max_parameters max_pattern_bytes max_relations max_result_bytes
     max_result_rows max_series_rows max_repeated_characters max_repetitions
     max_query_parameters max_text_form_bytes policy_path prepared_statements public_url
-    rate_limit_burst rate_limit_rate realtime_database_url require_auth require_exp rpc_allowlist_path
+    rate_limit_burst rate_limit_rate realtime_database_url replica_max_lag_ms
+    require_auth require_exp rpc_allowlist_path
     rpc_require_schema_qualified rpc_signature_check schema_poll_secs schemas search_language
     statement_timeout_ms strict tenant_column tenant_max_concurrent tenant_max_connections tenant_max_streams
     stream_min_bytes_per_sec stream_min_rate_window_secs trusted_proxies webhook_allow workers ws_query_token
@@ -74,6 +77,8 @@ test('the table has exactly these keys', () => {
       .toSorted(),
   )
   expect(keys.filter(key => !/^gateway\.[^.]+$/.test(key))).toEqual([
+    'gateway.replicas.<n>.url',
+    'gateway.replicas.<n>.max_connections',
     'gateway.issuers.<n>.issuer',
     'gateway.issuers.<n>.jwks_url',
     'gateway.issuers.<n>.discovery',

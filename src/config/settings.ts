@@ -16,6 +16,7 @@ import type {
   McpConfig,
   OpenApiConfig,
   PostgrestConfig,
+  ReplicaConfig,
   RoleOverride,
   ShapesConfig,
   SharedConfig,
@@ -88,6 +89,7 @@ export type SettingsOf<T> = { readonly [K in keyof T]: Setting<T[K]> }
 export const FEATURES = {
   process: 'Process',
   database: 'Database connection',
+  replicas: 'Read replicas',
   schema: 'Published schema',
   identity: 'Identity',
   issuers: 'Identity providers',
@@ -220,7 +222,10 @@ export const PROCESS: SettingsOf<Omit<Config, 'gateway' | 'access' | 'mcp' | 'po
 
 /** The settings under `[gateway]`. */
 export const GATEWAY: SettingsOf<
-  Omit<GatewayConfig, 'cache' | 'console' | 'tracing' | 'shared' | 'openapi' | 'roleOverrides' | 'tables' | 'issuers'>
+  Omit<
+    GatewayConfig,
+    'cache' | 'console' | 'tracing' | 'shared' | 'openapi' | 'roleOverrides' | 'tables' | 'issuers' | 'replicas'
+  >
 > = {
   bind: {
     key: 'gateway.bind',
@@ -311,6 +316,16 @@ export const GATEWAY: SettingsOf<
     description:
       'Maximum connections of the feed role. They are opened if `svc install` has run, in addition to ' +
       '`max_connections`.',
+  },
+  replicaMaxLagMs: {
+    key: 'gateway.replica_max_lag_ms',
+    kind: integerKind(0, 3_600_000),
+    default: 5_000,
+    unit: 'ms',
+    feature: 'replicas',
+    description:
+      'How far a read on a replica can be behind the primary. Reads that no replica can answer within the limit ' +
+      'go to the primary. 0: no limit.',
   },
   maxConnections: {
     key: 'gateway.max_connections',
@@ -1364,6 +1379,28 @@ export const TRACING: SettingsOf<TracingConfig> = {
   },
 }
 
+/** The settings of a table of `[[gateway.replicas]]`. */
+export const REPLICA: SettingsOf<Omit<ReplicaConfig, 'url'> & { readonly url: string | null }> = {
+  url: {
+    key: 'gateway.replicas.<n>.url',
+    kind: databaseUrl,
+    default: null,
+    secret: true,
+    feature: 'replicas',
+    description:
+      'Required. Connection URL of one streaming standby of the database, for the same role as `database_url`. ' +
+      '[Reads](../operations/replicas.md) go to it while it has replayed what they must see.',
+  },
+  maxConnections: {
+    key: 'gateway.replicas.<n>.max_connections',
+    kind: integerKind(1, 1_000),
+    default: null,
+    feature: 'replicas',
+    description:
+      'Maximum connections for reads, in addition to one for checks. Default: `max_connections` of the gateway.',
+  },
+}
+
 /** The settings under `[gateway.shared]`. */
 export const SHARED: SettingsOf<SharedConfig> = {
   url: {
@@ -1810,6 +1847,7 @@ export const SETTINGS: readonly Setting<unknown>[] = [
   ...[
     PROCESS,
     GATEWAY,
+    REPLICA,
     ISSUER,
     CONSOLE,
     TRACING,

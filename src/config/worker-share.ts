@@ -51,7 +51,7 @@ export function tooManyWorkers({
 /** The configuration of one worker. Everything that `DIVIDED` does not contain is the same in each. */
 export function shareOf(config: Config, share: Share): Config {
   const { gateway } = config
-  const { maxConnections, feedMaxConnections, cache } = gateway
+  const { maxConnections, feedMaxConnections, cache, replicas } = gateway
   return {
     ...config,
     gateway: {
@@ -59,6 +59,10 @@ export function shareOf(config: Config, share: Share): Config {
       ...Object.fromEntries(DIVIDED.map(key => [key, divided(gateway[key], share)])),
       maxConnections: part(maxConnections, share),
       feedMaxConnections: Math.max(1, part(feedMaxConnections, share)),
+      replicas: replicas.map(replica => ({
+        ...replica,
+        maxConnections: Math.max(1, part(replica.maxConnections ?? maxConnections, share)),
+      })),
       cache: { ...cache, maxEntries: Math.max(1, part(cache.maxEntries, share)) },
     },
   }

@@ -19,9 +19,9 @@ import { createProgressLines } from './startup-progress.ts'
  * The server ends a statement at its timeout. If the answer is later than this, the gateway cancels the
  * statement itself.
  */
-const CANCEL_GRACE_MS = 500
+export const CANCEL_GRACE_MS = 500
 /** If the answer is later than this, the gateway gives up the connection. */
-const ANSWER_GRACE_MS = 1_500
+export const ANSWER_GRACE_MS = 1_500
 
 /** `resultBudget`: how many bytes of results may be in memory. */
 export async function openPool(config: Config, resultBudget: ResultBudget, emit: Emit): Promise<Pool> {

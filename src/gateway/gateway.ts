@@ -41,6 +41,7 @@ import { createCountedLimits } from './limits.ts'
 import { openConfiguredLists, watchUnmatched } from './lists.ts'
 import { openCache, openConfiguredWebhooks, openPolicies, openShared } from './on-demand.ts'
 import { openProviders } from './providers.ts'
+import { openReplicas } from './replicas.ts'
 import { openRevocations, READ_TIMEOUT_MS } from './revocations.ts'
 import { openServer } from './server.ts'
 import { tableFindings } from './table-settings.ts'
@@ -174,6 +175,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
+    const replicas = await openReplicas({ config, pool, resultBudget: answerBytes.results, emit, now })
+    opened.push(() => replicas?.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const shared = await openShared(config, emit, now)
     opened.push(() => shared?.close())
     const caching = await openCache({
@@ -212,6 +215,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         installation: () => installed.current(),
         schema: schema.status,
         pool: () => pool.stats(),
+        replicas: replicas === null ? null : replicas.stats,
         cache: cache === null ? null : () => cache.stats(),
         plans: () => (door === null ? plans.stats() : addPlanStats(plans.stats(), door.plans.stats())),
         maxConnections: config.gateway.maxConnections,
@@ -244,6 +248,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         denylist: revocations.list,
         ownUrl: () => listeningAt,
         pool,
+        replicas,
         feed: feed.database,
         catalog,
         settings,
@@ -272,6 +277,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => server.close())
     hearers.push(event => {
       if (event.kind !== 'catalogue' || event.detail.changed !== true) return
+      replicas?.routes.changed()
       reportViews(catalog.current(), emit)
       realtime.refresh()
       void following.check().then(() => hooks?.refresh())

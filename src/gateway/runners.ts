@@ -15,6 +15,7 @@ import { captureChanges } from '../run/capture.ts'
 import { guardCost } from '../run/cost-guard.ts'
 import { createLimitedRunner } from '../run/limited-runner.ts'
 import { observeStatements } from '../run/observed-statements.ts'
+import type { ReadRoutes } from '../run/replicas/read-routes.ts'
 import { createRunner, type Runner } from '../run/run.ts'
 import { createSessionReset } from '../run/session-reset.ts'
 import type { SettingsSource } from '../run/settings.ts'
@@ -26,6 +27,8 @@ import { listeningUrl } from './database.ts'
 interface Parts {
   readonly config: Config
   readonly database: Database
+  /** Runs reads on replicas; null if there are none. */
+  readonly routes: ReadRoutes | null
   readonly settings: SettingsSource
   readonly catalog: () => Catalog
   readonly capture: WriteCapture
@@ -59,9 +62,9 @@ interface Runners {
 
 /** Creates the runners of a gateway. */
 export function createRunners(parts: Parts): Runners {
-  const { config, database, settings, capture, cache, webhooks, gate, requestIds, tracing, emit, now } = parts
+  const { config, database, routes, settings, capture, cache, webhooks, gate, requestIds, tracing, emit, now } = parts
   const plain = createRunner({
-    ...{ database, settings },
+    ...{ database, routes, settings },
     reset: createSessionReset(parts.catalog),
     onStaleSchema: parts.onStaleSchema,
     announcements: listeningUrl(config) === null ? null : capture.announcements,

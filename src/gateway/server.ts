@@ -78,6 +78,7 @@ import { openChangeListener } from './database.ts'
 import { createDocuments } from './documents.ts'
 import { connectDoor, type OpenedDoor } from './door.ts'
 import type { CountedLimits } from './limits.ts'
+import type { Replicas } from './replicas.ts'
 import { createRunners } from './runners.ts'
 
 /**
@@ -99,6 +100,8 @@ interface ServerParts {
   /** Where the gateway listens, once it does. */
   readonly ownUrl: () => string
   readonly pool: Pool
+  /** Null if there are none. */
+  readonly replicas: Replicas | null
   /** Connections of the feed role. */
   readonly feed: Pick<Database, 'run'>
   readonly catalog: CatalogSource
@@ -187,7 +190,19 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     shareMax: gateway.addressMaxInflightBodyBytes,
   })
   const unsent = createUnsent({ bytes: answerBytes, gate })
-  const running = { config, settings, capture, cache, webhooks, gate, emit, now, requestIds, tracing }
+  const running = {
+    config,
+    routes: parts.replicas?.routes ?? null,
+    settings,
+    capture,
+    cache,
+    webhooks,
+    gate,
+    emit,
+    now,
+    requestIds,
+    tracing,
+  }
   const database = timing?.database(pool) ?? pool
   const runners = createRunners({ ...running, database, catalog: current, onStaleSchema: lookAtSchema })
   const opened = parts.door

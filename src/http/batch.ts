@@ -257,7 +257,9 @@ class BatchRun {
    * The stored response of a batch that has run before. Each operation must still be permitted: those without
    * references have been checked, the others are checked with the stored results.
    */
-  async #replay(claim: KeyClaim, { refusal }: JointTransaction, outcomes: readonly Outcome[]): Promise<Answer> {
+  async #replay(claim: KeyClaim, transaction: JointTransaction, outcomes: readonly Outcome[]): Promise<Answer> {
+    const { refusal } = transaction
+    await transaction.repeated()
     for (const [index, outcome] of outcomes.entries()) this.#refuseForbidden(outcome, index)
     const { worked } = this.#context.incoming.usage
     const stored = await claim.resolve(refusal ?? 'known', worked)

@@ -139,7 +139,10 @@ async function attempt(
     return answer
   } catch (error) {
     await transaction.rollback()
-    if (claim !== null && transaction.refusal !== null) return claim.resolve(transaction.refusal, worked)
+    if (claim !== null && transaction.refusal !== null) {
+      await transaction.repeated()
+      return claim.resolve(transaction.refusal, worked)
+    }
     if (error instanceof RestartError) return null
     throw error
   } finally {

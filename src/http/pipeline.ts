@@ -66,6 +66,7 @@ import type { Traced } from '../tracing/tracing.ts'
 import { unreachable } from '../unreachable.ts'
 import { BatchHandler, type BatchParts } from './batch.ts'
 import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfApi } from './callers.ts'
+import { requireConsistency, STRONG } from './consistency.ts'
 import { ImportHandler, type ImportParts } from './import.ts'
 import { InspectionHandler, type InspectionParts } from './inspect.ts'
 import { answerTogether, claimOf } from './once.ts'
@@ -201,6 +202,7 @@ class Stages {
     if (preflight !== null) return preflight
     const known = (caller: Identity): Answer | Promise<Answer> => {
       this.#enter(caller, incoming, progress)
+      requireConsistency(incoming)
       if (!incoming.isLarge) return ask(caller)
       return nextTurn()
         .then(() => door.prepare(incoming))
@@ -256,11 +258,15 @@ class Stages {
   #answerRequest(context: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
     const { incoming } = context
     const route = parsePath(incoming.path)
+    requireConsistency(incoming)
     if (route === null || (route.kind !== 'explain' && isAdminExplaining(incoming, this.#parts)))
       throw noRoute(incoming)
     progress.route = ROUTE_PATTERN[route.kind]
     progress.at = route
-    if (route.kind === 'inspect') return this.#inspections.answer(context)
+    if (route.kind === 'inspect') {
+      incoming.usage.worked.consistency = STRONG
+      return this.#inspections.answer(context)
+    }
     if (route.kind === 'list' && asksForEvents(incoming)) {
       if (incoming.operation !== undefined) throw streamed()
       return this.#parts.events(route.table, incoming, context.identity)
@@ -362,7 +368,9 @@ class Stages {
     const { read, call, runner, reads, writeLimits } = this.#parts
     const { route, method } = written
     if (route.kind === 'rpc') return this.#proceed(call.toStep(written, route, context), context, runner)
-    const { upload } = context.incoming
+    const { upload, usage } = context.incoming
+    // A write depends on what it reads.
+    if (isWrite(route, method)) usage.worked.consistency = STRONG
     if (upload !== undefined && isWrite(route, method)) return this.#imports.answer(written, route, upload, context)
     if (isWrite(route, method)) return this.#proceed(handleWrite(written, route, context, writeLimits), context, runner)
     if (route.kind === 'explain') assertExplainable(context.incoming, this.#parts)

@@ -141,6 +141,8 @@ export class Responder {
       const value = answer.headers[name] ?? ''
       headers.push(name, name === 'ETag' && isOfBody(incoming, answer) ? tagIn(choice, value) : value)
     }
+    const { wrote } = incoming.usage.worked
+    if (wrote !== undefined) headers.push('X-Svc-LSN', wrote)
     if (choice !== 'none') {
       headers.push('Vary', 'Accept-Encoding')
       if (choice !== 'identity') headers.push('Content-Encoding', choice)

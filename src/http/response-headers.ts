@@ -10,6 +10,7 @@ export const EXPOSED_HEADERS: readonly string[] = [
   'X-Response-Time',
   'X-Cache',
   'X-Svc-Txid',
+  'X-Svc-LSN',
   'Location',
   'ETag',
   'X-Next-Cursor',

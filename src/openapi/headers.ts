@@ -12,6 +12,7 @@ export const HEADER_PARAMETERS = [
   'If-Match',
   'Idempotency-Key',
   'If-None-Match',
+  'X-Svc-LSN',
 ] as const
 
 export type HeaderName =

@@ -10,6 +10,13 @@ import { policyLines } from '../postgres/policy-lines.ts'
 import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 
+interface UrlUse {
+  readonly key: string
+  /** How the setting can be written. */
+  readonly written: string
+  readonly consequence: string
+}
+
 const URLS = {
   databaseUrl: {
     key: 'database_url',
@@ -35,13 +42,14 @@ export async function connectionFindings(config: Config): Promise<readonly Findi
   const { gssModule } = config.gateway
   const findings: Finding[] = []
   const seen = new Set<string>()
-  for (const name of Object.keys(URLS) as UrlName[]) {
-    const target = targetOf(config, name, findings)
+  for (const { url, of } of urlsOf(config)) {
+    const target = targetOf(url, of, findings)
     if (target === null) continue
+    if (of.isReplica === true) findings.push(...replicaFindings(target, of))
     for (const warning of target.warnings) {
       findings.push({
         level: 'warning',
-        message: `${URLS[name].key}: ${warning}`,
+        message: `${of.key}: ${warning}`,
         fix: 'Add auth_mode=gssapi_only or auth_gssapi=true, or remove the parameter.',
       })
     }
@@ -57,24 +65,51 @@ export async function connectionFindings(config: Config): Promise<readonly Findi
 
 /** The summary for `svc check`. An unusable URL is a finding instead. */
 export function connectionPolicies(config: Config): readonly string[] {
-  return (Object.keys(URLS) as UrlName[]).flatMap(name => {
-    const target = targetOf(config, name, [])
+  return urlsOf(config).flatMap(({ url, of }) => {
+    const target = targetOf(url, of, [])
     if (target === null) return []
     const [where = '', ...lines] = policyLines(target)
     const statements =
-      name === 'databaseUrl' ? [`statements: ${statementsLine(config.gateway.preparedStatements)}`] : []
-    return [`${URLS[name].key}: ${where}`, ...[...lines, ...statements].map(line => `  ${line}`)]
+      of === URLS.databaseUrl ? [`statements: ${statementsLine(config.gateway.preparedStatements)}`] : []
+    return [`${of.key}: ${where}`, ...[...lines, ...statements].map(line => `  ${line}`)]
   })
 }
 
-function targetOf({ gateway }: Config, name: UrlName, findings: Finding[]): ConnectionTarget | null {
-  const url = gateway[name]
-  if (url === null) return null
+interface ConfiguredUrl {
+  readonly url: string
+  readonly of: UrlUse & { readonly isReplica?: true }
+}
+
+/** The URLs that are configured. */
+function urlsOf({ gateway }: Config): readonly ConfiguredUrl[] {
+  const single = (Object.keys(URLS) as UrlName[]).flatMap(name => {
+    const url = gateway[name]
+    return url === null ? [] : [{ url, of: URLS[name] }]
+  })
+  const replicas = gateway.replicas.map(({ url }, index): ConfiguredUrl => {
+    const key = `replicas.${index}.url`
+    return { url, of: { key, written: key, consequence: 'The replica cannot be reached', isReplica: true } }
+  })
+  return [...single, ...replicas]
+}
+
+/** A position belongs to one server, which must be a standby. */
+function replicaFindings({ others, sessionAttributes }: ConnectionTarget, { key }: UrlUse): readonly Finding[] {
+  if (others.length > 0) {
+    const message = `${key} names several hosts, but each table of [[gateway.replicas]] is one server.`
+    return [{ level: 'error', message, fix: 'Write a table for each host.' }]
+  }
+  if (sessionAttributes !== 'primary' && sessionAttributes !== 'read-write') return []
+  const message = `${key} requires a primary (target_session_attrs=${sessionAttributes}), but a replica is a standby.`
+  return [{ level: 'error', message, fix: 'Remove target_session_attrs from the URL.' }]
+}
+
+function targetOf(url: string, of: UrlUse, findings: Finding[]): ConnectionTarget | null {
   try {
     return parseUrl(url)
   } catch (error) {
     if (!(error instanceof UrlError)) throw error
-    const { written, consequence } = URLS[name]
+    const { written, consequence } = of
     findings.push({ level: 'error', message: `${consequence}: ${error.message}`, fix: `See ${written}.` })
     return null
   }

@@ -15,6 +15,7 @@ import { UnavailableError } from '../postgres/errors.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
+import type { ReplicaStats } from '../run/replicas/read-routes.ts'
 import type { SharedStats } from '../shared/shared-state.ts'
 import type { TracingStats } from '../tracing/tracing.ts'
 import type { OperatorRequest } from '../webhooks/operator-requests.ts'
@@ -51,6 +52,8 @@ export interface InternalOptions {
   readonly metrics: Metrics
   readonly schema: () => SchemaStatus
   readonly pool: () => PoolStats
+  /** Null if there are no replicas. */
+  readonly replicas: (() => ReplicaStats) | null
   /** The statistics of the result cache, or null if it is disabled. */
   readonly cache: (() => CacheStats) | null
   readonly plans: () => PlanStats
@@ -161,6 +164,7 @@ export function createInternal(options: InternalOptions): Internal {
     metrics.collect({
       pool: pool(),
       cache: cache?.() ?? null,
+      replicas: options.replicas?.() ?? null,
       plans: options.plans(),
       maxConnections,
       feedConnections: options.feedConnections(),
@@ -254,6 +258,7 @@ async function describe(options: InternalOptions, uptimeSecs: number) {
       in_flight: inFlight,
       timed_out: timedOut,
     },
+    replicas: replicaDetails(options.replicas?.() ?? null),
     schema: {
       version: schemaVersion,
       fingerprint,
@@ -289,6 +294,15 @@ function toHundredths(ms: number): number {
 
 function issuerDetails({ issuer, keys, staleMs, fetched, failed }: IssuerStats) {
   return { issuer, keys, stale_secs: Math.round(staleMs / 1_000), fetched, failed }
+}
+
+/** In the order of the configuration. */
+function replicaDetails(stats: ReplicaStats | null) {
+  return (stats?.replicas ?? []).map(({ name, state, lagMs, running, reads }) => ({
+    ...{ host: name, state },
+    lag_ms: lagMs === null ? null : Math.round(lagMs),
+    ...{ running, reads },
+  }))
 }
 
 function cacheDetails(stats: CacheStats | null) {

@@ -9,6 +9,8 @@ const add: Combine = (one, other) => one + other
 /** Gauges that are not sums: of what all workers share, or of what is worst or oldest among them. */
 const COMBINED: Partial<Record<MetricKey, Combine>> = {
   cacheKnownAge: Math.max,
+  replicaAvailable: Math.min,
+  replicaLag: Math.max,
   schemaTables: Math.max,
   schemaVersion: Math.max,
   schemaAge: Math.max,

@@ -219,6 +219,44 @@ export const METRICS = {
     labels: [],
     help: 'How often another host of `database_url` became the primary.',
   },
+  replicaAvailable: {
+    section: 'Database',
+    name: 'svc_replica_available',
+    type: 'gauge',
+    labels: ['replica'],
+    help: '1 while a replica answers and is a standby of the primary, otherwise 0.',
+  },
+  replicaLag: {
+    section: 'Database',
+    name: 'svc_replica_lag_seconds',
+    type: 'gauge',
+    labels: ['replica'],
+    help: 'Upper bound of the time by which a replica is behind the primary; no sample while it is unknown.' as string,
+  },
+  replicaReads: {
+    section: 'Database',
+    name: 'svc_replica_reads_total',
+    type: 'counter',
+    labels: ['replica'],
+    help: 'Reads that a replica answered.',
+  },
+  replicaPrimaryReads: {
+    section: 'Database',
+    name: 'svc_replica_primary_reads_total',
+    type: 'counter',
+    labels: ['reason'],
+    help: ('Reads that could have used a replica and went to the primary: the request demanded it (strong), no ' +
+      'replica was available (unavailable) or within replica_max_lag_ms (lag), none had replayed what the read ' +
+      'must see (position), or replicas refuse the statement (refused).') as string,
+  },
+  replicaFallbacks: {
+    section: 'Database',
+    name: 'svc_replica_fallbacks_total',
+    type: 'counter',
+    labels: ['reason'],
+    help: ('Reads that were sent to a replica and then to the primary: the replica was behind, ended the read for ' +
+      'recovery (conflict), could not be reached (unavailable) or reported another error (error).') as string,
+  },
   poolCancels: {
     section: 'Database',
     name: 'svc_pool_cancel_requests_total',

@@ -14,6 +14,7 @@ const PARTS: MetricsParts = {
     ...{ open: 3, opening: 1, idle: 2, busy: 1, streaming: 1, inFlight: 4, waiting: 5 },
     ...{ finished: 100, timedOut: 6, lost: 7, waitingFlows: 2, held: 8, streamsHeld: 9 },
   },
+  replicas: null,
   cache: {
     hits: 11,
     misses: 12,

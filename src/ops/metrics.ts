@@ -13,6 +13,7 @@ import type { PoolStats } from '../postgres/pool.ts'
 import { LAG_BOUNDS } from '../realtime/counts.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
+import { FALLBACK_REASONS, PRIMARY_REASONS, type ReplicaStats } from '../run/replicas/read-routes.ts'
 import type { SharedStats } from '../shared/shared-state.ts'
 import { LIMIT_NAMES, type LimitName } from '../statement-limits.ts'
 import type { TracingStats } from '../tracing/tracing.ts'
@@ -41,6 +42,8 @@ export interface MetricsParts {
   readonly pool: PoolStats
   /** Null if the result cache is disabled. */
   readonly cache: CacheStats | null
+  /** Null if there are no replicas. */
+  readonly replicas: ReplicaStats | null
   readonly plans: PlanStats
   readonly maxConnections: number
   readonly feedConnections: number
@@ -116,6 +119,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         circuitTransitions: [...circuit].map(([to, value]) => ({ labels: [to], value })),
         ...collectPool(pool),
         ...collectCache(cache),
+        ...collectReplicas(parts.replicas),
         ...collectPlans(plans),
         ...collectSchema(schema, now()),
         ...collectRealtime(realtime),
@@ -186,6 +190,23 @@ function collectCache(stats: CacheStats | null): Collected<CacheKey> {
     cacheKnownAge: one((stats?.knownAgeMs ?? 0) / 1_000),
     cacheEntries: one(stats?.entries ?? 0),
     cacheWeight: one(stats?.weight ?? 0),
+  }
+}
+
+type ReplicaKey = Extract<MetricKey, `replica${string}`>
+
+function collectReplicas(stats: ReplicaStats | null): Collected<ReplicaKey> {
+  const replicas = stats?.replicas ?? []
+  const each = (figure: (replica: (typeof replicas)[number]) => number) =>
+    replicas.map(replica => ({ labels: [replica.name], value: figure(replica) }))
+  return {
+    replicaAvailable: each(({ state }) => (state === 'available' ? 1 : 0)),
+    replicaLag: replicas.flatMap(({ name, lagMs }) =>
+      lagMs === null ? [] : [{ labels: [name], value: lagMs / 1_000 }],
+    ),
+    replicaReads: each(({ reads }) => reads),
+    replicaPrimaryReads: PRIMARY_REASONS.map(reason => ({ labels: [reason], value: stats?.primary[reason] ?? 0 })),
+    replicaFallbacks: FALLBACK_REASONS.map(reason => ({ labels: [reason], value: stats?.fallbacks[reason] ?? 0 })),
   }
 }
 

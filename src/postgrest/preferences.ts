@@ -9,6 +9,7 @@ const VALUES = {
   count: ['exact', 'planned', 'estimated'],
   tx: ['commit', 'rollback'],
   handling: ['strict', 'lenient'],
+  consistency: ['strong'],
 } as const
 
 type Values = typeof VALUES
@@ -23,7 +24,7 @@ export type PostgrestPreferences = { readonly [N in Name]: Values[N][number] | n
 const NAMES = Object.keys(VALUES) as readonly Name[]
 
 const NONE: PostgrestPreferences = {
-  ...{ resolution: null, missing: null, return: null, count: null, tx: null, handling: null },
+  ...{ resolution: null, missing: null, return: null, count: null, tx: null, handling: null, consistency: null },
   ...{ timezone: null, maxAffected: null },
 }
 

@@ -30,7 +30,7 @@ describe('return', () => {
     expect(returned(['return=minimal', 'return=representation'])).toBe('minimal')
   })
   test('is null for both preferences without the header', () => {
-    expect(preferencesOf({})).toEqual({ total: false, returned: null, continues: false })
+    expect(preferencesOf({})).toEqual({ total: false, returned: null, continues: false, strong: false })
   })
 })
 

@@ -13,9 +13,11 @@ export interface Preferences {
   readonly returned: 'minimal' | 'representation' | null
   /** `on-error=continue`: an import skips the rows that fail. */
   readonly continues: boolean
+  /** `consistency=strong`: reads run on the primary. */
+  readonly strong: boolean
 }
 
-const NONE: Preferences = { total: false, returned: null, continues: false }
+const NONE: Preferences = { total: false, returned: null, continues: false, strong: false }
 
 /** Parses the `Prefer` header. */
 export function preferencesOf(headers: Incoming['headers']): Preferences {
@@ -29,6 +31,7 @@ export function preferencesOf(headers: Incoming['headers']): Preferences {
     total: first('count', ['exact']) !== null,
     returned: first('return', ['minimal', 'representation']) as Preferences['returned'],
     continues: first('on-error', ['continue']) !== null,
+    strong: first('consistency', ['strong']) !== null,
   }
 }
 

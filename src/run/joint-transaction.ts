@@ -22,6 +22,7 @@ import type {
 } from '../postgres/types.ts'
 
 import type { TraceContext } from '../trace-context.ts'
+import type { Consistency } from '../usage.ts'
 import { type ClaimRefusal, refusalOf } from './idempotency.ts'
 
 export { SkippedError } from '../postgres/transaction.ts'
@@ -63,6 +64,10 @@ function textOf(commands: readonly Command[]): string {
 /** The database work of a request. `within`: the transaction that it shares with other operations. */
 export interface Work extends ServerTime {
   readonly trace?: TraceContext | undefined
+  /** Required of reads on a replica, outside of a transaction; undefined: they run on the primary. */
+  readonly consistency?: Consistency | undefined
+  /** The position of the primary after the last write. */
+  wrote?: string
   readonly within?: Part
 }
 
@@ -146,8 +151,18 @@ export interface JointTransactionParts {
   readonly known: KnownFailures
   /** Sent before the first statement: the claim on an idempotency key. Empty without one. */
   readonly opening: readonly Command[]
+  /** Learns about the outcome of transactions that write; null without replicas. */
+  readonly written: WriteOutcome | null
   /** Translates an error of COMMIT. */
   readonly failed: (error: unknown) => unknown
+}
+
+/** Learns whether something was written. */
+export interface WriteOutcome {
+  /** Called after the commit, which is reported when the promise resolves. */
+  committed(): Promise<void>
+  /** Called if it is unknown whether the transaction was committed. */
+  unknown(): void
 }
 
 interface Waiting {
@@ -253,10 +268,15 @@ export class JointTransaction {
       await this.#open?.commit([...last, ...this.#parts.closing(this.#effect)])
     } catch (error) {
       if (last.length > 0) this.refusal = refusalOf(error)
-      if (isUndone(error)) this.#settle.resolve()
-      else this.#settle.reject(error)
+      if (isUndone(error)) {
+        this.#settle.resolve()
+      } else {
+        this.#parts.written?.unknown()
+        this.#settle.reject(error)
+      }
       throw this.#parts.failed(error)
     }
+    if (this.#effect.writes) await this.#parts.written?.committed()
     this.#settle.resolve()
     this.#isCommitted = true
     const calls = this.#committed.sort((a, b) => a.index - b.index)
@@ -288,6 +308,11 @@ export class JointTransaction {
   /** Rolls back because the client has disconnected. */
   cancel(): void {
     this.#open?.cancel()
+  }
+
+  /** The claim was refused: what the caller is answered was written by an earlier request. */
+  async repeated(): Promise<void> {
+    await this.#parts.written?.committed()
   }
 
   #run(index: number, commands: readonly Command[], effect: Effect, isLast: boolean): Promise<readonly Result[]> {
@@ -365,8 +390,8 @@ export class JointTransaction {
   }
 }
 
-/** Reports whether a failed COMMIT has certainly changed nothing. */
-function isUndone(error: unknown): boolean {
+/** Reports whether a failed transaction has certainly changed nothing. */
+export function isUndone(error: unknown): boolean {
   if (error instanceof UnavailableError) return !error.sent
   return error instanceof DatabaseError || error instanceof SkippedError
 }

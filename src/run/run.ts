@@ -15,8 +15,16 @@ import type {
   RunningRequest,
 } from '../postgres/types.ts'
 import { isOversize, isStaleSchema, timedOut, toGatewayError } from './errors.ts'
-import { type Effect, JointTransaction, type KnownFailures, type Part, type Work } from './joint-transaction.ts'
+import {
+  type Effect,
+  isUndone,
+  JointTransaction,
+  type KnownFailures,
+  type Part,
+  type Work,
+} from './joint-transaction.ts'
 import type { NotifyingWrites } from './notifying-writes.ts'
+import type { ReadRoutes } from './replicas/read-routes.ts'
 import { type SessionFrame, sessionFrame } from './session-frame.ts'
 import { RESET, RESET_AFTER_READ, RESET_AFTER_WRITE, RUN_DEFERRED, type SessionReset } from './session-reset.ts'
 import type { Access, SettingsSource } from './settings.ts'
@@ -93,6 +101,8 @@ export interface WriteResult {
 export interface CallMode {
   readonly access: Access
   readonly format: ResultFormat
+  /** True if the function is STABLE or IMMUTABLE, so that its call is a read like others. */
+  readonly isStable?: boolean
 }
 
 /** The result of a call. */
@@ -112,10 +122,13 @@ export interface RunnerParts {
   readonly onStaleSchema: () => void
   /** Adds notifications to writes; null if the gateway has no connection that can listen. */
   readonly announcements: NotifyingWrites | null
+  /** Runs reads on replicas; null, the default, if there are none. */
+  readonly routes?: ReadRoutes | null
 }
 
 /** Creates a runner. */
-export function createRunner({ database, settings, reset, onStaleSchema, announcements }: RunnerParts): Runner {
+export function createRunner(parts: RunnerParts): Runner {
+  const { database, settings, reset, onStaleSchema, announcements, routes = null } = parts
   const fail = (error: unknown, statements: readonly BoundStatement[], access: Access): Promise<never> => {
     if (isStaleSchema(error)) onStaleSchema()
     return Promise.reject(toGatewayError(error, { statements, access }))
@@ -127,15 +140,52 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     return database.run(commands, worked)
   }
 
-  /** Runs one packet; `take` receives all results, those of the settings first. */
-  function run<T>(
-    access: Access,
-    statements: readonly BoundStatement[],
+  /**
+   * Sends a transaction that only reads to a replica or to the primary. `commands` makes them for the time
+   * that is left. `text` is that of its statement, or of the first.
+   */
+  function sendRead(
+    identity: Identity,
+    text: string,
+    commands: () => readonly Command[],
+    worked: Work,
+  ): RunningRequest<readonly Result[]> {
+    const onPrimary = () => send(commands(), worked)
+    const route = routes?.routeOf(identity, text, worked.consistency) ?? null
+    if (routes === null || route === null || settings.isOver(worked.ms)) return onPrimary()
+    return routes.run(route, worked, commands, onPrimary)
+  }
+
+  /** The same for a transaction that may have written; its response waits until its position is known. */
+  function sendWrite(
+    identity: Identity,
     commands: readonly Command[],
     worked: Work,
+  ): RunningRequest<readonly Result[]> {
+    const running = send(commands, worked)
+    if (routes === null) return running
+    return {
+      result: running.result.then(
+        async results => {
+          await routes.wrote(identity, worked)
+          return results
+        },
+        error => {
+          if (!isUndone(error) || isOversize(error)) routes.mayWrite(identity)
+          throw error
+        },
+      ),
+      cancel: () => running.cancel(),
+    }
+  }
+
+  /** The result of one packet; `take` receives all results, those of the settings first. */
+  function taken<T>(
+    access: Access,
+    statements: readonly BoundStatement[],
+    running: RunningRequest<readonly Result[]>,
     take: (results: readonly Result[]) => T,
   ): RunningRequest<T> {
-    const running = send(commands, worked)
     return {
       result: running.result.then(take, error => fail(error, statements, access)),
       cancel: () => running.cancel(),
@@ -254,11 +304,16 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         const running = readWithin(worked, identity, statements, statements.map(toCommand), how)
         return mapped(running, results => results.map(({ rows }) => rows))
       }
-      const first = settings.for(identity, 'read only', worked.ms)
-      const middle = withDeadlines(statements, worked)
-      const commands = [first, ...frame.before, ...middle, ...frame.after, ...after]
-      return run('read only', statements, commands, worked, results => {
-        const own = frame.without(results, middle.length)
+      const commands = () => [
+        settings.for(identity, 'read only', worked.ms),
+        ...frame.before,
+        ...withDeadlines(statements, worked),
+        ...frame.after,
+        ...after,
+      ]
+      const running = sendRead(identity, statements[0]?.statement.text ?? '', commands, worked)
+      return taken('read only', statements, running, results => {
+        const own = frame.without(results, countWithDeadlines(statements))
         return statements.map((_, index) => resultOf(own, index, statements.length).rows)
       })
     },
@@ -275,7 +330,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         if (isWithin(worked)) return writeWithin(worked.within, identity, statements, more, worked)
         const first = settings.numbered(identity, worked.ms, worked.trace)
         const middle = [...withDeadlines(statements, worked), ...more]
-        const running = send([first, ...frame.before, ...middle, ...frame.after, ...after], worked)
+        const running = sendWrite(identity, [first, ...frame.before, ...middle, ...frame.after, ...after], worked)
         return {
           result: running.result.then(
             results => plainResults(frame.without(results, middle.length), statements.length),
@@ -293,7 +348,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         cancel: () => running.cancel(),
       }
     },
-    call(identity, statement, { access, format }, worked) {
+    call(identity, statement, { access, format, isStable = false }, worked) {
       const command = { text: statement.statement.text, parameters: statement.values, resultFormat: format }
       const frame = sessionFrame(identity, access)
       const take = (called: Result | undefined): Result => {
@@ -301,8 +356,14 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         return called
       }
       if (!isWithin(worked)) {
-        const commands = withReset(command, frame, identity, access, worked)
-        return run(access, [statement], commands, worked, results => take(frame.without(results, 1)[1]))
+        const commands = () => withReset(command, frame, identity, access, worked)
+        const running =
+          access === 'read write'
+            ? sendWrite(identity, commands(), worked)
+            : isStable
+              ? sendRead(identity, command.text, commands, worked)
+              : send(commands(), worked)
+        return taken(access, [statement], running, results => take(frame.without(results, 1)[1]))
       }
       if (access === 'read only') {
         const how = { runsFunctions: true, isLast: true }
@@ -334,10 +395,15 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
       }
     },
     stream(identity, statement, worked) {
-      if (settings.isOver(worked.ms)) throw timedOut()
-      const before = [settings.for(identity, 'read only', worked.ms)]
       const after = reset.afterRead([statement])
-      const rows = database.stream(before, toCommand(statement), STREAM_BATCH_ROWS, after, worked)
+      const open = (from: Pick<Database, 'stream'>, more: readonly Command[]) => {
+        if (settings.isOver(worked.ms)) throw timedOut()
+        const before = [settings.for(identity, 'read only', worked.ms), ...more]
+        return from.stream(before, toCommand(statement), STREAM_BATCH_ROWS, after, worked)
+      }
+      const onPrimary = () => open(database, NO_COMMANDS)
+      const route = routes?.routeOf(identity, statement.statement.text, worked.consistency) ?? null
+      const rows = routes === null || route === null ? onPrimary() : routes.stream(route, worked, open, onPrimary)
       return translating(rows, error => fail(error, [statement], 'read only'))
     },
     async open(identity, { isolation, known, claim, hasOwnTime = false }, worked) {
@@ -345,6 +411,10 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         ...{ database, isolation, worked, known },
         flow: settings.for(identity, 'read write').flow,
         opening: claim === null ? [] : [settings.deadline(worked.ms), claim],
+        written:
+          routes === null
+            ? null
+            : { committed: () => routes.wrote(identity, worked), unknown: () => routes.mayWrite(identity) },
         closing: ({ writes, runsFunctions }) => [
           ...(writes
             ? [
@@ -362,6 +432,11 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
       })
     },
   }
+}
+
+/** The number of commands that `withDeadlines` makes. */
+function countWithDeadlines({ length }: readonly BoundStatement[]): number {
+  return length === 0 ? 0 : 2 * length - 1
 }
 
 /** A function that is called first can leave state in the session, whatever the statements do. */

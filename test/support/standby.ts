@@ -11,8 +11,16 @@ export interface Replication {
 
 const HBA = ['host replication postgres 127.0.0.1/32 scram-sha-256']
 
-/** Starts both, with the tables of `sql`. With `synchronous`, a commit waits for the standby to flush it. */
-export async function startReplication(sql: string, { synchronous }: { synchronous: boolean }): Promise<Replication> {
+export interface ReplicationOptions {
+  /** True if a commit waits for the standby to flush it. */
+  readonly synchronous: boolean
+  /** Additional lines of the standby's postgresql.conf. */
+  readonly settings?: readonly string[]
+}
+
+/** Starts both, with the tables of `sql`. */
+export async function startReplication(sql: string, options: ReplicationOptions): Promise<Replication> {
+  const { synchronous, settings = [] } = options
   const primary = await privateServer({ hba: HBA, settings: ['wal_level = replica', 'max_wal_senders = 4'] })
   const started = [primary]
   try {
@@ -20,7 +28,7 @@ export async function startReplication(sql: string, { synchronous }: { synchrono
     await primary.stop()
     const source = `host=127.0.0.1 port=${primary.port} user=postgres password=${PASSWORD} application_name=standby`
     const copied = startTestServer(primary.dataDirectory, {
-      settings: [`primary_conninfo = '${source}'`, `wal_retrieve_retry_interval = '100ms'`],
+      settings: [`primary_conninfo = '${source}'`, `wal_retrieve_retry_interval = '100ms'`, ...settings],
       files: { 'standby.signal': '' },
     })
     const standby = await copied

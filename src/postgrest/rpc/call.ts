@@ -79,6 +79,7 @@ export function callFunction(
     parts: [statement],
     how: {
       access: readsOnly ? 'read only' : 'read write',
+      isStable: of.volatility !== 'volatile',
       format: isRaw && mediaType.handler === undefined && returnsBytes(of) ? 'binary' : 'text',
     },
     failed: error => refuseTooMany(error, request),

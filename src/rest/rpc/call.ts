@@ -91,7 +91,7 @@ export class CallHandler {
     const call = (statement: BoundStatement): RequestStep => ({
       runs: 'call',
       parts: [statement],
-      how: { access: read ? 'read only' : 'read write', format: form === 'nothing' ? 'text' : format },
+      how: { access: read ? 'read only' : 'read write', isStable: read, format: form === 'nothing' ? 'text' : format },
       respond(rows) {
         const outcome = { about: aboutFunction(name, format), set: of.returnsSet, form, called: rows, read }
         return format === 'text' ? respondText(outcome) : respondBinary(outcome, resultTypeNames(columns))

@@ -10,6 +10,7 @@ import type { BoundStatement, Readable } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'
+import { seesSince } from '../replicas/sees-since.ts'
 import type { Runner, RunningRead, Work } from '../run.ts'
 import type { SettingsSource } from '../settings.ts'
 import { type CachePlans, createCachePlans } from './cache-plans.ts'
@@ -90,6 +91,8 @@ export class ResultCache {
   #hits = 0
   #misses = 0
   #bypassed = 0
+  /** When the last change became known. */
+  #changedAt = Number.NEGATIVE_INFINITY
 
   constructor(parts: ResultCacheParts) {
     this.#parts = parts
@@ -122,13 +125,15 @@ export class ResultCache {
         // A read in the transaction must see what the transaction has written.
         if (worked.within !== undefined) return runner.read(identity, statements, worked)
         const { key, reading } = this.#findFor(identity, statements)
-        if (reading !== null) {
+        if (reading !== null && !isBeyondCache(worked)) {
           this.#hits++
           return reading
         }
         this.#misses++
-        const start = () => runner.read(identity, statements, worked)
-        return key === null ? start() : this.#readAndCache(key, statements, start)
+        if (key === null) return runner.read(identity, statements, worked)
+        // A replica that lacks a known change would be read after its invalidation.
+        const start = () => runner.read(identity, statements, seesSince(worked, this.#changedAt))
+        return this.#readAndCache(key, statements, start)
       },
     }
   }
@@ -138,12 +143,14 @@ export class ResultCache {
    * results.
    */
   changed(relations: readonly number[] | null): void {
+    this.#changedAt = this.#parts.now()
     this.#currentPlans()
     this.#changes.begin(relations === null ? null : withPartitions(this.#catalog, relations))()
   }
 
   /** Drops all results, including those being read. */
   clear(): void {
+    this.#changedAt = this.#parts.now()
     this.#answers.clear()
     this.#changes.begin(null)()
   }
@@ -244,7 +251,11 @@ export class ResultCache {
     start: () => T,
   ): T {
     const { statementTimeoutMs, after, changedElsewhere } = this.#parts
-    const end = this.#changes.begin(relations)
+    const endChange = this.#changes.begin(relations)
+    const end = () => {
+      this.#changedAt = this.#parts.now()
+      endChange()
+    }
     const tell = async () => changedElsewhere?.(relations === null ? null : [...relations])
     try {
       const running = start()
@@ -273,6 +284,11 @@ export class ResultCache {
       throw error
     }
   }
+}
+
+/** A caller can require what another gateway has written, of which this one need not know. */
+function isBeyondCache({ consistency }: Work): boolean {
+  return consistency !== undefined && (consistency.isStrong || consistency.after > 0n)
 }
 
 /** Node fires longer timers immediately. */
