@@ -23,6 +23,8 @@ export type WorkerMessage =
    * them.
    */
   | { readonly kind: 'changed'; readonly relations: readonly number[] | null }
+  /** Reads of this caller on a replica must see its write. Answered when every worker knows. */
+  | CallerWrote
   /** Requests a report of every worker; answered with `Gathered`. `argument` is empty for most reports. */
   | { readonly kind: 'gather'; readonly report: ReportName; readonly argument: string }
   /** Needs the next read of a stream (shared-reads.ts); answered with `ReadTurn`. */
@@ -44,11 +46,20 @@ export type PrimaryMessage =
   | { readonly kind: 'surrender'; readonly limit: SharedLimit; readonly holder: string }
   /** Answered when the results have been dropped. */
   | { readonly kind: 'changed'; readonly relations: readonly number[] | null }
+  /** Answered when reads of the caller will see the write. */
+  | CallerWrote
   | { readonly kind: 'report'; readonly report: ReportName; readonly argument: string }
   | { readonly kind: 'reload' }
   /** Tells the worker to drain and end, because another worker has taken its place. */
   | { readonly kind: 'retire' }
   | { readonly kind: 'stop' }
+
+/** A caller has written up to a position of the primary's log; null: it is unknown what it has written. */
+interface CallerWrote {
+  readonly kind: 'wrote'
+  readonly caller: string
+  readonly position: string | null
+}
 
 /** A message on the channel. A request has an id, which its response repeats. */
 export type ChannelFrame<Message> =
@@ -72,6 +83,10 @@ const oneOf =
 
 const UNITS = { limit: oneOf(SHARED_LIMITS), holder: isText, units: isCount }
 
+const isTextOrNull: Check = value => value === null || isText(value)
+
+const WROTE = { caller: isText, position: isTextOrNull }
+
 const REPORT = { report: oneOf(REPORTS), argument: isText }
 
 const WORKER_FIELDS: Fields<WorkerMessage> = {
@@ -81,15 +96,17 @@ const WORKER_FIELDS: Fields<WorkerMessage> = {
   return: UNITS,
   exceed: UNITS,
   changed: { relations: areRelations },
+  wrote: WROTE,
   gather: REPORT,
   turn: { stream: isText, from: isText, unchangedMsMax: isCount },
-  step: { stream: isText, from: isText, to: value => value === null || isText(value), value: isAnything },
+  step: { stream: isText, from: isText, to: isTextOrNull, value: isAnything },
   figures: { value: isAnything },
 }
 
 const PRIMARY_FIELDS: Fields<PrimaryMessage> = {
   surrender: { limit: oneOf(SHARED_LIMITS), holder: isText },
   changed: { relations: areRelations },
+  wrote: WROTE,
   report: REPORT,
   reload: {},
   retire: {},

@@ -27,6 +27,8 @@ export interface PeerHandlers {
   readonly report: (report: ReportName, argument: string) => unknown
   /** Invalidates the cached results that depend on these relations; null: all results. */
   readonly changed: (relations: readonly number[] | null) => void
+  /** A caller has written through another worker; `position` null: it is unknown what. */
+  readonly wrote: (caller: string, position: string | null) => void
   readonly surrender: (limit: SharedLimit, holder: string) => number
 }
 
@@ -64,6 +66,8 @@ export interface Peers {
   storeOf(limit: SharedLimit): LeaseStore
   /** Resolves when no other worker serves an earlier result from these relations. */
   changed(relations: readonly number[] | null): Promise<void>
+  /** Resolves when every other worker knows what a caller has written; `position` null: it is unknown. */
+  wrote(caller: string, position: string | null): Promise<void>
   /**
    * The result of the next read: from another worker if one has it, otherwise from `read`, whose result the
    * others receive.

@@ -336,7 +336,8 @@ class Primary implements Workers {
       case 'exceed':
         return this.#limits.exceed(from.id, message.limit, message.holder, message.units)
       case 'changed':
-        return this.#invalidate(from, message.relations)
+      case 'wrote':
+        return this.#pass(from, message)
       case 'gather':
         return this.#gather(message.report, message.argument)
       case 'turn':
@@ -364,15 +365,15 @@ class Primary implements Workers {
     return typeof value === 'number' ? value : 0
   }
 
-  /** Resolves when every other worker has dropped the results, or has ended. */
-  async #invalidate(from: Running, relations: readonly number[] | null): Promise<void> {
+  /** Passes a message about a write on. Resolves when every other worker has applied it, or has ended. */
+  async #pass(from: Running, message: PrimaryMessage & { readonly kind: 'changed' | 'wrote' }): Promise<void> {
     const others = [...this.#running.values()].filter(each => each !== from && each.hasJoined)
-    await Promise.all(others.map(other => this.#invalidateAt(other, relations)))
+    await Promise.all(others.map(other => this.#passTo(other, message)))
   }
 
-  async #invalidateAt(worker: Running, relations: readonly number[] | null): Promise<void> {
+  async #passTo(worker: Running, message: PrimaryMessage): Promise<void> {
     const killing = setTimeout(() => worker.process.process.kill('SIGKILL'), INVALIDATE_MS_MAX)
-    await worker.channel.request({ kind: 'changed', relations }).catch(() => {})
+    await worker.channel.request(message).catch(() => {})
     clearTimeout(killing)
   }
 

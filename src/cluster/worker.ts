@@ -49,6 +49,8 @@ export async function joinPrimary(port: Port, commands: WorkerCommands): Promise
           return handlers?.surrender(message.limit, message.holder) ?? 0
         case 'changed':
           return handlers?.changed(message.relations)
+        case 'wrote':
+          return handlers?.wrote(message.caller, message.position)
         case 'report':
           return handlers?.report(message.report, message.argument) ?? null
         default:
@@ -70,6 +72,7 @@ export async function joinPrimary(port: Port, commands: WorkerCommands): Promise
         exceed: (holder, units) => channel.notify({ kind: 'exceed', limit, holder, units }),
       }),
       changed: relations => channel.request({ kind: 'changed', relations }).then(nothing, nothing),
+      wrote: (caller, position) => channel.request({ kind: 'wrote', caller, position }).then(nothing, nothing),
       read: request => readShared(channel, request),
       gather: async (report, argument = '') =>
         (await channel.request({ kind: 'gather', report, argument })) as Gathered,

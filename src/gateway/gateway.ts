@@ -25,6 +25,7 @@ import { createInternal, type WebhookOperations } from '../ops/internal.ts'
 import { createLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { createSchemaWatch } from '../ops/schema-status.ts'
+import { createServerTiming } from '../ops/server-timing.ts'
 import { createSlowRequests } from '../ops/slow-requests.ts'
 import type { Realtime } from '../realtime/realtime.ts'
 import { createSettings } from '../run/settings.ts'
@@ -175,7 +176,9 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
-    const replicas = await openReplicas({ config, pool, resultBudget: answerBytes.results, emit, now })
+    // Its times are those of the spans too.
+    const timing = config.devMode || tracing !== null ? createServerTiming(now) : null
+    const replicas = await openReplicas({ timing, config, pool, resultBudget: answerBytes.results, peers, emit, now })
     opened.push(() => replicas?.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const shared = await openShared(config, emit, now)
     opened.push(() => shared?.close())
@@ -259,7 +262,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, routes: options.routes ?? new Map(), emit },
       callers: options.callers ?? (async () => []),
-      ...{ counted, peers, tracing, slow },
+      ...{ counted, peers, tracing, timing, slow },
       ...{ answerBytes, installed, ticket, onBroken: () => void following.check() },
     })
     onRevoked = () => {
@@ -295,8 +298,11 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         return name === 'metrics' ? own.collect() : own.details()
       },
       changed: relations => cache?.changed(relations),
+      wrote: (caller, position) => replicas?.routes.wroteThere(caller, position),
       surrender: counted.surrender,
     })
+    // Other processes may have answered writes before this one could learn about them.
+    replicas?.routes.changed()
     const url = await server.listen()
     listeningAt = url
     // The primary process reports it when all workers listen.

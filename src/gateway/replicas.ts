@@ -1,7 +1,9 @@
 /** Opens the read replicas, and keeps their positions and that of the primary up to date. */
+import type { Peers } from '../cluster/peers.ts'
 import type { Config, GatewayConfig, ReplicaConfig } from '../config/config.ts'
 import { tenantShare, tenantStreams } from '../config/share.ts'
 import type { Emit } from '../events.ts'
+import type { ServerTiming } from '../ops/server-timing.ts'
 import { createPool, type Pool, type PoolEvent, type PoolOptions } from '../postgres/pool.ts'
 import type { ResultBudget } from '../postgres/result-budget.ts'
 import { describeAddress } from '../postgres/target.ts'
@@ -38,6 +40,10 @@ interface Parts {
   /** The pool of the primary. */
   readonly pool: Pool
   readonly resultBudget: ResultBudget
+  /** Null if the times of requests are not measured. */
+  readonly timing: Pick<ServerTiming, 'database'> | null
+  /** The other workers; null if there is only this process. */
+  readonly peers: Peers | null
   readonly emit: Emit
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
@@ -45,7 +51,7 @@ interface Parts {
 
 /** Opens the configured replicas without waiting for them; null if there are none. */
 export async function openReplicas(parts: Parts): Promise<Replicas | null> {
-  const { config, pool, now } = parts
+  const { config, pool, peers, now } = parts
   const { replicas: configured, replicaMaxLagMs, statementTimeoutMs } = config.gateway
   if (configured.length === 0) return null
   const intervalMs = intervalOf(replicaMaxLagMs)
@@ -57,6 +63,7 @@ export async function openReplicas(parts: Parts): Promise<Replicas | null> {
   const replicas = await Promise.all(configured.map(replica => openReplica(replica, parts)))
   const routes = new ReadRoutes({
     ...{ replicas, position, written, statementTimeoutMs, now },
+    wroteElsewhere: peers?.wrote ?? null,
     positionTimeoutMs: POSITION_TIMEOUT_MS,
   })
   let timer: NodeJS.Timeout | null = null
@@ -88,7 +95,7 @@ function intervalOf(maxLagMs: number): number {
 
 async function openReplica(
   { url, maxConnections: configured }: ReplicaConfig,
-  { config, pool, resultBudget, emit, now }: Parts,
+  { config, pool, resultBudget, timing, emit, now }: Parts,
 ): Promise<Replica> {
   const target = parseUrl(url)
   const name = describeAddress(target.address)
@@ -100,8 +107,8 @@ async function openReplica(
     emit({ kind: 'database', event: `replica ${kind}`, detail: { replica: name, ...detail } })
   return new Replica({
     ...{ name, maxConnections, now },
-    openPool: onFailed =>
-      createPool({
+    openPool(onFailed) {
+      const reads = createPool({
         ...shared,
         ...poolLimits(gateway, maxConnections),
         resultBudget,
@@ -109,7 +116,11 @@ async function openReplica(
           report(event)
           if (event.kind === 'connect-failed') onFailed(event.error)
         },
-      }),
+      })
+      if (timing === null) return reads
+      const { run, stream } = timing.database(reads)
+      return { run, stream, close: options => reads.close(options) }
+    },
     openChecks: () =>
       createPool({
         ...{ ...shared, maxConnections: 1, acquireTimeoutMs: CHECK_TIMEOUT_MS, answerTimeoutMs: CHECK_TIMEOUT_MS },

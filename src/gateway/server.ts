@@ -46,7 +46,7 @@ import type { Load } from '../limits/load.ts'
 import { createHealth, type Health } from '../ops/health.ts'
 import type { HttpStats } from '../ops/http-metrics.ts'
 import type { Internal, OperatorRoute, OperatorRoutes } from '../ops/internal.ts'
-import { createServerTiming } from '../ops/server-timing.ts'
+import type { ServerTiming } from '../ops/server-timing.ts'
 import type { SlowRequests } from '../ops/slow-requests.ts'
 import { Broadcasts } from '../phoenix/broadcasts.ts'
 import { HttpBroadcasts } from '../phoenix/http-broadcasts.ts'
@@ -125,6 +125,8 @@ interface ServerParts {
   readonly counted: CountedLimits
   /** Null if requests are not traced. */
   readonly tracing: Tracing | null
+  /** Null if the times of requests are not measured. */
+  readonly timing: ServerTiming | null
   /** Null without an admin token. */
   readonly slow: SlowRequests | null
   /** The other workers; null if there is only this process. */
@@ -176,8 +178,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     catalog.notify('a statement used a name that does not exist')
   }
   const current = () => catalog.current()
-  // Its times are those of the spans too.
-  const timing = config.devMode || tracing !== null ? createServerTiming(now) : null
+  const { timing } = parts
   const capture = createWriteCapture({
     ...{ catalog: current, tenantColumn: gateway.tenantColumn },
     isCaptured: table => parts.installed.current()?.captured.has(table) ?? false,

@@ -7,13 +7,13 @@
  */
 import type { Identity } from '../../identity/identity.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../../postgres/errors.ts'
-import { type Lsn, printLsn } from '../../postgres/replication/lsn.ts'
+import { type Lsn, parseLsn, printLsn } from '../../postgres/replication/lsn.ts'
 import type { Command, Result, ResultRow, RunningRequest, ServerTime } from '../../postgres/types.ts'
 import type { Consistency } from '../../usage.ts'
 import { isOversize } from '../errors.ts'
-import type { PositionSample, PrimaryPosition } from './primary-position.ts'
+import type { PrimaryPosition } from './primary-position.ts'
 import type { Replica, ReplicaState } from './replica.ts'
-import type { WrittenPositions } from './written-positions.ts'
+import { type WrittenPositions, writerOf } from './written-positions.ts'
 
 /** A read that goes to a replica. */
 export interface Route {
@@ -54,6 +54,11 @@ export interface ReadRoutesParts {
   readonly replicas: readonly Replica[]
   readonly position: PrimaryPosition
   readonly written: WrittenPositions
+  /**
+   * Reports a write to the other workers; resolves when their reads will see it. Null if there is only this
+   * process.
+   */
+  readonly wroteElsewhere: ((writer: string, position: string | null) => Promise<void>) | null
   /** Limit on the wait for the position after a write. */
   readonly positionTimeoutMs: number
   /** How long a write without a response can continue. */
@@ -72,6 +77,9 @@ const BEHIND = 'svc: the replica has replayed '
 const GUARD =
   'SELECT CASE WHEN pg_catalog.pg_is_in_recovery() AND pg_catalog.pg_last_wal_replay_lsn() >= $1::pg_catalog.pg_lsn ' +
   `THEN 0 ELSE pg_catalog.concat('${BEHIND}', pg_catalog.pg_last_wal_replay_lsn())::pg_catalog.int4 END`
+
+/** Limit on how often reads that need a newer position of the primary read it. */
+const POSITION_GAP_MS = 20
 
 /** For how long a statement that only the primary could answer goes to the primary. */
 const REFUSED_MS = 60_000
@@ -198,31 +206,36 @@ export class ReadRoutes {
    * too long, the caller's reads go to the primary until it is known.
    */
   async wrote(caller: Identity, worked: ServerTime & { wrote?: string }): Promise<void> {
-    const { position, written, positionTimeoutMs, now } = this.#parts
-    const committedAt = now()
-    written.mayWrite(caller, committedAt)
+    const { position, written, wroteElsewhere, positionTimeoutMs, now } = this.#parts
+    const writer = writerOf(caller)
+    written.mayWrite(writer, now())
     const sample = await within(position.read(), positionTimeoutMs)
-    if (sample === null) return
-    worked.wrote = printLsn(sample.lsn)
+    const printed = sample === null ? null : printLsn(sample.lsn)
+    if (printed !== null) worked.wrote = printed
     // Replaces the time that was recorded above.
     written.requiredBy(caller, position.latest)
+    await wroteElsewhere?.(writer, printed)
   }
 
   /** Called when it is unknown whether a write was or will be committed. */
   mayWrite(caller: Identity): void {
+    const writer = writerOf(caller)
+    this.wroteThere(writer, null)
+    void this.#parts.wroteElsewhere?.(writer, null)
+  }
+
+  /** Called when a caller has written through another worker; `position` null: it is unknown what. */
+  wroteThere(writer: string, position: string | null): void {
     const { written, statementTimeoutMs, now } = this.#parts
-    written.mayWrite(caller, now() + statementTimeoutMs)
+    if (position === null) written.mayWrite(writer, now() + statementTimeoutMs)
+    else written.wrote(writer, parseLsn(position))
   }
 
   /** Called when the schema has changed: reads must see everything until now. */
   changed(): void {
     this.#refused.clear()
     this.#parts.written.changed(this.#parts.now())
-  }
-
-  /** Called when another server has become the primary. */
-  setBack({ lsn }: PositionSample): void {
-    this.#parts.written.setBack(lsn)
+    this.#readPosition()
   }
 
   stats(): ReplicaStats {
@@ -246,7 +259,10 @@ export class ReadRoutes {
     if (floor === null) return 'lag'
     const { latest } = position
     const own = written.requiredBy(caller, latest)
-    if (own === null || (since !== undefined && (latest === null || latest.at < since))) return 'position'
+    if (own === null || (since !== undefined && (latest === null || latest.at < since))) {
+      this.#readPosition()
+      return 'position'
+    }
     const ofSince = since === undefined ? 0n : (latest?.lsn ?? 0n)
     const required = [own, after, ofSince].reduce(greater)
     const lsn = greater(floor, required)
@@ -255,6 +271,14 @@ export class ReadRoutes {
     // A position that the primary has not reached is not waited for.
     if (lsn <= (latest?.lsn ?? 0n)) for (const each of replicas) if (each.state === 'available') each.checkSoon()
     return this.#idlest(floor) === null ? 'lag' : 'position'
+  }
+
+  /** Reads the position of the primary, unless that has just happened. */
+  #readPosition(): void {
+    const { position, now } = this.#parts
+    if (position.latest !== null && now() - position.latest.at < POSITION_GAP_MS) return
+    // A failure leaves reads on the primary until the next regular read of the position.
+    position.read().catch(() => {})
   }
 
   /** The replica with the fewest reads, of those that have replayed `lsn`. */

@@ -36,7 +36,7 @@ export class WrittenPositions {
     this.#byAll = settled(this.#byAll, latest)
     if (this.#byAll.since !== NO_TIME) return null
     if (this.#byCaller.size === 0) return this.#byAll.lsn
-    const key = keyOf(caller)
+    const key = writerOf(caller)
     const found = this.#byCaller.get(key)
     if (found === undefined) return this.#byAll.lsn
     const own = settled(found, latest)
@@ -45,14 +45,14 @@ export class WrittenPositions {
     return greater(own.lsn, this.#byAll.lsn)
   }
 
-  /** Records that the caller must see this position. */
-  wrote(caller: Identity, lsn: Lsn): void {
-    this.#add(keyOf(caller), { lsn, since: NO_TIME })
+  /** Records that a caller must see this position. `writer` is from `writerOf`. */
+  wrote(writer: string, lsn: Lsn): void {
+    this.#add(writer, { lsn, since: NO_TIME })
   }
 
-  /** Records that the caller must see what is committed before `since`, which can be in the future. */
-  mayWrite(caller: Identity, since: number): void {
-    this.#add(keyOf(caller), { lsn: 0n, since })
+  /** Records that a caller must see what is committed before `since`, which can be in the future. */
+  mayWrite(writer: string, since: number): void {
+    this.#add(writer, { lsn: 0n, since })
   }
 
   /** Records that all callers must see what was committed before `since`. */
@@ -97,7 +97,8 @@ function greater(one: Lsn, other: Lsn): Lsn {
 /** Longer keys are replaced by a digest, because claims can be long. */
 const KEY_CHARACTERS_MAX = 128
 
-function keyOf({ tenantId, userId, agentId }: Identity): string {
+/** Identifies a caller whose writes its own reads must see. */
+export function writerOf({ tenantId, userId, agentId }: Identity): string {
   const key = `${tenantId.length}:${tenantId}${userId.length}:${userId}${agentId}`
   return key.length <= KEY_CHARACTERS_MAX ? key : createHash('sha256').update(key).digest('base64')
 }
