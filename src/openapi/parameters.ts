@@ -81,7 +81,12 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
       { type: 'string', maxLength: 255 },
       'once',
     ),
-    prefer('count', '`count=exact`: the response has `total`, the number of rows on all pages.', ['count=exact']),
+    prefer(
+      'count',
+      '`count=exact`: the response has `total`, the number of rows on all pages. `consistency=strong`: read from the ' +
+        'primary, also if there are replicas.',
+      ['count=exact', 'consistency=strong'],
+    ),
     prefer(
       'return',
       '`return=minimal`: no body, status 201 for a creation and 204 otherwise; `return=representation`: the rows.',

@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { fixture, gatewayFixture } from '../support/fixtures.ts'
 import type { AskOptions, Reply } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
 import { execute } from '../support/postgres.ts'
 import { forThisVersion } from '../support/postgres-version.ts'
 import { PASSWORD } from '../support/server.ts'
@@ -223,6 +224,26 @@ describe('with one replica', () => {
       expect(await seenBy(userId, 11 + index), path).toBe(200)
       expect(await seenBy('reader', 11 + index), path).toBe(404)
     }
+  })
+
+  test('the stored response of an idempotency key has a position that contains the first write', async () => {
+    await installed({ adminUrl: servers.primary.adminUrl })
+    await gateway.gateway.reload()
+    await caughtUp()
+    await pause()
+    const send = (userId: string) =>
+      ask('/api/notes', {
+        as: { tenantId: 't1', userId },
+        method: 'POST',
+        headers: { ...JSON_BODY, 'idempotency-key': 'once' },
+        body: '{"id": 21, "body": "once"}',
+      })
+    const first = await send('ana')
+    expect([first.status, first.headers.get('x-svc-lsn')]).toEqual([201, expect.stringMatching(/^[0-9A-F]+\//)])
+    const again = await send('ana')
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
+    const headers = { 'x-svc-lsn': again.headers.get('x-svc-lsn') ?? '' }
+    expect((await ask('/api/notes/21', { ...BEN, headers })).status).toBe(200)
   })
 
   test('a live query sees the change that it reports', async () => {
