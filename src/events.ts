@@ -10,13 +10,13 @@ export interface RequestEvent {
   /** The route's pattern, never the path. */
   readonly route: string
   readonly status: number
-  /** The code of the error that was sent or that interrupted the response; null if there was no error. */
+  /** The code of the error that was sent or that interrupted the response; null without an error. */
   readonly code: ErrorCode | null
   readonly durationMs: number
   readonly requestId: string
   /** The span of the request, or of its caller if the gateway makes no spans; null without a trace. */
   readonly trace: TraceContext | null
-  /** Empty if there is none. A listener must hash it before writing it anywhere. */
+  /** Empty without one. A listener must hash it before writing it anywhere. */
   readonly tenantId: string
   /** Null until the caller is known. */
   readonly role: string | null

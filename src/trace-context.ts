@@ -23,7 +23,7 @@ const STATE_CHARACTERS_MAX = 512
 const STATE = /^[\x20-\x7e]+$/
 
 /**
- * Parses the context in the headers of a request; null if there is none or `traceparent` is invalid. Node
+ * Parses the context in the headers of a request; null if `traceparent` is missing or invalid. Node
  * joins repeated headers with a comma.
  */
 export function parseTraceContext({ traceparent, tracestate }: NodeJS.Dict<string | string[]>): TraceContext | null {

@@ -171,7 +171,7 @@ function installationFindings(found: Found): readonly Finding[] {
   return [{ level, ...problem }]
 }
 
-/** The captured tables; null if there is no outbox. */
+/** The captured tables; null without an outbox. */
 function capturedBy(found: Found): ReadonlySet<string> | null {
   return found === null || 'reason' in found ? null : found.captured
 }

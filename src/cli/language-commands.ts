@@ -55,7 +55,7 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
       ['svc parse --json --parameterized queries.svc', 'with the SQL, one line per statement'],
     )
     .action(async (file: string | undefined, options: LanguageOptions) => {
-      const { parse } = await import('./language.ts')
+      const { parseFile: parse } = await import('./language.ts')
       finish(await parse(languageCommand(file, options), world))
     })
 
@@ -87,7 +87,7 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
       if (schema === '-' && (file === undefined || file === '-')) {
         command.error('error: queries and schema cannot both be standard input', { exitCode: 2 })
       }
-      const { transpile } = await import('./language.ts')
+      const { transpileFile: transpile } = await import('./language.ts')
       const keys = schema === undefined && database === undefined ? null : { file: schema, config }
       finish(await transpile({ ...languageCommand(file, options), keys }, world))
     })
@@ -102,7 +102,7 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
       ['svc explain --json queries.svc', 'as JSON, one line per statement'],
     )
     .action(async (file: string | undefined, { json }: Pick<LanguageOptions, 'json'>) => {
-      const { explain } = await import('./language.ts')
+      const { explainFile: explain } = await import('./language.ts')
       finish(await explain({ file, json: json === true }, world))
     })
 

@@ -43,14 +43,14 @@ export interface FormatCommand {
 }
 
 /** Prints the tree of each statement as JSON. */
-export async function parse(command: LanguageCommand, world: World): Promise<number> {
+export async function parseFile(command: LanguageCommand, world: World): Promise<number> {
   return each(command.file, world, ({ statement }, { length }) =>
     command.json ? printTool(answerParse(statement, command.parameters), length) : printJson(statement),
   )
 }
 
 /** Prints the SQL of each statement. Guesses are reported on standard error, or in the JSON. */
-export async function transpile(command: TranspileCommand, world: World): Promise<number> {
+export async function transpileFile(command: TranspileCommand, world: World): Promise<number> {
   const known = command.keys === null ? null : await keyedTables(command.keys, world)
   const guessed: string[] = []
   const code = await each(command.file, world, ({ statement }, { length }, source) => {
@@ -75,7 +75,7 @@ async function keyedTables({ file, config }: KeysFrom, world: World): Promise<Ke
 }
 
 /** Explains each statement, part by part. */
-export async function explain({ file, json }: Omit<LanguageCommand, 'parameters'>, world: World): Promise<number> {
+export async function explainFile({ file, json }: Omit<LanguageCommand, 'parameters'>, world: World): Promise<number> {
   return each(file, world, ({ statement }, all) => {
     const answer = answerExplain(statement)
     if (json) return printTool(answer, all.length)

@@ -114,7 +114,7 @@ export type CompiledStatement =
   | ExplainStatement
 
 /** A statement that runs in a read-only transaction and whose result is read completely. */
-export type Readable = ReadStatement | PagedStatement | ExplainStatement
+export type ReadableStatement = ReadStatement | PagedStatement | ExplainStatement
 
 /** The source of a parameter's value. */
 export type StatementParameter =

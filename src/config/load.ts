@@ -37,7 +37,7 @@ import {
   parseWritten,
   problemOfWritten,
   type Report,
-  type Written,
+  type WrittenValue,
   writtenInEnvironment,
   writtenInFile,
 } from './written.ts'
@@ -69,7 +69,7 @@ export interface LoadedConfig {
 /** A setting that is given, and its source. */
 export interface Given {
   readonly setting: Setting<unknown>
-  readonly written: Written
+  readonly written: WrittenValue
 }
 
 const FILE_NAME = 'svc.toml'
@@ -128,7 +128,7 @@ function readFromFile(
   file: TomlFile,
   environment: Environment,
   report: Report,
-): Written | null {
+): WrittenValue | null {
   const [written, again] = writtenInFile(setting, name, file)
   if (written === undefined) return null
   if (again !== undefined)

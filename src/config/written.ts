@@ -8,7 +8,7 @@ import type { Setting } from './settings.ts'
 import { isTable, type TomlFile, type TomlTable, valueAt } from './toml-file.ts'
 
 /** A value before it is parsed. */
-export interface Written {
+export interface WrittenValue {
   /** The file as it was named, or `environment`. */
   readonly source: string
   /** The dotted key, or the name of the variable. */
@@ -27,7 +27,7 @@ export function writtenInEnvironment(
   setting: Setting<unknown>,
   environment: Environment,
   folder: string,
-): Written | null {
+): WrittenValue | null {
   const name = setting.environment
   const text = name === undefined ? undefined : environment[name]
   if (name === undefined || text === undefined) return null
@@ -42,7 +42,7 @@ const PLACEHOLDERS: ReadonlySet<string> = new Set(['<role>', '<name>', '<n>'])
  * The values of the setting in the file: at most one by its key and one by its alias. `name` replaces
  * `<role>`, `<name>` or `<n>` in the key.
  */
-export function writtenInFile(setting: Setting<unknown>, name: string, file: TomlFile): readonly Written[] {
+export function writtenInFile(setting: Setting<unknown>, name: string, file: TomlFile): readonly WrittenValue[] {
   return [setting.key, setting.alias].flatMap(key => {
     if (key === null || key === undefined) return []
     const path = key.split('.').map(part => (PLACEHOLDERS.has(part) ? name : part))
@@ -59,11 +59,11 @@ export type Report = (problem: Problem) => void
 
 /** Expands references in the strings of the value; null, with a report, if a variable is not set. */
 export function expandWritten(
-  written: Written,
+  written: WrittenValue,
   setting: Setting<unknown>,
   environment: Environment,
   report: Report,
-): Written | null {
+): WrittenValue | null {
   let isWhole = true
   const expandText = (text: string, element: number | null): unknown => {
     const expansion = expand(text, environment)
@@ -97,7 +97,7 @@ function expandTable(table: TomlTable, expandText: (text: string) => unknown): T
 }
 
 /** The parsed value; null, with a report, if it is invalid. */
-export function parseWritten<T>(written: Written, setting: Setting<T>, report: Report): NonNullable<T> | null {
+export function parseWritten<T>(written: WrittenValue, setting: Setting<T>, report: Report): NonNullable<T> | null {
   try {
     return setting.kind.parse(written.value, written.folder)
   } catch (error) {
@@ -124,6 +124,6 @@ function show(value: unknown, element: number | null): string {
 }
 
 /** A problem of a written value. */
-export function problemOfWritten(written: Written, message: string, element: number | null = null): Problem {
+export function problemOfWritten(written: WrittenValue, message: string, element: number | null = null): Problem {
   return { source: written.source, line: written.lineOf(element), key: written.key, message, nearest: null }
 }

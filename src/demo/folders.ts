@@ -4,9 +4,8 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Environment } from '../config/expand.ts'
 import { EmbeddedError } from './error.ts'
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * Returns the cache folder of this user, and creates it if necessary. Root uses /var/cache, because its home

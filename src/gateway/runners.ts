@@ -34,7 +34,7 @@ interface Parts {
   readonly capture: WriteCapture
   /** Null: results are not cached. */
   readonly cache: ResultCache | null
-  /** Null: there are no webhooks. */
+  /** Null without webhooks. */
   readonly webhooks: Webhooks | null
   /** Null: tenants may run any number of statements at once. */
   readonly gate: TenantLimit | null

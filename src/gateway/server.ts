@@ -110,7 +110,7 @@ interface ServerParts {
   readonly plans: PlanCache
   readonly lists: AllowLists
   readonly policies: Policies
-  /** Null if there are no webhooks. */
+  /** Null without webhooks. */
   readonly webhooks: Webhooks | null
   readonly load: Load
   readonly answerBytes: ResponseBytes

@@ -4,7 +4,7 @@ import type { Answer } from '../exchange.ts'
 import { bearerToken } from '../identity/authenticate.ts'
 import { explainToken } from '../identity/explanation.ts'
 import type { TokenVerifier } from '../identity/jwt.ts'
-import { createPages, type Page, type Pages } from './pages.ts'
+import { createPages, type PageHandler, type Pages } from './pages.ts'
 
 /** The same folder for the sources and for the build. */
 const FOLDER = new URL('../../dist/http/docs/', import.meta.url)
@@ -38,7 +38,7 @@ export function createDocs({ tokens, folder = FOLDER }: DocsOptions): Pages {
 /** Not an error, because the page sends the request in every mode. */
 const NOT_EXPLAINED: Answer = { status: 204, headers: {}, body: null }
 
-function explaining(tokens: Pick<TokenVerifier, 'explain'>): Page {
+function explaining(tokens: Pick<TokenVerifier, 'explain'>): PageHandler {
   return async ({ authorization = '' }) => {
     const { lines } = await explainToken(tokens, bearerToken(authorization))
     return {

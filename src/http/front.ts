@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Incoming } from '../exchange.ts'
 import { READING } from '../rest/method.ts'
-import { createPages, type Page, type Pages } from './pages.ts'
+import { createPages, type PageHandler, type Pages } from './pages.ts'
 
 /** The same folder for the sources and for the build. */
 const FOLDER = new URL('../../dist/http/front/', import.meta.url)
@@ -35,7 +35,7 @@ export interface FrontOptions {
 export function createFront({ requiresToken, hasConsole, callers }: FrontOptions): Pages {
   return new Map([
     ...createPages(FOLDER, FILES),
-    ...[...createPages(FOLDER, [HTML])].map(([path, page]): readonly [string, Page] => [path, varying(page)]),
+    ...[...createPages(FOLDER, [HTML])].map(([path, page]): readonly [string, PageHandler] => [path, varying(page)]),
     [
       '/front/state',
       async headers => ({
@@ -48,7 +48,7 @@ export function createFront({ requiresToken, hasConsole, callers }: FrontOptions
 }
 
 /** Other clients get another answer from `/`, so caches must keep the two apart. */
-function varying(page: Page): Page {
+function varying(page: PageHandler): PageHandler {
   return async headers => {
     const answer = await page(headers)
     return { ...answer, headers: { ...answer.headers, Vary: 'Accept, Accept-Encoding' } }

@@ -66,7 +66,7 @@ function forget<T>(entries: Map<string, T>, max: number, isOver: (entry: T) => b
 }
 
 /** The owner of an import. */
-export function ownerOf({ tenantId, userId }: Pick<Identity, 'tenantId' | 'userId'>): string {
+export function importOwner({ tenantId, userId }: Pick<Identity, 'tenantId' | 'userId'>): string {
   return JSON.stringify([tenantId, userId])
 }
 

@@ -24,7 +24,7 @@ import type { WriteLimits, WriteRoute } from '../rest/write/write.ts'
 import { type JointTransaction, KnownFailures } from '../run/joint-transaction.ts'
 import type { Runner, Work } from '../run/run.ts'
 import { shorten } from '../text/shorten.ts'
-import { type ImportStatus, type ImportStatuses, ownerOf, questionFor } from './import-status.ts'
+import { type ImportStatus, type ImportStatuses, importOwner, questionFor } from './import-status.ts'
 
 /** The dependencies and limits of imports. */
 export interface ImportParts {
@@ -36,7 +36,7 @@ export interface ImportParts {
   readonly importTimeoutMs: number
   /** The progress of the imports of this process. */
   readonly statuses: ImportStatuses
-  /** The progress of an import of another worker; null if there are none. */
+  /** The progress of an import of another worker; null without other workers. */
   readonly findElsewhere: ((question: string) => Promise<ImportStatus | null>) | null
   /** The time in milliseconds of a monotonic clock. */
   readonly now: () => number
@@ -83,7 +83,7 @@ export class ImportHandler {
   async status(id: string, { incoming, identity }: RequestContext): Promise<Answer> {
     if (!READING.includes(incoming.method)) throw methodNotAllowed(incoming, methodsOf('progress'))
     const { statuses, findElsewhere } = this.#parts
-    const owner = ownerOf(identity)
+    const owner = importOwner(identity)
     const found = statuses.find(owner, id) ?? (await findElsewhere?.(questionFor(owner, id))) ?? null
     if (found === null) {
       throw new GatewayError(
@@ -125,7 +125,7 @@ export class ImportHandler {
     const { maxImportBytes } = this.#parts
     if (maxImportBytes > 0 && announced > maxImportBytes) throw tooManyBytes(maxImportBytes)
     const options = { isolation: null, known: new KnownFailures(), claim: null, hasOwnTime: true }
-    const status = this.#parts.statuses.begin(ownerOf(identity), {
+    const status = this.#parts.statuses.begin(importOwner(identity), {
       ...{ id: incoming.requestId, table: table.name },
       total_bytes: incoming.headers['content-length'] === undefined ? null : announced,
     })

@@ -13,10 +13,10 @@ import type { OperatorRoutes } from '../ops/internal.ts'
 import { mayNotTransform } from './compression.ts'
 
 /** Responds with a page. */
-export type Page = (headers: IncomingHttpHeaders) => Promise<Answer>
+export type PageHandler = (headers: IncomingHttpHeaders) => Promise<Answer>
 
 /** The pages by path. */
-export type Pages = ReadonlyMap<string, Page>
+export type Pages = ReadonlyMap<string, PageHandler>
 
 /** The routes of pages. */
 export function routesOf(pages: Pages): OperatorRoutes {
@@ -49,7 +49,7 @@ const SECONDS_FRESH = 3_600
 /** Creates the pages from the files in `folder`. */
 export function createPages(folder: URL, files: readonly PageFile[]): Pages {
   return new Map(
-    files.map(({ path, file, type }): readonly [string, Page] => {
+    files.map(({ path, file, type }): readonly [string, PageHandler] => {
       let bytes: Promise<Buffer> | null = null
       return [
         path,

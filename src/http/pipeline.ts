@@ -21,7 +21,7 @@ import type {
   BoundStatement,
   CallStatement,
   CompiledStatement,
-  Readable,
+  ReadableStatement,
   StreamStatement,
   WriteStatement,
 } from '../compile/statement.ts'
@@ -459,7 +459,7 @@ class Stages {
     }
     switch (step.runs) {
       case 'read': {
-        const reading = runner.read(identity, statements as readonly BoundStatement<Readable>[], usage.worked)
+        const reading = runner.read(identity, statements as readonly BoundStatement<ReadableStatement>[], usage.worked)
         return awaitRead(incoming, reading, results => next(step.respond(results, reading)), failed)
       }
       case 'stream': {

@@ -14,7 +14,7 @@ const asked = (headers: RequestAddress['headers'], remoteAddress = '192.0.2.1'):
   connection: { remoteAddress },
 })
 
-test('without an issuer there is no metadata document', () => {
+test('without an issuer, the metadata document does not exist', () => {
   expect(resource({ issuers: [] })).toBeNull()
 })
 

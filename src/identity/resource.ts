@@ -32,7 +32,7 @@ export interface ResourceParts {
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
-/** The metadata; null if there is no issuer to name. */
+/** The metadata; null without an issuer. */
 export function createProtectedResource(parts: ResourceParts): ProtectedResource | null {
   const { publicUrl, ownUrl, isProxy } = parts
   // An authorization server is an https URL (RFC 8414, 2); issuers that are plain names have no document.

@@ -11,7 +11,7 @@ export interface About extends Pick<Finding, 'level' | 'check'> {
   readonly what: string
   /** The consequences, as a sentence. */
   readonly why: string
-  /** The remedy if there is no SQL for it. */
+  /** The remedy if it is not SQL. */
   readonly remedy: string
 }
 

@@ -27,7 +27,7 @@ export interface Lint {
   readonly what: (tenantColumn: string) => string
   /** The consequences, as a sentence. */
   readonly why: string
-  /** The remedy in words: for the reference, and if there is no SQL for it. */
+  /** The remedy in words: for the reference, and for findings without SQL. */
   readonly remedy: string
   /**
    * A select over the common tables of `shared.ts`, with the columns `object` (unique within the lint) and

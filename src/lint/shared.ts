@@ -26,7 +26,7 @@ const APPLIES = 'exists (select from unnest(q.polroles) as granted_to(oid) join 
  * No lint may join these with each other: PostgreSQL has neither statistics nor indexes for them, and would
  * take a minute for 5 000 tables instead of a second. So each contains what is needed of the others.
  */
-export const SHARED: string = `
+export const COMMON_TABLES: string = `
   target as materialized (
     select $1::json as schemas, $2::text as tenant_column, $3::json as exposed
   ),

@@ -1,7 +1,7 @@
 /** All requested lints as one statement: one round trip and one snapshot. */
 import type { Query } from '../catalog/introspect.ts'
 import type { Lint, LintRow, LintTarget } from './lint.ts'
-import { SHARED } from './shared.ts'
+import { COMMON_TABLES } from './shared.ts'
 
 /** The result rows of each lint, by its name. */
 export async function askLints(
@@ -23,5 +23,5 @@ function statementOf(lints: readonly Lint[]): string {
     ({ name, rows }) => `
   select '${name}', row_to_json(x)::text from (${rows}) x where (select value from path) is not null`,
   )
-  return `with recursive${SHARED}${selects.join('\n  union all')}`
+  return `with recursive${COMMON_TABLES}${selects.join('\n  union all')}`
 }

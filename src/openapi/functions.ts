@@ -130,7 +130,7 @@ function argumentsBody(overloads: readonly DatabaseFunction[]): RequestBody {
   // compile.
   const forms = overloads.flatMap(of => [...namedForm(of), ...(of.inputs.length === 0 ? [] : [positionalForm(of)])])
   return {
-    description: 'The arguments by name, or by position. May be omitted if there are none.',
+    description: 'The arguments by name, or by position. Can be omitted for a function without arguments.',
     required: overloads.every(({ inputs }) => inputs.some(({ required }) => required)),
     content: { 'application/json': { schema: onlyForm(forms) ?? { anyOf: forms } } },
   }

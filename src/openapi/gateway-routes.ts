@@ -342,7 +342,7 @@ function internal(operationId: string, summary: string, type: string, adminGuard
   }
 }
 
-/** Results by the name of the function; null if there are no values. */
+/** Results by the name of the function; null without values. */
 const FIGURES: SchemaObject['properties'] = {
   count: { type: 'integer', format: 'int64' },
   sum: {},
@@ -372,7 +372,7 @@ const DONE = noContent(
 
 /** The response to `If-None-Match` with the current tag. */
 const NOT_MODIFIED: ResponseObject = {
-  description: 'Nothing has changed since the response with the `ETag` of `If-None-Match`. There is no body.',
+  description: 'Nothing has changed since the response with the `ETag` of `If-None-Match`. The response has no body.',
   headers: headersWith('ETag', 'X-Cache'),
 }
 

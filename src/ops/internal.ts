@@ -62,7 +62,7 @@ export interface InternalOptions {
   /** The installation, or null if `svc install` was not run or its result cannot be used. */
   readonly installation: () => Installation | null
   readonly warnings: BootWarnings
-  /** The webhooks; null if there are no triggers. */
+  /** The webhooks; null without triggers. */
   readonly webhooks: WebhookOperations | null
   readonly issuers: () => readonly IssuerStats[]
   /** Null if requests are not traced. */
@@ -210,7 +210,7 @@ export function createInternal(options: InternalOptions): Internal {
   }
 }
 
-/** Exemplars need the format of OpenMetrics; without traces there are none. */
+/** Exemplars need the format of OpenMetrics; without traces, the response has none. */
 function formatFor(accept: string | undefined, isTraced: boolean): MetricsFormat {
   return isTraced && accept?.includes('application/openmetrics-text') === true ? 'openmetrics' : 'prometheus'
 }

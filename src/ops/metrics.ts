@@ -51,7 +51,7 @@ export interface MetricsParts {
   readonly realtime: RealtimeStats
   readonly http: HttpStats
   readonly warnings: number
-  /** Null if there are no webhook triggers. */
+  /** Null without webhook triggers. */
   readonly webhooks: WebhookStats | null
   /** Null if requests are not traced. */
   readonly tracing: TracingStats | null

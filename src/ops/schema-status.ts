@@ -35,7 +35,7 @@ export interface SchemaWatchOptions {
   readonly clock: () => number
 }
 
-/** Creates the tracker. Call it as soon as the first catalog is loaded, for which there is no event. */
+/** Creates the tracker. Call it as soon as the first catalog is loaded, which causes no event. */
 export function createSchemaWatch({ catalog, now, clock }: SchemaWatchOptions): SchemaWatch {
   const reloads = { changed: 0, unchanged: 0, failed: 0 }
   let readAt = clock()

@@ -10,7 +10,7 @@ type AttemptEvent = Extract<Event, { readonly kind: 'webhook attempt' }>
 /** The metrics of webhooks. */
 export interface WebhookMetrics {
   record(event: AttemptEvent, nowMs: number): void
-  /** Converts the statistics to samples; `stats` is null if there are no triggers. */
+  /** Converts the statistics to samples; `stats` is null without triggers. */
   collect(stats: WebhookStats | null): Collected<Extract<MetricKey, `webhook${string}`>>
 }
 

@@ -1,7 +1,7 @@
 /** Answers reads of tables and views. */
 import type { Table } from '../catalog/model.ts'
 import type { Form } from '../compile/compile.ts'
-import type { BoundStatement, Readable } from '../compile/statement.ts'
+import type { BoundStatement, ReadableStatement } from '../compile/statement.ts'
 import type { Answer } from '../exchange.ts'
 import type { RequestStep } from '../rest/steps.ts'
 import { Values } from '../rest/values.ts'
@@ -77,7 +77,7 @@ function countStatements(
   values: Values,
   caller: Caller,
   { statements, aggregatesEnabled, isExposed }: ReadParts,
-): readonly BoundStatement<Readable>[] {
+): readonly BoundStatement<ReadableStatement>[] {
   if (preferences.count === null) return []
   const context = { view: caller.view, aggregatesEnabled, isExposed }
   const key = `${table.oid} ${JSON.stringify({ where: level.where, embedded: level.embedded })}`

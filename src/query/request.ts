@@ -78,7 +78,7 @@ export function readQueryParameters(bytes: Buffer, max: number): ReadonlyMap<Par
     default:
       throw new GatewayError(
         'PARSE_ERROR',
-        'parameters must be an array for $1, $2, … or an object for :name; omit it if there are none',
+        'parameters must be an array for $1, $2, … or an object for :name; omit it for a query without parameters',
       )
   }
 }

@@ -8,7 +8,13 @@
  */
 
 import { explained } from '../compile/derive.ts'
-import type { BoundStatement, PagedStatement, Readable, ReadStatement, StreamStatement } from '../compile/statement.ts'
+import type {
+  BoundStatement,
+  PagedStatement,
+  ReadableStatement,
+  ReadStatement,
+  StreamStatement,
+} from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
@@ -39,7 +45,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   function isAllowed(
     { role }: Identity,
     limits: CostLimits,
-    statements: readonly BoundStatement<Readable | StreamStatement>[],
+    statements: readonly BoundStatement<ReadableStatement | StreamStatement>[],
   ): boolean {
     for (const { statement } of statements) {
       const running = runningOf(statement)
@@ -57,7 +63,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   async function check(
     identity: Identity,
     limits: CostLimits,
-    statements: readonly BoundStatement<Readable | StreamStatement>[],
+    statements: readonly BoundStatement<ReadableStatement | StreamStatement>[],
     steps: Steps,
     worked: Work,
   ): Promise<void> {
@@ -164,7 +170,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
 }
 
 /** The work of a statement: for an `EXPLAIN`, the statement that it runs, or null. */
-function runningOf(statement: Readable | StreamStatement): GuardedStatement | null {
+function runningOf(statement: ReadableStatement | StreamStatement): GuardedStatement | null {
   return statement.kind === 'explain' ? statement.runs : statement
 }
 

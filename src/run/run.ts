@@ -3,7 +3,13 @@
  * (decision 0007).
  */
 
-import type { BoundStatement, CallStatement, Readable, StreamStatement, WriteStatement } from '../compile/statement.ts'
+import type {
+  BoundStatement,
+  CallStatement,
+  ReadableStatement,
+  StreamStatement,
+  WriteStatement,
+} from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
 import type {
   Command,
@@ -38,7 +44,7 @@ export type { Work } from './joint-transaction.ts'
  */
 export interface Runner {
   /** Runs reads in one transaction; one result for each statement. Rejects with a `GatewayError`. */
-  read(identity: Identity, statements: readonly BoundStatement<Readable>[], worked: Work): RunningRead
+  read(identity: Identity, statements: readonly BoundStatement<ReadableStatement>[], worked: Work): RunningRead
   /** Like `read`, for statements that change data: all of them, or none. */
   write(
     identity: Identity,

@@ -66,7 +66,7 @@ function withReasons(estimate: Estimate, limits: CostLimits): string {
   return `the query is too expensive: ${reasons.join('; ')}`
 }
 
-/** The next power of ten above the limit; 0 if there is no limit. */
+/** The next power of ten above the limit; 0 without a limit. */
 function aboveLimit(limit: number): number {
   return limit === Number.POSITIVE_INFINITY ? 0 : 10 ** (Math.floor(Math.log10(limit)) + 1)
 }

@@ -47,7 +47,7 @@ import {
 const DOMAIN_DEPTH_MAX = 16
 
 /** Finds the relations of a table by its name in paths. */
-export type RelationsOf = (table: string) => readonly RelationTypes[]
+export type FindRelations = (table: string) => readonly RelationTypes[]
 
 /** Prints a module that exports `Schema`. Ends with a line break. */
 export function printTypes(document: SchemaDocument, options: PrintTypesOptions = {}): string {
@@ -55,7 +55,7 @@ export function printTypes(document: SchemaDocument, options: PrintTypesOptions 
 }
 
 /** Relations need the foreign keys of all tables, so the caller finds them. */
-export function typesOfDocument(document: SchemaDocument, relationsOf: RelationsOf = () => []): TypesModel {
+export function typesOfDocument(document: SchemaDocument, relationsOf: FindRelations = () => []): TypesModel {
   const lookup = lookupOf(document)
   const comments = new Map(document.comments.map(comment => [targetKey(comment), comment.text]))
   const commentOn = (...target: readonly string[]): string | null => comments.get(JSON.stringify(target)) ?? null

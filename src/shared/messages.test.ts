@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
-import { parseMessage, printMessage } from './messages.ts'
+import { parseSharedMessage, printSharedMessage } from './messages.ts'
 
 test.each([
   { kind: 'changed', from: 'a', relations: [16_384, 16_390] },
   { kind: 'changed', from: 'a', relations: null },
   { kind: 'revoked', from: 'b' },
 ] as const)('%o is parsed as it was printed', message => {
-  expect(parseMessage(printMessage(message))).toEqual(message)
+  expect(parseSharedMessage(printSharedMessage(message))).toEqual(message)
 })
 
 test('more relations than fit into a message mean all of them', () => {
   const relations = Array.from({ length: 10_000 }, (_, index) => 100_000 + index)
-  expect(parseMessage(printMessage({ kind: 'changed', from: 'a', relations }))).toEqual({
+  expect(parseSharedMessage(printSharedMessage({ kind: 'changed', from: 'a', relations }))).toEqual({
     ...{ kind: 'changed', from: 'a', relations: null },
   })
 })
@@ -28,5 +28,5 @@ test.each([
   '{"kind":"other","from":"a"}',
   `{"kind":"revoked","from":"${'a'.repeat(20_000)}"}`,
 ])('%j is ignored', text => {
-  expect(parseMessage(text)).toBeNull()
+  expect(parseSharedMessage(text)).toBeNull()
 })

@@ -9,7 +9,7 @@ export type SharedMessage =
 const MESSAGE_CHARACTERS_MAX = 16_384
 
 /** Prints a message. */
-export function printMessage(message: SharedMessage): string {
+export function printSharedMessage(message: SharedMessage): string {
   const text = JSON.stringify(message)
   return text.length <= MESSAGE_CHARACTERS_MAX ? text : JSON.stringify({ ...message, relations: null })
 }
@@ -18,7 +18,7 @@ export function printMessage(message: SharedMessage): string {
  * Parses a message. Null for anything else: other programs can use the store, and gateways of another version
  * can send other messages.
  */
-export function parseMessage(text: string): SharedMessage | null {
+export function parseSharedMessage(text: string): SharedMessage | null {
   if (text.length > MESSAGE_CHARACTERS_MAX) return null
   let value: unknown
   try {

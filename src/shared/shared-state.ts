@@ -11,7 +11,7 @@ import { Redis, type Result } from 'ioredis'
 import type { Emit } from '../events.ts'
 import { GIVE_BACK_MS, type LeaseStore } from '../limits/leases.ts'
 import { createPermitLedger, createTokenLedger, type Ledger } from '../limits/ledger.ts'
-import { parseMessage, printMessage } from './messages.ts'
+import { parseSharedMessage, printSharedMessage } from './messages.ts'
 import { ADD_PERMITS, GIVE_TOKENS, TAKE_PERMITS, TAKE_TOKENS } from './scripts.ts'
 
 /** The limits that can be shared by machines. */
@@ -156,7 +156,7 @@ class RedisState implements SharedState {
   }
 
   async changed(relations: readonly number[] | null): Promise<void> {
-    const message = printMessage({ kind: 'changed', from: this.#id, relations })
+    const message = printSharedMessage({ kind: 'changed', from: this.#id, relations })
     await this.#ask(() => this.#client.publish(this.#channel, message))
   }
 
@@ -271,7 +271,7 @@ class RedisState implements SharedState {
   }
 
   #receive(text: string): void {
-    const message = parseMessage(text)
+    const message = parseSharedMessage(text)
     if (message === null || message.from === this.#id) return
     if (message.kind === 'changed') this.#handlers.changed(message.relations)
     else this.#handlers.revoked()
@@ -304,7 +304,7 @@ export async function publishRevocation(url: string, prefix: string, timeoutMs: 
   client.on('error', () => {})
   try {
     await client.connect()
-    await client.publish(`{${prefix}}:messages`, printMessage({ kind: 'revoked', from: randomUUID() }))
+    await client.publish(`{${prefix}}:messages`, printSharedMessage({ kind: 'revoked', from: randomUUID() }))
   } finally {
     client.disconnect()
   }

@@ -78,7 +78,7 @@ async function applyToDeadLetters(
 
 /**
  * Lists triggers, queues and dead letters. With `before`, the id of a dead letter, only older dead letters
- * are listed; null if there is no dead letter with that id.
+ * are listed; null if no dead letter has that id.
  */
 async function overview(webhooks: Webhooks, before: string | null): Promise<unknown> {
   const cursor = before === null ? null : await cursorOf(webhooks, before)

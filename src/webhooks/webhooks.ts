@@ -190,7 +190,7 @@ export class Webhooks {
     return known
   }
 
-  /** Sends a test message once; null if there is no trigger with this name. */
+  /** Sends a test message once; null if no trigger has this name. */
   async test(name: string): Promise<{ readonly id: string; readonly outcome: Outcome } | null> {
     const { triggers, clock } = this.#parts
     const trigger = triggers.named(name)

@@ -102,7 +102,7 @@ function requestOf(sent) {
   }
 }
 
-/** The sample callers of the demo; elsewhere there are none. */
+/** The sample callers of the demo; elsewhere the list is empty. */
 async function offerCallers() {
   const state = await (await fetch(new URL('front/state', base))).json()
   callers.replaceChildren(

@@ -17,7 +17,7 @@ export const SCALAR: RegExp =
 /** White space, possibly empty. */
 export const BLANKS: RegExp = /[ \t\r\n]*/y
 
-/** The end of the token that begins at the offset; -1 if there is no token. */
+/** The end of the token that begins at the offset; -1 without a token. */
 export function endOf(word: RegExp, text: string, at: number): number {
   word.lastIndex = at
   return word.test(text) ? word.lastIndex : -1

@@ -99,7 +99,7 @@ function formatCount(count: Count): string {
   return formatLiteral(count)
 }
 
-/** `where a = 1`, with further operands indented below; `''` if there is no condition. */
+/** `where a = 1`, with further operands indented below; `''` without a condition. */
 export function formatCondition(word: string, condition: Expression | null, formatter: Formatter): Doc {
   if (condition === null) return ''
   const doc = formatter.expression(condition)
@@ -110,7 +110,7 @@ function formatListed(word: string, expressions: readonly Expression[], formatte
   return expressions.length === 0 ? '' : group(word, indent(line, formatList(expressions, formatter)))
 }
 
-/** `fields id, name as n`; `''` if there are no fields. */
+/** `fields id, name as n`; `''` without fields. */
 export function formatFields(word: 'fields' | 'returning', fields: readonly Field[], formatter: Formatter): Doc {
   return fields.length === 0
     ? ''
@@ -124,7 +124,7 @@ export function formatField(field: Field, formatter: Formatter): Doc {
   return field.alias === null ? expression : concat(expression, ` as ${formatAnyName(field.alias)}`)
 }
 
-/** `with a as (…)`, `with recursive a as (…), b as (…)`; `''` if there is no clause. */
+/** `with a as (…)`, `with recursive a as (…), b as (…)`; `''` without a clause. */
 export function formatWith(clause: With | null, formatter: Formatter): Doc {
   if (clause === null) return ''
   const tables = nonEmpty(clause.tables, 'the tables of with').map(({ name, columns, statement }) => [

@@ -157,7 +157,7 @@ export function sourceConditions(sources: readonly Source[]): readonly Expressio
   return conditions
 }
 
-/** ` WHERE a AND b`, or an empty text if there are no conditions. */
+/** ` WHERE a AND b`, or an empty text without conditions. */
 export function printConditions(
   word: 'WHERE' | 'HAVING',
   conditions: readonly Expression[],

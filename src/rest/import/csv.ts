@@ -5,7 +5,7 @@ import { shorten } from '../../text/shorten.ts'
 import { type Meant, nameRefusedValue } from '../body/body-error.ts'
 import type { StatementPart } from '../steps.ts'
 import { Values } from '../values.ts'
-import type { ImportTree, UpsertOptions } from '../write/request.ts'
+import type { ImportTree, ParsedUpsert } from '../write/request.ts'
 import { columnKeys, type Writing } from '../write/writing.ts'
 import { ArrayElements } from './array-elements.ts'
 import type { Block } from './blocks.ts'
@@ -15,10 +15,10 @@ import { BATCH_ROWS_MAX, type ImportBatch, type Imported } from './rows.ts'
 /** Reads the blocks of one file, in order. */
 export class CsvReader {
   readonly #writing: Writing
-  readonly #upsert: UpsertOptions | null
+  readonly #upsert: ParsedUpsert | null
   #header: readonly string[] | null = null
 
-  constructor(writing: Writing, upsert: UpsertOptions | null) {
+  constructor(writing: Writing, upsert: ParsedUpsert | null) {
     this.#writing = writing
     this.#upsert = upsert
   }

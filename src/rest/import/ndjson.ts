@@ -5,7 +5,7 @@ import { REFUSED_ITEMS_MAX } from '../body/body.ts'
 import { nameRefusedColumn } from '../body/body-error.ts'
 import type { StatementPart } from '../steps.ts'
 import { insertion } from '../write/create.ts'
-import type { UpsertOptions } from '../write/request.ts'
+import type { ParsedUpsert } from '../write/request.ts'
 import { columnKeys, describeBody, type Writing } from '../write/writing.ts'
 import type { Block } from './blocks.ts'
 import { BATCH_ROWS_MAX, type ImportBatch, type Imported } from './rows.ts'
@@ -15,14 +15,14 @@ const NEWLINE = 0x0a
 /** Reads the blocks of one file, in order. */
 export class JsonLinesReader {
   readonly #writing: Writing
-  readonly #upsert: UpsertOptions | null
+  readonly #upsert: ParsedUpsert | null
 
-  constructor(writing: Writing, upsert: UpsertOptions | null) {
+  constructor(writing: Writing, upsert: ParsedUpsert | null) {
     this.#writing = writing
     this.#upsert = upsert
   }
 
-  /** There is no header: the keys of each object are its columns. */
+  /** NDJSON has no header: the keys of each object are its columns. */
   begin(): null {
     return null
   }
@@ -80,11 +80,11 @@ const CLOSE = Buffer.from(']')
 class JsonBatch implements ImportBatch {
   readonly lines: number[] = []
   readonly #writing: Writing
-  readonly #upsert: UpsertOptions | null
+  readonly #upsert: ParsedUpsert | null
   readonly #columns: readonly string[]
   readonly #rows: ObjectOutline[] = []
 
-  constructor(writing: Writing, upsert: UpsertOptions | null, columns: readonly string[]) {
+  constructor(writing: Writing, upsert: ParsedUpsert | null, columns: readonly string[]) {
     this.#writing = writing
     this.#upsert = upsert
     this.#columns = columns

@@ -23,7 +23,7 @@ export interface WrittenRelation {
   readonly nested: boolean
   readonly relation: string
   readonly hint: string | null
-  /** The columns in parentheses; null if there are none, which means all columns. */
+  /** The columns in parentheses; null without parentheses, which means all columns. */
   readonly select: readonly WrittenColumn[] | null
   readonly below: readonly WrittenRelation[]
 }

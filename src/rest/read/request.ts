@@ -213,7 +213,7 @@ export function refuseMisspeltParameter(
 
 /**
  * Rejects a filter such as `items.amount=5` whose relation is not expanded, unless a column has that name.
- * @throws {GatewayError} `PARSE_ERROR` that says how to expand it, or suggests the nearest expanded relation.
+ * @throws {GatewayError} `PARSE_ERROR` with the expansion to write, or the nearest expanded relation.
  */
 export function refuseUnexpanded({ written, table, expand }: Fields, view: View): void {
   for (const parameter of written.parameters) {

@@ -13,19 +13,14 @@ import type { RequestStep, StatementPart } from '../steps.ts'
 import { Values } from '../values.ts'
 import { batches, givenOf, inBodyOrder, type KeySetBatch, withoutDuplicates } from './batch.ts'
 import { newTag, returnedVersion } from './precondition.ts'
-import { type BodyTree, type InsertTree, parseReturning, type UpsertOptions } from './request.ts'
+import { type BodyTree, type InsertTree, type ParsedUpsert, parseReturning } from './request.ts'
 import { answerable, describeBody, explaining, finished, refusedBody, type Writing, writeResultOf } from './writing.ts'
 
 /**
  * Inserts or upserts the rows of a body.
  * @throws {GatewayError} `PARSE_ERROR` for a body that is neither an object nor an array.
  */
-export function create(
-  writing: Writing,
-  body: JsonBody,
-  upsert: UpsertOptions | null,
-  keySetsMax: number,
-): RequestStep {
+export function create(writing: Writing, body: JsonBody, upsert: ParsedUpsert | null, keySetsMax: number): RequestStep {
   switch (body.kind) {
     case 'object':
       return createOne(writing, body, upsert)
@@ -47,7 +42,7 @@ interface Inserted {
 export function insertion(
   writing: Writing,
   { columns, bytes, rows }: Inserted,
-  upsert: UpsertOptions | null,
+  upsert: ParsedUpsert | null,
   key: readonly string[],
 ): StatementPart {
   const { table, view, wanted } = writing
@@ -58,7 +53,7 @@ export function insertion(
   return { tree, values }
 }
 
-function createOne(writing: Writing, body: ObjectOutline, upsert: UpsertOptions | null): RequestStep {
+function createOne(writing: Writing, body: ObjectOutline, upsert: ParsedUpsert | null): RequestStep {
   const { table, wanted } = writing
   const columns = body.members.map(({ key }) => key).sort()
   const answered = answerable(writing, columns)
@@ -99,13 +94,13 @@ const NO_KEY: readonly string[] = []
 class BatchCreation {
   readonly #writing: Writing
   readonly #body: JsonArray
-  readonly #upsert: UpsertOptions | null
+  readonly #upsert: ParsedUpsert | null
   readonly #minimal: boolean
   readonly #found: readonly KeySetBatch[]
   /** The columns that identify equal rows across statements; empty if equal rows make no difference. */
   readonly #target: readonly string[]
 
-  constructor(writing: Writing, body: JsonArray, upsert: UpsertOptions | null, keySetsMax: number) {
+  constructor(writing: Writing, body: JsonArray, upsert: ParsedUpsert | null, keySetsMax: number) {
     const found = batches(body, keySetsMax)
     const silent = found.length > 0 && found.every(({ columns }) => isNothing(answerable(writing, columns)))
     this.#writing = writing

@@ -33,7 +33,7 @@ interface Answering {
 export interface InsertTree extends OfBody, Answering {
   readonly kind: 'insert'
   readonly rows: 'one' | 'many'
-  readonly upsert: UpsertOptions | null
+  readonly upsert: ParsedUpsert | null
   /** The columns whose values are returned after each row. */
   readonly key: readonly string[]
 }
@@ -113,7 +113,7 @@ export interface ImportTree extends OfTable {
   readonly kind: 'load'
   readonly columns: readonly string[]
   readonly values: readonly Parameter[]
-  readonly upsert: UpsertOptions | null
+  readonly upsert: ParsedUpsert | null
 }
 
 /** The tree of a write or of a query about its body. */
@@ -131,7 +131,7 @@ export interface Wanted {
 }
 
 /** How to upsert. */
-export interface UpsertOptions {
+export interface ParsedUpsert {
   readonly target: readonly string[]
   /** The treatment of existing rows; `ignore` keeps them. */
   readonly existing: 'update' | 'ignore'
@@ -187,7 +187,7 @@ export function refuseOthers({ parameters, method }: WrittenRequest, what: strin
  * Parses the upsert headers; null for a plain insert.
  * @throws {GatewayError} `PARSE_ERROR` for an invalid mode or a missing conflict target.
  */
-export function parseUpsert({ headers }: WrittenRequest, table: Table): UpsertOptions | null {
+export function parseUpsert({ headers }: WrittenRequest, table: Table): ParsedUpsert | null {
   const { upsert: mode, target } = headers
   if (mode === undefined || mode === 'false') {
     if (target === undefined) return null

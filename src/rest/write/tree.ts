@@ -57,9 +57,9 @@ import type {
   FoundTree,
   ImportTree,
   InsertTree,
+  ParsedUpsert,
   PartialChange,
   SetTree,
-  UpsertOptions,
   WriteTarget,
 } from './request.ts'
 
@@ -99,7 +99,7 @@ export function buildImport({ table, columns, values, upsert }: ImportTree): Add
  * Updates every given column except those of the target. If there is no other column, it sets the target to
  * its current value, so that the row is returned.
  */
-function buildConflict({ target, existing }: UpsertOptions, columns: readonly string[]): Conflict {
+function buildConflict({ target, existing }: ParsedUpsert, columns: readonly string[]): Conflict {
   if (existing === 'ignore') return conflict(target, null)
   const others = columns.filter(name => !target.includes(name))
   const assigned = others.length > 0 ? others : target

@@ -16,7 +16,7 @@ import { create } from './create.ts'
 import { createRelated } from './nested/answer.ts'
 import { RowKeys } from './nested/graph.ts'
 import { assertCondition, refuseTags } from './precondition.ts'
-import { parseUpsert, parseWanted, refuseOthers, type UpsertOptions } from './request.ts'
+import { type ParsedUpsert, parseUpsert, parseWanted, refuseOthers } from './request.ts'
 import type { Writing } from './writing.ts'
 
 /** Limits on writes. */
@@ -101,7 +101,7 @@ export function writingOf(
  * Parses the headers and parameters of a creation; returns how it upserts, or null.
  * @throws {GatewayError} for those that do not apply.
  */
-export function creationOf(writing: Writing, route: WriteRoute): UpsertOptions | null {
+export function creationOf(writing: Writing, route: WriteRoute): ParsedUpsert | null {
   const { written, table } = writing
   refuseTags(writing, 'a creation')
   refuseOthers(written, 'POST')

@@ -4,7 +4,7 @@
  */
 import type { Catalog } from '../../catalog/model.ts'
 import { hasClockLiteral } from '../../compile/determinism.ts'
-import type { Readable, WriteStatement } from '../../compile/statement.ts'
+import type { ReadableStatement, WriteStatement } from '../../compile/statement.ts'
 import { relationOid } from '../relation-oid.ts'
 import type { ChangeClock, RelationChange } from './change-clock.ts'
 import { type ReadDependencies, readDependencies, writeDependencies } from './dependencies.ts'
@@ -20,16 +20,16 @@ export interface CachedReadPlan {
 /** The plans of statements. */
 export interface CachePlans {
   /** Null if the result cannot be cached. */
-  reading(statement: Readable): CachedReadPlan | null
+  reading(statement: ReadableStatement): CachedReadPlan | null
   /** The relations that statements may change; null if they may change any relation. */
   writing(statements: readonly WriteStatement[]): ReadonlySet<number> | null
 }
 
 /** Creates plans for one catalog, because names may refer to other relations in another one. */
 export function createCachePlans(catalog: Catalog, changes: ChangeClock): CachePlans {
-  const plans = new WeakMap<Readable, CachedReadPlan | null>()
+  const plans = new WeakMap<ReadableStatement, CachedReadPlan | null>()
 
-  function planOf(statement: Readable): CachedReadPlan | null {
+  function planOf(statement: ReadableStatement): CachedReadPlan | null {
     const read = deterministicReads(statement, catalog)
     if (read === null) return null
     const { relations, opaque } = read
@@ -66,7 +66,7 @@ export function createCachePlans(catalog: Catalog, changes: ChangeClock): CacheP
  * also depends on time, randomness or a write.
  */
 export function deterministicReads(
-  { kind, text, dependencies }: Readable,
+  { kind, text, dependencies }: ReadableStatement,
   catalog: Catalog,
 ): Pick<ReadDependencies, 'relations' | 'opaque'> | null {
   // The output of EXPLAIN depends on the moment: on row counts, and on durations.

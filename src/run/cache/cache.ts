@@ -6,7 +6,7 @@
  */
 import type { Catalog } from '../../catalog/model.ts'
 import { hasClockWord } from '../../compile/determinism.ts'
-import type { BoundStatement, Readable } from '../../compile/statement.ts'
+import type { BoundStatement, ReadableStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'
@@ -87,7 +87,7 @@ export class ResultCache {
    * For statements whose result was found: the last caller and key. A repeated request (rest/read) uses the
    * same statement object.
    */
-  #lastFound = new WeakMap<BoundStatement<Readable>, { readonly caller: string; readonly key: string }>()
+  #lastFound = new WeakMap<BoundStatement<ReadableStatement>, { readonly caller: string; readonly key: string }>()
   #hits = 0
   #misses = 0
   #bypassed = 0
@@ -183,7 +183,7 @@ export class ResultCache {
   }
 
   /** Finds a cached result and its key. A single statement remembers the key of its last caller. */
-  #findFor(identity: Identity, statements: readonly BoundStatement<Readable>[]): CacheLookup {
+  #findFor(identity: Identity, statements: readonly BoundStatement<ReadableStatement>[]): CacheLookup {
     this.#currentPlans()
     const caller = this.#callerDigest(identity)
     const [only] = statements.length === 1 ? statements : []
@@ -196,7 +196,7 @@ export class ResultCache {
   }
 
   /** Null if the result must not be cached, whatever the values. */
-  #keyOf(caller: string, statements: readonly BoundStatement<Readable>[]): string | null {
+  #keyOf(caller: string, statements: readonly BoundStatement<ReadableStatement>[]): string | null {
     let key = caller
     let left = VALUE_CHARACTERS_MAX
     for (const { statement, values } of statements) {
@@ -228,7 +228,11 @@ export class ResultCache {
   }
 
   /** Runs the read and caches its result unless something has changed since it began. */
-  #readAndCache(key: string, statements: readonly BoundStatement<Readable>[], start: () => RunningRead): RunningRead {
+  #readAndCache(
+    key: string,
+    statements: readonly BoundStatement<ReadableStatement>[],
+    start: () => RunningRead,
+  ): RunningRead {
     const { now, ttlMs } = this.#parts
     const moment = this.#changes.now()
     const until = now() + ttlMs

@@ -20,7 +20,7 @@ import type { ResultRow, Runner, RunningRequest, Work } from '../run.ts'
 import {
   type RowSecurity,
   readRowPolicies,
-  readTriggers,
+  readTableTriggers,
   rowPoliciesOf,
   triggersOf,
   type WrittenTable,
@@ -36,7 +36,7 @@ export type InspectedRead = BoundStatement<ReadStatement | PagedStatement | Stre
 /** A plan as PostgreSQL prints it: the list of `EXPLAIN (FORMAT JSON)`. */
 export type InspectedPlan = readonly unknown[]
 
-/** How a read compares with the limits of its caller; a limit is null if there is none. */
+/** How a read compares with the limits of its caller; a limit that is turned off is null. */
 export interface GuardVerdict extends Estimate {
   readonly costMax: number | null
   readonly rowsMax: number | null
@@ -84,7 +84,7 @@ export class InspectionReads {
   async triggers(tables: readonly Table[], caller: InspectingCaller): Promise<ReadonlyMap<number, WrittenTable>> {
     if (tables.length === 0) return new Map()
     const [rows = []] = await this.#read([triggersOf(tables)], caller)
-    return readTriggers(rows)
+    return readTableTriggers(rows)
   }
 
   /**

@@ -93,7 +93,7 @@ function oidsOf(tables: readonly Table[]): string {
 }
 
 /** Limit on the triggers of one table that an inspection contains. */
-export const TRIGGERS_MAX = 100
+export const INSPECTED_TRIGGERS_MAX = 100
 
 const TRIGGERS_TEXT = `
 SELECT json_build_object('table', c.oid::int8, 'foreign', c.relkind = 'f',
@@ -104,7 +104,7 @@ SELECT json_build_object('table', c.oid::int8, 'foreign', c.relkind = 'f',
       JOIN pg_catalog.pg_namespace AS n ON n.oid = f.pronamespace
       JOIN pg_catalog.pg_language AS l ON l.oid = f.prolang
     WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')
-    ORDER BY t.tgname LIMIT ${TRIGGERS_MAX}) AS t))
+    ORDER BY t.tgname LIMIT ${INSPECTED_TRIGGERS_MAX}) AS t))
 FROM pg_catalog.pg_class AS c WHERE c.oid = ANY ($1::oid[])`.trim()
 
 /** Returns one row for each of the tables that exists. */
@@ -126,7 +126,7 @@ interface RawTriggers {
 }
 
 /** Reads the result of `triggersOf`, by the OID of the table. */
-export function readTriggers(rows: readonly ResultRow[]): ReadonlyMap<number, WrittenTable> {
+export function readTableTriggers(rows: readonly ResultRow[]): ReadonlyMap<number, WrittenTable> {
   return new Map(
     rows.map(([text]) => {
       const { table, foreign, triggers } = JSON.parse(text?.toString() ?? '') as RawTriggers

@@ -10,7 +10,7 @@ import type { StatementPart } from '../../steps.ts'
 import { at, type GraphRow } from './graph.ts'
 
 /** Rows that one statement writes. */
-export interface Group {
+export interface RowGroup {
   readonly table: Table
   readonly rows: readonly GraphRow[]
   /** The list that the rows are in. */
@@ -26,7 +26,7 @@ const ROW_ERRORS: readonly string[] = ['PARSE_ERROR', 'QUERY_ERROR', 'FORBIDDEN'
 type Explain = (error: unknown, row: GraphRow) => Script<unknown>
 
 /** The error of statements, with the path of the first row that fails, or else of the list. */
-export function* located(groups: readonly Group[], error: unknown, explain: Explain): Script<unknown> {
+export function* located(groups: readonly RowGroup[], error: unknown, explain: Explain): Script<unknown> {
   const [first] = groups
   if (!isOfRow(error) || first === undefined) return error
   const [only] = first.rows
@@ -39,7 +39,7 @@ export function* located(groups: readonly Group[], error: unknown, explain: Expl
 }
 
 /** The error of the first row that fails; null if none does. */
-function* failing(group: Group, rows: readonly GraphRow[], explain: Explain): Script<unknown> {
+function* failing(group: RowGroup, rows: readonly GraphRow[], explain: Explain): Script<unknown> {
   const [only] = rows
   try {
     yield* write([group.part(rows)], true)

@@ -8,7 +8,7 @@ import type { GraphRow } from './graph.ts'
 export type Text = string | null
 
 /** The value of a column as JSON. PostgreSQL reads a string as the text form of any type but JSON. */
-export function jsonOf(text: Text | undefined, { columnByName }: Table, name: string): string {
+export function columnJson(text: Text | undefined, { columnByName }: Table, name: string): string {
   if (text === undefined || text === null) return 'null'
   const type = columnByName.get(name)?.type
   return type !== undefined && isJson(type) ? text : JSON.stringify(text)
@@ -34,7 +34,7 @@ export function jsonsOf(
   names: readonly string[],
   value: (name: string, index: number) => Text | undefined,
 ): Readonly<Record<string, string>> {
-  return Object.fromEntries(names.map((name, index) => [name, jsonOf(value(name, index), table, name)]))
+  return Object.fromEntries(names.map((name, index) => [name, columnJson(value(name, index), table, name)]))
 }
 
 const outlines = new WeakMap<GraphRow, ObjectOutline>()

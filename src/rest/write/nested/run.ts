@@ -21,7 +21,7 @@ import { type PartialChanges, valuesOf } from '../changes.ts'
 import { insertion } from '../create.ts'
 import type { ChildrenTree, DeleteTree, FoundTree, SetTree, WriteTarget } from '../request.ts'
 import { answerable, type Writing } from '../writing.ts'
-import { type Group, located, noSuchRow, translated } from './failing-row.ts'
+import { located, noSuchRow, type RowGroup, translated } from './failing-row.ts'
 import {
   at,
   type GraphLimits,
@@ -34,14 +34,14 @@ import {
   type ToOne,
 } from './graph.ts'
 import { assertUse } from './rights.ts'
-import { jsonOf, jsonsOf, listOf, objectOf, outlineOf, type Text, textIn } from './row-json.ts'
+import { columnJson, jsonsOf, listOf, objectOf, outlineOf, type Text, textIn } from './row-json.ts'
 
 /** Limits on the statements of a body. */
 export interface RunLimits extends GraphLimits {
   readonly maxBatchKeySets: number
 }
 
-interface Insert extends Group {
+interface Insert extends RowGroup {
   /** The columns that are returned after the row. */
   readonly key: readonly string[]
 }
@@ -302,9 +302,9 @@ export class GraphRun {
     return this.neededBelow(row).filter(name => this.valueOf(row, name) === undefined)
   }
 
-  #updates(rows: readonly GraphRow[], by: readonly string[], path: string): readonly Group[] {
+  #updates(rows: readonly GraphRow[], by: readonly string[], path: string): readonly RowGroup[] {
     const partials = new Map(rows.flatMap(row => (row.bytes.includes(INCREMENT) ? [[row, partialOf(row)]] : [])))
-    const groups = (some: readonly GraphRow[], returned: readonly string[]): readonly Group[] =>
+    const groups = (some: readonly GraphRow[], returned: readonly string[]): readonly RowGroup[] =>
       this.#groups(some, path, row => printPartial(partials.get(row))).map(({ columns: all, rows: grouped }) => {
         const [first] = grouped
         const { table } = first
@@ -539,13 +539,13 @@ export class GraphRun {
   #jsonOf(row: GraphRow, bytes: Buffer): readonly Buffer[] {
     const filled = this.#filled.get(row)
     if (filled === undefined || filled.size === 0) return [bytes]
-    const members = [...filled].map(([name, text]) => `${JSON.stringify(name)}:${jsonOf(text, row.table, name)}`)
+    const members = [...filled].map(([name, text]) => `${JSON.stringify(name)}:${columnJson(text, row.table, name)}`)
     const start = `{${members.join(',')}`
     return row.columns.length === 0 ? [Buffer.from(`${start}}`)] : [Buffer.from(`${start},`), bytes.subarray(1)]
   }
 
   /** Runs the statements of groups; an error names the row that it is about. */
-  *#apply(groups: readonly Group[]): Script<readonly WriteResult[]> {
+  *#apply(groups: readonly RowGroup[]): Script<readonly WriteResult[]> {
     if (groups.length === 0) return []
     try {
       const results = yield* write(groups.map(group => group.part(group.rows)))
@@ -606,7 +606,7 @@ function refused(path: string, message: string): GatewayError {
   return at(path, new GatewayError('PARSE_ERROR', message))
 }
 
-function suppressed({ table, path }: Group): GatewayError {
+function suppressed({ table, path }: RowGroup): GatewayError {
   return at(
     path,
     new GatewayError('QUERY_ERROR', `a trigger of "${table.resource}" prevented the creation of some rows`),
