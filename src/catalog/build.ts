@@ -80,8 +80,8 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
     knowsDependencies: options.dependencies ?? false,
     viewKeys: keys.foreign,
     mediaHandlers: Object.freeze(
-      sections['media handler'].map(({ schema, name, mediaType, binary, relation }) =>
-        Object.freeze({ schema, name, mediaType, isBinary: binary, relation: relation === 0 ? null : relation }),
+      sections['media handler'].map(({ schema, name, makes, mediaType, binary, relation }) =>
+        Object.freeze({ schema, name, makes, mediaType, isBinary: binary, relation: relation === 0 ? null : relation }),
       ),
     ),
     representations: representationsOf(sections.representation),

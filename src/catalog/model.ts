@@ -53,10 +53,12 @@ export interface FunctionName {
   readonly name: string
 }
 
-/** An aggregate that returns a domain with the name of a media type. */
+/** A function that makes a value of a media type of rows. */
 export interface MediaHandler {
   readonly schema: string
   readonly name: string
+  /** `value`: an aggregate. `features`: PostGIS's function that makes a GeoJSON feature of a row. */
+  readonly makes: 'value' | 'features'
   /** The name of the domain, in lower case: `text/html`, or two asterisks for any media type. */
   readonly mediaType: string
   /** True if the domain is over `bytea`. */

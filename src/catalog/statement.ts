@@ -187,10 +187,11 @@ export interface RepresentationItem {
   readonly kind: 'toJson' | 'fromJson' | 'fromText'
 }
 
-/** An aggregate that returns a domain with the name of a media type. */
+/** An aggregate that returns a domain with the name of a media type, or a function that makes GeoJSON. */
 export interface MediaHandlerItem {
   readonly schema: string
   readonly name: string
+  readonly makes: 'value' | 'features'
   readonly mediaType: string
   readonly binary: boolean
   /** 0 for an aggregate over `anyelement`. */
@@ -272,7 +273,7 @@ const SECTIONS = {
       on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid = 0`,
 
   'media handler': `
-    select s.name as schema, p.proname as name, lower(d.typname) as "mediaType",
+    select s.name as schema, p.proname as name, 'value' as makes, lower(d.typname) as "mediaType",
       d.typbasetype = 'pg_catalog.bytea'::regtype as binary, a.typrelid::int8 as relation
     from pg_catalog.pg_aggregate g
     join pg_catalog.pg_proc p on p.oid = g.aggfnoid and p.pronargs = 1
@@ -280,7 +281,17 @@ const SECTIONS = {
     join pg_catalog.pg_type d on d.oid = p.prorettype and d.typtype = 'd'
     join pg_catalog.pg_type a on a.oid = p.proargtypes[0]
     where (d.typname ~ '^[A-Za-z0-9.-]+/[A-Za-z0-9.+-]+$' or d.typname = '*/*')
-      and (a.oid = 'pg_catalog.anyelement'::regtype or a.typrelid in (select oid from relation))`,
+      and (a.oid = 'pg_catalog.anyelement'::regtype or a.typrelid in (select oid from relation))
+    union all
+    select n.nspname, p.proname, 'features', 'application/geo+json', false, 0
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    where p.proname = 'st_asgeojson' and p.proargtypes[0] = 'pg_catalog.record'::regtype
+      and p.pronargs - p.pronargdefaults <= 1 and p.prorettype = 'pg_catalog.text'::regtype
+      and (n.nspname in (select name from schema) or exists (
+        select from pg_catalog.pg_depend d
+        where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
+      ))`,
 
   // PostgreSQL itself ignores these casts, because it treats a domain as its base type.
   representation: `

@@ -15,14 +15,14 @@ import {
 import type { ParameterKey } from '../access/parameters.ts'
 import type { Table } from '../catalog/model.ts'
 import { printSql } from '../language/sql/print.ts'
-import { printRows } from '../language/sql/print-rows.ts'
+import { printRows, WHOLE_ROW } from '../language/sql/print-rows.ts'
 import type { Sql } from '../language/sql/printer.ts'
-import { quoteIdentifier } from '../language/sql/quote.ts'
 import type { Get, Parameter } from '../language/tree/ast.ts'
 import { impliedColumn } from '../language/tree/build.ts'
 import { unreachable } from '../unreachable.ts'
 import { explained } from './derive.ts'
 import { extentOf } from './extent.ts'
+import { type Folding, printFolded, printFoldedRow } from './folding.ts'
 import { mentionsOf } from './mentions.ts'
 import { type PrintLimits, printed, statement } from './print.ts'
 import { printCall } from './print-call.ts'
@@ -47,24 +47,6 @@ export type Context = CheckContext
  * columns, for results in PostgreSQL's binary format.
  */
 export type Form = 'rows' | 'stripped' | 'records' | 'value' | 'columns' | Folding
-
-/**
- * One value that an aggregate of the database makes of all rows, and the number of rows. The names are those
- * of the catalog.
- */
-export interface Folding {
-  readonly aggregate: QualifiedName
-  /** The table whose row type the aggregate takes; null if it takes rows of any type. */
-  readonly row: QualifiedName | null
-  /** True if the value is bytes, which are returned in hexadecimal. */
-  readonly isBinary: boolean
-}
-
-/** The name of an object in its schema. */
-export interface QualifiedName {
-  readonly schema: string
-  readonly name: string
-}
 
 /**
  * Parameters that are read from the columns of a record source, as texts, so that one statement handles many
@@ -216,15 +198,9 @@ function inForm(form: Form): Print {
   }
 }
 
-function folded({ text, parameters }: Sql, { aggregate, row, isBinary }: Folding): Sql {
-  const rows = row === null ? 'r' : `r::${qualified(row)}`
-  const value = `${qualified(aggregate)}(${rows})`
-  const shown = isBinary ? `encode((${value})::bytea, 'hex')` : value
-  return { text: `SELECT ${shown}, count(*) FROM (${text}) AS r`, parameters }
-}
-
-function qualified({ schema, name }: QualifiedName): string {
-  return `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
+function folded({ text, parameters }: Sql, folding: Folding): Sql {
+  const value = printFolded(folding, printFoldedRow(folding, WHOLE_ROW))
+  return { text: `SELECT ${value}, count(*) FROM (${text}) AS ${WHOLE_ROW}`, parameters }
 }
 
 function withKeys(of: 'rows' | 'records'): Print {

@@ -8,10 +8,11 @@ import { type NotifyOptions, printWriteRows, type WriteRowsOptions } from '../la
 import type { Expression, Get, Parameter } from '../language/tree/ast.ts'
 import { and, cast, column, compare, exists, get, integer, isDistinct, isNull, not } from '../language/tree/build.ts'
 import { targetName } from '../language/tree/scope.ts'
+import { type Folding, printFolded, printFoldedRow } from './folding.ts'
 import { printed, statement } from './print.ts'
 import { assignedBy, possibleOperations, returnsOldRows, withBefore, withImages } from './row-images.ts'
 import type { HiddenWrite, NotificationPlan, OwnWrite, WriteStatement } from './statement.ts'
-import { tableDependenciesOf } from './table-dependencies.ts'
+import { type TableDependencies, tableDependenciesOf } from './table-dependencies.ts'
 
 /** The columns that a write returns after the row. */
 export interface WriteAnswer {
@@ -26,6 +27,8 @@ export interface WriteAnswer {
   readonly rowsMax: Parameter | null
   /** True if `rowsMax` is the only number of rows that the write may have. */
   readonly isExact?: boolean
+  /** The value to return instead of the rows, in one of them. */
+  readonly folding?: Folding | null
 }
 
 /**
@@ -34,7 +37,7 @@ export interface WriteAnswer {
  */
 export function printWrite(
   checked: CheckedWrite,
-  { key, created, rowsMax, isExact = false }: WriteAnswer,
+  { key, created, rowsMax, isExact = false, folding = null }: WriteAnswer,
 ): WriteStatement {
   const { query, check } = checked
   const alias = targetName(query)
@@ -43,9 +46,14 @@ export function printWrite(
     keys: created ? [createdBy(checked), ...keys] : keys,
     rowsMax: isExact ? exactly(rowsMax) : bounded(rowsMax),
     check,
+    ...(folding === null ? {} : { folding: foldingOptions(folding) }),
   }
-  const isOne = rowsMax === null && check === null && writesOne(query)
+  const isOne = rowsMax === null && check === null && folding === null && writesOne(query)
   return writing(checked, options, rowsMax, isOne ? 'one' : 'many')
+}
+
+function foldingOptions(folding: Folding): NonNullable<WriteRowsOptions['folding']> {
+  return { row: row => printFoldedRow(folding, row), value: row => printFolded(folding, row) }
 }
 
 /** Prints a write of the query language, whose literals are values too. */
@@ -66,12 +74,17 @@ function writing(
   return statement<WriteStatement>({
     kind: 'write',
     ...printed(bounding, bounds => printWriteRows(query, { ...bounds, ...options })),
-    dependencies: tableDependenciesOf(query),
+    dependencies: withCalls(tableDependenciesOf(query), options),
     // The statement itself is the last write; the others are in its common table expressions.
     otherTables: resourcesOf(notification === null ? writes : writes.slice(0, -1)),
     hidden: hiddenIn(query),
     own: { checked: bounding, options, table, operations: possibleOperations(query), notification },
   })
+}
+
+/** A value is made by a function of the database. */
+function withCalls(dependencies: TableDependencies, { folding }: WriteRowsOptions): TableDependencies {
+  return folding == null ? dependencies : { ...dependencies, callsOwn: true }
 }
 
 /** Reports whether the write has at most one row: an insert of a single body or row. */

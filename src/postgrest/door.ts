@@ -15,7 +15,7 @@ import { respondError } from './error-response.ts'
 import { unsupportedMethod } from './errors.ts'
 import { keptByText } from './kept.ts'
 import { convertLargeBody } from './large-body.ts'
-import { rulesOfResult, rulesOfRows, rulesOfWrite } from './media-handlers.ts'
+import { rulesOfResult, rulesOfRows } from './media-handlers.ts'
 import type { ResponseMediaType } from './media-types.ts'
 import { tableIn } from './names.ts'
 import { respondOptions } from './options.ts'
@@ -204,7 +204,8 @@ export function createDoor(parts: DoorParts): Door {
       case 'PATCH':
       case 'PUT':
       case 'DELETE': {
-        const asked = negotiated(request, rulesOfWrite(planEnabled))
+        const table = tableIn(request.schema, resource.name, context.view)
+        const asked = negotiated(request, rulesOfRows(table, request.parameters, context.view, planEnabled))
         const step = writeTable(asked, resource.name, context, reply, writing)
         return 'status' in step ? step : planned({ step, asked }, parts.requests)
       }

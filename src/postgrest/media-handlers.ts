@@ -5,7 +5,7 @@
 import { resultTable } from '../access/columns.ts'
 import { readableColumns, type View } from '../access/rights.ts'
 import type { Catalog, DatabaseFunction, DataType, MediaHandler, Table } from '../catalog/model.ts'
-import type { Folding } from '../compile/compile.ts'
+import type { Folding } from '../compile/folding.ts'
 import type { ResultRow } from '../run/run.ts'
 import { notImplemented } from './errors.ts'
 import { ANY_TYPE, type CustomForm, type MediaRules, type ResponseMediaType } from './media-types.ts'
@@ -48,11 +48,6 @@ export function rulesOfResult(
   return rulesOfRows(resultTable(of, view.catalog), parameters, view, planEnabled)
 }
 
-/** The media types of what a write returns. */
-export function rulesOfWrite(planEnabled: boolean): MediaRules {
-  return { planEnabled, custom: () => null }
-}
-
 const MEDIA_TYPE = /^(?:[a-z0-9.-]+\/[a-z0-9.+-]+|\*\/\*)$/i
 
 function mediaTypeOfValue({ result }: DatabaseFunction): string | null {
@@ -90,7 +85,9 @@ function handlersFor(catalog: Catalog, relation: number | null): Handlers {
 
 function grouped(handlers: readonly MediaHandler[]): ReadonlyMap<number | null, Handlers> {
   const all = new Map<number | null, Map<string, MediaHandler>>()
-  for (const handler of handlers) {
+  // An aggregate of the database takes precedence over GeoJSON features.
+  const [features, aggregates] = [handlers.filter(isFeatures), handlers.filter(handler => !isFeatures(handler))]
+  for (const handler of [...aggregates, ...features]) {
     const own = all.get(handler.relation) ?? new Map<string, MediaHandler>()
     if (!own.has(handler.mediaType)) own.set(handler.mediaType, handler)
     all.set(handler.relation, own)
@@ -98,13 +95,17 @@ function grouped(handlers: readonly MediaHandler[]): ReadonlyMap<number | null, 
   return all
 }
 
+function isFeatures({ makes }: MediaHandler): boolean {
+  return makes === 'features'
+}
+
 /** The form of rows that an aggregate makes one value of; null for any other media type. */
 export function foldingOf({ handler }: ResponseMediaType, table: Table | null): Folding | null {
   if (handler === undefined) return null
-  const { schema, name, isBinary, relation } = handler
+  const { schema, name, makes, isBinary, relation } = handler
   if (relation !== null && table === null) throw notImplemented('Rows without a table')
   const row = relation === null || table === null ? null : { schema: table.schema, name: table.name }
-  return { aggregate: { schema, name }, row, isBinary }
+  return { function: { schema, name }, makes, row, isBinary }
 }
 
 /** The value that an aggregate made of all rows, and their number. NULL is an empty value. */

@@ -1,5 +1,6 @@
 /** Answers writes: POST, PATCH, PUT and DELETE of tables and views. */
 import type { Table } from '../catalog/model.ts'
+import type { Folding } from '../compile/folding.ts'
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import type { Answer } from '../exchange.ts'
 import { partBytes } from '../json/json-body.ts'
@@ -17,11 +18,14 @@ import {
   type ReturningShape,
   type UpdatedColumns,
 } from './build-write.ts'
-import { notSingular, notWritable, PostgrestError, unknownBodyColumn } from './errors.ts'
+import { notImplemented, notSingular, notWritable, PostgrestError, unknownBodyColumn } from './errors.ts'
+import { foldingOf } from './media-handlers.ts'
+import type { ResponseMediaType } from './media-types.ts'
 import { tableIn } from './names.ts'
 import { keysOf, type Payload, readPayload } from './payload.ts'
 import { type AppliedPreference, printApplied } from './preferences.ts'
 import { rowOfPut } from './put.ts'
+import type { QueryParameters } from './query-parameters.ts'
 import { printContentRange } from './range.ts'
 import { type DoorRequest, profileHeader } from './request.ts'
 import { printResponseBody, withReply } from './respond.ts'
@@ -29,7 +33,7 @@ import type { IsExposed } from './rpc/resolve.ts'
 import type { SessionReply } from './session.ts'
 import type { Caller, Statements } from './statements.ts'
 import { refuseTooMany, rowsMaxOf } from './too-many-rows.ts'
-import { asWritten } from './written-rows.ts'
+import { asWritten, writtenValue } from './written-rows.ts'
 
 /** The dependencies of writes. */
 export interface WriteDependencies {
@@ -73,6 +77,7 @@ export function writeTable(
   const returns = preferences.return === 'representation'
   const values = new Values()
   const level = bindLevel(root, { offset: 0, limit: null }, values, parts)
+  if (returns && request.mediaType.form === 'raw') assertWhole(root, level)
   const writing: Writing = {
     request,
     caller,
@@ -96,6 +101,17 @@ export function writeTable(
     default:
       return remove(writing)
   }
+}
+
+/** A value is made of all rows that are written. */
+function assertWhole({ range }: QueryParameters['root'], { embedded }: BoundLevel): void {
+  const isRestricted = range.offset > 0 || range.limit !== null || embedded.some(({ join }) => join === 'inner')
+  if (isRestricted) throw notImplemented('A media type of the database for a part of the rows that are written')
+}
+
+/** The value that the rows of the response are made into; null for the rows themselves. */
+function foldingOfWrite({ request, table, returning }: Writing): Folding | null {
+  return returning.level === null ? null : foldingOf(request.mediaType, table)
 }
 
 function payloadOf({ request, parts }: Writing): Payload {
@@ -178,7 +194,8 @@ function insertStatement(
   const value = values.add(bytes)
   // One object is at most one row.
   const rowsMax = kind === 'array' ? boundMax(request, values) : null
-  const answer = { key: keyOf(writing), created: upsert !== null, rowsMax }
+  const folding = foldingOfWrite(writing)
+  const answer = { key: keyOf(writing), created: upsert !== null, rowsMax, folding }
   const key = `insert ${table.oid} ${JSON.stringify([shape, value, returning.level])}`
   return parts.statements.write(caller, key, answer, () => buildInsert(table, shape, value, returning), values)
 }
@@ -277,7 +294,7 @@ function update(writing: Writing): RequestStep | Answer {
       parts.statements.write(
         caller,
         `update ${table.oid} ${JSON.stringify([updated, level.where, value, returning.level])}`,
-        { key: [], created: false, rowsMax: boundMax(request, values) },
+        { key: [], created: false, rowsMax: boundMax(request, values), folding: foldingOfWrite(writing) },
         () => buildUpdate(table, updated, level.where, value, returning),
         values,
       ),
@@ -297,7 +314,7 @@ function remove(writing: Writing): RequestStep {
       parts.statements.write(
         caller,
         `delete ${table.oid} ${JSON.stringify([level.where, returning.level])}`,
-        { key: [], created: false, rowsMax: boundMax(request, values) },
+        { key: [], created: false, rowsMax: boundMax(request, values), folding: foldingOfWrite(writing) },
         () => buildDelete(table, level.where, returning),
         values,
       ),
@@ -383,7 +400,6 @@ function finished(writing: Writing, { status, headers, rows, count, applied }: F
   const { mediaType, preferences } = request
   if (mediaType.form === 'object' && count !== 1) throw notSingular(count)
   const preference = printApplied(preferences, applied)
-  const written = asWritten(rows, mediaType)
   const answer: Answer = {
     status,
     headers: {
@@ -392,7 +408,13 @@ function finished(writing: Writing, { status, headers, rows, count, applied }: F
       ...(preference === null ? {} : { 'Preference-Applied': preference }),
     },
     rows: count,
-    body: returning.level === null ? null : printResponseBody(written.rows, mediaType, written.names),
+    body: returning.level === null ? null : bodyOf(rows, mediaType),
   }
   return withReply(answer, reply)
+}
+
+function bodyOf(rows: readonly ResultRow[], mediaType: ResponseMediaType): Answer['body'] {
+  if (mediaType.form === 'raw') return writtenValue(rows, mediaType)
+  const written = asWritten(rows, mediaType)
+  return printResponseBody(written.rows, mediaType, written.names)
 }

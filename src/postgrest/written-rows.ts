@@ -1,6 +1,7 @@
 /** Rows that a write returned, in the form of the response. Reads have PostgreSQL produce these forms. */
 import { isObject, type Json, parseJson, printJson } from '../json/text/values.ts'
 import type { ResultRow } from '../run/run.ts'
+import { foldedValue } from './media-handlers.ts'
 import type { ResponseMediaType } from './media-types.ts'
 
 /** The rows, and the names of their columns for a CSV. */
@@ -35,4 +36,13 @@ function cellOf(value: Json): Buffer | null {
 function stripped(value: Json): Json {
   if (!isObject(value)) return value
   return new Map([...value].flatMap(([key, member]) => (member === null ? [] : [[key, stripped(member)] as const])))
+}
+
+const NO_FEATURES = Buffer.from('{"type" : "FeatureCollection", "features" : []}')
+
+/** The value that the database made of all rows. It has made none if no row was written. */
+export function writtenValue(rows: readonly ResultRow[], { handler }: ResponseMediaType): Buffer {
+  const value = rows.find(([first]) => first != null)
+  if (value === undefined && handler?.makes === 'features') return NO_FEATURES
+  return foldedValue(value === undefined ? [] : [value], handler?.isBinary ?? false).body
 }

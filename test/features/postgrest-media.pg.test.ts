@@ -1,6 +1,6 @@
 /** docs/guides/coming-from-postgrest.md: media types that the database defines. */
 import { describe, expect, test } from 'vitest'
-import { postgrestFixture } from '../support/postgrest.ts'
+import { type AskOptions, postgrestFixture } from '../support/postgrest.ts'
 
 const { ask, run, gateway } = postgrestFixture(
   `create domain "text/html" as text; create domain "text/plain" as text; create domain "image/png" as bytea;
@@ -11,6 +11,8 @@ const { ask, run, gateway } = postgrestFixture(
    insert into items values (1, 'one'), (2, 'two'), (3, 'three');
    create table others (id int primary key, item int references items);
    insert into others values (10, 1), (11, 1);
+   create table r (r int primary key, svc text);
+   insert into r values (1, 'a');
    create view shown as select id, name from items where id < 3;
 
    create function page() returns "text/html" language sql stable as $$select '<h1>Hi</h1>'$$;
@@ -52,8 +54,15 @@ const { ask, run, gateway } = postgrestFixture(
    create function items_of(max int) returns setof items language sql stable as
      'select * from items where id <= max order by id';
    create function no_item() returns items language sql stable as 'select * from items where false';
+   create function st_asgeojson(
+     r record, geom_column text default '', maxdecimaldigits int default 9, pretty_bool boolean default false
+   ) returns text language plpgsql stable as $$
+   begin
+     return json_build_object('type', 'Feature', 'geometry', null, 'properties', row_to_json(r));
+   end$$;
    grant usage on schema public to :anon;
-   grant select, insert on items, others, shown to :anon`,
+   grant select, insert, update, delete on items, others, shown, r to :anon`,
+  'tx_end = "rollback"',
 )
 
 const as = async (path: string, accept: string, more: Record<string, string> = {}) => {
@@ -114,6 +123,7 @@ describe('an aggregate', () => {
     expect(await as('/others?select=id,items(name)&limit=1', tsv)).toEqual([200, tsv, '10\t{"name":"one"}\n'])
     expect(await as('/rpc/items_of?max=2&select=id', tsv)).toEqual([200, tsv, '1\n2\n'])
     expect(await as('/items?id=eq.0', tsv)).toEqual([200, tsv, ''])
+    expect(await as('/r', tsv)).toEqual([200, tsv, '1\ta\n'])
   })
 
   test('over the rows of a table serves whole rows of it', async () => {
@@ -151,13 +161,88 @@ describe('an aggregate', () => {
     expect([status, json.code]).toEqual([401, '42501'])
     await run('grant execute on function list(items) to public')
   })
+})
 
-  test('does not apply to writes', async () => {
-    const { status, json } = await ask('/items', {
-      method: 'POST',
-      headers: { Accept: 'application/vnd.list', 'Content-Type': 'application/json', Prefer: 'return=representation' },
-      body: '{"id": 9}',
+describe('the rows that a write returns', () => {
+  const list = 'application/vnd.list'
+  const tsv = 'text/tab-separated-values'
+  const write = async (method: string, path: string, accept: string, body?: string, prefer = '') => {
+    const reply = await ask(path, {
+      method,
+      headers: { Accept: accept, 'Content-Type': 'application/json', Prefer: `return=representation, ${prefer}` },
+      ...(body === undefined ? {} : { body }),
     })
-    expect([status, json.code]).toEqual([406, 'PGRST107'])
+    return [reply.status, reply.headers.get('content-type'), reply.text]
+  }
+
+  test('are made into one value', async () => {
+    const two = '[{"id": 8, "name": "eight"}, {"id": 9, "name": "nine"}]'
+    expect(await write('POST', '/items', list, two)).toEqual([201, list, '8:eight;9:nine;'])
+    expect(await write('POST', '/items', list, '{"id": 8, "name": "eight"}')).toEqual([201, list, '8:eight;'])
+    expect(await write('PATCH', '/items?id=lt.3&order=id.desc', list, '{"name": "x"}')).toEqual([
+      ...[200, list, '2:x;1:x;'],
+    ])
+    expect(await write('PUT', '/items?id=eq.1', list, '{"id": 1, "name": "y"}')).toEqual([200, list, '1:y;'])
+    expect(await write('DELETE', '/others?order=id', '*/*')).toEqual([200, 'application/octet-stream', '\n\v'])
+  })
+
+  test('can have any columns for an aggregate over anyelement', async () => {
+    const body = '[{"id": 1, "name": "x"}, {"id": 9, "name": "y"}]'
+    const merge = 'resolution=merge-duplicates'
+    expect(await write('POST', '/items?select=name', tsv, body, merge)).toEqual([201, tsv, 'x\ny\n'])
+    expect(await write('DELETE', '/others?select=id,items(name)&id=eq.10', tsv)).toEqual([
+      ...[200, tsv, '10\t{"name":"one"}\n'],
+    ])
+  })
+
+  test('have no value if there are none', async () => {
+    expect(await write('PATCH', '/items?id=eq.0', list, '{"name": "x"}')).toEqual([200, list, ''])
+    expect(await write('POST', '/items', list, '[]')).toEqual([201, list, ''])
+  })
+
+  test('must be whole rows for an aggregate over the rows of a table', async () => {
+    expect((await write('DELETE', '/items?select=id&id=eq.3', list))[0]).toBe(406)
+  })
+
+  test('cannot be a part of those that are written', async () => {
+    const { status, json } = await ask('/items?limit=1', {
+      method: 'PATCH',
+      headers: { Accept: list, 'Content-Type': 'application/json', Prefer: 'return=representation' },
+      body: '{"name": "x"}',
+    })
+    expect([status, json.code]).toEqual([400, 'PGRST127'])
+  })
+})
+
+describe('GeoJSON, with a function that makes a feature of a row', () => {
+  const geo = 'application/geo+json'
+  const collection = (...rows: readonly object[]) => ({
+    type: 'FeatureCollection',
+    features: rows.map(properties => ({ type: 'Feature', geometry: null, properties })),
+  })
+  const collected = async (path: string, options: AskOptions = {}) => {
+    const { status, headers, json } = await ask(path, {
+      ...options,
+      headers: { Accept: geo, 'Content-Type': 'application/json', ...options.headers },
+    })
+    expect(headers.get('content-type')).toBe('application/geo+json; charset=utf-8')
+    return [status, json]
+  }
+
+  test('is a collection of the rows of a relation or a function', async () => {
+    expect(await collected('/items?select=id&order=id&limit=2')).toEqual([200, collection({ id: 1 }, { id: 2 })])
+    expect(await collected('/others?select=id,items(name)&id=eq.10')).toEqual([
+      ...[200, collection({ id: 10, items: { name: 'one' } })],
+    ])
+    expect(await collected('/rpc/items_of?max=1')).toEqual([200, collection({ id: 1, name: 'one' })])
+    expect(await collected('/items?id=eq.0')).toEqual([200, collection()])
+  })
+
+  test('is a collection of the rows of a write', async () => {
+    const headers = { Prefer: 'return=representation' }
+    expect(await collected('/items', { method: 'POST', headers, body: '{"id": 8}' })).toEqual([
+      ...[201, collection({ id: 8, name: null })],
+    ])
+    expect(await collected('/items?id=eq.0', { method: 'DELETE', headers })).toEqual([200, collection()])
   })
 })

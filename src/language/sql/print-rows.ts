@@ -319,6 +319,9 @@ function around(get: Get): NameScope {
   return withCommonTables(OUTERMOST, get.with)
 }
 
+/** A subquery whose rows are values. A shorter name could be that of a column, which takes precedence. */
+export const WHOLE_ROW = 'svc_whole_row'
+
 /** A name that does not occur in the tree. */
 export function unusedName(tree: object): string {
   const used = new Set<unknown>()

@@ -265,3 +265,23 @@ test('a deleted row that is returned in full is recorded as it was before', asyn
   )
   expect(rows).toHaveLength(2)
 })
+
+test('a value of all rows is in one of them, and each row is recorded', async () => {
+  const columns = ['id', 'name', 'r']
+  await client.query('create temp table if not exists kept (happened text, after json, before json, id int)')
+  await client.query('delete from kept')
+  const images = { operation: 'DELETE', after: 'none', before: 'target' } as const
+  const folding = {
+    row: (row: string) => row,
+    value: (row: string) => `string_agg((row_to_json(${row}) ->> 'name') || '!', ',' )`,
+  }
+  const write = { ...deletion(), returning: columns.map(name => field(column('t', name))) }
+  for (const how of [{}, { images, outboxInsert: OUTBOX_INSERT, columns }]) {
+    await client.query('savepoint before')
+    const { rows } = await rowsOf(write, { ...NOTHING_ELSE, ...how, folding }, [])
+    expect(rows.map(([value]) => value).toSorted()).toEqual(['b!,b!', null])
+    const kept = (await client.query('select before from kept order by id')).rows
+    expect(kept).toHaveLength('images' in how ? 2 : 0)
+    await client.query('rollback to before')
+  }
+})

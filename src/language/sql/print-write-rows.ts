@@ -22,7 +22,7 @@ import { createPrinter, printStatement } from './print.ts'
 import { type PrintedOutboxInsert, printOutboxInsert, returnsWholeRow } from './print-outbox-insert.ts'
 import { printFields, printWith } from './print-query.ts'
 import { printRowImages, type RowBefore, type RowImages, relationBefore, rowImage } from './print-row-images.ts'
-import { unusedName } from './print-rows.ts'
+import { unusedName, WHOLE_ROW } from './print-rows.ts'
 import type { ParameterMode, Printer, Sql } from './printer.ts'
 import { quoteLiteral } from './quote.ts'
 
@@ -53,6 +53,16 @@ export interface WriteRowsOptions {
   readonly columns?: readonly string[]
   /** Notifies listeners of the written rows, in the same statement. */
   readonly notify?: NotifyOptions | null
+  /** Makes one value of the rows. It is column 1 of one of the rows, and NULL in all others. */
+  readonly folding?: FoldingOptions | null
+}
+
+/** How to make one value of rows. The caller provides the SQL. */
+export interface FoldingOptions {
+  /** Makes the row that `value` takes from the SQL of a subquery's whole row. */
+  readonly row: (row: string) => string
+  /** Makes the value from the SQL of such a row. */
+  readonly value: (row: string) => string
 }
 
 /**
@@ -115,13 +125,13 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const statement = printStatement(bare, around, printer)
   const scope = returningScope(write, around)
   const hasRow = (write.returning?.length ?? 0) + (returned?.nests.length ?? 0) > 0
-  const row = hasRow ? [printRow(write, scope, printer)] : []
+  const { notify = null, outboxInsert = null, images = null, rowsMax, folding = null } = options
+  const row = hasRow ? [printRow(write, scope, printer, folding)] : []
   const all = returned?.where == null ? options.keys : [...options.keys, returned.where]
   const keys = all.map(key => printer.expression(key, scope, LEVEL.any))
   const order = (returned?.orderBy ?? []).map(({ expression, descending, nulls }) => ({
     ...{ value: printer.expression(expression, scope, LEVEL.any), descending, nulls },
   }))
-  const { notify = null, outboxInsert = null, images = null, rowsMax } = options
   const answersImages = outboxInsert === null && images !== null
   const columns = [
     ...row,
@@ -130,7 +140,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   ]
   const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
   // One row is notified as it is written; several rows when all are written.
-  const notifiesPerRow = notify?.rows === 'one' && rowsMax === null && check === null
+  const notifiesPerRow = notify?.rows === 'one' && rowsMax === null && check === null && folding === null
   const within = notifiesPerRow ? 'the write' : 'the common table'
   const notification = notify === null ? null : printNotify(write, notify, scope, printer, within)
   const answered =
@@ -138,7 +148,8 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
       ? columns
       : [...columns, notify.notifyOne(notification.change), ...notification.before]
   const gathered = notifiesPerRow ? null : notification
-  if (rowsMax === null && check === null && outboxInsert === null && gathered === null && order.length === 0) {
+  const isPlain = rowsMax === null && check === null && outboxInsert === null && gathered === null && folding === null
+  if (isPlain && order.length === 0) {
     return { text: `${head}${statement}${returning(answered)}`, parameters: printer.parameters }
   }
   const name = unusedName(write)
@@ -149,7 +160,8 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
       ? []
       : [notify.notifyAll({ from: name, change: gathered.change, route: gathered.route })]),
   ]
-  const whole = options.columns !== undefined && returnsWholeRow(write, options.columns) ? columnName(0) : null
+  const isImage = options.columns !== undefined && folding === null && returnsWholeRow(write, options.columns)
+  const whole = isImage ? columnName(0) : null
   const insert =
     outboxInsert === null || images === null
       ? null
@@ -163,6 +175,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
     outboxInsert: insert,
     conditions,
     order,
+    folding,
     name,
   })
   return { text, parameters: printer.parameters }
@@ -217,12 +230,18 @@ function printNotify(
  * `(SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.total) AS r)`: an object of these columns, as in a
  * read.
  */
-function printRow(write: Add | SetStatement | Del, scope: NameScope, printer: Printer): string {
+function printRow(
+  write: Add | SetStatement | Del,
+  scope: NameScope,
+  printer: Printer,
+  folding: FoldingOptions | null,
+): string {
   const fields = (write.returning ?? []).flatMap(item =>
     item.kind === 'star' && item.of === null ? everything(write) : [item],
   )
   const nests = write.returned?.nests ?? []
   const list = printFields({ fields, nests, bare: fields.length === 0 }, scope, printer)
+  if (folding !== null) return `(SELECT ${folding.row(WHOLE_ROW)} FROM (SELECT ${list}) AS ${WHOLE_ROW})`
   return `(SELECT row_to_json(r.*) FROM (SELECT ${list}) AS r)`
 }
 
@@ -262,6 +281,7 @@ interface Gathered {
   readonly outboxInsert: PrintedOutboxInsert | null
   readonly conditions: readonly string[]
   readonly order: readonly PrintedOrder[]
+  readonly folding: FoldingOptions | null
   /** Name of the common table. */
   readonly name: string
 }
@@ -280,6 +300,7 @@ function printGathered({
   outboxInsert: insert,
   conditions,
   order,
+  folding,
   name,
 }: Gathered): string {
   const answered = [...columns, ...(notification?.before ?? [])]
@@ -293,12 +314,19 @@ function printGathered({
   ]
   // The common table must have a column, so that its rows can be counted.
   const inner = named.length === 0 ? ['1 AS c1'] : named
-  const selected = answered.length === 0 ? '' : ` ${names.join(', ')}`
+  const shown = folding === null ? names : [printFoldedOnce(folding, name, order), ...names.slice(1)]
+  const selected = answered.length === 0 ? '' : ` ${shown.join(', ')}`
   const table = `${name} AS (${statement}${returning(inner)})`
   const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
   const second = insert === null ? '' : `, ${insert.name} AS (${insert.statement})`
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
   return `${opening}${table}${second} SELECT${selected} FROM ${name}${where}${printOrder(order)}`
+}
+
+/** The value of all rows in one of them, so that it is sent once. */
+function printFoldedOnce({ value }: FoldingOptions, name: string, order: readonly PrintedOrder[]): string {
+  const rows = `(SELECT * FROM ${name}${printOrder(order)}) AS f`
+  return `CASE WHEN row_number() OVER () = 1 THEN (SELECT ${value('f.c1')} FROM ${rows}) END`
 }
 
 function orderName(index: number): string {
