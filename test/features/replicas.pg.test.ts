@@ -123,6 +123,9 @@ describe('with one replica', () => {
   test('volatile functions, and reads in a transaction, run on the primary', async () => {
     const json = { method: 'POST', headers: { 'content-type': 'application/json' } }
     expect(await place({ ...BEN, ...json, body: '{}' }, '/api/rpc/place_now')).toContain('false')
+    const app = { as: { ...BEN.as, role: 'app' } }
+    expect(await place(app, '/rest/v1/rpc/place')).toContain('true')
+    expect(await place(app, '/rest/v1/rpc/place_now')).toContain('false')
     const operations = [{ method: 'GET', path: PLACED }]
     const batch = (atomic: boolean) =>
       place({ ...BEN, ...json, body: JSON.stringify({ atomic, operations }) }, '/api/_batch')

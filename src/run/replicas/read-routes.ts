@@ -6,6 +6,7 @@
  * primary answers what a replica cannot, within the same deadline.
  */
 import type { Identity } from '../../identity/identity.ts'
+import { callerKey } from '../../limits/budget.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../../postgres/errors.ts'
 import { type Lsn, parseLsn, printLsn } from '../../postgres/replication/lsn.ts'
 import type { Command, Result, ResultRow, RunningRequest, ServerTime } from '../../postgres/types.ts'
@@ -20,8 +21,8 @@ export interface Route {
   readonly replica: Replica
   /** The position that the read must see. */
   readonly lsn: Lsn
-  /** The text of its statement, or of the first of them. */
-  readonly text: string
+  /** Its caller's flow and the text of its statement, or of the first of them. */
+  readonly statement: string
 }
 
 /**
@@ -85,6 +86,13 @@ const POSITION_GAP_MS = 20
 const REFUSED_MS = 60_000
 /** Limit on such statements. */
 const REFUSED_MAX = 1_000
+/** Limit on the characters of such a statement; longer ones are tried on a replica every time. */
+const REFUSED_CHARACTERS_MAX = 8_192
+/**
+ * Errors by which a standby refuses what the primary can do: writes and notifications, functions that need a
+ * primary, the isolation level, and names that it does not have yet (PostgreSQL manual, appendix A).
+ */
+const REFUSALS = /^(?:25006|55000|0A000|42)/
 
 /** Conflict with recovery (PostgreSQL manual, 26.4.2): a serialization failure. */
 const CONFLICT = '40001'
@@ -114,7 +122,7 @@ export class ReadRoutes {
 
   /** Runs a read on its replica. `commands` makes them for the time that is left; the first begins them. */
   run(
-    { replica, lsn, text }: Route,
+    { replica, lsn, statement }: Route,
     worked: ServerTime,
     commands: () => readonly Command[],
     onPrimary: () => RunningRequest<readonly Result[]>,
@@ -134,7 +142,7 @@ export class ReadRoutes {
         this.#failed(replica, error, clock)
         running = onPrimary()
         const results = await running.result
-        this.#answeredByPrimary(text, error)
+        this.#answeredByPrimary(statement, error)
         return results
       },
     )
@@ -149,7 +157,7 @@ export class ReadRoutes {
 
   /** Streams a read from its replica, or from the primary if the replica fails before the first rows. */
   stream(
-    { replica, lsn, text }: Route,
+    { replica, lsn, statement }: Route,
     worked: ServerTime,
     open: (from: Pick<Replica['pool'], 'stream'>, more: readonly Command[]) => AsyncIterableIterator<RowBlock>,
     onPrimary: () => AsyncIterableIterator<RowBlock>,
@@ -174,7 +182,7 @@ export class ReadRoutes {
         end()
         rows = onPrimary()
         const block = await rows.next()
-        this.#answeredByPrimary(text, error)
+        this.#answeredByPrimary(statement, error)
         return block
       }
     }
@@ -254,7 +262,8 @@ export class ReadRoutes {
     const { replicas, position, written } = this.#parts
     if (isStrong) return 'strong'
     if (!replicas.some(({ state }) => state === 'available')) return 'unavailable'
-    if (this.#isRefused(text)) return 'refused'
+    const statement = `${callerKey(caller)} ${text}`
+    if (this.#isRefused(statement)) return 'refused'
     const floor = position.floor()
     if (floor === null) return 'lag'
     const { latest } = position
@@ -267,7 +276,7 @@ export class ReadRoutes {
     const required = [own, after, ofSince].reduce(greater)
     const lsn = greater(floor, required)
     const replica = this.#idlest(lsn)
-    if (replica !== null) return { replica, lsn, text }
+    if (replica !== null) return { replica, lsn, statement }
     // A position that the primary has not reached is not waited for.
     if (lsn <= (latest?.lsn ?? 0n)) for (const each of replicas) if (each.state === 'available') each.checkSoon()
     return this.#idlest(floor) === null ? 'lag' : 'position'
@@ -294,19 +303,20 @@ export class ReadRoutes {
     return found
   }
 
-  #isRefused(text: string): boolean {
+  #isRefused(statement: string): boolean {
     if (this.#refused.size === 0) return false
-    const until = this.#refused.get(text)
+    const until = this.#refused.get(statement)
     if (until === undefined) return false
     if (until > this.#parts.now()) return true
-    this.#refused.delete(text)
+    this.#refused.delete(statement)
     return false
   }
 
   /** The primary has answered what a replica refused, such as a function that notifies. */
-  #answeredByPrimary(text: string, error: unknown): void {
-    if (fallbackReason(error) !== 'error') return
-    this.#refused.set(text, this.#parts.now() + REFUSED_MS)
+  #answeredByPrimary(statement: string, error: unknown): void {
+    if (!(error instanceof DatabaseError) || !REFUSALS.test(error.sqlstate)) return
+    if (statement.length > REFUSED_CHARACTERS_MAX) return
+    this.#refused.set(statement, this.#parts.now() + REFUSED_MS)
     if (this.#refused.size <= REFUSED_MAX) return
     const [oldest] = this.#refused.keys()
     if (oldest !== undefined) this.#refused.delete(oldest)

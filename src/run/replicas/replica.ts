@@ -84,7 +84,7 @@ export class Replica {
 
   /** The pool for reads; only while the replica is available. */
   get pool(): ReplicaPool {
-    this.#pool ??= this.#parts.openPool(error => this.#failed(error, FAILURES_MAX))
+    this.#pool ??= this.#parts.openPool(error => this.#failed(error))
     return this.#pool
   }
 
@@ -103,7 +103,7 @@ export class Replica {
 
   /** A read could not be answered, because a connection was not available or broke. */
   failedRead(error: Error): void {
-    this.#failed(error, 1)
+    this.#failed(error)
     this.checkSoon()
   }
 
@@ -130,15 +130,15 @@ export class Replica {
       this.#replayed = parseLsn(replayed)
       this.#turn('available', null)
     } catch (error) {
-      this.#failed(error as Error, 1)
+      this.#failed(error as Error)
+      this.#failures += 1
+      if (this.#failures >= FAILURES_MAX) this.#leave()
     }
   }
 
-  #failed(error: Error, weight: number): void {
-    if (this.#isClosed) return
-    this.#failures += weight
-    this.#turn('unreachable', error.message)
-    if (this.#failures >= FAILURES_MAX) this.#leave()
+  /** Stops new reads until the next check that succeeds. Reads in progress may still be answered. */
+  #failed(error: Error): void {
+    if (!this.#isClosed) this.#turn('unreachable', error.message)
   }
 
   #stop(state: ReplicaState, reason: string): void {
