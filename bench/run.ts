@@ -45,6 +45,7 @@ import { queryText } from './query-text.ts'
 import { realtime } from './realtime/feed.ts'
 import { manyShapes, shapeSync, shapes } from './realtime/shapes.ts'
 import { captureTriggers } from './realtime/triggers.ts'
+import { replicas } from './replicas.ts'
 import { rpc } from './rpc.ts'
 import { simulate } from './simulate/simulate.ts'
 import { start } from './start.ts'
@@ -75,7 +76,7 @@ const BENCHMARKS: readonly Benchmark[] = [
     mcp,
   ],
   ...[insertOne, updateById, batch, rpc, postgrest, statements, webhooks, outbox, realtime, captureTriggers],
-  ...[workers, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
+  ...[workers, replicas, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
   ...[shapeSync, shapes, manyShapes, client, capacity, simulate],
 ]
 const ROUNDS = 5

@@ -13,6 +13,7 @@ import { assertIsolated, type Database, ensureStreamTable, startDatabase, TENANT
 import { goProgram } from './go.ts'
 import { type Service, startService } from './processes.ts'
 import { JSON_TYPE, type Sending } from './sending.ts'
+import { type Standby, startStandby } from './standby.ts'
 import { makeWriteTables } from './write-tables.ts'
 
 export interface World {
@@ -21,6 +22,8 @@ export interface World {
   /** The folder for files of this run. */
   readonly folder: string
   database(): Promise<Database>
+  /** A standby of the database. */
+  standby(): Promise<Standby>
   /** The caller's token, which every request has. */
   headers(): Promise<Readonly<Record<string, string>>>
   /**
@@ -79,12 +82,17 @@ const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 export function createWorld(options: WorldOptions): World {
   const services: Service[] = []
   let opened: Database | null = null
+  let copied: Standby | null = null
   const database = once(async () => {
     opened = await startDatabase(options.print)
     await ensureStreamTable(opened, options.print)
     await makeWriteTables(opened)
     await assertIsolated(opened)
     return opened
+  })
+  const standby = once(async () => {
+    copied = await startStandby(await database())
+    return copied
   })
   const headers = once(async () => ({ Authorization: `Bearer ${await token()}` }))
   let numbered = 0
@@ -152,6 +160,7 @@ export function createWorld(options: WorldOptions): World {
     seconds: options.seconds,
     folder: options.folder,
     database,
+    standby,
     headers,
     gateway: once(() => startGateway({ profileFolder: options.profileFolder ?? undefined })),
     startGateway,
@@ -174,6 +183,7 @@ export function createWorld(options: WorldOptions): World {
     },
     async close() {
       await Promise.all(services.map(service => service.stop()))
+      await copied?.close()
       await opened?.close()
     },
   }
