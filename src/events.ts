@@ -63,7 +63,7 @@ export type Event =
    * (docs/guides/database-connections.md#kerberos).
    */
   | { readonly kind: 'circuit'; readonly from: CircuitKind; readonly to: CircuitKind; readonly error: Error | null }
-  | { readonly kind: 'catalogue'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'catalog'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   /** Keys of an identity provider were fetched, or could not be. */
   | { readonly kind: 'identity'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   /** A worker process was started, has ended or was replaced. */

@@ -10,7 +10,7 @@ import { allows, EVERYTHING, type View } from './rights.ts'
  */
 export function relatedTable<T>(catalog: { readonly tables: ReadonlyMap<string, T> }, name: string): T {
   const table = catalog.tables.get(name)
-  if (table === undefined) throw new Error(`relation names "${name}", which is not in the catalogue`)
+  if (table === undefined) throw new Error(`relation names "${name}", which is not in the catalog`)
   return table
 }
 

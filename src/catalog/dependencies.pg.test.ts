@@ -147,7 +147,7 @@ describe('mentions of relations', () => {
   })
 })
 
-test('a materialised view reads nothing until it is refreshed', async () => {
+test('a materialized view reads nothing until it is refreshed', async () => {
   const ddl = 'create table t (id int); create materialized view x as select id, now() from t'
   await admin.run(ddl)
   expect(await toldOf('x')).toEqual(NOTHING)

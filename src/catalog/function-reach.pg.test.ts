@@ -92,7 +92,7 @@ test.each<[what: string, ddl: string, tables: Reached]>([
     'create view v as select f() as x; create view w as select x from v',
     { v: 'read', w: 'read' },
   ],
-  ['a materialised view', 'create materialized view m as select f() as x', {}],
+  ['a materialized view', 'create materialized view m as select f() as x', {}],
   ['a trigger', 'create table t (id int); create trigger c after insert on t execute function noted()', { t: 'write' }],
   ['a default', 'create table t (id int, x boolean default f())', { t: 'write' }],
   ['a check', 'create table t (id int, x text check (is_fine(x)))', { t: 'write' }],

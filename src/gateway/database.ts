@@ -91,7 +91,7 @@ export async function openCatalog({ gateway }: Config, query: Query, emit: Emit)
     load: () => introspect(query, options),
     fingerprint: () => readFingerprint(query, options),
     pollSeconds: schemaPollSecs,
-    onEvent: ({ kind, ...detail }) => emit({ kind: 'catalogue', event: kind, detail }),
+    onEvent: ({ kind, ...detail }) => emit({ kind: 'catalog', event: kind, detail }),
   })
 }
 

@@ -35,7 +35,7 @@ export async function openDoor(config: Config, query: Query, emit: Emit): Promis
     load: () => introspect(query, options),
     fingerprint: () => readFingerprint(query, options),
     pollSeconds: schemaPollSecs,
-    onEvent: ({ kind, ...detail }) => emit({ kind: 'catalogue', event: `postgrest ${kind}`, detail }),
+    onEvent: ({ kind, ...detail }) => emit({ kind: 'catalog', event: `postgrest ${kind}`, detail }),
   })
   return { catalog, plans: createPlanCache() }
 }

@@ -89,7 +89,7 @@ export interface GatewayOptions {
 /** Requests that were cut off at the end of `drain_timeout_ms` are still to be cancelled in the database. */
 const CANCEL_GRACE_MS = 1_000
 
-/** The randomness of the secret by which functions in schema `svc` recognise this gateway. */
+/** The randomness of the secret by which functions in schema `svc` recognize this gateway. */
 const TICKET_BYTES = 24
 
 /** Waits for the database, however long it takes to come, and listens once it can answer. */
@@ -279,7 +279,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => broadcasts?.close())
     opened.push(() => server.close())
     hearers.push(event => {
-      if (event.kind !== 'catalogue' || event.detail.changed !== true) return
+      if (event.kind !== 'catalog' || event.detail.changed !== true) return
       replicas?.routes.changed()
       reportViews(catalog.current(), emit)
       realtime.refresh()
@@ -342,7 +342,7 @@ function reportViews({ unpublishedViews }: Catalog, emit: Emit): void {
   if (unpublishedViews.size === 0) return
   const named = [...unpublishedViews].slice(0, VIEWS_NAMED_MAX).map(([view, reason]) => `${view}: ${reason}`)
   emit({
-    kind: 'catalogue',
+    kind: 'catalog',
     event: 'views that are not published',
     detail: { views: named, count: unpublishedViews.size },
   })

@@ -32,6 +32,11 @@ export function requireConsistency({ headers, operation, usage: { worked } }: In
   worked.consistency = operation === undefined || ofBatch === undefined ? own : stricter(ofBatch, own)
 }
 
+/** Runs the reads of a request on the primary. The result cache answers them as it would otherwise. */
+export function keepOnPrimary({ usage: { worked } }: Incoming): void {
+  worked.consistency = worked.consistency === PLAIN ? undefined : STRONG
+}
+
 function stricter(one: Consistency, other: Consistency): Consistency {
   if (one.isStrong || other.isStrong) return STRONG
   return one.after >= other.after ? one : other

@@ -66,7 +66,7 @@ import type { Traced } from '../tracing/tracing.ts'
 import { unreachable } from '../unreachable.ts'
 import { BatchHandler, type BatchParts } from './batch.ts'
 import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfApi } from './callers.ts'
-import { requireConsistency, STRONG } from './consistency.ts'
+import { keepOnPrimary, requireConsistency, STRONG } from './consistency.ts'
 import { ImportHandler, type ImportParts } from './import.ts'
 import { InspectionHandler, type InspectionParts } from './inspect.ts'
 import { answerTogether, claimOf } from './once.ts'
@@ -264,7 +264,7 @@ class Stages {
     progress.route = ROUTE_PATTERN[route.kind]
     progress.at = route
     if (route.kind === 'inspect') {
-      incoming.usage.worked.consistency = STRONG
+      keepOnPrimary(incoming)
       return this.#inspections.answer(context)
     }
     if (route.kind === 'list' && asksForEvents(incoming)) {

@@ -73,7 +73,7 @@ export const TABLE_LINTS: readonly Lint[] = [
     name: 'materialized-view-exposed',
     level: 'error',
     boot: true,
-    what: () => 'Exposed materialised views',
+    what: () => 'Exposed materialized views',
     why: 'Row-level security does not apply to their contents.',
     remedy:
       'Take them out of exposed_views, and publish a view over them that filters by tenant and belongs to a ' +

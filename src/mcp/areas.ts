@@ -105,7 +105,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'openapi',
     path: 'src/openapi',
-    purpose: 'The OpenAPI document of what one caller can do, derived from the catalogue and their rights.',
+    purpose: 'The OpenAPI document of what one caller can do, derived from the catalog and their rights.',
     documents: ['docs/guides/openapi.md', 'docs/decisions/0018-the-openapi-document-is-correct.md'],
   },
   {
@@ -136,7 +136,7 @@ export const AREAS: readonly Area[] = [
     name: 'access',
     path: 'src/access',
     purpose:
-      'Checks every name and right of a tree against catalogue and policies; ' +
+      'Checks every name and right of a tree against catalog and policies; ' +
       'nothing unchecked can be printed for execution.',
     documents: ['docs/guides/access-policies.md', `${MAP}#the-path-of-a-request`],
   },

@@ -93,7 +93,7 @@ function write(logger: Logger, event: Event): void {
     case 'worker':
     case 'webhooks':
     case 'database':
-    case 'catalogue':
+    case 'catalog':
       // A failed operation is retried automatically, so no action is needed.
       logger['error' in event.detail ? 'warn' : 'info'](printDetail(event.detail), `${event.kind}: ${event.event}`)
       return

@@ -10,7 +10,7 @@ const catalogOf = (fingerprint: string, tables: number) =>
   }) as unknown as Catalog
 
 const happened = (event: string, detail: Readonly<Record<string, unknown>>): Event => ({
-  kind: 'catalogue',
+  kind: 'catalog',
   event,
   detail,
 })

@@ -42,7 +42,7 @@ export function createSchemaWatch({ catalog, now, clock }: SchemaWatchOptions): 
   let readAtMs = now()
   return {
     hear(event) {
-      if (event.kind !== 'catalogue') return
+      if (event.kind !== 'catalog') return
       if (event.event === 'failed') reloads.failed += 1
       if (event.event !== 'loaded') return
       reloads[event.detail.changed === true ? 'changed' : 'unchanged'] += 1

@@ -23,7 +23,7 @@ test('a request that is faster than all of a full list is not printed', () => {
   })
 })
 
-test('a request is forgotten after some minutes', () => {
+test('a request is removed after some minutes', () => {
   let now = 0
   const slow = createSlowRequests(() => now)
   slow.note(10, null, () => 'GET /api/a')

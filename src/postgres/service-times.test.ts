@@ -47,7 +47,7 @@ test('responses that had waited to be read do not make their requests look fast'
   expect(read(times, 102.2, ['a', 'a', 'a'], true)).toEqual([])
 })
 
-test('a window of a busy server that is too short says nothing', () => {
+test('a window of a busy server that is too short gives no estimate', () => {
   const times = started()
   expect(read(times, 102, ['a'], false)).toHaveLength(1)
   expect(read(times, 102.1, ['b', 'b', 'b'], true)).toEqual([])

@@ -51,7 +51,7 @@ export function createQueryRoutes({ database, catalog, runner, limiter }: QueryR
   // Policies are a part of the catalog: when they change, there is another one, and every query begins again.
   const known = new WeakMap<Catalog, Map<string, Promise<unknown>>>()
 
-  /** The result of a read of the catalogue, of which there is one for each text of `key`. */
+  /** The result of a read of the catalog, of which there is one for each text of `key`. */
   function once<T>(key: string, read: () => Promise<T>): Promise<T> {
     const current = catalog()
     const results = known.get(current) ?? new Map<string, Promise<unknown>>()

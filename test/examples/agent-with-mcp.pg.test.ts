@@ -8,7 +8,7 @@ describe.skipIf(SHELL_MISSING !== null)('examples/agent-with-mcp', () => {
   let story: Story
   afterAll(() => story?.close())
 
-  test('works as its README says', { timeout: 180_000 }, async () => {
+  test('works as its README describes', { timeout: 180_000 }, async () => {
     story = await openStory('agent-with-mcp')
     await story.play()
   })

@@ -9,7 +9,7 @@ describe.skipIf(SHELL_MISSING !== null)('examples/tenants-and-rls', () => {
   let story: Story
   afterAll(() => story?.close())
 
-  test('works as its README says', { timeout: 180_000 }, async () => {
+  test('works as its README describes', { timeout: 180_000 }, async () => {
     story = await openStory('tenants-and-rls')
     await story.play()
   })

@@ -37,7 +37,7 @@ describe.skipIf(SHELL_MISSING !== null)('examples/webhook-receiver', () => {
   const startReceiver = () =>
     story.paste(`$ export HOOK_SECRET=${SECRET}\n$ node receiver.js\n…The receiver listens on ${hook}\n`)
 
-  test('works as its README says', { timeout: 180_000 }, () => story.play())
+  test('works as its README describes', { timeout: 180_000 }, () => story.play())
 
   test('processes a repeated delivery once', { timeout: 60_000 }, async () => {
     expect(await Promise.all([post('msg_a', bodyOf(101)), post('msg_a', bodyOf(101))])).toEqual([204, 204])

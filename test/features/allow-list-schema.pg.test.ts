@@ -149,7 +149,7 @@ test('SIGHUP and a schema change check the lists in force again', async () => {
       })
     }
   }
-  const loads = () => events.filter(event => event.kind === 'catalogue' && event.detail.changed === true).length
+  const loads = () => events.filter(event => event.kind === 'catalog' && event.detail.changed === true).length
   const warned = async (count: number) => {
     await until(() => warnings().length >= count)
     return warnings().at(-1)

@@ -215,7 +215,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     expect(page.complaints).toEqual([])
   })
 
-  test('a gateway without webhooks says so', PATIENT, async () => {
+  test('a gateway without webhooks has a message instead of the list', PATIENT, async () => {
     const other = await testGateway(database.url, {
       toml: '[gateway.console]\nenabled = true',
       environment: { SVC_ADMIN_TOKEN: ADMIN },

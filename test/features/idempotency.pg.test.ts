@@ -90,7 +90,7 @@ describe('a request that is sent again', () => {
     expect(await keys()).toBe(1)
   })
 
-  test('is recognised with the key in quotes', async () => {
+  test('is recognized with the key in quotes', async () => {
     await send('POST', '/api/orders', { customer: 'ann' }, { key: 'a-1' })
     expect(isReplayed(await send('POST', '/api/orders', { customer: 'ann' }, { key: '"a-1"' }))).toBe(true)
   })
@@ -213,7 +213,7 @@ describe('a key', () => {
   })
 })
 
-describe('a policy is judged before the stored response is sent', () => {
+describe('a policy is applied before the stored response is sent', () => {
   const create = { method: 'POST', path: '/api/orders', body: { customer: 'ann' } }
 
   test.each<[string, string, unknown, number]>([

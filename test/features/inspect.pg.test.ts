@@ -105,7 +105,7 @@ describe('the answer', () => {
     }
   })
 
-  test('tells whether the result is cached', async () => {
+  test('shows whether the result is cached', async () => {
     const caching = await testGateway(database.url, { toml: '[gateway.cache]\nenabled = true' })
     const first = await inspect(caching, { request: '/api/labels?sort=id' })
     const second = await inspect(caching, { request: '/api/labels?sort=id' })
@@ -214,7 +214,7 @@ describe('a write', () => {
     expect(await drafts()).toEqual(before)
   })
 
-  test('with If-Match: the condition is judged', async () => {
+  test('with If-Match: the condition is evaluated', async () => {
     const reply = await gateway.get('/api/_inspect', {
       ...{ as: EXPLAINER, method: 'POST', headers: { 'Content-Type': 'application/json', 'If-Match': '"1"' } },
       body: JSON.stringify({ request: 'PATCH /api/drafts/1', body: { title: 'y' }, run: true }),
@@ -251,7 +251,7 @@ describe('a write', () => {
     expect((await inspect(gateway, { request: 'POST /api/outside', body: { id: 1 } })).json.failure).toBeNull()
   })
 
-  test('with run: nothing is announced', async () => {
+  test('with run: subscribers and webhooks receive nothing', async () => {
     const socket = await openSocket(gateway.url, { token: await gateway.token(EXPLAINER) })
     socket.say({ type: 'subscribe', channel: 'svc_table_labels' })
     await socket.nextOf('subscribed')

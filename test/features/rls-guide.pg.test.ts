@@ -156,7 +156,7 @@ testSince(15, 'security_invoker')('a materialized view is seen through a view th
     expect((await gateway.get('/api/sizes', { as: { tenantId: NORTH } })).status).toBe(404)
     expect((await gateway.get('/api/own_sizes', { as: { tenantId: NORTH } })).json.count).toBe(1)
     expect((await gateway.get('/api/own_sizes', { as: { tenantId: SOUTH } })).json.count).toBe(0)
-    // A note is expected: the materialised view remains unpublished.
+    // A note is expected: the materialized view remains unpublished.
     expect(await found()).toEqual(['view-unpublished'])
   } finally {
     await admin.run('drop view own_sizes; drop materialized view sizes')

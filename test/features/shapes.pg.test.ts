@@ -501,7 +501,7 @@ describe('Requests', () => {
     expect(new Set([...handles, mine]).size).toBe(4)
   })
 
-  test('with a handle of another caller or shape, or an unknown one, are asked to start again', async () => {
+  test('with a handle of another caller or shape, or an unknown one, are answered with must-refetch', async () => {
     const { handle, offset } = await begun()
     const cases = [
       [`table=issues&handle=${handle}`, { tenantId: 't2' }],
@@ -526,7 +526,7 @@ describe('Requests', () => {
     expect((await request(`table=issues&offset=${offset}&handle=${handle}`)).status).toBe(200)
   })
 
-  test('with an offset that the log no longer has are asked to start again', async () => {
+  test('with an offset that the log no longer has are answered with must-refetch', async () => {
     const { handle } = await begun()
     for (const offset of ['99999999999_0', '5_977'])
       expect((await request(`table=issues&offset=${offset}&handle=${handle}`)).status).toBe(409)

@@ -211,7 +211,7 @@ describe('with OpenTelemetry, the gateway', () => {
     expect(hook.received[before]?.headers.traceparent).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
   })
 
-  test('records the part of the new traces that sample_ratio says', async () => {
+  test('records the fraction of the new traces that sample_ratio sets', async () => {
     const { collector } = await spansOf(async ({ gateway }) => void (await gateway.get('/api/notes')), {
       lines: 'sample_ratio = 0.0',
     })

@@ -42,7 +42,7 @@ test('published views can be read', async () => {
 
 test('the log lists them at start-up', () => {
   expect(events).toContainEqual({
-    kind: 'catalogue',
+    kind: 'catalog',
     event: 'views that are not published',
     detail: {
       views: expect.arrayContaining([expect.stringMatching(/^plain: /), expect.stringMatching(/^kept: /)]),

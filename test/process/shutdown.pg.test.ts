@@ -128,7 +128,7 @@ test.concurrent('SIGHUP reads the schema again; SIGINT also cancels statements t
   await before.until(/404 Not Found/)
   await execute(database.adminUrl, 'create table fresh (id int primary key); grant select on fresh to app')
   svc.child.kill('SIGHUP')
-  await svc.says(/("msg":"catalogue: loaded".*\n.*){2}|"reason":"asked to"/)
+  await svc.says(/("msg":"catalog: loaded".*\n.*){2}|"reason":"asked to"/)
   before.send('/api/fresh', token)
   await before.until(/{"data":\[\],"count":0,/)
 

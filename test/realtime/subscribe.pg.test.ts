@@ -150,7 +150,7 @@ describe('the visible rows of a subscriber', () => {
     await socket.close()
   })
 
-  test('are announced by a resync if there are too many', async () => {
+  test('cause a resync if there are too many', async () => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: 'all' })
     await socket.nextOf('subscribed')

@@ -65,7 +65,7 @@ test('the title of every test is a sentence with a subject', () => {
   expect(fragments.map(({ path, line, title }) => `${path}:${line} ${title}`)).toEqual([])
 })
 
-test('a fragment is recognised in groups and after tables', () => {
+test('a fragment is recognized in groups and after tables', () => {
   const source = `
 describe('a list', () => {
   test('is sorted', () => {})
