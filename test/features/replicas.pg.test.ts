@@ -21,6 +21,8 @@ insert into notes values (1, 'first', 't1'), (2, 'other', 't2');
 create view placed with (security_invoker = true) as select id, body, pg_is_in_recovery() as standby from notes;
 grant select on placed to app;
 create function place() returns boolean stable language sql as 'select pg_is_in_recovery()';
+create function add_note(id int) returns int volatile language sql as
+  $$ insert into notes values (id, 'x') returning id $$;
 create function place_now() returns boolean volatile language sql as 'select pg_is_in_recovery()';
 create function pretended() returns text stable language plpgsql as
   $$ begin perform pg_notify('pretended', 'x'); return 'notified'; end $$;
@@ -218,10 +220,14 @@ describe('with one replica', () => {
           body: JSON.stringify({ operations: [{ method: 'POST', path: '/api/notes', body: { id: 14, body: 'x' } }] }),
         },
       ],
+      ['/api/rpc/add_note', { headers: JSON_BODY, body: '{"id": 15}' }],
+      ['/rest/v1/notes', { headers: JSON_BODY, body: '{"id": 16, "body": "x"}' }],
+      ['/rest/v1/rpc/add_note', { headers: JSON_BODY, body: '{"id": 17}' }],
     ]
     for (const [index, [path, options]] of requests.entries()) {
       const userId = `writer${index}`
-      const reply = await ask(path, { ...own(userId), method: 'POST', ...options })
+      const as = { ...own(userId).as, role: 'app' }
+      const reply = await ask(path, { as, method: 'POST', ...options })
       expect(reply.status, reply.text).toBeLessThan(300)
       expect(reply.headers.get('x-svc-lsn'), path).toMatch(/^[0-9A-F]+\/[0-9A-F]+$/)
       expect(await seenBy(userId, 11 + index), path).toBe(200)
