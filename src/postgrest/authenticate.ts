@@ -22,11 +22,11 @@ export function createAuthenticate(tokens: Pick<TokenVerifier, 'verify'> | null)
       return verified.then(
         ({ identity }) => accepted(identity),
         error => {
-          throw translated(error)
+          throw translated(error, token)
         },
       )
     } catch (error) {
-      throw translated(error)
+      throw translated(error, token)
     }
   }
 }
@@ -77,13 +77,27 @@ const MESSAGES: readonly (readonly [reason: RegExp, make: (cause: unknown) => Er
   [/audience \(aud\)/, cause => invalidClaims('JWT not in audience', cause)],
   [/claim exp is not a number/, cause => invalidClaims("The JWT 'exp' claim must be a number", cause)],
   [/claim nbf is not a number/, cause => invalidClaims("The JWT 'nbf' claim must be a number", cause)],
-  [/algorithm/, cause => invalidToken('Wrong or unsupported encoding algorithm', cause)],
+  [/algorithm/, cause => noKey('No suitable key was found to decode the JWT', cause)],
   [/its payload|its claim/, cause => invalidClaims('Parsing claims failed', cause)],
-  [/signature|issuer|key|revoked/, cause => invalidToken('No suitable key or wrong key type', cause)],
+  [/signature|issuer|key|revoked/, cause => noKey('None of the keys was able to decode the JWT', cause)],
 ]
 
-function translated(error: unknown): unknown {
+function noKey(details: string, cause: unknown): Error {
+  return invalidToken('No suitable key or wrong key type', { details, cause })
+}
+
+function translated(error: unknown, token: string): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'UNAUTHORIZED') return error
+  if (isUnsigned(token)) {
+    const details = "JWT is unsecured but expected 'alg' was not 'none'"
+    return invalidToken('Wrong or unsupported encoding algorithm', { details, cause: error })
+  }
   const found = MESSAGES.find(([reason]) => reason.test(error.message))
-  return found === undefined ? invalidToken("JWT couldn't be decoded", error) : found[1](error)
+  return found === undefined ? invalidToken('JWT cryptographic operation failed', { cause: error }) : found[1](error)
+}
+
+/** True if a refused token says that it has no signature, which only chooses the message. */
+function isUnsigned(token: string): boolean {
+  const [header = ''] = token.split('.', 1)
+  return /"alg"\s*:\s*"none"/.test(Buffer.from(header, 'base64url').toString())
 }

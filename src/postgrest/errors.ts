@@ -337,18 +337,18 @@ export function notWritable(
 // ---- callers ----------------------------------------------------------------------------------------------
 
 /** A token that cannot be verified. */
-export function invalidToken(message: string, cause?: unknown): PostgrestError {
-  return refusedToken('PGRST301', message, cause)
+export function invalidToken(message: string, extras: Pick<Extras, 'details' | 'cause'> = {}): PostgrestError {
+  return refusedToken('PGRST301', message, extras)
 }
 
 /** A token whose claims are not accepted. */
 export function invalidClaims(message: string, cause?: unknown): PostgrestError {
-  return refusedToken('PGRST303', message, cause)
+  return refusedToken('PGRST303', message, { cause })
 }
 
-function refusedToken(code: string, message: string, cause: unknown): PostgrestError {
+function refusedToken(code: string, message: string, extras: Extras): PostgrestError {
   const challenge = `Bearer error="invalid_token", error_description=${JSON.stringify(message)}`
-  return new PostgrestError(401, code, message, { headers: { 'WWW-Authenticate': challenge }, cause })
+  return new PostgrestError(401, code, message, { ...extras, headers: { 'WWW-Authenticate': challenge } })
 }
 
 /** A request without a token while there is no anonymous role. */

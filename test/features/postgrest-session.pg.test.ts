@@ -73,13 +73,32 @@ describe('the role', () => {
 })
 
 describe('a token', () => {
-  test.each<[token: string, code: string, message: string]>([
+  const [, payload] = signed({ role: 'x' }, SECRET).split('.')
+  const declaring = (alg: string, signature: string) => {
+    const header = Buffer.from(JSON.stringify({ alg })).toString('base64url')
+    return `${header}.${payload}.${signature}`
+  }
+  test.each<[token: string, code: string, message: string, details?: string]>([
     ['', 'PGRST301', 'Empty JWT is sent in Authorization header'],
     ['a.b', 'PGRST301', 'Expected 3 parts in JWT; got 2'],
     [
       signed({ role: 'x' }, 'another secret of at least 32 bytes, which is not it'),
       'PGRST301',
       'No suitable key or wrong key type',
+      'None of the keys was able to decode the JWT',
+    ],
+    [
+      declaring('RS256', 'c2ln'),
+      'PGRST301',
+      'No suitable key or wrong key type',
+      'No suitable key was found to decode the JWT',
+    ],
+    ['a.b.c', 'PGRST301', 'JWT cryptographic operation failed'],
+    [
+      declaring('none', ''),
+      'PGRST301',
+      'Wrong or unsupported encoding algorithm',
+      "JWT is unsecured but expected 'alg' was not 'none'",
     ],
     [signed({ role: 'x', exp: 1 }, SECRET), 'PGRST303', 'JWT expired'],
     [signed({ role: 'x', nbf: 99999999999 }, SECRET), 'PGRST303', 'JWT not yet valid'],
@@ -90,9 +109,9 @@ describe('a token', () => {
       'PGRST303',
       "The JWT 'aud' claim must be a string or an array of strings",
     ],
-  ])('%s is refused', async (token, code, message) => {
+  ])('%s is refused', async (token, code, message, details = '') => {
     const { status, json, headers } = await ask('/items', { headers: { Authorization: `Bearer ${token}` } })
-    expect([status, json]).toEqual([401, { code, details: null, hint: null, message }])
+    expect([status, json]).toEqual([401, { code, details: details || null, hint: null, message }])
     expect(headers.get('www-authenticate')).toBe(`Bearer error="invalid_token", error_description="${message}"`)
     expect(headers.get('proxy-status')).toBe(`PostgREST; error=${code}`)
   })
