@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { Answer } from '../exchange.ts'
 import { createHosts } from '../http/hosts.ts'
 import { createPages, routesOf } from '../http/pages.ts'
-import type { OperatorRoutes } from '../ops/internal.ts'
+import type { OperatorRoutes } from '../ops/operator-routes.ts'
 
 /** The same path from the sources and from the build. */
 const FOLDER = new URL('../../dist/demo/board/', import.meta.url)

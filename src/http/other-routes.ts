@@ -3,7 +3,7 @@ import type { View } from '../access/rights.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Health } from '../ops/health.ts'
-import type { OperatorRoutes } from '../ops/internal.ts'
+import type { OperatorRoutes } from '../ops/operator-routes.ts'
 import { methodNotAllowed, READING } from '../rest/method.ts'
 import { isVisit } from './front.ts'
 

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import type { Answer } from '../exchange.ts'
-import type { OperatorRoutes } from '../ops/internal.ts'
+import type { OperatorRoutes } from '../ops/operator-routes.ts'
 import { mayNotTransform } from './compression.ts'
 
 /** Responds with a page. */

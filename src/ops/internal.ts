@@ -8,7 +8,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Gathered, Peers, WorkerStatus } from '../cluster/peers.ts'
 import type { PlanStats } from '../compile/plans.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer, Incoming } from '../exchange.ts'
+import type { Answer } from '../exchange.ts'
 import type { IssuerStats } from '../identity/issuers.ts'
 import type { Installation } from '../install/installation.ts'
 import { UnavailableError } from '../postgres/errors.ts'
@@ -27,17 +27,9 @@ import { mergeDetails, mergeWebhooks } from './merge-details.ts'
 import { mergeMetrics } from './merge-metrics.ts'
 import type { Collected } from './metric-table.ts'
 import { type Metrics, printMetrics } from './metrics.ts'
+import type { OperatorRoute, OperatorRoutes } from './operator-routes.ts'
 import type { SchemaStatus } from './schema-status.ts'
 import type { SlowRequest } from './slow-requests.ts'
-
-/** A route and its response. */
-export interface OperatorRoute {
-  readonly method: 'GET' | 'POST'
-  readonly answer: (incoming: Pick<Incoming, 'headers' | 'query' | 'connection'>) => Promise<Answer>
-}
-
-/** The routes by path. */
-export type OperatorRoutes = ReadonlyMap<string, OperatorRoute>
 
 /** The state of webhooks and the operations on them. */
 export interface WebhookOperations {

@@ -119,7 +119,10 @@ describe('A list request for events', () => {
     expect((await after.change()).data).toMatchObject({ key: { id: 2 } })
     const unknown = await events('live=true', { headers: { 'Last-Event-ID': 'unknown' } })
     await unknown.next()
-    expect((await unknown.next())?.data).toMatchObject({ type: 'resync', reason: 'token' })
+    let next = await unknown.next()
+    // The gateway may still be about to read the insertion of row 2 from the log.
+    if (next?.data.type === 'notification') next = await unknown.next()
+    expect(next?.data).toMatchObject({ type: 'resync', reason: 'token' })
   })
 
   test('is refused like any other request', async () => {

@@ -7,7 +7,7 @@ import type { Emit } from '../../src/events.ts'
 import { type Gateway, type GatewayOptions as StartOptions, startGateway } from '../../src/gateway/gateway.ts'
 import { type Pages, routesOf } from '../../src/http/pages.ts'
 import { mintToken, type TokenRequest } from '../../src/identity/mint.ts'
-import type { OperatorRoutes } from '../../src/ops/internal.ts'
+import type { OperatorRoutes } from '../../src/ops/operator-routes.ts'
 import { withViews } from './postgres-version.ts'
 
 export const SECRET = 'a-secret-for-tests-of-at-least-32-bytes'
