@@ -18,6 +18,9 @@ export type WorkerMessage =
   | { readonly kind: 'return'; readonly limit: SharedLimit; readonly holder: string; readonly units: number }
   /** Reports units that were taken beyond the limit. */
   | { readonly kind: 'exceed'; readonly limit: SharedLimit; readonly holder: string; readonly units: number }
+  /** Begins an import of a caller; answered with the limit that has been reached, or null. */
+  | { readonly kind: 'enter'; readonly caller: string }
+  | { readonly kind: 'leave'; readonly caller: string }
   /**
    * Results that depend on these relations (null: all results) are outdated. Answered when no worker has
    * them.
@@ -95,6 +98,8 @@ const WORKER_FIELDS: Fields<WorkerMessage> = {
   lease: UNITS,
   return: UNITS,
   exceed: UNITS,
+  enter: { caller: isText },
+  leave: { caller: isText },
   changed: { relations: areRelations },
   wrote: WROTE,
   gather: REPORT,

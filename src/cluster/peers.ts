@@ -1,4 +1,5 @@
 /** The interface of a worker to the others. A gateway without workers does not use it. */
+import type { ImportSlots } from '../limits/import-slots.ts'
 import type { LeaseStore } from '../limits/leases.ts'
 import type { ReportName, SharedLimit } from './messages.ts'
 
@@ -64,6 +65,8 @@ export interface Peers {
   /** The sum of the pools' connections of all workers. */
   readonly maxConnections: number
   storeOf(limit: SharedLimit): LeaseStore
+  /** The places for imports, which the primary process counts for all workers. */
+  readonly imports: ImportSlots
   /** Resolves when no other worker serves an earlier result from these relations. */
   changed(relations: readonly number[] | null): Promise<void>
   /** Resolves when every other worker knows what a caller has written; `position` null: it is unknown. */

@@ -9,6 +9,7 @@ import { redirectHandoffsOf } from './handoffs.ts'
 import { type PrimaryMessage, parseWorkerMessage, type ReportName, type WorkerMessage } from './messages.ts'
 import type { Gathered, WorkerStatus } from './peers.ts'
 import { type Crashes, NO_CRASHES, nextRestart } from './restarts.ts'
+import { createSharedImports, type SharedImports } from './shared-imports.ts'
 import { createSharedLimits, type SharedLimits } from './shared-limits.ts'
 import { createSharedReads } from './shared-reads.ts'
 import type { WorkerAssignment } from './worker.ts'
@@ -81,6 +82,8 @@ const FIXED = [
   'tenantMaxConcurrent',
   'maxClientConnections',
   'addressMaxClientConnections',
+  'maxImports',
+  'tenantMaxImports',
 ] as const satisfies readonly (keyof GatewayConfig)[]
 
 /** The configuration of workers that replace others. Throws if the pool is too small for all of them. */
@@ -122,6 +125,7 @@ class Primary implements Workers {
   readonly #count: number
   readonly #secret = randomBytes(32)
   readonly #limits: SharedLimits
+  readonly #imports: SharedImports
   readonly #reads = createSharedReads(() => performance.now())
   readonly #running = new Map<number, Running>()
   readonly #restarts = new Map<number, number>()
@@ -147,6 +151,7 @@ class Primary implements Workers {
       processes: () => this.#count,
       surrender: (id, limit, holder) => this.#surrendered(id, { kind: 'surrender', limit, holder }),
     })
+    this.#imports = createSharedImports(parts.config.gateway)
     this.failed = new Promise((_, reject) => {
       this.#fail = reject
     })
@@ -254,6 +259,7 @@ class Primary implements Workers {
     channel.close()
     this.#running.delete(id)
     this.#limits.drop(id)
+    this.#imports.drop(id)
     this.#reads.drop(id)
     this.#endedFigures = this.#parts.addFigures(this.#endedFigures, figures)
     if (this.#isClosing || state === 'retiring' || this.url === '') return
@@ -335,6 +341,10 @@ class Primary implements Workers {
         return this.#limits.give(from.id, message.limit, message.holder, message.units)
       case 'exceed':
         return this.#limits.exceed(from.id, message.limit, message.holder, message.units)
+      case 'enter':
+        return this.#imports.enter(from.id, message.caller)
+      case 'leave':
+        return this.#imports.leave(from.id, message.caller)
       case 'changed':
       case 'wrote':
         return this.#pass(from, message)

@@ -5,6 +5,7 @@
 import type { Config } from '../config/config.ts'
 import { limitsOf } from '../config/limits.ts'
 import { type Share, shareOf } from '../config/worker-share.ts'
+import type { Exceeded } from '../limits/budget.ts'
 import { type Port, WorkerChannel } from './channel.ts'
 import { type PrimaryMessage, parsePrimaryMessage, type WorkerMessage } from './messages.ts'
 import type { Gathered, PeerHandlers, Peers, ReadRequest, SharedRead } from './peers.ts'
@@ -71,6 +72,10 @@ export async function joinPrimary(port: Port, commands: WorkerCommands): Promise
         give: (holder, units) => channel.notify({ kind: 'return', limit, holder, units }),
         exceed: (holder, units) => channel.notify({ kind: 'exceed', limit, holder, units }),
       }),
+      imports: {
+        enter: caller => channel.request({ kind: 'enter', caller }).then(asExceeded, () => 'total'),
+        leave: caller => channel.notify({ kind: 'leave', caller }),
+      },
       changed: relations => channel.request({ kind: 'changed', relations }).then(nothing, nothing),
       wrote: (caller, position) => channel.request({ kind: 'wrote', caller, position }).then(nothing, nothing),
       read: request => readShared(channel, request),
@@ -81,6 +86,10 @@ export async function joinPrimary(port: Port, commands: WorkerCommands): Promise
       },
     },
   }
+}
+
+function asExceeded(value: unknown): Exceeded | null {
+  return value === 'total' || value === 'share' ? value : null
 }
 
 async function readShared<T>(

@@ -20,6 +20,7 @@ test('limits that the primary process counts are not divided', () => {
   expect(gateway.rateLimitBurst).toBe(config.gateway.rateLimitBurst)
   expect(gateway.tenantMaxConcurrent).toBe(config.gateway.tenantMaxConcurrent)
   expect(gateway.maxClientConnections).toBe(config.gateway.maxClientConnections)
+  expect([gateway.maxImports, gateway.tenantMaxImports]).toEqual([4, 2])
 })
 
 test('auto starts at most one worker for each connection', () => {

@@ -23,8 +23,6 @@ const DIVIDED = [
   'maxLiveQueries',
   'maxSockets',
   'tenantMaxUnroutedQueriesPerSec',
-  'maxImports',
-  'tenantMaxImports',
   'maxInflightBodyBytes',
   'addressMaxInflightBodyBytes',
   'maxUnsentBytes',

@@ -42,6 +42,7 @@ import type { Installed } from '../install/installed.ts'
 import { addressKey } from '../limits/address.ts'
 import { createBudget } from '../limits/budget.ts'
 import { createClientAddress, createProxyCheck } from '../limits/client-address.ts'
+import { createImportSlots } from '../limits/import-slots.ts'
 import type { Load } from '../limits/load.ts'
 import { createHealth, type Health } from '../ops/health.ts'
 import type { HttpStats } from '../ops/http-metrics.ts'
@@ -351,7 +352,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       random: Math.random,
     },
     imports: {
-      running: createBudget<string>({ max: gateway.maxImports, shareMax: gateway.tenantMaxImports }),
+      slots: peers?.imports ?? createImportSlots({ max: gateway.maxImports, shareMax: gateway.tenantMaxImports }),
       ...{ maxImportBytes: gateway.maxImportBytes, importTimeoutMs: gateway.importTimeoutMs, now },
       statuses: importStatuses,
       findElsewhere: peers === null ? null : question => findImport(peers, question),

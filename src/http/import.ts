@@ -8,7 +8,8 @@
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Upload } from '../exchange.ts'
-import { type Budget, callerKey } from '../limits/budget.ts'
+import { callerKey } from '../limits/budget.ts'
+import type { ImportSlots } from '../limits/import-slots.ts'
 import type { Compiler } from '../rest/compile.ts'
 import { type Block, Blocks } from '../rest/import/blocks.ts'
 import type { ImportBatch, RowError } from '../rest/import/rows.ts'
@@ -28,8 +29,8 @@ import { type ImportStatus, type ImportStatuses, importOwner, questionFor } from
 
 /** The dependencies and limits of imports. */
 export interface ImportParts {
-  /** The counts of running imports, in all and for each caller. */
-  readonly running: Budget<string | null>
+  /** The places for running imports, in all and for each caller. */
+  readonly slots: ImportSlots
   /** Limit on the bytes of one upload; 0 means no limit. */
   readonly maxImportBytes: number
   /** Limit on the duration of one import. */
@@ -95,12 +96,10 @@ export class ImportHandler {
   }
 
   async #admitted(asker: RequestContext, run: () => Promise<Answer>): Promise<Answer> {
-    const { running } = this.#parts
+    const { slots } = this.#parts
     const caller = callerKey(asker.identity)
-    // The last one is left for a caller that has none.
-    const limit = running.exceeded(caller, 0, Math.min(1, running.takenBy(caller)))
+    const limit = await slots.enter(caller)
     if (limit !== null) {
-      running.refuse(limit)
       throw new GatewayError(
         limit === 'share' ? 'CONCURRENCY_LIMIT' : 'UNAVAILABLE',
         limit === 'share'
@@ -110,11 +109,10 @@ export class ImportHandler {
         { headers: { 'Retry-After': '5' } },
       )
     }
-    running.take(caller, 1)
     try {
       return await run()
     } finally {
-      running.give(caller, 1)
+      slots.leave(caller)
     }
   }
 

@@ -10,7 +10,7 @@ import { createPipeline } from '../../src/http/pipeline.ts'
 import { noProgress } from '../../src/http/reports.ts'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import type { Identity } from '../../src/identity/identity.ts'
-import { createBudget } from '../../src/limits/budget.ts'
+import { createImportSlots } from '../../src/limits/import-slots.ts'
 import { QueryHandler } from '../../src/query/query.ts'
 import { Compiler } from '../../src/rest/compile.ts'
 import { createCursorCodec } from '../../src/rest/read/cursor.ts'
@@ -79,7 +79,7 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
       limits: { explainMaxCost: 0, explainMaxRows: 0, roleOverrides: new Map() },
     },
     imports: {
-      running: createBudget<string>({ max: 0, shareMax: 0 }),
+      slots: createImportSlots({ max: 0, shareMax: 0 }),
       ...{ maxImportBytes: 0, importTimeoutMs: 600_000, now: () => 0 },
       ...{ statuses: new ImportStatuses(), findElsewhere: null },
     },

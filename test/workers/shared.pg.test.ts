@@ -1,6 +1,6 @@
 /** docs/guides/scaling.md#what-workers-share: limits are counted once, and no worker serves old results. */
 import { once } from 'node:events'
-import { Agent, request as httpRequest } from 'node:http'
+import { Agent, type ClientRequest, request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
@@ -159,6 +159,41 @@ test('a cursor of one worker continues at the other, without a shared secret of 
   }
   const next = await all[1]?.send('GET', `/api/counters?limit=2&cursor=${first.json.next_cursor}`)
   expect(next?.status).toBe(200)
+})
+
+test('imports are counted for all workers together, and those of a worker that ends are free again', async () => {
+  const svc = await serve('max_imports = 3\ntenant_max_imports = 2\nrate_limit_rate = 0')
+  const uploads: ClientRequest[] = []
+  /** Begins an import that does not end, and returns its status once it is running or refused. */
+  const begin = async (tenantId: string): Promise<number> => {
+    const token = await mintToken(SECRET, { tenantId, expiresInSeconds: 600 }, Date.now())
+    const authorization = `Bearer ${token}`
+    const id = `import-${uploads.length}`
+    const headers = { authorization, 'content-type': 'text/csv', 'x-request-id': id }
+    const upload = httpRequest(`${svc.url}/api/counters`, { method: 'POST', agent: false, headers })
+    uploads.push(upload)
+    upload.on('error', () => {})
+    const refused = once(upload, 'response').then(([response]) => response.statusCode as number)
+    refused.catch(() => {})
+    upload.write('id,value\n')
+    for (;;) {
+      const running = fetch(`${svc.url}/api/_imports/${id}`, { headers: { authorization } }).then(one => one.status)
+      const status = await Promise.race([refused, running])
+      if (status !== 404) return status
+    }
+  }
+  // Connections go to the workers in turn, so each worker receives every second import.
+  expect([await begin('a'), await begin('a'), await begin('a'), await begin('a')]).toEqual([200, 200, 429, 429])
+  expect([await begin('b'), await begin('b'), await begin('c')]).toEqual([200, 503, 503])
+  for (const upload of uploads.splice(0)) upload.destroy()
+  await expect.poll(() => begin('d')).toBe(200)
+  // One after the other, so that one of them always listens.
+  for (const [number, pid] of svc.pids()) {
+    process.kill(pid, 'SIGKILL')
+    await svc.logged('worker: serving', 2 + number)
+  }
+  expect([await begin('d'), await begin('d'), await begin('e')]).toEqual([200, 200, 200])
+  for (const upload of uploads) upload.destroy()
 })
 
 test('every worker answers the progress of an import', async () => {
