@@ -3,22 +3,41 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { Verified } from '../identity/issuer.ts'
 import type { TokenVerifier } from '../identity/jwt.ts'
 import { invalidClaims, invalidToken, noSecret } from './errors.ts'
 
-/** Returns at once for a token that was verified before, and for a request without one. */
-export type AuthenticateRole = (headers: IncomingHttpHeaders) => Identity | Promise<Identity>
+/**
+ * Returns at once for a token that was verified before, and for a request without one. `connection`: an
+ * object that lives as long as the client connection.
+ */
+export type AuthenticateRole = (headers: IncomingHttpHeaders, connection?: object) => Identity | Promise<Identity>
+
+/** The header that a connection sent last, and its verified token. */
+interface Shown {
+  readonly authorization: string
+  readonly verified: Verified
+}
 
 /** Creates the function. `tokens`: null if the gateway has nothing to verify tokens with. */
-export function createAuthenticate(tokens: Pick<TokenVerifier, 'verify'> | null): AuthenticateRole {
-  return ({ authorization }) => {
-    const token = authorization === undefined ? null : tokenOf(authorization)
+export function createAuthenticate(tokens: Pick<TokenVerifier, 'verify' | 'stands'> | null): AuthenticateRole {
+  // Mostly the same token is sent again, and comparing is cheaper than a digest.
+  const lastOn = new WeakMap<object, Shown>()
+  return ({ authorization }, connection) => {
+    if (authorization === undefined) return ANONYMOUS
+    const last = connection === undefined ? undefined : lastOn.get(connection)
+    if (last?.authorization === authorization && tokens?.stands(last.verified)) return last.verified.identity
+    const token = tokenOf(authorization)
     if (token === null) return ANONYMOUS
     if (tokens === null) throw noSecret()
     assertForm(token)
     try {
       const verified = tokens.verify(token)
-      if (!(verified instanceof Promise)) return accepted(verified.identity)
+      if (!(verified instanceof Promise)) {
+        const identity = accepted(verified.identity)
+        if (connection !== undefined) lastOn.set(connection, { authorization, verified })
+        return identity
+      }
       return verified.then(
         ({ identity }) => accepted(identity),
         error => {

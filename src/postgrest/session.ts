@@ -94,20 +94,19 @@ export class Sessions {
 
   #settings(caller: DatabaseCaller, incoming: Incoming, schema: string, timezone: string | null): Settings {
     const { method, path, headers } = incoming
-    const { cookie = '' } = headers
-    const printed = JSON.stringify(headersOf(incoming))
-    const key = JSON.stringify([method, path, schema, timezone, cookie]) + printed
+    const key = settingsKey(incoming, schema, timezone)
     const found = this.#kept.get(key)
     // Callers without a token can have the same headers.
     if (found?.caller === caller) return found.settings
     const { extraSearchPath, prefix, appSettings } = this.#config
+    const { cookie = '' } = headers
     const settings: Settings = [
       // Quoted, because a schema can have the name of a keyword or `$user`.
       ['search_path', [schema, ...extraSearchPath].map(inDoubleQuotes).join(', ')],
       ['role', caller.role],
       ['request.method', method],
       ['request.path', path.slice(prefix.length)],
-      ['request.headers', printed],
+      ['request.headers', JSON.stringify(headersOf(incoming))],
       ['request.cookies', JSON.stringify(cookiesOf(cookie))],
       ...appSettings,
       ...(timezone === null ? [] : [['timezone', timezone] as const]),
@@ -148,6 +147,23 @@ function functionName(text: string): string {
 
 function rollsBack({ txEnd }: SessionConfig, { tx }: PostgrestPreferences): boolean {
   return tx === null ? txEnd.startsWith('rollback') : tx === 'rollback'
+}
+
+/**
+ * Everything that the settings of a caller depend on. Joining is cheaper than printing JSON. Every text
+ * follows its length, so different requests have different keys.
+ */
+function settingsKey({ method, path, headers }: Incoming, schema: string, timezone: string | null): string {
+  let key = withLengths(method, path) + withLengths(schema, timezone ?? '')
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined) key += withLengths(name, Array.isArray(value) ? value.join(', ') : value)
+  }
+  return key
+}
+
+function withLengths(one: string, other: string): string {
+  return `${one.length} ${other.length} ${one}${other}`
 }
 
 function headersOf({ headers }: Incoming): Readonly<Record<string, string>> {

@@ -10,6 +10,9 @@ export function headerOf(headers: Incoming['headers'], name: string): string | u
   const header = headers[name]
   if (header === undefined) return undefined
   const text = Array.isArray(header) ? header.join(',') : header
+  if (!BEYOND_ASCII.test(text)) return text
   const bytes = Buffer.from(text, 'latin1')
   return isUtf8(bytes) ? bytes.toString() : text
 }
+
+const BEYOND_ASCII = /[\u0080-\uffff]/

@@ -1,0 +1,61 @@
+/** The settings of requests, which those with the same headers share. */
+import { expect, test } from 'vitest'
+import type { Incoming } from '../exchange.ts'
+import { ANONYMOUS } from '../identity/authenticate.ts'
+import { parsePreferences } from './preferences.ts'
+import { type DatabaseCaller, type SessionConfig, Sessions } from './session.ts'
+
+const CONFIG: SessionConfig = {
+  ...{ anonRole: 'anon', jwtRoleClaim: null, extraSearchPath: [], preRequest: null, appSettings: new Map() },
+  ...{ txEnd: 'commit', prefix: '/rest/v1' },
+}
+const PREFERENCES = parsePreferences('', { canOverrideTx: false, isTimezone: () => true })
+const NEW_YORK = { ...PREFERENCES, timezone: 'America/New_York' }
+
+const caller: DatabaseCaller = { identity: ANONYMOUS, role: 'anon' }
+const sessions = new Sessions(CONFIG)
+
+interface Request {
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: Incoming['headers']
+  readonly schema?: string
+  readonly preferences?: typeof PREFERENCES
+  readonly by?: DatabaseCaller
+}
+
+function settingsOf(request: Request) {
+  const { method = 'GET', path = '/rest/v1/orders', headers = { accept: '*/*' }, schema = 'public' } = request
+  const { by = caller, preferences = PREFERENCES } = request
+  const incoming = { method, path, headers } as Incoming
+  const { session } = sessions.of(by, incoming, schema, preferences, { headers: null, status: null })
+  return session?.settings ?? []
+}
+
+test('requests of a caller with the same headers share their settings', () => {
+  expect(settingsOf({ headers: { a: '1', cookie: 'b=2' } })).toBe(settingsOf({ headers: { a: '1', cookie: 'b=2' } }))
+})
+
+test.each<readonly [string, Request]>([
+  ['method', { method: 'HEAD' }],
+  ['path', { path: '/rest/v1/orders2' }],
+  ['header', { headers: { accept: 'text/csv' } }],
+  ['cookie', { headers: { accept: '*/*', cookie: 'a=1' } }],
+  ['schema', { schema: 'other' }],
+  ['time zone', { preferences: NEW_YORK }],
+  ['caller', { by: { identity: ANONYMOUS, role: 'other' } }],
+])('a request with another %s has its own settings', (_, other) => {
+  expect(settingsOf(other)).not.toEqual(settingsOf({}))
+})
+
+// Each pair has the same characters in the same order.
+test.each<readonly [string, Incoming['headers'], Incoming['headers']]>([
+  ['a name and a value', { ab: 'c' }, { a: 'bc' }],
+  ['a value and a name', { a: 'b', cd: '' }, { a: 'bc', d: '' }],
+  ['two headers and one', { a: '1', b: '2' }, { a: '1b2' }],
+  ['a value with lengths', { a: '1', b: '2' }, { a: '11 1 b2' }],
+])('the border between %s counts', (_, headers, others) => {
+  const headersIn = (request: Request) => settingsOf(request).find(([name]) => name === 'request.headers')?.[1]
+  expect(headersIn({ headers })).toBe(JSON.stringify(headers))
+  expect(headersIn({ headers: others })).toBe(JSON.stringify(others))
+})
