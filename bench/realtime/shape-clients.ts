@@ -19,6 +19,7 @@ export interface Polled {
 const AT_ONCE = 50
 const TOKEN_SECONDS = 3600
 const RETRY_MS = 1_000
+const ATTEMPTS_MAX = 60
 
 /** The number of shapes into which the rows of a tenant are divided. */
 const PARTS = 10
@@ -34,11 +35,12 @@ interface Answer {
   readonly messages: readonly { readonly value?: { readonly at?: string }; readonly headers: object }[]
 }
 
-/** Like the client of npm, tries again when the gateway has no connection for the request. */
+/** Like the client of npm, tries again when the gateway has no connection for the request, but not forever. */
 async function ask(token: string, query: URLSearchParams): Promise<Answer> {
-  for (;;) {
+  for (let attempts = 1; ; attempts++) {
     const answer = await attempt(token, query)
     if (answer !== null) return answer
+    if (attempts === ATTEMPTS_MAX) throw new Error(`/v1/shape?${query} was refused ${attempts} times`)
     refused += 1
     await delay(RETRY_MS)
   }

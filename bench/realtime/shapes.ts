@@ -20,6 +20,9 @@ const BEHIND_MS_MAX = 30_000
 const ASK_MS = 500
 const SERVED = '[shapes]\nenabled = true'
 
+/** Each waiting shape has a connection, and all come from one address. */
+const ALL_CONNECTED: readonly string[] = ['max_client_connections = 0', 'address_max_client_connections = 0']
+
 /** The initial sync, compared with a stream of the same rows. */
 export const shapeSync: Benchmark = {
   name: 'shape-sync',
@@ -115,18 +118,23 @@ interface Following extends Crowd {
 }
 
 async function followed(world: World, prices: Prices, { shapes, tenants, rate, busyFor }: Following): Promise<Figures> {
-  const gateway = await world.startGateway({ databaseUrl: prices.url, settings: [SERVED] })
+  const gateway = await world.startGateway({ databaseUrl: prices.url, settings: [...ALL_CONNECTED, SERVED] })
   const before = residentBytes(gateway.pid)
   const clients = fork(CLIENTS, [gateway.url, SECRET, String(shapes), String(tenants)], {
     execArgv: ['--import', 'tsx'],
   })
+  const failed = once(clients, 'exit').then(([code]) => {
+    throw new Error(`the clients of the shapes ended with ${code}`)
+  })
+  failed.catch(() => {})
+  const message = () => Promise.race([once(clients, 'message'), failed])
   const polled = async (): Promise<Polled> => {
     clients.send('polled?')
-    const [answer] = await once(clients, 'message')
+    const [answer] = await message()
     return answer as Polled
   }
   try {
-    await once(clients, 'message')
+    await message()
     const perShape = (residentBytes(gateway.pid) - before) / shapes
     const seconds = busyFor === 0 ? world.seconds : busyFor
     // Code becomes fast while it runs.
