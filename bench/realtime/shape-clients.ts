@@ -35,7 +35,7 @@ interface Answer {
   readonly messages: readonly { readonly value?: { readonly at?: string }; readonly headers: object }[]
 }
 
-/** Like the client of npm, tries again when the gateway has no connection for the request, but not forever. */
+/** Like the client of npm, tries again when the gateway has no connection for it, but not forever. */
 async function ask(token: string, query: URLSearchParams): Promise<Answer> {
   for (let attempts = 1; ; attempts++) {
     const answer = await attempt(token, query)

@@ -35,6 +35,7 @@ export const PLAN_KINDS = [
   'call',
   'text',
   'live query',
+  'subscription',
   // The plans of whole requests, values included.
   'row request',
   'list request',

@@ -257,7 +257,9 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     plan: (request, identity) =>
       planSubscription(request, {
         ...{ view: subscriptionView(identity), searchLanguage: gateway.searchLanguage },
-        ...{ limits: gateway, approvals: lists.approvals },
+        ...{ limits: gateway, approvals: lists.approvals, owner: identity },
+        // Sessions of the other dialect have a catalog of their own, and plans for it.
+        plans: hasSession(identity) ? (opened?.plans ?? plans) : plans,
       }),
     authenticate: token => authenticate({ authorization: `Bearer ${token}` }),
     openListener,

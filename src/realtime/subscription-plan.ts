@@ -10,6 +10,7 @@ import { assertAllowed } from '../access/refusals.ts'
 import { readableColumns, type View } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
 import { compile } from '../compile/compile.ts'
+import type { PlanCache, PlanOwner } from '../compile/plans.ts'
 import type { BoundStatement, CompiledStatement, ReadStatement, StreamStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Field, Get } from '../language/tree/ast.ts'
@@ -49,6 +50,8 @@ export interface SubscriptionRequest {
 
 /** Rows whose values are PostgreSQL's texts. */
 export interface TextRows {
+  /** Equal for rows with the same columns, condition and values. */
+  readonly key: string
   /** The columns; null for all that the caller can read. */
   readonly columns: readonly string[] | null
   /**
@@ -110,17 +113,22 @@ export interface SubscriptionPlanParts {
   readonly limits: FilterLimits & RequestLimits
   /** The allow-list; null if every query is allowed. */
   readonly approvals: Approvals | null
+  /** The plans of the view's catalog, and the caller who makes this one. */
+  readonly plans: PlanCache
+  readonly owner: PlanOwner
 }
 
+/** The texts of a plan: the statements that read current rows, evaluate old ones, and try the read. */
+const STATEMENTS = 3
+
 /**
- * Plans a subscription.
+ * Plans a subscription. Callers with the same rights share the plan of the same request: a shape is requested
+ * again after every change, and by many clients.
  * @throws GatewayError if it is malformed or not allowed.
  */
-export function planSubscription(
-  request: SubscriptionRequest,
-  { view, searchLanguage, limits, approvals }: SubscriptionPlanParts,
-): SubscriptionPlan {
-  const { texts } = request
+export function planSubscription(request: SubscriptionRequest, parts: SubscriptionPlanParts): SubscriptionPlan {
+  const { texts, table, filter, select = null } = request
+  const { view, limits, approvals, plans, owner } = parts
   const written = readRequest(
     { method: 'GET', query: request.filter, headers: {} },
     { kind: 'list', table: request.table },
@@ -130,6 +138,19 @@ export function planSubscription(
     request,
     texts === undefined ? printLine(withSelect(written, request.select)) : shapeOfTexts(request.table, texts),
   )
+  const key = JSON.stringify([table, filter, select, texts?.key ?? null])
+  const kept = plans.plans<SubscriptionPlan>('subscription', ({ evaluation }) => STATEMENTS * evaluation.text.length)
+  const plan = kept.of(owner, view, key, () => makePlan(request, written, parts))
+  approvals?.answered(request)
+  return plan
+}
+
+function makePlan(
+  request: SubscriptionRequest,
+  written: WrittenRequest,
+  { view, searchLanguage, limits, approvals }: SubscriptionPlanParts,
+): SubscriptionPlan {
+  const { texts } = request
   const table = requireTable(view, request.table)
   assertAllowed('read', table, view.rights)
   assertSubscribable(table)
@@ -158,7 +179,6 @@ export function planSubscription(
   const filter: EvaluatedFilter = { build, varying }
   const parts = { table, columns, view, searchLanguage }
   const evaluation = planEvaluation([filter], parts)
-  approvals?.answered(request)
   const free = view.rights.of(table).rows.read
   return {
     ...{

@@ -92,6 +92,7 @@ export function parseShapeDeletion(
 /** The rows of a shape, for the plan of its subscription. */
 export function requestedRows({ table, where, params, columns }: ShapeDefinition, maxInValues: number): TextRows {
   return {
+    key: JSON.stringify([columns, where, [...params]]),
     columns,
     condition: (values, alias) =>
       where === null ? null : parseSqlCondition(where, { table, alias, values, params, maxInValues }),

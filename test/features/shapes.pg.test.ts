@@ -1,6 +1,7 @@
 /** The protocol of shapes (docs/reference/shapes.md), with the unmodified client of npm and as plain HTTP. */
 import { FetchError, isChangeMessage, isControlMessage, type Message, Shape, ShapeStream } from '@electric-sql/client'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { parseExposition } from '../support/exposition.ts'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
@@ -499,6 +500,29 @@ describe('Requests', () => {
     const different = ['where=id%3D1', 'columns=id,title', 'replica=full'].map(more => `table=issues&${more}`)
     const handles = await Promise.all(different.map(query => handleOf(T1, query)))
     expect(new Set([...handles, mine]).size).toBe(4)
+  })
+
+  test('of callers with the same rights share a plan, and other values or columns have another', async () => {
+    const misses = async () => {
+      const found = parseExposition((await gateway.get('/metrics')).text).get('svc_plan_cache_misses_total')
+      return found?.samples.find(({ labels }) => labels.kind === 'subscription')?.value ?? -1
+    }
+    const titles = async (more: string, tenantId: string) => {
+      const where = encodeURIComponent('priority = $1')
+      const { json } = await request(`table=issues&offset=-1&where=${where}&${more}`, { as: { tenantId } })
+      return json.flatMap(({ value }: Any) => (value === undefined ? [] : [value.title]))
+    }
+    await admin.query(`insert into issues (id, tenant, title, priority)
+      values (1, 't1', 'one', 71), (2, 't2', 'two', 71), (3, 't1', 'three', 72)`)
+    const before = await misses()
+    expect(await titles('params[1]=71', 't1')).toEqual(['one'])
+    expect(await misses()).toBe(before + 1)
+    expect(await titles('params[1]=71', 't1')).toEqual(['one'])
+    expect(await titles('params[1]=71', 't2')).toEqual(['two'])
+    expect(await misses()).toBe(before + 1)
+    expect(await titles('params[1]=72', 't1')).toEqual(['three'])
+    expect(await titles('params[1]=71&columns=id', 't1')).toEqual([undefined])
+    expect(await misses()).toBe(before + 3)
   })
 
   test('with a handle of another caller or shape, or an unknown one, are answered with must-refetch', async () => {
