@@ -1,4 +1,4 @@
-/** Routes in addition to those of the API. In a file of its own, because the package publishes its types. */
+/** Additional routes. The package publishes these types, and with them every type they import. */
 import type { Answer, Incoming } from '../exchange.ts'
 
 /** A route and its response. */
