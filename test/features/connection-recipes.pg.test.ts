@@ -250,7 +250,7 @@ pool_mode = transaction
 })
 
 test('the guide lists exactly the existing parameters', () => {
-  const table = GUIDE.split('\n## Every parameter\n')[1] ?? ''
+  const table = GUIDE.split('\n## Parameters\n')[1] ?? ''
   const named = [...table.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, names = '']) =>
     [...names.matchAll(/`([a-z_0-9]+)`/g)].map(([, name]) => name),
   )

@@ -85,6 +85,7 @@ describe('/health/internal', () => {
       version: (await gateway.get('/health', { as: null })).json.version,
       node: process.version,
       uptime_secs: expect.any(Number),
+      replicas: [],
       pool: {
         ...{ max_connections: 10, open: expect.any(Number), opening: expect.any(Number), idle: expect.any(Number) },
         ...{ busy: expect.any(Number), streaming: expect.any(Number), in_flight: expect.any(Number), waiting: 0 },
