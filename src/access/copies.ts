@@ -37,8 +37,8 @@ export function copiesBy(expression: Expression): number {
 }
 
 /**
- * Reports whether the expression is a part of the condition that `search` of a request becomes. It mentions each
- * text column once, whatever the caller sends, and a table can have 1 600 of them.
+ * Reports whether the expression is a part of the condition for `search`. It mentions each text column once,
+ * whatever the caller sends, and a table can have 1 600 of them.
  */
 function isSearch(expression: Expression): boolean {
   if (expression.span !== NOWHERE) return false

@@ -90,5 +90,4 @@ paths into JSON (\`meta->>theme\`), and nested relations (\`nested:items.product
 - \`expand=nested:items(line,amount)\` returns these columns of the related rows. \`items.amount=gte.10\`, \
 \`items.sort=-line\`, \`items.limit=5\` and \`items.offset=5\` choose them, also as members of \`filters\`.
 - Several rows are written together, or none of them.
-- A gateway with read replicas returns \`X-Svc-LSN\` on writes. Reads that send it back see the write, whichever \
-server answers. \`Prefer: consistency=strong\` reads from the primary.`
+- Reads that send the \`X-Svc-LSN\` of a write see it.`

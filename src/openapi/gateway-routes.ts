@@ -372,7 +372,7 @@ const DONE = noContent(
 
 /** The response to `If-None-Match` with the current tag. */
 const NOT_MODIFIED: ResponseObject = {
-  description: 'Nothing has changed since the response with the `ETag` of `If-None-Match`. The response has no body.',
+  description: 'Nothing has changed since the response with the `ETag` of `If-None-Match`. There is no body.',
   headers: headersWith('ETag', 'X-Cache'),
 }
 

@@ -83,8 +83,7 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
     ),
     prefer(
       'count',
-      '`count=exact`: the response has `total`, the number of rows on all pages. `consistency=strong`: read from the ' +
-        'primary, also if there are replicas.',
+      '`count=exact`: `total` counts the rows of all pages. `consistency=strong`: read from the primary.',
       ['count=exact', 'consistency=strong'],
     ),
     prefer(
