@@ -71,14 +71,12 @@ export interface Work extends ServerTime {
   readonly within?: Part
 }
 
-/** The work of an operation counts as work of the whole request. */
-export class PartOfWork implements Work {
-  readonly within: Part
+/** A part of the work of a request: its time counts as time of the whole request. */
+export class CountedWork implements Work {
   readonly #whole: Work
 
-  constructor(whole: Work, within: Part) {
+  constructor(whole: Work) {
     this.#whole = whole
-    this.within = within
   }
 
   get trace(): TraceContext | undefined {
@@ -91,6 +89,16 @@ export class PartOfWork implements Work {
 
   set ms(ms: number) {
     this.#whole.ms = ms
+  }
+}
+
+/** The work of an operation within a shared transaction. */
+export class PartOfWork extends CountedWork implements Work {
+  readonly within: Part
+
+  constructor(whole: Work, within: Part) {
+    super(whole)
+    this.within = within
   }
 }
 
