@@ -1,28 +1,13 @@
-/**
- * The database part of `svc check`: checks that the schema can be published, that policies and triggers match
- * it, and runs the lints.
- */
-import { createPolicies, PolicyError } from '../access/policy/policies.ts'
+/** The database part of `svc check`: whether the schema can be published, and fits the files. */
 import { introspect, type Query } from '../catalog/introspect.ts'
-import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
-import { policyFiles } from '../config/policy-files.ts'
-import { ConfigError, printProblem } from '../config/problem.ts'
 import type { Finding } from '../finding.ts'
+import { checkAgainstSchema } from '../gateway/database-checks.ts'
 import { feedError, feedTarget } from '../gateway/feed.ts'
-import { unmatchedFindings } from '../gateway/lists.ts'
 import { replicaFindings } from '../gateway/replica-findings.ts'
-import { tableFindings } from '../gateway/table-settings.ts'
-import { inspectInstallation, unusableFeed } from '../install/installation.ts'
-import { installationProblem } from '../install/installed.ts'
-import { findingAbout } from '../lint/finding-about.ts'
-import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
+import type { DatabaseLints } from '../lint/lint-database.ts'
 import { lintPostgrest } from '../lint/postgrest.ts'
-import { invalidExamples } from '../openapi/invalid-examples.ts'
-import { createAddressGuard } from '../outbound/address-guard.ts'
-import { loadTriggers } from '../webhooks/triggers.ts'
-import { undeliverable } from '../webhooks/undeliverable.ts'
 import { openDatabase } from './database.ts'
 import { printFailure } from './failure.ts'
 
@@ -47,32 +32,22 @@ export async function checkDatabase(
     return { findings: [error('No database is configured.', fix)], accepted: 0 }
   }
   try {
-    const database = await openDatabase(databaseUrl, { preparedStatements, gssModule, timeoutMs: TIMEOUT_MS })
+    const { query, close } = await openDatabase(databaseUrl, { preparedStatements, gssModule, timeoutMs: TIMEOUT_MS })
     try {
       // Rejects if the schema cannot be published, for example because a configured schema is missing.
-      const catalog = await introspect(database.query, config.gateway)
-      const policies = await policyFindings(config, catalog)
-      const found = await installationOf(config, database.query)
-      const triggers = await triggerFindings(config, catalog, capturedBy(found), environment)
-      const { findings, accepted } = await lintDatabase(database.query, config.gateway)
-      const examples = exampleFindings(catalog)
-      const unmatched = await unmatchedFindings(config, catalog)
+      const catalog = await introspect(query, config.gateway)
+      const openFeed = (role: string) => logInAsFeed(config, role)
+      const checks = await checkAgainstSchema(config, { query, catalog, environment, openFeed })
       return {
         findings: [
-          ...findings,
-          ...policies,
-          ...triggers,
-          ...installationFindings(found),
-          ...examples,
-          ...unmatched,
-          ...tableFindings(config, catalog),
-          ...(await replicaFindings(config, database.query, (url, text) => askReplica(config, url, text))),
-          ...(postgrest ? await postgrestFindings(config, database.query, capturedBy(found)) : []),
+          ...checks.findings,
+          ...(await replicaFindings(config, query, (url, text) => askReplica(config, url, text))),
+          ...(postgrest ? await postgrestFindings(config, query, checks.captured) : []),
         ],
-        accepted,
+        accepted: checks.accepted,
       }
     } finally {
-      await database.close()
+      await close()
     }
   } catch (failure) {
     const message = `The database cannot be checked: ${printFailure(failure)}`
@@ -89,45 +64,18 @@ async function askReplica({ gateway }: Config, url: string, text: string): Retur
   }
 }
 
-/** The installation as a gateway uses it: only if its feed role can log in. */
-async function installationOf(config: Config, ask: Query): Promise<Found> {
-  const found = await inspectInstallation(ask)
-  if (found === null || 'reason' in found) return found
-  const target = feedTarget(config, found.feed)
-  const feed = await openDatabase(target, config.gateway)
+/** Unlike the feed of a gateway, rejects with the first failure to connect. */
+async function logInAsFeed(config: Config, role: string): Promise<Query> {
+  const target = feedTarget(config, role)
+  const { query, close } = await openDatabase(target, config.gateway)
   try {
-    await feed.query('SELECT 1', [])
-    return found
+    await query('SELECT 1', [])
+    return query
   } catch (error) {
-    return unusableFeed(feedError(target, error))
+    throw feedError(target, error)
   } finally {
-    await feed.close()
+    await close()
   }
-}
-
-async function policyFindings(config: Config, catalog: Catalog): Promise<readonly Finding[]> {
-  try {
-    const schema = () => ({ catalog, ...config.gateway })
-    await createPolicies({ ...policyFiles(config), schema, onProblem: () => {} })
-    return []
-  } catch (failure) {
-    if (!(failure instanceof PolicyError)) throw failure
-    const fix = 'Correct the policy; the gateway does not start while it has problems.'
-    return failure.problems.map(problem => error(printProblem(problem), fix))
-  }
-}
-
-/** Invalid examples do not affect the API. */
-function exampleFindings(catalog: Catalog): readonly Finding[] {
-  const found = invalidExamples(catalog)
-  if (found.length === 0) return []
-  const about = {
-    level: 'warning',
-    what: 'Comments with an example that does not match its type',
-    why: 'The OpenAPI document shows a generated example instead.',
-    remedy: 'Correct the example, or remove the line.',
-  } as const
-  return [findingAbout(about, found)]
 }
 
 /** Rejects if a schema of `[postgrest]` is missing. */
@@ -158,45 +106,6 @@ async function postgrestFindings(
       captured: realtime ? [...(captured ?? [])] : null,
     })),
   ]
-}
-
-type Found = Awaited<ReturnType<typeof inspectInstallation>>
-
-/** Findings about the installation; a missing installation is not one. */
-function installationFindings(found: Found): readonly Finding[] {
-  const problem = installationProblem(found)
-  if (problem === null) return []
-  // The gateway continues as if nothing were installed.
-  const level = found !== null && 'reason' in found ? 'error' : 'warning'
-  return [{ level, ...problem }]
-}
-
-/** The captured tables; null without an outbox. */
-function capturedBy(found: Found): ReadonlySet<string> | null {
-  return found === null || 'reason' in found ? null : found.captured
-}
-
-async function triggerFindings(
-  { gateway, devMode }: Config,
-  catalog: Catalog,
-  captured: ReadonlySet<string> | null,
-  environment: Environment,
-): Promise<readonly Finding[]> {
-  if (gateway.eventsPath === null) return []
-  const loopback = devMode ? 'allowed' : 'refused'
-  try {
-    const triggers = await loadTriggers({
-      file: gateway.eventsPath,
-      catalog: () => catalog,
-      captured: () => captured,
-      environment,
-    })
-    return undeliverable(triggers, createAddressGuard({ allow: gateway.webhookAllow, loopback }))
-  } catch (failure) {
-    if (!(failure instanceof ConfigError)) throw failure
-    const fix = 'Correct the triggers; the gateway does not start while they have problems.'
-    return failure.problems.map(problem => error(printProblem(problem), fix))
-  }
 }
 
 function error(message: string, fix: string): Finding {

@@ -94,7 +94,7 @@ const TICKET_BYTES = 24
 
 /** Waits for the database, however long it takes to come, and listens once it can answer. */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
-  const peers = options.peers ?? null
+  const { peers = null, environment = ENVIRONMENT } = options
   const log = createLog(config.logLevel, { worker: peers?.number ?? null })
   const now = () => performance.now()
   const metrics = createMetrics({ version: VERSION, now })
@@ -195,7 +195,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         database: feed.database,
         catalog,
         installed,
-        environment: options.environment ?? ENVIRONMENT,
+        environment,
         emit,
       }),
     )
@@ -209,7 +209,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       }),
     )
     const slow = config.adminToken === null ? null : createSlowRequests(() => Date.now())
-    const checks = createChecks({ config, query, catalog: () => catalog.current(), now })
+    const checks = createChecks({ config, query, catalog: () => catalog.current(), environment, now })
     const internal = (stats: Realtime['stats'], http: () => HttpStats) =>
       createInternal({
         ...{ version: VERSION, metrics, warnings, now },

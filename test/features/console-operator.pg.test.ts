@@ -77,6 +77,24 @@ describe('GET /internal/checks', () => {
     expect((await gateway.get('/internal/checks', { as: null, method: 'POST', body: '' })).status).toBe(405)
   })
 
+  test('the files are compared with the schema as they are now', async () => {
+    const [policies, events] = [join(folder, 'access.toml'), join(folder, 'undeliverable.yaml')]
+    const trigger = { name: 'to-this-machine', table: 'tags', operations: ['create'], webhook_url: hook.url }
+    const allowed = '[tables.tags]\noperations = ["read"]\n'
+    await writeFile(policies, allowed)
+    await writeFile(events, JSON.stringify([trigger]))
+    const other = await testGateway(database.url, {
+      toml: `events_path = ${JSON.stringify(events)}\n[access]\nenabled = true\npath = ${JSON.stringify(policies)}`,
+      environment: { SVC_ADMIN_TOKEN: ADMIN },
+    })
+    await writeFile(policies, allowed.replace('tags', 'no_such_table'))
+    const { findings } = (await asked(ADMIN, other)).json
+    await other.close()
+    const messages = findings.map(({ message }: { message: string }) => message).join('\n')
+    expect(messages).toContain('no_such_table')
+    expect(messages).toContain('to-this-machine')
+  })
+
   test('is refused where no admin token is configured', async () => {
     const other = await testGateway(database.url)
     const reply = await asked('anything', other)
