@@ -71,8 +71,9 @@ export async function openReplicas(parts: Parts): Promise<Replicas | null> {
   const checkAll = async () => {
     // A sample that follows would be needed if the primary were asked after the replicas.
     await position.read().catch(() => {})
-    await Promise.all(replicas.map(replica => replica.check()))
     if (isClosed) return
+    // Not awaited: a replica that does not answer must not delay the positions of the others.
+    for (const replica of replicas) void replica.check()
     timer = setTimeout(checkAll, intervalMs)
     timer.unref()
   }

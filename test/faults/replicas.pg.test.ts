@@ -12,6 +12,7 @@ import { fixture, gatewayFixture } from '../support/fixtures.ts'
 import { configFile, type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, privateServer } from '../support/postgres.ts'
 import { forThisVersion } from '../support/postgres-version.ts'
+import { relayTo } from '../support/relay.ts'
 import { PASSWORD } from '../support/server.ts'
 import { type Replication, startReplication } from '../support/standby.ts'
 
@@ -198,6 +199,48 @@ describe('a standby', () => {
       expect(problems).toEqual([])
       await onStandby(gateway, true)
     })
+  })
+})
+
+describe('a standby behind a network that stops forwarding', () => {
+  const servers = fixture(() => startReplication(SCHEMA, { synchronous: false }))
+  const relay = fixture(
+    () => relayTo(servers.standby.port),
+    opened => opened.close(),
+  )
+  const database = {
+    get url() {
+      return servers.primary.url
+    },
+  }
+  const gateway = gatewayFixture(database, () => ({ toml: replicaAt(relay.port) }))
+  const direct = () => replicaAt(servers.standby.port).slice(replicaAt(0).indexOf('[[gateway.replicas]]'))
+  const gatewayWithTwo = gatewayFixture(database, () => ({ toml: `${replicaAt(relay.port, 500)}${direct()}` }))
+
+  afterEach(() => relay.restore())
+
+  test('leaves its reads to another that answers', { timeout: 60_000 }, async () => {
+    await inState(gatewayWithTwo, 'available')
+    relay.silence()
+    await inState(gatewayWithTwo, 'unreachable')
+    const [opened, reads] = [relay.accepted, [] as boolean[]]
+    while (relay.accepted < opened + 3) reads.push(await isOnStandby(gatewayWithTwo))
+    expect(reads.filter(Boolean).length).toBeGreaterThan(reads.length / 2)
+  })
+
+  test('has its reads in progress answered by the primary, and gets reads again when it answers', {
+    timeout: 60_000,
+  }, async () => {
+    await onStandby(gateway, true)
+    relay.silence()
+    const reads = await Promise.all(Array.from({ length: 20 }, (_, index) => isOnStandby(gateway, `reader${index}`)))
+    expect(reads).toEqual(reads.map(() => false))
+    await inState(gateway, 'unreachable')
+    await put(gateway, 'writer', 2, 7)
+    expect((await gateway.get('/api/counters/2', user('writer'))).json.data.value).toBe(7)
+    relay.restore()
+    await inState(gateway, 'available')
+    await onStandby(gateway, true)
   })
 })
 
