@@ -155,6 +155,6 @@ describe('a conflict target', () => {
     const into = (name: string) => ({ ...upsert('id'), table: { ...upsert('id').table, name } })
     expect(() => check({ ...into('orders_view'), columns: [], conflict: conflict(['id'], null) })).not.toThrow()
     const bare = { ...into('bare'), columns: [], conflict: conflict(['id'], null) }
-    expect(() => check(bare)).toThrow('it has no unique key, so there can be no conflict')
+    expect(() => check(bare)).toThrow('it has no unique key, so rows cannot conflict')
   })
 })

@@ -50,7 +50,7 @@ export function assertConflictTarget({ target, span }: Conflict, table: Table, r
   throw new GatewayError(
     'PARSE_ERROR',
     `the columns ${[...wanted].join(',')} are not a unique key of table "${table.resource}"; ${
-      known.length === 0 ? 'it has no unique key, so there can be no conflict' : `expected ${choices}`
+      known.length === 0 ? 'it has no unique key, so rows cannot conflict' : `expected ${choices}`
     }`,
     { span },
   )

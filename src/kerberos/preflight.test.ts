@@ -67,7 +67,7 @@ test.each([
   const found = await said({ krb5CredentialCache: file(name) })
   if (problem === null) return expect(found).toEqual([])
   expect(found).toEqual([
-    `There are no Kerberos credentials: ${problem}. Get a ticket with kinit (or keep one with k5start or sssd) ` +
+    `Kerberos has no credentials: ${problem}. Get a ticket with kinit (or keep one with k5start or sssd) ` +
       'as the user of the gateway and set KRB5CCNAME to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The ' +
       'gateway itself does not request tickets.',
   ])

@@ -82,7 +82,7 @@ async function credentialFindings(files: KerberosFiles, userId: number): Promise
   if (problem === null) return []
   return [
     error(
-      `There are no Kerberos credentials: ${problem}.`,
+      `Kerberos has no credentials: ${problem}.`,
       'Get a ticket with kinit (or keep one with k5start or sssd) as the user of the gateway and set KRB5CCNAME ' +
         'to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The gateway itself does not request tickets.',
     ),

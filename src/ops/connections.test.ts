@@ -73,7 +73,7 @@ test('missing Kerberos files are reported once, although both URLs need them', a
   const files = findings.filter(({ message }) => !message.includes('enterprise-gssapi'))
   expect(files.map(({ message }) => message.replaceAll(`${folder}/`, ''))).toEqual([
     'Kerberos has no configuration: krb5.conf does not exist.',
-    'There are no Kerberos credentials: cache does not exist.',
+    'Kerberos has no credentials: cache does not exist.',
   ])
 })
 

@@ -96,7 +96,7 @@ test('missing credentials are rejected before any attempt, with advice', async c
   const gateway = svc(of, 'serve', TARGET, { KRB5CCNAME: `FILE:${of.file('no cache')}` })
   const [code, error] = await failure(gateway)
   expect(code).toBe(1)
-  expect(error).toMatch(/There are no Kerberos credentials: .*no cache does not exist\.\n {2}Get a ticket with kinit/)
+  expect(error).toMatch(/Kerberos has no credentials: .*no cache does not exist\.\n {2}Get a ticket with kinit/)
 })
 
 test('a service that the KDC does not know is rejected permanently, by name', async context => {
