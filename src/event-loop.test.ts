@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { PROBE_INTERVAL_MS, watchEventLoop } from './event-loop.ts'
 
 test('each delay is measured from when the previous timer ran, and is never negative', async () => {
-  // Half a second late, in time, and a clock that has hardly gone on.
+  // The timer runs half a second late, then on time, then after only one millisecond.
   const times = [0, PROBE_INTERVAL_MS + 500, 2 * PROBE_INTERVAL_MS + 500, 2 * PROBE_INTERVAL_MS + 501]
   const told: number[] = []
   await new Promise<void>(resolve => {

@@ -278,7 +278,8 @@ async function genericPlan(text: string): Promise<string> {
   return ''
 }
 
-// ---- names -------------------------------------------------------------------------------------------------
+// ---- names
+// -------------------------------------------------------------------------------------------------
 
 interface Known {
   readonly alias: string
@@ -467,7 +468,9 @@ test('a name means the same as in PostgreSQL', { timeout: 120_000 }, async () =>
   expect(tally.refused).toBeGreaterThan(10)
 })
 
-/** A value that its type cannot hold, operands of the wrong type, too long: the generator ignores types. */
+/**
+ * Expected errors, because the generator ignores types: invalid values, operands of a wrong type, timeouts.
+ */
 const OF_VALUES = /^(22...|42883|42804|57014) /
 
 /** The rows, sorted; for an error, its code and message. */

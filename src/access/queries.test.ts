@@ -274,7 +274,7 @@ describe('a list next to JSON is JSON', () => {
   })
 })
 
-test('a text is contained in the text form of anything', () => {
+test('~ searches the text form of a column of any type', () => {
   expect(sql("get users where id ~ '1'")).toContain("WHERE users.id::text ILIKE '%1%'")
   expect(sql('get users where name ~ 1.5')).toContain("WHERE users.name ILIKE '%1.5%'")
   expect(sql('get users where id ~ :x')).toContain("users.id::text ILIKE '%' || replace(replace(replace($1::text,")

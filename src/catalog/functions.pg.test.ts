@@ -40,7 +40,7 @@ describe('callable functions', () => {
     expect([...catalog.functions.keys()]).toEqual(['plain'])
   })
 
-  test('exclude types that no statement has and include types that only JSON cannot express', async () => {
+  test('exclude those with internal types, and include those whose types JSON cannot express', async () => {
     const catalog = await read(
       'pseudo',
       `create function takes_internal(internal) returns bool language internal as 'booleq';

@@ -114,7 +114,7 @@ describe('with anon_role', () => {
   })
 })
 
-test('an anon_role that cannot be taken, with the grant for one that exists', async () => {
+test('an anon_role that the gateway cannot switch to; the fix is a grant if the role exists', async () => {
   const missing = (await findings('anon_role = "nobody_at_all"')).get('postgrest-anon-role')
   expect([missing?.level, missing?.objects, missing?.sql]).toEqual(['error', ['nobody_at_all'], []])
   const other = (await findings(`anon_role = "${stranger}"`)).get('postgrest-anon-role')

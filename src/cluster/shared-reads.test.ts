@@ -40,7 +40,7 @@ test('a worker that is behind receives the results in order', async () => {
   expect(await reads.turn(2, 's', 'c', 25)).toEqual({ kind: 'read' })
 })
 
-test('a first read uses the latest result, so that its worker continues with the others', async () => {
+test('the first read of a worker gets the latest shared result', async () => {
   const { reads, pass } = world()
   await reads.turn(1, 's', 'a', 25)
   report(reads, 1, 'a', 'b')

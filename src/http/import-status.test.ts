@@ -19,7 +19,7 @@ test('the callers who imported last are known, and all whose imports run', () =>
   expect(known).toEqual([true, false, false, true, true])
 })
 
-test('a question names the owner and the id', () => {
+test('the progress of an import is found by its owner and id only', () => {
   const statuses = new ImportStatuses()
   const status = statuses.begin('["t","u"]', started('x'))
   expect(statuses.answer(questionFor('["t","u"]', 'x'))).toBe(status)

@@ -237,7 +237,7 @@ describe('signature and algorithm', () => {
     )
   })
 
-  test('critical extensions are rejected, the unencoded payload among them', async () => {
+  test('critical extensions are rejected, including that of an unencoded payload', async () => {
     expect(await refusal(sign('{}', '{"alg":"HS256","crit":["b64"],"b64":true}'))).toBe(
       'its header has critical extensions (crit)',
     )

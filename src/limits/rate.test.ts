@@ -151,7 +151,7 @@ test('a million addresses take less than 100 MB, without collisions and with few
   const of = new Uint32Array(4)
   const client = (i: number) => {
     of.fill(0)
-    // Half of them IPv4 in a row, half networks of IPv6 in a row: as an attacker has them.
+    // Consecutive IPv4 addresses and consecutive IPv6 networks, as an attacker would have.
     if (i % 2 === 0) of.set([0, 0, 0xffff, 0x0a000000 + i])
     else of.set([0x20010db8, i, 7, 7])
     return of

@@ -29,7 +29,7 @@ test.each([
   expect(defaultOf(baseType(type), text)).toEqual(value)
 })
 
-test('the only array default that is read is the empty array', () => {
+test('the default of an array column is included only if it is empty', () => {
   expect(defaultOf(arrayOf(baseType('text')), "'{}'::text[]")).toEqual([])
   expect(defaultOf(arrayOf(baseType('text')), "'{a}'::text[]")).toBeUndefined()
 })

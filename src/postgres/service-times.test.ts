@@ -80,7 +80,7 @@ test('a response that is read at the pace of its reader is not measured', () => 
   expect(read(times, 903, ['a', 'a'], true)).toEqual(Array(2).fill({ latencyKey: 'a', ms: 1.5 }))
 })
 
-test('without expectations, requests share the time equally', () => {
+test('requests without an estimate share the time equally', () => {
   const times = started()
   for (const key of ['a', 'b']) times.finished(request(key, 0), 102)
   expect(times.chunkRead(true).map(({ ms }) => ms)).toEqual([1, 1])

@@ -336,7 +336,7 @@ test('time spent waiting for the reader does not count against the server', asyn
   // The large row arrives, and the socket is no longer read.
   await new Promise(resolve => setTimeout(resolve, 100))
   now = 90_000
-  // The pool checks every second and must find nothing wrong: now, and when the reader has come back.
+  // The pool checks every second and must not end the stream, neither now nor after the reader has continued.
   await new Promise(resolve => setTimeout(resolve, 1_100))
   expect(text(await stream.next())).toEqual([large])
   await new Promise(resolve => setTimeout(resolve, 1_100))

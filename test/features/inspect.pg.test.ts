@@ -374,7 +374,7 @@ describe('a caller who may not know everything', () => {
     expect(JSON.stringify(json)).not.toMatch(/secret_level|deleted_at/)
   })
 
-  test('the rows that the route policy leaves are a query, if it names only known columns', async () => {
+  test('the filter of the route policy is shown as a query if the caller knows its columns', async () => {
     const { json } = await inspect(limited, { request: '/api/files?sort=id' })
     expect(json.tables[0].access).toMatchObject({
       rows: 'get public.files\nwhere owner = :user_id',

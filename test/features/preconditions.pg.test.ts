@@ -451,7 +451,7 @@ describe('version_column and require_if_match', () => {
     }
   })
 
-  test('a write without If-Match is answered with 428, a filtered one as well; other tables are free', async () => {
+  test('a write without If-Match is answered with 428, also if filtered, but not for other tables', async () => {
     const writes = [
       await change('/api/items/1', { stock: 1 }),
       await change('/api/items?id=1', { stock: 1 }),

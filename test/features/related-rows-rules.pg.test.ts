@@ -211,7 +211,7 @@ describe('limits', () => {
     ])
   })
 
-  test('a view is written as far as it can be', async () => {
+  test('a view that cannot be written is answered with an error of the request', async () => {
     const reply = await post('/api/orders', { line_numbers: [{ n: 1 }] })
     expect([400, 405]).toContain(reply.status)
   })

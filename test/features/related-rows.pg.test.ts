@@ -490,7 +490,7 @@ describe('a change', () => {
 })
 
 describe('expand', () => {
-  test('answers the related rows of rows that are written alone', async () => {
+  test('returns related rows although the body contains none', async () => {
     const created = await post('/api/orders?returning=note&expand=customer(name)', { note: 'a', customer_id: 1 })
     expect([created.status, created.json]).toEqual([201, { data: { note: 'a', customer: { name: 'Acme' } } }])
     const one = await patch('/api/orders/1?returning=note&expand=nested:order_items(line)&order_items.line.gt=1', {

@@ -295,7 +295,7 @@ test('a changed table is described again, and rows must have its columns', () =>
   expect(decoder.decode(encode(insert))).toEqual(insert)
 })
 
-test('what cannot come next is refused', () => {
+test('a message that is out of order is rejected', () => {
   const insert: PgoutputMessage = { kind: 'insert', xid: null, relation: ORDERS, new: [null, null] }
   const start: PgoutputMessage = { kind: 'streamStart', xid: 7, isFirst: true }
   const commit: PgoutputMessage = { kind: 'commit', at: 1n, end: 2n, timeMs: Y2K_MS }

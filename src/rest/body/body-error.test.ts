@@ -94,7 +94,7 @@ describe.each([
     const row = (id: number) => ({ id, day: '', ids: Array(200).fill(filling), lists: [[filling], [filling]] })
     return JSON.stringify([...Array.from({ length: rows }, (_, id) => row(id)), { id: value }])
   }
-  test('are compared in linear time, in several turns', async () => {
+  test('are searched in linear time, in several turns of the event loop', async () => {
     const value = valueFor(300_000)
     let turns = 0
     const timer = setInterval(() => {

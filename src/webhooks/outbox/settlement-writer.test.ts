@@ -95,7 +95,7 @@ test('attempts that cannot be recorded do not keep webhooks from being settled',
   expect(events).toHaveLength(2)
 })
 
-test('no more is written concurrently to a slow database', async () => {
+test('the writer is full when the maximum of settlements waits for the database', async () => {
   const { ledger } = open(() => refusal('57P01'))
   for (let count = 1; count < UNWRITTEN_MAX; count++) ledger.add(settlement(String(count)))
   expect(ledger.isFull()).toBe(false)
