@@ -174,13 +174,13 @@ function bodyIn(checking: Checking, { value }: RecordSource): Expression {
 
 /** Types the parameter that holds the JSON of a body. */
 export function typeBody({ expressions }: Checking, value: Expression): void {
-  if (!isParameter(value)) throw new Error('a body is JSON in a parameter')
+  if (!isParameter(value)) throw new Error('a body must be a parameter that holds JSON')
   expressions.use(value, { typeName: 'json', type: null, subject: null, list: false })
 }
 
 /** Types a parameter that holds the texts of a column. */
 function typeArray({ expressions }: Checking, value: Expression): void {
-  if (!isParameter(value)) throw new Error('a column of a file is an array in a parameter')
+  if (!isParameter(value)) throw new Error('a column of a file must be a parameter that holds an array')
   expressions.use(value, { typeName: 'text[]', type: null, subject: null, list: false })
 }
 

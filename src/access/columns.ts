@@ -30,7 +30,7 @@ export function readableResult(of: DatabaseFunction, { catalog, rights }: View):
   return columns.filter(({ name }) => allows(read, name))
 }
 
-/** True if a call can return anything: it cannot return rows of a table that the caller cannot read. */
+/** False if the function returns rows of a table that the caller cannot read. */
 export function canSeeResult(of: DatabaseFunction, { catalog, rights }: View): boolean {
   const table = resultTable(of, catalog)
   return table === null || rights.of(table).refused.read === null

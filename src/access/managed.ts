@@ -58,7 +58,7 @@ function rowsWith({ rows }: Add, values: readonly Expression[], table: Table, an
       const { items, span } = rows
       if (items === undefined) return { kind: 'values', rows: [values], span }
       const type = table.columnByName.get(any)?.type
-      if (!isParameter(items) || type === undefined) throw new Error('the items of a body are a parameter')
+      if (!isParameter(items) || type === undefined) throw new Error('the items of a body must be a parameter')
       // A column list cannot be empty. The column is not read.
       const source = recordSource(items, 'x', [recordColumn(any, toTypeName(type))], 'many')
       return { kind: 'from', query: getFrom(source, { fields: values.map(value => field(value)) }), span }

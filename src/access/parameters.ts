@@ -101,7 +101,10 @@ export class ParameterUses {
     return { ...UNKNOWN, typeName, expression: cast(parameter, typeName) }
   }
 
-  /** `:since is null or …`: PostgreSQL requires a type at once, and any type works. */
+  /**
+   * Gives a parameter in an IS NULL test a type, as in `:since is null or …`. PostgreSQL requires one, and
+   * any type works.
+   */
   suppose(parameter: Parameter): Expression {
     const typeName = this.#typeOf(parameter)
     const key = parameterKeyOf(parameter)

@@ -85,7 +85,7 @@ function pullColumn(column: PulledColumn, inline: readonly PulledConstraint[], n
     name: pulledName(column.name),
     type: names.type(column.type, column.typeText, column.dimensions),
     primaryKey,
-    // A key and an identity imply it.
+    // A primary key and an identity imply NOT NULL.
     notNull: column.notNull && !primaryKey && column.identity === '',
     unique: inline.some(one => one.kind === 'u'),
     default: column.generated === '' ? expression : null,

@@ -136,7 +136,7 @@ export interface ConstraintItem {
 }
 
 export interface PartitionItem {
-  /** The partitioned table, of which no level of partitions is a resource. */
+  /** The OID of the partitioned table. Its partitions, at any level, are not resources. */
   readonly relation: number
   readonly schema: string
   readonly name: string

@@ -163,7 +163,7 @@ export function follow<Row>(
   const onError = guarded(to.onError)
   const keyOf = (row: Readonly<Record<string, unknown>>): string => JSON.stringify(key.map(column => row[column]))
   let rows = new Map<string, Row>()
-  /** True if `rows` are those at the last resume token. */
+  /** True if `rows` has the state at the last resume token. */
   let whole = false
   /** The last change of each row while the rows are read; null otherwise. */
   let held: Map<string, ServerMessage> | null = null

@@ -69,7 +69,7 @@ export interface Peers {
   readonly imports: ImportSlots
   /** Resolves when no other worker serves an earlier result from these relations. */
   changed(relations: readonly number[] | null): Promise<void>
-  /** Resolves when every other worker knows what a caller has written; `position` null: it is unknown. */
+  /** Resolves when every other worker knows the position of a caller's write; null if that is unknown. */
   wrote(caller: string, position: string | null): Promise<void>
   /**
    * The result of the next read: from another worker if one has it, otherwise from `read`, whose result the

@@ -109,7 +109,7 @@ export function hiddenIn({ with: clause }: Get | Write): readonly HiddenWrite[] 
   )
 }
 
-// ---- what it did ------------------------------------------------------------------------------------------
+// ---- the changed rows -------------------------------------------------------------------------------------
 
 /**
  * Prints the same write with three more columns at the end: the operation, and the row as JSON after and
@@ -119,7 +119,7 @@ export function printCaptured(write: WriteStatement): WriteStatement {
   return withImagesOf(write, {})
 }
 
-/** Prints the same write so that it passes what it did to `by` instead of returning it. */
+/** Prints the same write, which passes the changed rows to `by` instead of returning them. */
 export function printStoringWrite(write: WriteStatement, by: OutboxInsert): WriteStatement {
   const columns = ownOf(write).table.columns.map(({ name }) => name)
   return withImagesOf(write, { outboxInsert: by, columns })
@@ -156,7 +156,7 @@ export function printNotifying(
   { before: wanted, route, ...how }: NotificationOptions,
 ): WriteStatement {
   const { checked, options, notification } = ownOf(write)
-  if (notification === null) throw new Error('the rows of this write cannot be announced')
+  if (notification === null) throw new Error('no notification can identify the rows of this write')
   const { query, table } = checked
   const alias = targetName(query)
   const key = new Map(table.primaryKey.map(name => [name, column(alias, name)]))
@@ -180,7 +180,7 @@ export function notificationColumns({ rows }: NotificationPlan): 0 | 1 {
 }
 
 /**
- * How to announce a write, or null if its rows cannot be announced: rows without a key cannot be identified,
+ * How a write notifies of its rows, or null if it cannot: rows without a key cannot be identified,
  * those of a view belong to other tables, and a change of the key would have two identities.
  */
 function notificationPlanOf(

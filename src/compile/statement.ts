@@ -67,7 +67,7 @@ export interface ExplainStatement extends Printed {
 export interface WriteStatement extends Printed {
   readonly kind: 'write'
   readonly dependencies: TableDependencies
-  /** The resource names of further tables that it writes, about whose rows nothing is announced. */
+  /** The resource names of further tables that it writes, without notifications of their rows. */
   readonly otherTables: readonly string[]
   /** The tables that its common table expressions write; their rows are not returned. */
   readonly hidden: readonly HiddenWrite[]
@@ -84,11 +84,11 @@ export interface OwnWrite {
   readonly options: WriteRowsOptions
   readonly table: Table
   readonly operations: readonly ChangeOperation[]
-  /** How its rows are announced, or null if they cannot be. */
+  /** How it notifies of its rows; null if it cannot. */
   readonly notification: NotificationPlan | null
 }
 
-/** How the rows of a write are announced (run/write-notifications). */
+/** How a write notifies of its rows (run/write-notifications). */
 export interface NotificationPlan {
   /** `one` if the write has at most one row. */
   readonly rows: 'one' | 'many'

@@ -327,7 +327,7 @@ export const redisUrl: Kind<string> = {
   },
 }
 
-/** The first part of names that programs share. */
+/** The prefix of keys in a store that several programs share. */
 export const keyPrefix: Kind<string> = {
   expected: '1 to 64 letters, digits and the characters . _ : -',
   parse: value => {

@@ -1,6 +1,6 @@
 /**
- * The line of each key in a TOML text. The TOML parser keeps no positions, and a problem needs a line. The
- * text must be valid TOML (https://toml.io/en/v1.0.0): it has been parsed before.
+ * Finds the line of each key in a TOML text, for error messages, because the TOML parser reports no
+ * positions. The text must be valid TOML (https://toml.io/en/v1.0.0); callers have parsed it before.
  */
 import { parse } from 'smol-toml'
 

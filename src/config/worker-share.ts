@@ -37,7 +37,7 @@ export function workerCount({ workers, maxConnections }: Pick<GatewayConfig, 'wo
   return workers === 'auto' ? Math.min(availableParallelism(), maxConnections) : workers
 }
 
-/** Every worker needs a connection; null if there are enough, else the rest of a sentence. */
+/** The problem if some workers would have no connection, as the rest of a sentence; null if there is none. */
 export function tooManyWorkers({
   workers,
   maxConnections,

@@ -9,7 +9,7 @@ import { isTable, type TomlFile, type TomlTable, valueAt } from './toml-file.ts'
 
 /** A value before it is parsed. */
 export interface WrittenValue {
-  /** The file as it was named, or `environment`. */
+  /** The path of the file as it was given, or `environment`. */
   readonly source: string
   /** The dotted key, or the name of the variable. */
   readonly key: string

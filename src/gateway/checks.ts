@@ -34,7 +34,7 @@ export function createChecks(parts: ChecksParts): () => Promise<FindingReport> {
     if (last !== null && parts.now() - last.at < CHECKS_KEPT_MS) return last.report
     const report = runChecks(parts)
     last = { at: parts.now(), report }
-    // A failure is not kept.
+    // A failed report is not cached.
     report.catch(() => {
       if (last?.report === report) last = null
     })

@@ -24,8 +24,8 @@ export interface OpenedDoor {
 export async function openDoor(config: Config, query: Query, emit: Emit): Promise<OpenedDoor | null> {
   if (!config.postgrest.enabled) return null
   const { schemas, schemaPollSecs, jwtDenylistTable, tables } = config.gateway
-  // With the first schema of the gateway in front, its tables have the same names as below /api, which
-  // policies, subscriptions and webhooks use.
+  // The gateway's first schema comes first, so that its tables have the same resource names here as in the
+  // REST API. Policies, subscriptions and webhooks use these names.
   const first = schemas.slice(0, 1)
   const options = {
     ...{ schemas: [...new Set([...first, ...config.postgrest.schemas])], exposedViews: [], allViews: true },

@@ -91,7 +91,10 @@ export async function openShared({ gateway }: Config, emit: Emit, now: () => num
   return state
 }
 
-/** Null if one of these tables, `schema.name`, is not published: results may depend on it all the same. */
+/**
+ * Creates a function that converts tables (`schema.name`) to OIDs. It returns null if one of them is not
+ * published, because cached results can depend on that table too.
+ */
 function createOids(current: () => Catalog): (tables: readonly string[]) => readonly number[] | null {
   let of: Catalog | null = null
   let byName: ReadonlyMap<string, number> = new Map()

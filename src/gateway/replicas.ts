@@ -49,7 +49,7 @@ interface Parts {
   readonly now: () => number
 }
 
-/** Opens the configured replicas without waiting for them; null if there are none. */
+/** Opens the configured replicas without waiting for them; null if none are configured. */
 export async function openReplicas(parts: Parts): Promise<Replicas | null> {
   const { config, pool, peers, now } = parts
   const { replicas: configured, replicaMaxLagMs, statementTimeoutMs } = config.gateway
@@ -69,7 +69,7 @@ export async function openReplicas(parts: Parts): Promise<Replicas | null> {
   let timer: NodeJS.Timeout | null = null
   let isClosed = false
   const checkAll = async () => {
-    // A sample that follows would be needed if the primary were asked after the replicas.
+    // The primary first: the positions of the replicas are compared with a sample taken before them.
     await position.read().catch(() => {})
     if (isClosed) return
     // Not awaited: a replica that does not answer must not delay the positions of the others.

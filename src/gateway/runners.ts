@@ -27,7 +27,7 @@ import { listeningUrl } from './database.ts'
 interface Parts {
   readonly config: Config
   readonly database: Database
-  /** Runs reads on replicas; null if there are none. */
+  /** Runs reads on replicas; null if none are configured. */
   readonly routes: ReadRoutes | null
   readonly settings: SettingsSource
   readonly catalog: () => Catalog

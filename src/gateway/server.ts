@@ -99,10 +99,10 @@ interface ServerParts {
   readonly door: OpenedDoor | null
   readonly issuers: Issuers['all']
   readonly denylist: Denylist
-  /** Where the gateway listens, once it does. */
+  /** The URL at which the gateway listens; only valid after it has started to. */
   readonly ownUrl: () => string
   readonly pool: Pool
-  /** Null if there are none. */
+  /** Null if none are configured. */
   readonly replicas: Replicas | null
   /** Connections of the feed role. */
   readonly feed: Pick<Database, 'run'>
@@ -258,7 +258,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       planSubscription(request, {
         ...{ view: subscriptionView(identity), searchLanguage: gateway.searchLanguage },
         ...{ limits: gateway, approvals: lists.approvals, owner: identity },
-        // Sessions of the other dialect have a catalog of their own, and plans for it.
+        // PostgREST's dialect has a separate catalog, so its sessions need separate plans.
         plans: hasSession(identity) ? (opened?.plans ?? plans) : plans,
       }),
     authenticate: token => authenticate({ authorization: `Bearer ${token}` }),
@@ -501,8 +501,8 @@ function metadataOf(resource: ProtectedResource): OperatorRoute {
 }
 
 /**
- * Gateways that share the secret of the tokens can read each other's cursors; without one, each reads its
- * own, and those of its other workers.
+ * The key that cursors are signed with. Gateways with the same token secret accept each other's cursors.
+ * Without a secret, a gateway accepts only its own cursors, whichever of its workers issued them.
  */
 function cursorKey(config: Config, peers: Peers | null): string {
   return createHmac('sha256', config.jwtSecret ?? peers?.secret ?? randomBytes(32))

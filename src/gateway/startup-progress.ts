@@ -5,7 +5,7 @@
 import type { PoolEvent } from '../postgres/pool.ts'
 import type { ConnectionTarget } from '../postgres/target.ts'
 
-/** Until the next line about it; each is twice as far away as the one before. */
+/** The time until the first line; each further line waits twice as long as the one before. */
 const FIRST_LINE_AFTER_MS = 5_000
 
 /**

@@ -103,7 +103,7 @@ export class BatchHandler {
     this.#stages = stages
   }
 
-  /** `claim`: on the idempotency key of the batch, or null. */
+  /** Answers a batch. `claim` is the claim on its idempotency key; null without a key. */
   async answer(context: RequestContext, claim: KeyClaim | null): Promise<Answer> {
     const { incoming } = context
     if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('batch'))

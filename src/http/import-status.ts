@@ -11,7 +11,7 @@ export interface ImportStatus {
   state: 'running' | 'done' | 'failed'
   /** How much of the body has been read. */
   bytes: number
-  /** The announced length of the body; null if it is sent in chunks. */
+  /** The length of the body by `Content-Length`; null if it is sent in chunks. */
   readonly total_bytes: number | null
   /** Rows written, which are committed when the state is `done`. */
   count: number

@@ -85,7 +85,7 @@ function restartedTooOften(): GatewayError {
 }
 
 /**
- * Runs the steps of a request in a transaction that is rolled back. Nothing is announced.
+ * Runs the steps of a request in a transaction that is rolled back. No notification is sent.
  * @throws the error that the request would have.
  */
 export async function rehearse(

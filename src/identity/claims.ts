@@ -46,7 +46,7 @@ export interface Accepted {
 /** Receives a note for each check that the token passes. */
 export type Note = (passed: string) => void
 
-/** Discards the notes. */
+/** Ignores all notes. */
 export const ignore: Note = () => {}
 
 /** Checks the claims and returns the identity. Throws UNAUTHORIZED with the failed check. */

@@ -96,12 +96,12 @@ export interface KnownKeys {
   refuse(key: string): never
 }
 
-/** Where a key can appear twice: in no object, or in the objects within the values of a row. */
+/** Where duplicate keys are allowed: nowhere, or in objects within the values of a row. */
 export type RepeatedKeys = 'nowhere' | 'in values'
 
 /**
- * Parses a body in linear time, allocating only members, items and keys. `repeats`: where a key can appear
- * twice in an object.
+ * Parses a body in linear time, allocating only members, items and keys. `repeats`: where duplicate
+ * keys are allowed.
  * @throws GatewayError PARSE_ERROR with line and column, PAYLOAD_TOO_LARGE for an array of more than
  * `itemsMax` items, and the error of `keys` for an unknown key
  */

@@ -11,7 +11,8 @@ import { addToHash, HASH_START, KeyIndex, NEW } from './key-index.ts'
 export class DistinctKeys {
   readonly #body: Buffer
   readonly #text: string
-  // The offsets of the keys between their quotes; after `#count`, those of the previous object.
+  // The offsets of the keys, without their quotes. The first `#count` entries belong to this object, later
+  // ones to the previous object.
   readonly #starts: number[] = []
   readonly #ends: number[] = []
   #count = 0

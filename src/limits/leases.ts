@@ -111,7 +111,7 @@ export function createLeases({ store, kind, now, every }: LeasesParts): Leases {
       serveWaiting(holding)
       if (units >= wanted) continue
       holding.refusedUntil = now() + REFUSED_MS
-      // Other processes wait for permits too. A store of several machines does not ask for unused ones.
+      // Remembered because a store of several machines cannot ask for unused permits that others wait for.
       holding.wantedUntil = now() + WANTED_MS
       for (const answer of holding.waiting.splice(0)) answer(false)
     }

@@ -13,7 +13,7 @@ import { constructNear } from './nearest-construct.ts'
 export interface Lesson {
   readonly ok: false
   readonly error: {
-    /** The problem in a line, without its place. */
+    /** The problem in one line, without its position. */
     readonly message: string
     /** Counted from 1; null if the error concerns the whole text. */
     readonly line: number | null

@@ -34,7 +34,7 @@ export function constructNear(text: string, offset: number): Construct {
   const before = text.slice(Math.max(0, offset - LOOKED_BACK_MAX), offset)
   let near: Construct | null = null
   for (const [word] of before.matchAll(WORD)) near = opened(word) ?? near
-  // At the very beginning the word itself is all there is.
+  // If no word comes before the error, use the word at the error.
   return near ?? opened(/^[a-z_]+/i.exec(text.slice(offset, offset + LOOKED_BACK_MAX))?.[0] ?? '') ?? 'get'
 }
 

@@ -65,7 +65,7 @@ const TEXT_OF: ReadonlyMap<string, string> = byType({
 })
 
 function exampleText({ schema, name, kind }: DataType, { maxLength }: SchemaObject): string | undefined {
-  // Valid for every type of their kind.
+  // The empty range and multirange are valid whatever the element type.
   if (kind === 'range') return 'empty'
   if (kind === 'multirange') return '{}'
   const known = schema === 'pg_catalog' ? TEXT_OF.get(name) : undefined

@@ -14,9 +14,9 @@ import {
 export interface SharedReferences {
   /** Parameters of everything that is read like a list. */
   readonly list: ReferenceList
-  /** Parameters of a list of another table's related rows: without a filter for each column. */
+  /** Parameters of a list of related rows, without the filters on single columns. */
   readonly children: ReferenceList
-  /** Parameters that select the rows of an aggregate: without a filter for each column. */
+  /** Parameters that select the rows of an aggregate, without the filters on single columns. */
   readonly aggregated: ReferenceList
   readonly filters: ReferenceList
   readonly expand: readonly ReferenceObject[]

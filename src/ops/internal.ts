@@ -87,7 +87,7 @@ export interface Internal {
   operate(target: string): Promise<unknown>
 }
 
-/** A test message is sent by the worker that was asked alone. */
+/** The path that sends a test message; only the worker that receives the request sends one. */
 const TEST_PATH = '/internal/webhooks/test'
 
 const CHECKS_PATH = '/internal/checks'

@@ -57,7 +57,7 @@ export interface ConnectionListener {
    * line.
    */
   finished(connection: Connection, exchange: PendingRequest, ms: number, again: boolean): void
-  /** The server took so long for finished requests. */
+  /** Reports how long the server took for finished requests. */
   measured(times: readonly Measured[]): void
   /** The connection can take work again. */
   available(connection: Connection): void
@@ -85,7 +85,7 @@ export class Connection implements WireSink, RequestChannel, Carrier {
   #unsent = 0
   #expectedMs = 0
   readonly #openedAt: number
-  /** The time at which the first pending request became the first one or was sent. */
+  /** The time at which the first pending request became the first in the queue or, if later, was sent. */
   #since: number
   readonly #serviceTimes = new ServiceTimes()
   #exclusive = false
@@ -408,8 +408,9 @@ export class Connection implements WireSink, RequestChannel, Carrier {
   }
 
   /**
-   * A cancelled wait for a synchronous standby: the commit succeeds, but a failover can lose it, so it must
-   * not be confirmed. Only the server's routine identifies the warning in any language.
+   * Closes the connection if the wait for a synchronous standby was cancelled: the commit has succeeded, but
+   * a failover can lose it, so it must not be confirmed. The text of the warning is translated, so the
+   * warning is recognized by the routine in the server that reports it.
    */
   #notice(fields: ErrorFields): void {
     if (fields.get('R') === 'SyncRepWaitForLSN') this.#wire.destroy(new DatabaseError(fields))

@@ -10,7 +10,7 @@ import type { PreparedStatements } from './prepared-statements.ts'
 import type { Writer } from './protocol/writer.ts'
 import type { Command, ServerTime } from './types.ts'
 
-/** No owed commands. */
+/** The empty list of owed commands, shared by all requests that owe none. */
 export const NOTHING_OWED: readonly Command[] = []
 
 /** The commands that must run even though their batch failed. */

@@ -8,7 +8,9 @@ import { UnavailableError } from './errors.ts'
 import { type MessageSink, Reader } from './protocol/reader.ts'
 import { Writer } from './protocol/writer.ts'
 
-/** With this many bytes unwritten behind a write in progress, the connection takes nothing more. */
+/**
+ * Limit on the bytes that wait for a write in progress; above it, the connection accepts no more requests.
+ */
 const CONGESTED_BYTES = 256 * 1024
 
 /** Receives the messages of a wire. */
@@ -17,7 +19,7 @@ export interface WireSink extends MessageSink {
    * Everything encoded so far is being written to the socket: the server may have received it from now on.
    */
   flushed(): void
-  /** Everything that has arrived has been passed on. */
+  /** Called when all messages received so far have been passed on. */
   chunkRead?(): void
   /** Called once with the reason; nothing follows. */
   closed(error: Error): void

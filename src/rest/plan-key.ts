@@ -99,7 +99,7 @@ function printList(list: ListTree): string {
   return `list ${printRows(list)}${printFields(list)}${printSort(sort)}${page}${form}`
 }
 
-/** The part of the key that selects rows on all pages. */
+/** The part of the key about the selected rows, which is the same for all pages. */
 function printRows({ table, parent, filter, search, distinct }: ListTree): string {
   const of = parent === null ? '' : `\0of ${parent.table.resource}\0${parent.child}`
   const one = distinct === null ? '\0all' : `\0distinct ${distinct}`

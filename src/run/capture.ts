@@ -73,7 +73,10 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
     }
   }
 
-  /** Tries the write with each statement storing its changes, then with returning them, and finally plain. */
+  /**
+   * Tries the write in up to three ways: its statements store their changes, then return them, and finally do
+   * neither.
+   */
   function write(
     identity: Identity,
     statements: readonly BoundStatement<WriteStatement>[],
@@ -150,7 +153,7 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   }
 }
 
-/** Calls once the write is committed: now, unless it is part of a transaction that is still open. */
+/** Calls `call` after the commit: immediately, or at the commit if the transaction is still open. */
 function committed({ within }: Work, call: () => void): void {
   if (within === undefined) call()
   else within.onCommit(call)

@@ -352,8 +352,8 @@ function detailsOf(error: DatabaseError): Record<string, string | null> {
 const PORTAL_PARAMETER = /^[^"'\n]*\$(\d+)(?= = |$)/gm
 
 /**
- * The index of the parameter whose value PostgreSQL was reading; lines about the inside of the value come
- * before.
+ * The index of the parameter whose value PostgreSQL was reading, from the last line of the context that names
+ * one: earlier lines are about parts of the value.
  */
 function refusedParameter(error: DatabaseError): number | null {
   const named = [...(error.where ?? '').matchAll(PORTAL_PARAMETER)].at(-1)

@@ -165,7 +165,7 @@ export interface JointTransactionParts {
   readonly failed: (error: unknown) => unknown
 }
 
-/** Learns whether something was written. */
+/** Receives the outcome of a transaction that wrote something. */
 export interface WriteOutcome {
   /** Called after the commit, which is reported when the promise resolves. */
   committed(): Promise<void>
@@ -318,7 +318,7 @@ export class JointTransaction {
     this.#open?.cancel()
   }
 
-  /** The claim was refused: what the caller is answered was written by an earlier request. */
+  /** Reports that the claim was refused: the caller gets the stored response of an earlier request. */
   async repeated(): Promise<void> {
     await this.#parts.written?.committed()
   }
@@ -332,7 +332,7 @@ export class JointTransaction {
     return this.#inTurn(index, () => this.#send(at, commands, effect), isLast)
   }
 
-  /** Sends something once all earlier operations have sent what they will. */
+  /** Calls `send` after all earlier operations have sent their last commands. */
   #inTurn(index: number, send: () => Promise<readonly Result[]>, isLast: boolean): Promise<readonly Result[]> {
     if (index > this.#last) return Promise.reject(new SkippedError())
     if (this.#isDead) return Promise.reject(new RestartError())

@@ -4,7 +4,7 @@
  * (docs/reference/reading.md#filters), so this is known only after PostgreSQL has refused it.
  */
 
-/** After `is.`: the complete operators here. */
+/** The operator of this API for each word that can follow `is.` in PostgREST's notation. */
 const IS: ReadonlyMap<string, string> = new Map([
   ['null', 'is_null'],
   ['not_null', 'is_not_null'],

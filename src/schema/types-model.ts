@@ -12,7 +12,7 @@ export interface TableTypes {
   readonly comment: string | null
   /** Null if the columns are unknown: those of a view in a schema document. */
   readonly columns: readonly ColumnTypes[] | null
-  /** Rows can be created; changed. */
+  /** Whether rows can be created (`insert`) and changed (`update`). */
   readonly writable: { readonly insert: boolean; readonly update: boolean }
   readonly relations: readonly RelationTypes[]
 }
@@ -40,7 +40,7 @@ export interface FunctionTypes {
   readonly comment: string | null
   /** One for each form of the arguments, at least one. */
   readonly arguments: readonly ArgumentsTypes[]
-  /** Full types, with `null`. */
+  /** Complete types, which include `null` where NULL is possible. */
   readonly returns: readonly string[]
 }
 

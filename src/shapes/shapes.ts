@@ -56,7 +56,7 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 export interface ShapesParts extends RequestLimits {
   readonly path: string
   readonly longPollMs: number
-  /** True if a caller can end the handle that it shares with all who see the same rows. */
+  /** True if a caller can end a handle, which it shares with all callers that see the same rows. */
   readonly allowDeletion: boolean
   readonly maxInValues: number
   readonly hub: Pick<Hub, 'subscribe'>

@@ -177,7 +177,10 @@ class RedisState implements SharedState {
     this.#subscriber.disconnect()
   }
 
-  /** Unused tokens are given back soon after they were lent, so later ones are not of the own count. */
+  /**
+   * Reports whether unused tokens can come from the count of this gateway alone. Tokens are given back soon
+   * after they were lent, so only recent ones can.
+   */
   #mayBeOwn(limit: MachineLimit): boolean {
     return limit === 'requests' && this.#options.now() - this.#ownTokensAt < 4 * GIVE_BACK_MS
   }

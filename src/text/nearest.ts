@@ -74,7 +74,7 @@ export function editsWithin(a: string, b: string, bound: number, swaps = true): 
   for (let j = 0; j <= Math.min(b.length, tooMany); j++) row.push(j)
   for (let i = 1; i <= a.length; i++) {
     ;[beforeLast, last, row] = [last, row, beforeLast]
-    // Only cells within `bound` of the diagonal can count; their neighbours outside say so.
+    // Only cells within `bound` of the diagonal matter. Their neighbours outside get a value above the bound.
     const first = Math.max(1, i - bound)
     const end = Math.min(b.length, i + bound)
     row[first - 1] = first === 1 ? Math.min(i, tooMany) : tooMany

@@ -4,7 +4,7 @@ import { BLANKS, endOf, SCALAR, STRING } from './words.ts'
 export interface JsonText {
   /** The offset after the value; null if the text is not JSON. */
   readonly end: number | null
-  /** The offset at which it is no longer JSON. */
+  /** The offset of the first byte that cannot belong to JSON. */
   readonly failedAt: number
   /** True if it contains an object. */
   readonly hasObject: boolean

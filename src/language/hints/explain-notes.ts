@@ -107,7 +107,9 @@ function notesOfJoins(joins: readonly Join[], first: Source, where: Expression |
   })
 }
 
-/** Collects the first parts of dotted names, except those in subqueries. */
+/**
+ * Collects the first part of each dotted name, such as `o` of `o.total`; names in subqueries are left out.
+ */
 function collectQualifiers(expression: Expression, into: Set<string>): void {
   if (expression.kind === 'column' && expression.path.length > 1) into.add(expression.path[0] ?? '')
   for (const child of childrenOf(expression)) collectQualifiers(child, into)

@@ -191,8 +191,8 @@ interface PrintedNotify {
 }
 
 /**
- * Prints the change of a row, where the row is written or from columns of a common table, which allow to
- * compute it only for a listener.
+ * Prints the change of a row: either where the row is written, or from the columns of a common table, so that
+ * it is computed only if there is a listener.
  */
 function printNotify(
   write: Add | SetStatement | Del,

@@ -2,7 +2,7 @@
 import MiniSearch, { type Options, type SearchResult } from 'minisearch'
 import type { LibraryEntry } from './model.ts'
 
-/** Longer than anything one would type; what a search costs grows with its words. */
+/** Longer than anything a person would type. The cost of a search grows with the number of its words. */
 export const SEARCH_LENGTH_MAX = 200
 
 /** Short words are unlikely to be typos, and are the beginning of too many others. */

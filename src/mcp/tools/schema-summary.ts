@@ -7,7 +7,7 @@ import { resultOrLesson } from '../lesson.ts'
 import { arrayOf, OBJECT, outcome, record, STRING_SCHEMA } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
 
-/** Shown beside an error: a little of everything that one writes most. */
+/** An example shown with an error; it contains the most common parts of a document. */
 export const SCHEMA_EXAMPLE = `enum status { draft, paid }
 table orders {
   id int8 primary_key

@@ -114,7 +114,7 @@ export type PgoutputMessage =
       readonly gid: string
     }
 
-/** Options that the stream was started with. Messages of the others are refused. */
+/** Options that the stream was started with. Messages of options that are off are refused. */
 export interface PgoutputOptions {
   /** True if large transactions arrive in blocks before they commit. */
   readonly streaming: boolean

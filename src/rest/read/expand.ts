@@ -219,7 +219,7 @@ function sortKeys(sort: readonly SortItem[], table: Table, alias: string): reado
   return [...sort.map(item => buildOrder(item, alias)), ...appended]
 }
 
-/** Takes the names in parentheses that are relations, and not columns, for what they are. */
+/** Treats a name in parentheses as a relation if the table has such a relation and no such column. */
 function withRelations({ select, below }: ExpandedRelation, table: Table): Pick<ExpandedRelation, 'select' | 'below'> {
   if (select === null) return { select, below }
   const columns: Selected[] = []

@@ -247,7 +247,7 @@ export class ResultCache {
     return { result, cancel: () => reading.cancel() }
   }
 
-  /** `relations` null: unknown. */
+  /** Marks the relations as being changed while `start` runs; `relations` is null if they are unknown. */
   #during<T extends { readonly result: Promise<unknown> }>(
     relations: ReadonlySet<number> | null,
     count: number,

@@ -12,7 +12,7 @@ import type { StatementValue } from '../../compile/statement.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Command } from '../../postgres/types.ts'
 
-/** As many characters as bytes, which a map hashes fastest. */
+/** The digest as Latin-1, one character for each byte: the shortest text, which a map hashes fastest. */
 export function digestOfText(text: string): string {
   return hash('sha256', text, 'binary')
 }

@@ -115,7 +115,7 @@ function constantsOf(table: Table, policies: readonly RowPolicy[]): BoundStateme
 
 function typeOf(table: Table, name: string): string {
   const type = table.columnByName.get(name)?.type
-  if (type === undefined) throw new Error('the key of a table consists of its columns')
+  if (type === undefined) throw new Error('the primary key must consist of columns of the table')
   return `${quoteIdentifier(type.schema)}.${quoteIdentifier(type.name)}`
 }
 

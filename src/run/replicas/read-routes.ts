@@ -41,7 +41,7 @@ export interface ReplicaStats {
   readonly replicas: readonly {
     readonly name: string
     readonly state: ReplicaState
-    /** It has everything that was committed this long ago; null if unknown. */
+    /** The replica has replayed everything that was committed this long ago; null if unknown. */
     readonly lagMs: number | null
     readonly running: number
     readonly reads: number

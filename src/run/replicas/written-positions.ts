@@ -21,7 +21,7 @@ const NOTHING: Required = { lsn: 0n, since: NO_TIME }
 export class WrittenPositions {
   readonly #byCaller = new Map<string, Required>()
   readonly #writersMax: number
-  /** Required of every read. */
+  /** The position that every read must see, for any caller. */
   #byAll: Required = NOTHING
 
   constructor(writersMax: number = WRITERS_MAX) {

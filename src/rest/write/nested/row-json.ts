@@ -7,7 +7,10 @@ import type { GraphRow } from './graph.ts'
 /** A value of a column as PostgreSQL prints it; null for NULL. */
 export type Text = string | null
 
-/** The value of a column as JSON. PostgreSQL reads a string as the text form of any type but JSON. */
+/**
+ * The value of a column as JSON: JSON unchanged, and values of any other type as a string, which PostgreSQL
+ * reads as their text form.
+ */
 export function columnJson(text: Text | undefined, { columnByName }: Table, name: string): string {
   if (text === undefined || text === null) return 'null'
   const type = columnByName.get(name)?.type

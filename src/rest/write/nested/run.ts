@@ -87,7 +87,7 @@ export class GraphRun {
   readonly #returned = new Map<GraphRow, Map<string, Text>>()
   /** Rows that did not exist before. */
   readonly #created = new Set<GraphRow>()
-  /** Rows of `set` with a key that no child has. */
+  /** Rows of a `set` list whose key no existing child has. */
   readonly #named = new Set<GraphRow>()
   #statements = 0
   #written: WriteResult | undefined
@@ -648,7 +648,7 @@ function printPartial(changes: PartialChanges | undefined): string {
   return changes?.partial?.kind === 'values' ? changes.partial.increments.join('\0') : ''
 }
 
-/** The lists for one use. */
+/** The lists of rows to create, to update, and so on, selected by `use`. */
 function listsOf(members: readonly ListedIn[], use: RowUse): readonly RowList[] {
   return members.flatMap(({ many: { lists } }) => lists[use] ?? [])
 }
@@ -657,7 +657,10 @@ function rowsIn(lists: readonly Pick<RowList, 'rows'>[]): readonly GraphRow[] {
   return lists.flatMap(({ rows }) => rows)
 }
 
-/** The path of the only list, or what the lists of several rows have in common: the name of the relation. */
+/**
+ * The path of the list. Lists of several rows have only the name of the relation in common, which is
+ * returned.
+ */
 function pathOf<T>(members: readonly T[], related = (member: T) => member as { readonly path: string }): string {
   const [first, ...more] = members
   if (first === undefined) return ''
