@@ -225,6 +225,7 @@ function begin(context: CheckContext): Checking {
       parameterBytes,
       query: (query, outer) => checking.read(query, outer).statement,
       function: call => callableName(call, catalog, isCallable),
+      inlined: name => catalog.inlinedBodies.get(name),
       type: type => (anyType ? type : castableType(type, context)),
     }),
     read: (query, outside, itself = null) => readIn(checking, query, outside, itself),

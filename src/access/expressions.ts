@@ -1,4 +1,5 @@
 /** Checks expressions: resolves every name, and types every parameter by its context. */
+import type { InlinedBody } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import { hasOperandsOfOneType, listAsJson } from '../language/sql/json-list.ts'
 import type {
@@ -75,6 +76,8 @@ export interface ExpressionCheckerParts {
    * unambiguous.
    */
   readonly function: (call: FunctionCall) => CallableName
+  /** What PostgreSQL may replace a call of a database function by. */
+  readonly inlined: (name: string) => InlinedBody | undefined
   /** Rejects types that nothing can be cast to; qualifies the others so that their names are unambiguous. */
   readonly type: (type: TypeName) => TypeName
   readonly parameterType: TypeOfParameter
@@ -268,6 +271,8 @@ export class ExpressionChecker implements OperandCheck {
     const isOwn = named.schema === 'pg_catalog' || named.schema === null
     const digits = args.map(argument => argument.digits ?? DIGITS_OF_NUMERIC)
     const [dividend = 0, divisor = 0] = digits
+    const inlined = isOwn ? undefined : this.#parts.inlined(named.name)
+    if (inlined !== undefined) tally.addInlined(inlined, typed, call.span)
     if (isOwn && divides(named)) tally.addProducts(productsOf(dividend, divisor), call.span)
     const checked: FunctionCall = {
       ...call,

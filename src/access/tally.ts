@@ -6,6 +6,7 @@
  * would become millions of expressions; therefore each mention counts as the whole expression (`Growth`).
  */
 
+import type { InlinedBody } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Join, Span } from '../language/tree/ast.ts'
 import { LIMIT_NAMES, STATEMENT_LIMITS, type StatementLimits } from '../statement-limits.ts'
@@ -112,11 +113,20 @@ export class Tally {
     const { maxExpressions } = this.limits
     if (this.#terms <= maxExpressions || maxExpressions === 0) return
     throw limitExceeded(
-      `the query expands to more than ${maxExpressions} expressions once its subqueries ` +
-        `are merged (${LIMIT_NAMES.maxExpressions}); mention computed columns less often`,
+      `the query expands to more than ${maxExpressions} expressions once its subqueries and the bodies of ` +
+        `functions are merged (${LIMIT_NAMES.maxExpressions}); mention computed columns and nest calls less often`,
       span,
       'maxExpressions',
     )
+  }
+
+  /** Counts a call that PostgreSQL may replace by the body of the function, which repeats the arguments. */
+  addInlined({ terms, uses }: InlinedBody, args: readonly { readonly growth: Growth }[], span: Span): void {
+    this.addTerms(terms, span)
+    for (const { growth } of args) {
+      this.addTerms((uses - 1) * growth.terms, span)
+      this.addBytes((uses - 1) * growth.bytes, span)
+    }
   }
 
   addRelations(count: number, span?: Span): void {

@@ -8,6 +8,7 @@ import type { EffectItem, MentionItem, TieItem, UnsteadyItem } from './dependenc
 import { buildFunctionReach, type ReachItem, type ReachTypeItem } from './function-reach.ts'
 import { buildFunctions } from './functions.ts'
 import { groupByRelation } from './group.ts'
+import { buildInlinedBodies, type InlinedItem } from './inlined-bodies.ts'
 import { type Catalog, type Partition, type Representation, resourceName, type Table } from './model.ts'
 import { relate } from './relations.ts'
 import type {
@@ -86,6 +87,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
     ),
     representations: representationsOf(sections.representation),
     functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferring),
+    inlinedBodies: buildInlinedBodies(sections['inlined body']),
   })
 }
 
@@ -116,6 +118,7 @@ interface Items {
   readonly reach: ReachItem[]
   readonly 'reach type': ReachTypeItem[]
   readonly deferring: Pick<ReachItem, 'relation'>[]
+  readonly 'inlined body': InlinedItem[]
 }
 
 interface Sections extends Items {
@@ -137,6 +140,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
     },
     ...{ 'traced column': [], 'traced key': [], 'media handler': [], representation: [] },
     ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferring: [] },
+    'inlined body': [],
   }
   let fingerprint = ''
   for (const [section, item] of rows) {

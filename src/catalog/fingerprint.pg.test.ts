@@ -131,6 +131,8 @@ test.each([
   "alter type hidden.feeling add value 'calm'",
   'create domain hidden.some_pair as hidden.pair; create function three() returns hidden.some_pair language sql ' +
     'as $$select null::hidden.some_pair$$',
+  'create function hidden.same(int) returns int language sql as $$select $1$$',
+  'create or replace function hidden.same(int) returns int language sql as $$select $1 + $1$$',
 ])('changes with: %s', async ddl => {
   const before = await readFingerprint(gateway.query, OPTIONS)
   await admin.run(ddl)

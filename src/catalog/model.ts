@@ -32,6 +32,8 @@ export interface Catalog {
   readonly viewKeys: readonly ViewKey[]
   /** The statements that can run a function of the database, which may leave something in the session. */
   readonly functionReach: FunctionReach
+  /** By name, whatever the schema: scalar functions whose calls PostgreSQL may replace by their bodies. */
+  readonly inlinedBodies: ReadonlyMap<string, InlinedBody>
   /** The aggregates of these schemas that make one value of a media type of rows. */
   readonly mediaHandlers: readonly MediaHandler[]
   /** By the OID of the domain. */
@@ -65,6 +67,14 @@ export interface MediaHandler {
   readonly isBinary: boolean
   /** The OID of the relation whose rows it takes; null if it takes rows of any type. */
   readonly relation: number | null
+}
+
+/** The size of a call that is replaced by the body of the function, including the calls in that body. */
+export interface InlinedBody {
+  /** The words of the body, about as many as its expressions. */
+  readonly terms: number
+  /** How often the body mentions an argument; at least 1. */
+  readonly uses: number
 }
 
 export interface FunctionReach {

@@ -228,6 +228,7 @@ class FakeDatabase {
       representations: new Map(),
       unpublishedViews: new Map(),
       partitions: new Map(),
+      inlinedBodies: new Map(),
       functionReach: {
         relations: new Map(),
         types: new Set<string>(),

@@ -12,6 +12,7 @@
 
 import { DEPENDENCE_SECTIONS, DEPENDENCE_SHARED } from './dependency-sections.ts'
 import { REACH_SECTIONS, REACH_SHARED } from './function-reach.ts'
+import { INLINED_SECTION } from './inlined-bodies.ts'
 import type { ManagedColumns } from './model.ts'
 import { type ConfiguredTable, parseTableName } from './table-names.ts'
 import { VIEW_KEY_SECTIONS, VIEW_KEY_SHARED } from './view-keys.ts'
@@ -576,6 +577,13 @@ const SHARED = `
     left join pg_catalog.pg_class c on c.oid = t.typrelid and t.typtype = 'c'
   )`
 
+const RESOURCE_SECTIONS = {
+  ...SECTIONS,
+  ...VIEW_KEY_SECTIONS,
+  ...REACH_SECTIONS,
+  'inlined body': INLINED_SECTION,
+}
+
 /** A new partition changes no resource, so it does not require reading the catalog again. */
 const UNCOUNTED = 'partition'
 
@@ -587,12 +595,12 @@ const SCOPES = {
   resources: {
     mark: '',
     shared: `${SHARED},${VIEW_KEY_SHARED},${REACH_SHARED}`,
-    sections: { ...SECTIONS, ...VIEW_KEY_SECTIONS, ...REACH_SECTIONS },
+    sections: RESOURCE_SECTIONS,
   },
   'resources and dependencies': {
     mark: 'd',
     shared: `${SHARED},${VIEW_KEY_SHARED},${REACH_SHARED},${DEPENDENCE_SHARED}`,
-    sections: { ...SECTIONS, ...VIEW_KEY_SECTIONS, ...REACH_SECTIONS, ...DEPENDENCE_SECTIONS },
+    sections: { ...RESOURCE_SECTIONS, ...DEPENDENCE_SECTIONS },
   },
 } as const
 

@@ -644,7 +644,8 @@ export const GATEWAY: SettingsOf<
     feature: 'reads',
     description:
       'Maximum expressions of one statement. A computed column of a subquery counts as its whole expression ' +
-      'wherever it is mentioned. Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
+      'wherever it is mentioned, and a call of an SQL function as the body of the function. Above it, the query is ' +
+      'answered with 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxParameters: {
     key: 'gateway.max_parameters',

@@ -64,6 +64,11 @@ beforeAll(async () => {
         ${times(3, index => `join U&"\\0070ublic".U&"us!0065rs" UESCAPE ''!'' u${index + 1} using (id)`)}
         ${times(3, index => `, U&"\\0075s\\+000065rs" v${index}`)}
         ${times(3, index => `, "odd table-ä" w${index}`)}, u&"odd table-\\00e4" x';
+     create function agreed(boolean) returns boolean immutable language sql as 'select $1 and ($1 or $1)';
+     create function three(t text) returns text immutable return coalesce(t, t, t);
+     create function nine(text) returns text immutable language sql as 'select public.three(Three($1))';
+     create function joined_text(a text, b text) returns text immutable language sql as 'select a || b';
+     create function kept(t text) returns text immutable language plpgsql as 'begin return t || t || t; end';
      create view over_written with (security_invoker = true) as select a.a as id from written() a;
      create function written_strictly(n int = 1) returns setof int stable strict language sql as
        'select u0.id from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}';
@@ -238,6 +243,34 @@ describe('the relations of one statement', () => {
     } finally {
       await open.close()
     }
+  })
+})
+
+describe('calls of SQL functions in expressions', () => {
+  const nested = (name: string, depth: number, argument: string) =>
+    `${`${name}(`.repeat(depth)}${argument}${')'.repeat(depth)}`
+  test('count as the body: three mentions are accepted at six levels, and rejected at twelve', async () => {
+    await expectRows(`get sizes fields ${nested('agreed', 6, 'id = 1')} as v where id = 1`, [{ v: true }])
+    await expectRefused(`get sizes fields ${nested('agreed', 12, 'id = 1')} as v`, 'max_expressions')
+    await expectRefused(`get sizes where ${nested('agreed', 12, 'id = 1')}`, 'max_expressions')
+    await expectRefused(`get sizes fields ${nested('three', 12, 'word')} as v`, 'max_expressions')
+    await expectRefused(`get sizes fields ${nested('nine', 6, 'word')} as v`, 'max_expressions')
+  })
+  test('count through subqueries, and with their parameters', async () => {
+    const levels = (depth: number): string =>
+      depth === 0 ? 'get sizes' : `get (${levels(depth - 1)}) s${depth} fields id, three(three(word)) as word`
+    await expectRows(`get (${levels(2)}) d fields word where id = 1`, [{ word: 'ab' }])
+    await expectRefused(levels(6), 'max_expressions')
+    await expectRefused(`get sizes fields ${nested('nine', 3, '$1')} as v`, 'max_built_value_bytes', [
+      'x'.repeat(500_000),
+    ])
+  })
+  test('count as one if PostgreSQL keeps the call', async () => {
+    await expectRows(`get sizes fields length(${nested('kept', 3, 'word')}) as v where id = 1`, [{ v: 54 }])
+    await expectRows(
+      `get sizes fields ${nested('joined_text', 12, "'x'").replaceAll(')', ", 'y')")} as v where id = 1`,
+      [{ v: `x${'y'.repeat(12)}` }],
+    )
   })
 })
 

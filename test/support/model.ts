@@ -86,6 +86,7 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     representations: new Map(),
     unpublishedViews: new Map(),
     partitions: new Map(),
+    inlinedBodies: new Map(),
     functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferring: new Set() },
   }
 }
