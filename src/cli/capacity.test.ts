@@ -68,7 +68,7 @@ test('changes that every gateway has to read can be too many for any number of g
 test.each([
   [['--mix', 'get=60,lists=30'], '"lists=30" is not one of get, cached, list,'],
   [['--mix', 'get=1,get=2'], '"get" occurs twice'],
-  [['--mix', 'get=0'], 'Expected a part greater than 0'],
+  [['--mix', 'get=0'], 'Expected a proportion greater than 0'],
   [['--mix', 'constructor=1'], '"constructor=1" is not one of'],
   [['--requests', '-5'], 'Expected a whole number from 0 to 999999999'],
   [['--tenants', '0'], 'Expected a whole number from 1 to 999999999'],

@@ -71,7 +71,7 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
         'find the conditions of joins and nests without "on" in the foreign keys of this schema document',
       ).conflicts(['database', 'config']),
     )
-    .option('--database', 'find them in the foreign keys of the configured database')
+    .option('--database', 'the same, with the foreign keys of the configured database')
     .option(...CONFIG)
     .examples(
       ["echo 'cnt users where active = true' | svc transpile", 'SELECT COUNT(*) FROM users WHERE active = true;'],

@@ -235,7 +235,7 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     .option('--print', 'only print the address')
     .examples(
       ['svc console', 'of the gateway on this machine'],
-      ['svc console --url https://api.example.com --print', 'the address of another one'],
+      ['svc console --url https://api.example.com --print', 'the address of another gateway'],
     )
     .action(async ({ config, url, print }: { config?: string; url?: string; print?: true }) => {
       const { openConsole } = await import('./console.ts')
@@ -250,7 +250,7 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     )
     .option('-r, --requests <number>', 'requests per second at the peak', parseAmount, 0)
     .addOption(
-      new Option('-m, --mix <kinds>', 'kinds of requests and their parts: get=60,list=30,insert=10')
+      new Option('-m, --mix <kinds>', 'kinds of requests with their proportions: get=60,list=30,insert=10')
         .argParser(parseMixOption)
         .default({ get: 1 }, 'get=1'),
     )

@@ -97,7 +97,7 @@ test('SIGHUP reloads, one reload after another; a failure is reported and change
   signals.emit('SIGHUP')
   await settled()
   expect(reloads).toBe(3)
-  expect(told).toEqual(['reload failed; what was loaded before stays in use: line 3 is broken'])
+  expect(told).toEqual(['reload failed; the previous state stays in use: line 3 is broken'])
   signals.emit('SIGTERM')
   await run
 })

@@ -49,9 +49,7 @@ export async function runUntilSignal(
   const onReload = (): void => {
     reloading = reloading
       .then(() => running?.reload?.())
-      .catch((error: unknown) =>
-        report(`reload failed; what was loaded before stays in use: ${(error as Error).message}`),
-      )
+      .catch((error: unknown) => report(`reload failed; the previous state stays in use: ${(error as Error).message}`))
   }
   signals.on('SIGHUP', onReload)
   try {

@@ -44,7 +44,7 @@ export async function work(world: World): Promise<void> {
       reload: () =>
         void gateway
           ?.reload()
-          .catch((error: Error) => world.error(`reload failed, what was loaded before stays: ${error.message}`)),
+          .catch((error: Error) => world.error(`reload failed; the previous state stays in use: ${error.message}`)),
       retire: () => void end(running => running.retire()).catch(fail),
       stop: () => void end(async () => {}).catch(fail),
     })
