@@ -1,6 +1,6 @@
 /** Several requests as one: `POST /api/_batch` (docs/reference/batches.md). */
 import { errorOf } from './error.ts'
-import type { Answer, Http, Operation, RequestOptions } from './http.ts'
+import type { ApiRequest, ClientResponse, Http, RequestOptions } from './http.ts'
 
 /** Options of a batch. */
 export interface BatchOptions extends RequestOptions {
@@ -19,7 +19,8 @@ export class Reference {
   }
 }
 
-export interface Collected {
+/** Collects the operations of a batch, and sends them as one request. */
+export interface OperationCollector {
   readonly http: Pick<Http, 'send'>
   /** Sends the operations that were collected, and settles their promises. */
   send(http: Http, options: BatchOptions): Promise<void>
@@ -27,15 +28,15 @@ export interface Collected {
 }
 
 interface Waiting {
-  readonly operation: Operation
-  readonly resolve: (answer: Answer) => void
+  readonly operation: ApiRequest
+  readonly resolve: (answer: ClientResponse) => void
   readonly reject: (error: unknown) => void
 }
 
 const NAME = /^[A-Za-z0-9_]+$/
 
 /** Collects operations instead of sending them. */
-export function collect(): Collected {
+export function collect(): OperationCollector {
   const waiting: Waiting[] = []
   let sent = false
   return {

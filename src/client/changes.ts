@@ -110,8 +110,13 @@ function errorOfMessage({ code, message, details, hint }: ServerMessage): Client
   return new ClientError(code, message, { details: details ?? null, hint: hint ?? null })
 }
 
-/** An error that the application's listener throws must not break the connection. */
-export function guarded<A extends readonly unknown[]>(call: ((...args: A) => void) | undefined): (...args: A) => void {
+/**
+ * Wraps a listener of the application, so that an error it throws is reported and does not break the
+ * connection.
+ */
+export function reportingErrors<A extends readonly unknown[]>(
+  call: ((...args: A) => void) | undefined,
+): (...args: A) => void {
   return (...args) => {
     try {
       call?.(...args)
@@ -124,14 +129,14 @@ export function guarded<A extends readonly unknown[]>(call: ((...args: A) => voi
 }
 
 export function listen<Row>(socket: SharedSocket, of: Subscribed, to: ChangeListener<Row>): () => void {
-  const onBegin = guarded(to.onBegin)
+  const onBegin = reportingErrors(to.onBegin)
   return subscribe(socket, of, to.events, {
     onBegin: resumed => {
       if (!resumed) onBegin()
     },
-    onChange: guarded(to.onChange),
-    onResync: guarded(to.onResync),
-    onError: guarded(to.onError),
+    onChange: reportingErrors(to.onChange),
+    onResync: reportingErrors(to.onResync),
+    onError: reportingErrors(to.onError),
   })
 }
 
@@ -159,8 +164,8 @@ export function follow<Row>(
   to: FollowListener<Row>,
 ): () => void {
   const { key = ['id'] } = to
-  const onChange = guarded(to.onChange)
-  const onError = guarded(to.onError)
+  const onChange = reportingErrors(to.onChange)
+  const onError = reportingErrors(to.onError)
   const keyOf = (row: Readonly<Record<string, unknown>>): string => JSON.stringify(key.map(column => row[column]))
   let rows = new Map<string, Row>()
   /** True if `rows` has the state at the last resume token. */
@@ -223,8 +228,8 @@ export function reread<Row>(
   readRows: (signal: AbortSignal) => Promise<readonly Row[]>,
   to: LiveListener<Row>,
 ): () => void {
-  const onRows = guarded(to.onRows)
-  const onError = guarded(to.onError)
+  const onRows = reportingErrors(to.onRows)
+  const onError = reportingErrors(to.onError)
   const reader = createReader(readRows, onError)
   const read = (): void => reader.read(onRows)
   const end = subscribe(socket, of, undefined, {
@@ -299,17 +304,17 @@ function createReader<Row>(
   }
 }
 
-/** A live query: the gateway sends its rows again whenever the result changes. */
-export interface LiveQuery {
+/** The text and parameters of a live query. The gateway sends its rows again whenever the result changes. */
+export interface LiveQueryText {
   readonly svc: string
   readonly table: string
   readonly interval_ms: number
   readonly parameters?: unknown
 }
 
-export function liveQuery<Row>(socket: SharedSocket, query: LiveQuery, to: LiveListener<Row>): () => void {
-  const onRows = guarded(to.onRows)
-  const onError = guarded(to.onError)
+export function liveQuery<Row>(socket: SharedSocket, query: LiveQueryText, to: LiveListener<Row>): () => void {
+  const onRows = reportingErrors(to.onRows)
+  const onError = reportingErrors(to.onError)
   let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
   let remove: () => void = () => {}

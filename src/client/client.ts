@@ -7,7 +7,7 @@ import { createHttp, type Http, type RequestOptions } from './http.ts'
 import { globalSocket, type SocketConstructor } from './platform.ts'
 import type { AnySchema, ArgsOf, FunctionName, ReturnsOf, SchemaLike, TableName } from './schema-types.ts'
 import { type ConnectionState, createSocket, type SharedSocket } from './socket.ts'
-import { type Connection, Table } from './table.ts'
+import { Table, type TableConnection } from './table.ts'
 import { createTokens, type TokenProvider } from './tokens.ts'
 
 /** Options of a client. */
@@ -161,7 +161,7 @@ export function createClient<S extends SchemaLike = AnySchema>(options: ClientOp
 }
 
 function requestsOf<S extends SchemaLike>(
-  connection: Omit<Connection, 'http'> & { readonly http: Pick<Http, 'send'> & Partial<Http> },
+  connection: Omit<TableConnection, 'http'> & { readonly http: Pick<Http, 'send'> & Partial<Http> },
 ): Pick<Client<S>, 'from' | 'rpc' | 'query'> {
   const { http } = connection
   return {

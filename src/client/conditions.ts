@@ -92,7 +92,8 @@ export function not<Row = AnyRow>(...items: readonly NoInfer<Where<Row> | Group<
   return new Group('not.and', items)
 }
 
-export type Parameter = readonly [name: string, value: string]
+/** A parameter of the query string, not encoded yet. */
+export type ParameterPair = readonly [name: string, value: string]
 
 /**
  * A name in the form of the query string: in double quotes if it contains punctuation, unless it is a path
@@ -108,8 +109,8 @@ const PLAIN = /^\w(?:[\w ]*\w)?$/
 export function conditionParameters<Row>(
   conditions: readonly (Where<Row> | Group<Row>)[],
   prefix = '',
-): readonly Parameter[] {
-  return conditions.flatMap((condition): readonly Parameter[] =>
+): readonly ParameterPair[] {
+  return conditions.flatMap((condition): readonly ParameterPair[] =>
     condition instanceof Group
       ? [[prefix + condition.name, `(${groupText(condition)})`]]
       : testsOf(condition).map(([column, operator, value]) => [

@@ -13,7 +13,8 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface Operation {
+/** A request to the gateway, before it is sent. */
+export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** The path and the query string, with a leading slash. */
   readonly path: string
@@ -28,7 +29,8 @@ export interface Operation {
 /** The body of an import. A platform whose `fetch` cannot send streams refuses a `ReadableStream`. */
 export type Upload = string | Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
 
-export interface Answer {
+/** The status, headers and parsed body of a response. */
+export interface ClientResponse {
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
   readonly body: any
@@ -47,11 +49,11 @@ export interface HttpOptions {
 }
 
 export interface Http {
-  send(operation: Operation, options?: RequestOptions): Promise<Answer>
+  send(operation: ApiRequest, options?: RequestOptions): Promise<ClientResponse>
   /** The body of a response that is not JSON. */
-  text(operation: Operation, options?: RequestOptions): Promise<string>
+  text(operation: ApiRequest, options?: RequestOptions): Promise<string>
   /** The lines of an NDJSON response, as they arrive. */
-  lines(operation: Operation, options?: RequestOptions): AsyncGenerator<unknown, void, undefined>
+  lines(operation: ApiRequest, options?: RequestOptions): AsyncGenerator<unknown, void, undefined>
 }
 
 /** Statuses after which a repeated request can succeed. */
@@ -62,7 +64,7 @@ const RETRY_AFTER_MS_MAX = 30_000
 export function createHttp(options: HttpOptions): Http {
   const { base, tokens, retries, parse } = options
 
-  async function attempt(operation: Operation, token: string | null, request: RequestOptions): Promise<Opened> {
+  async function attempt(operation: ApiRequest, token: string | null, request: RequestOptions): Promise<Opened> {
     const { upload } = operation
     const { signal, timeoutMs = upload === undefined ? options.timeoutMs : null } = request
     const ended = new AbortController()
@@ -103,7 +105,7 @@ export function createHttp(options: HttpOptions): Http {
   }
 
   /** Sends a request, with retries, and returns the successful response. */
-  async function open(operation: Operation, request: RequestOptions): Promise<Opened> {
+  async function open(operation: ApiRequest, request: RequestOptions): Promise<Opened> {
     const keyed = options.idempotencyKeys && operation.method !== 'GET' && operation.upload === undefined
     const keys = keyed && operation.headers?.[KEY] === undefined ? { [KEY]: randomKey() } : {}
     const sent = { ...operation, headers: { ...operation.headers, ...keys } }
@@ -238,7 +240,7 @@ interface Opened {
   readonly arrived: () => void
 }
 
-function headersOf(operation: Operation, token: string | null, request: RequestOptions): Record<string, string> {
+function headersOf(operation: ApiRequest, token: string | null, request: RequestOptions): Record<string, string> {
   return {
     ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
     ...(operation.body === undefined ? {} : { 'Content-Type': 'application/json' }),

@@ -1,5 +1,5 @@
 /** Imports: uploads of many rows in one transaction (docs/reference/import.md). */
-import { guarded } from './changes.ts'
+import { reportingErrors } from './changes.ts'
 import { ClientError } from './error.ts'
 import { type Http, jsonText, type RequestOptions, type Upload } from './http.ts'
 import { randomKey } from './platform.ts'
@@ -60,7 +60,7 @@ export async function upload(
     ...(on === undefined ? {} : { 'X-On-Conflict': on.join(',') }),
   }
   const body = isRows ? rows.map(row => `${jsonText(row)}\n`).join('') : (rows as Upload)
-  const onReport = guarded(onProgress)
+  const onReport = reportingErrors(onProgress)
   const report = async (): Promise<void> => {
     // The import does not depend on its progress, which another gateway behind the same URL does not know.
     const answer = await http

@@ -1,5 +1,5 @@
 /** A read of a table as immutable data, and its query string. */
-import { columnText, conditionParameters, type Group, type Parameter, type Where } from './conditions.ts'
+import { columnText, conditionParameters, type Group, type ParameterPair, type Where } from './conditions.ts'
 
 export interface Read {
   readonly table: string
@@ -10,7 +10,7 @@ export interface Read {
   readonly limit: number | null
   readonly offset: number | null
   readonly distinct: string | null
-  readonly search: readonly Parameter[]
+  readonly search: readonly ParameterPair[]
 }
 
 export interface Expansion {
@@ -19,13 +19,14 @@ export interface Expansion {
   readonly of: Read
 }
 
-export function readOf(table: string): Read {
+/** A read of all columns and rows of a table. */
+export function emptyRead(table: string): Read {
   return {
     ...{ table, select: [], where: [], expand: [], sort: [], limit: null, offset: null, distinct: null, search: [] },
   }
 }
 
-export function readParameters(read: Read): readonly Parameter[] {
+export function readParameters(read: Read): readonly ParameterPair[] {
   return [
     ...(read.select.length === 0 ? [] : [['select', read.select.map(selectText).join(',')] as const]),
     ...(read.expand.length === 0 ? [] : [['expand', read.expand.map(expansionText).join(',')] as const]),
@@ -37,15 +38,15 @@ export function readParameters(read: Read): readonly Parameter[] {
 }
 
 /** The filters alone, for subscriptions and writes. */
-export function filterParameters(read: Read): readonly Parameter[] {
+export function filterParameters(read: Read): readonly ParameterPair[] {
   return [...conditionParameters(read.where), ...read.search]
 }
 
-export function queryString(parameters: readonly Parameter[]): string {
+export function queryString(parameters: readonly ParameterPair[]): string {
   return parameters.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
 }
 
-function rowsParameters(read: Read, prefix: string): readonly Parameter[] {
+function rowsParameters(read: Read, prefix: string): readonly ParameterPair[] {
   return [
     ...conditionParameters(read.where, prefix),
     ...(read.sort.length === 0 ? [] : [[`${prefix}sort`, read.sort.map(sortText).join(',')] as const]),
@@ -72,7 +73,7 @@ function expansionText({ relation, of }: Expansion): string {
   return `${relation}(${[...(columns.length === 0 ? ['*'] : columns), ...relations].join(',')})`
 }
 
-function expansionParameters({ relation, of }: Expansion, prefix: string): readonly Parameter[] {
+function expansionParameters({ relation, of }: Expansion, prefix: string): readonly ParameterPair[] {
   const own = `${prefix}${columnText(memberOf(relation))}.`
   return [...rowsParameters(of, own), ...of.expand.flatMap(below => expansionParameters(below, own))]
 }

@@ -14,7 +14,7 @@ export type ConnectionState = 'idle' | 'connecting' | 'live' | 'waiting'
 export type ServerMessage = any
 
 /** A subscription or a live query on the socket. */
-export interface Channel {
+export interface SocketSubscription {
   /** The message that starts it on every connection, without the `id`. */
   begin(): object
   /** The type of the message that ends it, such as `unsubscribe`. */
@@ -26,7 +26,7 @@ export interface Channel {
 
 export interface SharedSocket {
   /** Returns a function that ends it. */
-  add(channel: Channel): () => void
+  add(subscription: SocketSubscription): () => void
   close(): void
 }
 
@@ -43,13 +43,13 @@ const SILENCE_MS = 20_000
 /** The socket stays open for a moment, because a page that ends a subscription often begins another. */
 const LINGER_MS = 1_000
 /** Limit on the subscriptions of a client; a gateway accepts fewer by default. */
-const CHANNELS_MAX = 1_000
+const SUBSCRIPTIONS_MAX = 1_000
 const OPEN = 1
 const CLOSE_UNAUTHORIZED = 4401
 const CLOSE_GOING_AWAY = 1001
 
 export function createSocket({ url, tokens, WebSocket, onState, onError }: SocketOptions): SharedSocket {
-  const channels = new Map<string, Channel>()
+  const subscriptions = new Map<string, SocketSubscription>()
   let count = 0
   let failures = 0
   let socket: ClientSocket | null = null
@@ -112,7 +112,7 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
         // Sent as a message, not in the handshake: browsers do not report why a handshake failed.
         if (bearer !== null) say({ type: 'auth', id: 'auth', token: bearer })
         enter('live')
-        for (const [id, channel] of channels) say({ ...channel.begin(), id })
+        for (const [id, subscription] of subscriptions) say({ ...subscription.begin(), id })
       }
       // `onclose` follows.
       own.onerror = () => {}
@@ -126,7 +126,7 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
           return
         }
         if (message.type === 'subscribed') failures = 0
-        channels.get(message.id)?.receive(message)
+        subscriptions.get(message.id)?.receive(message)
       }
 
       /** Sends a new token of the same caller, so that the connection continues. */
@@ -156,7 +156,7 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
     stop = () => {
       ended = true
     }
-    for (const channel of channels.values()) channel.forget?.()
+    for (const subscription of subscriptions.values()) subscription.forget?.()
     let other: string | null = null
     try {
       other = await tokens.replace(token, 'refused')
@@ -202,21 +202,22 @@ export function createSocket({ url, tokens, WebSocket, onState, onError }: Socke
   }
 
   return {
-    add(channel) {
-      if (channels.size >= CHANNELS_MAX) throw new RangeError(`a client has at most ${CHANNELS_MAX} subscriptions`)
+    add(subscription) {
+      if (subscriptions.size >= SUBSCRIPTIONS_MAX)
+        throw new RangeError(`a client has at most ${SUBSCRIPTIONS_MAX} subscriptions`)
       clearTimeout(linger)
       const id = `c${count++}`
-      channels.set(id, channel)
+      subscriptions.set(id, subscription)
       if (state === 'idle') void connect()
-      else say({ ...channel.begin(), id })
+      else say({ ...subscription.begin(), id })
       return () => {
-        if (!channels.delete(id)) return
-        say({ type: channel.end, id })
-        if (channels.size === 0) linger = setTimeout(close, LINGER_MS)
+        if (!subscriptions.delete(id)) return
+        say({ type: subscription.end, id })
+        if (subscriptions.size === 0) linger = setTimeout(close, LINGER_MS)
       }
     },
     close() {
-      channels.clear()
+      subscriptions.clear()
       close()
     },
   }

@@ -10,11 +10,11 @@ import {
   reread,
   type Subscribed,
 } from './changes.ts'
-import type { Group, Parameter, Where } from './conditions.ts'
+import type { Group, ParameterPair, Where } from './conditions.ts'
 import { ClientError } from './error.ts'
-import type { Answer, Http, Operation, RequestOptions, Upload } from './http.ts'
+import type { ApiRequest, ClientResponse, Http, RequestOptions, Upload } from './http.ts'
 import { type ImportOptions, type ImportReport, upload } from './import.ts'
-import { filterParameters, queryString, type Read, readOf, readParameters } from './read.ts'
+import { emptyRead, filterParameters, queryString, type Read, readParameters } from './read.ts'
 import type {
   ChangesOf,
   ColumnText,
@@ -119,7 +119,7 @@ export interface UpsertOptions extends WriteOptions {
 export type RowId = string | number | bigint | readonly (string | number | bigint)[]
 
 /** The parts of a client that a table uses. */
-export interface Connection {
+export interface TableConnection {
   readonly http: Pick<Http, 'send'> & Partial<Http>
   readonly socket: () => SharedSocket
 }
@@ -131,13 +131,13 @@ const PAGE_ROWS = 1_000
  * unchanged, so other reads can be derived from it. Only methods that return a promise send requests.
  */
 export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, T>> {
-  readonly #connection: Connection
+  readonly #connection: TableConnection
   readonly #read: Read
 
   /** Use `client.from`. */
-  constructor(connection: Connection, read: Read | string) {
+  constructor(connection: TableConnection, read: Read | string) {
     this.#connection = connection
-    this.#read = typeof read === 'string' ? readOf(read) : read
+    this.#read = typeof read === 'string' ? emptyRead(read) : read
   }
 
   #with<Next = Out>(part: Partial<Read>): Table<S, T, Next> {
@@ -169,7 +169,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
 
   /** Searches all text columns, or the given ones, for words in the syntax of a web search. */
   search(words: string, columns: readonly (keyof RowOf<S, T> & string)[] = []): Table<S, T, Out> {
-    const within: readonly Parameter[] = columns.length === 0 ? [] : [['search_columns', columns.join(',')]]
+    const within: readonly ParameterPair[] = columns.length === 0 ? [] : [['search_columns', columns.join(',')]]
     return this.#with({ search: [['search', words], ...within] })
   }
 
@@ -244,7 +244,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
 
   /** The number of rows that match. */
   async count(options?: RequestOptions): Promise<number> {
-    const parameters: readonly Parameter[] = [['fn', 'count'], ...filterParameters(this.#read)]
+    const parameters: readonly ParameterPair[] = [['fn', 'count'], ...filterParameters(this.#read)]
     const path = `${this.#address()}/_aggregate?${queryString(parameters)}`
     return (await this.#send(options, { method: 'GET', path })).body.data.count
   }
@@ -330,7 +330,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
 
   #subscribed(columns: boolean): Subscribed {
     const { table, select } = this.#read
-    const parameters = new Map(columns && select.length > 0 ? readParameters({ ...readOf(table), select }) : [])
+    const parameters = new Map(columns && select.length > 0 ? readParameters({ ...emptyRead(table), select }) : [])
     return { table, filter: queryString(filterParameters(this.#read)), select: parameters.get('select') ?? '*' }
   }
 
@@ -416,7 +416,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     return `/api/${encodeURIComponent(this.#read.table)}`
   }
 
-  #path(id: RowId, parameters: readonly Parameter[] = []): string {
+  #path(id: RowId, parameters: readonly ParameterPair[] = []): string {
     const values: readonly unknown[] = Array.isArray(id) ? id : [id]
     const text = values.map(value => {
       // A comma within one of several values is encoded twice, because it is not the separator.
@@ -437,16 +437,16 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
 
   #list(
     request: RequestOptions = {},
-    more: readonly Parameter[] = [],
+    more: readonly ParameterPair[] = [],
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<Answer> {
+  ): Promise<ClientResponse> {
     const query = queryString([...readParameters(this.#read), ...more])
     return this.#send(request, { method: 'GET', path: `${this.#address()}${query === '' ? '' : `?${query}`}`, headers })
   }
 
-  #write({ returning, expand, ...request }: RelatedWriteOptions, operation: Operation): Promise<Answer> {
+  #write({ returning, expand, ...request }: RelatedWriteOptions, operation: ApiRequest): Promise<ClientResponse> {
     const lists = Object.entries({ returning, expand })
-    const parameters = lists.flatMap(([name, list]): Parameter[] =>
+    const parameters = lists.flatMap(([name, list]): ParameterPair[] =>
       list === undefined ? [] : [[name, list.join(',')]],
     )
     if (parameters.length === 0) return this.#send(request, operation)
@@ -457,7 +457,7 @@ export class Table<S extends SchemaLike, T extends TableName<S>, Out = RowOf<S, 
     })
   }
 
-  #send(request: RequestOptions | undefined, operation: Operation): Promise<Answer> {
+  #send(request: RequestOptions | undefined, operation: ApiRequest): Promise<ClientResponse> {
     return this.#connection.http.send(operation, request)
   }
 }

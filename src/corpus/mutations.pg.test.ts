@@ -15,7 +15,7 @@ import type { ParameterMode } from '../language/sql/printer.ts'
 import { parse } from '../language/syntax/parse.ts'
 import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
 import type { Expression, Span, Statement } from '../language/tree/ast.ts'
-import { LanguageError, unreachable } from '../language/tree/error.ts'
+import { LanguageError, unknownNode } from '../language/tree/error.ts'
 
 const { schema, examples, invalid } = CORPUS
 
@@ -120,7 +120,7 @@ function slip(text: string, change: Slip): string {
       words.splice(place, 0, '(')
       break
     default:
-      unreachable(change)
+      unknownNode(change)
   }
   return words.join('')
 }

@@ -3,7 +3,7 @@
  * limit.
  */
 import type { Sample } from './exposition.ts'
-import type { Collected } from './metric-table.ts'
+import type { CollectedSamples } from './metric-table.ts'
 
 /** The statistics of an amount with a limit on the total and on each share. */
 export interface LimitStats {
@@ -41,7 +41,7 @@ export function collectHttp({
   pipelinedWaits,
   shapesWaiting,
   shapeRefetches,
-}: HttpStats): Collected<
+}: HttpStats): CollectedSamples<
   | 'httpConnections'
   | 'bodyBytes'
   | 'unsentBytes'

@@ -25,7 +25,7 @@ import { EXPOSITION_TYPES, type MetricsFormat } from './exposition.ts'
 import type { HttpStats } from './http-metrics.ts'
 import { mergeDetails, mergeWebhooks } from './merge-details.ts'
 import { mergeMetrics } from './merge-metrics.ts'
-import type { Collected } from './metric-table.ts'
+import type { CollectedSamples } from './metric-table.ts'
 import { type Metrics, printMetrics } from './metrics.ts'
 import type { OperatorRoute, OperatorRoutes } from './operator-routes.ts'
 import type { SchemaStatus } from './schema-status.ts'
@@ -81,7 +81,7 @@ export interface InternalOptions {
 /** The operator's routes, and what this process contributes to those of all workers. */
 export interface Internal {
   readonly routes: OperatorRoutes
-  collect(): Promise<Collected>
+  collect(): Promise<CollectedSamples>
   details(): Promise<Readonly<Record<string, unknown>>>
   /** Answers an operator's request about the webhooks of this process; `target` is its path and query. */
   operate(target: string): Promise<unknown>
@@ -207,10 +207,10 @@ function formatFor(accept: string | undefined, isTraced: boolean): MetricsFormat
   return isTraced && accept?.includes('application/openmetrics-text') === true ? 'openmetrics' : 'prometheus'
 }
 
-function collectedOf({ reports, ended, workers }: Gathered): Collected {
-  const all = reports.map(({ value }) => value as Collected)
+function collectedOf({ reports, ended, workers }: Gathered): CollectedSamples {
+  const all = reports.map(({ value }) => value as CollectedSamples)
   return {
-    ...mergeMetrics(ended === null ? all : [...all, ended as Collected]),
+    ...mergeMetrics(ended === null ? all : [...all, ended as CollectedSamples]),
     workers: (['starting', 'serving', 'retiring'] as const).map(state => ({
       labels: [state],
       value: workers.filter(of => of.state === state).length,

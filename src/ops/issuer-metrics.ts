@@ -1,9 +1,9 @@
 /** Metrics of the keys of identity providers, one series for each configured provider. */
 import type { IssuerStats } from '../identity/issuers.ts'
-import type { Collected, MetricKey } from './metric-table.ts'
+import type { CollectedSamples, MetricKey } from './metric-table.ts'
 
 /** Converts the statistics of issuers to samples. */
-export function collectIssuers(stats: readonly IssuerStats[]): Collected<Extract<MetricKey, `issuer${string}`>> {
+export function collectIssuers(stats: readonly IssuerStats[]): CollectedSamples<Extract<MetricKey, `issuer${string}`>> {
   return {
     issuerKeys: stats.map(({ issuer, keys }) => ({ labels: [issuer], value: keys })),
     issuerStale: stats.map(({ issuer, staleMs }) => ({ labels: [issuer], value: staleMs / 1_000 })),

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { addEndedMetrics, mergeMetrics } from './merge-metrics.ts'
-import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
+import { type CollectedSamples, METRICS, type MetricKey } from './metric-table.ts'
 
 /** Samples of some metrics, and none of the others. */
-function collected(samples: Partial<Collected>): Collected {
+function collected(samples: Partial<CollectedSamples>): CollectedSamples {
   const none = Object.fromEntries((Object.keys(METRICS) as MetricKey[]).map(key => [key, []]))
-  return { ...(none as unknown as Collected), ...samples }
+  return { ...(none as unknown as CollectedSamples), ...samples }
 }
 
 const one = (value: number) => [{ labels: [], value }]
@@ -51,7 +51,7 @@ test('the buckets of histograms are added; quantiles are those of the slowest wo
 
 test('of workers that have ended, counters remain and amounts do not', () => {
   const first = addEndedMetrics(null, collected({ cacheHits: one(2), cacheEntries: one(9) }))
-  const both = addEndedMetrics(first, collected({ cacheHits: one(3) })) as Collected
+  const both = addEndedMetrics(first, collected({ cacheHits: one(3) })) as CollectedSamples
   expect(both.cacheHits).toEqual(one(5))
   expect(both.cacheEntries).toEqual([])
   expect(addEndedMetrics(null, null)).toBeNull()

@@ -1,6 +1,6 @@
 /** Adds the metrics of several workers. */
 import type { HistogramValue, Quantiles, Sample } from './exposition.ts'
-import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
+import { type CollectedSamples, METRICS, type MetricKey } from './metric-table.ts'
 
 type Combine = (one: number, other: number) => number
 
@@ -32,7 +32,7 @@ const COMBINED: Partial<Record<MetricKey, Combine>> = {
 const BY_STORAGE: ReadonlySet<MetricKey> = new Set<MetricKey>(['webhookQueue', 'webhookDead'])
 
 /** The metrics of all workers together. */
-export function mergeMetrics(collected: readonly Collected[]): Collected {
+export function mergeMetrics(collected: readonly CollectedSamples[]): CollectedSamples {
   return Object.fromEntries(
     (Object.keys(METRICS) as MetricKey[]).map(key => [
       key,
@@ -41,12 +41,12 @@ export function mergeMetrics(collected: readonly Collected[]): Collected {
         sample => combineOf(key, sample),
       ),
     ]),
-  ) as unknown as Collected
+  ) as unknown as CollectedSamples
 }
 
 /** The metrics that remain of workers that have ended: counters and histograms, which never decrease. */
 export function addEndedMetrics(one: unknown, other: unknown): unknown {
-  const both = [one, other].filter(value => value !== null) as Collected[]
+  const both = [one, other].filter(value => value !== null) as CollectedSamples[]
   if (both.length === 0) return null
   const merged = mergeMetrics(both)
   return Object.fromEntries(

@@ -772,4 +772,4 @@ export const METRICS = {
 export type MetricKey = keyof typeof METRICS
 
 /** The samples of each metric of the table. */
-export type Collected<K extends MetricKey = MetricKey> = { readonly [key in K]: readonly Sample[] }
+export type CollectedSamples<K extends MetricKey = MetricKey> = { readonly [key in K]: readonly Sample[] }

@@ -21,7 +21,7 @@ import type { WebhookStats } from '../webhooks/webhooks.ts'
 import { type MetricsFormat, printMetric, type Sample } from './exposition.ts'
 import { collectHttp, type HttpStats } from './http-metrics.ts'
 import { collectIssuers } from './issuer-metrics.ts'
-import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
+import { type CollectedSamples, METRICS, type MetricKey } from './metric-table.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import type { SchemaStatus } from './schema-status.ts'
@@ -33,7 +33,7 @@ export interface Metrics {
   /** Records how late the event loop ran a timer (event-loop.ts). */
   delayed(ms: number): void
   /** The samples of this process. */
-  collect(parts: MetricsParts): Promise<Collected>
+  collect(parts: MetricsParts): Promise<CollectedSamples>
   close(): void
 }
 
@@ -94,9 +94,9 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
   const refused = new Map<LimitName, number>(Object.values(LIMIT_NAMES).map(name => [name, 0]))
   const counts = new Map<string, number>(Object.keys(COUNTED).map(event => [event, 0]))
 
-  function counted(): Collected<CountedKey> {
+  function counted(): CollectedSamples<CountedKey> {
     const samples = Object.entries(COUNTED).map(([event, key]) => [key, one(counts.get(event) ?? 0)])
-    return Object.fromEntries(samples) as Collected<CountedKey>
+    return Object.fromEntries(samples) as CollectedSamples<CountedKey>
   }
 
   return {
@@ -147,7 +147,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
 }
 
 /** Prints samples in a text format. */
-export function printMetrics(collected: Collected, format: MetricsFormat = 'prometheus'): string {
+export function printMetrics(collected: CollectedSamples, format: MetricsFormat = 'prometheus'): string {
   const all = (Object.keys(METRICS) as MetricKey[]).map(key => printMetric(METRICS[key], collected[key], format))
   return `${all.join('')}${format === 'openmetrics' ? '# EOF\n' : ''}`
 }
@@ -164,7 +164,7 @@ type PoolKey =
   | 'poolTimeouts'
   | 'poolLost'
 
-function collectPool(stats: PoolStats): Collected<PoolKey> {
+function collectPool(stats: PoolStats): CollectedSamples<PoolKey> {
   const { idle, busy, opening } = stats
   return {
     poolConnections: Object.entries({ idle, busy, opening }).map(([state, value]) => ({ labels: [state], value })),
@@ -182,7 +182,7 @@ function collectPool(stats: PoolStats): Collected<PoolKey> {
 
 type CacheKey = Extract<MetricKey, `cache${string}`>
 
-function collectCache(stats: CacheStats | null): Collected<CacheKey> {
+function collectCache(stats: CacheStats | null): CollectedSamples<CacheKey> {
   return {
     cacheHits: one(stats?.hits ?? 0),
     cacheMisses: one(stats?.misses ?? 0),
@@ -195,7 +195,7 @@ function collectCache(stats: CacheStats | null): Collected<CacheKey> {
 
 type ReplicaKey = Extract<MetricKey, `replica${string}`>
 
-function collectReplicas(stats: ReplicaStats | null): Collected<ReplicaKey> {
+function collectReplicas(stats: ReplicaStats | null): CollectedSamples<ReplicaKey> {
   const replicas = stats?.replicas ?? []
   const each = (figure: (replica: (typeof replicas)[number]) => number) =>
     replicas.map(replica => ({ labels: [replica.name], value: figure(replica) }))
@@ -212,7 +212,7 @@ function collectReplicas(stats: ReplicaStats | null): Collected<ReplicaKey> {
 
 type PlanMetricKey = Extract<MetricKey, `plan${string}`>
 
-function collectPlans({ hits, misses, evictions, entries, characters }: PlanStats): Collected<PlanMetricKey> {
+function collectPlans({ hits, misses, evictions, entries, characters }: PlanStats): CollectedSamples<PlanMetricKey> {
   const byKind = (counts: PlanStats['hits']) =>
     Object.entries(counts).map(([kind, value]) => ({ labels: [kind], value }))
   return {
@@ -226,7 +226,10 @@ function collectPlans({ hits, misses, evictions, entries, characters }: PlanStat
 
 type SchemaKey = 'schemaTables' | 'schemaVersion' | 'schemaAge' | 'schemaReloads'
 
-function collectSchema({ tables, version, readAtMs, reloads }: SchemaStatus, nowMs: number): Collected<SchemaKey> {
+function collectSchema(
+  { tables, version, readAtMs, reloads }: SchemaStatus,
+  nowMs: number,
+): CollectedSamples<SchemaKey> {
   return {
     schemaTables: one(tables),
     schemaVersion: one(version),
@@ -237,7 +240,7 @@ function collectSchema({ tables, version, readAtMs, reloads }: SchemaStatus, now
 
 type RealtimeKey = Exclude<Extract<MetricKey, `realtime${string}`>, 'realtimeListenerLost'>
 
-function collectRealtime(stats: RealtimeStats): Collected<RealtimeKey> {
+function collectRealtime(stats: RealtimeStats): CollectedSamples<RealtimeKey> {
   const { counts } = stats
   const byKind = (change: number, live: number) => [
     { labels: ['change'], value: change },

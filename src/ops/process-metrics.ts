@@ -7,12 +7,12 @@ import { constants, PerformanceObserver, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { Durations } from './durations.ts'
 import type { Sample } from './exposition.ts'
-import type { Collected } from './metric-table.ts'
+import type { CollectedSamples } from './metric-table.ts'
 
 /** The metrics of the process. */
 export interface ProcessMetrics {
   collect(): Promise<
-    Collected<
+    CollectedSamples<
       | 'startTime'
       | 'cpu'
       | 'residentMemory'

@@ -6,12 +6,12 @@ import type { RequestEvent } from '../events.ts'
 import { isSampled } from '../trace-context.ts'
 import { Durations } from './durations.ts'
 import type { Sample } from './exposition.ts'
-import type { Collected } from './metric-table.ts'
+import type { CollectedSamples } from './metric-table.ts'
 
 /** The metrics of requests. */
 export interface RequestMetrics {
   record(event: RequestEvent, nowMs: number): void
-  collect(nowMs: number): Collected<'requests' | 'errors' | 'duration' | 'latency'>
+  collect(nowMs: number): CollectedSamples<'requests' | 'errors' | 'duration' | 'latency'>
 }
 
 /**

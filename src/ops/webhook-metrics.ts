@@ -3,7 +3,7 @@ import type { Event } from '../events.ts'
 import { EMPTY_OUTBOX, totalOf } from '../webhooks/outbox/depth.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
 import { Durations } from './durations.ts'
-import type { Collected, MetricKey } from './metric-table.ts'
+import type { CollectedSamples, MetricKey } from './metric-table.ts'
 
 type AttemptEvent = Extract<Event, { readonly kind: 'webhook attempt' }>
 
@@ -11,7 +11,7 @@ type AttemptEvent = Extract<Event, { readonly kind: 'webhook attempt' }>
 export interface WebhookMetrics {
   record(event: AttemptEvent, nowMs: number): void
   /** Converts the statistics to samples; `stats` is null without triggers. */
-  collect(stats: WebhookStats | null): Collected<Extract<MetricKey, `webhook${string}`>>
+  collect(stats: WebhookStats | null): CollectedSamples<Extract<MetricKey, `webhook${string}`>>
 }
 
 const OUTCOMES: Readonly<Record<AttemptEvent['outcome'], true>> = {

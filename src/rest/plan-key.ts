@@ -10,7 +10,7 @@
 import type { BoundPath } from './parameters/column-path.ts'
 import type { Condition } from './parameters/filters.ts'
 import type { Limit } from './parameters/page.ts'
-import type { Selected } from './parameters/select.ts'
+import type { SelectItem } from './parameters/select.ts'
 import type { SortItem } from './parameters/sort.ts'
 import type { AggregateTree } from './read/aggregate.ts'
 import type { ExpandedRelation, RelatedRows } from './read/expand.ts'
@@ -182,7 +182,7 @@ function printFields({ select, expand }: Pick<OneTree, 'select' | 'expand'>): st
   return printSelect(select) + (expand.length === 0 ? '\0' : printExpand(expand))
 }
 
-function printSelect(selected: readonly Selected[]): string {
+function printSelect(selected: readonly SelectItem[]): string {
   let text = `\0${selected.length}`
   for (const item of selected) {
     text +=

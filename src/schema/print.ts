@@ -6,7 +6,7 @@
  * are not closed, or a name that PostgreSQL would truncate.
  */
 
-import { unreachable } from '../language/tree/error.ts'
+import { unknownNode } from '../language/tree/error.ts'
 import { canonicalElement, IN_PARENTHESES, printDocumentExpression, TO_LINE_END } from './expression.ts'
 import type {
   CommentDefinition,
@@ -104,7 +104,7 @@ export function printResult(returns: FunctionResultDefinition, nameOf: (text: st
         .map(column => `${nameOf(column.name.text)} ${printSchemaType(column.type)}`)
         .join(', ')})`
     default:
-      return unreachable(returns)
+      return unknownNode(returns)
   }
 }
 
@@ -137,6 +137,6 @@ function printTarget(on: CommentTarget): string {
     case 'function name':
       return `function ${printDocumentTable(on.name)}(${on.arguments.map(printSchemaType).join(', ')})`
     default:
-      return unreachable(on)
+      return unknownNode(on)
   }
 }

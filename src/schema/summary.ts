@@ -3,7 +3,7 @@
  * plus warnings.
  */
 
-import { unreachable } from '../language/tree/error.ts'
+import { unknownNode } from '../language/tree/error.ts'
 import { lookupOf, primaryKeyOf, type SchemaLookup, shownName } from './lookup.ts'
 import type {
   CommentDefinition,
@@ -90,7 +90,7 @@ export function targetKey({ on }: CommentDefinition): string {
     case 'function name':
       return JSON.stringify([on.kind, shownName(on.name), ...on.arguments.map(printSchemaType)])
     default:
-      return unreachable(on)
+      return unknownNode(on)
   }
 }
 

@@ -2,7 +2,7 @@
 import { mergeSteps } from '../realtime/change-event.ts'
 import type { ChangeNotification, OldRow } from '../realtime/visibility-query.ts'
 import { lsnOf, printSnapshot } from './position.ts'
-import type { Replica } from './shape-request.ts'
+import type { ReplicaMode } from './shape-request.ts'
 
 /** The table that the messages name. */
 export interface MessageTable {
@@ -10,7 +10,7 @@ export interface MessageTable {
   readonly name: string
   readonly primaryKey: readonly string[]
   readonly columns: readonly string[]
-  readonly replica: Replica
+  readonly replica: ReplicaMode
 }
 
 /** Prints messages as JSON. */

@@ -9,7 +9,7 @@ import { type ShapeSubset, subsetIn, subsetInBody } from './shape-subset.ts'
 import { parseSqlCondition } from './sql-condition.ts'
 
 /** The columns that updates and deletes contain. */
-export type Replica = 'default' | 'full'
+export type ReplicaMode = 'default' | 'full'
 
 /** The part of a database that a client replicates. */
 export interface ShapeDefinition extends ShapeParts<string> {}
@@ -25,7 +25,7 @@ interface ShapeParts<Name> {
   readonly params: ReadonlyMap<number, string>
   /** The columns; null for all that the caller can read. */
   readonly columns: readonly Name[] | null
-  readonly replica: Replica
+  readonly replica: ReplicaMode
 }
 
 /** A parsed shape request. */

@@ -11,7 +11,7 @@ import { isFor, type RoutePolicy } from './legacy.ts'
 import { type ColumnRule, type NativePolicy, WILDCARD } from './native.ts'
 
 /** The schema that policies are checked against. */
-export interface Schema {
+export interface PolicySchema {
   readonly catalog: Catalog
   readonly searchLanguage: string
 }
@@ -20,7 +20,11 @@ export interface Schema {
  * The problems of an access policy: unknown tables and columns, duplicate entries, entries that allow
  * nothing.
  */
-export function nativeProblems(policy: NativePolicy, document: Document, { catalog }: Schema): readonly Problem[] {
+export function nativeProblems(
+  policy: NativePolicy,
+  document: Document,
+  { catalog }: PolicySchema,
+): readonly Problem[] {
   const problems = new DocumentProblems(document)
   const named = new Map<Table | null, string>()
   for (const [name, entry] of policy.tables) {
@@ -57,7 +61,7 @@ export function nativeProblems(policy: NativePolicy, document: Document, { catal
 export function routeProblems(
   policies: readonly RoutePolicy[],
   document: Document,
-  { catalog, searchLanguage }: Schema,
+  { catalog, searchLanguage }: PolicySchema,
 ): readonly Problem[] {
   const problems = new DocumentProblems(document)
   for (const [index, policy] of policies.entries()) {

@@ -5,7 +5,7 @@ import { type Document, DocumentProblems, isProblem, readDocument } from '../../
 import type { PolicyFiles } from '../../config/policy-files.ts'
 import { type Problem, printProblem } from '../../config/problem.ts'
 import { EVERYTHING, type Rights, type TableRights } from '../rights.ts'
-import { nativeProblems, routeProblems, type Schema } from './against-catalog.ts'
+import { nativeProblems, type PolicySchema, routeProblems } from './against-catalog.ts'
 import { both } from './combine.ts'
 import { type RoutePolicy, routeRights } from './legacy.ts'
 import { type NativePolicy, nativeRights, type PolicyCaller } from './native.ts'
@@ -14,7 +14,7 @@ import { readNativePolicy } from './read-native.ts'
 
 /** The inputs for loading the policies. */
 export interface PoliciesParts extends PolicyFiles {
-  readonly schema: () => Schema
+  readonly schema: () => PolicySchema
   /** Receives the reason why the files could not be reloaded. */
   readonly onProblem: (message: string) => void
 }
@@ -85,8 +85,8 @@ async function load({ nativeFile, routeFile, schema }: PoliciesParts): Promise<F
 async function loadOne<T extends object>(
   file: string,
   read: (document: Document) => T | DocumentProblems,
-  against: (policy: T, document: Document, schema: Schema) => readonly Problem[],
-  schema: () => Schema,
+  against: (policy: T, document: Document, schema: PolicySchema) => readonly Problem[],
+  schema: () => PolicySchema,
   problems: Problem[],
 ): Promise<T | null> {
   const document = await readDocument(file)

@@ -4,7 +4,7 @@
  * at the width.
  */
 
-import { unreachable } from '../tree/error.ts'
+import { unknownNode } from '../tree/error.ts'
 
 /** A document to render. */
 export type Doc = string | readonly Doc[] | Group | Indent | Joined | Line
@@ -187,7 +187,7 @@ function inOneLine(doc: Doc, space: number): string | null {
     case 'indent':
       return inOneLine(doc.doc, space)
     default:
-      return unreachable(doc)
+      return unknownNode(doc)
   }
 }
 

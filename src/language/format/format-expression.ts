@@ -2,7 +2,7 @@
 
 import { BINDING } from '../syntax/binding.ts'
 import type { Cast, ComparisonOperator, Expression, In, TextlessOperator } from '../tree/ast.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
+import { LanguageError, unknownNode } from '../tree/error.ts'
 import { commaList, concat, type Doc, enclosed, group, indent, join, line } from './document.ts'
 import { formatCall } from './format-function.ts'
 import { formatList, nonEmpty } from './format-list.ts'
@@ -161,7 +161,7 @@ function bare(expression: Expression, formatter: Formatter): Doc {
     case 'whole row':
       throw noTextForm('a whole row', expression.span)
     default:
-      return unreachable(expression)
+      return unknownNode(expression)
   }
 }
 
@@ -193,7 +193,7 @@ function formatSet({ set }: In, formatter: Formatter): Doc {
     case 'cast':
       return formatCastParameter(set)
     default:
-      return unreachable(set)
+      return unknownNode(set)
   }
 }
 

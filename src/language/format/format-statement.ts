@@ -18,7 +18,7 @@ import type {
   Set as SetStatement,
   Statement,
 } from '../tree/ast.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
+import { LanguageError, unknownNode } from '../tree/error.ts'
 import { commaList, concat, type Doc, enclosed, group, indent, join, line, lines } from './document.ts'
 import { formatExpression } from './format-expression.ts'
 import { formatList, nonEmpty } from './format-list.ts'
@@ -80,7 +80,7 @@ export const FORMATTER: Formatter = {
       case 'explain':
         return ['explain ', this.statement(statement.statement)]
       default:
-        return unreachable(statement)
+        return unknownNode(statement)
     }
   },
 }
@@ -109,7 +109,7 @@ function formatRows({ rows }: Add, formatter: Formatter): Doc {
     case 'defaults':
       return 'defaults'
     default:
-      return unreachable(rows)
+      return unknownNode(rows)
   }
 }
 
@@ -197,7 +197,7 @@ function formatAction(action: MergeAction, formatter: Formatter): Doc {
     case 'merge nothing':
       return 'nothing'
     default:
-      return unreachable(action)
+      return unknownNode(action)
   }
 }
 

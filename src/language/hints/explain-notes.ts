@@ -30,7 +30,7 @@ import type {
   With,
 } from '../tree/ast.ts'
 import { childrenOf } from '../tree/children.ts'
-import { unreachable } from '../tree/error.ts'
+import { unknownNode } from '../tree/error.ts'
 import { containsAggregate, containsWindow, impliedGroups } from '../tree/functions.ts'
 import { joinSources, sourceName } from '../tree/scope.ts'
 import {
@@ -130,7 +130,7 @@ function noteOfKeptRows({ type }: Join, name: string): readonly string[] {
     case 'inner':
       return []
     default:
-      return unreachable(type)
+      return unknownNode(type)
   }
 }
 
@@ -236,7 +236,7 @@ function noteOfRows({ table, columns, rows }: Add): string {
     case 'defaults':
       return 'Adds one row in which every column has its default.'
     default:
-      return unreachable(rows)
+      return unknownNode(rows)
   }
 }
 

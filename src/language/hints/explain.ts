@@ -12,7 +12,7 @@ import { printSql } from '../sql/print.ts'
 import { nestName } from '../sql/print-nest.ts'
 import { sourceConditions } from '../sql/print-source.ts'
 import type { Add, Count, Expression, Get, Join, Merge, Name, Order, Purpose, Source, Statement } from '../tree/ast.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
+import { LanguageError, unknownNode } from '../tree/error.ts'
 import { assertNesting } from '../tree/nesting.ts'
 import { joinSources } from '../tree/scope.ts'
 import { visit } from '../tree/walk.ts'
@@ -184,7 +184,7 @@ function explained(statement: Statement): StatementExplanation {
       return { ...inner, action: `explain ${inner.action}`, notes: [note, ...inner.notes] }
     }
     default:
-      return unreachable(statement)
+      return unknownNode(statement)
   }
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { Arithmetic, Comparison, Expression, Literal } from '../tree/ast.ts'
-import { unreachable } from '../tree/error.ts'
+import { unknownNode } from '../tree/error.ts'
 
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 
@@ -70,6 +70,6 @@ function literalText({ type, value }: Literal): string | null {
     case 'duration':
       return null
     default:
-      return unreachable(type)
+      return unknownNode(type)
   }
 }

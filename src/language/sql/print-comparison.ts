@@ -1,7 +1,7 @@
 /** Prints comparisons, and infers the types of their operands from each other. */
 
 import type { Comparison, Expression, Literal } from '../tree/ast.ts'
-import { unreachable } from '../tree/error.ts'
+import { unknownNode } from '../tree/error.ts'
 import { type NameScope, resolveColumn } from '../tree/scope.ts'
 import { withJsonList } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
@@ -64,7 +64,7 @@ export function printComparison(comparison: Comparison, at: PrintOperand, scope:
     case '~':
       return { text: `${at(left, LEVEL.operator)} ILIKE ${containing(right, at)}`, level: LEVEL.like }
     default:
-      return unreachable(operator)
+      return unknownNode(operator)
   }
 }
 

@@ -1,7 +1,7 @@
 /** Prints expressions with the fewest parentheses that PostgreSQL's precedence allows. */
 
 import type { Cast, ColumnReference, Expression, In, JsonTest } from '../tree/ast.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
+import { LanguageError, unknownNode } from '../tree/error.ts'
 import { type NameScope, resolveColumn } from '../tree/scope.ts'
 import { listAsJson, withJsonList } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
@@ -234,7 +234,7 @@ function printOperation(
       return primary(expression.items.length > 1 ? `(${items})` : `ROW(${items})`)
     }
     default:
-      return unreachable(expression)
+      return unknownNode(expression)
   }
 }
 
@@ -276,7 +276,7 @@ function printIn(expression: In, at: PrintOperand, scope: NameScope, printer: Pr
         level: LEVEL.comparison,
       }
     default:
-      return unreachable(set)
+      return unknownNode(set)
   }
 }
 
@@ -294,7 +294,7 @@ function printJsonTest(expression: JsonTest, at: PrintOperand, printer: Printer)
     case 'json_value':
       return { text: `jsonb_path_query_first(${operand}, ${path}) #>> '{}' IS NOT NULL`, level: LEVEL.is }
     default:
-      return unreachable(expression.test)
+      return unknownNode(expression.test)
   }
 }
 

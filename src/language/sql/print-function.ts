@@ -1,7 +1,7 @@
 /** Prints function calls and windows. */
 
 import type { Expression, Frame, FrameBound, FunctionCall, Order, WindowBody } from '../tree/ast.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
+import { LanguageError, unknownNode } from '../tree/error.ts'
 import {
   EXTRACT_FIELDS,
   isAggregate,
@@ -126,7 +126,7 @@ function printFrame(frame: Frame, scope: NameScope, printer: Printer): string {
       case 'unbounded following':
         return end.kind.toUpperCase()
       default:
-        return unreachable(end)
+        return unknownNode(end)
     }
   }
   const unit = frame.unit.toUpperCase()

@@ -4,7 +4,7 @@
  */
 
 import type { JsonPatch } from '../tree/ast.ts'
-import { unreachable } from '../tree/error.ts'
+import { unknownNode } from '../tree/error.ts'
 
 /**
  * Begins the quoted value in the error of a step that failed, before its number and `test` or `path`. A
@@ -20,7 +20,7 @@ export function printJsonPatch(form: JsonPatch['form'], document: string, patch:
     case 'operations':
       return patched(document, patch)
     default:
-      return unreachable(form)
+      return unknownNode(form)
   }
 }
 

@@ -1,7 +1,7 @@
 /** Prints literals: as constants, or lifted to parameters of the type that the constant would have. */
 
 import type { Count, Literal } from '../tree/ast.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
+import { LanguageError, unknownNode } from '../tree/error.ts'
 import { LEVEL } from './precedence.ts'
 import { type Inference, lifted, type PrintedExpression, type Printer, placeholder } from './printer.ts'
 import { quoteLiteral } from './quote.ts'
@@ -55,7 +55,7 @@ export function constant(literal: Literal): PrintedExpression {
     case 'null':
       return primary('NULL')
     default:
-      return unreachable(literal.type)
+      return unknownNode(literal.type)
   }
 }
 
@@ -83,7 +83,7 @@ function liftedLiteral(literal: Literal, printer: Printer, inference: Inference)
     case 'null':
       return primary('NULL')
     default:
-      return unreachable(literal.type)
+      return unknownNode(literal.type)
   }
 }
 

@@ -11,7 +11,7 @@ import type {
   Source,
   TableName,
 } from '../tree/ast.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
+import { LanguageError, unknownNode } from '../tree/error.ts'
 import { type AliasedTable, keyByName } from '../tree/relation-name.ts'
 import { lateralScope, type NameScope } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
@@ -55,7 +55,7 @@ export function printSource(source: Source, scope: NameScope, printer: Printer):
     case 'function source':
       return printFunctionSource(source, outer, printer)
     default:
-      return unreachable(source)
+      return unknownNode(source)
   }
 }
 

@@ -16,7 +16,7 @@ import type {
   Source,
 } from '../tree/ast.ts'
 import { childrenOf } from '../tree/children.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
+import { LanguageError, unknownNode } from '../tree/error.ts'
 import { excludedRelation, joinSources, type NameScope, withCommonTables, writeScope } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
 import { printField, printWith } from './print-query.ts'
@@ -66,7 +66,7 @@ function printRowsToAdd(add: Add, scope: NameScope, printer: Printer): string {
       if (rows.items === undefined) return 'DEFAULT VALUES'
       return `SELECT FROM json_array_elements(${printer.expression(rows.items, scope, LEVEL.any)})`
     default:
-      return unreachable(rows)
+      return unknownNode(rows)
   }
 }
 
@@ -275,7 +275,7 @@ function printAction(action: MergeAction, scope: NameScope, printer: Printer): s
     case 'merge nothing':
       return 'DO NOTHING'
     default:
-      return unreachable(action)
+      return unknownNode(action)
   }
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { Call, Explain, Statement, With } from '../tree/ast.ts'
-import { LanguageError, unreachable } from '../tree/error.ts'
+import { LanguageError, unknownNode } from '../tree/error.ts'
 import { assertNesting } from '../tree/nesting.ts'
 import { type NameScope, OUTERMOST } from '../tree/scope.ts'
 import { LEVEL } from './precedence.ts'
@@ -100,7 +100,7 @@ export function printStatement(statement: Statement, scope: NameScope, printer: 
     case 'explain':
       return printExplain(statement, printer)
     default:
-      return unreachable(statement)
+      return unknownNode(statement)
   }
 }
 
@@ -125,7 +125,7 @@ function printCommonTable(statement: Statement, scope: NameScope, printer: Print
         statement.span,
       )
     default:
-      return unreachable(statement)
+      return unknownNode(statement)
   }
 }
 
@@ -168,6 +168,6 @@ function printExplain(explain: Explain, printer: Printer): string {
     case 'explain':
       throw new LanguageError(`explain takes get, add, set, del or merge; it got ${statement.kind}`, explain.span)
     default:
-      return unreachable(statement)
+      return unknownNode(statement)
   }
 }

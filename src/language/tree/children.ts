@@ -1,7 +1,7 @@
 /** The direct children of an expression. Only this module depends on which properties hold them. */
 
 import type { Expression, FrameBound, Get, Order, WindowBody } from './ast.ts'
-import { LanguageError, unreachable } from './error.ts'
+import { LanguageError, unknownNode } from './error.ts'
 
 /**
  * The functions that are applied to the children of an expression. Returning the argument keeps the child
@@ -96,7 +96,7 @@ export function mapChildren(expression: Expression, parts: ChildMappers): Expres
     case 'row':
       return withProperties(expression, { items: mapList(expression.items, one) })
     default:
-      return unreachable(expression)
+      return unknownNode(expression)
   }
 }
 

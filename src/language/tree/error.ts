@@ -32,7 +32,7 @@ export class RepetitionError extends LanguageError {
  *
  * @throws Error always: only a tree that violates its type gets here.
  */
-export function unreachable(value: never): never {
+export function unknownNode(value: never): never {
   throw new LanguageError(
     `the tree has a node of the unknown kind ${JSON.stringify((value as { kind?: unknown }).kind)}`,
   )

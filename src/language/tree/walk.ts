@@ -33,7 +33,7 @@ import type {
   With,
 } from './ast.ts'
 import { mapChildren, mapList, mapOrder, mapWindow, withProperties } from './children.ts'
-import { unreachable } from './error.ts'
+import { unknownNode } from './error.ts'
 import { assertNesting } from './nesting.ts'
 import {
   commonTableScopes,
@@ -192,7 +192,7 @@ class Walk {
       case 'explain':
         return withProperties(statement, { statement: this.statement(statement.statement, outer) })
       default:
-        return unreachable(statement)
+        return unknownNode(statement)
     }
   }
 
@@ -351,7 +351,7 @@ class Walk {
       case 'merge nothing':
         return action
       default:
-        return unreachable(action)
+        return unknownNode(action)
     }
   }
 
@@ -396,7 +396,7 @@ class Walk {
         this.#table(source.table, scope)
         return withProperties(source, { condition: this.#optional(source.condition, 'where', scope) })
       default:
-        return unreachable(source)
+        return unknownNode(source)
     }
   }
 

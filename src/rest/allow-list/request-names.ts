@@ -12,7 +12,7 @@ import { parseColumnPath } from '../parameters/column-path.ts'
 import { asRelation, keyOfRelation, parseExpand, type WrittenRelation } from '../parameters/expand.ts'
 import type { FilterTree } from '../parameters/filter-notation.ts'
 import { parseNameList } from '../parameters/name-reader.ts'
-import { parseSelect, type Selected } from '../parameters/select.ts'
+import { parseSelect, type SelectItem } from '../parameters/select.ts'
 import { parseSort } from '../parameters/sort.ts'
 import { AGGREGATE_FUNCTIONS, parseColumn } from '../read/aggregate.ts'
 import { assertExpandDepth } from '../read/expand.ts'
@@ -147,7 +147,7 @@ function columnsOfFilter(filter: FilterTree): readonly string[] {
   return filter.kind === 'test' ? [filter.path.column] : filter.items.flatMap(columnsOfFilter)
 }
 
-function columnsSelected(selected: readonly Selected[]): readonly string[] {
+function columnsSelected(selected: readonly SelectItem[]): readonly string[] {
   return selected.flatMap(item => (item.kind === 'column' ? [item.path.column] : []))
 }
 

@@ -15,7 +15,7 @@ export const GROUP_PARAMETERS: ReadonlySet<string> = new Set(['and', 'or', 'not.
 const GROUP_DEPTH_MAX = 16
 
 /** A parsed filter: one condition or a group of them. */
-export type FilterTree = FilterTest | Group
+export type FilterTree = FilterTest | ConditionGroup
 
 /** One condition on one column. */
 export interface FilterTest {
@@ -29,7 +29,7 @@ export interface FilterTest {
 }
 
 /** Conditions combined with `and` or `or`. */
-export interface Group {
+export interface ConditionGroup {
   readonly kind: 'group'
   /** One of `GROUP_PARAMETERS`. */
   readonly name: string
@@ -76,7 +76,7 @@ export function readFilterKey(key: string): Pick<FilterTest, 'path' | 'operator'
 }
 
 /** Parses `or=(…)`, `and=(…)`, `not.or=(…)` or `not.and=(…)`. */
-function readGroupParameter({ name, value }: QueryParameter): Group {
+function readGroupParameter({ name, value }: QueryParameter): ConditionGroup {
   const shown = `${name}=${value}`
   if (!isParenthesised(value)) {
     refuseFilter(shown, `needs conditions in parentheses; write ${name}=(a.eq.1,b.gt.2)`)
@@ -91,7 +91,7 @@ export function readGroup(
   shown: string,
   readItem: (item: string, shown: string) => FilterTest,
   depth = 1,
-): Group {
+): ConditionGroup {
   if (depth > GROUP_DEPTH_MAX) refuseFilter(shown, `nests groups deeper than ${GROUP_DEPTH_MAX}`)
   const items = splitTopLevel(inner, shown).map(item => {
     const opened = GROUP_ITEM.exec(item)

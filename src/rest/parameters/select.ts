@@ -14,7 +14,7 @@ import { NameReader } from './name-reader.ts'
 const ALIAS_BYTES_MAX = 63
 
 /** One item of `select`. */
-export type Selected =
+export type SelectItem =
   | { readonly kind: 'star' }
   /** `alias` is the name in the response, or null if it is the column's own name. */
   | { readonly kind: 'column'; readonly path: BoundPath; readonly alias: string | null }
@@ -24,10 +24,10 @@ export type Selected =
  * selects every column and returns no items. `parameter` is the parameter's name for errors.
  * @throws {GatewayError} `PARSE_ERROR` for a malformed or repeated item.
  */
-export function parseSelect(text: string | undefined, values: Values, parameter = 'select'): readonly Selected[] {
+export function parseSelect(text: string | undefined, values: Values, parameter = 'select'): readonly SelectItem[] {
   if (text === undefined) return []
   const reader = new NameReader(text, parameter)
-  const selected: Selected[] = []
+  const selected: SelectItem[] = []
   const seen = new Set<string>()
   do {
     if (reader.take('*')) {
@@ -50,7 +50,7 @@ export function parseSelect(text: string | undefined, values: Values, parameter 
 }
 
 /** Builds the fields of a SELECT. `alias` is the alias of the table, or null if names are unambiguous. */
-export function buildFields(selected: readonly Selected[], alias: string | null): readonly Field[] {
+export function buildFields(selected: readonly SelectItem[], alias: string | null): readonly Field[] {
   return selected.map(item => (item.kind === 'star' ? star(alias) : field(buildPath(item.path, alias), item.alias)))
 }
 

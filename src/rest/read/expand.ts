@@ -22,7 +22,7 @@ import {
 import { effectiveLimit, type Limit, limitCount, limitOf, parseCount } from '../parameters/page.ts'
 import { RELATED_PARAMETERS } from '../parameters/related.ts'
 import { partitionParameters, type RelatedParameter } from '../parameters/request-parameters.ts'
-import { buildFields, type Selected } from '../parameters/select.ts'
+import { buildFields, type SelectItem } from '../parameters/select.ts'
 import { buildOrder, parseSort, plainColumn, type SortItem } from '../parameters/sort.ts'
 import type { Values } from '../values.ts'
 import { joinQualified } from './qualified.ts'
@@ -43,7 +43,7 @@ export interface ExpandedRelation {
   readonly relation: string
   readonly hint: string | null
   /** The columns; null for all. */
-  readonly select: readonly Selected[] | null
+  readonly select: readonly SelectItem[] | null
   /** Which rows; null if the request has no parameters about the relation. */
   readonly rows: RelatedRows | null
   readonly below: readonly ExpandedRelation[]
@@ -85,7 +85,7 @@ export function withParameters(
   function bind(written: WrittenRelation, above: readonly string[]): ExpandedRelation {
     const { alias, nested, relation, hint } = written
     const path = [...above, keyOfRelation(written)]
-    const plain: Selected[] = []
+    const plain: SelectItem[] = []
     const meant: ExpandedRelation[] = []
     for (const item of written.select ?? []) {
       const other = asRelation(item)
@@ -222,7 +222,7 @@ function sortKeys(sort: readonly SortItem[], table: Table, alias: string): reado
 /** Treats a name in parentheses as a relation if the table has such a relation and no such column. */
 function withRelations({ select, below }: ExpandedRelation, table: Table): Pick<ExpandedRelation, 'select' | 'below'> {
   if (select === null) return { select, below }
-  const columns: Selected[] = []
+  const columns: SelectItem[] = []
   const relations: ExpandedRelation[] = []
   for (const item of select) {
     const name = item.kind === 'column' && item.path.steps.length === 0 ? item.path.column : null

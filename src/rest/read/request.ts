@@ -17,7 +17,7 @@ import { parseNameList } from '../parameters/name-reader.ts'
 import { effectiveLimit, type Limit, limitOf, parseBoolean, parseCount } from '../parameters/page.ts'
 import type { QueryParameter } from '../parameters/query-string.ts'
 import { findMisspelt, partitionParameters } from '../parameters/request-parameters.ts'
-import { parseSelect, type Selected } from '../parameters/select.ts'
+import { parseSelect, type SelectItem } from '../parameters/select.ts'
 import { parseSort, type SortItem } from '../parameters/sort.ts'
 import { LIST_PARAMETERS, ONE_PARAMETERS, parametersIn, type WrittenRequest } from '../request.ts'
 import type { TablesOptions } from '../row-version.ts'
@@ -40,7 +40,7 @@ interface ReadTree {
 
 interface Fields extends ReadTree {
   /** The selected columns; empty for all columns. */
-  readonly select: readonly Selected[]
+  readonly select: readonly SelectItem[]
   readonly expand: readonly ExpandedRelation[]
 }
 

@@ -26,7 +26,7 @@ import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
 import { buildFilter } from '../parameters/filters.ts'
 import { limitCount } from '../parameters/page.ts'
-import { buildFields, type Selected } from '../parameters/select.ts'
+import { buildFields, type SelectItem } from '../parameters/select.ts'
 import { buildOrder, plainColumn } from '../parameters/sort.ts'
 import { keyEquals, TABLE_ALIAS } from '../resource.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
@@ -51,9 +51,9 @@ export function buildOne(tree: OneTree, view: View, limits: ReadLimits): Get {
 }
 
 /** The fields with `*` written out, for rows with a further column or a header. */
-function namedFields(select: readonly Selected[], table: Table, { rights }: View): readonly Field[] {
+function namedFields(select: readonly SelectItem[], table: Table, { rights }: View): readonly Field[] {
   const all = readableColumns(table, rights).map(({ name }) => field(column(TABLE_ALIAS, name)))
-  const items: readonly Selected[] = select.length === 0 ? [{ kind: 'star' }] : select
+  const items: readonly SelectItem[] = select.length === 0 ? [{ kind: 'star' }] : select
   const fields = items.flatMap(item => (item.kind === 'star' && all.length > 0 ? all : buildFields([item], null)))
   return fields
 }

@@ -11,7 +11,7 @@ import { type Condition, type FilterLimits, parseFilters } from '../parameters/f
 import { parseSlice, type Slice } from '../parameters/page.ts'
 import type { QueryParameter } from '../parameters/query-string.ts'
 import { findMisspelt, partitionParameters, type WrittenParameter } from '../parameters/request-parameters.ts'
-import { parseSelect, type Selected } from '../parameters/select.ts'
+import { parseSelect, type SelectItem } from '../parameters/select.ts'
 import { parseSort, type SortItem } from '../parameters/sort.ts'
 import { RESULT_PARAMETERS } from '../request.ts'
 import type { Values } from '../values.ts'
@@ -27,7 +27,7 @@ export interface ResultLimits extends FilterLimits {
 export interface ResultRequest extends Slice {
   readonly filter: readonly Condition[]
   /** The selected columns; empty for every column, or for the bare value. */
-  readonly select: readonly Selected[]
+  readonly select: readonly SelectItem[]
   readonly sort: readonly SortItem[]
 }
 

@@ -9,7 +9,7 @@ import { type Condition, type FilterLimits, parseFilters } from '../parameters/f
 import { parseNameList } from '../parameters/name-reader.ts'
 import { parseCount } from '../parameters/page.ts'
 import { partitionParameters, type RelatedParameter } from '../parameters/request-parameters.ts'
-import { parseSelect, type Selected } from '../parameters/select.ts'
+import { parseSelect, type SelectItem } from '../parameters/select.ts'
 import type { ExpandedRelation } from '../read/expand.ts'
 import { parametersIn, type WRITE_PARAMETERS, type WrittenRequest, writeParametersOf } from '../request.ts'
 import type { Values } from '../values.ts'
@@ -26,7 +26,7 @@ interface OfBody extends OfTable {
 
 interface Answering {
   /** The returned columns; empty if no rows are returned. */
-  readonly returning: readonly Selected[]
+  readonly returning: readonly SelectItem[]
 }
 
 /** The tree of an insert or upsert. */
@@ -89,7 +89,7 @@ export interface FoundTree extends OfTable {
   /** Columns after the position in the array, or whole rows. */
   readonly answer:
     | { readonly columns: readonly string[] }
-    | { readonly select: readonly Selected[]; readonly expand: readonly ExpandedRelation[] }
+    | { readonly select: readonly SelectItem[]; readonly expand: readonly ExpandedRelation[] }
 }
 
 /**
@@ -159,7 +159,7 @@ export function parseReturning(
   fallback: 'rows' | 'nothing',
   answerable: ColumnSet,
   values: Values,
-): readonly Selected[] {
+): readonly SelectItem[] {
   if (wanted.returning !== undefined && wanted.returning !== '*') {
     return parseSelect(wanted.returning, values, 'returning')
   }

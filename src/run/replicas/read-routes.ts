@@ -17,7 +17,7 @@ import type { Replica, ReplicaState } from './replica.ts'
 import { type WrittenPositions, writerOf } from './written-positions.ts'
 
 /** A read that goes to a replica. */
-export interface Route {
+export interface ReplicaRoute {
   readonly replica: Replica
   /** The position that the read must see. */
   readonly lsn: Lsn
@@ -112,7 +112,7 @@ export class ReadRoutes {
   }
 
   /** The route of a read; null if it goes to the primary. `consistency` undefined: it always does. */
-  routeOf(caller: Identity, text: string, consistency: Consistency | undefined): Route | null {
+  routeOf(caller: Identity, text: string, consistency: Consistency | undefined): ReplicaRoute | null {
     if (consistency === undefined) return null
     const found = this.#find(caller, text, consistency)
     if (typeof found !== 'string') return found
@@ -122,7 +122,7 @@ export class ReadRoutes {
 
   /** Runs a read on its replica. `commands` makes them for the time that is left; the first begins them. */
   run(
-    { replica, lsn, statement }: Route,
+    { replica, lsn, statement }: ReplicaRoute,
     worked: ServerTime,
     commands: () => readonly Command[],
     onPrimary: () => RunningRequest<readonly Result[]>,
@@ -157,7 +157,7 @@ export class ReadRoutes {
 
   /** Streams a read from its replica, or from the primary if the replica fails before the first rows. */
   stream(
-    { replica, lsn, statement }: Route,
+    { replica, lsn, statement }: ReplicaRoute,
     worked: ServerTime,
     open: (from: Pick<Replica['pool'], 'stream'>, more: readonly Command[]) => AsyncIterableIterator<RowBlock>,
     onPrimary: () => AsyncIterableIterator<RowBlock>,
@@ -258,7 +258,7 @@ export class ReadRoutes {
     }
   }
 
-  #find(caller: Identity, text: string, { isStrong, after, since }: Consistency): Route | PrimaryReason {
+  #find(caller: Identity, text: string, { isStrong, after, since }: Consistency): ReplicaRoute | PrimaryReason {
     const { replicas, position, written } = this.#parts
     if (isStrong) return 'strong'
     if (!replicas.some(({ state }) => state === 'available')) return 'unavailable'
