@@ -5,6 +5,7 @@ import type { Environment } from '../config/expand.ts'
 import type { Finding } from '../finding.ts'
 import { checkAgainstSchema } from '../gateway/database-checks.ts'
 import { feedError, feedTarget } from '../gateway/feed.ts'
+import { withPreConfig } from '../gateway/pre-config.ts'
 import { replicaFindings } from '../gateway/replica-findings.ts'
 import type { DatabaseLints } from '../lint/lint-database.ts'
 import { lintPostgrest } from '../lint/postgrest.ts'
@@ -42,7 +43,7 @@ export async function checkDatabase(
         findings: [
           ...checks.findings,
           ...(await replicaFindings(config, query, (url, text) => askReplica(config, url, text))),
-          ...(postgrest ? await postgrestFindings(config, query, checks.captured) : []),
+          ...(postgrest ? await postgrestFindings(await withPreConfig(config, query), query, checks.captured) : []),
         ],
         accepted: checks.accepted,
       }

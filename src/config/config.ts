@@ -345,6 +345,8 @@ export interface PostgrestConfig {
   /** The required audience; null: `aud` is not checked. */
   readonly jwtAudience: string | null
   readonly jwtSecretIsBase64: boolean
+  /** `schema.function`, called at startup to make settings of this table; null for none. */
+  readonly preConfig: string | null
   /** `schema.function`, called in every transaction before the statement; null for none. */
   readonly preRequest: string | null
   /** Limit on the rows of a response; 0 means none. */

@@ -175,6 +175,7 @@ describe('defaults', () => {
         jwtRoleClaim: null,
         jwtAudience: null,
         jwtSecretIsBase64: false,
+        preConfig: null,
         preRequest: null,
         maxRows: 0,
         aggregatesEnabled: false,

@@ -127,6 +127,7 @@ test('the table has exactly these keys', () => {
     'postgrest.jwt_audience',
     'postgrest.jwt_secret_is_base64',
     'postgrest.pre_request',
+    'postgrest.pre_config',
     'postgrest.max_rows',
     'postgrest.aggregates_enabled',
     'postgrest.plan_enabled',

@@ -1652,6 +1652,16 @@ export const POSTGREST: SettingsOf<PostgrestConfig> = {
       'A function without arguments, `schema.name`, that every transaction calls after its settings and before its ' +
       'statement. An error that it raises ends the request.',
   },
+  preConfig: {
+    key: 'postgrest.pre_config',
+    kind: textKind,
+    default: null,
+    feature: 'postgrest',
+    description:
+      'A function without arguments, `schema.name`, that is called when the gateway starts. Settings such as ' +
+      '`pgrst.db_schemas` that it makes with `set_config`, or that are stored for the role of the connection, ' +
+      'replace those of this table ([guide](../guides/coming-from-postgrest.md#settings-in-the-database)).',
+  },
   maxRows: {
     key: 'postgrest.max_rows',
     kind: integerKind(0, COUNT_MAX),

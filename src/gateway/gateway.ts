@@ -41,6 +41,7 @@ import { createFeed } from './feed.ts'
 import { createCountedLimits } from './limits.ts'
 import { openConfiguredLists, watchUnmatched } from './lists.ts'
 import { openCache, openConfiguredWebhooks, openPolicies, openShared } from './on-demand.ts'
+import { withPreConfig } from './pre-config.ts'
 import { openProviders } from './providers.ts'
 import { openReplicas } from './replicas.ts'
 import { openRevocations, READ_TIMEOUT_MS } from './revocations.ts'
@@ -93,9 +94,9 @@ const CANCEL_GRACE_MS = 1_000
 const TICKET_BYTES = 24
 
 /** Waits for the database, however long it takes to come, and listens once it can answer. */
-export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
+export async function startGateway(configured: Config, options: GatewayOptions = {}): Promise<Gateway> {
   const { peers = null, environment = ENVIRONMENT } = options
-  const log = createLog(config.logLevel, { worker: peers?.number ?? null })
+  const log = createLog(configured.logLevel, { worker: peers?.number ?? null })
   const now = () => performance.now()
   const metrics = createMetrics({ version: VERSION, now })
   const warnings = createBootWarnings()
@@ -106,7 +107,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   const opened: (() => Promise<void> | void)[] = [() => log.flush(), () => metrics.close()]
   let closeBy = 0
   const closeAll = async () => {
-    closeBy = performance.now() + config.gateway.drainTimeoutMs
+    closeBy = performance.now() + configured.gateway.drainTimeoutMs
     const failures: unknown[] = []
     for (const close of opened.splice(0).reverse()) {
       try {
@@ -118,21 +119,22 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     if (failures.length > 0) throw failures[0]
   }
   try {
-    report(await configFindings(config), config, emit)
-    const tracing = await openTracing(config.gateway.tracing, { emit, clock: () => Date.now(), now })
+    report(await configFindings(configured), configured, emit)
+    const tracing = await openTracing(configured.gateway.tracing, { emit, clock: () => Date.now(), now })
     opened.push(() => tracing?.close())
-    const issuers = await openProviders(config, emit)
+    const issuers = await openProviders(configured, emit)
     opened.push(() => issuers.close())
     const { record = null } = options
-    const lists = await openConfiguredLists(config, record, emit)
+    const lists = await openConfiguredLists(configured, record, emit)
     opened.push(async () => {
       await lists.close()
       if (record !== null) emit({ kind: 'recorded', file: record, shapes: lists.recorded() })
     })
-    const answerBytes = createResponseBytes(config.gateway)
-    const pool = await openPool(config, answerBytes.results, emit)
+    const answerBytes = createResponseBytes(configured.gateway)
+    const pool = await openPool(configured, answerBytes.results, emit)
     opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
+    const config = await onceAvailable(pool, () => withPreConfig(configured, query))
     report(await onceAvailable(pool, () => databaseFindings(config, query)), config, emit)
     let onRevoked = () => {}
     const revocations = await onceAvailable(pool, () =>

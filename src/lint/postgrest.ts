@@ -13,6 +13,7 @@ import { printableName } from './printable-names.ts'
 export interface PostgrestLintTarget {
   readonly schemas: readonly string[]
   readonly anonRole: string | null
+  readonly preConfig: string | null
   readonly preRequest: string | null
   readonly rootSpec: string | null
   /** The captured tables, `schema.name`; null if realtime is disabled. */
@@ -167,7 +168,8 @@ export const POSTGREST_LINTS: readonly Lint[] = [
     boot: false,
     what: () => 'Settings of PostgREST that are stored in the database',
     why: 'The gateway does not read them.',
-    remedy: 'Write them to [postgrest] in svc.toml, without pgrst. and the prefixes db_ and server_.',
+    remedy:
+      'Write them to [postgrest] in svc.toml, without pgrst. and the prefixes db_ and server_, or set pre_config.',
     rows: `
       select c.setting || coalesce(' (role ' || r.rolname || ')', '') as object, array[]::text[] as sql
       from pg_catalog.pg_db_role_setting s
@@ -245,6 +247,8 @@ export async function lintPostgrest(ask: Query, target: PostgrestLintTarget): Pr
       found.set(name ?? '', [...(found.get(name ?? '') ?? []), { object: shown, sql }])
   }
   return POSTGREST_LINTS.flatMap(({ name: check, level, what, why, remedy }) => {
+    // With this setting, the gateway reads them.
+    if (check === 'postgrest-database-settings' && target.preConfig !== null) return []
     const objects = (found.get(check) ?? []).sort((a, b) => (a.object < b.object ? -1 : 1))
     return objects.length === 0 ? [] : [findingAbout({ level, check, what: what(''), why, remedy }, objects)]
   })

@@ -82,7 +82,7 @@ export class Sessions {
     const { preRequest } = this.#config
     const session: RequestSession = {
       settings: this.#settings(caller, incoming, schema, preferences.timezone),
-      before: preRequest === null ? null : `SELECT ${functionName(preRequest)}()`,
+      before: preRequest === null ? null : `SELECT ${configuredFunction(preRequest)}()`,
       rollsBack: rollsBack(this.#config, preferences),
       replied(headers, status) {
         reply.headers = headers
@@ -137,8 +137,8 @@ export function withSubscriberSession(
   return { ...identity, session }
 }
 
-/** `schema.name` or `name`, of the configuration. */
-function functionName(text: string): string {
+/** The quoted name of a function that the configuration names, `schema.name` or `name`. */
+export function configuredFunction(text: string): string {
   const dot = text.indexOf('.')
   return dot < 0
     ? quoteIdentifier(text)
