@@ -4,6 +4,7 @@ import { ApiError, type Session } from './api.ts'
 import { Explain } from './explain/explain.tsx'
 import { Explore } from './explore/explore.tsx'
 import { Live } from './live/live.tsx'
+import { completeSignIn, readArrival } from './oidc.ts'
 import { forgetAdmin } from './operator/admin.tsx'
 import { Checks } from './operator/checks.tsx'
 import { Operations } from './operator/operations.tsx'
@@ -13,7 +14,7 @@ import { forgetQueries } from './query/history.ts'
 import { Query } from './query/query.tsx'
 import { OPERATOR_SCREENS, parseRoute, printRoute, type Route, SCREENS, type Screen } from './route.ts'
 import { readSchema, type Schema } from './schema.ts'
-import { claimsOf, keepToken, keptToken } from './session.ts'
+import { claimsOf, keepPending, keepToken, keptPending, keptToken } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { TEXTS } from './texts.ts'
 import { useRequest } from './use-request.ts'
@@ -21,9 +22,11 @@ import { useRequest } from './use-request.ts'
 export function App() {
   const [session, setSession] = useState<Session | null>(initialSession)
   const [refusal, setRefusal] = useState<unknown>(null)
+  const [arrival, setArrival] = useState(takeArrival)
   const route = useRoute()
   const signIn = (next: Session): void => {
     keepToken(next.token)
+    keepPending(null)
     forgetQueries()
     setRefusal(null)
     setSession(next)
@@ -35,6 +38,23 @@ export function App() {
     setRefusal(reason)
     setSession(null)
   }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a code is valid only once.
+  useEffect(() => {
+    if (arrival === null) return
+    const pending = keptPending()
+    keepPending(null)
+    completeSignIn(arrival, pending).then(
+      token => {
+        setArrival(null)
+        signIn({ token })
+        location.replace(pending?.screen || '#')
+      },
+      (error: unknown) => {
+        setArrival(null)
+        signOut(error)
+      },
+    )
+  }, [])
   return (
     <>
       {/* biome-ignore lint/a11y/useValidAnchor: its target is in this page, and the address names the screen */}
@@ -59,6 +79,8 @@ export function App() {
       <main id="content" tabIndex={-1}>
         {OPERATOR_SCREENS.includes(route.screen) ? (
           <OperatorScreen screen={route.screen} />
+        ) : arrival !== null ? (
+          <p role="status">{TEXTS.provider.finishing}</p>
         ) : session === null ? (
           <SignIn refusal={refusal} signIn={signIn} />
         ) : (
@@ -124,6 +146,13 @@ function Caller({ session, signOut }: { readonly session: Session | null; readon
 function initialSession(): Session | null {
   const token = keptToken()
   return token === null ? null : { token }
+}
+
+/** Takes the code of the provider out of the address, so that it is in no bookmark and no link. */
+function takeArrival(): URLSearchParams | null {
+  const arrival = readArrival(location.search)
+  if (arrival !== null) history.replaceState(null, '', location.pathname + location.hash)
+  return arrival
 }
 
 /** The address; changes with the links and the buttons of the browser. */

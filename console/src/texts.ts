@@ -31,6 +31,27 @@ export const TEXTS = {
     callers: 'Enter the demo',
     enter: (title: string) => `Enter as ${title}`,
     withoutToken: 'Continue without a token',
+    with: (host: string) => `Sign in with ${host}`,
+  },
+  provider: {
+    finishing: 'Signing in …',
+    insecure:
+      'Browsers permit the sign-in with an identity provider on pages with HTTPS, and without it only on 127.0.0.1 ' +
+      'and localhost.',
+    unreachable: (issuer: string, origin: string) =>
+      `The identity provider ${issuer} does not answer this browser. Check that it is running, and that it permits ` +
+      `requests from ${origin} (CORS).`,
+    unusable: (issuer: string, reason: string) => `The identity provider ${issuer} cannot be used: ${reason}.`,
+    noDocument: (address: string) => `${address} is not its configuration`,
+    noEndpoint: (name: string) => `${name} of its configuration is not a URL with https`,
+    otherHost: 'token_endpoint of its configuration has another origin than the issuer',
+    noToken: 'its response has no access_token',
+    refused: (issuer: string, reason: string) => `The identity provider ${issuer} refused the sign-in: ${reason}.`,
+    noReason: 'it gave no reason',
+    foreign: 'The response of the identity provider does not belong to a sign-in of this tab. Sign in again.',
+    interrupted: (redirectUri: string) =>
+      `The last sign-in was not completed. If the identity provider reported an unknown redirect URI, register ` +
+      `${redirectUri} there for this client.`,
   },
   tables: {
     title: 'Tables',

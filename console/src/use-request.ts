@@ -1,6 +1,7 @@
 /** The state of a request that a screen shows. */
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from './api.ts'
+import { SignInError } from './oidc.ts'
 import { TEXTS } from './texts.ts'
 
 export type Loaded<T> =
@@ -40,6 +41,7 @@ interface Settled<T> {
 
 /** The message of an error, with the hint of the gateway if there is one. */
 export function messageOf(error: unknown): string {
+  if (error instanceof SignInError) return error.message
   if (!(error instanceof ApiError)) return TEXTS.unreachable
   return error.hint === null ? error.message : `${error.message} ${error.hint}`
 }

@@ -293,6 +293,13 @@ export interface OpenApiConfig {
 /** The settings under `[gateway.console]`. */
 export interface ConsoleConfig {
   readonly enabled: boolean
+  /** The client that the console is at the identity provider; null: no sign-in with a provider. */
+  readonly oidcClientId: string | null
+  /** The issuer to sign in with; null: the only one. */
+  readonly oidcIssuer: string | null
+  readonly oidcScopes: readonly string[]
+  /** More parameters of the requests to the provider. */
+  readonly oidcParameters: ReadonlyMap<string, string>
 }
 
 /** The settings under `[gateway.tracing]`. */

@@ -29,6 +29,7 @@ import {
   TABLE,
   TRACING,
 } from './settings.ts'
+import { signInProblems } from './sign-in-problems.ts'
 import { isTable, readTomlFile, type TomlFile, valueAt } from './toml-file.ts'
 import { unknownKeys } from './unknown-keys.ts'
 import { tooManyWorkers } from './worker-share.ts'
@@ -106,6 +107,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   if (problems.length === 0 && file !== null && options.purpose !== 'token') {
     for (const problem of issuerProblems(config.gateway.issuers, file)) report(problem)
     for (const problem of replicaProblems(config.gateway.replicas, file)) report(problem)
+    for (const problem of signInProblems(config.gateway, file)) report(problem)
   }
   for (const problem of unreadableFiles(config, given, options)) report(problem)
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))

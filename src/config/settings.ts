@@ -1330,6 +1330,37 @@ export const CONSOLE: SettingsOf<ConsoleConfig> = {
       'Serve the [console](../guides/console.md) at `/console`: pages for browsers to explore and edit rows and ' +
       'to write queries. They contain no data, and every request is one of the caller who signs in.',
   },
+  oidcClientId: {
+    key: 'gateway.console.oidc_client_id',
+    kind: textKind,
+    default: null,
+    feature: 'http',
+    description:
+      'Offer [sign-in with an identity provider](../guides/console.md#sign-in-with-an-identity-provider): the id ' +
+      'under which the console is registered there, as a public client with PKCE. Requires `[[gateway.issuers]]`.',
+  },
+  oidcIssuer: {
+    key: 'gateway.console.oidc_issuer',
+    kind: textKind,
+    default: null,
+    feature: 'http',
+    description: 'The `issuer` of `[[gateway.issuers]]` that the console signs in with. Required if there are several.',
+  },
+  oidcScopes: {
+    key: 'gateway.console.oidc_scopes',
+    kind: texts,
+    default: ['openid'],
+    feature: 'http',
+    description: 'The scopes that the console requests from the identity provider.',
+  },
+  oidcParameters: {
+    key: 'gateway.console.oidc_parameters',
+    kind: textTable,
+    default: new Map(),
+    feature: 'http',
+    description:
+      'More parameters of the requests to the identity provider, such as `{ audience = "https://api.example.com" }`.',
+  },
 }
 
 /** The settings under `[gateway.tracing]`. */

@@ -102,7 +102,7 @@ function configOf(embedded: Embedded, port: number, environment: Environment): C
   return {
     ...config,
     adminToken: adminTokenOf(embedded),
-    gateway: { ...config.gateway, console: { enabled: true } },
+    gateway: { ...config.gateway, console: { ...config.gateway.console, enabled: true } },
     shapes: { ...config.shapes, enabled: true },
     postgrest: { ...config.postgrest, enabled: true, jwtRoleClaim },
   }

@@ -82,6 +82,7 @@ import { connectDoor, type OpenedDoor } from './door.ts'
 import type { CountedLimits } from './limits.ts'
 import type { Replicas } from './replicas.ts'
 import { createRunners } from './runners.ts'
+import { signInClientOf } from './sign-in-client.ts'
 
 /**
  * Minimum interval between reloads of the schema because of failed statements. A view that is permanently
@@ -292,6 +293,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       : new HttpBroadcasts({
           ...{ broadcasts, identify: identifyToken(door), preflight: door.preflight, finish: door.finish },
         })
+  const signInClient = signInClientOf(gateway)
   const callers = {
     door,
     broadcasts: httpBroadcasts,
@@ -378,9 +380,9 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
           ...createDocs({ tokens: config.devMode ? parts.tokens : null }),
           ...createFront({
             ...{ requiresToken: gateway.requireAuth, hasConsole: gateway.console.enabled },
-            callers: parts.callers,
+            ...{ provider: signInClient, callers: parts.callers },
           }),
-          ...(gateway.console.enabled ? createConsole() : []),
+          ...(gateway.console.enabled ? createConsole(signInClient) : []),
         ]),
       ),
       ...(resource?.paths.map(path => [path, metadataOf(resource)] as const) ?? []),

@@ -12,10 +12,18 @@ const FILES = [
   { path: `${CONSOLE_PATH}/console.css`, file: 'console.css', type: 'text/css' },
 ] as const
 
+/** The client that the console is at an identity provider. */
+export interface SignInClient {
+  readonly issuer: string
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  readonly parameters: Readonly<Record<string, string>>
+}
+
 /** Creates the page of the console and its files. They contain no data, so they need no token. */
-export function createConsole(): Pages {
+export function createConsole(provider: SignInClient | null): Pages {
   return new Map([
-    ...createPages(FOLDER, FILES),
+    ...createPages(FOLDER, FILES, provider === null ? null : new URL(provider.issuer).origin),
     [`${CONSOLE_PATH}/`, async () => ({ status: 308, headers: { Location: '../console' }, body: null })],
   ])
 }

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Incoming } from '../exchange.ts'
 import { READING } from '../rest/method.ts'
+import type { SignInClient } from './console.ts'
 import { createPages, type PageHandler, type Pages } from './pages.ts'
 
 /** The same folder for the sources and for the build. */
@@ -27,12 +28,14 @@ export interface FrontOptions {
   readonly requiresToken: boolean
   /** True if `/console` exists. */
   readonly hasConsole: boolean
+  /** How the console signs in with an identity provider; null if it does not. */
+  readonly provider: SignInClient | null
   /** The sample callers of the demo. Empty outside the demo, and for a `Host` that is not this machine. */
   readonly callers: (headers: IncomingHttpHeaders) => Promise<readonly SampleCaller[]>
 }
 
 /** Creates the page and its files. */
-export function createFront({ requiresToken, hasConsole, callers }: FrontOptions): Pages {
+export function createFront({ requiresToken, hasConsole, provider, callers }: FrontOptions): Pages {
   return new Map([
     ...createPages(FOLDER, FILES),
     ...[...createPages(FOLDER, [HTML])].map(([path, page]): readonly [string, PageHandler] => [path, varying(page)]),
@@ -41,7 +44,12 @@ export function createFront({ requiresToken, hasConsole, callers }: FrontOptions
       async headers => ({
         status: 200,
         headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' },
-        body: Buffer.from(JSON.stringify({ requiresToken, hasConsole, callers: await callers(headers) })),
+        body: Buffer.from(
+          JSON.stringify({
+            ...{ requiresToken, hasConsole, callers: await callers(headers) },
+            ...(provider === null ? {} : { provider }),
+          }),
+        ),
       }),
     ],
   ])

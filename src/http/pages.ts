@@ -35,19 +35,25 @@ export interface PageFile {
  * Allows nothing from other origins, and no inline code except what the policy names. `'self'` includes the
  * gateway's WebSocket (Content Security Policy Level 3).
  */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
-].join('; ')
+function contentSecurityPolicy(provider: string | null): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    provider === null ? "connect-src 'self'" : `connect-src 'self' ${provider}`,
+    ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+  ].join('; ')
+}
 
 const SECONDS_FRESH = 3_600
 
-/** Creates the pages from the files in `folder`. */
-export function createPages(folder: URL, files: readonly PageFile[]): Pages {
+/**
+ * Creates the pages from the files in `folder`. `provider` is the origin of the identity provider to which
+ * they can send requests.
+ */
+export function createPages(folder: URL, files: readonly PageFile[], provider: string | null = null): Pages {
+  const policy = contentSecurityPolicy(provider)
   return new Map(
     files.map(({ path, file, type }): readonly [string, PageHandler] => {
       let bytes: Promise<Buffer> | null = null
@@ -58,7 +64,7 @@ export function createPages(folder: URL, files: readonly PageFile[]): Pages {
             bytes = null
             throw error
           })
-          return answer(await bytes, type, headers)
+          return answer(await bytes, { type, policy }, headers)
         },
       ]
     }),
@@ -75,10 +81,14 @@ async function load(file: URL, path: string): Promise<Buffer> {
   }
 }
 
-async function answer(compressed: Buffer, type: string, headers: IncomingHttpHeaders): Promise<Answer> {
+async function answer(
+  compressed: Buffer,
+  { type, policy }: { readonly type: PageFile['type']; readonly policy: string },
+  headers: IncomingHttpHeaders,
+): Promise<Answer> {
   const common = {
     'Content-Type': `${type}; charset=utf-8`,
-    'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+    'Content-Security-Policy': policy,
     'Cache-Control': `max-age=${SECONDS_FRESH}`,
     'Referrer-Policy': 'no-referrer',
     Vary: 'Accept-Encoding',

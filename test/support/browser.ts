@@ -19,6 +19,8 @@ type Json = any
 
 export interface Page {
   open(url: string): Promise<void>
+  /** Runs the action, and resolves when the page to which it leads has loaded. */
+  follow(action: () => Promise<unknown>): Promise<void>
   /** The value of an expression in the page. Promises are awaited. */
   evaluate(expression: string): Promise<Json>
   /** Resolves when the expression is true in the page. */
@@ -117,15 +119,18 @@ export async function openBrowser(): Promise<Page> {
     return result.value
   }
 
+  async function follow(action: () => Promise<unknown>): Promise<void> {
+    const loaded = new Promise<void>(resolve => hearers.set('Page.loadEventFired', resolve))
+    await action()
+    await loaded
+  }
+
   return {
     requested,
     heard,
     complaints,
-    async open(url) {
-      const loaded = new Promise<void>(resolve => hearers.set('Page.loadEventFired', resolve))
-      await send('Page.navigate', { url }, sessionId)
-      await loaded
-    },
+    open: url => follow(() => send('Page.navigate', { url }, sessionId)),
+    follow,
     evaluate,
     async until(expression) {
       await evaluate(`new Promise(resolve => {
