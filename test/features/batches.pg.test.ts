@@ -9,6 +9,7 @@ import { executeOn } from '../support/execute.ts'
 import { clientFixture, databaseFixture, fixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, testGateway } from '../support/gateway.ts'
 import { receiver } from '../support/receiver.ts'
+import { relayTo } from '../support/relay.ts'
 import { sender } from '../support/send.ts'
 import { openSocket } from '../support/socket.ts'
 
@@ -198,6 +199,38 @@ describe('an atomic batch', () => {
     const reply = await batch([count, insert('ann'), count, { method: 'DELETE', path: '/api/orders?id.gte=0' }, count])
     const counts = [0, 2, 4].map(index => reply.json.results[index].body.data.count)
     expect(counts).toEqual([0, 1, 0])
+  })
+})
+
+describe('round trips to PostgreSQL', () => {
+  const relay = fixture(() => relayTo(database.port))
+  const relayed = gatewayFixture(
+    {
+      get url() {
+        return Object.assign(new URL(database.url), { host: `127.0.0.1:${relay.port}` }).href
+      },
+    },
+    { toml: 'max_connections = 1' },
+  )
+  const headers = { 'Content-Type': 'application/json' }
+  /** The fewest round trips of several attempts: other statements of the gateway use the relay too. */
+  const turnsOf = async (operations: readonly unknown[]): Promise<number> => {
+    const turns: number[] = []
+    for (let attempt = 0; attempt < 6; attempt++) {
+      const before = relay.turns
+      const reply = await relayed.get('/api/_batch', { method: 'POST', headers, body: JSON.stringify({ operations }) })
+      expect(reply.status, reply.text).toBe(200)
+      turns.push(relay.turns - before)
+    }
+    return Math.min(...turns)
+  }
+
+  test('are one for operations that need no other, one for those that refer to them, and one to commit', async () => {
+    const increment = { method: 'PATCH', path: '/api/counters/1', body: { n: { $inc: 1 } } }
+    const read = { method: 'GET', path: '/api/counters/1' }
+    expect(await turnsOf([insert('a'), increment, read, insert('b'), increment])).toBe(2)
+    const line = { method: 'POST', path: '/api/lines', body: { order_id: '$0.data.id', part: 'cup', quantity: 1 } }
+    expect(await turnsOf([insert('a'), insert('b'), line, line])).toBe(3)
   })
 })
 

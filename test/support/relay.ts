@@ -1,5 +1,6 @@
 /**
- * A TCP relay in front of a server that can be silenced: connections stay open, and no bytes are forwarded.
+ * A TCP relay in front of a server. It counts what passes, and can be silenced: connections stay open, and no
+ * bytes are forwarded.
  */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -8,6 +9,10 @@ export interface Relay {
   readonly port: number
   /** The number of connections so far. */
   readonly accepted: number
+  /** The bytes that the server has sent. */
+  readonly answeredBytes: number
+  /** How often a client has sent something first, or after something from the server: round trips. */
+  readonly turns: number
   /** Stops forwarding on every connection. New connections are still accepted. */
   silence(): void
   /** Forwards on new connections again. Silenced connections stay silent. */
@@ -19,6 +24,8 @@ export async function relayTo(port: number): Promise<Relay> {
   const sockets = new Set<Socket>()
   let silent = false
   let accepted = 0
+  let answeredBytes = 0
+  let turns = 0
   const keep = (socket: Socket): void => {
     sockets.add(socket)
     socket.on('error', () => {})
@@ -42,6 +49,15 @@ export async function relayTo(port: number): Promise<Relay> {
     }
     pass(client, upstream)
     pass(upstream, client)
+    let isClientsTurn = true
+    client.on('data', () => {
+      if (isClientsTurn) turns++
+      isClientsTurn = false
+    })
+    upstream.on('data', chunk => {
+      answeredBytes += chunk.length
+      isClientsTurn = true
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -51,6 +67,12 @@ export async function relayTo(port: number): Promise<Relay> {
     port: address.port,
     get accepted() {
       return accepted
+    },
+    get answeredBytes() {
+      return answeredBytes
+    },
+    get turns() {
+      return turns
     },
     silence() {
       silent = true
