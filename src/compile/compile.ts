@@ -36,6 +36,7 @@ import type {
   WriteStatement,
 } from './statement.ts'
 import { tableDependenciesOf } from './table-dependencies.ts'
+import { type Known, unlessKnown, withKnown } from './unless-known.ts'
 import { hasValueDependentEstimate } from './value-dependent-estimate.ts'
 
 /** The view of a caller, and how to address the author of the statement in errors. */
@@ -57,13 +58,13 @@ export interface Varying {
   readonly columns: ReadonlyMap<ParameterKey, string>
 }
 
-/** What to run. */
+/** What to run. `known`: what the client has of the result, which is then not returned. */
 export type Mode =
-  | { readonly kind: 'read'; readonly form: Form }
+  | { readonly kind: 'read'; readonly form: Form; readonly known?: Known | undefined }
   /** Rows, each followed by its sort keys. */
-  | { readonly kind: 'paged'; readonly form?: 'rows' | 'records' }
+  | { readonly kind: 'paged'; readonly form?: 'rows' | 'records'; readonly known?: Known | undefined }
   /** Rows of one table, each with its version behind it. */
-  | { readonly kind: 'versioned'; readonly column: string }
+  | { readonly kind: 'versioned'; readonly column: string; readonly known?: Known | undefined }
   | { readonly kind: 'paged many'; readonly varying: readonly Varying[] }
   /** A condition evaluated over given rows instead of the current rows of `table`. */
   | { readonly kind: 'past many'; readonly table: Table; readonly varying: readonly Varying[] }
@@ -119,12 +120,12 @@ function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kin
   switch (mode.kind) {
     case 'read':
       return typeof mode.form === 'string'
-        ? reading('read', checkRead(asRead(tree), view), inForm(mode.form))
+        ? reading('read', ...unless(mode.known, checkRead(asRead(tree), view), 1, inForm(mode.form)))
         : folding(checkRead(asRead(tree), view), mode.form)
     case 'paged':
-      return reading('paged', checkRead(asRead(tree), view), withKeys(mode.form ?? 'rows'))
+      return paging(checkRead(asRead(tree), view), withKeys(mode.form ?? 'rows'), mode.known)
     case 'versioned':
-      return reading('paged', checkRead(asRead(tree), view), withVersion(mode.column))
+      return reading('paged', ...unless(mode.known, checkRead(asRead(tree), view), 2, withVersion(mode.column)))
     case 'paged many':
       return reading('paged', varied(checkRead(asRead(tree), view), mode.varying), withKeys('rows'))
     case 'past many':
@@ -175,6 +176,22 @@ function reading<K extends 'read' | 'paged' | 'stream'>(
 }
 
 type Print = (query: Get, bounds: PrintLimits) => Sql
+
+function paging(checked: CheckedQuery, print: Print, known: Known | undefined): ReturnType<typeof reading> {
+  return reading('paged', ...unless(known, checked, 1 + checked.query.orderBy.length, print))
+}
+
+/** A read with this number of columns that returns no rows if they are known. */
+function unless(
+  known: Known | undefined,
+  checked: CheckedQuery,
+  columns: number,
+  print: Print,
+): readonly [CheckedQuery, Print] {
+  if (known === undefined) return [checked, print]
+  const comparing = { ...checked, parameters: withKnown(checked.parameters, known) }
+  return [comparing, (query, bounds) => unlessKnown(print(query, bounds), columns, known)]
+}
 
 /** The aggregate is a function of the database, so its result depends on more than the rows. */
 function folding(checked: CheckedQuery, form: Folding): ReadStatement {

@@ -327,6 +327,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       limits: gateway,
       cursors: createCursorCodec(cursorKey(config, peers)),
       operatorExplains: gateway.explainEndpoint === 'admin',
+      comparesTags: cache === null,
     }),
     requestLimits: gateway,
     writeLimits: gateway,

@@ -3,6 +3,7 @@
  * the client already has is 304 (RFC 9110, 13.1.2).
  */
 import type { Answer, Incoming } from '../exchange.ts'
+import { opaqueOf } from '../rest/etag.ts'
 import type { CodingChoice } from './compression.ts'
 
 /** True if the tag is that of the body. In responses to writes and in a 412 it is that of the row. */
@@ -17,6 +18,7 @@ export function tagIn(choice: CodingChoice, tag: string): string {
 
 /** Reports whether `If-None-Match` says that the client has this response. */
 export function isNotModified({ method, headers }: Pick<Incoming, 'method' | 'headers'>, answer: Answer): boolean {
+  if (answer.status === 304) return true
   const condition = headers['if-none-match']
   const { ETag: tag } = answer.headers
   if (condition === undefined || tag === undefined || !isOfBody({ method }, answer)) return false
@@ -28,16 +30,23 @@ function tagsIn(condition: string): readonly string[] {
   return (condition.match(/"[^"]*"/g) ?? []).map(opaqueOf)
 }
 
-/** Returns `a` for `W/"a"`, `"a"` and `"a-br"`. */
-function opaqueOf(tag: string): string {
-  return tag
-    .replace(/^W\//, '')
-    .slice(1, -1)
-    .replace(/-(?:br|gzip)$/, '')
+/**
+ * Returns the 304 response; `choice` is the coding that the body would have. If PostgreSQL has compared the
+ * tag, the size of the body is unknown, so a tag without a coding is left as it is.
+ */
+export function notModified({ headers, status }: Answer, choice: CodingChoice): Answer {
+  const { ETag: tag = '', 'Content-Type': _, ...others } = headers
+  return {
+    status: 304,
+    headers: { ...others, ETag: status === 304 ? recoded(choice, tag) : tagIn(choice, tag) },
+    rows: 0,
+    body: null,
+  }
 }
 
-/** Returns the 304 response; `choice` is the coding that the body would have. */
-export function notModified({ headers }: Answer, choice: CodingChoice): Answer {
-  const { ETag: tag = '', 'Content-Type': _, ...others } = headers
-  return { status: 304, headers: { ...others, ETag: tagIn(choice, tag) }, rows: 0, body: null }
+/** A strong tag of a compressed body. */
+const CODED = /^(".*)-(?:br|gzip)"$/
+
+function recoded(choice: CodingChoice, tag: string): string {
+  return CODED.test(tag) ? tagIn(choice, tag.replace(CODED, '$1"')) : tag
 }

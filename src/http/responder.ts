@@ -76,7 +76,8 @@ export class Responder {
       }
     }
     reply.hijack()
-    const choice = this.#choose(incoming.headers, answer, isStreamed(answer) ? null : lengthOf(body))
+    const hasLength = answer.status !== 304 && !isStreamed(answer)
+    const choice = this.#choose(incoming.headers, answer, hasLength ? lengthOf(body) : null)
     if (isNotModified(incoming, answer)) {
       this.#transmit(exchange, notModified(answer, choice), choice === 'none' ? 'none' : 'identity')
       return

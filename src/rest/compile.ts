@@ -128,7 +128,9 @@ function compileTree(tree: RequestTree, context: Context, limits: ReadLimits): C
       return compile(
         buildOne(tree, context, limits),
         context,
-        tree.version === null ? AS_ROWS : { kind: 'versioned', column: tree.version },
+        tree.version === null
+          ? { ...AS_ROWS, known: tree.known }
+          : { kind: 'versioned', column: tree.version, known: tree.known },
       )
     case 'list':
       return compileList(tree, context, limits)
@@ -185,8 +187,8 @@ function compileList(
   const form = tree.written.headers.csv ? 'records' : 'rows'
   if (tree.stream) return compile(rows, context, { kind: 'stream', form })
   return pagingOf(tree, context) === 'keys'
-    ? compile(rows, context, { kind: 'paged', form })
-    : compile(rows, context, { kind: 'read', form })
+    ? compile(rows, context, { kind: 'paged', form, known: tree.known })
+    : compile(rows, context, { kind: 'read', form, known: tree.known })
 }
 
 function changing(tree: SetTree | DeleteTree): Mode & { readonly kind: 'write' } {

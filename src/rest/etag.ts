@@ -3,10 +3,11 @@
  * `"<version>.<row>.<columns>"`. A write compares the first two parts, a read all three.
  */
 import { isUtf8 } from 'node:buffer'
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { type ColumnSet, readableColumns, type View } from '../access/rights.ts'
 import { ROW_VERSION } from '../access/scope.ts'
 import type { Table } from '../catalog/model.ts'
+import { PAGE_DIGEST_CHARACTERS } from '../compile/unless-known.ts'
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../text/shorten.ts'
 
@@ -91,8 +92,78 @@ function digest(text: string): string {
 }
 
 /** The weak tag of a row without a version, or with related rows: a digest of its JSON. */
-export function weakTag(bytes: Buffer): string {
-  return `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`
+export function weakTag(row: Buffer): string {
+  return `W/"${hash('sha256', row, 'base64url').slice(0, PAGE_DIGEST_CHARACTERS)}"`
+}
+
+/** The parts of a list that its tag depends on. */
+export interface TaggedPage {
+  /** The rows, separated by commas: one buffer or several. */
+  readonly rows: readonly Uint8Array[]
+  /** The sort keys of the last row if there is a next page, otherwise null. */
+  readonly last: readonly (Buffer | null)[] | null
+  /** Everything else but the total that the body depends on (`pageForm`). */
+  readonly form: string
+  readonly total: string | null
+}
+
+/**
+ * The weak tag of a list: a digest, which PostgreSQL can compute too (`compile/unless-known`), and the total
+ * if it was requested.
+ */
+export function pageTag({ rows, last, form, total }: TaggedPage): string {
+  const hash = createHash('sha256')
+  for (const part of rows) hash.update(part)
+  if (last !== null) hash.update(`+${last.map(printSortKey).join('')}`)
+  const digest = hash.update(form).digest('base64url').slice(0, PAGE_DIGEST_CHARACTERS)
+  return total === null ? `W/"${digest}"` : `W/"${digest}.${total}"`
+}
+
+function printSortKey(key: Buffer | null): string {
+  return key === null ? '-' : `${key.length}:${key.toString()}`
+}
+
+/** The parts of a page that are known before its rows. `names`: the header of CSV, or null for JSON. */
+export function pageForm(limit: number, offset: number, names: readonly string[] | null): string {
+  return `;${limit};${offset}${names === null ? '' : `;${JSON.stringify(names)}`}`
+}
+
+// ---- If-None-Match
+
+/** The opaque part of an entity tag: `a` for `W/"a"`, `"a"` and `"a-br"`. */
+export function opaqueOf(tag: string): string {
+  return tag
+    .replace(/^W\//, '')
+    .slice(1, -1)
+    .replace(/-(?:br|gzip)$/, '')
+}
+
+/** `If-None-Match` with one tag: its opaque part, with and without the coding of the body. */
+const ONE_TAG = /^\s*(?:W\/)?"([\w.-]+?)(?:-(?:br|gzip))?"\s*$/
+
+/** The version of this row and these columns that `If-None-Match` names; null for anything else. */
+export function versionIn(
+  condition: string | undefined,
+  table: Table,
+  key: readonly string[],
+  { column, columns }: { readonly column: string; readonly columns: string },
+): string | null {
+  const [, opaque] = ONE_TAG.exec(condition ?? '') ?? []
+  if (opaque === undefined || !opaque.endsWith(`.${columns}`)) return null
+  return versionsOf([opaque], table, key, column)[0] ?? null
+}
+
+/** A digest, and the total behind it. */
+const WEAK_TAG = new RegExp(`^\\s*(?:W/)?"([\\w-]{${PAGE_DIGEST_CHARACTERS}})(?:\\.([0-9]+))?"\\s*$`)
+
+/** The digest in an `If-None-Match` with one weak tag; null for anything else. */
+export function digestIn(condition: string | undefined): string | null {
+  return WEAK_TAG.exec(condition ?? '')?.[1] ?? null
+}
+
+/** The total in an `If-None-Match` with the tag of a list; null if it has none. */
+export function totalIn(condition: string | undefined): string | null {
+  return WEAK_TAG.exec(condition ?? '')?.[2] ?? null
 }
 
 // ---- If-Match

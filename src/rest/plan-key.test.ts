@@ -25,7 +25,12 @@ import { isStep, type RequestContext, type RequestStep, type StatementPart } fro
 import { handleWrite, type WriteRoute } from './write/write.ts'
 
 const limits = PIPELINE_LIMITS
-const reads = new ReadHandler({ limits, cursors: createCursorCodec('a key'), operatorExplains: false })
+const reads = new ReadHandler({
+  limits,
+  cursors: createCursorCodec('a key'),
+  operatorExplains: false,
+  comparesTags: true,
+})
 const calls = new CallHandler({ limits, qualified: false, allowed: () => null, signatureCheck: false })
 
 /** A statement with the key of its tree, compiled as if the cache were empty. */

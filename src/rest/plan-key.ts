@@ -35,7 +35,7 @@ export function printPlanKey(tree: RequestTree): string {
   const { kind } = tree
   switch (kind) {
     case 'one':
-      return `one ${tree.table.resource}\0${tree.version ?? ''}\0${printFields(tree)}`
+      return `one ${tree.table.resource}\0${tree.version ?? ''}\0${printKnown(tree)}${printFields(tree)}`
     case 'list':
       return printList(tree)
     case 'explain':
@@ -95,7 +95,7 @@ function printList(list: ListTree): string {
     printLimit(fetch) +
     (offset === null ? '\0' : '\0offset')
   // The statement of a page also returns sort keys; the statement of a stream does not.
-  const form = `${stream ? '\0stream' : '\0page'}${written.headers.csv ? '\0csv' : ''}`
+  const form = `${stream ? '\0stream' : '\0page'}${written.headers.csv ? '\0csv' : ''}${printKnown(list)}`
   return `list ${printRows(list)}${printFields(list)}${printSort(sort)}${page}${form}`
 }
 
@@ -176,6 +176,10 @@ function printCondition(condition: Condition): string {
 function printPath({ column, steps }: BoundPath): string {
   if (steps.length === 0) return `\0${column}\0`
   return `\0${column}\0${steps.map(({ operator, index }) => (index ? `${operator}#` : operator)).join('')}`
+}
+
+function printKnown({ known }: Pick<OneTree, 'known'>): string {
+  return known === undefined ? '' : `\0unless ${known.kind}\0`
 }
 
 function printFields({ select, expand }: Pick<OneTree, 'select' | 'expand'>): string {

@@ -9,7 +9,7 @@ import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming, Latin1 } from '../exchange.ts'
 import { withoutFigures } from '../run/explain-figures.ts'
 import type { ResultRow, RunningRead, WriteResult } from '../run/run.ts'
-import { weakTag } from './etag.ts'
+import { pageForm, pageTag } from './etag.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
 import { joinRecords, printHeader } from './read/csv.ts'
@@ -72,8 +72,10 @@ export interface ListOutcome {
   readonly rows: readonly ResultRow[]
   readonly limit: number
   readonly offset: number
-  /** `{"count":n}` as PostgreSQL printed it, or null if no total was requested. */
-  readonly total: Buffer | null
+  /** The number of rows on all pages, or null if it was not requested. */
+  readonly total: string | null
+  /** The header of CSV; null for JSON. */
+  readonly names: readonly string[] | null
   /** The cursor of a row, or null if it would be too long. */
   readonly nextCursor: (last: ResultRow) => string | null
   readonly use: CacheUse
@@ -81,34 +83,46 @@ export interface ListOutcome {
 
 /** `{"data":[…],"count":n,"limit":n,"offset":n,"next_cursor":…}`, with `"total"` if requested. */
 export function respondList(outcome: ListOutcome): Answer {
-  const { rows, limit, offset } = outcome
+  const { rows, limit, offset, total } = outcome
   const count = Math.min(rows.length, limit)
   const page = `],"count":${count},"limit":${limit},"offset":${offset}`
   const cursor = JSON.stringify(cursorAfter(outcome))
-  const total = totalOf(outcome)
   const end = `${page},"next_cursor":${cursor}${total === null ? '' : `,"total":${total}`}}`
   const body = joinRows(rows, count, end)
-  return { status: 200, headers: listHeaders(JSON_TYPE, outcome.use, body), rows: count, body }
+  const joined = [body.subarray(LIST_START.length, body.length - end.length)]
+  return { status: 200, headers: listHeaders(JSON_TYPE, outcome, joined), rows: count, body }
 }
 
 /** The rows of a list as CSV. The cursor and the total are headers. */
 export function respondCsv(outcome: ListOutcome, names: readonly string[]): Answer {
-  const { rows, limit, use } = outcome
+  const { rows, limit, total } = outcome
   const count = Math.min(rows.length, limit)
   const cursor = cursorAfter(outcome)
-  const total = totalOf(outcome)
   const body = joinRecords(printHeader(names), rows, count)
+  const records = rows.slice(0, count).flatMap(([row], index) => (index === 0 ? [row] : [SEPARATOR, row]))
   const headers = {
-    ...listHeaders(CSV_TYPE, use, body),
+    ...listHeaders(CSV_TYPE, outcome, records.filter(isBuffer)),
     ...(cursor === null ? {} : { 'X-Next-Cursor': cursor }),
     ...(total === null ? {} : { 'X-Total-Count': total }),
   }
   return { status: 200, headers, rows: count, body }
 }
 
-/** A list has several forms, so caches must not answer one for another. A literal, as above. */
-function listHeaders(type: string, use: CacheUse, body: Buffer): Answer['headers'] {
-  return { 'Content-Type': type, 'X-Cache': use, ETag: weakTag(body), Vary: 'Accept' }
+const SEPARATOR = Buffer.from(',')
+
+function isBuffer(value: Buffer | null | undefined): value is Buffer {
+  return value !== null && value !== undefined
+}
+
+/**
+ * A list has several forms, so caches must not answer one for another. A literal, as above. `joined`: the
+ * rows, separated by commas.
+ */
+function listHeaders(type: string, outcome: ListOutcome, joined: readonly Buffer[]): Answer['headers'] {
+  const { rows, limit, offset, names, total, use } = outcome
+  const last = rows.length > limit ? (rows[limit - 1]?.slice(1) ?? []) : null
+  const tag = pageTag({ rows: joined, last, form: pageForm(limit, offset, names), total })
+  return { 'Content-Type': type, 'X-Cache': use, ETag: tag, Vary: 'Accept' }
 }
 
 /** The cursor of the last row; null on the last page. */
@@ -117,8 +131,20 @@ function cursorAfter({ rows, limit, nextCursor }: ListOutcome): string | null {
   return last === undefined ? null : nextCursor(last)
 }
 
-function totalOf({ total }: ListOutcome): string | null {
-  return total === null ? null : String(JSON.parse(total.toString()).count)
+/** 304 for the row that the client has according to PostgreSQL. `condition`: its `If-None-Match`, one tag. */
+export function respondKnownRow(condition: string, isStrong: boolean): Answer {
+  const tag = isStrong ? opaqueTag(condition) : `W/${opaqueTag(condition)}`
+  return { status: 304, headers: taggedHeaders('MISS', tag), rows: 0, body: null }
+}
+
+/** 304 for the list that the client has according to PostgreSQL. */
+export function respondKnownList(condition: string): Answer {
+  const headers = { ...taggedHeaders('MISS', `W/${opaqueTag(condition)}`), Vary: 'Accept' }
+  return { status: 304, headers, rows: 0, body: null }
+}
+
+function opaqueTag(condition: string): string {
+  return condition.trim().replace(/^W\//, '')
 }
 
 /**

@@ -50,7 +50,12 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
     ...{ view, plans, runner, reads: runner, cachesRequests: parts.cachesRequests ?? true },
     ...{ authenticate: () => identity, explainEndpoint: 'on', isAdmin: () => false, approvals: null, door: null },
     ...{ shapes: null, shapesPath: null, broadcasts: null, events: unreached },
-    read: new ReadHandler({ limits, cursors: createCursorCodec('a key'), operatorExplains: false }),
+    read: new ReadHandler({
+      limits,
+      cursors: createCursorCodec('a key'),
+      operatorExplains: false,
+      comparesTags: !(parts.cachesRequests ?? true),
+    }),
     requestLimits: limits,
     writeLimits: limits,
     call: new CallHandler({

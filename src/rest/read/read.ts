@@ -3,12 +3,13 @@ import { assertAllowed } from '../../access/refusals.ts'
 import { limitsRows, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import type { BoundStatement, ExplainStatement } from '../../compile/statement.ts'
+import type { Known } from '../../compile/unless-known.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer } from '../../exchange.ts'
 import { seesFigures } from '../../run/explain-figures.ts'
 import type { ResultRow, RunningRead } from '../../run/run.ts'
 import { unreachable } from '../../unreachable.ts'
-import { columnsPart, rowTag, weakTag } from '../etag.ts'
+import { columnsPart, digestIn, pageForm, rowTag, totalIn, versionIn, weakTag } from '../etag.ts'
 import { INSTEAD_OF_PUT, methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
 import { parseId } from '../path.ts'
 import { withPreference } from '../prefer.ts'
@@ -21,6 +22,8 @@ import {
   respondCsv,
   respondExplained,
   respondGroups,
+  respondKnownList,
+  respondKnownRow,
   respondList,
   respondReadRow,
 } from '../respond.ts'
@@ -39,6 +42,11 @@ export interface ReadHandlerOptions {
   readonly cursors: CursorCodec
   /** True if only the operator can use `_explain`, so that estimates and counts can be shown. */
   readonly operatorExplains: boolean
+  /**
+   * True if PostgreSQL compares the tag in `If-None-Match`, so that it does not return rows that the client
+   * has. False if results are cached: the first result is then needed.
+   */
+  readonly comparesTags: boolean
 }
 
 /** The routes that can be read. */
@@ -68,11 +76,11 @@ export class ReadHandler {
     const table = readable(context.view, route.table)
     switch (route.kind) {
       case 'one':
-        return this.#one(written, table, route.id, context.view)
+        return this.#one(written, table, route.id, context)
       case 'list':
-        return this.#list(this.#rows(written, table, null, new Values()), context.view)
+        return this.#list(this.#rows(written, table, null, new Values()), context)
       case 'children':
-        return this.#children(written, table, route, context.view)
+        return this.#children(written, table, route, context)
       case 'aggregate':
         return this.#aggregate(written, table)
       case 'explain':
@@ -82,32 +90,37 @@ export class ReadHandler {
     }
   }
 
-  #one(written: WrittenRequest, table: Table, id: string, view: View): RequestStep {
+  #one(written: WrittenRequest, table: Table, id: string, context: RequestContext): RequestStep {
+    const { view } = context
     const values = new Values()
     const column = this.#unversioned.has(table) ? null : versionColumn(table, view, this.#parts.limits.tables)
     const tree = parseOne(written, table, idParameters(table, id, values), values, this.#parts.limits, column)
     const key = parseId(id, table.primaryKey)
     const select = written.parameters.find(({ name }) => name === 'select')?.value
     const columns = tree.version === null ? '' : columnsPart(table, view, select)
-    const read = (tree: OneTree, failed?: (error: unknown) => StepResult): RequestStep => ({
+    const condition = this.#conditionOf(context)
+    const known = knownRow(condition, { tree, key, columns, values })
+    const read = (asked: OneTree, failed?: (error: unknown) => StepResult): RequestStep => ({
       runs: 'read',
-      parts: [{ tree, values }],
+      parts: [{ tree: asked, values }],
       respond: ([rows], reading) => {
         const made = reading.kept === undefined ? undefined : this.#answered.get(reading.kept)
         if (made !== undefined) return made
         const [row, version] = rows?.[0] ?? []
+        if (tree.version !== null && asked.version === null) this.#unversioned.add(table)
+        if (row === null && condition !== undefined) return respondKnownRow(condition, asked.version !== null)
         if (row === undefined || row === null) throw missing(table, id, reading)
-        if (tree.version !== null && tree.version === null) this.#unversioned.add(table)
-        const known = tree.version === null || !version ? null : { column: tree.version, text: version.toString() }
-        const tag = (known === null ? null : rowTag(table, key, known, columns)) ?? weakTag(row)
+        const found = asked.version === null || !version ? null : { column: asked.version, text: version.toString() }
+        const tag = (found === null ? null : rowTag(table, key, found, columns)) ?? weakTag(row)
         const answer = respondReadRow(row, cacheUseOf(reading), tag)
         if (reading.kept !== undefined) this.#answered.set(reading.kept, answer)
         return answer
       },
       ...(failed === undefined ? {} : { failed }),
     })
-    if (tree.version === null) return read(tree)
-    return read(tree, error => {
+    const conditional = known === null ? tree : { ...tree, known }
+    if (tree.version === null) return read(conditional)
+    return read(conditional, error => {
       if (error instanceof GatewayError && error.code === 'FORBIDDEN') return read({ ...tree, version: null })
       throw error
     })
@@ -137,33 +150,44 @@ export class ReadHandler {
     written: WrittenRequest,
     above: Table,
     { id, child }: ReadRoute & { kind: 'children' },
-    view: View,
+    context: RequestContext,
   ): RequestStep {
+    const { view } = context
     const relation = childRelation(above, child, view)
     const table = readable(view, relation.table)
     const values = new Values()
     const parent: ParentTree = { kind: 'parent', table: above, id: idParameters(above, id, values), relation, child }
-    return this.#list(this.#rows(written, table, parent, values), view, id)
+    return this.#list(this.#rows(written, table, parent, values), context, id)
   }
 
   /** `id` identifies the row whose children are listed. */
-  #list({ list, values }: Rows, view: View, id = ''): RequestStep {
+  #list({ list, values }: Rows, context: RequestContext, id = ''): RequestStep {
+    const { view } = context
     const { parent, total, stream, cursor } = list
-    const parts: StatementPart[] = [{ tree: list, values }]
-    if (parent !== null) parts.unshift({ tree: parent, values })
-    if (total) parts.push({ tree: { kind: 'total', list }, values })
+    const condition = this.#conditionOf(context)
+    const known = knownPage(condition, list, view, values)
+    const partsOf = (tree: ListTree): readonly StatementPart[] => [
+      ...(parent === null ? [] : [{ tree: parent, values }]),
+      { tree, values },
+      ...(total ? [{ tree: { kind: 'total' as const, list }, values }] : []),
+    ]
     const assertParent = (found: readonly ResultRow[] | undefined, reading: Kept) => {
       if (parent !== null && found?.length !== 1) throw missing(parent.table, id, reading)
     }
-    const page = (tree: readonly StatementPart[]): RequestStep => ({
+    const page = (parts: readonly StatementPart[]): RequestStep => ({
       runs: 'read',
-      parts: tree,
+      parts,
       respond: (results, reading) => {
         assertParent(results[0], reading)
         const [rows = [], counted] = parent === null ? results : results.slice(1)
-        return this.#page(list, view, rows, counted?.[0]?.[0] ?? null, reading)
+        const count = counted?.[0]?.[0] ?? null
+        if (condition === undefined || rows[0]?.[0] !== null) return this.#page(list, view, rows, count, reading)
+        // The rows are the same; if their total is not, they are needed for the new response.
+        if (totalOf(count) !== totalIn(condition)) return page(partsOf(list))
+        return total ? withPreference(respondKnownList(condition), 'count=exact') : respondKnownList(condition)
       },
     })
+    const parts = partsOf(known === null ? list : { ...list, known })
     if (cursor === null && !stream) return page(parts)
     const streamed = (tree: readonly StatementPart[]): RequestStep => {
       const format = list.written.headers.csv ? { format: csvLines(columnNames(list, view)) } : {}
@@ -178,6 +202,11 @@ export class ReadHandler {
       }
     }
     return this.#verified(list, view, parts, stream ? streamed : page)
+  }
+
+  /** `If-None-Match`, if PostgreSQL compares it. */
+  #conditionOf({ incoming }: RequestContext): string | undefined {
+    return this.#parts.comparesTags ? incoming.headers['if-none-match'] : undefined
   }
 
   /** Verifies a cursor after compiling: the statements must be possible before a cursor can be judged. */
@@ -205,7 +234,8 @@ export class ReadHandler {
       rows,
       limit: list.limit,
       offset,
-      total,
+      total: totalOf(total),
+      names: headerOf(list, view),
       use: cacheUseOf(reading),
       nextCursor(last) {
         const keys = last.slice(1).map(key => key?.toString() ?? null)
@@ -216,7 +246,7 @@ export class ReadHandler {
         return cursor
       },
     }
-    const page = list.written.headers.csv ? respondCsv(outcome, columnNames(list, view)) : respondList(outcome)
+    const page = outcome.names === null ? respondList(outcome) : respondCsv(outcome, outcome.names)
     return list.total ? withPreference(page, 'count=exact') : page
   }
 
@@ -237,6 +267,51 @@ export class ReadHandler {
       }
     })
   }
+}
+
+/** The version or the digest of a row in `If-None-Match`; null if it has none that could be current. */
+function knownRow(
+  condition: string | undefined,
+  {
+    tree,
+    key,
+    columns,
+    values,
+  }: {
+    readonly tree: OneTree
+    readonly key: readonly string[]
+    readonly columns: string
+    readonly values: Values
+  },
+): Known | null {
+  if (condition === undefined) return null
+  if (tree.version !== null) {
+    const version = versionIn(condition, tree.table, key, { column: tree.version, columns })
+    return version === null ? null : { kind: 'version', version: values.add(version) }
+  }
+  const digest = digestIn(condition)
+  return digest === null ? null : knownDigest(digest, 1, '', values)
+}
+
+/** The digest of a page in `If-None-Match`; null if there is none. */
+function knownPage(condition: string | undefined, list: ListTree, view: View, values: Values): Known | null {
+  const digest = digestIn(condition)
+  if (digest === null || list.stream || list.limit === 0) return null
+  return knownDigest(digest, list.limit, pageForm(list.limit, startOf(list, view), headerOf(list, view)), values)
+}
+
+function knownDigest(digest: string, limit: number, form: string, values: Values): Known {
+  return { kind: 'digest', digest: values.add(digest), limit: values.add(String(limit)), form: values.add(form) }
+}
+
+/** The names in the header of CSV; null for JSON. */
+function headerOf(list: ListTree, view: View): readonly string[] | null {
+  return list.written.headers.csv ? columnNames(list, view) : null
+}
+
+/** `counted`: `{"count":n}` as PostgreSQL printed it, or null if no total was requested. */
+function totalOf(counted: Buffer | null): string | null {
+  return counted === null ? null : String(JSON.parse(counted.toString()).count)
 }
 
 /**

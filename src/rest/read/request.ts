@@ -6,6 +6,7 @@ import { unknownTableColumn } from '../../access/refusals.ts'
 import { followable } from '../../access/relations.ts'
 import type { View } from '../../access/rights.ts'
 import type { Relation, Table } from '../../catalog/model.ts'
+import type { Known } from '../../compile/unless-known.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Parameter } from '../../language/tree/ast.ts'
 import { nearest } from '../../text/nearest.ts'
@@ -36,6 +37,8 @@ export interface ReadLimits extends FilterLimits {
 interface ReadTree {
   readonly written: WrittenRequest
   readonly table: Table
+  /** The part that the client has and PostgreSQL compares. */
+  readonly known?: Known
 }
 
 interface Fields extends ReadTree {
