@@ -135,11 +135,12 @@ function printFrame(frame: Frame, scope: NameScope, printer: Printer): string {
     : `${unit} BETWEEN ${bound(frame.start)} AND ${bound(frame.end)}`
 }
 
-/** These names, at the start of an offset, would start a frame (`frame_extent` in PostgreSQL's grammar). */
-const FRAME_WORD = /^(?:between|current|unbounded)\b/
-
+/**
+ * PostgreSQL's grammar decides by the next word whether a frame has started (`frame_extent`): `ROWS BETWEEN
+ * similar() PRECEDING` begins an expression with the column `between`.
+ */
 function printOffset(offset: string): string {
-  return FRAME_WORD.test(offset) ? `(${offset})` : offset
+  return /^[a-z_]/i.test(offset) ? `(${offset})` : offset
 }
 
 /**
