@@ -12,6 +12,8 @@ export interface Prices {
   readonly url: string
   /** Changes one row of each tenant in turn. */
   change(n: number): Promise<unknown>
+  /** When each row was last changed, by its key; null for never. */
+  changedAt(): Promise<ReadonlyMap<number, number | null>>
   /** CPU time of all processes of the server. */
   cpuSeconds(): Promise<number>
 }
@@ -45,6 +47,10 @@ export async function openPrices(database: Database, tenants: number): Promise<P
         text: `update prices set price = price + 1, at = extract(epoch from clock_timestamp()) * 1000 where id = $1`,
         values: [n % (tenants * ROWS_PER_TENANT)],
       }),
+    async changedAt() {
+      const { rows } = await pool.query<{ id: number; at: number | null }>('select id, at from prices')
+      return new Map(rows.map(({ id, at }) => [id, at]))
+    },
     cpuSeconds: server.seconds,
   }
 }

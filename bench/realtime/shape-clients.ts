@@ -15,6 +15,9 @@ export interface Polled {
   readonly refused: number
 }
 
+/** The replicas of all shapes: when each row was last changed, by its key. */
+export type Replicas = readonly (readonly [id: number, at: number | null])[]
+
 /** Number of shapes opened concurrently. */
 const AT_ONCE = 50
 const TOKEN_SECONDS = 3600
@@ -29,10 +32,16 @@ const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY 
 let delays: number[] = []
 let requests = 0
 let refused = 0
+const replica = new Map<number, number | null>()
+
+interface Row {
+  readonly id: string
+  readonly at?: string | null
+}
 
 interface Answer {
   readonly headers: IncomingHttpHeaders
-  readonly messages: readonly { readonly value?: { readonly at?: string }; readonly headers: object }[]
+  readonly messages: readonly { readonly value?: Row; readonly headers: object }[]
 }
 
 /** Like the client of npm, tries again when the gateway has no connection for it, but not forever. */
@@ -71,7 +80,9 @@ async function follow(shape: number): Promise<void> {
   const part = Math.floor(shape / Number(tenants)) % PARTS
   const token = await mintToken(secret, { tenantId: `tenant-${tenant}`, expiresInSeconds: TOKEN_SECONDS }, Date.now())
   const query = new URLSearchParams({ table: 'prices', where: `(id / ${tenants}) % ${PARTS} = ${part}`, offset: '-1' })
-  const next = ({ headers }: Answer): boolean => {
+  const next = ({ headers, messages }: Answer): boolean => {
+    for (const { value } of messages)
+      if (value?.at !== undefined) replica.set(Number(value.id), value.at === null ? null : Number(value.at))
     query.set('handle', String(headers['electric-handle']))
     query.set('offset', String(headers['electric-offset']))
     if (headers['electric-cursor'] !== undefined) query.set('cursor', String(headers['electric-cursor']))
@@ -95,7 +106,11 @@ for (let opened = 0; opened < Number(shapes); opened += AT_ONCE) {
   await Promise.all(Array.from({ length: count }, (_, n) => follow(opened + n)))
 }
 process.send?.('ready')
-process.on('message', () => {
+process.on('message', message => {
+  if (message === 'replicas?') {
+    process.send?.([...replica] satisfies Replicas)
+    return
+  }
   const polled: Polled = { delays, requests, refused }
   process.send?.(polled)
   delays = []
