@@ -33,8 +33,14 @@ export interface ChangeSource extends SourceListener {
    * The changes since a token, or the first part of them; null if they are not known. `routes`: the caller's
    * routing values, of this table and of its guards, as far as they are known.
    */
-  since(token: string, routes: CallerRoutes): Promise<MissedChanges | null>
+  since(token: string, routes: CallerRoutes, reach: CatchUpReach): Promise<MissedChanges | null>
 }
+
+/**
+ * Where the missed changes end at least: at everything that was committed before the call, or at the last
+ * read of the change log, so that nothing has to be read. Later changes are delivered in both cases.
+ */
+export type CatchUpReach = 'now' | 'the last read'
 
 /** The routing values of a caller. */
 export interface CallerRoutes {
@@ -80,7 +86,7 @@ export function createLogSource(
     capture: 'trigger',
     token: () => log.token(),
     boundary: snapshot => log.boundary(snapshot),
-    since: (token, routes) => log.since(table, token, dependencies(), routes),
+    since: (token, routes, reach) => log.since(table, token, dependencies(), routes, reach),
     changed: add,
     invalidate: resync,
     unavailable() {},

@@ -11,7 +11,7 @@ import type { Runner } from '../run/run.ts'
 import { type Allowance, createAllowance } from './allowance.ts'
 import type { Boundary } from './boundary.ts'
 import { type CaptureKind, nameOf } from './capture-sources.ts'
-import type { CallerRoutes, MissedChanges } from './change-source.ts'
+import type { CallerRoutes, CatchUpReach, MissedChanges } from './change-source.ts'
 import { databaseRoleOf, groupKeysOf, isShared, ownerOf } from './group-keys.ts'
 import { createLimiter } from './limiter.ts'
 import { createQueryPacing } from './query-pacing.ts'
@@ -24,6 +24,7 @@ import type { TableRules } from './table-rules.ts'
 import { createTableState, guardKey, type TableState, type TableStateParts } from './table-state.ts'
 import { isTransient } from './transient-errors.ts'
 import { createVisibilityGroup, type GroupMember, type QueryCounts, type VisibilityGroup } from './visibility-group.ts'
+import type { VisibilityGroups } from './visibility-groups.ts'
 import { type ChangeNotification, notificationsOf, queryVisibility, tryVisibilityQuery } from './visibility-query.ts'
 
 /** Limits on concurrent visibility queries: in total, and per tenant. */
@@ -92,6 +93,13 @@ export interface Subscription {
   end(): void
 }
 
+/** A planned subscription, the rules that it was tried with, and the caller's routing values. */
+interface Prepared {
+  readonly watch: SubscriptionPlan
+  readonly rules: TableRules
+  readonly routes: readonly RouteValue[]
+}
+
 /** The properties of a subscription that are known when it begins. */
 type Beginning = Pick<Subscription, 'startToken' | 'reachedToken' | 'isCaughtUp' | 'plan' | 'uncaptured' | 'context'>
 
@@ -99,6 +107,8 @@ type SubscribeRequest = SubscriptionRequest & {
   readonly since: string | null
   /** `part`: the subscription may end before it has caught up (`isCaughtUp`). By default it catches up. */
   readonly catchUp?: 'whole' | 'part'
+  /** Where the missed changes end at least. By default at the last read of the change log. */
+  readonly reach?: CatchUpReach
 }
 
 /** Figures of the hub. */
@@ -259,15 +269,15 @@ export class Hub {
   async #begin(
     entry: Entry,
     subscriber: Subscriber,
-    { since, catchUp: how = 'whole' }: SubscribeRequest,
+    { since, catchUp: how = 'whole', reach = 'the last read' }: SubscribeRequest,
   ): Promise<Beginning> {
     const { state } = entry
     const { request, identity } = subscriber
     if (!isDelivered(entry)) throw notCaptured(entry)
     await state.listening()
-    const { watch, rules, snapshot } = await this.#prepare(entry, request, identity)
+    const { watch, rules, snapshot, routes } = await this.#prepare(entry, request, identity)
     entry.subscribers.add(subscriber)
-    this.#join(entry, subscriber, { watch, rules }, 'refuse')
+    this.#join(entry, subscriber, { watch, rules, routes }, 'refuse')
     const start = state.source.boundary(snapshot)
     subscriber.boundary = start
     const { alone } = groupKeysOf(watch, rules, identity)
@@ -279,7 +289,7 @@ export class Hub {
     // The client has everything that the reads of this subscription see.
     if (since === null || (since === start.token && state.source.capture === 'trigger'))
       return { ...beginning, startToken: start.token, reachedToken: start.token, isCaughtUp: true }
-    const missed = await this.#catchUp(state, subscriber, { watch, rules }, since, how)
+    const missed = await this.#catchUp(state, subscriber, { watch, rules, routes }, { since, how, reach })
     subscriber.boundary = missed?.boundary ?? null
     // The missed changes are delivered before everything that the group has reported since then.
     subscriber.held?.unshift(() => deliverMissed(subscriber.receiver, missed))
@@ -296,22 +306,17 @@ export class Hub {
   async #catchUp(
     state: TableState,
     { identity }: Subscriber,
-    { watch, rules }: { readonly watch: SubscriptionPlan; readonly rules: TableRules },
-    since: string,
-    how: 'whole' | 'part',
+    { watch, rules, routes }: Prepared,
+    { since, how, reach }: { readonly since: string; readonly how: 'whole' | 'part'; readonly reach: CatchUpReach },
   ): Promise<CaughtUp | null> {
     const evaluated = [{ evaluation: watch.evaluation, names: [watch.name] }]
     const audience = { table: watch.table, rules, parts: [{ watch, variant: watch.variant }], evaluated }
     const deliveries: ChangeNotification[][] = []
     const size = { changes: 0, characters: 0, reads: 0 }
-    let routes = UNKNOWN_ROUTES
+    // Changes that cannot concern the caller, also those of many rows, need not be read.
+    const callerRoutes = callerRoutesOf(rules, routes)
     for (let token = since; ; ) {
-      const missed = await missedChanges(state, token, routes)
-      if (routes === UNKNOWN_ROUTES && routesOf(rules).length > 0 && missed?.isLast !== true) {
-        // Changes that cannot concern the caller, also those of many rows, need not be read.
-        routes = await this.#callerRoutes(rules, identity)
-        continue
-      }
+      const missed = await missedChanges(state, token, callerRoutes, reach)
       if (missed === null) return null
       const { changes, boundary, isLast } = missed
       const queryMissed = () => queryVisibility(this.#parts.runner, identity, audience, changes)
@@ -327,25 +332,6 @@ export class Hub {
       if (how === 'whole' && exceeds(size, WHOLE)) return null
       token = boundary.token
     }
-  }
-
-  /** Reads the routing values of a caller. */
-  async #callerRoutes(rules: TableRules, identity: Identity): Promise<CallerRoutes> {
-    const values = await this.#routeValues(rules, identity, callerKey(identity))
-    const { route, guards } = rules
-    return {
-      own: values.find(({ column }) => column === route?.column) ?? null,
-      guards: new Map(
-        [...guards.keys()].flatMap(name => {
-          const value = values.find(({ column }) => column === guardKey(name))
-          return value === undefined ? [] : [[name, value] as const]
-        }),
-      ),
-    }
-  }
-
-  #routeValues(rules: TableRules, identity: Identity, owner: string): Promise<readonly RouteValue[]> {
-    return this.#limiter.run(owner, () => readRouteValues(this.#parts.runner, identity, routesOf(rules)))
   }
 
   #subscriptionOf(entry: Entry, subscriber: Subscriber, beginning: Beginning): Subscription {
@@ -372,7 +358,7 @@ export class Hub {
         subscriber.identity = renewed
         if (!entry.subscribers.has(subscriber) || state.known === null) return
         const watch = this.#parts.plan(request, renewed)
-        this.#join(entry, subscriber, { watch, rules: state.known }, 'count')
+        this.#join(entry, subscriber, { watch, rules: state.known, routes: null }, 'count')
       },
       end: () => this.#remove(entry, subscriber),
     }
@@ -419,7 +405,7 @@ export class Hub {
   #join(
     entry: Entry,
     subscriber: Subscriber,
-    { watch, rules }: { readonly watch: SubscriptionPlan; readonly rules: TableRules },
+    { watch, rules, routes }: Omit<Prepared, 'routes'> & { readonly routes: readonly RouteValue[] | null },
     beyond: OverLimit,
   ): void {
     const { groups } = entry.state
@@ -431,7 +417,11 @@ export class Hub {
     const share = JSON.stringify([entry.state.name, alone, watch.variant.name])
     const leaveGroup = this.#parts.quotas.group(subscriber.identity, share, beyond)
     const group = known ?? this.#newGroup(entry, watch, rules, subscriber.identity)
-    if (known === undefined) groups.add(name, group)
+    if (known === undefined) {
+      groups.add(name, group)
+      if (routes !== null) groups.route(group, routes)
+      else void this.#routeLater(groups, group, rules, subscriber.identity)
+    }
     group.join(subscriber, watch)
     if (before !== null) {
       group.adopt(before.pending())
@@ -443,16 +433,25 @@ export class Hub {
   }
 
   #newGroup(entry: Entry, watch: SubscriptionPlan, rules: TableRules, identity: Identity): VisibilityGroup {
-    const { groups } = entry.state
     const owner = ownerOf(watch, rules, identity)
-    const group = createVisibilityGroup(watch.table, rules, { ...this.#groupParts(entry), owner })
-    if (routesOf(rules).length === 0) return group
-    this.#routeValues(rules, identity, owner).then(
-      values => groups.route(group, values),
-      // The group remains unrouted: every change concerns it.
-      () => {},
-    )
-    return group
+    return createVisibilityGroup(watch.table, rules, { ...this.#groupParts(entry), owner })
+  }
+
+  /** Routes a group whose caller's values are not known yet. Until then, every change concerns it. */
+  async #routeLater(
+    groups: VisibilityGroups,
+    group: VisibilityGroup,
+    rules: TableRules,
+    identity: Identity,
+  ): Promise<void> {
+    const routes = routesOf(rules)
+    if (routes.length === 0) return
+    const read = () => readRouteValues(this.#parts.runner, identity, routes)
+    try {
+      groups.route(group, await this.#limiter.run(callerKey(identity), read))
+    } catch {
+      // The group remains unrouted.
+    }
   }
 
   #leave({ state: { groups }, isolated }: Entry, subscriber: Subscriber, group: VisibilityGroup): void {
@@ -470,7 +469,7 @@ export class Hub {
       try {
         const watch = this.#parts.plan(subscriber.request, subscriber.identity)
         entry.isolated.add(groupKeysOf(watch, rules, subscriber.identity).alone)
-        this.#join(entry, subscriber, { watch, rules }, 'count')
+        this.#join(entry, subscriber, { watch, rules, routes: null }, 'count')
       } catch {
         void this.#recheck(entry, subscriber)
       }
@@ -565,8 +564,8 @@ export class Hub {
   /** Returns false if the database was unavailable. Never rejects. */
   async #recheck(entry: Entry, subscriber: Subscriber): Promise<boolean> {
     try {
-      const { watch, rules } = await this.#prepare(entry, subscriber.request, subscriber.identity)
-      if (entry.subscribers.has(subscriber)) this.#join(entry, subscriber, { watch, rules }, 'count')
+      const prepared = await this.#prepare(entry, subscriber.request, subscriber.identity)
+      if (entry.subscribers.has(subscriber)) this.#join(entry, subscriber, prepared, 'count')
     } catch (error) {
       if (!entry.subscribers.has(subscriber)) return true
       if (isTransient(error)) return false
@@ -582,10 +581,10 @@ export class Hub {
       const watch = this.#parts.plan(request, identity)
       const rules = await state.rules(watch.table)
       if (rules === null) throw new GatewayError('NOT_FOUND', `table "${request.table}" no longer exists`)
-      const snapshot = await this.#limiter.run(callerKey(identity), () =>
-        tryVisibilityQuery(this.#parts.runner, identity, watch, rules),
+      const tried = await this.#limiter.run(callerKey(identity), () =>
+        tryVisibilityQuery(this.#parts.runner, identity, { watch, rules, routes: routesOf(rules) }),
       )
-      if (snapshot !== null) return { watch, rules, snapshot }
+      if (tried !== null) return { watch, rules, ...tried }
       state.forgetRules()
     }
     throw new GatewayError('UNAVAILABLE', `the policies of "${request.table}" are changing; try again`)
@@ -618,7 +617,18 @@ function exceeds(size: MissedSize, limit: MissedSize): boolean {
   return size.changes > limit.changes || size.characters > limit.characters || size.reads >= limit.reads
 }
 
-const UNKNOWN_ROUTES: CallerRoutes = { own: null, guards: new Map() }
+/** The routing values of a caller, of the table and of its guards. */
+function callerRoutesOf({ route, guards }: TableRules, values: readonly RouteValue[]): CallerRoutes {
+  return {
+    own: values.find(({ column }) => column === route?.column) ?? null,
+    guards: new Map(
+      [...guards.keys()].flatMap(name => {
+        const value = values.find(({ column }) => column === guardKey(name))
+        return value === undefined ? [] : [[name, value] as const]
+      }),
+    ),
+  }
+}
 
 /** The routes of a table and of its guards. */
 function routesOf({ route, guards }: TableRules): readonly VisibilityRoute[] {
@@ -631,9 +641,10 @@ async function missedChanges(
   { source: feed }: TableState,
   since: string,
   routes: CallerRoutes,
+  reach: CatchUpReach,
 ): Promise<MissedChanges | null> {
   try {
-    return await feed.since(since, routes)
+    return await feed.since(since, routes, reach)
   } catch (error) {
     throw toGatewayError(error, { statements: [], access: 'read only' })
   }

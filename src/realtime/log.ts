@@ -8,9 +8,10 @@ import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
 import { type Boundary, createBoundary, createLogBoundary } from './boundary.ts'
 import type { ChangeEvent } from './change-event.ts'
-import type { CallerRoutes, MissedChanges } from './change-source.ts'
+import type { CallerRoutes, CatchUpReach, MissedChanges } from './change-source.ts'
 import { byTable, changesOf, isNamed, routesOfEntry, routesOfMany } from './log-changes.ts'
 import { type LogEntry, type LogResult, readLog, readLogPart } from './log-statements.ts'
+import { createRecentEntries } from './recent-entries.ts'
 import { mayConcern, type Routes, type RouteValue } from './route.ts'
 import { delayAfter, type LogRead, readShared, type ShareRead } from './share-read.ts'
 import { covers, printToken, readToken, type Snapshot, snapshotBelow } from './snapshot.ts'
@@ -92,6 +93,7 @@ interface Position {
 export class ChangeLog {
   readonly #parts: ChangeLogParts
   readonly #listeners = new Map<string, Set<LogListener>>()
+  readonly #recent = createRecentEntries()
   #position: Position | null = null
   #timer: NodeJS.Timeout | null = null
   /** A read in progress covers only the tables listened to when it began. */
@@ -151,12 +153,25 @@ export class ChangeLog {
     token: string,
     dependencies: ReadonlyMap<string, string | null>,
     { own: route, guards }: CallerRoutes,
+    reach: CatchUpReach,
   ): Promise<MissedChanges | null> {
     if (this.#position === null) return null
-    const { epoch } = this.#position
+    const { epoch, snapshot: position } = this.#position
     const snapshot = readToken(token, epoch)
     if (snapshot === null) return null
     const tables = new Map([[table, route?.column ?? null], ...dependencies])
+    const concernsCaller = (entry: LogEntry) =>
+      concerns(entry, entry.table === table ? route : (guards.get(entry.table) ?? null))
+    const missedOf = (entries: readonly LogEntry[], to: Snapshot, isLast: boolean): MissedChanges | null => {
+      const concerning = entries.filter(concernsCaller)
+      if (!concerning.every(entry => entry.table === table && isNamed(entry))) return null
+      const boundary = createLogBoundary(to, epoch)
+      const changes = changesOf(concerning, route?.column ?? null, this.#nextSeq, token, boundary.token)
+      return { changes, boundary, isLast }
+    }
+    const recent = reach === 'the last read' ? this.#recent.since(snapshot, tables) : null
+    const own = recent?.filter(concernsCaller)
+    if (own !== undefined && own.length <= SINCE_ROWS_MAX) return missedOf(own, position, true)
     for (const rowsMax of [SINCE_ROWS_MAX, READ_ROWS_MAX]) {
       const answer = await readLogPart(this.#parts.database, snapshot, tables, { rowsMax, route }).catch(tooMuchIsNull)
       if (answer === null || digestOf(answer.epoch) !== epoch || snapshot.xmin <= answer.deletedUpTo) return null
@@ -164,15 +179,7 @@ export class ChangeLog {
       const part = partOf(answer, rowsMax)
       // One transaction has more entries: it is read again, as a whole.
       if (part === null) continue
-      const concerning = part.entries.filter(entry =>
-        entry.table === table
-          ? entry.operation !== 'B' || concerns(entry, route)
-          : concerns(entry, guards.get(entry.table) ?? null),
-      )
-      if (!concerning.every(entry => entry.table === table && isNamed(entry))) return null
-      const boundary = createLogBoundary(part.snapshot, epoch)
-      const changes = changesOf(concerning, route?.column ?? null, this.#nextSeq, token, boundary.token)
-      return { changes, boundary, isLast: part.isLast }
+      return missedOf(part.entries, part.snapshot, part.isLast)
     }
     return null
   }
@@ -248,6 +255,7 @@ export class ChangeLog {
     if (INACCESSIBLE.has(state)) this.#parts.onBroken()
     if (TOO_MUCH.has(state)) {
       this.#position = null
+      this.#recent.clear()
       this.#hasSkipped = true
     }
     this.#notifyAll(listener => listener.unavailable())
@@ -257,6 +265,7 @@ export class ChangeLog {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
     this.#position = null
+    this.#recent.clear()
     this.#isHealthy = false
     this.#hasSkipped = false
   }
@@ -273,6 +282,8 @@ export class ChangeLog {
       return
     }
     const { entries } = answer
+    if (hasLostEntries(before, position) || entries.length > READ_ROWS_MAX) this.#recent.clear()
+    else this.#recent.add({ from: before.snapshot, to: position.snapshot, columns, entries })
     if (hasLostEntries(before, position)) this.#notifyAll(listener => listener.invalidate('epoch'))
     else if (entries.length > READ_ROWS_MAX) this.#notifyAll(listener => listener.invalidate('too many changes'))
     else this.#notify(entries, columns, before.token, position.token)

@@ -12,9 +12,11 @@ import { tableName } from '../language/tree/build.ts'
 import type { Runner, ServerTime } from '../run/run.ts'
 import { type ChangeEvent, type Step, stepsOf, transitionsOf } from './change-event.ts'
 import type { Evaluation, Variant } from './evaluation.ts'
+import { type RouteValue, routeStatement, routeValueOf, type VisibilityRoute } from './route.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 import type { SubscriptionPlan } from './subscription-plan.ts'
 import { conditionStatement, FINGERPRINT, type TableRules } from './table-rules.ts'
+import { isTransient } from './transient-errors.ts'
 
 /** A change as a visibility group sees it. */
 export interface VisibleChange {
@@ -214,18 +216,47 @@ function queryByPart(queries: readonly VariantQuery[]): ReadonlyMap<number, numb
 
 const SNAPSHOT = catalogueStatement('SELECT pg_catalog.pg_current_snapshot()', [])
 
-/** Tries the reads of a subscription; returns the snapshot that they used. Null as for `queryVisibility`. */
+/** The result of trying the reads of a subscription. */
+export interface TriedReads {
+  /** The snapshot that they used. */
+  readonly snapshot: Snapshot
+  /** The caller's values in routing columns; empty if they could not be read. */
+  readonly routes: readonly RouteValue[]
+}
+
+/**
+ * Tries the reads of a subscription, and reads the caller's values of `routes` in the same round trip. Null
+ * as for `queryVisibility`.
+ */
 export async function tryVisibilityQuery(
   runner: Pick<Runner, 'read'>,
   identity: Identity,
-  watch: SubscriptionPlan,
-  rules: TableRules,
-): Promise<Snapshot | null> {
+  { watch, rules, routes }: TrialReads,
+): Promise<TriedReads | null> {
   const fingerprint = catalogueStatement(FINGERPRINT, [String(watch.table.oid)])
-  const statements = [watch.trial, SNAPSHOT, fingerprint]
-  const [, snapshot, current] = await runner.read(identity, statements, { ms: 0 }).result
-  if (current?.[0]?.[0]?.toString() !== rules.fingerprint) return null
-  return parseSnapshot(snapshot?.[0]?.[0]?.toString() ?? '')
+  const values = routes.map(route => catalogueStatement(routeStatement(route), []))
+  const statements = [watch.trial, SNAPSHOT, ...values, fingerprint]
+  let results: Awaited<ReturnType<Runner['read']>['result']>
+  try {
+    results = await runner.read(identity, statements, { ms: 0 }).result
+  } catch (error) {
+    if (routes.length === 0 || isTransient(error)) throw error
+    // A setting that the routing column cannot hold fails here, and in the policy only if there are rows.
+    return tryVisibilityQuery(runner, identity, { watch, rules, routes: [] })
+  }
+  const [, snapshot, ...others] = results
+  if (others.at(-1)?.[0]?.[0]?.toString() !== rules.fingerprint) return null
+  return {
+    snapshot: parseSnapshot(snapshot?.[0]?.[0]?.toString() ?? ''),
+    routes: routes.map((route, index) => routeValueOf(route, others[index]?.[0] ?? [])),
+  }
+}
+
+/** The reads of a subscription, and the routes whose values are read with them. */
+interface TrialReads {
+  readonly watch: SubscriptionPlan
+  readonly rules: TableRules
+  readonly routes: readonly VisibilityRoute[]
 }
 
 /** The parts whose filters an old row matched, each with the row if its evaluation returns it. */

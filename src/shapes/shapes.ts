@@ -177,7 +177,9 @@ export class Shapes {
     const texts = requestedRows(shape, maxInValues)
     // A stream of events cannot be continued from the end of a part.
     const catchUp = live === 'events' ? ('whole' as const) : ('part' as const)
-    const request = { table, filter: '', select: undefined, texts, since, catchUp }
+    // A request that does not wait is answered with everything that was committed before it.
+    const reach = live === 'no' ? ('now' as const) : ('the last read' as const)
+    const request = { table, filter: '', select: undefined, texts, since, catchUp, reach }
     const subscription = await hub.subscribe(request, identity, poll.receiver).catch(error => {
       throw problemOf(error, shape, catalog().tables.get(table))
     })

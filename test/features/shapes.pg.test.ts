@@ -434,6 +434,33 @@ describe('Requests', () => {
     expect(since.json).toMatchObject([{ value: { id: '9999' } }, { headers: { control: 'up-to-date' } }])
   })
 
+  test('cause no visibility query about changes of other tenants, also right after they begin', async () => {
+    const queries = async () => {
+      const { text } = await gateway.get('/metrics', { as: null })
+      const samples = parseExposition(text).get('svc_realtime_visibility_queries_total')?.samples ?? []
+      return samples.reduce((sum, { value }) => sum + value, 0)
+    }
+    const before = await queries()
+    let written = 0
+    let isWriting = true
+    const write = async () => {
+      while (isWriting) await admin.query(`insert into issues (id, title, tenant) values ($1, 'x', 't2')`, [++written])
+    }
+    const writing = write()
+    const polls = Array.from({ length: 20 }, async (_, n) => {
+      const as = { tenantId: `quiet-${n}` }
+      const { headers } = await request('table=issues&offset=-1', { as })
+      const position = `handle=${headers.get('electric-handle')}&offset=${headers.get('electric-offset')}`
+      const { json } = await request(`table=issues&live=true&${position}`, { as })
+      expect(json).toHaveLength(1)
+    })
+    await Promise.all(polls)
+    isWriting = false
+    await writing
+    expect(written).toBeGreaterThan(10)
+    expect((await queries()) - before).toBe(0)
+  })
+
   test('are answered in parts if many rows have changed, each from the end of the previous part', async () => {
     const { handle, offset: start } = await begun()
     for (const n of [0, 1, 2, 3, 4])
