@@ -46,6 +46,7 @@ import { realtime } from './realtime/feed.ts'
 import { manyShapes, shapeSync, shapes } from './realtime/shapes.ts'
 import { captureTriggers } from './realtime/triggers.ts'
 import { replicas } from './replicas.ts'
+import { rowsByKey } from './rows-by-key.ts'
 import { rpc } from './rpc.ts'
 import { simulate } from './simulate/simulate.ts'
 import { start } from './start.ts'
@@ -68,6 +69,7 @@ const BENCHMARKS: readonly Benchmark[] = [
     cache,
     latency,
     list,
+    rowsByKey,
     expand,
     nestedExpand,
     aggregate,

@@ -23,6 +23,7 @@ import { unreachable } from '../unreachable.ts'
 import { explained } from './derive.ts'
 import { extentOf } from './extent.ts'
 import { type Folding, printFolded, printFoldedRow } from './folding.ts'
+import { keyListsOf } from './key-lists.ts'
 import { mentionsOf } from './mentions.ts'
 import { type PrintLimits, printed, statement } from './print.ts'
 import { printCall } from './print-call.ts'
@@ -120,26 +121,26 @@ function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kin
   switch (mode.kind) {
     case 'read':
       return typeof mode.form === 'string'
-        ? reading('read', ...unless(mode.known, checkRead(asRead(tree), view), 1, inForm(mode.form)))
-        : folding(checkRead(asRead(tree), view), mode.form)
+        ? reading('read', ...unless(mode.known, checkRead(asRead(tree), view), 1, inForm(mode.form)), view)
+        : folding(checkRead(asRead(tree), view), view, mode.form)
     case 'paged':
-      return paging(checkRead(asRead(tree), view), withKeys(mode.form ?? 'rows'), mode.known)
+      return paging(checkRead(asRead(tree), view), withKeys(mode.form ?? 'rows'), mode.known, view)
     case 'versioned':
-      return reading('paged', ...unless(mode.known, checkRead(asRead(tree), view), 2, withVersion(mode.column)))
+      return reading('paged', ...unless(mode.known, checkRead(asRead(tree), view), 2, withVersion(mode.column)), view)
     case 'paged many':
-      return reading('paged', varied(checkRead(asRead(tree), view), mode.varying), withKeys('rows'))
+      return reading('paged', varied(checkRead(asRead(tree), view), mode.varying), withKeys('rows'), view)
     case 'past many':
-      return reading('read', varied(checkPast(asRead(tree), mode.table, view), mode.varying), inForm('value'))
+      return reading('read', varied(checkPast(asRead(tree), mode.table, view), mode.varying), inForm('value'), view)
     case 'stream':
-      return reading('stream', checkRead(asRead(tree), view), inForm(mode.form ?? 'rows'))
+      return reading('stream', checkRead(asRead(tree), view), inForm(mode.form ?? 'rows'), view)
     case 'call':
       return printCall(checkRead(asRead(tree), view), inForm(mode.form), mode.rowsMax ?? null)
     case 'write':
       return printWrite(checkWrite(asWrite(tree), view), mode.answer)
     case 'read text':
-      return reading('read', checkRead(asRead(tree), view), asText(mode.rowsMax))
+      return reading('read', checkRead(asRead(tree), view), asText(mode.rowsMax), view)
     case 'stream text':
-      return reading('stream', checkRead(asRead(tree), view), asText(mode.rowsMax))
+      return reading('stream', checkRead(asRead(tree), view), asText(mode.rowsMax), view)
     case 'writing text': {
       const checked = checkRead(asRead(tree), view)
       const { query, writes } = checked
@@ -163,13 +164,16 @@ function reading<K extends 'read' | 'paged' | 'stream'>(
   kind: K,
   checked: CheckedQuery,
   print: Print,
+  { catalog }: Context,
 ): ReadStatement | PagedStatement | StreamStatement {
   const { query } = checked
+  const { text, parameters } = printed(checked, bounds => print(query, bounds))
+  const lists = keyListsOf(query, catalog)
   return statement<ReadStatement | PagedStatement | StreamStatement>({
-    kind,
-    ...printed(checked, bounds => print(query, bounds)),
+    ...{ kind, text, parameters },
     dependencies: tableDependenciesOf(query),
     valueDependent: hasValueDependentEstimate(query),
+    keyLists: parameters.flatMap((one, index) => ('key' in one && lists.has(one.key) ? [index] : [])),
     extent: extentOf(query),
     mentions: mentionsOf(query),
   })
@@ -177,8 +181,13 @@ function reading<K extends 'read' | 'paged' | 'stream'>(
 
 type Print = (query: Get, bounds: PrintLimits) => Sql
 
-function paging(checked: CheckedQuery, print: Print, known: Known | undefined): ReturnType<typeof reading> {
-  return reading('paged', ...unless(known, checked, 1 + checked.query.orderBy.length, print))
+function paging(
+  checked: CheckedQuery,
+  print: Print,
+  known: Known | undefined,
+  view: Context,
+): ReturnType<typeof reading> {
+  return reading('paged', ...unless(known, checked, 1 + checked.query.orderBy.length, print), view)
 }
 
 /** A read with this number of columns that returns no rows if they are known. */
@@ -194,8 +203,8 @@ function unless(
 }
 
 /** The aggregate is a function of the database, so its result depends on more than the rows. */
-function folding(checked: CheckedQuery, form: Folding): ReadStatement {
-  const read = reading('read', checked, inForm(form))
+function folding(checked: CheckedQuery, view: Context, form: Folding): ReadStatement {
+  const read = reading('read', checked, inForm(form), view)
   const dependencies = { ...read.dependencies, deterministic: false, callsOwn: true }
   return statement<ReadStatement>({ ...read, kind: 'read', dependencies })
 }

@@ -90,6 +90,7 @@ export function catalogueStatement(
     parameters: [],
     dependencies,
     valueDependent: false,
+    keyLists: [],
     extent: 'page',
     mentions: [],
   } as const

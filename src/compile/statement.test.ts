@@ -35,7 +35,7 @@ test.each(STATEMENTS.map(statement => [statement.kind, statement] as const))(
 )
 
 test('each kind of statement has the fields that later stages use', () => {
-  const judged = ['dependencies', 'extent', 'kind', 'mentions', 'parameters', 'text', 'valueDependent']
+  const judged = ['dependencies', 'extent', 'keyLists', 'kind', 'mentions', 'parameters', 'text', 'valueDependent']
   const fields = (statement: CompiledStatement) => Object.keys(statement).sort()
   expect(STATEMENTS.map(statement => [statement.kind, fields(statement)])).toEqual([
     ['read', judged],

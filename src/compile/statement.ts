@@ -26,6 +26,8 @@ interface Judged extends Printed {
   readonly dependencies: TableDependencies
   /** True if the estimate depends too much on the values to be cached. */
   readonly valueDependent: boolean
+  /** The indexes of parameters that are lists of keys, each of which finds at most one row. */
+  readonly keyLists: readonly number[]
   /** How many of the rows it finds the read returns, for advice. */
   readonly extent: Extent
   /** The columns that it filters and sorts by, for advice. */

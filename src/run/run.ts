@@ -29,6 +29,7 @@ import {
   type Part,
   type Work,
 } from './joint-transaction.ts'
+import { toCommand } from './key-lists.ts'
 import type { NotifyingWrites } from './notifying-writes.ts'
 import type { ReadRoutes } from './replicas/read-routes.ts'
 import { type SessionFrame, sessionFrame } from './session-frame.ts'
@@ -491,8 +492,4 @@ function translating(
       return this
     },
   }
-}
-
-function toCommand({ statement, values }: BoundStatement): Command {
-  return { text: statement.text, parameters: values }
 }
