@@ -13,7 +13,7 @@ export interface Incoming {
   /** Empty if absent. */
   readonly body: Buffer
   /** A body of any length that is read while it is processed; `body` is then empty. */
-  readonly upload?: Upload
+  readonly upload?: UploadedBody
   /**
    * The body is larger than `large_body_bytes`: what was read of it is used in the next turn of the event
    * loop.
@@ -32,7 +32,7 @@ export interface Incoming {
 }
 
 /** A body that is read in parts. */
-export interface Upload {
+export interface UploadedBody {
   /**
    * The next part; null at the end.
    * @throws {GatewayError} `TIMEOUT` if the client disconnects or sends too slowly.
@@ -42,6 +42,7 @@ export interface Upload {
   discard(): Promise<boolean>
 }
 
+/** The response to a request, before it is written to the connection. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -7,7 +7,7 @@
 
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer, Upload } from '../exchange.ts'
+import type { Answer, UploadedBody } from '../exchange.ts'
 import { callerKey } from '../limits/budget.ts'
 import type { ImportSlots } from '../limits/import-slots.ts'
 import type { Compiler } from '../rest/compile.ts'
@@ -64,7 +64,12 @@ export class ImportHandler {
     this.#stages = stages
   }
 
-  async answer(written: WrittenRequest, route: WriteRoute, upload: Upload, asker: RequestContext): Promise<Answer> {
+  async answer(
+    written: WrittenRequest,
+    route: WriteRoute,
+    upload: UploadedBody,
+    asker: RequestContext,
+  ): Promise<Answer> {
     try {
       const table = openImport(written, route, asker, this.#stages.limits)
       return await this.#admitted(asker, () => this.#run(table, upload, asker))
@@ -116,7 +121,7 @@ export class ImportHandler {
     }
   }
 
-  async #run(table: TableImport, upload: Upload, asker: RequestContext): Promise<Answer> {
+  async #run(table: TableImport, upload: UploadedBody, asker: RequestContext): Promise<Answer> {
     const { runner } = this.#stages
     const { incoming, identity } = asker
     const announced = Number(incoming.headers['content-length'] ?? 0)
@@ -146,7 +151,7 @@ export class ImportHandler {
 
 interface ImportOf {
   readonly table: TableImport
-  readonly upload: Upload
+  readonly upload: UploadedBody
   readonly asker: RequestContext
   readonly transaction: JointTransaction
   readonly status: ImportStatus

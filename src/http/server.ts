@@ -5,7 +5,7 @@ import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
-import type { Answer, Incoming, Upload } from '../exchange.ts'
+import type { Answer, Incoming, UploadedBody } from '../exchange.ts'
 import type { Exceeded } from '../limits/budget.ts'
 import { importFormat } from '../rest/import/table-import.ts'
 import { parsePath } from '../rest/path.ts'
@@ -394,7 +394,7 @@ class HttpServer implements GatewayServer {
     return { reply, incoming: { ...incoming, ...upload }, started, progress: noProgress(incoming.trace) }
   }
 
-  #uploadOf(request: FastifyRequest, reply: FastifyReply): Upload {
+  #uploadOf(request: FastifyRequest, reply: FastifyReply): UploadedBody {
     const { socket } = request.raw
     return openUpload(request.raw, this.#options.paces.startUpload(), () => {
       this.#uploading.add(socket)

@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../errors.ts'
-import type { Upload } from '../exchange.ts'
+import type { UploadedBody } from '../exchange.ts'
 import type { StreamPace } from './stream-pace.ts'
 
 /**
@@ -22,7 +22,7 @@ export function openUpload(
   request: { iterator(options: { destroyOnReturn: boolean }): AsyncIterator<unknown> },
   pace: StreamPace,
   begin: () => void,
-): Upload {
+): UploadedBody {
   let parts: Parts | null = null
   let pending: Promise<IteratorResult<Buffer>> | null = null
   let isOver = false
