@@ -176,7 +176,7 @@ test('no payload in any part of a request is executed', { timeout: 60_000 }, asy
   expect(await execute(database.adminUrl, 'select count(*)::int from users')).toEqual([{ count: 4 }])
 })
 
-test('no statement of this test resets its session, which would release a lock before the check', async () => {
+test('the tables of this file need no reset of the session, which would release a lock before it is seen', async () => {
   const session = await openSession(database.url)
   try {
     const { functionReach } = await introspect(session.query, { schemas: ['public'], exposedViews: [] })

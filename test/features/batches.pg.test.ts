@@ -268,7 +268,7 @@ describe('references', () => {
     expect(rows).toEqual([{ total }, { total }])
   })
 
-  test('are data where they have other keys, or are escaped', async () => {
+  test('with other keys, or escaped, are ordinary data', async () => {
     const note = { $ref: 'x.y', more: 1, text: '$$0.data.id', price: '$5.00', list: ['$$1.a'] }
     const reply = await batch([
       insert('ann'),

@@ -87,7 +87,7 @@ describe('an increment', () => {
     expect([status, json.error.message]).toEqual([400, expect.stringContaining(message)])
   })
 
-  test('is data in a column of JSON, and rejected in a creation', async () => {
+  test('is ordinary data in a JSON column, and is rejected when a row is created', async () => {
     expect((await increase({ data: { $inc: 1 } })).json.data.data).toEqual({ $inc: 1 })
     const created = await gateway.get('/api/things', {
       ...{ method: 'POST', headers: { 'Content-Type': 'application/json' } },
