@@ -47,7 +47,7 @@ test('the costs of changes are differences of the lanes in RESULTS.md', () => {
   const nothing = measured('nothing to do, for as long as a read of a quiet change log')
   expectCost(LOG_READ, read.gateway - nothing.gateway, read.database - nothing.database)
   expectCost(CAPTURED_CHANGE, 0, none.database)
-  // At 40 reads and 200 changes per second, a change bears the cost of 0.2 reads.
+  // At 40 reads of the log and 200 changes per second, each change includes the cost of 0.2 reads.
   const reads = 40 / 200
   expectCost(
     GROUP_CHANGE,

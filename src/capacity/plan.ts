@@ -40,7 +40,7 @@ export interface Deployment {
 /** What is needed. */
 export interface CapacityPlan {
   readonly gateways: number
-  /** The larger number is the reason. */
+  /** Gateways for CPU time and gateways for sockets, of which the larger number counts; and spare ones. */
   readonly gatewaysFor: { readonly cpu: number; readonly sockets: number; readonly spare: number }
   /** Cores for gateways, each of which uses at most one. */
   readonly gatewayCores: number

@@ -54,7 +54,7 @@ test('the text names every assumption', async () => {
   expect(text).toMatch(/^gateways +\d+ /m)
   const { title, gateway, database } = REQUEST_COSTS.insert
   expect(text).toContain(
-    `- 10 parts insert (${title}): ${gateway} µs of CPU time in a gateway and ${database} µs in PostgreSQL`,
+    `- insert (${title}), proportion 10: ${gateway} µs of CPU time in a gateway and ${database} µs in PostgreSQL`,
   )
   expect(text).toContain('- cores are 60 % busy at the peak')
 })

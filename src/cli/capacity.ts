@@ -95,7 +95,8 @@ function linesOf(
 function assumptionsOf({ mix }: ExpectedLoad, busy: number, socketsPerGateway: number): readonly string[] {
   const kinds = Object.entries(mix).map(([kind, part]) => {
     const { title, gateway, database } = REQUEST_COSTS[kind as RequestKind]
-    return `${part} parts ${kind} (${title}): ${gateway} µs of CPU time in a gateway and ${database} µs in PostgreSQL`
+    const costs = `${gateway} µs of CPU time in a gateway and ${database} µs in PostgreSQL`
+    return `${kind} (${title}), proportion ${part}: ${costs}`
   })
   return [
     ...kinds,

@@ -50,7 +50,7 @@ export async function documentOf(
   }
 }
 
-/** The schema whose tables `pulled` names without it. */
+/** The first published schema, whose tables the pulled document names without a schema. */
 export function firstSchema(file: string | undefined, world: World): string {
   return loadConfig({ ...world, file }).config.gateway.schemas[0] ?? 'public'
 }

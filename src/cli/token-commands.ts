@@ -37,7 +37,7 @@ export function addTokenCommands(token: SvcCommand, world: World, finish: Finish
     .option(...CONFIG)
     .examples(
       ['svc token revoke --jti 4f1c…', 'one token'],
-      ['svc token revoke --sub auth0|5f7c8ec7', 'all tokens that a user has so far'],
+      ['svc token revoke --sub auth0|5f7c8ec7', 'all tokens of a user that were issued until now'],
       ['svc token revoke --sub ann --before 2026-01-31T12:00:00Z', 'those issued before'],
     )
     .action(async (options: RevokeOptions, command: SvcCommand) => {
