@@ -789,8 +789,8 @@ export const GATEWAY: SettingsOf<
     unit: 'imports',
     feature: 'writes',
     description:
-      'Maximum imports that run at the same time; each holds a connection and a transaction. One more is answered ' +
-      'with 503 `UNAVAILABLE`. The last one is left for a caller that has none. `0` turns it off.',
+      'Maximum imports that run at the same time; each holds a connection and a transaction. A further one is ' +
+      'answered with 503 `UNAVAILABLE`. The last one is left for a caller that has none. `0` turns it off.',
   },
 
   tenantMaxImports: {
@@ -873,7 +873,7 @@ export const GATEWAY: SettingsOf<
     unit: 'requests',
     feature: 'limits',
     description:
-      'Maximum concurrent requests of one tenant at the database, or of one user without a tenant. One more is ' +
+      'Maximum concurrent requests of one tenant at the database, or of one user without a tenant. A further one is ' +
       'answered with 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxStreams: {
@@ -884,7 +884,7 @@ export const GATEWAY: SettingsOf<
     feature: 'limits',
     description:
       'Maximum open streams (`stream=true`) of one tenant, or of one user without a tenant, and always fewer ' +
-      'than its share of the connections if that is two or more. One more waits for up to `acquire_timeout_ms`. ' +
+      'than its share of the connections if that is two or more. A further one waits for up to `acquire_timeout_ms`. ' +
       '`0` turns the limit off; the share remains.',
   },
   streamMinBytesPerSec: {
@@ -914,8 +914,8 @@ export const GATEWAY: SettingsOf<
     unit: 'connections',
     feature: 'limits',
     description:
-      'Maximum client connections, including WebSockets and idle ones. One more is answered with 503 `UNAVAILABLE` ' +
-      'and closed. `0` turns it off.',
+      'Maximum client connections, including WebSockets and idle ones. A further one is answered with 503 ' +
+      '`UNAVAILABLE` and closed. `0` turns it off.',
   },
   addressMaxClientConnections: {
     key: 'gateway.address_max_client_connections',
@@ -925,7 +925,7 @@ export const GATEWAY: SettingsOf<
     feature: 'limits',
     description:
       'Maximum connections from one address; IPv6 addresses count by /64. Addresses in `trusted_proxies` are ' +
-      'exempt. One more is answered with 503 `UNAVAILABLE` and closed. `0` turns it off.',
+      'exempt. A further one is answered with 503 `UNAVAILABLE` and closed. `0` turns it off.',
   },
   addressMaxSockets: {
     key: 'gateway.address_max_sockets',
@@ -935,7 +935,8 @@ export const GATEWAY: SettingsOf<
     feature: 'limits',
     description:
       'Maximum WebSockets (`/ws`) of one client address; IPv6 addresses count by /64. Behind `trusted_proxies`, ' +
-      'the address is from `X-Forwarded-For`. One more is answered with 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'the address is from `X-Forwarded-For`. A further one is answered with 429 `CONCURRENCY_LIMIT`. ' +
+      '`0` turns it off.',
   },
   tenantMaxSockets: {
     key: 'gateway.tenant_max_sockets',
@@ -944,7 +945,7 @@ export const GATEWAY: SettingsOf<
     unit: 'sockets',
     feature: 'limits',
     description:
-      'Maximum WebSockets of one tenant, or of one user without a tenant. One more is answered with 429 ' +
+      'Maximum WebSockets of one tenant, or of one user without a tenant. A further one is answered with 429 ' +
       '`CONCURRENCY_LIMIT`, or closed with 4429 if its first message identifies the caller. `0` turns it off.',
   },
   tenantMaxSubscriptions: {
@@ -954,7 +955,7 @@ export const GATEWAY: SettingsOf<
     unit: 'subscriptions',
     feature: 'limits',
     description:
-      'Maximum subscriptions and live queries of one tenant, or of one user without a tenant. One more receives ' +
+      'Maximum subscriptions and live queries of one tenant, or of one user without a tenant. A further one receives ' +
       'an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxSubscriptionGroups: {
@@ -966,7 +967,7 @@ export const GATEWAY: SettingsOf<
     description:
       'Maximum different subscriptions and live queries of one tenant, or of one user without a tenant. They ' +
       'differ in table, filter, columns, or in the rows that the caller can see. Each adds to the cost of a ' +
-      'change. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'change. A further one receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxLiveQueries: {
     key: 'gateway.tenant_max_live_queries',
@@ -976,7 +977,7 @@ export const GATEWAY: SettingsOf<
     feature: 'limits',
     description:
       'Maximum different live queries of one tenant, or of one user without a tenant; identical ones share their ' +
-      'executions. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
+      'executions. A further one receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   maxLiveQueries: {
     key: 'gateway.max_live_queries',
@@ -985,7 +986,7 @@ export const GATEWAY: SettingsOf<
     unit: 'live queries',
     feature: 'limits',
     description:
-      'Maximum different live queries of the process. One more receives an `error` message with code ' +
+      'Maximum different live queries of the process. A further one receives an `error` message with code ' +
       '`UNAVAILABLE`. `0` turns it off.',
   },
   maxSockets: {
@@ -995,8 +996,8 @@ export const GATEWAY: SettingsOf<
     unit: 'sockets',
     feature: 'limits',
     description:
-      'Maximum WebSockets (`/ws`) of the process. One more is answered with 503 `UNAVAILABLE`, before the upgrade. ' +
-      '`0` turns it off.',
+      'Maximum WebSockets (`/ws`) of the process. A further one is answered with 503 `UNAVAILABLE`, before the ' +
+      'upgrade. `0` turns it off.',
   },
   socketMaxSubscriptions: {
     key: 'gateway.socket_max_subscriptions',
@@ -1005,7 +1006,7 @@ export const GATEWAY: SettingsOf<
     unit: 'subscriptions',
     feature: 'limits',
     description:
-      'Maximum subscriptions of one WebSocket. One more receives an `error` message with code `FORBIDDEN`. `0` ' +
+      'Maximum subscriptions of one WebSocket. A further one receives an `error` message with code `FORBIDDEN`. `0` ' +
       'turns it off.',
   },
   socketMaxLiveQueries: {
@@ -1015,7 +1016,7 @@ export const GATEWAY: SettingsOf<
     unit: 'live queries',
     feature: 'limits',
     description:
-      'Maximum live queries of one WebSocket. One more receives an `error` message with code `FORBIDDEN`. `0` ' +
+      'Maximum live queries of one WebSocket. A further one receives an `error` message with code `FORBIDDEN`. `0` ' +
       'turns it off.',
   },
   tenantMaxUnroutedQueriesPerSec: {
