@@ -31,7 +31,7 @@ export function asWarnings(findings: readonly Finding[]): readonly Finding[] {
 export interface FindingReport {
   readonly errors: number
   readonly warnings: number
-  /** They fail nothing. */
+  /** Notes, which never cause a failure. */
   readonly notes: number
   /** The number of objects that `accepted_findings` excludes. */
   readonly accepted: number

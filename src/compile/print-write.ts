@@ -21,7 +21,7 @@ export interface WriteAnswer {
    * of an upsert.
    */
   readonly key: readonly string[]
-  /** For an upsert: whether to return if the row was created. */
+  /** True if an upsert returns whether it created the row. */
   readonly created: boolean
   /** The limit on the rows written, or null; exceeding it rolls the write back. */
   readonly rowsMax: Parameter | null

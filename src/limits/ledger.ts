@@ -57,8 +57,8 @@ export function createPermitLedger(capacity: number, processes: () => number): L
 }
 
 /**
- * The most tokens that are lent in advance. They are not asked back, so this is how many requests too few can
- * be accepted while the other processes do not use theirs.
+ * Limit on the tokens that are lent to a process in advance. They are not recalled, so an address can get
+ * this many requests fewer for each process that does not use its tokens.
  */
 export const TOKENS_IN_ADVANCE_MAX = 16
 

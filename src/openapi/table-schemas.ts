@@ -147,7 +147,8 @@ function relatedSchema(ways: readonly VisibleRelation[], tables: VisibleTables):
   const forms = new Map<string, readonly SchemaOrReference[]>()
   for (const { cardinality, target } of ways) {
     const seen = tables.get(target.resource)
-    if (seen === undefined) throw new Error(`"${target.resource}" can be followed to, and so may be seen`)
+    if (seen === undefined)
+      throw new Error(`"${target.resource}" is the target of a visible relation, so it must be visible`)
     const row = readReference(seen)
     const form = cardinality === 'one' ? [row, NULL] : [{ type: 'array', items: row } as const]
     forms.set(`${cardinality} ${target.resource}`, form)

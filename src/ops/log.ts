@@ -61,7 +61,7 @@ function write(logger: Logger, event: Event): void {
         role,
         tenant: tenantId === '' ? null : tenantHash(tenantId),
         request_id: event.requestId,
-        // Left out without a trace.
+        // JSON omits both if the request has no trace.
         trace_id: event.trace?.traceId,
         span_id: event.trace?.spanId,
       }

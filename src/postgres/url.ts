@@ -20,8 +20,8 @@ export function parseUrl(text: string): ConnectionTarget {
   const match = /^(?:postgres|postgresql):\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(text)
   if (match === null) throw new UrlError([malformed(text)])
   const [, authority = '', path = '', query = ''] = match
-  // An unescaped "/" or "?" in a password ends the authority early: then no part of it may be quoted as port
-  // or name.
+  // An unescaped "/" or "?" in a password ends the authority early. The rest of the password must then not
+  // appear in a message as a port or a name.
   if (/^[^@[]*:(?!\d*(?:,[^:,@]*(?::\d*)?)*$)[^@]*$/.test(authority)) throw new UrlError([malformed(text)])
   const { user, password, hosts } = readAuthority(authority, problems)
   const warnings: string[] = []

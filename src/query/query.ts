@@ -119,7 +119,7 @@ function answerOfWrite([written]: readonly WriteResult[]): Answer {
   return withTxid(respondWrittenRows(200, rows, written.count), written)
 }
 
-/** The operation for a statement of a text. */
+/** The tree to run for a statement of a query text, and how its result is returned. */
 function askedOf(
   tree: Tree,
   rowsMax: number,

@@ -141,7 +141,7 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
       const running = captures.some(isNeeded)
         ? write(identity, statements, captures, worked)
         : runner.write(identity, statements, worked)
-      // A second handler on the same promise: the caller waits for nothing else.
+      // Handled separately from the caller's promise, so that the caller does not wait for it.
       const names = captures.flatMap(found => found?.outbox ?? [])
       if (names.length > 0)
         running.result.then(

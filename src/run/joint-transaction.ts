@@ -159,7 +159,7 @@ export interface JointTransactionParts {
   readonly known: KnownFailures
   /** Sent before the first statement: the claim on an idempotency key. Empty without one. */
   readonly opening: readonly Command[]
-  /** Learns about the outcome of transactions that write; null without replicas. */
+  /** Receives the outcome of transactions that write; null without replicas. */
   readonly written: WriteOutcome | null
   /** Translates an error of COMMIT. */
   readonly failed: (error: unknown) => unknown

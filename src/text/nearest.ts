@@ -81,7 +81,7 @@ export function editsWithin(a: string, b: string, bound: number, swaps = true): 
     let least = row[first - 1] ?? tooMany
     for (let j = first; j <= end; j++) {
       const replaced = (last[j - 1] ?? tooMany) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      // Left of the first letter is undefined, which equals no letter.
+      // Before the first letter, the index is out of range and yields undefined, which equals no letter.
       const swapped = swaps && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
       const edits = Math.min(
         replaced,

@@ -1,5 +1,5 @@
 /**
- * Spans of requests, made with the API of OpenTelemetry (docs/guides/tracing.md#spans).
+ * Spans of requests, made with OpenTelemetry's API (docs/guides/tracing.md#spans).
  *
  * Only the span of the request exists while it is processed, because its id is sent on. Its parts are
  * recorded as times, and become spans when the request has ended and only if its trace is recorded.

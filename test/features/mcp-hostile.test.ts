@@ -89,7 +89,7 @@ describe('schema documents', () => {
     const schema = document(8_000, 6_000)
     expect((await call(server.url, 'svc_schema_summary', { schema })).structuredContent).toMatchObject({
       ok: false,
-      error: { message: expect.stringContaining('the columns have 48000000 labels of enums together'), line: null },
+      error: { message: expect.stringContaining('the columns have 48000000 enum labels in total'), line: null },
     })
     const { messages } = await ask(server.url, 'prompts/get', { name: 'review_schema', arguments: { schema } })
     expect(messages).toHaveLength(1)

@@ -65,7 +65,7 @@ function assertShort(summary: SchemaSummary): SchemaSummary {
   for (const { columns } of summary.tables) for (const column of columns) labels += column.enum?.length ?? 0
   if (labels <= LABELS_MAX) return summary
   throw new LanguageError(
-    `the columns have ${labels} labels of enums together, and a summary lists at ` +
-      `most ${LABELS_MAX}; give fewer tables at a time`,
+    `the columns have ${labels} enum labels in total; a summary lists at most ${LABELS_MAX}, ` +
+      'so pass fewer tables at a time',
   )
 }

@@ -225,8 +225,8 @@ function keyText(given: readonly string[], values: ResultRow): string {
 }
 
 /**
- * The positions in a batch of the returned rows, which are in its order, each followed by `created` and its
- * key. Null if they cannot be determined.
+ * The position in the body of each returned row; null if the positions cannot be determined. The rows are in
+ * the order of the body, and each is followed by `created` and its key.
  */
 function placesOf(
   answered: readonly ResultRow[],
