@@ -43,14 +43,14 @@ export interface Catalog {
 /** The functions of the implicit casts of a domain, each null if there is no such cast. */
 export interface Representation {
   /** The cast to `json`. */
-  readonly toJson: FunctionName | null
+  readonly toJson: QualifiedFunction | null
   /** The casts from `json` and from `text`. */
-  readonly fromJson: FunctionName | null
-  readonly fromText: FunctionName | null
+  readonly fromJson: QualifiedFunction | null
+  readonly fromText: QualifiedFunction | null
 }
 
 /** The name of a function in its schema. */
-export interface FunctionName {
+export interface QualifiedFunction {
   readonly schema: string
   readonly name: string
 }

@@ -2,7 +2,7 @@
  * Values of domains in the form that the database chooses for them: casts from a domain to json, and from
  * json or text to a domain.
  */
-import type { Catalog, Column, FunctionName, Representation, Table } from '../catalog/model.ts'
+import type { Catalog, Column, QualifiedFunction, Representation, Table } from '../catalog/model.ts'
 import type { Expression, In, RecordColumn, TypeName } from '../language/tree/ast.ts'
 import { NOWHERE } from '../language/tree/ast.ts'
 import { call, cast, column, field, getFrom, position, recordColumn, subquery } from '../language/tree/build.ts'
@@ -75,7 +75,7 @@ export function writtenValue(
   return known === null ? value : applied(known, value)
 }
 
-function applied({ schema, name }: FunctionName, value: Expression): Expression {
+function applied({ schema, name }: QualifiedFunction, value: Expression): Expression {
   return call(name, [value], { schema, represents: true })
 }
 

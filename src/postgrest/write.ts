@@ -33,7 +33,7 @@ import type { IsExposed } from './rpc/resolve.ts'
 import type { SessionReply } from './session.ts'
 import type { Caller, Statements } from './statements.ts'
 import { refuseTooMany, rowsMaxOf } from './too-many-rows.ts'
-import { asWritten, writtenValue } from './written-rows.ts'
+import { aggregatedValue, asWritten } from './written-rows.ts'
 
 /** The dependencies of writes. */
 export interface WriteDependencies {
@@ -414,7 +414,7 @@ function finished(writing: Writing, { status, headers, rows, count, applied }: F
 }
 
 function bodyOf(rows: readonly ResultRow[], mediaType: ResponseMediaType): Answer['body'] {
-  if (mediaType.form === 'raw') return writtenValue(rows, mediaType)
+  if (mediaType.form === 'raw') return aggregatedValue(rows, mediaType)
   const written = asWritten(rows, mediaType)
   return printResponseBody(written.rows, mediaType, written.names)
 }

@@ -41,7 +41,7 @@ function stripped(value: Json): Json {
 const NO_FEATURES = Buffer.from('{"type" : "FeatureCollection", "features" : []}')
 
 /** The value that the database made of all rows. It has made none if no row was written. */
-export function writtenValue(rows: readonly ResultRow[], { handler }: ResponseMediaType): Buffer {
+export function aggregatedValue(rows: readonly ResultRow[], { handler }: ResponseMediaType): Buffer {
   const value = rows.find(([first]) => first != null)
   if (value === undefined && handler?.makes === 'features') return NO_FEATURES
   return foldedValue(value === undefined ? [] : [value], handler?.isBinary ?? false).body

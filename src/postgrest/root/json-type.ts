@@ -56,7 +56,7 @@ export function jsonTypeOf(format: string): SwaggerType | null {
 }
 
 /** The schema of a value. */
-export function valueSchema(format: string): Readonly<Record<string, unknown>> {
+export function swaggerSchema(format: string): Readonly<Record<string, unknown>> {
   const type = jsonTypeOf(format)
   return {
     ...(type === null ? {} : { type }),

@@ -4,7 +4,7 @@
  */
 import type { Column, DatabaseFunction, FunctionInput, Table } from '../../catalog/model.ts'
 import type { Relationship } from '../relationship.ts'
-import { defaultOf, formatOf, jsonTypeOf, maxLengthOf, valueSchema } from './json-type.ts'
+import { defaultOf, formatOf, jsonTypeOf, maxLengthOf, swaggerSchema } from './json-type.ts'
 
 /** A JSON object. */
 export type Members = Readonly<Record<string, unknown>>
@@ -154,7 +154,7 @@ function property(column: Column, { primaryKey }: Table, relationships: readonly
   const maxLength = maxLengthOf(column)
   const description = describeColumn(column, primaryKey.includes(column.name), referenced(column, relationships))
   return {
-    ...valueSchema(format),
+    ...swaggerSchema(format),
     ...(value === undefined ? {} : { default: value }),
     ...(description === null ? {} : { description }),
     ...(column.type.labels.length === 0 ? {} : { enum: column.type.labels }),
@@ -219,7 +219,7 @@ function argumentsSchema(
   searchPath: readonly string[],
 ): Members {
   const required = inputs.flatMap(input => (input.required ? [input.name] : []))
-  const properties = inputs.map(({ name, type }) => [name, valueSchema(formatOf(type, searchPath))])
+  const properties = inputs.map(({ name, type }) => [name, swaggerSchema(formatOf(type, searchPath))])
   return {
     ...(comment === null ? {} : { description: comment }),
     ...(required.length === 0 ? {} : { required }),
