@@ -203,7 +203,7 @@ export const TEXTS = {
     hit: 'The result came from the cache.',
     miss: 'The result was not in the cache.',
     plan: 'Plan',
-    noPlan: 'There is no plan.',
+    noPlan: 'The statement has no plan.',
     estimatesOnly: 'Estimates only: the plan was not executed.',
     moreNodes: (max: number) => `The plan has more than ${max} nodes.`,
     nodeRows: (estimated: number | null, actual: number | null) =>

@@ -76,7 +76,7 @@ const ALL_CAPTURE_TRIGGERS = `SELECT t.tgname AS name, n.nspname AS "schema", c.
  * Repairs the capture triggers and returns the tables that were changed: called after an installation, after
  * a partition, table or key was added or changed, and when a gateway finds something missing. The log gets a
  * bulk entry for each table: a partition adds rows when it is attached and removes them when it is detached.
- * Callers – gateways – can only cause what was selected.
+ * Gateways call it, and can only have selected tables captured by it.
  */
 export const REPAIR: string = `CREATE OR REPLACE FUNCTION svc.mend() RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '3s' AS $$

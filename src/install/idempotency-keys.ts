@@ -56,8 +56,8 @@ BEGIN
     RAISE SQLSTATE '${CLAIM_ERRORS.ticket}' USING MESSAGE = 'idempotency keys are for gateways only';
   END IF;
 END $$`,
-  // A serializable transaction that reads the table conflicts with every other one that stores a key on
-  // the same index page. It does not look, and finds out when it stores.
+  // If a serializable transaction read the table, it would conflict with every other one that stores a key on
+  // the same index page. So it does not read it: storing the key fails if the key exists.
   `CREATE OR REPLACE FUNCTION svc.claim_key(given text, claimed bytea) RETURNS void
 LANGUAGE plpgsql ${SECURE} AS $$
 BEGIN

@@ -43,11 +43,11 @@ export async function openInstalled({ ask, openFeed, ticket, warn }: InstalledPa
   async function read(): Promise<Installation | null> {
     const found = await readInstallation(ask, openFeed)
     const problem = installationProblem(found)
-    // Once, not after every change of the schema.
+    // The same problem is reported once, not again after every change of the schema.
     if (problem !== null && problem.message !== reported) warn(problem.message, problem.fix)
     reported = problem?.message ?? ''
     if (found === null || 'reason' in found) return null
-    // Without it, the functions refuse this gateway, which then checks the installation again.
+    // If registering fails, the functions of schema svc refuse this gateway, which then checks again.
     await register(found).catch(() => {})
     return found
   }

@@ -71,7 +71,7 @@ export const OUTBOX: readonly string[] = [
   due_at timestamptz NOT NULL DEFAULT now(),
   leased_by text
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000)`,
-  // Also for installations of earlier versions.
+  // Earlier versions created the table without this column.
   `ALTER TABLE svc.webhook ADD COLUMN IF NOT EXISTS ${TRACE_COLUMN}`,
   // Version 1 stored every id.
   'ALTER TABLE svc.webhook ALTER COLUMN id DROP NOT NULL',

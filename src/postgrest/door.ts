@@ -266,7 +266,7 @@ interface Asked {
   readonly asked: DoorRequest
 }
 
-/** The call of a function that the configuration names, `name` or `schema.name`. */
+/** The request that calls the function named by the configuration, as `name` or `schema.name`. */
 function rootCall(request: RawDoorRequest, name: string): readonly [Negotiate, RawDoorRequest, string] {
   const dot = name.indexOf('.')
   const called = dot < 0 ? request : { ...request, schema: name.slice(0, dot) }

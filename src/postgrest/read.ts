@@ -110,7 +110,7 @@ function totalOf(
   return Math.max(exact, plannedRows(second))
 }
 
-/** The rows that PostgreSQL expects of the whole statement. */
+/** PostgreSQL's estimate of the number of rows that the whole statement returns. */
 function plannedRows(plan: string): number {
   const [{ Plan: root } = {}] = parsePlans(plan)
   const rows = Number(root?.['Plan Rows'])

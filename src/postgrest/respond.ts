@@ -27,7 +27,7 @@ export function printResponseBody(
     case 'csv':
       return printCsv(names, rows)
     case 'raw':
-      throw new Error('a value that the database made is not made of rows')
+      throw new Error('a raw value is returned as the database made it, and never built from rows')
   }
 }
 

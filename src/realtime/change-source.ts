@@ -44,9 +44,9 @@ export type CatchUpReach = 'now' | 'the last read'
 
 /** The routing values of a caller. */
 export interface CallerRoutes {
-  /** Of the rows of the table that they can see; null if unknown. */
+  /** The value in the rows of the table that the caller can see; null if unknown. */
   readonly own: RouteValue | null
-  /** Of the rows that their policies see in other tables, by `schema.name`. */
+  /** The values in the rows that the caller's policies see in other tables, by `schema.name`. */
   readonly guards: ReadonlyMap<string, RouteValue>
 }
 

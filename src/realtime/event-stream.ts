@@ -181,7 +181,7 @@ function printEvent(message: string): string {
 
 /** The error of a message; null if it is not one. */
 function errorIn(message: string): GatewayError | null {
-  if (message === '') return new GatewayError('UNAVAILABLE', 'the stream ended before it began; try again')
+  if (message === '') return new GatewayError('UNAVAILABLE', 'the subscription ended before its first event; try again')
   const { type, code, message: text, details, hint } = JSON.parse(message) as ErrorMessage
   return type === 'error' ? new GatewayError(code, text, { details, ...(hint === undefined ? {} : { hint }) }) : null
 }

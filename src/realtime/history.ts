@@ -1,5 +1,5 @@
 /**
- * The latest changes of a table whose writes are announced by notifications, so that a client that was
+ * The latest changes of a table whose writes are reported by notifications, so that a client that was
  * briefly disconnected can resume (`since`). Kept in memory until the process ends.
  */
 import { randomBytes } from 'node:crypto'

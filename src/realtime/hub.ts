@@ -492,7 +492,7 @@ export class Hub {
     }
   }
 
-  /** Delivers only what was held first: what happens later comes after changes that are not delivered. */
+  /** Delivers only the first held message: those after it follow changes that are not delivered. */
   #detach(entry: Entry, subscriber: Subscriber): void {
     entry.subscribers.delete(subscriber)
     if (subscriber.group !== null) this.#leave(entry, subscriber, subscriber.group)

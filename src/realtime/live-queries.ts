@@ -74,7 +74,7 @@ export interface LiveQueriesParts {
 
 /** One client's live query. */
 interface LiveClient {
-  /** Return the quotas. */
+  /** `leaveGroup` and `release` give back what the quotas counted. */
   leaveGroup: Release
   readonly release: Release
   readonly request: LiveRequest
@@ -85,7 +85,7 @@ interface LiveClient {
   stale: boolean
   /** The digest of the rows that the client has; null before the first result. */
   digest: string | null
-  /** True if the client was sent an error and no result since. */
+  /** True if the last thing sent to the client was an error. */
   failing: boolean
 }
 

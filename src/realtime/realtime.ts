@@ -78,10 +78,10 @@ export interface Realtime {
   refresh(): void
   /**
    * Adapts to a changed set of captured tables. `left` are tables (`schema.name`) no longer captured, whose
-   * writes were not announced until now.
+   * writes sent no notifications until now.
    */
   recapture(left: readonly string[]): void
-  /** Tokens have been revoked: ends the sessions of those. */
+  /** Ends the sessions whose tokens have been revoked. */
   revoke(isRevoked: (identity: Identity) => boolean): void
   stats(): RealtimeStats
   /** The hub, for subscriptions that are not made by a socket. */

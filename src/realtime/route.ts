@@ -48,7 +48,7 @@ export interface PolicyCondition {
 /** Columns whose equal values have equal JSON, by name: numbers or strings. */
 export type ExactColumns = ReadonlyMap<string, 'number' | 'string'>
 
-/** Finds the routing column. `settings`: the settings set for every statement. */
+/** Finds the routing column. `settings` are those that the gateway sets for every statement. */
 export function routeOf(
   policies: readonly PolicyCondition[],
   exact: ExactColumns,

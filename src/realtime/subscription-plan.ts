@@ -85,7 +85,7 @@ export interface SubscriptionPlan {
    * rows.
    */
   readonly settings: readonly string[]
-  /** A statement that fails as the reads of this plan would. */
+  /** A statement without rows that fails with the same errors as the reads of this plan. */
   readonly trial: BoundStatement<ReadStatement>
   /** The evaluation of this plan alone. */
   readonly evaluation: Evaluation

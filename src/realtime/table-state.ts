@@ -181,7 +181,7 @@ export function createTableState(named: WatchedTable, parts: TableStateParts & T
       resyncGuarded(routes)
       return
     }
-    // Writes by others cause these, as often as they occur.
+    // Writes of other tenants can cause these as often as they like, so they are coalesced.
     if (routes === null && COALESCED.has(reason)) allGroups.call({ reason, before: parts.subscribed() })
     else if (groups.resync(reason, routes) === 0) verifySoon()
   }

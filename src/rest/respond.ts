@@ -115,8 +115,8 @@ function isBuffer(value: Buffer | null | undefined): value is Buffer {
 }
 
 /**
- * The headers of a list. `Vary`, because caches must not return CSV for JSON or the other way round. `joined`:
- * the rows, separated by commas.
+ * The headers of a list. `Vary`, because caches must not return CSV for JSON or the other way round.
+ * `joined`: the rows, separated by commas.
  */
 function listHeaders(type: string, outcome: ListOutcome, joined: readonly Buffer[]): Answer['headers'] {
   const { rows, limit, offset, names, total, use } = outcome

@@ -2,7 +2,7 @@
 import { BASE, type Session } from '../api.ts'
 import { type Json, parseJson } from '../json.ts'
 
-/** What to send after the socket has opened (docs/reference/realtime.md#client-messages). */
+/** The subscription that is sent after the socket has opened (docs/reference/realtime.md#client-messages). */
 export type Watch =
   | { readonly kind: 'changes'; readonly table: string; readonly filter: string }
   | { readonly kind: 'query'; readonly table: string; readonly text: string; readonly intervalMs: number }

@@ -161,7 +161,7 @@ export function recursive<T>(make: () => TextParser<T>): TextParser<T> {
   }
 }
 
-/** `parser`, whose result is always `value`. */
+/** A parser that accepts what `parser` accepts, and always returns `value`. */
 export function valueFor<T>(value: T, parser: TextParser<unknown>): TextParser<T> {
   return chain(parser, () => give(value))
 }
