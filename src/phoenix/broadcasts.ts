@@ -111,8 +111,11 @@ export class Broadcasts {
 
   #deliver(text: string): void {
     const { key, sender, event, payload } = readMessage(text)
-    for (const member of this.#topics.get(key) ?? []) {
-      if (member.sender !== sender || member.includesSelf) member.receive(event, JSON.stringify(payload))
+    const members = this.#topics.get(key)
+    if (members === undefined) return
+    const printed = JSON.stringify(payload)
+    for (const member of members) {
+      if (member.sender !== sender || member.includesSelf) member.receive(event, printed)
     }
   }
 

@@ -90,7 +90,10 @@ export class Channel {
   async join(): Promise<object> {
     const { topic, request, broadcasts } = this.#parts
     try {
-      for (const [index, changes] of request.changes.entries()) await this.#subscribe(changes, index + 1)
+      for (const [index, changes] of request.changes.entries()) {
+        await this.#subscribe(changes, index + 1)
+        this.#assertOpen()
+      }
       const membership = broadcasts.join(this.#identity, topic, {
         sender: this.#sender,
         includesSelf: request.broadcast.includesSelf,
@@ -99,11 +102,20 @@ export class Channel {
       this.#leaveTopic = membership.leave
       // Changes do not need the listening connection; broadcasts do.
       if (request.changes.length === 0) await membership.ready
+      this.#assertOpen()
     } catch (error) {
       this.end()
       throw error
     }
     return { postgres_changes: request.changes.map(({ written }, index) => ({ id: index + 1, ...written })) }
+  }
+
+  /**
+   * The socket can be closed, or the token revoked, while a part of the join is waiting for the database. What
+   * is joined after that would never be left.
+   */
+  #assertOpen(): void {
+    if (this.#isOver) throw new GatewayError('UNAVAILABLE', 'the channel was closed before it was joined')
   }
 
   /** Starts delivery after the response to `phx_join` has been sent. */

@@ -11,13 +11,14 @@ import {
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { SECRET } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 import { postgrestFixture } from '../support/postgrest.ts'
 import { signed } from '../support/postgrest-token.ts'
 import { openSocket, type TestSocket } from '../support/socket.ts'
 
 const PATIENT = { timeout: 20_000 }
 
-const { gateway, run, author, anon } = postgrestFixture(
+const { gateway, run, adminUrl, author, anon } = postgrestFixture(
   `create table notes (id int primary key, owner text not null, body text, size int default 1, tags text[],
      extra jsonb, at timestamptz default '2026-01-02 03:04:05+00');
    alter table notes enable row level security; alter table notes force row level security;
@@ -455,6 +456,26 @@ describe('frames', () => {
       if (reply[4].status === 'error') refused = reply[4].response.reason
     }
     expect(refused).toMatch(/socket_max_subscriptions/)
+  }, 30_000)
+
+  test('sockets that are closed while they join leave nothing behind', async () => {
+    const listening = async () =>
+      execute(adminUrl(), `select pid from pg_stat_activity where query ilike 'listen %svc_broadcast%'`)
+    const changes = [{ event: '*', schema: 'public', table: 'notes' }]
+    for (let n = 0; n < 5; n++) {
+      const socket = await connect()
+      push(socket, '1', '1', `realtime:${n}`, 'phx_join', {
+        access_token: ann(),
+        config: { postgres_changes: changes },
+      })
+      socket.socket.terminate()
+    }
+    // Joins later, with more steps.
+    const later = open(ann())
+    await watching(later, {})
+    expect(await listening()).toHaveLength(1)
+    await later.removeAllChannels()
+    await vi.waitFor(async () => expect(await listening()).toEqual([]), PATIENT)
   }, 30_000)
 })
 
