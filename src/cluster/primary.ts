@@ -225,7 +225,14 @@ class Primary implements Workers {
         receive: hear => void process.on('message', hear),
       },
       parse: parseWorkerMessage,
-      handle: message => this.#handle(running, message, isReady),
+      // A message that cannot be handled must not end the process that all workers depend on.
+      handle: async message => {
+        try {
+          return await this.#handle(running, message, isReady)
+        } catch {
+          return null
+        }
+      },
     })
     const running: Running = {
       ...{
@@ -358,8 +365,7 @@ class Primary implements Workers {
         return this.#reads.report(from.id, stream, message.from, step)
       }
       case 'figures':
-        from.figures = message.value
-        return null
+        return this.#keepFigures(from, message.value)
     }
   }
 
@@ -395,7 +401,7 @@ class Primary implements Workers {
         const value = await this.#request(worker.id, { kind: 'report', report, argument }, REPORT_MS_MAX)
         if (report !== 'metrics') return { number: worker.number, value }
         // Counters never decrease, even if a worker does not answer in time or has been killed.
-        if (value !== null) worker.figures = value
+        if (value !== null) this.#keepFigures(worker, value)
         return { number: worker.number, value: worker.figures }
       }),
     )
@@ -403,6 +409,16 @@ class Primary implements Workers {
       reports: answers.filter(({ value }) => value !== null),
       ended: this.#endedFigures,
       workers: this.#status(),
+    }
+  }
+
+  /** Figures that cannot be added are ignored: a worker of another version may report others. */
+  #keepFigures(worker: Running, figures: unknown): void {
+    try {
+      this.#parts.addFigures(null, figures)
+      worker.figures = figures
+    } catch {
+      // Those of its previous report remain.
     }
   }
 

@@ -111,8 +111,8 @@ export class Channel {
   }
 
   /**
-   * The socket can be closed, or the token revoked, while a part of the join is waiting for the database. What
-   * is joined after that would never be left.
+   * The socket can be closed, or the token revoked, while a part of the join is waiting for the database. A
+   * topic that is joined after that would never be left.
    */
   #assertOpen(): void {
     if (this.#isOver) throw new GatewayError('UNAVAILABLE', 'the channel was closed before it was joined')
