@@ -78,7 +78,9 @@ beforeAll(async () => {
      insert into asks values (1);
      alter table asks enable row level security, force row level security;
      create policy seen on asks for select using (exists (select from joined()) or true);
-     grant select on over_function, over_written, asks, "odd table-ä" to app;
+     create table texts (id int primary key, ${times(300, index => `t${index} text`, ', ')});
+     insert into texts (id, t7, t299) values (1, 'red', 'blue'), (2, 'red', 'green');
+     grant select on over_function, texts, over_written, asks, "odd table-ä" to app;
      grant select on sizes, amounts, staffed, selves, twice, pairs, fours, eights, guarded to app;
      grant insert on guarded to app`,
   )
@@ -912,6 +914,11 @@ describe('the copies of large values in one row', () => {
   ])('are accepted: %#', async query => {
     const reply = await ask(query)
     expect([reply.status, reply.json.error]).toEqual([200, undefined])
+  })
+  test('of a search are free, however many columns it has; those of a filter like it are not', async () => {
+    expect((await gateway.get('/api/texts?search=red+blue&select=id')).json.data).toEqual([{ id: 1 }])
+    const document = times(30, index => `t${index}`, ' || ')
+    await expectRefused(`get texts where (${document}) @@ 'red'`, 'max_copied_values')
   })
   test('are unlimited if the limit is 0', async () => {
     const open = await testGateway(database.url, { toml: 'max_copied_values = 0' })

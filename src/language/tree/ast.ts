@@ -580,6 +580,8 @@ export interface Comparison {
   readonly operator: ComparisonOperator
   readonly left: Expression
   readonly right: Expression
+  /** True for the condition of `search`, which mentions each column once, however many the table has. */
+  readonly searches?: true
   readonly span: Span
 }
 
@@ -662,6 +664,8 @@ export interface Arithmetic {
   readonly operator: '||' | '+' | '-' | '*' | '/' | '%'
   readonly left: Expression
   readonly right: Expression
+  /** True in the document that the condition of `search` reads. */
+  readonly searches?: true
   readonly span: Span
 }
 

@@ -5,7 +5,7 @@ import { allows, readableColumns, type View } from '../../access/rights.ts'
 import { isSearchable } from '../../access/types.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Expression, Field, Get, Order, Parameter } from '../../language/tree/ast.ts'
+import type { Arithmetic, Expression, Field, Get, Order, Parameter } from '../../language/tree/ast.ts'
 import {
   allOf,
   and,
@@ -193,7 +193,7 @@ export function searchCondition(search: Search | null, table: Table, view: View)
         )
       : new GatewayError('PARSE_ERROR', `table "${table.resource}" has no text columns to search`)
   }
-  return compare('@@', joined(documents), search.words)
+  return { ...compare('@@', joined(documents), search.words), searches: true }
 }
 
 /**
@@ -206,7 +206,8 @@ function joined(documents: readonly Expression[]): Expression {
     const only = parts[from]
     if (to - from === 1 && only !== undefined) return only
     const middle = (from + to) >> 1
-    return arithmetic('||', arithmetic('||', join(from, middle), text(' ')), join(middle, to))
+    const left: Arithmetic = { ...arithmetic('||', join(from, middle), text(' ')), searches: true }
+    return { ...arithmetic('||', left, join(middle, to)), searches: true }
   }
   return join(0, parts.length)
 }
