@@ -17,10 +17,15 @@ const toml = 'cors_allowed_origins = ["https://app.example"]\nallowed_hosts = ["
 const development = gatewayFixture(database, { toml, environment: { SVC_DEV_MODE: 'true' } })
 const production = gatewayFixture(database, { toml })
 
-async function get(gateway: TestGateway, host: string | null, headers: readonly string[] = []): Promise<string> {
+async function get(
+  gateway: TestGateway,
+  host: string | null,
+  headers: readonly string[] = [],
+  path = '/api/notes/1',
+): Promise<string> {
   const connection = await openRaw(gateway.url)
   const lines = [
-    `GET /api/notes/1 HTTP/1.${host === null ? 0 : 1}`,
+    `GET ${path} HTTP/1.${host === null ? 0 : 1}`,
     ...(host === null ? [] : [`Host: ${host}`]),
     ...['x-tenant-id: t1', 'Connection: close', ...headers],
   ]
@@ -54,6 +59,14 @@ describe('Host', () => {
       await expect(upgrade(development, { Host: host })).rejects.toThrow('403')
     },
   )
+
+  test.each([
+    ...['/', '/console', '/console/app.js', '/health', '/metrics', '/health/internal', '/internal/checks', '/nothing'],
+    ...['/api/_schema', '/api/_openapi.json', '/v1/shape?table=notes&offset=-1', '/rest/v1/notes', '/realtime/v1'],
+  ])('of another site is rejected for %s, and so is its Origin', async path => {
+    expect(statusOf(await get(development, 'evil.example', [], path))).toBe(403)
+    expect(statusOf(await get(development, 'localhost', ['Origin: https://evil.example'], path))).toBe(403)
+  })
 
   test('is required, also in HTTP/1.0', async () => {
     expect(statusOf(await get(development, null))).toBe(403)
