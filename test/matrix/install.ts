@@ -20,6 +20,8 @@ export interface InstallOptions {
   /** The folder for packages of lanes. */
   readonly cache: string
   readonly signal: AbortSignal
+  /** True if the package must be in the folder or in npm's cache. */
+  readonly offline?: boolean
   print(line: string): void
 }
 
@@ -40,21 +42,26 @@ function isPresent({ kind, packageName, version }: Lane): boolean {
 
 async function installPackage(
   { name, packageName, version }: Lane,
-  { cache, signal, print }: InstallOptions,
+  { cache, signal, print, offline = false }: InstallOptions,
 ): Promise<string> {
   const folder = join(cache, `${name}-${version}`)
   const done = join(folder, 'installed')
   if (existsSync(done)) return folder
   print(`  installing ${packageName}@${version} …`)
   await mkdir(folder, { recursive: true })
-  await npmInstall(folder, `${packageName}@${version}`, signal)
+  await npmInstall(folder, `${packageName}@${version}`, signal, offline ? '--offline' : '--prefer-offline')
   await writeFile(done, '')
   return folder
 }
 
-async function npmInstall(folder: string, specification: string, signal: AbortSignal): Promise<void> {
+async function npmInstall(
+  folder: string,
+  specification: string,
+  signal: AbortSignal,
+  reach: '--offline' | '--prefer-offline',
+): Promise<void> {
   // Install scripts only download or link files that are found without them.
-  const args = ['install', '--prefix', folder, '--no-save', '--ignore-scripts', '--prefer-offline', '--no-audit']
+  const args = ['install', '--prefix', folder, '--no-save', '--ignore-scripts', reach, '--no-audit']
   // Gives up an unreachable registry within seconds.
   const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000']
   const child = spawn('npm', [...args, ...patience, '--no-fund', '--loglevel=error', specification], {

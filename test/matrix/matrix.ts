@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { ROOT } from '../tidy/tree.ts'
 import { installLane, RegistryUnreachable } from './install.ts'
-import { allLanes, belongsTo, filesOfPart, type Lane, sliceOfTheDay } from './lanes.ts'
+import { allLanes, belongsTo, filesOfPart, type Lane, minimumNode, sliceOfTheDay } from './lanes.ts'
 import { publishRows } from './page.ts'
 import { addResult, type FileResult, fileHash, readResults, type Sum, sharedHash, sumOf, testFiles } from './results.ts'
 import { type LaneSum, PUBLISHED_HEAD, printPublishedRow, printTable } from './table.ts'
@@ -169,6 +169,9 @@ async function runPlan({ lane, files }: Plan, results: string, options: MatrixOp
   let status: number | null = 0
   if (left.length > 0) {
     const installed = await installLane(lane, options)
+    const minimum = minimumNode(process.platform, process.arch)
+    // The tutorial also runs on the oldest Node of the major.
+    if (lane.kind === 'node' && lane.major === minimum.major) await installLane(minimum, options)
     const log = join(cache, `${lane.name}.log`)
     const hashes = new Map(left.map(file => [file, fileHash(file)]))
     let count = 0
