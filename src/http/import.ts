@@ -12,7 +12,7 @@ import { callerKey } from '../limits/budget.ts'
 import type { ImportSlots } from '../limits/import-slots.ts'
 import type { Compiler } from '../rest/compile.ts'
 import { type Block, Blocks } from '../rest/import/blocks.ts'
-import type { ImportBatch, RowError } from '../rest/import/rows.ts'
+import type { ImportBatch, Imported, RowError } from '../rest/import/rows.ts'
 import { openImport, type TableImport } from '../rest/import/table-import.ts'
 import { methodNotAllowed, methodsOf, READING } from '../rest/method.ts'
 import type { NewPartitions } from '../rest/new-partitions.ts'
@@ -187,6 +187,18 @@ class ImportRun {
     usage.rows = 0
     let reader: ReturnType<TableImport['reader']> | null = null
     let writing: Promise<void> = Promise.resolve()
+    let isWriting = false
+    const take = async (found: Imported): Promise<void> => {
+      await writing
+      this.#assertTime()
+      if (found.kind === 'error') return this.#refuse(found.error, null)
+      isWriting = true
+      writing = this.#write(found.batch, 0, found.batch.lines.length).finally(() => {
+        isWriting = false
+      })
+      // The rejection is handled where the promise is awaited.
+      writing.catch(() => {})
+    }
     try {
       for await (const block of this.#blocks()) {
         if (reader === null) {
@@ -194,15 +206,14 @@ class ImportRun {
           this.#assertColumns(reader.begin(block))
         }
         for (const found of reader.rows(block)) {
-          await writing
-          this.#assertTime()
-          if (found.kind === 'error') this.#refuse(found.error, null)
-          else writing = this.#write(found.batch, 0, found.batch.lines.length)
-          // The rejection is handled where the promise is awaited.
-          writing.catch(() => {})
+          await take(found)
           await nextTurn()
         }
+        // Rows wait for others only while PostgreSQL is busy.
+        if (!isWriting) for (const found of reader.end()) await take(found)
+        await nextTurn()
       }
+      for (const found of reader?.end() ?? []) await take(found)
       // Even a file without rows needs its header.
       if (reader === null) this.#assertColumns(table.reader().begin(null))
     } finally {

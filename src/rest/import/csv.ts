@@ -10,13 +10,16 @@ import { columnKeys, type Writing } from '../write/writing.ts'
 import { ArrayElements } from './array-elements.ts'
 import type { Block } from './blocks.ts'
 import { CsvRecords } from './csv-records.ts'
-import { BATCH_ROWS_MAX, type ImportBatch, type Imported } from './rows.ts'
+import { BATCH_BYTES, BATCH_ROWS_MAX, type ImportBatch, type Imported } from './rows.ts'
 
 /** Reads the blocks of one file, in order. */
 export class CsvReader {
   readonly #writing: Writing
   readonly #upsert: ParsedUpsert | null
   #header: readonly string[] | null = null
+  /** The rows that no statement has yet; null without any. */
+  #batch: CsvBatch | null = null
+  #batchBytes = 0
 
   constructor(writing: Writing, upsert: ParsedUpsert | null) {
     this.#writing = writing
@@ -54,29 +57,34 @@ export class CsvReader {
     return this.#part(names.map(() => NO_ELEMENTS))
   }
 
-  /** The rows of a block. */
+  /** The rows of a block and of earlier ones, as far as they fill a statement. */
   *rows(block: Block): Generator<Imported> {
     const header = this.#header ?? []
     const records = recordsOf(block)
     const problemOf = createJudge(records, header)
     if (block.line === 1) records.read()
-    const next = () => new CsvBatch(header, this.#writing, columns => this.#part(columns))
-    let batch = next()
     for (let line = records.line; records.read(); line = records.line) {
       const message = problemOf()
       if (message !== null) {
         // Rows and errors are returned in the order of the file.
-        if (batch.lines.length > 0) yield { kind: 'rows', batch }
-        batch = next()
+        yield* this.end()
         yield { kind: 'error', error: { line, column: null, message } }
         continue
       }
-      batch.add(line, records)
-      if (batch.lines.length < BATCH_ROWS_MAX) continue
-      yield { kind: 'rows', batch }
-      batch = next()
+      this.#batch ??= new CsvBatch(header, this.#writing, columns => this.#part(columns))
+      this.#batch.add(line, records)
+      if (this.#batch.lines.length >= BATCH_ROWS_MAX) yield* this.end()
     }
-    if (batch.lines.length > 0) yield { kind: 'rows', batch }
+    this.#batchBytes += block.bytes.length
+    if (this.#batchBytes >= BATCH_BYTES) yield* this.end()
+  }
+
+  /** The rows that do not fill a statement. */
+  *end(): Generator<Imported> {
+    const batch = this.#batch
+    this.#batch = null
+    this.#batchBytes = 0
+    if (batch !== null) yield { kind: 'rows', batch }
   }
 
   #part(columns: readonly Buffer[]): StatementPart {

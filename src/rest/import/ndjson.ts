@@ -56,6 +56,11 @@ export class JsonLinesReader {
     if (batch !== null) yield { kind: 'rows', batch }
   }
 
+  /** Every block is written by itself: its rows can differ in their keys. */
+  end(): readonly Imported[] {
+    return []
+  }
+
   /** The object of a line, null for an empty line, or the error of the line. */
   #parse(text: Buffer, keys: ReturnType<typeof columnKeys>): ObjectOutline | string | null {
     try {

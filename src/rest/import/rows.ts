@@ -25,5 +25,10 @@ export type Imported =
   | { readonly kind: 'rows'; readonly batch: ImportBatch }
   | { readonly kind: 'error'; readonly error: RowError }
 
-/** Limit on the rows of one statement. */
-export const BATCH_ROWS_MAX = 5_000
+/**
+ * Limit on the rows of one statement. While a statement runs, several blocks are collected for the next one,
+ * because PostgreSQL pauses between statements, and each costs the gateway some milliseconds.
+ */
+export const BATCH_ROWS_MAX = 20_000
+/** A statement takes no further block once its rows have this size. */
+export const BATCH_BYTES: number = 1024 * 1024
