@@ -90,4 +90,7 @@ paths into JSON (\`meta->>theme\`), and nested relations (\`nested:items.product
 - \`expand=nested:items(line,amount)\` returns these columns of the related rows. \`items.amount=gte.10\`, \
 \`items.sort=-line\`, \`items.limit=5\` and \`items.offset=5\` choose them, also as members of \`filters\`.
 - Several rows are written together, or none of them.
+- A PATCH can add to a number: \`{"stock": {"$inc": -1}}\`. As \`application/merge-patch+json\` or \
+\`application/json-patch+json\`, it changes parts of values.
+- A POST of \`text/csv\` or \`application/x-ndjson\` imports rows, of any number.
 - Reads that send the \`X-Svc-LSN\` of a write see it.`

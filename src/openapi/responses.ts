@@ -15,8 +15,8 @@ const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 const CSV_TYPE = 'text/csv'
 
-/** The schema of `count`, the number of rows in a response. */
-export const COUNT: SchemaObject = { type: 'integer', description: 'Rows in this response.', minimum: 0 }
+/** The schema of `count`, the number of rows in a response. Without a description, because it is repeated. */
+export const COUNT: SchemaObject = { type: 'integer', minimum: 0 }
 
 /** An object schema with these properties. */
 export function envelope(properties: SchemaObject['properties'], required?: readonly string[]): SchemaObject {

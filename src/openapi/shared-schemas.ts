@@ -11,7 +11,7 @@ export const ANY_ROW: SchemaObject = { type: 'object', additionalProperties: tru
 const PAGE: SchemaObject = {
   type: 'object',
   properties: {
-    count: COUNT,
+    count: { ...COUNT, description: 'Rows in this response.' },
     limit: { type: 'integer', format: 'int64', description: 'The limit in force.', minimum: 0 },
     offset: { type: 'integer', format: 'int64', minimum: 0 },
     next_cursor: { type: 'string', nullable: true, description: 'For the next page; null on the last.' },

@@ -101,14 +101,21 @@ const WORDS = {
 
 type WriteKind = keyof typeof WORDS
 
+/** A soft delete keeps the rows (docs/reference/writing.md#managed-columns). */
+function summaryOf({ table }: VisibleTable, change: WriteKind, count: 'one' | 'many'): string {
+  const marker = table.managed?.softDelete ?? null
+  const summary = `${WORDS[change][count]} of ${table.resource}`
+  return change === 'delete' && marker !== null ? `${summary} by setting ${marker}` : summary
+}
+
 function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): OperationObject {
-  const { table, key } = seen
+  const { key } = seen
   const hasRelated = change === 'update' && changeableRelations(seen).length > 0
   const expand = change === 'update' ? expandReference(seen) : []
   return {
     operationId: `${change}-${key}`,
     tags: [seen.tag],
-    summary: `${WORDS[change].one} of ${table.resource}`,
+    summary: summaryOf(seen, change, 'one'),
     parameters: [parameterRef(`id-${key}`), ...returningReferences(seen, written), ...expand, parameterRef('If-Match')],
     ...changesOf(seen, change, hasRelated),
     responses: {
@@ -119,11 +126,11 @@ function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind):
 }
 
 function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): OperationObject {
-  const { table, key, parameters } = seen
+  const { key, parameters } = seen
   return {
     operationId: `${change}_many-${key}`,
     tags: [seen.tag],
-    summary: `${WORDS[change].many} of ${table.resource}`,
+    summary: summaryOf(seen, change, 'many'),
     parameters: [...returningReferences(seen, written), parameterRef('X-Max-Affected'), parameters.filters],
     ...changesOf(seen, change),
     responses: {

@@ -177,8 +177,12 @@ describe('updated_at and created_by', () => {
     }
   })
 
-  test('are read-only in the OpenAPI document', async () => {
-    const { components } = (await gateway.get('/api/_openapi')).json
+  test('are read-only in the OpenAPI document, and deletions name the column that they set', async () => {
+    const { components, paths } = (await gateway.get('/api/_openapi')).json
+    expect([paths['/api/notes/{id}'].delete.summary, paths['/api/notes'].delete.summary]).toEqual([
+      'Delete a row of notes by setting deleted_at',
+      'Delete rows of notes by setting deleted_at',
+    ])
     expect(components.schemas.notes.properties.created_by.readOnly).toBe(true)
     expect(Object.keys(components.schemas['create-notes'].properties)).not.toContain('created_by')
     expect(Object.keys(components.schemas['update-notes'].properties)).toEqual(['id', 'folder_id', 'slug', 'n'])

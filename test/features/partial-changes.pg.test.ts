@@ -226,3 +226,10 @@ describe('a JSON Patch', () => {
     expect((await operate([{ op: 'remove', path: '/data' }], sent)).status).toBe(404)
   })
 })
+
+test('the OpenAPI document describes increments, patches and imports', async () => {
+  const { info } = (await gateway.get('/api/_openapi')).json
+  for (const form of ['{"$inc": -1}', 'merge-patch+json', 'json-patch+json', 'text/csv', 'x-ndjson']) {
+    expect(info.description).toContain(form)
+  }
+})
