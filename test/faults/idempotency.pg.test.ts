@@ -88,7 +88,9 @@ class Gateways {
 
 const gateways = fixture(() => new Gateways().open())
 
-test('a request that is repeated while gateways are killed takes effect once', { timeout: 600_000 }, async () => {
+test('a request that is repeated while gateways are killed takes effect once', {
+  timeout: Math.max(600_000, 240 * REQUESTS),
+}, async () => {
   const authorization = `Bearer ${await gateway.token({ tenantId: 't1' })}`
   /** The acknowledged responses of each request. */
   const history = Array.from({ length: REQUESTS }, (): string[] => [])
