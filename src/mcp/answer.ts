@@ -45,7 +45,11 @@ export interface AnswererOptions {
 
 const INSTRUCTIONS = `Tools for svc's query language and documentation. Nothing is run and nothing is changed.
 To write a query: svc_syntax or svc_examples for the construct, then svc_parse_query to check it; an error says \
-where, what was expected, and what is right. svc_search and svc_doc answer questions about the gateway.`
+where, what was expected, and what is right. svc_search and svc_doc answer questions about the gateway.
+An application writes through the REST API. Read with svc_doc: docs/reference/writing.md for related rows in one \
+request, preconditions (If-Match), requests that are safe to repeat (Idempotency-Key), increments and JSON patches, \
+and soft deletes; docs/reference/batches.md for several requests in one transaction; docs/reference/import.md for CSV \
+and NDJSON of any length.`
 
 type Method = (params: Params) => object
 

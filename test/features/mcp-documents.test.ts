@@ -8,7 +8,7 @@ import { parseSchema } from '../../src/schema/parse.ts'
 import { summarize } from '../../src/schema/summary.ts'
 import { fixture } from '../support/fixtures.ts'
 import { BUILT_MAIN } from '../support/process.ts'
-import { ask, testToolServer } from '../support/tool-server.ts'
+import { ask, call, testToolServer } from '../support/tool-server.ts'
 import { read } from '../tidy/tree.ts'
 
 const AGENTS = read('docs/guides/agents.md')
@@ -46,6 +46,42 @@ describe.runIf(hasCurl)('agents.md, pasted into a shell', () => {
     const { structuredContent } = await run(commands[2] ?? '')
     const shown = JSON.parse(blocks(AGENTS, 'json').at(-1) ?? '')
     expect(structuredContent).toEqual({ ok: false, error: { ...shown.error, message: expect.any(String) } })
+  })
+})
+
+describe('what an application needs to write', () => {
+  test('is named in the instructions, by pages that svc_doc returns', async () => {
+    const { instructions } = await ask(server.url, 'initialize', { protocolVersion: '2025-06-18' })
+    const paths: readonly string[] = instructions.match(/docs\/[\w/-]+\.md/g) ?? []
+    expect(paths).toHaveLength(3)
+    const pages = await Promise.all(
+      paths.map(async path => (await call(server.url, 'svc_doc', { path })).content[0].text),
+    )
+    for (const word of [
+      'If-Match',
+      'Idempotency-Key',
+      '$inc',
+      'merge-patch+json',
+      'soft_delete',
+      '_batch',
+      'on-error',
+    ]) {
+      expect([word, pages.some(page => page.includes(word))]).toEqual([word, true])
+    }
+  })
+
+  test.each([
+    ['atomic batch of requests', 'docs/reference/batches.md'],
+    ['create related rows', 'docs/reference/writing.md#related-rows'],
+    ['If-Match', 'docs/reference/writing.md#preconditions'],
+    ['Idempotency-Key', 'docs/reference/writing.md#idempotency-keys'],
+    ['import a large CSV file', 'docs/reference/import.md'],
+    ['JSON merge patch', 'docs/reference/writing.md#partial-changes'],
+    ['soft delete', 'docs/reference/writing.md#managed-columns'],
+  ])('is found by svc_search: %s', async (query, id) => {
+    const { structuredContent } = await call(server.url, 'svc_search', { query })
+    const ids = structuredContent.results.map((result: { readonly id: string }) => result.id)
+    expect(ids).toEqual(expect.arrayContaining([expect.stringContaining(id)]))
   })
 })
 
