@@ -2,6 +2,7 @@
  * Separates the values of a request from its shape. The bound tree depends on the shape only, so its text is
  * the key of the plan, and the same plan serves every request of that shape.
  */
+import type { StatementValue } from '../compile/statement.ts'
 import { toArrayLiteral } from '../rest/parameters/list-values.ts'
 import type { Values } from '../rest/values.ts'
 import { invalidParameter, malformedArray } from './errors.ts'
@@ -9,7 +10,7 @@ import type { LogicTree, QuantifiedOperator, SearchOperator, SimpleOperator, Val
 import type { FieldPath } from './grammar/names.ts'
 import type { OrderTerm } from './grammar/order.ts'
 import type { Aggregate, SelectedField, SelectedRelation } from './grammar/select.ts'
-import type { Level } from './query-parameters.ts'
+import type { Level, QueryParameters, SharedParameters } from './query-parameters.ts'
 import { type RowRange, restricted } from './range.ts'
 
 /** The number of a value: `n` of `$n`. */
@@ -95,6 +96,70 @@ export function bindLevel(level: Level, range: RowRange, values: Values, limits:
   return bindWith(new Binder(values, limits), level, range, limits)
 }
 
+/** A bound level, and its text, which is a part of the key of its plan. */
+interface PrintedLevel {
+  readonly level: BoundLevel
+  readonly text: string
+}
+
+/** The level of a shape. */
+interface SharedLevel extends PrintedLevel {
+  readonly range: RowRange
+  /** The values, and the operands of the request among them by their index. */
+  readonly slots: readonly (StatementValue | OperandSlot)[]
+}
+
+interface OperandSlot {
+  readonly operand: number
+  readonly operator: QuantifiedOperator | SimpleOperator
+}
+
+/** Binds the levels of reads. Requests of one shape share the level and its text. */
+export class LevelBinder {
+  readonly #limits: BindLimits
+  readonly #known = new WeakMap<SharedParameters, SharedLevel>()
+
+  constructor(limits: BindLimits) {
+    this.#limits = limits
+  }
+
+  /** `values`: still without any. */
+  bind({ root, shape }: QueryParameters, range: RowRange, values: Values): PrintedLevel {
+    const known = shape === null ? undefined : this.#known.get(shape.of)
+    if (shape !== null && known !== undefined && isSameRange(known.range, range)) {
+      for (const slot of known.slots) values.add(isOperand(slot) ? operandFor(slot, shape.operands) : slot)
+      return known
+    }
+    const level = bindLevel(root, range, values, this.#limits)
+    const printed = { level, text: JSON.stringify(level) }
+    if (shape !== null) this.#known.set(shape.of, { ...printed, range, slots: slotsOf(level, shape.of, values) })
+    return printed
+  }
+}
+
+function isSameRange(one: RowRange, other: RowRange): boolean {
+  return one.limit === other.limit && one.offset === other.offset
+}
+
+function isOperand(slot: StatementValue | OperandSlot): slot is OperandSlot {
+  return typeof slot === 'object' && slot !== null && 'operand' in slot
+}
+
+function operandFor({ operand, operator }: OperandSlot, operands: readonly string[]): string {
+  return operandOf(operator, operands[operand] ?? '')
+}
+
+function slotsOf(level: BoundLevel, { positions }: SharedParameters, values: Values): SharedLevel['slots'] {
+  const slots: (StatementValue | OperandSlot)[] = [...values.all]
+  for (const [operand, at] of positions.entries()) {
+    const condition = level.where[at]
+    if (condition?.kind !== 'filter' || condition.test.kind !== 'compared')
+      throw new Error('a usual filter must be a comparison')
+    slots[condition.test.value - 1] = { operand, operator: condition.test.operator }
+  }
+  return slots
+}
+
 function bindWith(binder: Binder, level: Level, range: RowRange, limits: BindLimits): BoundLevel {
   return {
     fields: level.fields.map(field => binder.field(field)),
@@ -170,7 +235,7 @@ function listOf(values: readonly string[]): string {
 }
 
 /** In patterns, `*` is another way to write `%`. */
-function operandOf(operator: QuantifiedOperator, value: string): string {
+function operandOf(operator: QuantifiedOperator | SimpleOperator, value: string): string {
   return operator === 'like' || operator === 'ilike' ? value.replaceAll('*', '%') : value
 }
 

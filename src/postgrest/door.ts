@@ -11,6 +11,7 @@ import { type ProtectedResource, withMetadataUrl } from '../identity/resource.ts
 import { headerOf } from '../rest/header.ts'
 import type { RequestContext, RequestStep } from '../rest/steps.ts'
 import type { Runner } from '../run/run.ts'
+import { LevelBinder } from './bind.ts'
 import { respondError } from './error-response.ts'
 import { unsupportedMethod } from './errors.ts'
 import { keptByText } from './kept.ts'
@@ -106,10 +107,9 @@ export function createDoor(parts: DoorParts): Door {
   const callers = new WeakMap<Identity, DatabaseCaller>()
   const sessions = new Sessions(config)
   const statements = new Statements(parts.plans, parts.searchLanguage)
+  const bindLimits = { maxRows: smaller(config.maxRows, limits.maxResultRows), maxInValues: limits.maxInValues }
   const reading = {
-    statements,
-    maxRows: smaller(config.maxRows, limits.maxResultRows),
-    maxInValues: limits.maxInValues,
+    ...{ statements, ...bindLimits, binder: new LevelBinder(bindLimits) },
     aggregatesEnabled: config.aggregatesEnabled,
     isExposed: parts.isExposed,
   }

@@ -6,8 +6,11 @@ export const KEPT_MAX = 2_000
 /** Limit on the characters of a text whose result is kept. */
 export const KEPT_CHARACTERS_MAX = 1_000
 
+/** Returns the kept result of a text, or makes it. */
+export type Keep<T extends object> = (text: string, make: () => T) => T
+
 /** Creates a function that returns the kept result of a text, or makes it. Short texts are kept. */
-export function createKept<T extends object>(): (text: string, make: () => T) => T {
+export function createKept<T extends object>(): Keep<T> {
   const kept = new LRUCache<string, T>({ max: KEPT_MAX })
   return (text, make) => {
     const found = kept.get(text)

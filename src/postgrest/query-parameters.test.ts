@@ -114,3 +114,36 @@ test('hostile texts are parsed or refused, in linear time', () => {
 test('the canonical query is sorted and encoded', () => {
   expect(parse('select=id&b=eq.1&a=in.(1,2)').canonical).toBe('a=in.%281%2C2%29&b=eq.1&select=id')
 })
+
+describe('requests of one shape', () => {
+  test('share everything except the values of their filters', () => {
+    const [one, other] = ['a=eq.1&b=like.x*&c=in.(1)', 'a=eq.2=3&b=like.&c=in.(1)'].map(parse)
+    expect(other?.shape?.of).toBe(one?.shape?.of)
+    const valuesOf = (of: QueryParameters | undefined) =>
+      of?.root.where.map(filter => (filter.kind === 'filter' && 'value' in filter.test ? filter.test.value : null))
+    expect([valuesOf(one), valuesOf(other)]).toEqual([
+      ['1', 'x*', null],
+      ['2=3', '', null],
+    ])
+    expect([one?.canonical, other?.canonical]).toEqual([
+      'a=eq.1&b=like.x%2A&c=in.%281%29',
+      'a=eq.2%3D3&b=like.&c=in.%281%29',
+    ])
+  })
+
+  test.each([
+    ['a=eq.1', 'a=eq.1&b'],
+    ['a=eq.1&select=a', 'a=eq.1&select=b'],
+    ['a=eq.1&limit=1', 'a=eq.1&limit=2'],
+    ['a=in.(1)', 'a=in.(2)'],
+    ['a->b=eq.1', 'a->b=eq.2'],
+    ['and=(a.eq.1)', 'and=(a.eq.2)'],
+  ])('%s and %s do not', (one, other) => {
+    expect(parse(other).shape?.of).not.toBe(parse(one).shape?.of)
+  })
+
+  test('limits are those of the caller, not of an earlier request', () => {
+    expect(parse('a=eq.1&b=eq.2').root.where).toHaveLength(2)
+    expect(() => parseQueryParameters('a=eq.1&b=eq.2', false, { ...LIMITS, maxFilters: 1 })).toThrow(/max_filters/)
+  })
+})

@@ -12,11 +12,12 @@ import {
   logicTree,
   operation,
   simpleOperation,
+  simpleOperatorLength,
 } from './grammar/filter.ts'
 import { columnList, treePath } from './grammar/names.ts'
 import { type OrderTerm, orderTerms } from './grammar/order.ts'
 import { type SelectedField, type SelectedRelation, type Selection, selection } from './grammar/select.ts'
-import { createKept } from './kept.ts'
+import { createKept, type Keep } from './kept.ts'
 import type { RowRange } from './range.ts'
 import { rangeOf } from './range.ts'
 
@@ -42,6 +43,21 @@ export interface QueryParameters {
   readonly hasSelect: boolean
   /** All parameters, sorted and encoded, for `Content-Location`. */
   readonly canonical: string
+  /** The part that other requests can share; null if that is not kept. */
+  readonly shape: ParameterShape | null
+}
+
+/** Parameters without the values of usual filters, such as `id=eq.`. Requests of one shape share `of`. */
+export interface ParameterShape {
+  readonly of: SharedParameters
+  /** The values, in the order of `of.positions`. */
+  readonly operands: readonly string[]
+}
+
+/** The parameters of the first request of a shape. */
+export interface SharedParameters extends Omit<QueryParameters, 'canonical' | 'shape'> {
+  /** The positions in `root.where` of the filters whose values differ. */
+  readonly positions: readonly number[]
 }
 
 /** Limits on the parameters of one request. */
@@ -74,6 +90,67 @@ const OF_REQUEST: ReadonlySet<string> = new Set(['select', 'columns', 'on_confli
  */
 export function parseQueryParameters(query: string, hasArguments: boolean, limits: ParameterLimits): QueryParameters {
   const pairs = splitQuery(query, limits.maxQueryParameters)
+  const canonical = printCanonical(pairs)
+  // The arguments of a function have no operator, so they are not told from filters by their text alone.
+  if (hasArguments) return { ...parsePairs(pairs, true, limits), canonical, shape: null }
+  const { key, operands } = shapeOf(pairs)
+  const of = keptShapes(limits)(key, () => parsePairs(pairs, false, limits))
+  const { positions, ...shared } = of
+  const [first] = positions
+  const root = first === undefined ? of.root : { ...of.root, where: withOperands(of, operands) }
+  return { ...shared, root, canonical, shape: { of, operands } }
+}
+
+const shapesByLimits = new WeakMap<ParameterLimits, Keep<SharedParameters>>()
+
+/** Parameters of a shape were within the limits when it was kept, so the shapes belong to them. */
+function keptShapes(limits: ParameterLimits): Keep<SharedParameters> {
+  const found = shapesByLimits.get(limits)
+  if (found !== undefined) return found
+  const made = createKept<SharedParameters>()
+  shapesByLimits.set(limits, made)
+  return made
+}
+
+/** A name that is a column of the relation itself. */
+const COLUMN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+/** Reports whether a parameter is a filter on a column of the relation itself, with a usual operator. */
+function operatorLength(name: string, value: string): number {
+  if (OF_REQUEST.has(name) || AT_EACH_LEVEL.has(name) || !COLUMN_NAME.test(name)) return 0
+  return simpleOperatorLength(value)
+}
+
+/** Names and values contain no NUL, so different shapes have different keys. */
+function shapeOf(pairs: readonly Pair[]): { readonly key: string; readonly operands: readonly string[] } {
+  const operands: string[] = []
+  let key = ''
+  for (const [name, value] of pairs) {
+    const length = value === null ? 0 : operatorLength(name, value)
+    if (value === null) key += `name\0${name}\0`
+    else if (length === 0) key += `whole\0${name}\0${value}\0`
+    else {
+      key += `filter\0${name}\0${value.slice(0, length)}\0`
+      operands.push(value.slice(length))
+    }
+  }
+  return { key, operands }
+}
+
+function withOperands({ root, positions }: SharedParameters, operands: readonly string[]): readonly LogicTree[] {
+  const where = [...root.where]
+  for (const [index, at] of positions.entries()) {
+    const filter = where[at]
+    const value = operands[index]
+    if (filter?.kind !== 'filter' || value === undefined) throw new Error('a filter of the shape has no value')
+    const { test } = filter
+    if (test.kind !== 'quantified' && test.kind !== 'simple') throw new Error(`${test.kind} is not a usual filter`)
+    where[at] = { ...filter, test: { ...test, value } }
+  }
+  return where
+}
+
+function parsePairs(pairs: readonly Pair[], hasArguments: boolean, limits: ParameterLimits): SharedParameters {
   const given = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]))
   const single = (wanted: string): string | undefined => given.find(([name]) => name === wanted)?.[1]
   const select = single('select')
@@ -81,12 +158,16 @@ export function parseQueryParameters(query: string, hasArguments: boolean, limit
   const onConflict = single('on_conflict')
   const levels = new LevelBuilder(parseShape(selection, select || '*', 'select parameter'), limits)
   const passed: (readonly [string, string])[] = []
+  const positions: number[] = []
   for (const [name, value] of given) {
     if (OF_REQUEST.has(name)) continue
     const last = name.slice(name.lastIndexOf('.') + 1)
     if (AT_EACH_LEVEL.has(last)) levels.addPart(name, last, value)
     else if (hasArguments && !name.includes('.') && !beginsWithOperator(value)) passed.push([name, value])
-    else levels.addFilter(name, value)
+    else {
+      if (operatorLength(name, value) > 0) positions.push(levels.conditions)
+      levels.addFilter(name, value)
+    }
   }
   return {
     root: levels.finish(),
@@ -94,7 +175,7 @@ export function parseQueryParameters(query: string, hasArguments: boolean, limit
     columns: columns === undefined ? null : [...new Set(parseShape(columnList, columns, 'columns parameter'))],
     onConflict: onConflict === undefined ? null : parseShape(columnList, onConflict, 'on_conflict parameter'),
     hasSelect: select !== undefined,
-    canonical: printCanonical(pairs),
+    positions,
   }
 }
 
@@ -188,6 +269,11 @@ class LevelBuilder {
       ),
       ...{ where: [], order: [], limit: null, offset: null },
     }
+  }
+
+  /** The number of conditions on the relation itself. */
+  get conditions(): number {
+    return this.#root.where.length
   }
 
   /** `order`, `limit`, `offset`, `and` or `or`, of the relation itself or of an embedded one. */

@@ -7,7 +7,7 @@ import type { RequestStep } from '../rest/steps.ts'
 import { Values } from '../rest/values.ts'
 import { parsePlans } from '../run/estimate.ts'
 import type { ResultRow } from '../run/run.ts'
-import { type BoundLevel, bindLevel } from './bind.ts'
+import type { BoundLevel, LevelBinder } from './bind.ts'
 import { buildCount, buildPlanned, buildRows, resultNames } from './build-level.ts'
 import { seesEstimates } from './estimates.ts'
 import { foldedValue, foldingOf } from './media-handlers.ts'
@@ -25,7 +25,7 @@ export interface ReadParts {
   readonly statements: Statements
   /** Limit on the rows of a response; 0 means none. */
   readonly maxRows: number
-  readonly maxInValues: number
+  readonly binder: LevelBinder
   readonly aggregatesEnabled: boolean
   readonly isExposed: IsExposed
 }
@@ -44,10 +44,10 @@ export function readTableStep(
   const range = topLevelRange(root.range, rangeHeaderOf(incoming))
   const values = new Values()
   const context = { view: caller.view, aggregatesEnabled: parts.aggregatesEnabled, isExposed: parts.isExposed }
-  const level = bindLevel(root, restricted(range, parts.maxRows), values, parts)
+  const { level, text } = parts.binder.bind(parameters, restricted(range, parts.maxRows), values)
   const rows = parts.statements.read(
     caller,
-    `rows ${table.oid} ${JSON.stringify(level)}`,
+    `rows ${table.oid} ${text}`,
     { kind: 'read', form: formOf(request, table) },
     () => buildRows(table, level, context),
     values,

@@ -230,6 +230,11 @@ export function simpleOperation(text: string): FilterOperation | null {
   return isAmong(SIMPLE, operator) ? { negated, test: { kind: 'simple', operator, value } } : null
 }
 
+/** The length of the operator at the beginning of a usual filter; 0 for all others. */
+export function simpleOperatorLength(text: string): number {
+  return SIMPLE_OPERATION.exec(text)?.[0].length ?? 0
+}
+
 // ---- and, or ----------------------------------------------------------------------------------------------
 
 const logicFilter: TextParser<LogicTree> = mapResult(
