@@ -64,7 +64,7 @@ export const STATEMENT_LIMITS: StatementLimits = {
   maxTextFormBytes: 67_108_864,
 }
 
-/** For conditions that operators write. */
+/** No limits, for conditions that operators write in policy files. */
 export const UNLIMITED: StatementLimits = {
   ...{ maxJoins: 0, maxRelations: 0, maxBuiltValueBytes: 0, maxSeriesRows: 0, maxPatternBytes: 0 },
   ...{ maxCollectedBytes: 0, maxCopiedValues: 0 },

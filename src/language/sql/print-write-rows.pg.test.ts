@@ -266,7 +266,7 @@ test('a deleted row that is returned in full is recorded as it was before', asyn
   expect(rows).toHaveLength(2)
 })
 
-test('a value of all rows is in one of them, and each row is recorded', async () => {
+test('a value made of all rows is returned in one row, and the change of each row is recorded', async () => {
   const columns = ['id', 'name', 'r']
   await client.query('create temp table if not exists kept (happened text, after json, before json, id int)')
   await client.query('delete from kept')
