@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { Agent, type RequestOptions, request } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { watchActivity } from '../support/activity.ts'
@@ -46,6 +47,21 @@ interface Answer {
   readonly status: number | undefined
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly text: string
+}
+
+/** The events of a stream; comments are left out. */
+async function* eventsIn(stream: Readable) {
+  let received = ''
+  for await (const chunk of stream) {
+    received += chunk
+    for (let end = received.indexOf('\n\n'); end !== -1; end = received.indexOf('\n\n')) {
+      const event = received.slice(0, end)
+      received = received.slice(end + 2)
+      const [, data] = /^data: (.*)$/m.exec(event) ?? []
+      const [, id = ''] = /^id: (.*)$/m.exec(event) ?? []
+      if (data !== undefined) yield { id, data: JSON.parse(data) as object }
+    }
+  }
 }
 
 describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
@@ -156,6 +172,51 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     await socket.close()
     expect((await ask('/api/labels/78', agent, { method: 'DELETE' })).status).toBe(204)
     await expect(openSocket(proxy.url, { ca: proxy.ca, token: 'nobody' })).rejects.toThrow('401')
+  })
+
+  test('changes arrive as server-sent events, and continue after the last one, over HTTP/2 as well', async context => {
+    if (missing !== null) return context.skip(missing)
+    const agent = machine()
+    const session = connect(proxy.url, { ca: proxy.ca })
+    const path = '/api/labels?live=true'
+    const accepted = (last: string) => ({
+      Accept: 'text/event-stream',
+      ...(last === '' ? {} : { 'Last-Event-ID': last }),
+    })
+    const overHttp1 = async (last: string): Promise<Readable> => {
+      const asking = open(path, agent, { headers: accepted(last) })
+      asking.end()
+      const [response] = await once(asking, 'response')
+      return response
+    }
+    const overHttp2 = async (last: string): Promise<Readable> =>
+      session.request({ ':path': path, authorization: `Bearer ${token}`, ...accepted(last) })
+    let id = 90
+    const create = () =>
+      ask('/api/labels', agent, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ id: ++id, tenant_id: 't1', name }),
+      })
+    for (const openStream of [overHttp1, overHttp2]) {
+      const before = await openStream('')
+      before.on('error', () => {})
+      const events = eventsIn(before)
+      expect((await events.next()).value?.data).toMatchObject({ type: 'subscribed' })
+      await create()
+      const change = (await events.next()).value
+      expect(change?.data).toMatchObject({ operation: 'INSERT', new: { id } })
+      before.destroy()
+      await create()
+      const after = await openStream(change?.id ?? '')
+      after.on('error', () => {})
+      const missed = eventsIn(after)
+      expect((await missed.next()).value?.data).toMatchObject({ type: 'subscribed' })
+      expect((await missed.next()).value?.data).toMatchObject({ operation: 'INSERT', new: { id } })
+      after.destroy()
+    }
+    session.close()
+    while (id > 90) expect((await ask(`/api/labels/${id--}`, agent, { method: 'DELETE' })).status).toBe(204)
   })
 
   test('a stream arrives as it is produced and read, and ends when its reader disconnects', async context => {
