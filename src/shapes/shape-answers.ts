@@ -135,6 +135,8 @@ export function mustRefetch(handle: string, { isPublic }: Pick<ShapeOutcome, 'is
 
 const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
 
+const RETRY_SOON = { 'Retry-After': '1' }
+
 /** The response to a refused request; null if the error is not one for the client. */
 export function shapeRefusal(error: unknown): (Answer & { readonly code: GatewayError['code'] }) | null {
   if (error instanceof ShapeProblem) {
@@ -143,7 +145,8 @@ export function shapeRefusal(error: unknown): (Answer & { readonly code: Gateway
   }
   if (!(error instanceof GatewayError) || (error.status >= 500 && error.code !== 'UNAVAILABLE')) return null
   const { status, code, message, headers } = error
-  return { ...refusal(status, { code: code.toLowerCase(), message }, headers), code }
+  const retry = status === 503 ? RETRY_SOON : {}
+  return { ...refusal(status, { code: code.toLowerCase(), message }, { ...retry, ...headers }), code }
 }
 
 function refusal(status: number, body: object, headers: GatewayError['headers']): Answer {

@@ -13,7 +13,7 @@ import type { Hub, Subscription } from '../realtime/hub.ts'
 import type { SubscriptionPlan, TextPart } from '../realtime/subscription-plan.ts'
 import { methodNotAllowed } from '../rest/method.ts'
 import type { RequestLimits } from '../rest/request.ts'
-import type { Runner } from '../run/run.ts'
+import type { ResultRow, Runner } from '../run/run.ts'
 import { printColumnSchema } from './column-schema.ts'
 import { digestOf, offsetOf, parseHandle, printSnapshot, tokenOf } from './position.ts'
 import {
@@ -186,6 +186,7 @@ export class Shapes {
     try {
       const { plan, context } = subscription
       assertCaptured(subscription, shape.table)
+      assertReadable(subscription)
       assertKey(shape, plan.table.primaryKey, plan.textColumns)
       const { schema, name, primaryKey } = plan.table
       const columnSchema = printColumnSchema(plan.table, plan.textColumns)
@@ -204,7 +205,7 @@ export class Shapes {
   }
 
   /** The first response of a shape: its rows, or the current position. */
-  #start(request: ShapeRequest, open: OpenShape, incoming: Incoming, identity: Identity): Answer {
+  async #start(request: ShapeRequest, open: OpenShape, incoming: Incoming, identity: Identity): Promise<Answer> {
     const { plan, startToken } = open.subscription
     const handle = this.#handles.after(request.expiredHandle, open.digest, startToken)
     const isEmpty = request.offset === 'now'
@@ -216,23 +217,22 @@ export class Shapes {
     if (isShapeUnchanged(headers, incoming)) return notModifiedRows(headers)
     if (!request.hasRows) return answerWith(headers, [])
     const { runner } = this.#parts
-    // Starts when the body is read, so that a response without a body uses no connection.
     const rows = () => runner.stream(identity, plan.stream(), incoming.usage.worked)
     const frame = { start: '[', last: printSnapshotEnd(startToken), end: ']' }
-    return { status: 200, headers, body: printRows(rows, open.printer.row, frame, incoming) }
+    return { status: 200, headers, body: await beginRows(rows, open.printer.row, frame, incoming) }
   }
 
   /**
    * The response with a subset and the snapshot in which it was read. The client ignores changes to these
    * rows that the snapshot includes. Its position does not change.
    */
-  #subset(
+  async #subset(
     { handle, offset }: ShapeRequest,
     subset: ShapeSubset,
     open: OpenShape,
     incoming: Incoming,
     identity: Identity,
-  ): Answer {
+  ): Promise<Answer> {
     const { runner, maxInValues } = this.#parts
     const { shape, subscription } = open
     const { plan, startToken } = subscription
@@ -248,7 +248,8 @@ export class Shapes {
     const rows = () => runner.stream(identity, statement, incoming.usage.worked)
     const metadata = JSON.stringify({ ...printSnapshot(startToken), snapshot_mark: mark })
     const frame = { start: `{"metadata":${metadata},"data":[`, last: null, end: ']}' }
-    return { status: 200, headers, body: printRows(rows, row => open.printer.markedRow(row, mark), frame, incoming) }
+    const print = (row: string) => open.printer.markedRow(row, mark)
+    return { status: 200, headers, body: await beginRows(rows, print, frame, incoming) }
   }
 
   /** The changes since the request's position; a live request waits for one, while its token is valid. */
@@ -391,18 +392,39 @@ function answerWith(headers: Record<string, string>, messages: readonly string[]
   return { status: 200, headers, body: Buffer.from(`[${messages.join(',\n')}]`) }
 }
 
-/** Prints rows as an array of messages between the texts of `frame`; `last` is the message after the rows. */
-async function* printRows(
+/** The texts around the rows of a response; `last` is the message after the rows. */
+interface RowsFrame {
+  readonly start: string
+  readonly last: string | null
+  readonly end: string
+}
+
+/**
+ * Begins the body of a response with rows; null for HEAD, which reads none. The first batch is awaited before
+ * the status is sent, so that an error until then has its own status.
+ */
+async function beginRows(
   read: () => ReturnType<Runner['stream']>,
   print: (row: string) => string,
-  frame: { readonly start: string; readonly last: string | null; readonly end: string },
+  frame: RowsFrame,
   incoming: Incoming,
-): AsyncGenerator<Buffer> {
+): Promise<AsyncGenerator<Buffer> | null> {
+  if (incoming.method === 'HEAD') return null
   const batches = read()
   incoming.onAbort(() => void batches.return?.())
+  return printRows(await batches.next(), batches, print, frame)
+}
+
+async function* printRows(
+  first: IteratorResult<readonly ResultRow[]>,
+  batches: AsyncIterableIterator<readonly ResultRow[]>,
+  print: (row: string) => string,
+  frame: RowsFrame,
+): AsyncGenerator<Buffer> {
   let separator = frame.start
   try {
-    for await (const batch of batches) {
+    for (let next = first; next.done !== true; next = await batches.next()) {
+      const batch = next.value
       if (batch.length === 0) continue
       const messages = batch.map(([row]) => print(row?.toString() ?? '{}'))
       yield Buffer.from(`${separator}${messages.join(',\n')}`)
@@ -445,6 +467,12 @@ function assertCaptured({ capture, uncaptured }: Subscription, table: string): v
     'table',
     `changes to ${missing.map(name => `"${name}"`).join(', ')} are not captured; run "svc install" for them`,
   )
+}
+
+/** @throws GatewayError if the position in the change log is unknown, because reading it took too long. */
+function assertReadable({ startToken, reachedToken }: Subscription): void {
+  if (startToken !== '' && reachedToken !== '') return
+  throw new GatewayError('UNAVAILABLE', 'the gateway cannot receive changes at the moment; try again later')
 }
 
 /** @throws ShapeProblem if rows could not be identified by the columns of the shape. */

@@ -622,6 +622,41 @@ describe('Requests', () => {
     expect(await invalid('table=uncaptured&offset=-1')).toEqual(refused('table'))
   })
 
+  test('whose first rows cannot be read are refused with the status of the error, and not broken off', async () => {
+    await admin.query('insert into issues (id, title, priority) values ($1, $2, 0)', [1, 'one'])
+    for (const query of ['', '&log=changes_only&subset__where=true']) {
+      const where = encodeURIComponent('10 / priority > 1')
+      const { status, json } = await request(`table=issues&offset=-1&where=${where}${query}`)
+      expect([status, json]).toEqual([400, { code: expect.any(String), message: expect.stringContaining('zero') }])
+    }
+    const head = await request(`table=issues&offset=-1`, { as: T1, method: 'HEAD' })
+    expect([head.status, head.text]).toEqual([200, ''])
+  })
+
+  test('are refused for a while when the log cannot be read, and do not start again', { timeout: 40_000 }, async () => {
+    const { handle, offset } = await begun()
+    await admin.query('begin; lock table svc.change')
+    try {
+      await vi.waitFor(
+        async () => {
+          for (const position of ['offset=-1', `offset=${offset}&handle=${handle}`]) {
+            const refused = await request(`table=issues&${position}`)
+            expect([refused.status, refused.json.code]).toEqual([503, 'unavailable'])
+            expect(refused.headers.get('retry-after')).toMatch(/^\d+$/)
+          }
+        },
+        { timeout: 30_000, interval: 100 },
+      )
+    } finally {
+      await admin.query('commit')
+    }
+    const later = async () => {
+      const { status, headers } = await request(`table=issues&offset=${offset}&handle=${handle}`)
+      return [status, headers.get('electric-handle')]
+    }
+    await expect.poll(later, PATIENT).toEqual([200, handle])
+  })
+
   test('without a valid token are refused', async () => {
     const { status, json } = await request('table=issues&offset=-1', {
       as: null,
