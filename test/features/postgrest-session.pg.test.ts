@@ -32,7 +32,7 @@ const { ask, author, anon } = postgrestFixture(
      end if;
      if current_setting('request.headers')::json ->> 'x-raise' is not null then
        raise sqlstate 'PGRST' using message = '{"code":"123","message":"ABC","details":"DEF","hint":"XYZ"}',
-         detail = '{"status":332,"headers":{"X-Header":"value"}}';
+         detail = '{"status":332,"status_text":"As Raised","headers":{"X-Header":"value"}}';
      end if;
      perform set_config('response.headers', '[{"X-Greeting":"hello"},{"Cache-Control":"public"}]', true);
    end $$;
