@@ -9,6 +9,7 @@ import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
+import { callerKey } from '../limits/budget.ts'
 import type { Hub, Subscription } from '../realtime/hub.ts'
 import type { SubscriptionPlan, TextPart } from '../realtime/subscription-plan.ts'
 import { methodNotAllowed } from '../rest/method.ts'
@@ -27,7 +28,7 @@ import {
   shapeMethods,
   subsetHeaders,
 } from './shape-answers.ts'
-import { createShapeHandles, type ShapeHandles } from './shape-handles.ts'
+import { createShapeHandles, type ShapeHandles, type ShapeStart } from './shape-handles.ts'
 import { createMessagePrinter, type MessagePrinter, printSnapshotEnd, printUpToDate } from './shape-messages.ts'
 import { nameShape } from './shape-names.ts'
 import { createPoll, type Poll } from './shape-poll.ts'
@@ -207,7 +208,7 @@ export class Shapes {
   /** The first response of a shape: its rows, or the current position. */
   async #start(request: ShapeRequest, open: OpenShape, incoming: Incoming, identity: Identity): Promise<Answer> {
     const { plan, startToken } = open.subscription
-    const handle = this.#handles.after(request.expiredHandle, open.digest, startToken)
+    const handle = this.#handles.after(request.expiredHandle, startOf(open, startToken, identity))
     const isEmpty = request.offset === 'now'
     const headers = this.#headers(open, identity, {
       ...{ request, handle, offset: offsetOf(startToken) },
@@ -240,7 +241,7 @@ export class Shapes {
     if (handle !== null && (!isSame || this.#handles.hasEnded(handle))) return this.#refetch(handle, open, identity)
     const statement = planPart(plan, subsetPart(subset, shape.table, maxInValues))
     const headers = subsetHeaders(
-      handle ?? this.#handles.current(open.digest, startToken),
+      handle ?? this.#handles.current(startOf(open, startToken, identity)),
       handle === null ? offsetOf(startToken) : offset,
       open.schema,
     )
@@ -333,7 +334,7 @@ export class Shapes {
     const { shape, handle } = parseShapeDeletion(incoming.query, this.#parts)
     const open = await this.#open({ shape, live: 'no' }, identity, null)
     open.subscription.end()
-    const ended = handle ?? this.#handles.current(open.digest, open.subscription.startToken)
+    const ended = handle ?? this.#handles.current(startOf(open, open.subscription.startToken, identity))
     if (parseHandle(ended)?.digest !== open.digest) throw new ShapeProblem('handle', 'is not a handle of this shape')
     this.#handles.end(ended)
     return { status: 202, headers: { 'Cache-Control': 'no-store' }, body: null }
@@ -341,9 +342,9 @@ export class Shapes {
 
   // --- parts of responses ---
 
-  #refetch(handle: string, { digest, subscription }: OpenShape, identity: Identity): Answer {
+  #refetch(handle: string, open: OpenShape, identity: Identity): Answer {
     this.#refetches++
-    const next = this.#handles.after(handle, digest, subscription.reachedToken)
+    const next = this.#handles.after(handle, startOf(open, open.subscription.reachedToken, identity))
     return mustRefetch(next, { isPublic: isPublic(identity) })
   }
 
@@ -377,6 +378,10 @@ export class Shapes {
     if (this.#isLeaving) poll.end()
     return () => this.#waiting.delete(poll)
   }
+}
+
+function startOf({ digest }: OpenShape, token: string, identity: Identity): ShapeStart {
+  return { digest, token, owner: callerKey(identity) }
 }
 
 /** True if the caller has no identity, so that shared caches can give the response to others. */
