@@ -43,7 +43,7 @@ import { outbox } from './outbox.ts'
 import { postgrest } from './postgrest.ts'
 import { queryText } from './query-text.ts'
 import { realtime } from './realtime/feed.ts'
-import { manyShapes, shapeSync, shapes } from './realtime/shapes.ts'
+import { manyShapes, publicShapes, shapeSync, shapes } from './realtime/shapes.ts'
 import { captureTriggers } from './realtime/triggers.ts'
 import { replicas } from './replicas.ts'
 import { rowsByKey } from './rows-by-key.ts'
@@ -79,7 +79,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   ],
   ...[insertOne, updateById, batch, rpc, postgrest, statements, webhooks, outbox, realtime, captureTriggers],
   ...[workers, replicas, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
-  ...[shapeSync, shapes, manyShapes, client, capacity, simulate],
+  ...[shapeSync, shapes, publicShapes, manyShapes, client, capacity, simulate],
 ]
 const ROUNDS = 5
 const SECONDS = 3

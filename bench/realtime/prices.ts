@@ -18,16 +18,21 @@ export interface Prices {
   cpuSeconds(): Promise<number>
 }
 
-export async function openPrices(database: Database, tenants: number): Promise<Prices> {
+/** `shownTo`: those who see a row. */
+export async function openPrices(
+  database: Database,
+  tenants: number,
+  shownTo: 'its tenant' | 'everyone' = 'its tenant',
+): Promise<Prices> {
   const { url, adminUrl } = await installedDatabase(database, {
     // Not shared: benchmarks of one run have different numbers of tenants.
-    name: `bench_prices_${tenants}`,
+    name: `bench_prices_${shownTo === 'everyone' ? 'public' : tenants}`,
     captured: ['prices'],
     statements: [
       'create table prices (id int primary key, tenant_id text not null, price numeric not null, at float8)',
       `insert into prices select n, 'tenant-' || n % ${tenants}, n from generate_series(0,
         ${tenants * ROWS_PER_TENANT - 1}) n`,
-      'alter table prices enable row level security',
+      ...(shownTo === 'everyone' ? [] : ['alter table prices enable row level security']),
       'alter table prices force row level security',
       `create policy own on prices using (tenant_id = (select current_setting('app.current_tenant_id', true)))`,
       'grant usage on schema public to $role',

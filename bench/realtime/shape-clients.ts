@@ -1,6 +1,7 @@
 /**
- * Many clients of shapes in one separate process: `node shape-clients.ts URL SECRET SHAPES TENANTS`. Each
- * follows a tenth of the rows of its tenant with long polls. Reports to the parent process on request.
+ * Many clients of shapes in one separate process: `node shape-clients.ts URL SECRET CLIENTS TENANTS`. Each
+ * follows a tenth of the rows of its tenant with long polls. With 0 tenants, no client has a token, and each
+ * follows a tenth of all rows. Reports to the parent process on request.
  */
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -13,6 +14,8 @@ export interface Polled {
   readonly requests: number
   /** Requests that were answered 429 or 503, and sent again. */
   readonly refused: number
+  /** Requests that a shared cache could have answered, or joined to an equal one in progress. */
+  readonly shareable: number
 }
 
 /** The replicas of all shapes: when each row was last changed, by its key. */
@@ -32,6 +35,9 @@ const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY 
 let delays: number[] = []
 let requests = 0
 let refused = 0
+let shareable = 0
+/** When the response to a request is no longer fresh in a shared cache; infinite while it is in progress. */
+const freshUntil = new Map<string, number>()
 const replica = new Map<number, number | null>()
 
 interface Row {
@@ -45,7 +51,7 @@ interface Answer {
 }
 
 /** Like the client of npm, tries again when the gateway has no connection for it, but not forever. */
-async function ask(token: string, query: URLSearchParams): Promise<Answer> {
+async function ask(token: string | null, query: URLSearchParams): Promise<Answer> {
   for (let attempts = 1; ; attempts++) {
     const answer = await attempt(token, query)
     if (answer !== null) return answer
@@ -55,11 +61,18 @@ async function ask(token: string, query: URLSearchParams): Promise<Answer> {
   }
 }
 
-function attempt(token: string, query: URLSearchParams): Promise<Answer | null> {
+function attempt(token: string | null, query: URLSearchParams): Promise<Answer | null> {
   const path = `/v1/shape?${query}`
   requests += 1
+  const key = `${token ?? ''} ${path}`
+  const isFresh = (freshUntil.get(key) ?? 0) > performance.now()
+  if (!isFresh) freshUntil.set(key, Number.POSITIVE_INFINITY)
   return new Promise((resolve, reject) => {
-    const sent = request(url + path, { agent, headers: { Authorization: `Bearer ${token}` } }, response => {
+    const headers = token === null ? {} : { Authorization: `Bearer ${token}` }
+    const sent = request(url + path, { agent, headers }, response => {
+      const freshMs = sharedFreshMs(response.headers['cache-control'] ?? '')
+      if (freshMs > 0 && isFresh) shareable += 1
+      if (!isFresh) freshUntil.set(key, performance.now() + freshMs)
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.once('error', reject)
@@ -74,12 +87,20 @@ function attempt(token: string, query: URLSearchParams): Promise<Answer | null> 
   })
 }
 
+/** How long a shared cache may serve a response (RFC 9111, 4.2.1). */
+function sharedFreshMs(cacheControl: string): number {
+  if (!/\bpublic\b/.test(cacheControl)) return 0
+  const [, seconds = '0'] = /s-maxage=(\d+)/.exec(cacheControl) ?? /max-age=(\d+)/.exec(cacheControl) ?? []
+  return Number(seconds) * 1_000
+}
+
 /** Resolves when the shape is up to date, and follows it from then on. */
 async function follow(shape: number): Promise<void> {
-  const tenant = shape % Number(tenants)
-  const part = Math.floor(shape / Number(tenants)) % PARTS
-  const token = await mintToken(secret, { tenantId: `tenant-${tenant}`, expiresInSeconds: TOKEN_SECONDS }, Date.now())
-  const query = new URLSearchParams({ table: 'prices', where: `(id / ${tenants}) % ${PARTS} = ${part}`, offset: '-1' })
+  const owners = Math.max(1, Number(tenants))
+  const claims = { tenantId: `tenant-${shape % owners}`, expiresInSeconds: TOKEN_SECONDS }
+  const part = Math.floor(shape / owners) % PARTS
+  const token = tenants === '0' ? null : await mintToken(secret, claims, Date.now())
+  const query = new URLSearchParams({ table: 'prices', where: `(id / ${owners}) % ${PARTS} = ${part}`, offset: '-1' })
   const next = ({ headers, messages }: Answer): boolean => {
     for (const { value } of messages)
       if (value?.at !== undefined) replica.set(Number(value.id), value.at === null ? null : Number(value.at))
@@ -111,11 +132,12 @@ process.on('message', message => {
     process.send?.([...replica] satisfies Replicas)
     return
   }
-  const polled: Polled = { delays, requests, refused }
+  const polled: Polled = { delays, requests, refused, shareable }
   process.send?.(polled)
   delays = []
   requests = 0
   refused = 0
+  shareable = 0
 })
 // Without a parent process, no results are needed.
 process.on('disconnect', () => process.exit())

@@ -77,6 +77,9 @@ async function downloaded(world: World, databaseUrl: string, path: string): Prom
 
 const NEWLINE = 10
 
+/** The shapes that the rows of a tenant are divided into (`shape-clients.ts`). */
+const PARTS = 10
+
 interface Crowd {
   readonly shapes: number
   readonly tenants: number
@@ -109,6 +112,22 @@ function following(name: string, crowd: Crowd): Benchmark {
   }
 }
 
+const PUBLIC = 'clients of 10 shapes without a token'
+
+/** Shapes that everyone sees: equal requests of many clients, which a shared cache could answer. */
+export const publicShapes: Benchmark = {
+  name: 'public-shapes',
+  title: 'Shapes that everyone sees, with long polls',
+  tools: [],
+  roundsMax: 1,
+  checks: [{ kind: 'limit', unit: 'ms p99', lane: PUBLIC, atMost: 1_000 }],
+  async prepare(world) {
+    const prices = await openPrices(await world.database(), 1_000, 'everyone')
+    const crowd = { shapes: 200, tenants: 0, rate: 50, busyFor: world.seconds }
+    return [{ name: PUBLIC, measure: () => followed(world, prices, crowd) }]
+  },
+}
+
 export const shapes: Benchmark = following('shapes', { shapes: 1_000, tenants: 100, rate: 100 })
 export const manyShapes: Benchmark = following('many-shapes', { shapes: 10_000, tenants: 1_000, rate: 500 })
 
@@ -118,8 +137,13 @@ interface Following extends Crowd {
 }
 
 async function followed(world: World, prices: Prices, { shapes, tenants, rate, busyFor }: Following): Promise<Figures> {
-  const gateway = await world.startGateway({ databaseUrl: prices.url, settings: [...ALL_CONNECTED, SERVED] })
+  const gateway = await world.startGateway({
+    databaseUrl: prices.url,
+    settings: [...ALL_CONNECTED, ...(tenants === 0 ? ['require_auth = false'] : []), SERVED],
+  })
   const before = residentBytes(gateway.pid)
+  /** The clients of each row. */
+  const copies = tenants === 0 ? shapes / PARTS : 1
   const clients = fork(CLIENTS, [gateway.url, SECRET, String(shapes), String(tenants)], {
     execArgv: ['--import', 'tsx'],
   })
@@ -140,16 +164,18 @@ async function followed(world: World, prices: Prices, { shapes, tenants, rate, b
     const seconds = busyFor === 0 ? world.seconds : busyFor
     // Code becomes fast while it runs.
     const warmedBy = busyFor === 0 ? 0 : await changeFor(prices, busyFor, rate)
-    await polledAll(polled, warmedBy)
+    await polledAll(polled, warmedBy * copies)
     const cpuBefore = await cpuSeconds(gateway.pid)
     const changes = busyFor === 0 ? 0 : await changeFor(changedAfter(prices, warmedBy), busyFor, rate)
     if (busyFor === 0) await delay(world.seconds * 1_000)
     const cores = ((await cpuSeconds(gateway.pid)) - cpuBefore) / seconds
     if (busyFor === 0) return { 'KB a shape': perShape / 1024, 'cores of the gateway': cores }
-    const all = await polledAll(polled, changes)
-    const late = all.delays.length < changes ? `; ${changes - all.delays.length} of ${changes} are late` : ''
+    const all = await polledAll(polled, changes * copies)
+    const expected = changes * copies
+    const late = all.delays.length < expected ? `; ${expected - all.delays.length} of ${expected} are late` : ''
     const differing = differences(await ask<Replicas>('replicas?'), await prices.changedAt())
-    if (differing > 0) throw new Error(`${differing} rows of the replicas differ from the table${late}`)
+    if (differing > 0 || (copies > 1 && late !== ''))
+      throw new Error(`${differing} rows of the replicas differ from the table${late}`)
     const sorted = all.delays.toSorted((one, other) => one - other)
     const share = (part: number) => sorted[Math.floor(sorted.length * part)] ?? 0
     return {
@@ -157,6 +183,7 @@ async function followed(world: World, prices: Prices, { shapes, tenants, rate, b
       'ms p99': share(0.99),
       'requests/s': all.requests / seconds,
       'refused/s': all.refused / seconds,
+      '% for a shared cache': (100 * all.shareable) / all.requests,
       'cores of the gateway': cores,
     }
   } finally {
@@ -178,14 +205,15 @@ function differences(replicas: Replicas, rows: ReadonlyMap<number, number | null
 
 /** Slow clients get time, because no change may be lost. */
 async function polledAll(polled: () => Promise<Polled>, expected: number): Promise<Polled> {
-  let all: Polled = { delays: [], requests: 0, refused: 0 }
+  let all: Polled = { delays: [], requests: 0, refused: 0, shareable: 0 }
   for (let waited = 0; waited < BEHIND_MS_MAX && all.delays.length < expected; waited += ASK_MS) {
     await delay(ASK_MS)
-    const { delays, requests, refused } = await polled()
+    const { delays, requests, refused, shareable } = await polled()
     all = {
       delays: [...all.delays, ...delays],
       requests: all.requests + requests,
       refused: all.refused + refused,
+      shareable: all.shareable + shareable,
     }
   }
   return all
