@@ -123,10 +123,19 @@ function resultAfter(seen: number, committed: number): LogResult {
   const entries = Array.from({ length: committed - seen }, (_, n): LogEntry => {
     const txid = String(seen + n + 1)
     return {
-      ...{ txid, at: '2026-01-01T00:00:00Z', table: TABLE, operation: 'U', key: '{"id":1}', oldKey: null, old: null },
+      ...{
+        txid,
+        storedBy: null,
+        at: '2026-01-01T00:00:00Z',
+        table: TABLE,
+        operation: 'U',
+        key: '{"id":1}',
+        oldKey: null,
+        old: null,
+      },
       routes: [null, null],
     }
   })
   const next = BigInt(committed + 1)
-  return { entries, snapshot: { xmin: next, xmax: next, open: [] }, epoch: 'epoch', deletedUpTo: 0n }
+  return { entries, snapshot: { xmin: next, xmax: next, open: [] }, epoch: 'epoch', deletedUpTo: 0n, wal: null }
 }

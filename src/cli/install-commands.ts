@@ -39,6 +39,11 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
       (name: string, all: readonly string[] = []) => [...all, name],
     )
     .option('--no-tables', 'capture no tables: install only the outbox, for webhooks of writes through gateways')
+    .option(
+      '--capture <source>',
+      'how changes are captured: triggers, wal (from the write-ahead log), or auto: as installed, and triggers ' +
+        'for a new installation (default: auto)',
+    )
     .option('--dry-run', 'print the SQL and change nothing')
     .option(...CONFIG)
     .examples(
@@ -52,8 +57,10 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
         tables,
         role,
         feedRole,
+        capture = 'auto',
         ...options
       }: Options & {
+        readonly capture?: string
         readonly role?: string
         readonly feedRole?: string
         readonly table?: readonly string[]
@@ -61,8 +68,11 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
       }) => {
         if (!tables && table !== undefined)
           throw new UsageError('--table and --no-tables contradict each other; give one')
+        if (capture !== 'auto' && capture !== 'wal' && capture !== 'triggers')
+          throw new UsageError(`--capture is "${capture}"; use auto, wal or triggers`)
         const { install } = await import('./install.ts')
-        finish(await install({ ...asked(options), role, feedRole, tables: tables ? (table ?? 'all') : [] }, world))
+        const selected = tables ? (table ?? 'all') : []
+        finish(await install({ ...asked(options), role, feedRole, capture, tables: selected }, world))
       },
     )
 

@@ -7,7 +7,7 @@ import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { feedUrl } from '../../test/support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
-import { PASSWORD, uniqueName, urlOf } from '../../test/support/server.ts'
+import { CAPTURE, PASSWORD, uniqueName, urlOf } from '../../test/support/server.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 
@@ -59,7 +59,7 @@ test('captures every table of the published schemas and reports it', async () =>
   const { code, out, error } = await svc(['install'])
   expect([code, error]).toEqual([0, ''])
   expect(out).toMatch(
-    /^Schema svc is installed \(version 4\) for role app: the changes of 2 tables and partitions are captured\.$/m,
+    /^Schema svc is installed \(version 5\) for role app: the changes of 2 tables and partitions are captured\.$/m,
   )
   expect(out).toContain('detect schema changes immediately')
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
@@ -117,7 +117,7 @@ describe('the installing role', () => {
   afterEach(() => rm(folder, { recursive: true }))
 
   const nowhere = 'postgres://nobody@127.0.0.1:1/none'
-  const INSTALLED = { code: 0, error: '', out: expect.stringContaining('is installed (version 4) for role app:') }
+  const INSTALLED = { code: 0, error: '', out: expect.stringContaining('is installed (version 5) for role app:') }
   const UNKNOWN = {
     code: 1,
     error: expect.stringMatching(
@@ -368,7 +368,24 @@ test('svc check reports what is missing and does not repair it', async () => {
   await execute(database.adminUrl, 'update svc.installation set version = 9')
   expect((await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })).out).toContain(
     'error: The installation in schema svc is unusable: it has version 9, ' +
-      'but this gateway requires version 4.\n' +
+      'but this gateway requires version 5.\n' +
       '  Run the version of the gateway that installed it.',
   )
 })
+
+test.skipIf(CAPTURE === 'wal')(
+  'capturing from the write-ahead log is refused with the change that allows it',
+  async () => {
+    const { code, error } = await svc(['install', '--capture', 'wal'])
+    expect([code, error]).toEqual([
+      1,
+      expect.stringContaining(
+        `wal_level is "replica": run ALTER SYSTEM SET wal_level = 'logical' and restart PostgreSQL`,
+      ),
+    ])
+    expect(await svc(['install', '--capture', 'no'])).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('--capture is "no"; use auto, wal or triggers'),
+    })
+  },
+)

@@ -3,11 +3,14 @@
  * configured database, in one transaction.
  */
 import { randomBytes } from 'node:crypto'
+import { dropSlot } from '../changes/slot.ts'
 import type { Config } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
+import { CAPTURED_TABLES } from '../install/captured-tables.ts'
 import { type FeedRole, feedRoleOf } from '../install/feed-role.ts'
 import { type InstallPlan, planInstall } from '../install/install-plan.ts'
 import { installScript, OWNER, printScript, uninstallScript } from '../install/script.ts'
+import { type CaptureMode, createSlotStatement } from '../install/wal-capture.ts'
 import { scramVerifier } from '../postgres/auth/scram.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { ConnectionTarget } from '../postgres/target.ts'
@@ -27,6 +30,8 @@ export interface InstallChoice extends InstallCommand {
   readonly feedRole: string | undefined
   /** The tables by their resource names; `all` selects all tables of the published schemas. */
   readonly tables: readonly string[] | 'all'
+  /** How changes are captured. `auto`: as installed, and by triggers for a new installation. */
+  readonly capture: CaptureMode | 'auto'
 }
 
 /** Long enough to create triggers on thousands of tables, each of which may wait for writes in progress. */
@@ -40,19 +45,20 @@ export async function install(command: InstallChoice, world: World): Promise<num
   const creator = creatorUrl(command, loaded)
   return withDatabase(creator ?? config.gateway.databaseUrl, config, async database => {
     const { role, feed } = await rolesOf(command, loaded)
-    const { tables } = command
-    const plan = await planInstall(database.query, { role, feed, tables, schemas: config.gateway.schemas })
+    const { tables, capture } = command
+    const { schemas } = config.gateway
+    const plan = await planInstall(database.query, { role, feed, tables, schemas, capture })
     if (plan.errors.length > 0) {
       for (const error of plan.errors) world.error(error)
       return EXIT.failed
     }
     const script = installScript(await withPassword(plan, loaded))
     if (command.dryRun) {
-      world.out(printScript(script).trimEnd())
+      world.out(printedInstall(plan, script))
       return EXIT.ok
     }
-    if (creator === null) return refuse([NO_CREATOR], script, world)
-    if (plan.obstacles.length > 0) return refuse(plan.obstacles, script, world)
+    if (creator === null) return refuse([NO_CREATOR], printedInstall(plan, script), world)
+    if (plan.obstacles.length > 0) return refuse(plan.obstacles, printedInstall(plan, script), world)
     try {
       await database.transaction(script)
     } catch (error) {
@@ -62,6 +68,7 @@ export async function install(command: InstallChoice, world: World): Promise<num
       world.error(`${error.message}.${busy} Nothing was changed.`)
       return EXIT.failed
     }
+    await adjustSlot(database, plan)
     for (const line of await report(database, plan)) world.out(line)
     return EXIT.ok
   })
@@ -83,6 +90,7 @@ export async function uninstall(command: InstallCommand & { readonly force: bool
       return EXIT.ok
     }
     if (installed !== 't') {
+      await dropSlot(query)
       world.out('Schema svc does not exist in this database.')
       return EXIT.ok
     }
@@ -100,6 +108,7 @@ export async function uninstall(command: InstallCommand & { readonly force: bool
       return EXIT.failed
     }
     await transaction(script)
+    await dropSlot(query)
     world.out(
       `Schema svc and its triggers were removed. Role ${OWNER}, if it exists, was not dropped, because other ` +
         'databases may use it.',
@@ -178,10 +187,22 @@ async function verified(password: string | null): Promise<FeedRole['password']> 
   return password === null ? 'kept' : { verifier: await scramVerifier(password, randomBytes(16)) }
 }
 
-function refuse(obstacles: readonly string[], script: readonly string[], world: World): number {
+/** A slot cannot be created in a transaction that has changed anything. */
+function printedInstall({ capture, major }: InstallPlan, script: readonly string[]): string {
+  const text = printScript(script).trimEnd()
+  return capture === 'wal' ? `${text}\n\n${createSlotStatement(major)};` : text
+}
+
+/** Creates the slot, or removes one that is no longer used. */
+async function adjustSlot({ query, transaction }: DatabaseSession, { capture, major }: InstallPlan): Promise<void> {
+  if (capture === 'triggers') return dropSlot(query)
+  await transaction([createSlotStatement(major)])
+}
+
+function refuse(obstacles: readonly string[], script: string, world: World): number {
   for (const obstacle of obstacles) world.error(obstacle)
   world.error('Nothing was changed. A role with the required privileges can run the SQL printed on standard output.')
-  world.out(printScript(script).trimEnd())
+  world.out(script)
   return EXIT.failed
 }
 
@@ -206,16 +227,49 @@ async function withoutPassword(
   ]
 }
 
-async function report({ query }: DatabaseSession, { role, feed, superuser }: InstallPlan): Promise<readonly string[]> {
+/** How each table is captured, and what that costs. */
+async function captureLines(query: DatabaseSession['query'], { capture }: InstallPlan): Promise<readonly string[]> {
+  if (capture === 'triggers') return []
+  const tables = await query(
+    `SELECT f."schema" || '.' || f."table", f.source, b.relation IS NOT NULL FROM (${CAPTURED_TABLES}) AS f
+      LEFT JOIN svc.identity_before AS b ON b.relation = f.oid WHERE f.relkind = 'r' ORDER BY 1`,
+    [],
+  )
+  const named = (wanted: (row: readonly (string | null)[]) => boolean) =>
+    tables
+      .filter(wanted)
+      .map(([name]) => name)
+      .join(', ')
+  const full = named(([, , changed]) => changed === 't')
+  const byTriggers = named(([, source]) => source === 'triggers')
+  return [
+    'Changes are read from the write-ahead log, so writes run no trigger.',
+    ...(full === ''
+      ? []
+      : [
+          `REPLICA IDENTITY is now FULL for ${full}: each UPDATE and DELETE also writes the old row to the ` +
+            'write-ahead log.',
+        ]),
+    ...(byTriggers === ''
+      ? []
+      : [
+          `Captured by triggers instead, because of generated columns, types that cannot be decoded, or no ` +
+            `write-ahead log: ${byTriggers}.`,
+        ]),
+  ]
+}
+
+async function report({ query }: DatabaseSession, plan: InstallPlan): Promise<readonly string[]> {
+  const { role, feed, superuser } = plan
   const [[version, tables] = []] = await query(
-    `SELECT version, (SELECT count(DISTINCT tgrelid) FROM pg_catalog.pg_trigger
-  WHERE tgname = 'svc_capture_insert') FROM svc.installation`,
+    `SELECT version, (SELECT count(*) FROM (${CAPTURED_TABLES}) AS f WHERE f.whole) FROM svc.installation`,
     [],
   )
   return [
     `Schema svc is installed (version ${version}) for role ${role}: the changes of ` +
       `${tables} tables and partitions are captured.`,
     `Gateways read them and deliver webhooks as role ${feed.role}, which has no other privileges.`,
+    ...(await captureLines(query, plan)),
     ...(await withoutPassword(query, role, feed, superuser)),
     superuser
       ? 'Gateways detect schema changes immediately, and new tables and partitions are captured automatically.'

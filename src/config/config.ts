@@ -58,6 +58,7 @@ export interface GatewayConfig {
   /** The connection URL of the feed role; null: the gateway's own URL with the name of the feed role. */
   readonly feedUrl: string | null
   readonly feedMaxConnections: number
+  readonly walKeepMb: number
   /** At least one schema, without duplicates; tables of the first have unqualified names. */
   readonly schemas: readonly string[]
   readonly exposedViews: readonly string[]

@@ -9,6 +9,7 @@ type NumberKey = keyof {
 const LIMITS: readonly NumberKey[] = [
   'maxConnections',
   'feedMaxConnections',
+  'walKeepMb',
   'acquireTimeoutMs',
   'statementTimeoutMs',
   'drainTimeoutMs',

@@ -59,6 +59,7 @@ describe('defaults', () => {
         replicaMaxLagMs: 5_000,
         feedUrl: null,
         feedMaxConnections: 2,
+        walKeepMb: 10_240,
         schemas: ['public'],
         exposedViews: [],
         tenantColumn: 'tenant_id',

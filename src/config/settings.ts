@@ -327,6 +327,17 @@ export const GATEWAY: SettingsOf<
       'How far a read on a replica can be behind the primary. Reads that no replica can answer within the limit ' +
       'go to the primary. 0: no limit.',
   },
+  walKeepMb: {
+    key: 'gateway.wal_keep_mb',
+    kind: integerKind(64, 10_000_000),
+    default: 10_240,
+    unit: 'MiB',
+    feature: 'database',
+    description:
+      'With `svc install --capture wal`: limit on the write-ahead log that the replication slot keeps on the ' +
+      "database server's disk while no gateway reads it fast enough. Above it, a gateway drops the slot, creates it " +
+      'again, and tells every subscriber to read again; webhooks of the changes in between are not sent.',
+  },
   maxConnections: {
     key: 'gateway.max_connections',
     kind: integerKind(1, 1_000),

@@ -22,7 +22,9 @@ const ANSWER_TIMEOUT_MS = 45_000
 /** The connections of the feed role. */
 export interface Feed {
   /** Rejects with `UnavailableError` before it is opened. */
-  readonly database: Pick<Database, 'run'>
+  readonly database: Pick<Database, 'run' | 'begin'>
+  /** The role whose connections are open; null before. */
+  role(): string | null
   /** Opens it, or does nothing when it is open. Rejects with `FeedError`, or as the database does. */
   readonly open: OpenFeed
   /** That are open. */
@@ -88,7 +90,12 @@ export function createFeed(config: Config, emit: Emit): Feed {
         if (opened !== null) return opened.pool.run(commands)
         return { result: Promise.reject(new UnavailableError('the feed is not open', false)), cancel() {} }
       },
+      begin(flow, isolation) {
+        if (opened !== null) return opened.pool.begin(flow, isolation)
+        throw new UnavailableError('the feed is not open', false)
+      },
     },
+    role: () => opened?.role ?? null,
     async open(role) {
       const next = opening.then(() => open(role))
       opening = next.then(

@@ -40,7 +40,7 @@ import { openDoor } from './door.ts'
 import { createFeed } from './feed.ts'
 import { createCountedLimits } from './limits.ts'
 import { openConfiguredLists, watchUnmatched } from './lists.ts'
-import { openCache, openConfiguredWebhooks, openPolicies, openShared } from './on-demand.ts'
+import { createChanges, openCache, openConfiguredWebhooks, openPolicies, openShared } from './on-demand.ts'
 import { withPreConfig } from './pre-config.ts'
 import { openProviders } from './providers.ts'
 import { openReplicas } from './replicas.ts'
@@ -177,7 +177,10 @@ export async function startGateway(configured: Config, options: GatewayOptions =
     const listener = await openListener(config, noticed, () => void following.check(), emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
-    const settings = createSettings(config.gateway)
+    const settings = createSettings({
+      ...config.gateway,
+      usesWal: () => installed.current()?.usesWal === true,
+    })
     // Its times are those of the spans too.
     const timing = config.devMode || tracing !== null ? createServerTiming(now) : null
     const replicas = await openReplicas({ timing, config, pool, resultBudget: answerBytes.results, peers, emit, now })
@@ -202,6 +205,10 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       }),
     )
     opened.push(() => hooks?.webhooks.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
+    const changes = createChanges({ config, feed, installed, emit, now })
+    opened.push(() => changes.close())
+    changes.look()
+    recaptured.push(changes.look)
     const plans = createPlanCache()
     const load = createLoad()
     opened.push(
@@ -226,6 +233,7 @@ export async function startGateway(configured: Config, options: GatewayOptions =
         maxConnections: config.gateway.maxConnections,
         peers,
         feedConnections: feed.connections,
+        changes: changes.stats,
         limits: limitsOf(config.gateway),
         webhooks: hooks === null ? null : operationsOf(hooks.webhooks),
         issuers: issuers.stats,

@@ -3,6 +3,7 @@ import type { Policies } from '../access/policy/policies.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
+import type { ChangeReader, ReaderStats } from '../changes/reader.ts'
 import type { Peers } from '../cluster/peers.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
@@ -16,6 +17,8 @@ import type { SettingsSource } from '../run/settings.ts'
 import type { SharedState } from '../shared/shared-state.ts'
 import { VERSION } from '../version.ts'
 import type { WebhookModule } from '../webhooks/open-webhooks.ts'
+import { openTokens } from './database.ts'
+import { type Feed, feedTarget } from './feed.ts'
 
 interface CacheParts {
   readonly config: Config
@@ -69,6 +72,54 @@ export async function openCache(parts: CacheParts): Promise<OpenedCache | null> 
     onDoubt: () => cache.changed(null),
   })
   return { cache, close: changed.close }
+}
+
+interface ChangesParts {
+  readonly config: Config
+  readonly feed: Feed
+  readonly installed: Installed
+  readonly emit: Emit
+  readonly now: () => number
+}
+
+/** The reader of the write-ahead log, which starts when changes are captured from there. */
+export interface Changes {
+  /** Called whenever the installation has changed. */
+  look(): void
+  /** Null while it has not started. */
+  stats(): ReaderStats | null
+  close(): Promise<void>
+}
+
+/** Creates the reader, not yet started. */
+export function createChanges({ config, feed, installed, emit, now }: ChangesParts): Changes {
+  let starting: Promise<ChangeReader> | null = null
+  let reader: ChangeReader | null = null
+  const isUsable = () => installed.current()?.usesWal === true
+
+  async function start(): Promise<ChangeReader> {
+    const { startChangeReader } = await import('../changes/reader.ts')
+    reader = startChangeReader({
+      ...{ database: feed.database, isUsable, now },
+      async replication() {
+        const target = feedTarget(config, feed.role() ?? '')
+        return { target, gss: await openTokens(target, config, emit) }
+      },
+      keepBytesMax: config.gateway.walKeepMb * 1024 * 1024,
+      warn: (message, fix) => emit({ kind: 'warning', message, fix }),
+    })
+    return reader
+  }
+
+  return {
+    look() {
+      if (isUsable()) starting ??= start()
+    },
+    stats: () => reader?.stats() ?? null,
+    async close() {
+      await (await starting)?.close()
+    },
+  }
 }
 
 /** Passes on which results are outdated; null if no other process has any. */

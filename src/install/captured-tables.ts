@@ -1,5 +1,6 @@
-/** The captured tables: those selected, with their partitions, and whether each has all its triggers. */
+/** The captured tables: those selected, with their partitions, how each is captured, and whether completely. */
 import { CAPTURE_TRIGGERS } from './capture.ts'
+import { IS_PUBLISHED, PUBLICATION, PUBLISH_TABLE, restoreIdentities, SOURCE_OF_TABLE } from './wal-capture.ts'
 
 const NAMES = CAPTURE_TRIGGERS.map(({ name }) => `'${name}'`).join(', ')
 
@@ -11,18 +12,17 @@ export const SELECTED_TABLES: readonly string[] = [
 ]
 
 /**
- * Every table that should be captured. `arguments` are those of its triggers; `whole`: it has all of them,
- * with these arguments. Foreign tables have no transition tables (PostgreSQL manual, CREATE TRIGGER), so a
+ * Every table that should be captured. `source`: by triggers or from the write-ahead log; a table has one of
+ * them. `arguments` are those of its triggers; `whole`: it has all of them, with these arguments, or is
+ * published with its old rows. Foreign tables have no transition tables (PostgreSQL manual, CREATE TRIGGER), so a
  * write that reaches one through its parent would fail. Tables of extensions are excluded. So are tables that
  * no gateway role can SELECT: their changes could not be shown, and their rows must not be logged.
  */
 export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.relname AS "table",
-  rn.nspname AS root_schema, r.relname AS root_table, v.arguments,
-    (SELECT count(*) FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
-      JOIN pg_catalog.pg_namespace AS pn ON pn.oid = p.pronamespace
-      WHERE t.tgrelid = c.oid AND t.tgname IN (${NAMES}) AND t.tgenabled = 'O'
-        AND pn.nspname = 'svc' AND p.proname = substr(t.tgname, 5)
-          AND t.tgargs = b.bytes) = ${CAPTURE_TRIGGERS.length} AS whole
+  c.relkind, c.relreplident AS identity, r.oid AS root, rn.nspname AS root_schema, r.relname AS root_table,
+  v.arguments, w.source, w.published,
+  CASE w.source WHEN 'wal' THEN w.published AND (c.relkind = 'p' OR c.relreplident = 'f') AND w.triggers = 0
+    ELSE w.triggers = ${CAPTURE_TRIGGERS.length} AND NOT w.published END AS whole
   FROM pg_catalog.pg_class AS c
   JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
   JOIN pg_catalog.pg_class AS r ON r.oid = coalesce(pg_catalog.pg_partition_root(c.oid), c.oid)
@@ -39,6 +39,13 @@ export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.r
     SELECT string_agg(convert_to(argument, getdatabaseencoding()) || '\\x00'::bytea, ''::bytea ORDER BY place) AS bytes
     FROM unnest(v.arguments) WITH ORDINALITY AS each(argument, place)
   ) AS b
+  CROSS JOIN LATERAL (SELECT ${SOURCE_OF_TABLE} AS source, ${IS_PUBLISHED} AS published,
+    (SELECT count(*) FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+      JOIN pg_catalog.pg_namespace AS pn ON pn.oid = p.pronamespace
+      WHERE t.tgrelid = c.oid AND t.tgname IN (${NAMES}) AND t.tgenabled = 'O'
+        AND pn.nspname = 'svc' AND p.proname = substr(t.tgname, 5)
+          AND t.tgargs = b.bytes) AS triggers
+  ) AS w
   WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree(r.oid) AS p JOIN pg_catalog.pg_class AS f
       ON f.oid = p.relid WHERE f.relkind = 'f')
@@ -72,6 +79,14 @@ const ALL_CAPTURE_TRIGGERS = `SELECT t.tgname AS name, n.nspname AS "schema", c.
     WHERE pn.nspname = 'svc' AND n.nspname <> 'svc' AND NOT t.tgisinternal
       AND NOT EXISTS (SELECT FROM (${CAPTURED_TABLES}) AS f WHERE f.oid = c.oid AND f.whole)`
 
+/** Published tables that are not captured from the write-ahead log any more. */
+const NO_LONGER_PUBLISHED = `SELECT n.nspname AS "schema", c.relname AS "table" FROM pg_catalog.pg_publication_rel AS pr
+    JOIN pg_catalog.pg_publication AS pb ON pb.oid = pr.prpubid
+    JOIN pg_catalog.pg_class AS c ON c.oid = pr.prrelid
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE pb.pubname = '${PUBLICATION}'
+      AND NOT EXISTS (SELECT FROM (${CAPTURED_TABLES}) AS f WHERE f.oid = c.oid AND f.source = 'wal')`
+
 /**
  * Repairs the capture triggers and returns the tables that were changed: called after an installation, after
  * a partition, table or key was added or changed, and when a gateway finds something missing. The log gets a
@@ -93,8 +108,21 @@ BEGIN
       INSERT INTO svc.change ("schema", "table", operation) VALUES (it.told[1], it.told[2], 'B');
     END IF;
   END LOOP;
-  FOR it IN SELECT * FROM (${CAPTURED_TABLES}) AS f WHERE NOT f.whole ORDER BY f."schema", f."table"
+  FOR it IN ${NO_LONGER_PUBLISHED}
   LOOP
+    EXECUTE format('LOCK TABLE %I.%I IN SHARE ROW EXCLUSIVE MODE', it."schema", it."table");
+    EXECUTE format('ALTER PUBLICATION ${PUBLICATION} DROP TABLE %I.%I', it."schema", it."table");
+    INSERT INTO svc.change ("schema", "table", operation) VALUES (it."schema", it."table", 'B');
+  END LOOP;
+  ${restoreIdentities(`NOT EXISTS (SELECT FROM (${CAPTURED_TABLES}) AS f WHERE f.oid = b.relation AND f.source = 'wal')`)}
+  FOR it IN SELECT * FROM (${CAPTURED_TABLES}) AS f WHERE NOT f.whole ORDER BY f.oid <> f.root, f."schema", f."table"
+  LOOP
+    IF it.source = 'wal' THEN
+      ${PUBLISH_TABLE}
+      INSERT INTO svc.change ("schema", "table", operation) VALUES (it.root_schema, it.root_table, 'B');
+      RETURN NEXT format('%I.%I', it."schema", it."table");
+      CONTINUE;
+    END IF;
     arguments := (SELECT string_agg(quote_literal(argument), ', ' ORDER BY place)
       FROM unnest(it.arguments) WITH ORDINALITY AS each(argument, place));
     ${create}

@@ -31,8 +31,11 @@ export const CHANGE_LOG: readonly string[] = [
   key jsonb,
   was jsonb,
   old json,
-  new json
+  new json,
+  writer xid8
 ) PARTITION BY LIST (slot)`,
+  // Also for installations of earlier versions.
+  'ALTER TABLE svc.change ADD COLUMN IF NOT EXISTS writer xid8',
   `COMMENT ON TABLE svc.change IS 'Changes to rows of the last day. operation: I, U, D, or B for a bulk change, ` +
     'which has no key; new then has the values of columns that policies read, if they are few. was: the key before ' +
     `the change, if it changed. For a partition, the table is the partitioned table.'`,

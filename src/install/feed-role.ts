@@ -76,10 +76,17 @@ export const RIGHTS: string = `DO $$ DECLARE it record; BEGIN
     JOIN pg_catalog.pg_roles AS r ON r.rolname = s.role JOIN pg_catalog.pg_roles AS f ON f.rolname = s.feed
   LOOP
     EXECUTE format('GRANT USAGE ON SCHEMA svc TO %I, %I', it.role, it.feed);
-    EXECUTE format('GRANT SELECT ON svc.installation, svc.served, svc.chosen TO %I, %I', it.role, it.feed);
+    EXECUTE format('GRANT SELECT ON svc.installation, svc.served, svc.chosen, svc.wal TO %I, %I', it.role, it.feed);
     EXECUTE format('GRANT INSERT ON svc.told TO %I', it.role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION ${CALLED_BY_REQUESTS.join(', ')} TO %I', it.role);
     EXECUTE format('GRANT SELECT ON svc.change TO %I', it.feed);
+    -- It stores what it decodes.
+    IF EXISTS (SELECT FROM svc.wal) THEN
+      EXECUTE format('GRANT INSERT ON svc.change TO %I', it.feed);
+      EXECUTE format('GRANT USAGE ON SEQUENCE svc.change_seq TO %I', it.feed);
+      EXECUTE format('GRANT UPDATE ON svc.wal TO %I', it.feed);
+      EXECUTE format('GRANT EXECUTE ON FUNCTION svc.await_writers(xid8[]) TO %I', it.feed);
+    END IF;
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON svc.webhook_trigger, svc.webhook, svc.webhook_dead, svc.ticket TO %I', it.feed);
     EXECUTE format('GRANT SELECT, INSERT ON svc.webhook_attempt TO %I', it.feed);
     -- What is sent again comes behind what waits.

@@ -359,7 +359,7 @@ describe('an installation of version 3', () => {
     await admin.query(`drop table svc.idempotency_key; update svc.installation set version = 3;
       drop function svc.claim_key, svc.store_answer, svc.find_answer, svc.count_keys;
       drop function svc.forget_keys, svc.check_ticket`)
-    expect(await found()).toMatchObject({ reason: 'it has version 3, but this gateway requires version 4.' })
+    expect(await found()).toMatchObject({ reason: 'it has version 3, but this gateway requires version 5.' })
     await installed(database)
     expect(await found()).toMatchObject({ broken: [] })
     await expect(app.query('select * from svc.idempotency_key')).rejects.toThrow('permission denied')
@@ -387,7 +387,7 @@ describe('privileges', () => {
       `select relname as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r', 'p', ` +
         `'v') order by 1`,
     )
-    const open = new Set(['installation', 'served', 'chosen'])
+    const open = new Set(['installation', 'served', 'chosen', 'wal'])
     for (const setting of ['app.current_tenant_id', 'svc.origin', 'svc.mending', 'app.is_super_admin'])
       await app.query('select set_config($1, $2, false)', [setting, 'on'])
     for (const { name } of relations) {
@@ -422,7 +422,7 @@ describe('privileges', () => {
       from pg_proc where pronamespace = 'svc'::regnamespace order by 1`,
     )
     expect(functions.map(({ name, granted }) => `${name}${granted ? ' with a ticket' : ''}`)).toEqual([
-      ...['capture_delete', 'capture_insert', 'capture_truncate', 'capture_update', 'check_ticket'],
+      ...['await_writers', 'capture_delete', 'capture_insert', 'capture_truncate', 'capture_update', 'check_ticket'],
       ...['claim_key with a ticket', 'count_keys with a ticket', 'find_answer with a ticket'],
       ...['forget_attempts', 'forget_changes', 'forget_keys', 'mend', 'schema_changed', 'store'],
       'store_answer with a ticket',
@@ -551,6 +551,8 @@ describe('the self-check of the installation', () => {
       isHere: true,
       feed: 'app_feed',
       captured: expect.objectContaining({ size: 5 }),
+      fromWal: new Set(),
+      usesWal: false,
       broken: [],
     })
   })
@@ -576,7 +578,7 @@ describe('the self-check of the installation', () => {
   test('another version and another role’s installation are rejected with the fix', async () => {
     await admin.query('update svc.installation set version = 7')
     expect(await found()).toEqual({
-      reason: 'it has version 7, but this gateway requires version 4.',
+      reason: 'it has version 7, but this gateway requires version 5.',
       fix: 'Run the version of the gateway that installed it.',
     })
     await admin.query('update svc.installation set version = 0')

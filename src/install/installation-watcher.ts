@@ -19,13 +19,14 @@ export interface InstallationWatcherParts {
   readonly installed: Installed
   /** The interval of periodic checks in milliseconds; 0 turns them off. */
   readonly everyMs: number
-  /** Called when the set of captured tables has changed, with those no longer captured. */
+  /** Called when the captured tables or their sources have changed, with the tables no longer captured. */
   readonly onChange: (left: readonly string[]) => void
 }
 
 /** Starts watching. */
 export function watchInstallation({ installed, everyMs, onChange }: InstallationWatcherParts): InstallationWatcher {
   let captured = capturedNow()
+  let source = sourceNow()
   let looking: Promise<void> | null = null
   let next: Promise<void> | null = null
   let closed = false
@@ -36,12 +37,19 @@ export function watchInstallation({ installed, everyMs, onChange }: Installation
     return installed.current()?.captured ?? new Set()
   }
 
+  function sourceNow(): string {
+    const now = installed.current()
+    return now === null ? '' : JSON.stringify([now.usesWal, ...[...now.fromWal].sort()])
+  }
+
   /** Checks once. Never rejects. */
   async function checkOnce(): Promise<void> {
     await installed.refresh()
     const now = capturedNow()
     const left = [...captured].filter(table => !now.has(table))
-    const isSame = left.length === 0 && now.size === captured.size
+    const sourceThen = source
+    source = sourceNow()
+    const isSame = left.length === 0 && now.size === captured.size && source === sourceThen
     captured = now
     if (!isSame && !closed) onChange(left)
   }

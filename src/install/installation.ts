@@ -14,7 +14,11 @@ export interface Installation {
   readonly feed: string
   /** Captured tables, without partitions, as `schema.table`. */
   readonly captured: ReadonlySet<string>
-  /** Selected tables and partitions with missing capture triggers. */
+  /** Those of them that are captured from the write-ahead log instead of by triggers. */
+  readonly fromWal: ReadonlySet<string>
+  /** True if changes are captured from the write-ahead log, where a table allows it. */
+  readonly usesWal: boolean
+  /** Selected tables and partitions whose capture is incomplete. */
   readonly broken: readonly string[]
 }
 
@@ -37,10 +41,11 @@ const VERSION = 'SELECT version FROM svc.installation'
 
 const STATE = `SELECT cluster = ${CLUSTER}, epoch || '.' || (SELECT timeline_id
   FROM pg_catalog.pg_control_checkpoint()),
-  (SELECT s.feed FROM svc.served AS s WHERE s.role = current_user) FROM svc.installation`
+  (SELECT s.feed FROM svc.served AS s WHERE s.role = current_user),
+  EXISTS (SELECT FROM svc.wal) FROM svc.installation`
 
 const TABLES = `SELECT f.root_schema || '.' || f.root_table, f."schema" || '.' || f."table",
-  bool_and(f.whole) OVER (PARTITION BY f.root_schema, f.root_table), f.whole
+  bool_and(f.whole) OVER (PARTITION BY f.root_schema, f.root_table), f.whole, f.source
   FROM (${CAPTURED_TABLES}) AS f`
 
 /** Opens a session of the feed role. Rejects with `FeedError` if that role cannot log in. */
@@ -91,7 +96,7 @@ export async function inspectInstallation(ask: Query): Promise<Installation | Un
     const newer = Number(version) > INSTALLED_VERSION
     return { reason, fix: newer ? 'Run the version of the gateway that installed it.' : 'Run svc install again.' }
   }
-  const [[isHere, epoch, feed] = []] = await ask(STATE, [])
+  const [[isHere, epoch, feed, usesWal] = []] = await ask(STATE, [])
   if (feed == null) return OTHER_ROLE
   const tables = await ask(TABLES, [])
   return {
@@ -99,6 +104,10 @@ export async function inspectInstallation(ask: Query): Promise<Installation | Un
     isHere: isHere === 't',
     feed,
     captured: new Set(tables.flatMap(([root, , all]) => (all === 't' && root != null ? [root] : []))),
+    fromWal: new Set(
+      tables.flatMap(([root, , all, , source]) => (all === 't' && root != null && source === 'wal' ? [root] : [])),
+    ),
+    usesWal: usesWal === 't',
     broken: tables.flatMap(([, table, , whole]) => (whole === 't' || table == null ? [] : [table])),
   }
 }

@@ -98,7 +98,9 @@ export function installationProblem(found: Installation | Unusable | null): Prob
     return { message: `The installation in schema svc is unusable: ${found.reason}`, fix: found.fix }
   if (found.broken.length === 0) return null
   return {
-    message: `Changes of ${found.broken.join(', ')} are not captured: their capture triggers are missing.`,
+    message:
+      `Changes of ${found.broken.join(', ')} are not captured: ` +
+      (found.usesWal ? 'they are not published with their old rows.' : 'their capture triggers are missing.'),
     fix: 'SELECT svc.mend(); -- as the role that ran svc install',
   }
 }

@@ -3,7 +3,7 @@
  * the outbox, and the triggers that fill both. Each statement can be run again on its earlier result; all of
  * them form one transaction.
  */
-import { quoteLiteral } from '../language/sql/quote.ts'
+import { quoteIdentifier, quoteLiteral } from '../language/sql/quote.ts'
 import { CAPTURE, CAPTURE_TRIGGERS } from './capture.ts'
 import { REPAIR, SELECTED_TABLES } from './captured-tables.ts'
 import { CHANGE_LOG, CLUSTER } from './change-log.ts'
@@ -11,9 +11,16 @@ import { createFeedRole, type FeedRole, feedRoleOf, GATEWAY_ROLES, RIGHTS } from
 import { IDEMPOTENCY_KEYS, KEY_FUNCTIONS } from './idempotency-keys.ts'
 import { OUTBOX } from './outbox.ts'
 import { SCHEMA_EVENT_TRIGGERS } from './schema-event-triggers.ts'
+import {
+  type CaptureMode,
+  DROP_UNUSED_PUBLICATION,
+  REMOVE_WAL_CAPTURE,
+  setCaptureMode,
+  WAL_TABLES,
+} from './wal-capture.ts'
 
 /** The version of schema `svc`. */
-export const INSTALLED_VERSION = 4
+export const INSTALLED_VERSION = 5
 
 /**
  * The role that owns whatever runs during writes, and that has no other rights. It belongs to the whole
@@ -44,6 +51,8 @@ export interface InstallOptions {
   readonly selected: readonly TableSelection[]
   /** True if the installing role may create event triggers and roles. */
   readonly superuser: boolean
+  /** How changes are captured; by triggers by default. From the log, the slot is created afterwards. */
+  readonly capture?: CaptureMode | undefined
 }
 
 /** The statements of an installation. */
@@ -52,6 +61,7 @@ export function installScript({
   feed = feedRoleOf(role),
   selected,
   superuser,
+  capture = 'triggers',
 }: InstallOptions): readonly string[] {
   return [
     LOCK_TIMEOUT,
@@ -65,6 +75,8 @@ export function installScript({
     ...IDEMPOTENCY_KEYS,
     ...GATEWAY_ROLES,
     ...SELECTED_TABLES,
+    ...WAL_TABLES,
+    ...setCaptureMode(capture),
     ...CAPTURE,
     REPAIR,
     'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA svc FROM PUBLIC',
@@ -80,10 +92,12 @@ export function installScript({
     createFeedRole(role, feed, superuser),
     `INSERT INTO svc.served (role, feed) VALUES (${quoteLiteral(role)}, ${quoteLiteral(feed.role)})
   ON CONFLICT (role) DO UPDATE SET feed = excluded.feed`,
+    ...(capture === 'wal' && superuser ? [`ALTER ROLE ${quoteIdentifier(feed.role)} REPLICATION`] : []),
     RIGHTS,
     `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER})
   ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
     'SELECT svc.mend()',
+    DROP_UNUSED_PUBLICATION,
     // Running gateways check again.
     "SELECT pg_notify('svc_schema', '')",
   ]
@@ -96,13 +110,22 @@ export function uninstallScript({ superuser }: Pick<InstallOptions, 'superuser'>
     LOCK_TIMEOUT,
     LOCK_ALL,
     ...(superuser ? events : []),
+    REMOVE_WAL_CAPTURE,
     'DROP SCHEMA IF EXISTS svc CASCADE',
     "SELECT pg_notify('svc_schema', '')",
   ]
 }
 
 /** Tables of schema `svc` in the order in which triggers and gateways lock them. Others follow. */
-const LOCKED_IN_ORDER = ['change', 'webhook_trigger', 'webhook', 'webhook_attempt', 'webhook_dead', 'installation']
+const LOCKED_IN_ORDER = [
+  'wal',
+  'change',
+  'webhook_trigger',
+  'webhook',
+  'webhook_attempt',
+  'webhook_dead',
+  'installation',
+]
 const LOCK_ATTEMPTS_MAX = 6
 
 /**

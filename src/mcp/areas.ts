@@ -229,6 +229,12 @@ export const AREAS: readonly Area[] = [
     documents: ['docs/guides/installation.md'],
   },
   {
+    name: 'changes',
+    path: 'src/changes',
+    purpose: 'Reads the write-ahead log and stores the changes of captured tables in the change log and the outbox.',
+    documents: ['docs/guides/capture.md', 'src/changes/README.md'],
+  },
+  {
     name: 'ops',
     path: 'src/ops',
     purpose: 'Log, metrics, health, warnings at start.',

@@ -5,6 +5,7 @@
  * they are needed most when it is unavailable; they report the last known state of the outbox.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ReaderStats } from '../changes/reader.ts'
 import type { Gathered, Peers, WorkerStatus } from '../cluster/peers.ts'
 import type { PlanStats } from '../compile/plans.ts'
 import { GatewayError } from '../errors.ts'
@@ -68,6 +69,8 @@ export interface InternalOptions {
   readonly maxConnections: number
   /** The number of open connections of the feed role. */
   readonly feedConnections: () => number
+  /** The reader of the write-ahead log; null while it has not started. */
+  readonly changes: () => ReaderStats | null
   /** The limits in force, by their names in the configuration file. */
   readonly limits: Readonly<Record<string, number>>
   /** Checks the admin token; null if the routes need none. */
@@ -160,6 +163,7 @@ export function createInternal(options: InternalOptions): Internal {
       plans: options.plans(),
       maxConnections,
       feedConnections: options.feedConnections(),
+      changes: options.changes(),
       schema: schema(),
       realtime: realtime(),
       http: http(),
@@ -262,6 +266,7 @@ async function describe(options: InternalOptions, uptimeSecs: number) {
     },
     cache: cacheDetails(cache?.() ?? null),
     installation: installationDetails(options.installation()),
+    capture: captureDetails(options.installation(), options.changes()),
     realtime: realtimeDetails(realtime()),
     limits,
     webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...(await webhooks.status()) },
@@ -311,6 +316,16 @@ function cacheDetails(stats: CacheStats | null) {
 function installationDetails(installation: Installation | null) {
   if (installation === null) return { installed: false }
   return { installed: true, captured_tables: installation.captured.size, broken_tables: installation.broken }
+}
+
+/** How the changes of each captured table are learned; `wal` is null if none is captured from there. */
+function captureDetails(installation: Installation | null, changes: ReaderStats | null) {
+  const { captured = new Set<string>(), fromWal = new Set<string>(), usesWal = false } = installation ?? {}
+  const { isReading = false, lagBytes = null, keptBytes = null, changes: stored = 0, resyncs = 0 } = changes ?? {}
+  return {
+    sources: Object.fromEntries([...captured].map(table => [table, fromWal.has(table) ? 'wal' : 'triggers'])),
+    wal: usesWal ? { reading: isReading, lag_bytes: lagBytes, kept_bytes: keptBytes, changes: stored, resyncs } : null,
+  }
 }
 
 /** `tables` are those with subscriptions, and how the gateway learns about their changes. */

@@ -28,6 +28,7 @@ const PARTS: MetricsParts = {
   plans: { hits: { ...ZEROS, row: 21 }, misses: { ...ZEROS, text: 22 }, evictions: 23, entries: 24, characters: 25 },
   maxConnections: 10,
   feedConnections: 2,
+  changes: null,
   schema: {
     ...{ fingerprint: 'f', tables: 8, serverVersion: 180_004, version: 2 },
     ...{ readAt: new Date(0), readAtMs: 1_000 },

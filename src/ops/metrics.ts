@@ -6,6 +6,7 @@
  * it; the usual package hashes the labels for each number.
  */
 
+import type { ReaderStats } from '../changes/reader.ts'
 import type { PlanStats } from '../compile/plans.ts'
 import type { CircuitKind, Event } from '../events.ts'
 import type { IssuerStats } from '../identity/issuers.ts'
@@ -47,6 +48,8 @@ export interface MetricsParts {
   readonly plans: PlanStats
   readonly maxConnections: number
   readonly feedConnections: number
+  /** The reader of the write-ahead log; null while it has not started. */
+  readonly changes: ReaderStats | null
   readonly schema: SchemaStatus
   readonly realtime: RealtimeStats
   readonly http: HttpStats
@@ -129,6 +132,11 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         ...(await processes.collect()),
         poolMax: one(maxConnections),
         feedConnections: one(feedConnections),
+        walLag: one(parts.changes?.lagBytes ?? 0),
+        walKept: one(parts.changes?.keptBytes ?? 0),
+        walReading: one(parts.changes?.isReading === true ? 1 : 0),
+        walChanges: one(parts.changes?.changes ?? 0),
+        walResyncs: one(parts.changes?.resyncs ?? 0),
         build: [{ labels: [version, process.version], value: 1 }],
         warnings: one(warnings),
         spans: [

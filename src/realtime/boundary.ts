@@ -8,24 +8,33 @@ import { covers, printToken, readToken, type Snapshot } from './snapshot.ts'
 export interface Boundary {
   /** The resume token of this position. */
   readonly token: string
-  /** True if the snapshot includes a transaction. */
-  includes(txid: string): boolean
+  /** True if the client has a change: at the start of a subscription by its read, later from the log. */
+  includes(change: { readonly txid: string; readonly storedBy?: string | null }): boolean
   /** The later one of `token` and the boundary's own token. */
   laterOf(token: string): string
 }
 
+/** What the client of a boundary has. */
+export type ClientState = 'rows' | 'entries'
+
 /** A boundary with a resume token that is not derived from a snapshot. */
 export function createBoundary(snapshot: Snapshot, token: string): Boundary {
-  return { token, includes: includedIn(snapshot), laterOf: later => later }
+  const isIncluded = includedIn(snapshot)
+  return { token, includes: ({ txid }) => isIncluded(txid), laterOf: later => later }
 }
 
-/** A boundary in the change log. `epoch` as in the log's resume tokens. */
-export function createLogBoundary(snapshot: Snapshot, epoch: string): Boundary {
+/**
+ * A boundary in the change log. `epoch` as in the log's resume tokens. `has`: whether the client has read the
+ * rows in this snapshot, or has received the entries of the log that it includes. The log can have a
+ * transaction later than a read of its rows.
+ */
+export function createLogBoundary(snapshot: Snapshot, epoch: string, has: ClientState): Boundary {
   const token = printToken(epoch, snapshot)
+  const isIncluded = includedIn(snapshot)
   let passed = false
   return {
     token,
-    includes: includedIn(snapshot),
+    includes: ({ txid, storedBy }) => isIncluded(has === 'rows' ? txid : (storedBy ?? txid)),
     laterOf(later) {
       if (passed) return later
       const other = readToken(later, epoch)

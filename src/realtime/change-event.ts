@@ -20,7 +20,10 @@ export interface ChangeEvent {
   /** The columns that the change assigned; null if the row was inserted or deleted, or they are unknown. */
   readonly assigned: readonly string[] | null
   readonly at: string
+  /** The transaction that made the change. */
   readonly txid: string
+  /** The transaction that stored it in the log, if it is another one. Positions in the log refer to this one. */
+  readonly storedBy?: string | null
   /** The routing values of the row; null if every visibility group may be concerned. */
   readonly routes: Routes | null
   /**
@@ -80,6 +83,8 @@ export interface Visibility {
 export interface Step {
   readonly operation: ChangeOperation
   readonly txid: string
+  /** As in `ChangeEvent`; absent if it is the same transaction. */
+  readonly storedBy?: string
 }
 
 /**
@@ -100,9 +105,9 @@ export function stepsOf(
   }
   // An unknown visibility counts as visible: a redundant update is better than a missing one.
   const visible = [...wasVisible.map(was => was !== false), now]
-  return found.flatMap(({ txid }, index): readonly Step[] => {
+  return found.flatMap(({ txid, storedBy = null }, index): readonly Step[] => {
     const operation = operationOf(visible[index] === true, visible[index + 1] === true)
-    return operation === null ? [] : [{ operation, txid }]
+    return operation === null ? [] : [{ operation, txid, ...(storedBy === null ? {} : { storedBy }) }]
   })
 }
 

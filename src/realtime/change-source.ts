@@ -5,7 +5,7 @@
 
 import type { ChangeOperation } from '../compile/row-images.ts'
 import { parseJsonBody, partBytes } from '../json/json-body.ts'
-import { type Boundary, createBoundary } from './boundary.ts'
+import { type Boundary, type ClientState, createBoundary } from './boundary.ts'
 import type { CaptureKind, SourceListener } from './capture-sources.ts'
 import type { ChangeEvent } from './change-event.ts'
 import { createHistory } from './history.ts'
@@ -24,11 +24,13 @@ export interface ChangeSource extends SourceListener {
   readonly capture: CaptureKind
   /** The resume token after the last change received. */
   token(): string
+  /** Resolves once the source has every change that was committed before, as far as it can. */
+  stored(): Promise<void>
   /**
    * The start position for a client that receives every change from now on and has just read the given
-   * snapshot.
+   * snapshot, or has every entry of the log that it includes.
    */
-  boundary(snapshot: Snapshot): Boundary
+  boundary(snapshot: Snapshot, has: ClientState): Boundary
   /**
    * The changes since a token, or the first part of them; null if they are not known. `routes`: the caller's
    * routing values, of this table and of its guards, as far as they are known.
@@ -79,13 +81,14 @@ export interface ChangeSourceParts {
  */
 export function createLogSource(
   table: string,
-  log: Pick<ChangeLog, 'token' | 'boundary' | 'since'>,
+  log: Pick<ChangeLog, 'token' | 'stored' | 'boundary' | 'since'>,
   { add, resync, routeBy, dependencies }: ChangeSourceParts,
 ): ChangeSource {
   return {
     capture: 'trigger',
     token: () => log.token(),
-    boundary: snapshot => log.boundary(snapshot),
+    stored: () => log.stored(),
+    boundary: (snapshot, has) => log.boundary(snapshot, has),
     since: (token, routes, reach) => log.since(table, token, dependencies(), routes, reach),
     changed: add,
     invalidate: resync,
@@ -154,6 +157,7 @@ export function createGatewayWriteSource(parts: GatewayWriteSourceParts): Change
   return {
     capture: 'gateway',
     token: history.token,
+    async stored() {},
     boundary: snapshot => createBoundary(snapshot, history.token()),
     since(token, routes) {
       const changes = history.since(token, of => mayConcern(of, valueIn(of.column, routes)))

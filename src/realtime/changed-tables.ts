@@ -3,9 +3,10 @@
  * read is cheap whatever the number of changes, and it does not depend on subscriptions.
  */
 import { DatabaseError } from '../postgres/errors.ts'
+import type { Lsn } from '../postgres/replication/lsn.ts'
 import type { Database } from '../postgres/types.ts'
 import { IDLE_READ_INTERVAL_MS, READ_INTERVAL_MS } from './log.ts'
-import { readChangedTables } from './log-statements.ts'
+import { readChangedTables, type WalPositions } from './log-statements.ts'
 import { delayAfter, readShared, type ShareRead } from './share-read.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -43,12 +44,22 @@ interface Position {
   readonly deletedUpTo: bigint
 }
 
+/** Limit on the reads that wait for the reader of the write-ahead log; later ones are not remembered. */
+const MARKS_MAX = 100
+
+/** A moment, and the end of the write-ahead log then. */
+interface Mark {
+  readonly moment: number
+  readonly end: Lsn
+}
+
 /** Starts reading. */
 export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
   const { database, now, shareRead, isUsable, onChanged, onDoubt } = parts
   let position: Position | null = null
   let knownUntil = Number.NEGATIVE_INFINITY
   let foundAt = Number.NEGATIVE_INFINITY
+  let marks: readonly Mark[] = []
   let isClosed = false
   let timer: NodeJS.Timeout | null = null
   let lastAgeMs = 0
@@ -75,15 +86,30 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
       ...{ stream: 'tables', from: before, intervalMs: intervalMs() },
       read: () => readChangedTables(database, before?.snapshot ?? null),
     })
-    const { tables, ...found } = result
+    const { tables, wal, ...found } = result
     if (isClosed) return
     position = found
     const isContinued = before !== null && before.epoch === found.epoch && !hasLostEntries(before, found)
     if (!isContinued) onDoubt()
     else if (tables.length > 0) onChanged(tables)
     if (tables.length > 0) foundAt = now()
-    knownUntil = startedAt - ageMs
+    knownUntil = momentKnown(startedAt - ageMs, wal)
     lastAgeMs = ageMs
+  }
+
+  /**
+   * Of changes from the write-ahead log, those are known that had been committed when its end was where the
+   * stored position is now.
+   */
+  function momentKnown(moment: number, wal: WalPositions | null): number {
+    if (wal === null) {
+      marks = []
+      return moment
+    }
+    if (marks.length < MARKS_MAX) marks = [...marks, { moment, end: wal.end }]
+    const passed = marks.filter(({ end }) => end <= wal.stored)
+    marks = marks.filter(({ end }) => end > wal.stored)
+    return passed.at(-1)?.moment ?? knownUntil
   }
 
   /**
@@ -96,6 +122,7 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
 
   function reset(): void {
     position = null
+    marks = []
     knownUntil = Number.NEGATIVE_INFINITY
   }
 

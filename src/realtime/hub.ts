@@ -275,10 +275,11 @@ export class Hub {
     const { request, identity } = subscriber
     if (!isDelivered(entry)) throw notCaptured(entry)
     await state.listening()
+    if (since === null) await state.source.stored()
     const { watch, rules, snapshot, routes } = await this.#prepare(entry, request, identity)
     entry.subscribers.add(subscriber)
     this.#join(entry, subscriber, { watch, rules, routes }, 'refuse')
-    const start = state.source.boundary(snapshot)
+    const start = state.source.boundary(snapshot, since === null ? 'rows' : 'entries')
     subscriber.boundary = start
     const { alone } = groupKeysOf(watch, rules, identity)
     const beginning = {

@@ -68,13 +68,13 @@ const OPERATIONS: Readonly<Record<'I' | 'U' | 'D', ChangeOperation>> = { I: 'INS
 
 /** A change of a row's key is a deletion followed by an insertion. */
 function changesOfEntry(
-  { txid, at, operation, key, oldKey, old, routes: [before, after] }: LogEntry,
+  { txid, storedBy, at, operation, key, oldKey, old, routes: [before, after] }: LogEntry,
   column: string | null,
   next: () => number,
   from: string,
 ): readonly ChangeEvent[] {
   if (operation === 'B' || key === null) return []
-  const base = { at, txid, assigned: null, from, to: from }
+  const base = { at, txid, storedBy, assigned: null, from, to: from }
   const routes = (...values: readonly (string | null)[]): Routes | null =>
     column !== null && values.every(value => value !== null) ? { column, values } : null
   if (oldKey !== null) {

@@ -1,11 +1,15 @@
 /** The statements that read the change log (decision 0022). */
+import { type Lsn, parseLsn } from '../postgres/replication/lsn.ts'
 import type { Command, Database, Result, ResultRow } from '../postgres/types.ts'
 import type { RouteValue } from './route.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 
 /** An entry of the change log: one row, or a bulk change. */
 export interface LogEntry {
+  /** The transaction that made the change. */
   readonly txid: string
+  /** The transaction that stored it, if another one: the reader of the write-ahead log. */
+  readonly storedBy: string | null
   readonly at: string
   /** `schema.name`. */
   readonly table: string
@@ -34,6 +38,8 @@ export interface LogResult {
   readonly epoch: string
   /** Entries of this and earlier transactions may have been deleted. */
   readonly deletedUpTo: bigint
+  /** Null if changes are not captured from the write-ahead log. */
+  readonly wal: WalPositions | null
 }
 
 /** Limit on the bytes of an old row; larger ones are not read. */
@@ -52,7 +58,8 @@ const SETTINGS: Command = {
   parameters: [String(TIMEOUT_MS)],
 }
 
-const ENTRY = `SELECT seq, xid, at, "schema" || '.' || "table" AS name, operation, key, was, old, new FROM svc.change`
+const ENTRY = `SELECT seq, xid, at, "schema" || '.' || "table" AS name, operation, key, was, old, new,
+  writer FROM svc.change`
 
 /**
  * The entries visible now that were not visible in the snapshot of `$1` and `$2`, in the tables of `$4`, at
@@ -75,7 +82,7 @@ function changes(selection: string): string {
   return `SELECT (SELECT pg_current_snapshot())::text, c.xid, to_json(c.at) #>> '{}', c.name,
   c.operation, c.key, c.was,
   CASE WHEN octet_length(c.old::text) <= ${OLD_BYTES_MAX} THEN c.old END,
-  c.old -> ($5::json ->> c.name), c.new -> ($5::json ->> c.name)
+  c.old -> ($5::json ->> c.name), c.new -> ($5::json ->> c.name), c.writer
 FROM (VALUES (1)) AS always LEFT JOIN LATERAL (
   SELECT * FROM (${ENTRY} WHERE xid >= $1::xid8 UNION ALL ${ENTRY} WHERE xid = ANY ($2::xid8[])) AS unseen
   WHERE name = ANY ($4::text[]) ${selection} LIMIT $3::int
@@ -99,6 +106,20 @@ const STATE: Command = {
   extract(epoch FROM pg_postmaster_start_time())),
   forgotten, pg_is_in_recovery() FROM svc.installation`,
   parameters: [],
+}
+
+/** Read before the entries, which are then at least those up to the stored position. */
+const WAL: Command = {
+  text: 'SELECT stored, CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_insert_lsn() END FROM svc.wal',
+  parameters: [],
+}
+
+/** How far the reader of the write-ahead log is. */
+export interface WalPositions {
+  /** Every transaction that committed before this position is in the change log. */
+  readonly stored: Lsn
+  /** The end of the write-ahead log. */
+  readonly end: Lsn
 }
 
 /**
@@ -141,12 +162,13 @@ function parametersOf(since: Snapshot | null, tables: ReadonlyMap<string, string
 }
 
 async function resultOf(database: Pick<Database, 'run'>, statement: Command): Promise<LogResult> {
-  const [, found, state] = await database.run([SETTINGS, statement, STATE]).result
+  const [, wal, found, state] = await database.run([SETTINGS, WAL, statement, STATE]).result
   const rows = found?.rows ?? []
   return {
     snapshot: parseSnapshot(rows[0]?.[0]?.toString() ?? ''),
     entries: rows.filter(([, xid]) => xid != null).map(entryOf),
     ...stateOf(state),
+    wal: walOf(wal),
   }
 }
 
@@ -157,19 +179,31 @@ const CHANGED_TABLES = `SELECT (SELECT pg_current_snapshot())::text,
     UNION ALL SELECT "schema" || '.' || "table" FROM svc.change WHERE xid = ANY ($2::xid8[])
   ) AS unseen)`
 
+/** The tables that have changed. */
+export interface ChangedTablesResult extends Omit<LogResult, 'entries'> {
+  readonly tables: readonly string[]
+}
+
 /** Reads which tables have changed, as `schema.name`. `since` null reads only the current position. */
 export async function readChangedTables(
   database: Pick<Database, 'run'>,
   since: Snapshot | null,
-): Promise<Omit<LogResult, 'entries'> & { readonly tables: readonly string[] }> {
+): Promise<ChangedTablesResult> {
   const parameters = since === null ? [null, null] : [String(since.xmax), `{${since.open.join(',')}}`]
-  const [, found, state] = await database.run([SETTINGS, { text: CHANGED_TABLES, parameters }, STATE]).result
+  const statement = { text: CHANGED_TABLES, parameters }
+  const [, wal, found, state] = await database.run([SETTINGS, WAL, statement, STATE]).result
   const [snapshot, tables] = found?.rows[0] ?? []
   return {
+    wal: walOf(wal),
     snapshot: parseSnapshot(snapshot?.toString() ?? ''),
     tables: JSON.parse(tables?.toString() ?? '[]') as readonly string[],
     ...stateOf(state),
   }
+}
+
+function walOf(result: Result | undefined): WalPositions | null {
+  const [stored, end] = result?.rows[0] ?? []
+  return stored == null || end == null ? null : { stored: parseLsn(stored.toString()), end: parseLsn(end.toString()) }
 }
 
 /** @throws Error if the log cannot be followed. */
@@ -180,10 +214,11 @@ function stateOf(state: Result | undefined): Pick<LogResult, 'epoch' | 'deletedU
   return { epoch: epoch.toString(), deletedUpTo: BigInt(deletedUpTo.toString()) }
 }
 
-function entryOf([, xid, at, name, operation, key, was, old, before, after]: ResultRow): LogEntry {
+function entryOf([, xid, at, name, operation, key, was, old, before, after, writer]: ResultRow): LogEntry {
   return {
     ...{
-      txid: String(xid),
+      txid: String(writer ?? xid),
+      storedBy: writer == null ? null : String(xid),
       at: String(at),
       table: String(name),
       operation: String(operation) as LogEntry['operation'],

@@ -5,12 +5,13 @@
  */
 import { createHash } from 'node:crypto'
 import { DatabaseError } from '../postgres/errors.ts'
+import type { Lsn } from '../postgres/replication/lsn.ts'
 import type { Database } from '../postgres/types.ts'
-import { type Boundary, createBoundary, createLogBoundary } from './boundary.ts'
+import { type Boundary, type ClientState, createBoundary, createLogBoundary } from './boundary.ts'
 import type { ChangeEvent } from './change-event.ts'
 import type { CallerRoutes, CatchUpReach, MissedChanges } from './change-source.ts'
 import { byTable, changesOf, isNamed, routesOfEntry, routesOfMany } from './log-changes.ts'
-import { type LogEntry, type LogResult, readLog, readLogPart } from './log-statements.ts'
+import { type LogEntry, type LogResult, readLog, readLogPart, type WalPositions } from './log-statements.ts'
 import { createRecentEntries } from './recent-entries.ts'
 import { mayConcern, type Routes, type RouteValue } from './route.ts'
 import { delayAfter, type LogRead, readShared, type ShareRead } from './share-read.ts'
@@ -41,6 +42,9 @@ const INACCESSIBLE: ReadonlySet<string> = new Set(['42P01', '3F000', '42501', '4
 
 /** The read takes too long or its result is too large. */
 const TOO_MUCH: ReadonlySet<string> = new Set(['57014', '54000'])
+
+/** Limit on the wait for the reader of the write-ahead log; then changes from before can be delivered again. */
+const STORED_WAIT_MS_MAX = 2_000
 
 /** Receives the changes of one table. */
 export interface LogListener {
@@ -80,8 +84,18 @@ export interface ChangeLogParts {
 /** Routing columns by table. */
 type RoutingColumns = ReadonlyMap<string, string | null>
 
+/** Waits until the log has what was committed before. */
+interface StoredWait {
+  readonly since: number
+  /** The end of the write-ahead log afterwards; null before the next read. */
+  end: Lsn | null
+  readonly resolve: () => void
+}
+
 /** The position after the last read. */
 interface Position {
+  /** True if changes are captured from the write-ahead log. */
+  readonly usesWal: boolean
   readonly snapshot: Snapshot
   /** A digest of the epoch, as in tokens. */
   readonly epoch: string
@@ -99,6 +113,7 @@ export class ChangeLog {
   /** A read in progress covers only the tables listened to when it began. */
   #isReading = false
   #waiting: (() => void)[] = []
+  #storedWaits = new Set<StoredWait>()
   #foundAt = 0
   #isHealthy = false
   /** True if changes before the next read are unknown. */
@@ -130,17 +145,35 @@ export class ChangeLog {
     return { ready, close }
   }
 
+  /**
+   * Resolves once the log has every change that was committed before the call, or after `STORED_WAIT_MS_MAX`.
+   * Only changes from the write-ahead log are there later than their transaction.
+   */
+  async stored(): Promise<void> {
+    if (this.#position?.usesWal !== true) return
+    await new Promise<void>(resolve => {
+      const wait = { since: this.#parts.now(), end: null, resolve: () => end() }
+      const end = () => {
+        clearTimeout(timer)
+        this.#storedWaits.delete(wait)
+        resolve()
+      }
+      const timer = setTimeout(end, STORED_WAIT_MS_MAX)
+      this.#storedWaits.add(wait)
+    })
+  }
+
   /** The current resume token; empty before the first read. */
   token(): string {
     return this.#position?.token ?? ''
   }
 
   /** The later one of the snapshot and the last read. */
-  boundary(snapshot: Snapshot): Boundary {
+  boundary(snapshot: Snapshot, has: ClientState): Boundary {
     const position = this.#position
     // After a failed read the reader starts again, and its listeners are informed.
     if (position === null) return createBoundary(snapshot, '')
-    return createLogBoundary(covers(position.snapshot, snapshot) ? position.snapshot : snapshot, position.epoch)
+    return createLogBoundary(covers(position.snapshot, snapshot) ? position.snapshot : snapshot, position.epoch, has)
   }
 
   /**
@@ -165,7 +198,7 @@ export class ChangeLog {
     const missedOf = (entries: readonly LogEntry[], to: Snapshot, isLast: boolean): MissedChanges | null => {
       const concerning = entries.filter(concernsCaller)
       if (!concerning.every(entry => entry.table === table && isNamed(entry))) return null
-      const boundary = createLogBoundary(to, epoch)
+      const boundary = createLogBoundary(to, epoch, 'entries')
       const changes = changesOf(concerning, route?.column ?? null, this.#nextSeq, token, boundary.token)
       return { changes, boundary, isLast }
     }
@@ -212,8 +245,10 @@ export class ChangeLog {
     try {
       const before = this.#position
       const columns = this.#columns()
+      const startedAt = this.#parts.now()
       const { result: answer, ageMs } = await this.#readNext(before, columns)
       this.#process(before, answer, columns)
+      this.#endStoredWaits(answer.wal, startedAt - ageMs)
       for (const resolve of this.#waiting.splice(0)) resolve()
       delayMs = delayAfter(this.#intervalMs(), ageMs)
     } catch (error) {
@@ -259,6 +294,13 @@ export class ChangeLog {
       this.#hasSkipped = true
     }
     this.#notifyAll(listener => listener.unavailable())
+  }
+
+  #endStoredWaits(wal: WalPositions | null, readAt: number): void {
+    for (const wait of this.#storedWaits) {
+      if (wal !== null && wait.end === null && readAt >= wait.since) wait.end = wal.end
+      if (wal === null || (wait.end !== null && wal.stored >= wait.end)) wait.resolve()
+    }
   }
 
   #reset(): void {
@@ -321,10 +363,14 @@ export class ChangeLog {
  */
 function partOf({ entries, snapshot }: LogResult, rowsMax: number) {
   if (entries.length <= rowsMax) return { entries, snapshot, isLast: true }
-  const last = entries.map(({ txid }) => BigInt(txid)).reduce((one, other) => (one > other ? one : other))
-  const complete = entries.filter(({ txid }) => BigInt(txid) !== last)
+  const last = entries.map(storingTransaction).reduce((one, other) => (one > other ? one : other))
+  const complete = entries.filter(entry => storingTransaction(entry) !== last)
   const below = snapshotBelow(snapshot, last)
   return complete.length === 0 || below === null ? null : { entries: complete, snapshot: below, isLast: false }
+}
+
+function storingTransaction({ txid, storedBy }: LogEntry): bigint {
+  return BigInt(storedBy ?? txid)
 }
 
 /** True if a change may concern a routing value. */
@@ -332,10 +378,16 @@ function concerns(entry: LogEntry, value: RouteValue | null): boolean {
   return mayConcern(value === null ? null : routesOfEntry(entry, value.column), value)
 }
 
-function positionAfter(before: Position | null, { snapshot, deletedUpTo, epoch: text }: LogResult): Position {
+function positionAfter(before: Position | null, { snapshot, deletedUpTo, epoch: text, wal }: LogResult): Position {
   const epoch = digestOf(text)
   const isSame = before !== null && before.epoch === epoch && sameSnapshot(before.snapshot, snapshot)
-  return { snapshot, epoch, token: isSame ? before.token : printToken(epoch, snapshot), deletedUpTo }
+  return {
+    snapshot,
+    epoch,
+    token: isSame ? before.token : printToken(epoch, snapshot),
+    deletedUpTo,
+    usesWal: wal !== null,
+  }
 }
 
 /**

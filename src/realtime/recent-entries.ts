@@ -74,7 +74,10 @@ export function createRecentEntries(): RecentEntries {
       const open = new Set(snapshot.open.map(String))
       const xmax = snapshot.xmax.toString()
       return needed.flatMap(read =>
-        read.entries.filter(({ table, txid }) => tables.has(table) && (open.has(txid) || isFrom(txid, xmax))),
+        read.entries.filter(({ table, txid, storedBy }) => {
+          const stored = storedBy ?? txid
+          return tables.has(table) && (open.has(stored) || isFrom(stored, xmax))
+        }),
       )
     },
   }

@@ -70,7 +70,7 @@ function withoutEarlier(
 ): readonly ChangeNotification[] {
   return notifications.map(item => ({
     ...item,
-    steps: item.steps.filter(({ txid }) => !boundary.includes(txid)),
+    steps: item.steps.filter(step => !boundary.includes(step)),
     token: boundary.laterOf(item.token),
   }))
 }

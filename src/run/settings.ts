@@ -16,6 +16,10 @@ import { printTraceparent, type TraceContext } from '../trace-context.ts'
 /** Read by `install/capture.ts`. */
 const ORIGIN: SessionSetting = ['svc.origin', 'gateway']
 
+/** The same for `changes/reader.ts`: a message in the write-ahead log, with the trace as its content. */
+const ORIGIN_MESSAGE =
+  "pg_logical_emit_message(true, 'svc.origin', coalesce(current_setting('svc.traceparent', true), ''))"
+
 /** Read by `install/outbox.ts`: deliveries of a change belong to the trace of its request. */
 const TRACE = 'svc.traceparent'
 
@@ -31,8 +35,8 @@ export interface SettingsSource {
    */
   for(identity: Identity, access: Access, workedMs?: number, trace?: TraceContext): Command
   /**
-   * Like `for` with 'read write', for statements that certainly write: its only result is the transaction
-   * number, `pg_current_xact_id()`. It also sets the origin of the write, for the triggers that capture
+   * Like `for` with 'read write', for statements that certainly write: its first result is the transaction
+   * number, `pg_current_xact_id()`. It also sets the origin of the write, for whatever captures
    * changes for webhooks.
    */
   numbered(identity: Identity, workedMs?: number, trace?: TraceContext): Command
@@ -48,14 +52,16 @@ export interface SettingsSource {
 
 /**
  * Creates the source. With `preparedStatements` false, a pooler is in between, so the initial settings of a
- * connection are set in each transaction.
+ * connection are set in each transaction. `usesWal`: true while changes are captured from the write-ahead log.
  */
 export function createSettings({
   statementTimeoutMs,
   preparedStatements = true,
+  usesWal = () => false,
 }: {
   readonly statementTimeoutMs: number
   readonly preparedStatements?: boolean
+  readonly usesWal?: () => boolean
 }): SettingsSource {
   const planner: readonly SessionSetting[] = preparedStatements ? [] : PLANNER
   // A writing transaction uses the default mode of the role or database.
@@ -74,11 +80,13 @@ export function createSettings({
       ['statement_timeout', String(leftOf(statementTimeoutMs, workedMs))],
     ])
   const whole = deadlineOf(statementTimeoutMs)
+  const numbered = source('read write', 'pg_current_xact_id() ', [ORIGIN])
+  const marked = source('read write', `pg_current_xact_id(), ${ORIGIN_MESSAGE} `, [ORIGIN])
   const sources = { 'read only': source('read only', ''), 'read write': source('read write', '') }
   return {
     for: (identity, access, workedMs, trace) =>
       sources[access](identity, workedMs, access === 'read write' ? trace : undefined),
-    numbered: source('read write', 'pg_current_xact_id() ', [ORIGIN]),
+    numbered: (identity, workedMs, trace) => (usesWal() ? marked : numbered)(identity, workedMs, trace),
     deadline: (workedMs = 0) => (workedMs === 0 ? whole : deadlineOf(leftOf(statementTimeoutMs, workedMs))),
     isOver: workedMs => workedMs >= statementTimeoutMs,
   }

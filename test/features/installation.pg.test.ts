@@ -120,7 +120,7 @@ test('the guide shows the objects that exist', async () => {
     `select relname::text as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r',
       'p') and not relispartition`,
   )
-  expect(tables).toHaveLength(10)
+  expect(tables).toHaveLength(12)
   for (const { name } of tables) expect(guide).toContain(`\`svc.${name}\``)
   const [, shown = ''] = /```json\n(\{"installed".*\})\n```/.exec(guide) ?? []
   expect(Object.keys(JSON.parse(shown))).toEqual(['installed', 'captured_tables', 'broken_tables'])

@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vi
 import { parseExposition } from '../support/exposition.ts'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { testGateway } from '../support/gateway.ts'
-import { installed } from '../support/install.ts'
+import { installed, logged } from '../support/install.ts'
 
 const PATIENT = { timeout: 20_000 }
 const T1 = { tenantId: 't1' }
@@ -430,6 +430,7 @@ describe('Requests', () => {
     expect([later.status, later.json.length]).toEqual([200, 1])
     await admin.query(`insert into issues (id, title, tenant) select -n, 'x', 't2' from generate_series(1, 1500) n`)
     await admin.query(`insert into issues (id, title) values (9999, 'mine')`)
+    await logged(database)
     const since = await request(`table=issues&handle=${handle}&offset=${offset}`)
     expect(since.json).toMatchObject([{ value: { id: '9999' } }, { headers: { control: 'up-to-date' } }])
   })
@@ -466,6 +467,7 @@ describe('Requests', () => {
     for (const n of [0, 1, 2, 3, 4])
       await admin.query(`insert into issues (id, title) select $1 * 600 + n, 'x' from generate_series(1, 600) n`, [n])
     await admin.query(`update issues set title = 'y' where id <= 3; delete from issues where id = 4`)
+    await logged(database)
     const parts: { json: Any[]; isUpToDate: boolean }[] = []
     for (let offset = start; parts.at(-1)?.isUpToDate !== true; ) {
       const { status, json, headers } = await request(`table=issues&handle=${handle}&offset=${offset}&live=true`)
@@ -498,6 +500,7 @@ describe('Requests', () => {
         `insert into issues (id, title) select $1 * 100 + n, repeat('x', 40000) from generate_series(1, 100) n`,
         [n],
       )
+    await logged(database)
     const ids = new Set<string>()
     for (let offset = start, isUpToDate = false; !isUpToDate; ) {
       const { json, headers } = await request(`table=issues&handle=${handle}&offset=${offset}`)
@@ -587,6 +590,7 @@ describe('Requests', () => {
     await request('table=issues', { as: T1, method: 'DELETE' })
     const { handle } = await begun()
     await admin.query(`insert into issues (id, title) select n, 'x' from generate_series(1, 9) n`)
+    await logged(database)
     for (const offset of ['0_0', '0_inf'])
       expect((await request(`table=issues&offset=${offset}&handle=${handle}`)).json).toHaveLength(10)
   })

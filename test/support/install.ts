@@ -1,8 +1,11 @@
 /** Creates schema `svc` in a test's database with the SQL that `svc install` runs. */
+import { expect, vi } from 'vitest'
 import { installScript, type TableSelection } from '../../src/install/script.ts'
+import { createSlotStatement } from '../../src/install/wal-capture.ts'
 import { execute, type TestDatabase } from './postgres.ts'
+import { POSTGRES_MAJOR } from './postgres-version.ts'
 import { PLAIN_ROLE } from './roles.ts'
-import { urlOf } from './server.ts'
+import { CAPTURE, urlOf } from './server.ts'
 
 /** The feed role that `svc install` creates for such gateways. */
 export const FEED_ROLE: string = `${PLAIN_ROLE}_feed`
@@ -19,6 +22,18 @@ export async function installed(
   { adminUrl }: Pick<TestDatabase, 'adminUrl'>,
   chosen: readonly TableSelection[] = [{ schema: 'public', table: null }],
 ): Promise<void> {
-  const script = installScript({ role: PLAIN_ROLE, selected: chosen, superuser: true })
+  const script = installScript({ role: PLAIN_ROLE, selected: chosen, superuser: true, capture: CAPTURE })
   await execute(adminUrl, ['BEGIN', ...script, 'COMMIT'].join(';\n'))
+  if (CAPTURE === 'wal') await execute(adminUrl, createSlotStatement(POSTGRES_MAJOR))
+}
+
+/** Resolves once the log has every change that was committed before. Only the write-ahead log is read later. */
+export async function logged({ adminUrl }: Pick<TestDatabase, 'adminUrl'>): Promise<void> {
+  if (CAPTURE === 'triggers') return
+  const [position] = await execute(adminUrl, 'select pg_current_wal_insert_lsn() as end')
+  await vi.waitFor(
+    async () =>
+      expect(await execute(adminUrl, `select from svc.wal where stored >= '${position?.end}'`)).toHaveLength(1),
+    { timeout: 15_000 },
+  )
 }

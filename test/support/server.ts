@@ -20,6 +20,9 @@ import { PLAIN_ROLE } from './roles.ts'
 /** One password for all servers: they listen on loopback, contain no real data and run for minutes. */
 export const PASSWORD = 'for-tests-only'
 
+/** How tests with captured tables capture changes; `SVC_TEST_CAPTURE=wal` runs them with the write-ahead log. */
+export const CAPTURE: 'wal' | 'triggers' = process.env.SVC_TEST_CAPTURE === 'wal' ? 'wal' : 'triggers'
+
 const SETTINGS: Readonly<Record<string, string>> = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -29,6 +32,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   max_wal_size: '4GB',
   autovacuum_naptime: '10s',
   log_min_messages: 'warning',
+  ...(CAPTURE === 'wal' ? { wal_level: 'logical', max_replication_slots: '100', max_wal_senders: '100' } : {}),
 }
 
 export interface TestServerOptions {

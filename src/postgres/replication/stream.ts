@@ -95,6 +95,13 @@ export class ReplicationStream {
     this.#sendStatusSoon()
   }
 
+  /** Asks the server how far it has read its log; the answer is a `caughtUp` item. */
+  probe(): void {
+    if (this.#error !== null) return
+    this.#writeStatus(true)
+    this.#wire.flushSoon()
+  }
+
   /** Ends the stream and resolves when the slot is free. Items not yet taken are discarded. */
   async stop(): Promise<void> {
     if (this.#error !== null) return
@@ -209,12 +216,12 @@ export class ReplicationStream {
     })
   }
 
-  #writeStatus(): void {
+  #writeStatus(asks = false): void {
     this.#isReplyDue = false
     if (this.#wire.closed) return
     writeStatusUpdate(this.#wire.writer, {
       ...{ received: this.#received, confirmed: this.#confirmed, nowMs: Date.now() },
-      replyRequested: this.#silentIntervals > 0,
+      replyRequested: asks || this.#silentIntervals > 0,
     })
   }
 }
