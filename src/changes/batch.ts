@@ -17,8 +17,8 @@ export const CHUNK_ROWS_MAX = 1_000
 export const CHUNK_BYTES_MAX: number = 1024 * 1024
 
 /**
- * With this many changes a batch ends. What one transaction has stored is one step for clients that resume, so
- * this is well below what they receive at once (`SINCE_ROWS_MAX`).
+ * Limit on the changes after which a batch ends. Clients that resume receive the entries of one transaction as
+ * a whole, so this is well below what they receive at once (`SINCE_ROWS_MAX`).
  */
 export const BATCH_ROWS_MAX = 250
 
@@ -165,7 +165,7 @@ export class Batch {
   }
 
   /**
-   * Stores everything together with the position after it. Whoever reads an entry of the log can then read the
+   * Stores everything together with the position after it. A reader of an entry can then also read the
    * row as well.
    */
   async commit(end: Lsn): Promise<void> {

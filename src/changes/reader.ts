@@ -1,8 +1,8 @@
 /**
  * Follows the write-ahead log: the gateway that gets the slot decodes it and stores what has changed in the
  * change log and the outbox. Each transaction of the feed role stores decoded changes together with the position
- * after them, and only then is the position confirmed to the server. So nothing is lost or stored twice, whoever
- * is killed, and no two gateways store the same. The others wait for the slot.
+ * after them, and only then is the position confirmed to the server. So nothing is lost or stored twice, whichever
+ * process is killed, and no two gateways store the same. The others wait for the slot.
  */
 import type { Query } from '../catalog/introspect.ts'
 import { PUBLICATION } from '../install/wal-capture.ts'
@@ -23,7 +23,7 @@ const LOOK_INTERVAL_MS = 1_000
 /** How often the position is stored while nothing is published. The result cache waits for it. */
 const POSITION_INTERVAL_MS = 250
 
-/** What the reader does and how far it is. */
+/** The state and the position of the reader. */
 export interface ReaderStats {
   /** True if this gateway has the slot. */
   readonly isReading: boolean
@@ -33,7 +33,7 @@ export interface ReaderStats {
   readonly keptBytes: number
   /** The row changes that this gateway has stored. */
   readonly changes: number
-  /** How often changes were lost, so that every subscriber was told to read again. */
+  /** How often changes were lost, so that every subscriber had to read again. */
   readonly resyncs: number
 }
 

@@ -18,7 +18,7 @@ export const TEXT_SETTINGS: readonly string[] = [
 export interface TypeText {
   /** The type, without domains; for an array, its element type. */
   readonly oid: number
-  /** The delimiter of an array's elements; null if it is no array. */
+  /** The delimiter of an array's elements; null for a scalar. */
   readonly delimiter: string | null
 }
 

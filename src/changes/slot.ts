@@ -13,7 +13,7 @@ export interface SlotState {
   readonly isActive: boolean
   /** True if the server has discarded what it would have to send next. */
   readonly isLost: boolean
-  /** True if more was confirmed than is stored: somebody has created it again, or moved it. */
+  /** True if more was confirmed than is stored: it was created again, or moved. */
   readonly isAhead: boolean
   readonly stored: Lsn
   /** How far the stored position is behind the end of the log. */

@@ -1,4 +1,4 @@
-/** What the log needs to know about a decoded table besides its description in the stream. */
+/** Facts about a decoded table that its description in the stream lacks. */
 import type { ReplicatedRelation } from '../postgres/replication/pgoutput.ts'
 import type { Command, Result } from '../postgres/types.ts'
 import type { ColumnText, TypeText } from './row-json.ts'

@@ -373,6 +373,7 @@ test('svc check reports what is missing and does not repair it', async () => {
   )
 })
 
+// With this variable, the server of the tests allows it.
 test.skipIf(CAPTURE === 'wal')(
   'capturing from the write-ahead log is refused with the change that allows it',
   async () => {

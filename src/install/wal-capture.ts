@@ -42,7 +42,7 @@ END $$`,
     `is decoded a moment before, and with synchronous replication long before.'`,
 ]
 
-/** Selects how changes are captured from now on. `svc.mend` then changes the tables. */
+/** Selects how changes are captured from now on. The repair then changes the tables. */
 export function setCaptureMode(mode: CaptureMode): readonly string[] {
   return mode === 'wal'
     ? [
@@ -141,6 +141,6 @@ export function createSlotStatement(major: number): string {
 export const END_SLOT_SESSION: string = `SELECT pg_catalog.pg_terminate_backend(active_pid)
   FROM pg_catalog.pg_replication_slots WHERE slot_name = ${SLOT_NAME} AND active_pid IS NOT NULL`
 
-/** Drops the slot if nobody uses it; returns a row if it still exists. */
+/** Drops the slot if it is not in use; returns a row if it still exists. */
 export const DROP_SLOT: string = `SELECT CASE WHEN active_pid IS NULL THEN pg_catalog.pg_drop_replication_slot(slot_name) END,
   slot_name FROM pg_catalog.pg_replication_slots WHERE slot_name = ${SLOT_NAME}`

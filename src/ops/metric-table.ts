@@ -160,7 +160,7 @@ export const METRICS = {
     name: 'svc_wal_resyncs_total',
     type: 'counter',
     labels: [],
-    help: 'How often changes were lost and every subscriber was told to read again.',
+    help: 'How often changes were lost and every subscriber had to read again.',
   },
   poolStreams: {
     section: 'Database',

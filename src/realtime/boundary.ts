@@ -14,7 +14,7 @@ export interface Boundary {
   laterOf(token: string): string
 }
 
-/** What the client of a boundary has. */
+/** The state of a boundary's client. */
 export type ClientState = 'rows' | 'entries'
 
 /** A boundary with a resume token that is not derived from a snapshot. */
