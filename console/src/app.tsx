@@ -125,22 +125,35 @@ function SignedIn({ session, route, signOut }: SignedInProps) {
 
 function Caller({ session, signOut }: { readonly session: Session | null; readonly signOut: () => void }) {
   if (session === null) return <p class="caller">{TEXTS.notSignedIn}</p>
-  const claims = session.token === null ? null : claimsOf(session.token)
+  const claims = (session.token === null ? null : claimsOf(session.token)) ?? []
   return (
     <div class="caller">
-      <ul>
-        {session.token === null ? <li>{TEXTS.noToken}</li> : null}
-        {claims?.map(([name, value]) => (
-          <li key={name}>
-            <span class="muted">{name}</span> {value}
-          </li>
-        ))}
-      </ul>
+      {claims.length === 0 ? (
+        <p>{session.token === null ? TEXTS.noToken : TEXTS.caller(null)}</p>
+      ) : (
+        // The ids of a caller are too long for a header.
+        <details>
+          <summary>{TEXTS.caller(nameOf(new Map(claims)))}</summary>
+          <dl>
+            {claims.map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </details>
+      )}
       <button type="button" onClick={signOut}>
         {TEXTS.signOut}
       </button>
     </div>
   )
+}
+
+/** What a person calls the caller, if the token has it. */
+function nameOf(claims: ReadonlyMap<string, string>): string | null {
+  return claims.get('role') ?? claims.get('sub') ?? claims.get('user_id') ?? null
 }
 
 function initialSession(): Session | null {

@@ -21,6 +21,7 @@ export const TEXTS = {
   again: 'Try again',
   notSignedIn: 'Not signed in',
   noToken: 'No token',
+  caller: (name: string | null) => (name === null ? 'Signed in' : `Signed in: ${name}`),
   signOut: 'Sign out',
   signIn: {
     title: 'Sign in',

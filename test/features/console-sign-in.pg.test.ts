@@ -148,7 +148,10 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await submit(/Continue/)
     await page.until(`document.querySelectorAll('.table-view > .scroll tbody tr').length > 0`)
     expect(await page.evaluate('location.href')).toBe(`${gateway.url}/console#/explore/orders?status=paid`)
-    expect(await page.evaluate(`document.querySelector('.caller').innerText`)).toMatch(/sub\s+ann/)
+    expect(await page.evaluate(`document.querySelector('.caller summary').innerText`)).toBe('Signed in: clerk')
+    await tabTo(page, `element.matches('.caller summary')`)
+    await page.press('Enter')
+    expect(await page.evaluate(`document.querySelector('.caller dl').innerText`)).toMatch(/sub\s+ann/)
     const reply = await fetch(`${gateway.url}/api/orders?limit=1`, {
       headers: { Authorization: `Bearer ${await kept('svc-token')}` },
     })

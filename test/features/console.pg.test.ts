@@ -325,7 +325,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
         await page.open(`${gateway.url}/console`)
       } else await enter(0, address)
       await page.until(isReady)
-      if (name === 'rows') await page.evaluate(`document.querySelector('details').open = true`)
+      if (name === 'rows') await page.evaluate(`document.querySelector('main details').open = true`)
       if (name === 'row') {
         await page.evaluate(`document.querySelector('tbody td button').click()`)
         await page.until(`document.querySelector('dialog form') !== null`)

@@ -15,6 +15,9 @@ export interface View {
   readonly theme: 'light' | 'dark'
 }
 
+/** The header leaves most of a phone's window to the screen, whose height is 900 CSS pixels in these tests. */
+const HEADER_MAX = 180
+
 /** The widths and themes in which every screen of the console is audited. */
 export const VIEWS: readonly View[] = [360, 1280, 3840].flatMap(width =>
   (['light', 'dark'] as const).map(theme => ({ width, theme })),
@@ -42,6 +45,7 @@ export async function auditScreen(page: Page, name: string, view: View): Promise
     && element.getBoundingClientRect().right > innerWidth).map(element => element.outerHTML.slice(0, 100))`
   expect(await page.evaluate(tooWide)).toEqual([])
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(view.width)
+  expect(await page.evaluate(`document.querySelector('header').offsetHeight`)).toBeLessThanOrEqual(HEADER_MAX)
   await page.evaluate(`${axe.source}; null`)
   const found = await page.evaluate(
     `axe.run().then(({ violations }) => violations.map(one => [one.id, one.nodes.slice(0, 3).map(n => n.html)]))`,
