@@ -1,18 +1,14 @@
 /** `/docs`: the API reference in the browser, with the caller's own token and no external resources. */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDocs } from '../../src/http/docs.ts'
 import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
-import { VIEWS } from '../support/console.ts'
+import { auditScreen, VIEWS } from '../support/console.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { sampleDatabase } from '../support/sample.ts'
-import { ROOT, read } from '../tidy/tree.ts'
+import { read } from '../tidy/tree.ts'
 
 const database = databaseFixture(sampleDatabase)
-/** Screenshots of the last run, to look at. */
-const SCREENSHOTS = join(ROOT, '.cache/screenshots')
 let token: string
 
 const gateway = gatewayFixture(database, {
@@ -226,17 +222,31 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     page.complaints.length = 0
   })
 
-  test.each(VIEWS)('fits a window of $width px, $theme', { timeout: 60_000 }, async view => {
+  test.each(VIEWS)('an operation that was sent: $width px, $theme', { timeout: 120_000 }, async view => {
     await page.show(view.width, view.theme)
     await openSignedIn()
+    const block = `document.querySelector('#operations-tags-list-tags')`
     await page.evaluate(`document.querySelector('#operations-tag-tags').click()`)
-    await page.until(`document.querySelector('#operations-tags-list-tags') !== null`)
-    await page.evaluate(`document.querySelector('#operations-tags-list-tags .opblock-summary-control').click()`)
-    await page.until(`document.querySelector('#operations-tags-list-tags .try-out__btn') !== null`)
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(view.width)
+    await page.until(`${block} !== null`)
+    await page.evaluate(`${block}.querySelector('.opblock-summary-control').click()`)
+    await page.until(`${block}.querySelector('.try-out__btn') !== null`)
+    await page.evaluate(`${block}.querySelector('.try-out__btn').click()`)
+    await page.until(`${block}.querySelector('.execute') !== null`)
+    await page.evaluate(`${block}.querySelector('.execute').click()`)
+    await page.until(`${block}.querySelector('.live-responses-table .microlight') !== null`)
     const [red = 0] = await page.evaluate(`getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)`)
     expect(red > 127).toBe(view.theme === 'light')
-    mkdirSync(SCREENSHOTS, { recursive: true })
-    writeFileSync(join(SCREENSHOTS, `docs-${view.width}-${view.theme}.png`), await page.screenshot())
+    await auditScreen(page, 'docs', view)
+  })
+
+  test.each(VIEWS)('the sign-in: $width px, $theme', { timeout: 60_000 }, async view => {
+    await page.show(view.width, view.theme)
+    await page.open(gateway.url)
+    await page.evaluate('sessionStorage.clear()')
+    await page.open(`${gateway.url}/docs`)
+    await page.until(`document.querySelector('#callers button') !== null`)
+    // The browser logs the request without a token.
+    page.complaints.length = 0
+    await auditScreen(page, 'docs-sign-in', view)
   })
 })

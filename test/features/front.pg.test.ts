@@ -1,6 +1,7 @@
 /** `/` in a browser. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { auditScreen } from '../support/console.ts'
 import { databaseFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { sampleDatabase } from '../support/sample.ts'
@@ -89,8 +90,8 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.show(width, theme)
     await page.open(gateway.url)
     await page.until(`document.querySelector('#callers button') !== null`)
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
     const [red = 0] = await page.evaluate(`getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)`)
     expect(red > 127).toBe(theme === 'light')
+    await auditScreen(page, 'front', { width, theme })
   })
 })

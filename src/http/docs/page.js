@@ -76,9 +76,47 @@ async function show() {
       defaultExpanded: true,
       languages: ['curl', 'typescript', 'python'],
     },
-    plugins: [oneTokenControl, samples],
+    layout: 'ReferenceLayout',
+    plugins: [accessible, oneTokenControl, samples],
   })
 }
+
+/** The layout of Swagger UI without a second main element and a choice among one server; no links in buttons. */
+const accessible = ({ React: { createElement } }) => ({
+  components: {
+    DeepLink: ({ text }) => createElement('span', null, text),
+    ReferenceLayout: ({ getComponent }) =>
+      createElement(
+        'div',
+        { className: 'swagger-ui' },
+        createElement(getComponent('SvgAssets')),
+        createElement('div', { className: 'wrapper' }, createElement(getComponent('InfoContainer', true))),
+        createElement(getComponent('FilterContainer', true)),
+        ...['operations', 'Models'].map(name =>
+          createElement('div', { className: 'wrapper', key: name }, createElement(getComponent(name, true))),
+        ),
+      ),
+  },
+})
+
+/** What assistive technology should know of the elements of Swagger UI, by their selectors. */
+const CORRECTIONS = {
+  '.opblock-tag, .models > h4': { 'aria-level': '2' },
+  '.opblock h4': { 'aria-level': '3' },
+  '.opblock h5': { 'aria-level': '4' },
+  // Code that scrolls.
+  pre: { tabindex: '0' },
+}
+
+function correct() {
+  for (const [selector, attributes] of Object.entries(CORRECTIONS)) {
+    for (const element of reference.querySelectorAll(selector)) {
+      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+    }
+  }
+}
+
+new MutationObserver(correct).observe(reference, { childList: true, subtree: true })
 
 /** The token is entered above; Swagger UI would ask for it again. */
 const oneTokenControl = {
@@ -163,6 +201,7 @@ async function explain() {
 }
 
 function start() {
+  document.getElementById('forget').hidden = !hasToken()
   Promise.all([show(), explain()]).catch(() => {
     message.textContent = 'The gateway does not answer.'
   })
