@@ -151,7 +151,7 @@ function Caller({ session, signOut }: { readonly session: Session | null; readon
   )
 }
 
-/** What a person calls the caller, if the token has it. */
+/** The shortest claim that names the caller; null if the token has none. */
 function nameOf(claims: ReadonlyMap<string, string>): string | null {
   return claims.get('role') ?? claims.get('sub') ?? claims.get('user_id') ?? null
 }

@@ -81,7 +81,7 @@ async function show() {
   })
 }
 
-/** The layout of Swagger UI without a second main element and a choice among one server; no links in buttons. */
+/** The layout of Swagger UI without a second main element, a list of one server, and links in buttons. */
 const accessible = ({ React: { createElement } }) => ({
   components: {
     DeepLink: ({ text }) => createElement('span', null, text),
@@ -99,7 +99,7 @@ const accessible = ({ React: { createElement } }) => ({
   },
 })
 
-/** What assistive technology should know of the elements of Swagger UI, by their selectors. */
+/** Attributes for assistive technology that elements of Swagger UI lack, by their selectors. */
 const CORRECTIONS = {
   '.opblock-tag, .models > h4': { 'aria-level': '2' },
   '.opblock h4': { 'aria-level': '3' },
