@@ -35,13 +35,13 @@ export function fillKeys<S extends Statement>(statement: S, known: KeyedTables):
       const at = scope.relations.findIndex(({ name }, index) => index > 0 && name === sourceName(source))
       const [joined, ...left] = [scope.relations[at], ...scope.relations.slice(0, at)].map(one => keyed(one, known))
       if (joined === undefined) throw new Error('a join is part of its scope')
-      return { ...join, on: told(joined, span, () => joinByKey(join, joined, left)) }
+      return { ...join, on: withKeyHelp(joined, span, () => joinByKey(join, joined, left)) }
     },
     nest(nest, scope) {
       if (nest.on !== null) return nest
       const nested = keyed(scope.relations[0], known)
       const around = scope.parent?.relations.map(one => keyed(one, known)) ?? []
-      return { ...nest, on: told(nested, nest.span, () => nestByKey(nest, nested, around, known)) }
+      return { ...nest, on: withKeyHelp(nested, nest.span, () => nestByKey(nest, nested, around, known)) }
     },
   })
 }
@@ -58,7 +58,7 @@ function keyed(relation: NamedSource | undefined, known: KeyedTables): KeyedSour
 }
 
 /** Runs `work`; if it finds no foreign key, adds the existing foreign keys to the error. */
-function told(to: KeyedSource, span: Span, work: () => Expression): Expression {
+function withKeyHelp(to: KeyedSource, span: Span, work: () => Expression): Expression {
   try {
     return work()
   } catch (error) {

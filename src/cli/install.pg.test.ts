@@ -361,7 +361,7 @@ test('svc check reports what is missing and does not repair it', async () => {
   await execute(database.adminUrl, 'drop trigger svc_capture_delete on orders')
   const { out } = await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })
   expect(out).toContain(
-    'warning: Changes of public.orders are not captured: their capture triggers are missing.\n  SELECT svc.mend();',
+    'warning: Changes of public.orders are not captured: their capture triggers are missing.\n  SELECT svc.repair();',
   )
   const again = await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })
   expect(again.out).toContain('public.orders')

@@ -164,13 +164,13 @@ export function printNotifying(
   const operation = upserts
     ? { created: createdBy(checked), insert: 'I', update: 'U' }
     : ({ add: 'I', set: 'U', del: 'D' } as const)[query.kind]
-  const { query: told, before } =
+  const { query: notifying, before } =
     wanted === 'with rows before' ? watchable(checked, options) : ({ query, before: 'none' } as const)
   const by = route === null ? null : { ...route, column: column(alias, route.column) }
   const notify = { ...how, rows: notification.rows, key, operation, before, route: by }
   return statement<WriteStatement>({
     ...write,
-    ...printed(checked, bounds => printWriteRows(told, { ...bounds, ...options, notify })),
+    ...printed(checked, bounds => printWriteRows(notifying, { ...bounds, ...options, notify })),
   })
 }
 

@@ -6,8 +6,8 @@ const NAMES = CAPTURE_TRIGGERS.map(({ name }) => `'${name}'`).join(', ')
 
 /** The table of selected tables. */
 export const SELECTED_TABLES: readonly string[] = [
-  `CREATE TABLE IF NOT EXISTS svc.chosen ("schema" text, "table" text, PRIMARY KEY ("schema", "table"))`,
-  `COMMENT ON TABLE svc.chosen IS 'Tables whose changes are captured; an empty ` +
+  `CREATE TABLE IF NOT EXISTS svc.selected ("schema" text, "table" text, PRIMARY KEY ("schema", "table"))`,
+  `COMMENT ON TABLE svc.selected IS 'Tables whose changes are captured; an empty ` +
     `name stands for every table of the schema.'`,
 ]
 
@@ -53,7 +53,7 @@ export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.r
       WHERE i.inhparent = c.oid AND f.relkind = 'f')
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d
       WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-    AND EXISTS (SELECT FROM svc.chosen AS s WHERE s."schema" = rn.nspname AND s."table" IN ('', r.relname))
+    AND EXISTS (SELECT FROM svc.selected AS s WHERE s."schema" = rn.nspname AND s."table" IN ('', r.relname))
     AND EXISTS (SELECT FROM svc.served AS s JOIN pg_catalog.pg_roles AS g ON g.rolname = s.role
       WHERE has_schema_privilege(g.oid, rn.oid, 'USAGE') AND has_any_column_privilege(g.oid, r.oid, 'SELECT'))`
 
@@ -64,13 +64,13 @@ const create = CAPTURE_TRIGGERS.map(
 ).join('\n    ')
 
 /**
- * The capture triggers of every table, including those no longer captured. `told`: the schema and name of the
- * table that the trigger reports.
+ * The capture triggers of every table, including those no longer captured. `logged`: the schema and name
+ * of the table that the trigger reports.
  */
 const ALL_CAPTURE_TRIGGERS = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "table",
       (SELECT array_agg(convert_from(decode(replace(piece, ' ', ''), 'hex'), getdatabaseencoding()) ORDER BY place)
         FROM unnest(string_to_array(regexp_replace(encode(t.tgargs, 'hex'), '(..)', '\\1 ', 'g'), '00 ')) WITH ORDINALITY AS each(piece, place)
-        WHERE place <= 2) AS told
+        WHERE place <= 2) AS logged
     FROM pg_catalog.pg_trigger AS t
     JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
     JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -93,19 +93,19 @@ const NO_LONGER_PUBLISHED = `SELECT n.nspname AS "schema", c.relname AS "table" 
  * bulk entry for each table: a partition adds rows when it is attached and removes them when it is detached.
  * Gateways call it, and can only have selected tables captured by it.
  */
-export const REPAIR: string = `CREATE OR REPLACE FUNCTION svc.mend() RETURNS SETOF text
+export const REPAIR: string = `CREATE OR REPLACE FUNCTION svc.repair() RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '3s' AS $$
 DECLARE
   it record;
   arguments text;
 BEGIN
-  PERFORM pg_advisory_xact_lock(hashtext('svc.mend'));
-  PERFORM set_config('svc.mending', 'on', true);
+  PERFORM pg_advisory_xact_lock(hashtext('svc.repair'));
+  PERFORM set_config('svc.repairing', 'on', true);
   FOR it IN ${ALL_CAPTURE_TRIGGERS}
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %I.%I', it.name, it."schema", it."table");
     IF it.name = 'svc_capture_insert' THEN
-      INSERT INTO svc.change ("schema", "table", operation) VALUES (it.told[1], it.told[2], 'B');
+      INSERT INTO svc.change ("schema", "table", operation) VALUES (it.logged[1], it.logged[2], 'B');
     END IF;
   END LOOP;
   FOR it IN ${NO_LONGER_PUBLISHED}
@@ -129,5 +129,5 @@ BEGIN
     INSERT INTO svc.change ("schema", "table", operation) VALUES (it.root_schema, it.root_table, 'B');
     RETURN NEXT format('%I.%I', it."schema", it."table");
   END LOOP;
-  PERFORM set_config('svc.mending', '', true);
+  PERFORM set_config('svc.repairing', '', true);
 END $$`

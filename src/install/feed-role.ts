@@ -76,8 +76,8 @@ export const RIGHTS: string = `DO $$ DECLARE it record; BEGIN
     JOIN pg_catalog.pg_roles AS r ON r.rolname = s.role JOIN pg_catalog.pg_roles AS f ON f.rolname = s.feed
   LOOP
     EXECUTE format('GRANT USAGE ON SCHEMA svc TO %I, %I', it.role, it.feed);
-    EXECUTE format('GRANT SELECT ON svc.installation, svc.served, svc.chosen, svc.wal TO %I, %I', it.role, it.feed);
-    EXECUTE format('GRANT INSERT ON svc.told TO %I', it.role);
+    EXECUTE format('GRANT SELECT ON svc.installation, svc.served, svc.selected, svc.wal TO %I, %I', it.role, it.feed);
+    EXECUTE format('GRANT INSERT ON svc.gateway_webhook TO %I', it.role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION ${CALLED_BY_REQUESTS.join(', ')} TO %I', it.role);
     EXECUTE format('GRANT SELECT ON svc.change TO %I', it.feed);
     -- It stores what it decodes.
@@ -91,7 +91,8 @@ export const RIGHTS: string = `DO $$ DECLARE it record; BEGIN
     EXECUTE format('GRANT SELECT, INSERT ON svc.webhook_attempt TO %I', it.feed);
     -- What is sent again comes behind what waits.
     EXECUTE format('GRANT USAGE ON SEQUENCE svc.webhook_seq TO %I', it.feed);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION svc.mend(), svc.forget_changes(), svc.forget_attempts() TO %I', it.feed);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION svc.repair(), svc.forget_changes(), svc.forget_attempts() TO %I',
+      it.feed);
     EXECUTE format('GRANT EXECUTE ON FUNCTION svc.forget_keys() TO %I', it.feed);
   END LOOP;
 END $$`

@@ -387,8 +387,8 @@ describe('privileges', () => {
       `select relname as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r', 'p', ` +
         `'v') order by 1`,
     )
-    const open = new Set(['installation', 'served', 'chosen', 'wal'])
-    for (const setting of ['app.current_tenant_id', 'svc.origin', 'svc.mending', 'app.is_super_admin'])
+    const open = new Set(['installation', 'served', 'selected', 'wal'])
+    for (const setting of ['app.current_tenant_id', 'svc.origin', 'svc.repairing', 'app.is_super_admin'])
       await app.query('select set_config($1, $2, false)', [setting, 'on'])
     for (const { name } of relations) {
       const read = app.query(`select * from svc."${name}"`)
@@ -424,7 +424,7 @@ describe('privileges', () => {
     expect(functions.map(({ name, granted }) => `${name}${granted ? ' with a ticket' : ''}`)).toEqual([
       ...['await_writers', 'capture_delete', 'capture_insert', 'capture_truncate', 'capture_update', 'check_ticket'],
       ...['claim_key with a ticket', 'count_keys with a ticket', 'find_answer with a ticket'],
-      ...['forget_attempts', 'forget_changes', 'forget_keys', 'mend', 'schema_changed', 'store'],
+      ...['forget_attempts', 'forget_changes', 'forget_keys', 'repair', 'schema_changed', 'store'],
       'store_answer with a ticket',
     ])
     for (const { name, granted, arguments: given } of functions)
@@ -434,9 +434,10 @@ describe('privileges', () => {
   })
 
   test('a webhook is stored only with a valid ticket of a gateway', async () => {
-    const told = (ticket: string | null) =>
+    const insert = (ticket: string | null) =>
       app.query(
-        `insert into svc.told (trigger, "schema", "table", operation, new, created_at, ticket) values ('hook', ` +
+        `insert into svc.gateway_webhook (trigger, "schema", "table", operation, new, created_at, ticket) ` +
+          `values ('hook', ` +
           `'public', 'items', 'INSERT', '{}', now(), $1)`,
         [ticket],
       )
@@ -445,12 +446,12 @@ describe('privileges', () => {
         `interval '1 minute')`,
     )
     for (const ticket of [null, '', 'expired', 'guessed', "' or true --"])
-      await expect(told(ticket), String(ticket)).rejects.toMatchObject({ code: '42501' })
-    await told('valid')
+      await expect(insert(ticket), String(ticket)).rejects.toMatchObject({ code: '42501' })
+    await insert('valid')
     expect((await feed.query('select trigger, "table", operation from svc.webhook')).rows).toEqual([
       { trigger: 'hook', table: 'items', operation: 'INSERT' },
     ])
-    await expect(app.query('select ticket from svc.told')).rejects.toThrow('permission denied')
+    await expect(app.query('select ticket from svc.gateway_webhook')).rejects.toThrow('permission denied')
     await feed.query('delete from svc.webhook; delete from svc.ticket')
   })
 
@@ -460,7 +461,7 @@ describe('privileges', () => {
       'select * from items',
       `insert into svc.change ("schema", "table", operation) values ('public', 'items', 'B')`,
       'delete from svc.change',
-      `insert into svc.chosen values ('pg_catalog', '')`,
+      `insert into svc.selected values ('pg_catalog', '')`,
       'create table svc.mine ()',
     ])
       await expect(feed.query(sql), sql).rejects.toThrow('permission denied')
@@ -478,8 +479,8 @@ describe('privileges', () => {
     await admin.query(`grant select on svc.change to app; grant select, insert, update, delete on svc.webhook,
       svc.webhook_dead to app;
       grant select, insert on svc.webhook_attempt to app; grant usage on sequence svc.webhook_seq to app;
-      grant execute on function svc.mend() to app;
-      drop view svc.told; drop table svc.served, svc.ticket; update svc.installation set version = 2;
+      grant execute on function svc.repair() to app;
+      drop view svc.gateway_webhook; drop table svc.served, svc.ticket; update svc.installation set version = 2;
       insert into svc.webhook (trigger, "schema", "table", operation, created_at) values ('waits', 'public',
       'items', 'INSERT', now())`)
     expect(await found()).toMatchObject({ reason: expect.stringContaining('it has version 2') })
@@ -487,12 +488,24 @@ describe('privileges', () => {
     expect(await found()).toMatchObject({ broken: [], feed: 'app_feed' })
     for (const sql of [
       'select * from svc.change',
-      'select svc.mend()',
+      'select svc.repair()',
       'delete from svc.webhook',
       `select nextval('svc.webhook_seq')`,
     ])
       await expect(app.query(sql), sql).rejects.toThrow('permission denied')
     expect((await feed.query('delete from svc.webhook returning trigger')).rows).toEqual([{ trigger: 'waits' }])
+  })
+
+  test('upgrading an installation of version 4 renames what it has', async () => {
+    await admin.query(`alter table svc.selected rename to chosen; alter view svc.gateway_webhook rename to told;
+      alter function svc.repair() rename to mend; update svc.installation set version = 4`)
+    await installed(database)
+    expect(await found()).toMatchObject({ broken: [], feed: 'app_feed' })
+    const { rows } = await admin.query(
+      `select relname as name from pg_class where relnamespace = 'svc'::regnamespace and relname in ('chosen', 'told')
+       union all select proname from pg_proc where pronamespace = 'svc'::regnamespace and proname = 'mend'`,
+    )
+    expect(rows).toEqual([])
   })
 
   test('any other role writes its rows without privileges on schema svc and cannot read it', async () => {
@@ -508,10 +521,10 @@ describe('privileges', () => {
   })
 
   test('code of a column’s type runs only with the privileges needed for the change log', async () => {
-    await admin.query(`create table told (by text);
+    await admin.query(`create table trap_log (by text);
       create type trap as enum ('x');
       create function trap_json(trap) returns json language plpgsql as $$ begin
-        begin insert into public.told values (current_user);
+        begin insert into public.trap_log values (current_user);
         exception when insufficient_privilege then raise notice 'no'; end;
         return to_json(current_user::text);
       end $$;
@@ -522,8 +535,8 @@ describe('privileges', () => {
       await admin.query('delete from trapped')
     })
     expect(entries.at(-1)).toBe('D trapped {"id": 1} {"id":1,"t":"svc_capture"}')
-    expect((await admin.query('select * from told')).rows).toEqual([])
-    await admin.query('drop table trapped, told; drop type trap cascade')
+    expect((await admin.query('select * from trap_log')).rows).toEqual([])
+    await admin.query('drop table trapped, trap_log; drop type trap cascade')
   })
 
   test('functions of another schema cannot replace PostgreSQL’s own', async () => {
@@ -568,11 +581,13 @@ describe('the self-check of the installation', () => {
   })
 
   test('a table that cannot be repaired is reported and does not count as captured', async () => {
-    await admin.query('revoke execute on function svc.mend() from app_feed; drop trigger svc_capture_update on parts_2')
+    await admin.query(
+      'revoke execute on function svc.repair() from app_feed; drop trigger svc_capture_update on parts_2',
+    )
     expect(await found()).toMatchObject({ broken: ['public.parts_2'] })
     const { captured } = (await found()) as { captured: ReadonlySet<string> }
     expect([...captured]).not.toContain('public.parts')
-    await admin.query('grant execute on function svc.mend() to app_feed')
+    await admin.query('grant execute on function svc.repair() to app_feed')
   })
 
   test('another version and another role’s installation are rejected with the fix', async () => {

@@ -70,7 +70,7 @@ export async function readInstallation(ask: Query, openFeed: OpenFeed): Promise<
   const feed = await openFeed(found.feed).catch(unusableFeed)
   if ('reason' in feed) return feed
   if (!found.isHere) await feed('SELECT svc.forget_changes()', [])
-  if (found.broken.length > 0) await feed('SELECT svc.mend()', []).catch(() => {})
+  if (found.broken.length > 0) await feed('SELECT svc.repair()', []).catch(() => {})
   return found.isHere && found.broken.length === 0 ? found : inspectInstallation(ask)
 }
 

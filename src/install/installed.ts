@@ -101,6 +101,6 @@ export function installationProblem(found: Installation | Unusable | null): Prob
     message:
       `Changes of ${found.broken.join(', ')} are not captured: ` +
       (found.usesWal ? 'they are not published with their old rows.' : 'their capture triggers are missing.'),
-    fix: 'SELECT svc.mend(); -- as the role that ran svc install',
+    fix: 'SELECT svc.repair(); -- as the role that ran svc install',
   }
 }

@@ -9,7 +9,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   changed boolean;
 BEGIN
-  IF current_setting('svc.mending', true) = 'on' THEN RETURN; END IF;
+  IF current_setting('svc.repairing', true) = 'on' THEN RETURN; END IF;
   IF TG_EVENT = 'sql_drop' THEN
     changed := EXISTS (SELECT FROM pg_event_trigger_dropped_objects() AS o WHERE NOT o.is_temporary
       AND o.schema_name IS DISTINCT FROM 'svc');
@@ -21,11 +21,11 @@ BEGIN
   PERFORM pg_notify('svc_schema', '');
   IF TG_EVENT = 'ddl_command_end'
     AND TG_TAG IN ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'ALTER TABLE', 'CREATE FOREIGN TABLE', 'ALTER FOREIGN TABLE', 'CREATE SCHEMA', 'ALTER SCHEMA', 'GRANT', 'REVOKE') THEN
-    PERFORM svc.mend();
+    PERFORM svc.repair();
   END IF;
 EXCEPTION WHEN OTHERS THEN
   RAISE WARNING 'svc could not adapt to this change of the schema: %',
-    SQLERRM USING HINT = 'Run SELECT svc.mend() later.';
+    SQLERRM USING HINT = 'Run SELECT svc.repair() later.';
 END $$`,
   'DROP EVENT TRIGGER IF EXISTS svc_schema_changed',
   'DROP EVENT TRIGGER IF EXISTS svc_schema_dropped',

@@ -66,9 +66,10 @@ export function installScript({
   return [
     LOCK_TIMEOUT,
     // Disables the event triggers of an existing installation.
-    "SET LOCAL svc.mending = 'on'",
+    "SET LOCAL svc.repairing = 'on'",
     'CREATE SCHEMA IF NOT EXISTS svc',
     'REVOKE ALL ON SCHEMA svc FROM PUBLIC',
+    RENAME_EARLIER,
     ...INSTALLATION,
     ...CHANGE_LOG,
     ...OUTBOX,
@@ -81,10 +82,10 @@ export function installScript({
     REPAIR,
     'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA svc FROM PUBLIC',
     'REVOKE ALL ON ALL TABLES IN SCHEMA svc FROM PUBLIC',
-    'DELETE FROM svc.chosen',
+    'DELETE FROM svc.selected',
     ...selected.map(
       ({ schema, table }) =>
-        `INSERT INTO svc.chosen ("schema", "table") VALUES (${quoteLiteral(schema)}, ${quoteLiteral(table ?? '')})`,
+        `INSERT INTO svc.selected ("schema", "table") VALUES (${quoteLiteral(schema)}, ${quoteLiteral(table ?? '')})`,
     ),
     ...(superuser
       ? [...separateOwnership(), ...SCHEMA_EVENT_TRIGGERS, 'REVOKE ALL ON FUNCTION svc.schema_changed() FROM PUBLIC']
@@ -96,7 +97,7 @@ export function installScript({
     RIGHTS,
     `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER})
   ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
-    'SELECT svc.mend()',
+    'SELECT svc.repair()',
     DROP_UNUSED_PUBLICATION,
     // Running gateways check again.
     "SELECT pg_notify('svc_schema', '')",
@@ -165,6 +166,13 @@ END $$`
 export function printScript(statements: readonly string[]): string {
   return ['BEGIN', ...statements, 'COMMIT'].map(statement => `${statement};\n`).join('\n')
 }
+
+/** Gives objects of versions before 5 their present names. */
+const RENAME_EARLIER = `DO $$ BEGIN
+  ALTER TABLE IF EXISTS svc.chosen RENAME TO selected;
+  ALTER VIEW IF EXISTS svc.told RENAME TO gateway_webhook;
+  IF to_regprocedure('svc.mend()') IS NOT NULL THEN ALTER FUNCTION svc.mend() RENAME TO repair; END IF;
+END $$`
 
 const INSTALLATION: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS svc.installation (

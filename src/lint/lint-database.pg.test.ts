@@ -43,7 +43,7 @@ test('the suggested policy shows a tenant its own rows, and no rows without a te
   await database.admin.run(`create table notes (tenant_id uuid, body text); create index on notes (tenant_id);
     insert into notes values ('11111111-1111-1111-1111-111111111111', 'mine'),
     ('22222222-2222-2222-2222-222222222222', 'theirs')`)
-  await mend()
+  await repair()
   expect(await database.findings()).toEqual([])
   await database.app.run(`set app.current_tenant_id = '11111111-1111-1111-1111-111111111111'`)
   expect(await database.app.query('select body from notes', [])).toEqual([['mine']])
@@ -53,7 +53,7 @@ test('the suggested policy shows a tenant its own rows, and no rows without a te
 
 test('the suggested policy does not truncate a longer tenant id', async () => {
   await database.admin.run(`create table notes (tenant_id char(2)); insert into notes values ('ab')`)
-  await mend()
+  await repair()
   await database.app.run(`set app.current_tenant_id = 'abc'`)
   expect(await database.app.query('select from notes', [])).toEqual([])
   await database.app.run(`set app.current_tenant_id = 'ab'`)
@@ -143,7 +143,7 @@ test('SQL for objects with hostile names is valid', async () => {
     expect(objects).toHaveLength(names.length)
     expect(`${message} ${sql.join('')}`).not.toMatch(/[\p{Cc}\u202e]/u)
   }
-  await mend()
+  await repair()
   expect(await database.findings()).toEqual([])
   expect(
     await database.app.query(
@@ -306,6 +306,6 @@ describe('version', () => {
 })
 
 /** Runs all SQL of the findings, that of each finding as one text, indented as printed. */
-async function mend(): Promise<void> {
+async function repair(): Promise<void> {
   for (const { fix } of await database.findings()) await database.admin.run(fix.replaceAll('\n', '\n  '))
 }

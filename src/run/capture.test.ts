@@ -36,12 +36,12 @@ const context = {
 /**
  * The meaning of each statement text: the plain write, one that returns its changes, or one that stores them.
  */
-const meanings = new Map<string, 'plain' | 'told' | 'storing'>()
+const meanings = new Map<string, 'plain' | 'reported' | 'storing'>()
 
 function write(table: Table = TABLE): BoundStatement<WriteStatement> {
   const plain = compileWrite(`set \`${table.name}\` values a = 'new' where id = $1`, context)
   meanings.set(plain.text, 'plain')
-  meanings.set(printCaptured(plain).text, 'told')
+  meanings.set(printCaptured(plain).text, 'reported')
   meanings.set(printStoringWrite(plain, STORING).text, 'storing')
   return { statement: plain, values: ['new', 'one'] }
 }
@@ -52,13 +52,13 @@ const cells = (...texts: readonly (string | null)[]): ResultRow =>
 let asked: (readonly (readonly [string, readonly unknown[]])[])[]
 let answers: (readonly WriteResult[] | Error)[]
 let cancels: number
-let told: unknown[]
+let reported: unknown[]
 let runner: Runner
 beforeEach(() => {
   asked = []
   answers = []
   cancels = 0
-  told = []
+  reported = []
   const inner = {
     write(_: unknown, statements: readonly BoundStatement<WriteStatement>[]): RunningRequest<readonly WriteResult[]> {
       asked.push(statements.map(({ statement: { text }, values }) => [meanings.get(text) ?? text, values]))
@@ -74,9 +74,9 @@ beforeEach(() => {
       outboxInsert: table === BY_STATEMENT ? STORING : null,
     }),
     wantsUnresolved: ({ table }) => table.name === 'notes',
-    committed: (table, changes) => told.push([table.resource, ...changes]),
-    reportStored: names => told.push(['stored', ...names]),
-    reportUnreadable: table => told.push([table.resource, 'unseen']),
+    committed: (table, changes) => reported.push([table.resource, ...changes]),
+    reportStored: names => reported.push(['stored', ...names]),
+    reportUnreadable: table => reported.push([table.resource, 'unseen']),
   }
   runner = captureChanges(inner, watch)
 })
@@ -99,7 +99,7 @@ test('row images are removed from the response and reported, and unwatched write
   const written = await runner.write(ANONYMOUS, [write(), write(OTHER)], { ms: 0 }).result
   expect(asked).toEqual([
     [
-      ['told', ['one', 'new']],
+      ['reported', ['one', 'new']],
       ['plain', ['new', 'one']],
     ],
   ])
@@ -107,7 +107,7 @@ test('row images are removed from the response and reported, and unwatched write
     { rows: [cells('{"id":1}')], count: 1, txid: '7' },
     { rows: [cells('x')], count: 1, txid: '7' },
   ])
-  expect(told).toEqual([['notes', { operation: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' }]])
+  expect(reported).toEqual([['notes', { operation: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' }]])
 })
 
 test('a statement without columns returns no rows', async () => {
@@ -123,17 +123,17 @@ test.each(['42501', '0A000'])(
       { rows: [], count: 1, txid: '7' },
     ])
     expect(asked.map(statements => statements.map(([text]) => text))).toEqual([
-      ['told', 'plain'],
+      ['reported', 'plain'],
       ['plain', 'plain'],
     ])
-    expect(told).toEqual([['notes', 'unseen']])
+    expect(reported).toEqual([['notes', 'unseen']])
   },
 )
 
 test('a write that is rejected in both forms reports nothing', async () => {
   answers.push(refused('42501'), refused('42501'))
   await expect(runner.write(ANONYMOUS, [write()], { ms: 0 }).result).rejects.toThrow('no')
-  expect([asked.length, told]).toEqual([2, []])
+  expect([asked.length, reported]).toEqual([2, []])
 })
 
 test('other errors are final, also after a disconnect', async () => {
@@ -142,7 +142,7 @@ test('other errors are final, also after a disconnect', async () => {
   const running = runner.write(ANONYMOUS, [write()], { ms: 0 })
   running.cancel()
   await expect(running.result).rejects.toThrow('no')
-  expect([asked.length, cancels, told]).toEqual([2, 1, []])
+  expect([asked.length, cancels, reported]).toEqual([2, 1, []])
 })
 
 test('a write whose rows are too large to return is not repeated', async () => {
@@ -150,7 +150,7 @@ test('a write whose rows are too large to return is not repeated', async () => {
   await expect(runner.write(ANONYMOUS, [write()], { ms: 0 }).result).rejects.toMatchObject({
     hint: expect.stringContaining('write fewer rows at a time'),
   })
-  expect([asked.length, told]).toEqual([1, [['notes', 'unseen']]])
+  expect([asked.length, reported]).toEqual([1, [['notes', 'unseen']]])
 })
 
 test('a write in a common table expression is rejected if its table has listeners', async () => {
@@ -170,10 +170,10 @@ test('a change that the database stores is reported after the commit', async () 
   answers.push([{ rows: [], count: 1, txid: '7' }])
   await runner.write(ANONYMOUS, [write(STORED)], { ms: 0 }).result
   expect(asked).toEqual([[['plain', ['new', 'one']]]])
-  expect(told).toEqual([['stored', 'hook']])
+  expect(reported).toEqual([['stored', 'hook']])
   answers.push(refused('23505'))
   await expect(runner.write(ANONYMOUS, [write(STORED)], { ms: 0 }).result).rejects.toThrow('no')
-  expect(told).toEqual([['stored', 'hook']])
+  expect(reported).toEqual([['stored', 'hook']])
 })
 
 test('a change that the statement stores is not returned, and is reported after the commit', async () => {
@@ -182,7 +182,7 @@ test('a change that the statement stores is not returned, and is reported after 
     { rows: [cells('{"id":1}')], count: 1, txid: '7' },
   ])
   expect(asked).toEqual([[['storing', ['one', 'new']]]])
-  expect(told).toEqual([['stored', 'hook']])
+  expect(reported).toEqual([['stored', 'hook']])
 })
 
 test.each(['42P01', '3F000', '42501', '42703'])(
@@ -194,8 +194,8 @@ test.each(['42P01', '3F000', '42501', '42703'])(
     expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).toEqual([
       { rows: [cells('{"id":1}')], count: 1, txid: '7' },
     ])
-    expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['told']])
-    expect(told[0]).toEqual([
+    expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['reported']])
+    expect(reported[0]).toEqual([
       'by statement',
       { operation: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' },
     ])
@@ -205,8 +205,8 @@ test.each(['42P01', '3F000', '42501', '42703'])(
 test('a change that can be neither stored nor returned is only written, unless it fails', async () => {
   answers.push(refused('42501'), refused('42501'), [{ rows: [], count: 1, txid: '7' }])
   await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result
-  expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['told'], ['plain']])
-  expect(told[0]).toEqual(['by statement', 'unseen'])
+  expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['reported'], ['plain']])
+  expect(reported[0]).toEqual(['by statement', 'unseen'])
   asked = []
   answers.push(refused('23505'), refused('42P01'))
   await expect(runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).rejects.toThrow('no')

@@ -113,7 +113,7 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
     }
     return {
       result: current.result.then(
-        written => written.map((result, index) => told(result, captures[index], worked)),
+        written => written.map((result, index) => withChanges(result, captures[index], worked)),
         again,
       ),
       cancel() {
@@ -124,7 +124,7 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   }
 
   /** The result as the plain statement would return it. */
-  function told(result: WriteResult, found: NeededCapture | null | undefined, worked: Work): WriteResult {
+  function withChanges(result: WriteResult, found: NeededCapture | null | undefined, worked: Work): WriteResult {
     if (!isNeeded(found) || found.outboxInsert !== null) return result
     const changes = result.rows.map(toChange)
     committed(worked, () => watch.committed(found.own.table, changes, found.memory, worked.trace))

@@ -375,11 +375,11 @@ const IN_DOUBT: readonly string[] = ['08007', '40003']
 /** The server reports the function of its source that raised the error. */
 const SERVER = { R: 'exec_something' }
 
-describe.each(Object.entries(STATUSES))('an error of PostgreSQL is translated: %s', (told, sqlstates) => {
+describe.each(Object.entries(STATUSES))('an error of PostgreSQL is translated: %s', (reported, sqlstates) => {
   test.each(sqlstates)('%s', sqlstate => {
     const error = databaseError(sqlstate, 'what the server says', { ...SERVER, n: 'a_key' })
     const answer = toGatewayError(error, writing) as GatewayError
-    expect(`${answer.code} ${answer.status}`).toBe(told)
+    expect(`${answer.code} ${answer.status}`).toBe(reported)
     expect(answer.headers).toEqual(answer.status === 503 ? { 'Retry-After': '1' } : {})
     // The log has the details that the caller does not get.
     if (answer.status === 500) expect(answer.details).toBeUndefined()
@@ -420,9 +420,9 @@ test('a conflict error has the server’s message and states that nothing was ch
     D: 'Process 1 waits for 2',
     H: 'See server log',
   })
-  const told = toGatewayError(error, writing) as GatewayError
-  expect(told.message).toBe('deadlock detected; nothing was changed, try again')
-  expect(JSON.stringify(told.details)).not.toContain('Process')
+  const reported = toGatewayError(error, writing) as GatewayError
+  expect(reported.message).toBe('deadlock detected; nothing was changed, try again')
+  expect(JSON.stringify(reported.details)).not.toContain('Process')
 })
 
 test.each(IN_DOUBT)('%s states that the outcome is unknown, for writes only', sqlstate => {
@@ -461,10 +461,10 @@ test('an internal error without context is attributed to the body, as for hstore
 
 test('an error that the request did not cause reveals no details and suggests a retry', () => {
   const secret = databaseError('53300', 'too many connections for role "gateway_secret"')
-  const told = toGatewayError(secret, reading([]))
-  expect(told).toMatchObject({ headers: { 'Retry-After': '1' } })
+  const reported = toGatewayError(secret, reading([]))
+  expect(reported).toMatchObject({ headers: { 'Retry-After': '1' } })
   for (const error of [
-    told,
+    reported,
     toGatewayError(databaseError('XX000', 'gateway_secret'), reading([])),
     toGatewayError(new UnavailableError('gateway_secret', false), reading([])),
   ]) {
@@ -477,8 +477,8 @@ test('an error that the request did not cause reveals no details and suggests a 
 
 test('a write whose confirmation was lost has an unknown outcome', () => {
   const lost = new UnavailableError('m', true)
-  const told = toGatewayError(lost, { statements: [], access: 'read write' })
-  expect(told).toMatchObject({
+  const reported = toGatewayError(lost, { statements: [], access: 'read write' })
+  expect(reported).toMatchObject({
     code: 'UNAVAILABLE',
     hint: expect.stringContaining('may or may not have been made'),
     details: { outcome: 'unknown' },
@@ -491,14 +491,14 @@ test('a write whose confirmation was lost has an unknown outcome', () => {
 test('a value of several megabytes is not repeated in the error', () => {
   const value = '\u{1f600}'.repeat(1_000_000)
   const message = `invalid input syntax for type integer: "${value}"`
-  for (const told of [
+  for (const reported of [
     toGatewayError(databaseError('22P02', message, SERVER), writing),
     toGatewayError(databaseError('42501', message, SERVER), writing),
     toGatewayError(databaseError('40001', message, SERVER), writing),
     toGatewayError(databaseError('P0001', 'm', { H: message }), writing),
     toGatewayError(databaseError('22P02', message, parameter(1)), reading([bound(['n', 'integer', value])])),
   ] as GatewayError[]) {
-    const said = told.message + (told.hint ?? '')
+    const said = reported.message + (reported.hint ?? '')
     expect(said.length).toBeLessThan(1_300)
     expect(said).toContain('invalid input syntax')
     expect(Buffer.from(said).toString()).toBe(said)

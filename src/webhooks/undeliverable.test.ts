@@ -6,7 +6,7 @@ import { undeliverable } from './undeliverable.ts'
 
 const guard = createAddressGuard({ allow: ['10.0.0.0/8'], loopback: 'refused' })
 
-const told = (url: string, enabled = true) =>
+const problemsOf = (url: string, enabled = true) =>
   undeliverable([{ name: 'hook', enabled, url: new URL(url) } as Trigger], guard).map(({ message }) => message)
 
 test.each([
@@ -14,13 +14,13 @@ test.each([
   ['http://0x7f000001/', /127\.0\.0\.1 is a loopback address/],
   ['http://localhost:8080/', /loopback address/],
 ])('a target that will be refused is reported: %s', (url, message) => {
-  expect(told(url)).toEqual([expect.stringMatching(message)])
+  expect(problemsOf(url)).toEqual([expect.stringMatching(message)])
 })
 
 test.each(['https://hooks.example/', 'http://[::ffff:10.0.0.1]/', 'http://8.8.8.8/'])('%s is not reported', url => {
-  expect(told(url)).toEqual([])
+  expect(problemsOf(url)).toEqual([])
 })
 
 test('a disabled trigger is not reported', () => {
-  expect(told('http://127.0.0.1/', false)).toEqual([])
+  expect(problemsOf('http://127.0.0.1/', false)).toEqual([])
 })

@@ -64,13 +64,13 @@ const READS = [
   'new from svc.webhook_dead',
   'answer from svc.webhook_attempt',
   'hash from svc.ticket',
-  'ticket from svc.told',
+  'ticket from svc.gateway_webhook',
   'svc.forget_changes()',
-  'svc.mend()',
+  'svc.repair()',
 ]
 
 test.each(READS)('an injected "select %s" is rejected with any session setting', async what => {
-  const settings = ['app.current_tenant_id', 'svc.origin', 'svc.ticket', 'svc.mending', 'app.is_super_admin']
+  const settings = ['app.current_tenant_id', 'svc.origin', 'svc.ticket', 'svc.repairing', 'app.is_super_admin']
   const set = settings.map(name => `set_config('${name}', 'on', true)`).join(' || ')
   for (const injected of [what, `${set}; select ${what}`, `(${set})::text union all select ${what}`]) {
     const { status, text } = await post('/api/rpc/find', { what: injected })
@@ -79,12 +79,13 @@ test.each(READS)('an injected "select %s" is rejected with any session setting',
   }
 })
 
-const TOLD = `insert into svc.told (trigger, "schema", "table", operation, new, created_at, ticket)
+const GATEWAY_WEBHOOK = `insert into svc.gateway_webhook
+  (trigger, "schema", "table", operation, new, created_at, ticket)
   values ('logs', 'public', 'logs', 'INSERT', '{"body": "forged"}', now(), %)`
 const FORGERIES = [
-  TOLD.replace('%', 'null'),
-  TOLD.replace('%', '(select hash::text from svc.ticket)'),
-  TOLD.replace('%', "current_setting('svc.origin')"),
+  GATEWAY_WEBHOOK.replace('%', 'null'),
+  GATEWAY_WEBHOOK.replace('%', '(select hash::text from svc.ticket)'),
+  GATEWAY_WEBHOOK.replace('%', "current_setting('svc.origin')"),
   `insert into svc.webhook (trigger, "schema", "table", operation, new, created_at) values ('logs', 'public',
     'logs', 'INSERT', '{"body": "forged"}', now())`,
   `insert into svc.webhook_dead (id, trigger, "schema", "table", operation, created_at, tries, reason)
@@ -118,7 +119,7 @@ test('the statement texts of a write with webhooks and an idempotency key do not
   )
   const { json } = await post('/api/logs?returning=body', { id: 3, body: '' }, { 'Idempotency-Key': 'k' })
   const seen: string = json.data.body
-  expect(seen).toContain('svc.told')
+  expect(seen).toContain('svc.gateway_webhook')
   expect(seen).toContain('svc.claim_key')
   const hashes = await execute(feedUrl(database), `select encode(hash, 'hex') as hash from svc.ticket`)
   const words = new Set(seen.match(/[A-Za-z0-9_-]{32}/g) ?? [])

@@ -68,7 +68,7 @@ test('a schema change is noticed, and new tables are captured', async () => {
 test('tables that cannot be captured cause one warning', async () => {
   await execute(
     database.adminUrl,
-    'revoke execute on function svc.mend() from app_feed; ' +
+    'revoke execute on function svc.repair() from app_feed; ' +
       'drop trigger svc_capture_delete on notes; ' +
       'drop trigger svc_capture_delete on logs',
   )
@@ -82,7 +82,7 @@ test('tables that cannot be captured cause one warning', async () => {
     {
       kind: 'warning',
       message: 'Changes of public.logs, public.notes are not captured: their capture triggers are missing.',
-      fix: expect.stringContaining('SELECT svc.mend()'),
+      fix: expect.stringContaining('SELECT svc.repair()'),
     },
   ])
 })

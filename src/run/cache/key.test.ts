@@ -26,13 +26,13 @@ const identity: fc.Arbitrary<Identity> = fc.record({
 /**
  * The settings that the database receives: identities that differ in other properties get the same result.
  */
-function told({ tenantId, userId, agentId, role, scopes, claims }: Identity): string {
+function printed({ tenantId, userId, agentId, role, scopes, claims }: Identity): string {
   return JSON.stringify([tenantId, userId, tenantId === '' ? '' : agentId, role, scopes.join(' '), claims])
 }
 
 test('callers share a key exactly if their session settings are equal', () => {
   fc.assert(
-    fc.property(identity, identity, (a, b) => (digestOf(a) === digestOf(b)) === (told(a) === told(b))),
+    fc.property(identity, identity, (a, b) => (digestOf(a) === digestOf(b)) === (printed(a) === printed(b))),
     { numRuns: 2_000 },
   )
 })

@@ -49,7 +49,7 @@ export function outboxInsertFor(
     columns: [...new Set([...(isByKey ? primaryKey : []), ...(hasTenant ? [tenantColumn] : [])])],
     statement: rows => {
       const selects = triggers.flatMap(trigger => selectFor(trigger, rows))
-      return `INSERT INTO svc.told (${OUTBOX_COLUMNS}, ${TICKET_COLUMN}) ${selects.join(' UNION ALL ')}`
+      return `INSERT INTO svc.gateway_webhook (${OUTBOX_COLUMNS}, ${TICKET_COLUMN}) ${selects.join(' UNION ALL ')}`
     },
   }
 }
