@@ -41,13 +41,16 @@ interface Logged extends Sent {
   readonly transaction: string
 }
 
+/** In the settings of requests only: the gateway reads the catalog with settings in another form. */
+const REQUEST_SETTINGS = 'WHERE set_config('
+
 /**
  * The gateway also sends its own statements (LISTEN, introspection). A request's transaction begins with its
  * session settings. The last one belongs to the request: additional statements for a first request of its
  * kind, such as checking a call, come before it.
  */
 function requestIn(logged: readonly Logged[]): readonly Sent[] {
-  const settings = logged.findLast(({ text }) => text.includes('set_config('))
+  const settings = logged.findLast(({ text }) => text.includes(REQUEST_SETTINGS))
   return logged.filter(({ transaction }) => transaction === settings?.transaction)
 }
 
