@@ -71,17 +71,30 @@ async function figure(gateway: TestGateway, name: string): Promise<number> {
   )
 }
 
-async function pause({ primary, standby }: Replication): Promise<void> {
-  await execute(standby.adminUrl, 'select pg_wal_replay_pause()')
+const CONFLICT = '40001'
+
+/** A statement on a standby that ends whatever conflicts with recovery, also statements of this test. */
+async function onStandbyItself({ standby }: Replication, sql: string): Promise<readonly Record<string, unknown>[]> {
+  for (;;) {
+    try {
+      return await execute(standby.adminUrl, sql)
+    } catch (error) {
+      if ((error as { readonly code?: string }).code !== CONFLICT) throw error
+    }
+  }
+}
+
+async function pause(servers: Replication): Promise<void> {
+  await onStandbyItself(servers, 'select pg_wal_replay_pause()')
   await expect
     .poll(async () => {
-      await execute(primary.adminUrl, 'select pg_switch_wal()')
-      return (await execute(standby.adminUrl, 'select pg_get_wal_replay_pause_state() as state'))[0]?.state
+      await execute(servers.primary.adminUrl, 'select pg_switch_wal()')
+      return (await onStandbyItself(servers, 'select pg_get_wal_replay_pause_state() as state'))[0]?.state
     })
     .toBe('paused')
 }
 
-const resume = ({ standby }: Replication) => execute(standby.adminUrl, 'select pg_wal_replay_resume()')
+const resume = (servers: Replication) => onStandbyItself(servers, 'select pg_wal_replay_resume()')
 
 describe('a standby', () => {
   const servers = fixture(() =>
@@ -147,7 +160,7 @@ describe('a standby', () => {
         .poll(
           async () => {
             const text = `select 1 from pg_stat_activity where query ilike '%slow%' and wait_event = 'PgSleep'`
-            return (await execute(servers.standby.adminUrl, text)).length
+            return (await onStandbyItself(servers, text)).length
           },
           { timeout: 20_000 },
         )

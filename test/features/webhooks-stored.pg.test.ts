@@ -196,8 +196,10 @@ test('subscribers receive the same writes', async () => {
   socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
   await socket.nextOf('subscribed')
   await send(gateway, 'POST', '/api/notes', [{ id: 1 }, { id: 2 }])
+  // A change that follows sooner can be merged with the first.
+  const heard = [await socket.next(), await socket.next()]
   await send(gateway, 'PATCH', '/api/notes/1', { body: 'x' })
-  const heard = [await socket.next(), await socket.next(), await socket.next()]
+  heard.push(await socket.next())
   expect(heard.map(({ operation, key }) => [operation, key.id])).toEqual([
     ['INSERT', 1],
     ['INSERT', 2],
