@@ -17,12 +17,14 @@ export const CHUNK_ROWS_MAX = 1_000
 export const CHUNK_BYTES_MAX: number = 1024 * 1024
 
 /**
- * Limit on the changes after which a batch ends. Clients that resume receive the entries of one transaction as
- * a whole, so this is well below what they receive at once (`SINCE_ROWS_MAX`).
+ * Limit on the changes after which a batch ends. Clients that resume receive the entries of one transaction
+ * as a whole, so this is well below what they receive at once (`SINCE_ROWS_MAX`).
  */
 export const BATCH_ROWS_MAX = 250
 
-/** Another reader has stored later changes, or the capture was removed: what was decoded must be discarded. */
+/**
+ * Another reader has stored later changes, or the capture was removed: what was decoded must be discarded.
+ */
 export class OutdatedReaderError extends Error {
   constructor() {
     super('the position in svc.wal was changed by another reader')
@@ -45,7 +47,8 @@ const BEGIN: readonly Command[] = [
 
 /**
  * Stores a chunk: `s` and `t` are the names of the table, `o` the operation, `k` and `w` the key after and
- * before, `b` and `a` the row, `x` the transaction, `g` the trace of a write through a gateway or empty. `l`: the change belongs in the log.
+ * before, `b` and `a` the row, `x` the transaction, `g` the trace of a write through a gateway or empty. `l`:
+ * the change belongs in the log.
  */
 const STORE = `WITH decoded AS MATERIALIZED (
   SELECT r.* FROM ROWS FROM (json_to_recordset($1::json)
@@ -75,8 +78,8 @@ export interface DecodedChange {
 export type KnownTables = WeakMap<ReplicatedRelation, LoggedTable>
 
 /**
- * The number of a transaction, of which the stream sends the last 32 bits. It is less than 2^31 before or after
- * `near`: a batch receives transactions that began earlier, and others that began later than its own.
+ * The number of a transaction, of which the stream sends the last 32 bits. It is less than 2^31 before or
+ * after `near`: a batch receives transactions that began earlier, and others that began later than its own.
  */
 export function wholeXid(xid: number, near: bigint): bigint {
   return near + BigInt.asIntN(32, BigInt(xid) - near)
@@ -87,7 +90,10 @@ export class Batch {
   readonly #transaction: Pick<OpenTransaction, 'run' | 'commit' | 'rollback'>
   readonly #known: KnownTables
   readonly #ownXid: bigint
-  /** The tables with webhooks, as `schema.table`: true if they are for all changes, not only for those of gateways. */
+  /**
+   * The tables with webhooks, as `schema.table`: true if they are for all changes, not only for those of
+   * gateways.
+   */
   readonly #listened: ReadonlyMap<string, boolean>
   #chunk: string[] = []
   #chunkBytes = 0
@@ -139,7 +145,9 @@ export class Batch {
     this.#perTable = new Map()
   }
 
-  /** Adds the change of a row. `origin`: null unless it was made through a gateway; then its trace, or empty. */
+  /**
+   * Adds the change of a row. `origin`: null unless it was made through a gateway; then its trace, or empty.
+   */
   async add(relation: ReplicatedRelation, change: DecodedChange, origin: string | null): Promise<void> {
     const { operation, before, after } = change
     const table = await this.#describe(relation)

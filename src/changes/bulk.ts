@@ -1,6 +1,6 @@
 /**
- * The entry for the rows of a table that are not logged one by one. Like that of a trigger it has the values of
- * the routing columns, so that only subscribers who could see one of the rows read again.
+ * The entry for the rows of a table that are not logged one by one. Like that of a trigger it has the values
+ * of the routing columns, so that only subscribers who could see one of the rows read again.
  */
 import { ROUTING_VALUES_MAX } from '../install/capture.ts'
 import type { Tuple } from '../postgres/replication/pgoutput.ts'
@@ -22,8 +22,8 @@ export function createBulk({ schema, name, columns, routing }: LoggedTable): Bul
 }
 
 /**
- * Adds a row, with its versions as far as they exist; none if they are unknown. Its table can have its columns
- * in another order than those before: another partition, or the same table after a change.
+ * Adds a row, with its versions as far as they exist; none if they are unknown. Its table can have its
+ * columns in another order than those before: another partition, or the same table after a change.
  */
 export function addToBulk({ values }: BulkChange, table: LoggedTable, versions: readonly Tuple[]): void {
   for (const [label, found] of values) {

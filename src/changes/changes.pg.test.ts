@@ -1,4 +1,7 @@
-/** Changes from the write-ahead log (docs/guides/capture.md), with a PostgreSQL that has `wal_level = logical`. */
+/**
+ * Changes from the write-ahead log (docs/guides/capture.md), with a PostgreSQL that has `wal_level =
+ * logical`.
+ */
 import { EventEmitter } from 'node:events'
 import { tmpdir } from 'node:os'
 import { PassThrough } from 'node:stream'
@@ -17,7 +20,8 @@ const gateways: TestGateway[] = []
 beforeEach(async () => {
   database = await createDatabase(server.port, 'template1')
   await ask(
-    'create table notes (id int primary key, body text, n int); grant all on notes to app; grant usage on schema public to app',
+    'create table notes (id int primary key, body text, n int); grant all on notes to app; ' +
+      'grant usage on schema public to app',
   )
 })
 
@@ -104,14 +108,16 @@ test('rows have the same JSON as row_to_json makes', async () => {
   await ask(`create domain price as numeric(8, 2); create type mood as enum ('sad', 'not "ok"');
     create table kinds (id bigint primary key, small int2, real float4, double float8, exact numeric, cost price,
       yes bool, words text[], nested int[], moods mood[], doc json, docs jsonb, list json[], d date, at timestamp,
-      atz timestamptz, times timestamptz[], span interval, raw bytea, tags varchar(10), ip inet, ranges int4range, u uuid);
+      atz timestamptz, times timestamptz[], span interval, raw bytea, tags varchar(10), ip inet,
+      ranges int4range, u uuid);
     grant all on kinds to app`)
   await install()
   await open()
   await ask(`insert into kinds values (9007199254740993, -1, 1.5, 'NaN', 'Infinity', 12.3, false,
       array['a"b', null, 'NULL', 'c\\d', '{}', ''], '[0:1][1:2]={{1,2},{3,null}}', array['sad', 'not "ok"']::mood[],
       '{"a": [1,  2]}', '{"b":null}', array['{"x": "y"}'::json], '2024-02-29', '2024-01-02 03:04:05.678',
-      '2024-01-02 03:04:05+02', array['2024-01-02 03:04:05+00'::timestamptz], '1 day 02:03', '\\xdeadbeef', 'é"', '10.0.0.0/8',
+      '2024-01-02 03:04:05+02', array['2024-01-02 03:04:05+00'::timestamptz], '1 day 02:03',
+      '\\xdeadbeef', 'é"', '10.0.0.0/8',
       '[1,5)', '6c84fb90-12c4-11e1-840d-7b25c5ee775a'),
     (2, null, 'infinity', 1e300, 1e-20, null, true, '{}', null, null, 'null', '"text"', '{}', 'infinity', 'infinity',
       '-infinity', null, null, null, null, null, 'empty', null),
@@ -182,7 +188,8 @@ test('truncation, changed columns, a renamed table and a new partition end right
   await install()
   await open()
   await ask(
-    'begin; insert into notes values (1); alter table notes add more int default 7; insert into notes values (2); commit',
+    'begin; insert into notes values (1); alter table notes add more int default 7; ' +
+      'insert into notes values (2); commit',
   )
   await ask('alter table notes drop body; insert into notes values (3)')
   await ask('truncate notes')
@@ -271,7 +278,8 @@ test('commits that wait are stored together', async () => {
 test('a bulk entry has the values of the columns that read policies use', async () => {
   await ask(`create table owned (id int, tenant text, kind int, primary key (id, kind)) partition by list (kind);
     create table owned_1 partition of owned for values in (1);
-    create table owned_2 (kind int not null, tenant text, id int not null); alter table owned attach partition owned_2 for values in (2);
+    create table owned_2 (kind int not null, tenant text, id int not null);
+    alter table owned attach partition owned_2 for values in (2);
     alter table owned enable row level security; grant all on owned to app;
     create policy own on owned using (tenant = current_setting('app.current_tenant_id', true))`)
   await install()
@@ -319,8 +327,8 @@ test('a table rewritten in the middle of the stream keeps its changes', async ()
   await install()
   await open()
   await ask('insert into notes values (1, $$x$$)')
-  await ask(`begin; insert into notes values (2); alter table notes alter n type text; insert into notes values (3, null, 'three');
-    commit`)
+  await ask(`begin; insert into notes values (2); alter table notes alter n type text;
+    insert into notes values (3, null, 'three'); commit`)
   await ask('vacuum full notes')
   await ask('update notes set body = $$y$$ where id = 1')
   expect(await entries('notes', 4)).toMatchObject([

@@ -1,8 +1,8 @@
 /**
  * Follows the write-ahead log: the gateway that gets the slot decodes it and stores what has changed in the
- * change log and the outbox. Each transaction of the feed role stores decoded changes together with the position
- * after them, and only then is the position confirmed to the server. So nothing is lost or stored twice, whichever
- * process is killed, and no two gateways store the same. The others wait for the slot.
+ * change log and the outbox. Each transaction of the feed role stores decoded changes together with the
+ * position after them, and only then is the position confirmed to the server. So nothing is lost or stored
+ * twice, whichever process is killed, and no two gateways store the same. The others wait for the slot.
  */
 import type { Query } from '../catalog/introspect.ts'
 import { PUBLICATION } from '../install/wal-capture.ts'
@@ -67,7 +67,9 @@ function traceOf(content: Buffer): string {
   return /^[0-9a-f-]*$/.test(text) ? text : ''
 }
 
-/** True for errors that the same change would cause again: invalid data, constraints, limits of the server. */
+/**
+ * True for errors that the same change would cause again: invalid data, constraints, limits of the server.
+ */
 function isCausedByData(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && ['22', '23', '54'].includes(error.sqlstate.slice(0, 2))
 }

@@ -1,6 +1,7 @@
 /**
- * Rows of the write-ahead log as JSON: from the text of each value to what `row_to_json` makes of it, under the
- * settings of `TEXT_SETTINGS`. Tables with types that cannot be converted from text are captured by triggers.
+ * Rows of the write-ahead log as JSON: from the text of each value to what `row_to_json` makes of it, under
+ * the settings of `TEXT_SETTINGS`. Tables with types that cannot be converted from text are captured by
+ * triggers.
  */
 import type { Tuple, TupleValue } from '../postgres/replication/pgoutput.ts'
 import { UNCHANGED } from '../postgres/replication/pgoutput.ts'

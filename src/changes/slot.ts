@@ -71,8 +71,8 @@ export async function dropSlot(ask: Query): Promise<void> {
 }
 
 /**
- * Creates the slot, then logs that any change before it may be unknown, and stores its position. If this fails
- * in between, the slot is ahead of the stored position, and the second step is repeated.
+ * Creates the slot, then logs that any change before it may be unknown, and stores its position. If this
+ * fails in between, the slot is ahead of the stored position, and the second step is repeated.
  */
 export async function createSlot(database: Pick<Database, 'run'>, major: number): Promise<void> {
   await database.run([{ text: createSlotStatement(major), parameters: [] }]).result

@@ -15,14 +15,17 @@ export interface LoggedTable {
   readonly routing: readonly number[]
 }
 
-/** The types of routing columns: text, varchar, uuid, int2, int4, int8. They have PostgreSQL's own equality. */
+/**
+ * The types of routing columns: text, varchar, uuid, int2, int4, int8. They have PostgreSQL's own equality.
+ */
 const ROUTING_TYPES: ReadonlySet<number> = new Set([25, 1043, 2950, 21, 23, 20])
 
 /** Limit on the routing columns of a table. */
 const ROUTING_COLUMNS_MAX = 8
 
 /** The root of a partition, the key and the columns of read policies now; no row if the table was dropped. */
-const ROOT = `SELECT CASE WHEN r.oid <> c.oid THEN n.nspname END, CASE WHEN r.oid <> c.oid THEN r.relname END, coalesce((
+const ROOT = `SELECT CASE WHEN r.oid <> c.oid THEN n.nspname END,
+  CASE WHEN r.oid <> c.oid THEN r.relname END, coalesce((
     SELECT json_agg(a.attname ORDER BY k.place) FROM pg_catalog.pg_constraint AS p
     CROSS JOIN LATERAL unnest(p.conkey) WITH ORDINALITY AS k(attnum, place)
     JOIN pg_catalog.pg_attribute AS a ON a.attrelid = r.oid AND a.attnum = k.attnum

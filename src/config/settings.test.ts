@@ -60,7 +60,8 @@ test('the table has exactly these keys', () => {
     require_auth require_exp rpc_allowlist_path
     rpc_require_schema_qualified rpc_signature_check schema_poll_secs schemas search_language
     statement_timeout_ms strict tenant_column tenant_max_concurrent tenant_max_connections tenant_max_streams
-    stream_min_bytes_per_sec stream_min_rate_window_secs trusted_proxies wal_keep_mb webhook_allow workers ws_query_token
+    stream_min_bytes_per_sec stream_min_rate_window_secs trusted_proxies wal_keep_mb
+    webhook_allow workers ws_query_token
     max_client_connections address_max_client_connections max_inflight_body_bytes
     address_max_inflight_body_bytes allowed_hosts compress_min_bytes address_max_sockets tenant_max_sockets
     tenant_max_subscriptions tenant_max_subscription_groups tenant_max_live_queries max_live_queries max_sockets

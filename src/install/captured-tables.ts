@@ -1,4 +1,6 @@
-/** The captured tables: those selected, with their partitions, how each is captured, and whether completely. */
+/**
+ * The captured tables: those selected, with their partitions, how each is captured, and whether completely.
+ */
 import { CAPTURE_TRIGGERS } from './capture.ts'
 import { IS_PUBLISHED, PUBLICATION, PUBLISH_TABLE, restoreIdentities, SOURCE_OF_TABLE } from './wal-capture.ts'
 
@@ -14,9 +16,9 @@ export const SELECTED_TABLES: readonly string[] = [
 /**
  * Every table that should be captured. `source`: by triggers or from the write-ahead log; a table has one of
  * them. `arguments` are those of its triggers; `whole`: it has all of them, with these arguments, or is
- * published with its old rows. Foreign tables have no transition tables (PostgreSQL manual, CREATE TRIGGER), so a
- * write that reaches one through its parent would fail. Tables of extensions are excluded. So are tables that
- * no gateway role can SELECT: their changes could not be shown, and their rows must not be logged.
+ * published with its old rows. Foreign tables have no transition tables (PostgreSQL manual, CREATE TRIGGER),
+ * so a write that reaches one through its parent would fail. Tables of extensions are excluded. So are tables
+ * that no gateway role can SELECT: their changes could not be shown, and their rows must not be logged.
  */
 export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.relname AS "table",
   c.relkind, c.relreplident AS identity, r.oid AS root, rn.nspname AS root_schema, r.relname AS root_table,
@@ -114,7 +116,8 @@ BEGIN
     EXECUTE format('ALTER PUBLICATION ${PUBLICATION} DROP TABLE %I.%I', it."schema", it."table");
     INSERT INTO svc.change ("schema", "table", operation) VALUES (it."schema", it."table", 'B');
   END LOOP;
-  ${restoreIdentities(`NOT EXISTS (SELECT FROM (${CAPTURED_TABLES}) AS f WHERE f.oid = b.relation AND f.source = 'wal')`)}
+  ${restoreIdentities(`NOT EXISTS (SELECT FROM (${CAPTURED_TABLES}) AS f
+    WHERE f.oid = b.relation AND f.source = 'wal')`)}
   FOR it IN SELECT * FROM (${CAPTURED_TABLES}) AS f WHERE NOT f.whole ORDER BY f.oid <> f.root, f."schema", f."table"
   LOOP
     IF it.source = 'wal' THEN

@@ -105,7 +105,10 @@ const SERVER = `SELECT current_setting('wal_level'),
   current_setting('server_version_num')::int / 10000, current_setting('max_replication_slots'),
   current_setting('max_wal_senders')`
 
-/** Whether the gateway's role and the feed role may use slots; the second can be given the right by a superuser. */
+/**
+ * Whether the gateway's role and the feed role may use slots; the second can be given the right by a
+ * superuser.
+ */
 const REPLICATING = `SELECT r.rolname, ${MAY_REPLICATE} FROM pg_catalog.pg_roles AS r WHERE r.rolname IN ($1, $2)`
 
 interface WalParties {
@@ -124,25 +127,30 @@ async function walProblemsOf(ask: Query, { role, feed, superuser }: WalParties) 
     ...(level === 'logical'
       ? []
       : [
-          `wal_level is "${level}": run ALTER SYSTEM SET wal_level = 'logical' ${restart} (managed services: docs/guides/capture.md).`,
+          `wal_level is "${level}": run ALTER SYSTEM SET wal_level = 'logical' ${restart} ` +
+            '(managed services: docs/guides/capture.md).',
         ]),
     ...(Number(slots) > 0
       ? []
       : [
-          `No replication slot is free: run ALTER SYSTEM SET max_replication_slots = ${Number(slotsMax) + 1} ${restart}, or drop one that is not used.`,
+          'No replication slot is free: run ALTER SYSTEM SET max_replication_slots = ' +
+            `${Number(slotsMax) + 1} ${restart}, or drop one that is not used.`,
         ]),
     ...(Number(senders) > 0
       ? []
       : [`No WAL sender is free: run ALTER SYSTEM SET max_wal_senders = ${Number(sendersMax) + 1} ${restart}.`]),
     ...(may(role)
       ? [
-          `Role "${role}" of the gateway has REPLICATION: SQL of requests could read every change. Run ALTER ROLE "${role}" NOREPLICATION.`,
+          `Role "${role}" of the gateway has REPLICATION: SQL of requests could read every change. ` +
+            `Run ALTER ROLE "${role}" NOREPLICATION.`,
         ]
       : []),
     ...(superuser || may(feed.role)
       ? []
       : [
-          `Role "${feed.role}", which reads the write-ahead log, does not have REPLICATION: run ALTER ROLE "${feed.role}" REPLICATION as a superuser (RDS: GRANT rds_replication TO "${feed.role}").`,
+          `Role "${feed.role}", which reads the write-ahead log, does not have REPLICATION: ` +
+            `run ALTER ROLE "${feed.role}" REPLICATION as a superuser ` +
+            `(RDS: GRANT rds_replication TO "${feed.role}").`,
         ]),
   ]
   return { major: Number(major), problems }

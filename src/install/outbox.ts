@@ -32,8 +32,8 @@ export function webhookIdSql(row: string): string {
 }
 
 /**
- * The trace of the request that made the change, as the gateway has set it (run/settings.ts). Any session can do
- * so, so everything else than a header of version 00 is ignored.
+ * The trace of the request that made the change, as the gateway has set it (run/settings.ts). Any session can
+ * do so, so everything else than a header of version 00 is ignored.
  */
 export function traceSql(text: string): string {
   return `substring(${text} from '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$')`

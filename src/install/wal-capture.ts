@@ -1,7 +1,7 @@
 /**
- * Capture from the write-ahead log: a publication of the captured tables, a replication slot, and the position
- * up to which a gateway has stored their changes. A gateway decodes the slot and writes the change log and the
- * outbox (the folder "changes"), so writers run no trigger.
+ * Capture from the write-ahead log: a publication of the captured tables, a replication slot, and the
+ * position up to which a gateway has stored their changes. A gateway decodes the slot and writes the change
+ * log and the outbox (the folder "changes"), so writers run no trigger.
  */
 
 /** How changes are captured. Tables that cannot be decoded are captured by triggers in either case. */
@@ -88,9 +88,11 @@ export const IS_PUBLISHED: string = `EXISTS (SELECT FROM pg_catalog.pg_publicati
 
 /**
  * Publishes a table, `it`. The lock lets no writer be in the middle of a transaction, part of which would be
- * missing. Old rows are needed to determine who could see them, and by webhooks, so the identity becomes FULL.
+ * missing. Old rows are needed to determine who could see them, and by webhooks, so the identity becomes
+ * FULL.
  */
-export const PUBLISH_TABLE: string = `EXECUTE format('LOCK TABLE %I.%I IN SHARE ROW EXCLUSIVE MODE', it."schema", it."table");
+export const PUBLISH_TABLE: string = `EXECUTE format(
+        'LOCK TABLE %I.%I IN SHARE ROW EXCLUSIVE MODE', it."schema", it."table");
       IF it.relkind = 'r' AND it.identity <> 'f' THEN
         INSERT INTO svc.identity_before (relation, identity, index_name)
           SELECT it.oid, it.identity, (SELECT i.relname FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
@@ -127,8 +129,8 @@ END $$`
 
 /**
  * Creates the slot unless it exists. It must be the only statement that writes in its transaction. Reading
- * `svc.wal` first lets `svc uninstall`, which locks that table, find the slot afterwards. `major`: the server's
- * version; from 17 on, the slot is copied to standbys that synchronize slots.
+ * `svc.wal` first lets `svc uninstall`, which locks that table, find the slot afterwards. `major`: the
+ * server's version; from 17 on, the slot is copied to standbys that synchronize slots.
  */
 export function createSlotStatement(major: number): string {
   const failover = major >= 17 ? ', failover => true' : ''
@@ -142,5 +144,6 @@ export const END_SLOT_SESSION: string = `SELECT pg_catalog.pg_terminate_backend(
   FROM pg_catalog.pg_replication_slots WHERE slot_name = ${SLOT_NAME} AND active_pid IS NOT NULL`
 
 /** Drops the slot if it is not in use; returns a row if it still exists. */
-export const DROP_SLOT: string = `SELECT CASE WHEN active_pid IS NULL THEN pg_catalog.pg_drop_replication_slot(slot_name) END,
-  slot_name FROM pg_catalog.pg_replication_slots WHERE slot_name = ${SLOT_NAME}`
+export const DROP_SLOT: string = `SELECT
+  CASE WHEN active_pid IS NULL THEN pg_catalog.pg_drop_replication_slot(slot_name) END, slot_name
+  FROM pg_catalog.pg_replication_slots WHERE slot_name = ${SLOT_NAME}`

@@ -22,7 +22,9 @@ export interface ChangeEvent {
   readonly at: string
   /** The transaction that made the change. */
   readonly txid: string
-  /** The transaction that stored it in the log, if it is another one. Positions in the log refer to this one. */
+  /**
+   * The transaction that stored it in the log, if it is another one. Positions in the log refer to this one.
+   */
   readonly storedBy?: string | null
   /** The routing values of the row; null if every visibility group may be concerned. */
   readonly routes: Routes | null
@@ -42,8 +44,8 @@ export interface Transition {
   readonly assigned: readonly string[] | null
   /**
    * The first change of each transaction. Its old row may have been visible, because a visibility query can
-   * be faster than the notification of a change. What a transaction changed again itself was never visible to
-   * others.
+   * be faster than the notification of a change. A row that the same transaction changed again was never
+   * visible to others.
    */
   readonly found: readonly ChangeEvent[]
 }

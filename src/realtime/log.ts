@@ -43,7 +43,9 @@ const INACCESSIBLE: ReadonlySet<string> = new Set(['42P01', '3F000', '42501', '4
 /** The read takes too long or its result is too large. */
 const TOO_MUCH: ReadonlySet<string> = new Set(['57014', '54000'])
 
-/** Limit on the wait for the reader of the write-ahead log; then changes from before can be delivered again. */
+/**
+ * Limit on the wait for the reader of the write-ahead log; then changes from before can be delivered again.
+ */
 const STORED_WAIT_MS_MAX = 2_000
 
 /** Receives the changes of one table. */

@@ -52,7 +52,8 @@ export interface SettingsSource {
 
 /**
  * Creates the source. With `preparedStatements` false, a pooler is in between, so the initial settings of a
- * connection are set in each transaction. `usesWal`: true while changes are captured from the write-ahead log.
+ * connection are set in each transaction. `usesWal`: true while changes are captured from the write-ahead
+ * log.
  */
 export function createSettings({
   statementTimeoutMs,

@@ -27,7 +27,9 @@ export async function installed(
   if (CAPTURE === 'wal') await execute(adminUrl, createSlotStatement(POSTGRES_MAJOR))
 }
 
-/** Resolves once the log has every change that was committed before. Only the write-ahead log is read later. */
+/**
+ * Resolves once the log has every change that was committed before. Only the write-ahead log is read later.
+ */
 export async function logged({ adminUrl }: Pick<TestDatabase, 'adminUrl'>): Promise<void> {
   if (CAPTURE === 'triggers') return
   const [position] = await execute(adminUrl, 'select pg_current_wal_insert_lsn() as end')

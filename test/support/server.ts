@@ -20,7 +20,9 @@ import { PLAIN_ROLE } from './roles.ts'
 /** One password for all servers: they listen on loopback, contain no real data and run for minutes. */
 export const PASSWORD = 'for-tests-only'
 
-/** How tests with captured tables capture changes; `SVC_TEST_CAPTURE=wal` runs them with the write-ahead log. */
+/**
+ * How tests with captured tables capture changes; `SVC_TEST_CAPTURE=wal` runs them with the write-ahead log.
+ */
 export const CAPTURE: 'wal' | 'triggers' = process.env.SVC_TEST_CAPTURE === 'wal' ? 'wal' : 'triggers'
 
 const SETTINGS: Readonly<Record<string, string>> = {
