@@ -15,7 +15,7 @@ const FILES = [
   { path: '/docs/page.js', file: 'page.js', type: 'text/javascript' },
   { path: '/docs/samples.js', file: 'samples.js', type: 'text/javascript' },
   { path: '/docs/page.css', file: 'page.css', type: 'text/css' },
-  { path: '/docs/swagger-ui.js', file: 'swagger-ui-bundle.js', type: 'text/javascript' },
+  { path: '/docs/swagger-ui.js', file: 'swagger-ui-bundle.js', stored: 'br', type: 'text/javascript' },
   { path: '/docs/swagger-ui.css', file: 'swagger-ui.css', type: 'text/css' },
 ] as const
 
