@@ -6,6 +6,7 @@
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { SETTINGS } from '../../src/config/settings.ts'
+import { STORED_SETTING_NAMES } from '../../src/config/stored-settings.ts'
 import { SAMPLE_TENANTS } from '../../src/demo/sample.ts'
 import { operatorNamed } from '../../src/rest/parameters/operators.ts'
 import { openSession } from '../support/catalog.ts'
@@ -47,7 +48,9 @@ test.each(PAGES)('%s shows an equivalent for most requests of the other gateway'
 })
 
 test('the settings mentioned exist', () => {
-  const known = SETTINGS.flatMap(({ key, environment }) => [key?.split('.').at(-1), environment])
+  const ours = SETTINGS.flatMap(({ key, environment }) => [key?.split('.').at(-1), environment])
+  // Settings of PostgREST that its function `pre_config` can make.
+  const known = [...ours, ...STORED_SETTING_NAMES.map(name => name.replace(/^pgrst\./, ''))]
   const [, ...named] = rowsBelow(POSTGREST, '### Configuration').map(([, ours = '']) => ours)
   const words = named.flatMap(cell => [...cell.matchAll(/`([a-z]+_[a-z_]+|[A-Z]+_[A-Z_]+)`/g)].map(([, word]) => word))
   expect(words.length).toBeGreaterThan(6)

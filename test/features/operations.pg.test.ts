@@ -106,6 +106,7 @@ describe('/health/internal', () => {
       },
       webhooks: { enabled: false },
       installation: { installed: false },
+      capture: { sources: {}, wal: null },
       limits: expect.objectContaining({ max_result_rows: 10_000, statement_timeout_ms: 30_000, default_limit: 50 }),
       warnings: expect.any(Array),
     })

@@ -73,12 +73,20 @@ export async function testGateway(databaseUrl: string, options: GatewayOptions =
     ...(callers === undefined ? {} : { callers }),
   })
   const token = (claims: Partial<TokenRequest>) => mintToken(SECRET, { expiresInSeconds: 600, ...claims }, Date.now())
+  // Tokens of different seconds are different callers for the result cache.
+  const tokens = new Map<string, Promise<string>>()
+  const tokenFor = (claims: Partial<TokenRequest>): Promise<string> => {
+    const key = JSON.stringify(claims)
+    const signed = tokens.get(key) ?? token(claims)
+    tokens.set(key, signed)
+    return signed
+  }
   return {
     url: gateway.url,
     gateway,
     token,
     async get(path, { as = { tenantId: 't1' }, headers = {}, method = 'GET', body } = {}) {
-      const authorization: Record<string, string> = as === null ? {} : { Authorization: `Bearer ${await token(as)}` }
+      const authorization: Record<string, string> = as === null ? {} : { Authorization: `Bearer ${await tokenFor(as)}` }
       const response = await fetch(gateway.url + path, {
         method,
         headers: { ...authorization, ...headers },
