@@ -64,7 +64,8 @@ function tableText(n: number, parent: string | null): string {
   return `
     create table table_${n} (
       id bigint generated always as identity primary key, tenant_id uuid not null, name text not null,
-      parent_id bigint ${parent === null ? '' : `references ${parent}`}, email email, status status not null default 'new',
+      parent_id bigint ${parent === null ? '' : `references ${parent}`},
+      email email, status status not null default 'new',
       tags text[], total numeric(10,2) not null default 0, meta jsonb not null default '{}',
         code_${n} varchar(20) unique,
       created_at timestamptz not null default now(), twice numeric generated always as (total * 2) stored);

@@ -55,8 +55,9 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
     'an [`Idempotency-Key`](writing.md#idempotency-keys) needs [`svc install`](../guides/installation.md)',
   UNAVAILABLE:
     'the database is unavailable; no connection became free within `acquire_timeout_ms`; ' +
-    'the gateway is shutting down or overloaded; a [limit](limits.md) on connections, request bodies or unread responses ' +
-    'is reached; or a deadlock or serialization failure occurred. ' +
+    'the gateway is shutting down or overloaded; ' +
+    'a [limit](limits.md) on connections, request bodies or unread responses is reached; ' +
+    'or a deadlock or serialization failure occurred. ' +
     'Retry after `Retry-After` seconds. ' +
     'Retry a write only if `details.outcome` is not `"unknown"`: with it, the write may have been made',
 }

@@ -64,9 +64,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   while (!(await answers(url + options.path, options.headers ?? {}, options.status ?? 200))) {
     if (over || Date.now() > deadline) {
       child.kill('SIGKILL')
-      throw new Error(
-        `${options.name} did not start (${options.logFile}):\n${readFileSync(options.logFile, 'utf8').slice(-LOG_QUOTED_MAX)}`,
-      )
+      const log = readFileSync(options.logFile, 'utf8')
+      throw new Error(`${options.name} did not start (${options.logFile}):\n${log.slice(-LOG_QUOTED_MAX)}`)
     }
     await delay(POLL_MS)
   }
@@ -111,8 +110,7 @@ export async function runProgram(
   })
   return ran.catch(({ stdout, stderr, message, code }) => {
     if (expected.includes(code)) return { stdout, stderr }
-    throw new Error(
-      `${program} failed: ${[message.split('\n')[0].slice(0, COMMAND_QUOTED_MAX), stderr, stdout].join('\n').slice(0, LOG_QUOTED_MAX)}`,
-    )
+    const command = message.split('\n')[0].slice(0, COMMAND_QUOTED_MAX)
+    throw new Error(`${program} failed: ${[command, stderr, stdout].join('\n').slice(0, LOG_QUOTED_MAX)}`)
   })
 }

@@ -36,5 +36,6 @@ function done(summary, latency)
   local e = summary.errors
   local p50, p99 = latency:percentile(50), latency:percentile(99)
   print(string.format('RESULT %d %d %d %d', summary.requests, summary.duration, p50, p99))
-  print(string.format('FAILED connect %d, read %d, write %d, status %d, timeout %d', e.connect, e.read, e.write, e.status, e.timeout))
+  print(string.format('FAILED connect %d, read %d, write %d, status %d, timeout %d',
+    e.connect, e.read, e.write, e.status, e.timeout))
 end

@@ -10,7 +10,8 @@ app.get('/health', async () => ({ ok: true }))
 app.get('/api/orders/:id', async (request, reply) => {
   const claims = await identify(request.headers.authorization)
   const [row] = await sql.begin('read only', async sql => {
-    await sql`select set_config('app.current_tenant_id', ${claims.tenant_id}, true), set_config('app.current_user_id', ${claims.user_id}, true),
+    await sql`select set_config('app.current_tenant_id', ${claims.tenant_id}, true),
+      set_config('app.current_user_id', ${claims.user_id}, true),
       set_config('app.current_agent_id', ${claims.agent_id}, true), set_config('app.is_super_admin', 'false', true)`
     return sql`select * from orders where id = ${request.params.id}`
   })

@@ -243,7 +243,7 @@ export class ExpressionChecker implements OperandCheck {
       operand: this.optional(expression.operand, scope),
       whens: whens.map(({ when, then }, index) => ({
         when: this.expression(when, scope),
-        // biome-ignore lint/suspicious/noThenProperty: a branch of the tree has a `then`, and nothing awaits it.
+        // biome-ignore lint/suspicious/noThenProperty: a branch has a `then`, and nothing awaits it.
         then: thens[index] ?? then,
       })),
       else: otherwise === null ? null : (thens.at(-1) ?? null),

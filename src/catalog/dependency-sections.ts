@@ -218,7 +218,9 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
     ) t (relation, how, text)
     cross join lateral unnest(${textAfter(':rtekind')}) s (rest)
     left join member o on o.oid = case when s.rest like '0 :relid %' then split_part(s.rest, ' ', 3)::oid end
-    left join (select oid from inlined union all select oid from quoted) f on f.oid = case when s.rest like '3 ${INLINED}%' then split_part(substr(s.rest, ${INLINED.length + 3}), ' ', 1)::int8 end
+    left join (select oid from inlined union all select oid from quoted) f
+      on f.oid = case when s.rest like '3 ${INLINED}%'
+        then split_part(substr(s.rest, ${INLINED.length + 3}), ' ', 1)::int8 end
     where left(s.rest, 2) in ('0 ', '1 ', '3 ', '4 ', '5 ', '6 ') and o.relation::int8 is distinct from t.relation
     group by 1, 2, 3
     union all

@@ -25,7 +25,8 @@ beforeAll(async () => {
     create table orders (
       id bigint generated always as identity primary key, customer_id int not null references customers,
       status status default 'new',
-      checked checked_status, total numeric(10,2), twice numeric generated always as (total * 2) stored, unique (customer_id, total));
+      checked checked_status, total numeric(10,2), twice numeric generated always as (total * 2) stored,
+      unique (customer_id, total));
     create table tags (id int primary key);
     create table order_tags (order_id bigint references orders, tag_id int references tags, primary key (order_id,
     tag_id));

@@ -181,11 +181,10 @@ describe('properties of a function', () => {
       switch (result.kind) {
         case 'scalar':
           return [resultText, `${set}${result.column.name} ${result.column.typeText}`]
-        case 'composite':
-          return [
-            resultText,
-            `${set}${result.named ? 'named ' : ''}(${result.columns.map(one => `${one.name} ${one.typeText}`).join(', ')}) of ${result.table}`,
-          ]
+        case 'composite': {
+          const columns = result.columns.map(one => `${one.name} ${one.typeText}`).join(', ')
+          return [resultText, `${set}${result.named ? 'named ' : ''}(${columns}) of ${result.table}`]
+        }
         default:
           return [resultText, result.kind]
       }

@@ -221,12 +221,17 @@ describe('columns', () => {
        create table t (
          "int" int, amount numeric(10,2), code varchar(20), codes varchar(20)[], flag bool, day date, at timestamptz(3),
          "any" text, doc jsonb, fixed char(3), id uuid, raw bytea, "interval" interval, matrix int[][], bits bit(4),
-         mood mood, mood_list mood[], moods moods, mood_domain mood_domain, positive positive, very positive[], very_positive very_positive,
-         pair pair, pairs pair[], dates daterange, int_sets int4multirange, span span, spans multispan, words tsvector, vector oidvector, place point
+         mood mood, mood_list mood[], moods moods, mood_domain mood_domain, positive positive,
+         very positive[], very_positive very_positive,
+         pair pair, pairs pair[], dates daterange, int_sets int4multirange, span span, spans multispan,
+         words tsvector, vector oidvector, place point
        )`,
     )
-    const shape = (type: Column['type']): string =>
-      `${type.kind} ${type.name} ${type.category}${type.labels.length === 0 ? '' : ` ${type.labels.join('|')}`}${type.of === null ? '' : ` of ${shape(type.of)}`}`
+    const shape = (type: Column['type']): string => {
+      const labels = type.labels.length === 0 ? '' : ` ${type.labels.join('|')}`
+      const of = type.of === null ? '' : ` of ${shape(type.of)}`
+      return `${type.kind} ${type.name} ${type.category}${labels}${of}`
+    }
     const mood = 'enum mood E sad|ok|so "happy"'
     expect(table(catalog, 't').columns.map(one => [one.name, one.typeText, shape(one.type)])).toEqual([
       ['int', 'integer', 'base int4 N'],

@@ -71,9 +71,9 @@ test('the configured tenant column is checked', async () => {
 })
 
 test('a superuser as the gateway’s role is an error', async () => {
-  expect((await check('', database.adminUrl))[1]).toMatch(
-    /^error: Row-level security does not apply to the gateway's role: postgres is a superuser\. .* \[role-bypasses-rls\]$/m,
-  )
+  const [, error] = await check('', database.adminUrl)
+  const finding = error.split('\n').find(line => line.endsWith(' [role-bypasses-rls]'))
+  expect(finding).toMatch(/^error: Row-level security does not apply to the gateway's role: postgres is a superuser\. /)
 })
 
 test('a missing schema is reported', async () => {
@@ -144,7 +144,8 @@ test('invalid examples in comments are reported with the SQL that removes them a
 
   await execute(database.adminUrl, found.sql.join('\n'))
   expect((await check('', database.url))[1]).not.toContain('example')
-  const words = `select col_description('"or ders"'::regclass, 2) as total, obj_description('double'::regproc) as double,
+  const words = `select col_description('"or ders"'::regclass, 2) as total,
+    obj_description('double'::regproc) as double,
     col_description('"or ders"'::regclass, 1) as id`
   expect(await execute(database.adminUrl, words)).toEqual([
     { total: 'Of the "lot", it\'s\nwhat is owed.', double: null, id: '@example 7' },

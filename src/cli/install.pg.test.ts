@@ -121,7 +121,10 @@ describe('the installing role', () => {
   const UNKNOWN = {
     code: 1,
     error: expect.stringMatching(
-      /^The role that should create schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL\. DATABASE_URL is used for this only if .*\nNothing was changed\./,
+      new RegExp(
+        '^The role that should create schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL\\. ' +
+          'DATABASE_URL is used for this only if .*\\nNothing was changed\\.',
+      ),
     ),
     out: expect.stringContaining('CREATE SCHEMA'),
   }
@@ -286,7 +289,8 @@ test('a table that the gateway’s role cannot SELECT is not captured, and repor
   expect((await svc(['install'])).code).toBe(0)
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
   expect((await svc(['install', '--table', 'secrets'])).error).toBe(
-    'Role "app" of the gateway cannot SELECT from "public.secrets"; changes are captured for this role, so GRANT it first.',
+    'Role "app" of the gateway cannot SELECT from "public.secrets"; ' +
+      'changes are captured for this role, so GRANT it first.',
   )
 })
 
@@ -295,7 +299,8 @@ test('an owner without superuser rights installs without event triggers', async 
   await execute(
     database.adminUrl,
     `create role ${gateway} login password '${PASSWORD}'; grant select on orders, "odd.name" to ${gateway};
-     create role ${owner} login createrole password '${PASSWORD}'; grant create on database ${database.database} to ${owner};
+     create role ${owner} login createrole password '${PASSWORD}';
+     grant create on database ${database.database} to ${owner};
      alter table orders owner to ${owner}; alter table "odd.name" owner to ${owner}`,
   )
   const url = new URL(database.adminUrl)

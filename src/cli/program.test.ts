@@ -399,7 +399,8 @@ notes     Every row of posts is deleted (where all).`,
   const SHOP = `
 table users { id int8 primary_key, home int8 references cities (code), name text }
 table cities { code int8 primary_key }
-table posts { key int8 primary_key, writer int8 references users (id), editor int8, foreign_key (editor) references users (id) }
+table posts { key int8 primary_key, writer int8 references users (id), editor int8
+  foreign_key (editor) references users (id) }
 table likes { user int8 references users (id), post int8 references posts (key), primary_key (user, post) }
 table islands { id int8 }
 table addresses { tenant int8, id int8, primary_key (tenant, id) }
@@ -435,7 +436,8 @@ table parcels { tenant int8, from_id int8, to_id int8
     ['get cities c join users u', 'SELECT * FROM cities AS c LEFT JOIN users AS u ON c.code = u.home;'],
     [
       'get users join cities nest cities as home',
-      'SELECT *, (SELECT row_to_json(n.*) FROM (SELECT * FROM cities AS home WHERE home.code = users.home) AS n) AS home FROM users LEFT JOIN cities ON users.home = cities.code;',
+      'SELECT *, (SELECT row_to_json(n.*) FROM (SELECT * FROM cities AS home WHERE home.code = users.home) AS n) ' +
+        'AS home FROM users LEFT JOIN cities ON users.home = cities.code;',
     ],
     [
       'del users inner join cities where cities.code = 1',
@@ -484,7 +486,8 @@ table parcels { tenant int8, from_id int8, to_id int8
     ],
     [
       'with cities as (get islands) get users join cities',
-      '<stdin>:1:40: no foreign key connects table "users" with "cities"; write the condition of the join: on a.b_id = b.id',
+      '<stdin>:1:40: no foreign key connects table "users" with "cities"; ' +
+        'write the condition of the join: on a.b_id = b.id',
     ],
   ])('transpile --schema rejects: %s', async (text, error) => {
     writeFileSync(join(folder, 'shop.schema'), SHOP)
@@ -502,7 +505,9 @@ table parcels { tenant int8, from_id int8, to_id int8
     expect(error).toBe('')
     expect(JSON.parse(out)).toEqual({
       ok: true,
-      sql: "SELECT *, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT * FROM tags WHERE EXISTS (SELECT * FROM post_tags AS via WHERE via.post = posts.id AND via.tag = tags.id)) AS n) AS tags FROM posts",
+      sql:
+        "SELECT *, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT * FROM tags WHERE EXISTS (" +
+        'SELECT * FROM post_tags AS via WHERE via.post = posts.id AND via.tag = tags.id)) AS n) AS tags FROM posts',
       parameters: [],
     })
   })

@@ -12,8 +12,8 @@ import { mintToken } from '../identity/mint.ts'
 
 const SECRET = 'a secret of 32 bytes, or of more'
 
-const database =
-  databaseFixture(`create table notes (id int primary key, body text, secret text); insert into notes values (1, 'hello', 'x'), (2, 'bye', 'y');
+const database = databaseFixture(`create table notes (id int primary key, body text, secret text);
+     insert into notes values (1, 'hello', 'x'), (2, 'bye', 'y');
      grant select, insert, update, delete on notes to public`)
 let folder: string
 

@@ -90,9 +90,16 @@ function graft(text: string, at: number, from: number): string {
     : `${text.slice(0, part.start)}${piece}${text.slice(part.end)}`
 }
 
+const TEXT = /'''[\s\S]*?'''|'(?:[^']|'')*'/
+const QUOTED_NAME = /"(?:[^"]|"")*"|`(?:[^`]|``)*`/
+const NAME_OR_SPACE = /[\p{L}\p{N}_]+|\s+/u
+const OPERATOR = /->>|#>>|[-#]>|[!<>]=|<>|::|@[>@]|<@|&&|\|\||\?[|&]?/
+
 /** Splits a text into words. Texts and quoted names stay whole, so that more mutants are valid. */
-const WORDS =
-  /'''[\s\S]*?'''|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|[\p{L}\p{N}_]+|\s+|->>|#>>|[-#]>|[!<>]=|<>|::|@[>@]|<@|&&|\|\||\?[|&]?|[\s\S]/gu
+const WORDS = new RegExp(
+  [TEXT, QUOTED_NAME, NAME_OR_SPACE, OPERATOR, /[\s\S]/].map(({ source }) => source).join('|'),
+  'gu',
+)
 
 type Slip =
   | { readonly kind: 'leave out' | 'double'; readonly at: number }

@@ -25,16 +25,47 @@ export function printLanguageReference({ constructs, examples, invalid, grammar,
   ].join('\n')
 }
 
+const GENERATED =
+  '<!-- Written from corpus/ by `npx vitest run src/corpus/reference.test.ts -u`; ' +
+  'edit the files there, not this page. -->'
+
+const INTRODUCTION =
+  'A language for reading and writing PostgreSQL. ' +
+  '[The guide](../guides/query-language.md) introduces it step by step. The same texts are accepted'
+
+const TYPESCRIPT =
+  'in TypeScript, by `svc-gateway/language`, which needs neither Node.js nor a database: ' +
+  '`parse`, `printSql`, and a builder for the same tree.'
+
+const BODY =
+  '{"query": "get orders fields number where status = :status order by id limit 2", ' +
+  '"parameters": {"status": "paid"}}'
+
+const WRITTEN = '200 `{"data": [row…], "count"}`: `returning`, and the number of written rows'
+
+const TRANSACTION =
+  "Each query is one transaction under the caller's session settings, like every request. " +
+  "Row-level security, the privileges of the gateway's role and access policies apply."
+
+const CHECKED_NAMES =
+  'Names are checked against the schema before anything runs. ' +
+  'The error for an unknown name suggests the most similar one.'
+
+const UNIQUE_NAMES =
+  'Names in a row are unique. Of several columns with the same name, the first keeps its name, ' +
+  'and the others are prefixed with their source, `posts.id`. ' +
+  'Other fields with the same name are an error; rename them with `as`.'
+
 const HEAD = `# The query language
 
-<!-- Written from corpus/ by \`npx vitest run src/corpus/reference.test.ts -u\`; edit the files there, not this page. -->
+${GENERATED}
 
-A language for reading and writing PostgreSQL. [The guide](../guides/query-language.md) introduces it step by step. The same texts are accepted
+${INTRODUCTION}
 
 - over HTTP, by \`POST /api/_query\` (below);
 - on the [command line](cli.md): \`svc parse\` prints the tree, \`svc format\` the canonical form, \`svc transpile\`
   the SQL, \`svc explain\` a description; each accepts a file or standard input, with \`;\` between statements;
-- in TypeScript, by \`svc-gateway/language\`, which needs neither Node.js nor a database: \`parse\`, \`printSql\`, and a builder for the same tree.
+- ${TYPESCRIPT}
 
 ## Over HTTP
 
@@ -42,24 +73,24 @@ A language for reading and writing PostgreSQL. [The guide](../guides/query-langu
 The body is the text with its parameters, or with \`Content-Type: text/plain\` the text alone.
 
 \`\`\`sh
-send POST /api/_query -d '{"query": "get orders fields number where status = :status order by id limit 2", "parameters": {"status": "paid"}}'
+send POST /api/_query -d '${BODY}'
 \`\`\`
 
 | Statement | Response |
 | --- | --- |
 | \`get\`, \`count\` | 200 \`{"data": [row…], "count"}\`, at most \`max_result_rows\` rows |
 | \`export\` | 200, \`application/x-ndjson\`, one row per line |
-| \`add\`, \`set\`, \`del\`, a write in \`with\` | 200 \`{"data": [row…], "count"}\`: \`returning\`, and the number of written rows |
+| \`add\`, \`set\`, \`del\`, a write in \`with\` | ${WRITTEN} |
 | \`explain\` of these | 200 \`{"data": [plan]}\`, if \`explain_endpoint\` is \`"on"\` |
 | anything else | 403 \`FORBIDDEN\` |
 
-- Each query is one transaction under the caller's session settings, like every request. Row-level security, the privileges of the gateway's role and access policies apply.
-- Names are checked against the schema before anything runs. The error for an unknown name suggests the most similar one.
+- ${TRANSACTION}
+- ${CHECKED_NAMES}
 - \`parameters\` is an array for \`$1\`, \`$2\`, … or an object for \`:name\` (and \`{"1": …}\` for \`$1\`).
   A parameter has the type of the column that it is compared with; after \`in\` it is an array of that type.
   For a JSON column, its value can be an object or an array.
   Every parameter of the text must have a value, and every value must be used.
-- Names in a row are unique. Of several columns with the same name, the first keeps its name, and the others are prefixed with their source, \`posts.id\`. Other fields with the same name are an error; rename them with \`as\`.
+- ${UNIQUE_NAMES}
 - Functions: those of PostgreSQL that compute a value from their arguments, and those of the database that only read.
 - \`@@\` searches in \`search_language\`. Joins and nests without \`on\` follow the foreign keys of the database.
 - A text with an error is answered with 400 \`PARSE_ERROR\`; \`details\` has \`line\`, \`column\`, \`found\`,
@@ -87,10 +118,10 @@ limit 10
 \`\`\`
 `
 
-const EXAMPLES_HEAD = `## Examples
-
-The tests parse, format and print each example, and have PostgreSQL prepare it, with [these tables](#tables-of-the-examples). The SQL is the output of \`svc transpile\`.
-`
+const EXAMPLES_HEAD =
+  '## Examples\n\n' +
+  'The tests parse, format and print each example, and have PostgreSQL prepare it, ' +
+  'with [these tables](#tables-of-the-examples). The SQL is the output of `svc transpile`.\n'
 
 const ERRORS_HEAD =
   'For an invalid text, the response contains one error with its line and column, ' +

@@ -1,6 +1,6 @@
 /**
- * `svc postgres`: the embedded PostgreSQL, empty, in a folder of the user. It listens on 127.0.0.1 and requires
- * a password, which is generated with the data and stored next to it.
+ * `svc postgres`: the embedded PostgreSQL, empty, in a folder of the user. It listens on 127.0.0.1 and
+ * requires a password, which is generated with the data and stored next to it.
  *
  *   FOLDER/cluster/data         the data folder of PostgreSQL
  *   FOLDER/cluster/password     of the superuser `postgres`

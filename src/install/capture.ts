@@ -31,15 +31,19 @@ const ROUTING_COLUMNS_MAX = 8
  */
 function routingValues(tables: readonly string[]): string {
   const values = tables.map(name => `SELECT %1$I AS v FROM ${name}`).join(' UNION ')
+  const distinctValues =
+    `SELECT json_agg(v) FROM (SELECT DISTINCT v FROM (${values}) AS r LIMIT ${ROUTING_VALUES_MAX + 1}) AS whom ` +
+    `HAVING count(*) <= ${ROUTING_VALUES_MAX}`
   return `FOR hook IN SELECT DISTINCT a.attname AS name FROM pg_policy AS p
       JOIN pg_depend AS d ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid
         AND d.refclassid = 'pg_class'::regclass AND d.refobjid = p.polrelid
       JOIN pg_attribute AS a ON a.attrelid = p.polrelid AND a.attnum = d.refobjsubid AND a.attnum > 0
       JOIN pg_attribute AS w ON w.attrelid = TG_RELID AND w.attname = a.attname AND NOT w.attisdropped
       WHERE p.polrelid = to_regclass(format('%I.%I', TG_ARGV[0], TG_ARGV[1])) AND p.polcmd IN ('r', '*')
-        AND w.atttypid IN ('text'::regtype, 'varchar'::regtype, 'uuid'::regtype, 'int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+        AND w.atttypid IN ('text'::regtype, 'varchar'::regtype, 'uuid'::regtype,
+          'int2'::regtype, 'int4'::regtype, 'int8'::regtype)
       ORDER BY 1 LIMIT ${ROUTING_COLUMNS_MAX} LOOP
-      EXECUTE format('SELECT json_agg(v) FROM (SELECT DISTINCT v FROM (${values}) AS r LIMIT ${ROUTING_VALUES_MAX + 1}) AS whom HAVING count(*) <= ${ROUTING_VALUES_MAX}', hook.name) INTO row_after;
+      EXECUTE format('${distinctValues}', hook.name) INTO row_after;
       CONTINUE WHEN row_after IS NULL;
       row_key := concat_ws(',', row_key, to_json(hook.name) || ':' || row_after);
     END LOOP;

@@ -59,11 +59,11 @@ export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.r
     AND EXISTS (SELECT FROM svc.served AS s JOIN pg_catalog.pg_roles AS g ON g.rolname = s.role
       WHERE has_schema_privilege(g.oid, rn.oid, 'USAGE') AND has_any_column_privilege(g.oid, r.oid, 'SELECT'))`
 
-const create = CAPTURE_TRIGGERS.map(
-  ({ name, event, referencing, function: of }) =>
-    `EXECUTE format('CREATE TRIGGER ${name} AFTER ${event} ON %I.%I${referencing} FOR EACH STATEMENT EXECUTE FUNCTION svc.${of}(%s)',
-      it."schema", it."table", arguments);`,
-).join('\n    ')
+const create = CAPTURE_TRIGGERS.map(({ name, event, referencing, function: of }) => {
+  const trigger = `CREATE TRIGGER ${name} AFTER ${event} ON %I.%I${referencing}`
+  return `EXECUTE format('${trigger} FOR EACH STATEMENT EXECUTE FUNCTION svc.${of}(%s)',
+      it."schema", it."table", arguments);`
+}).join('\n    ')
 
 /**
  * The capture triggers of every table, including those no longer captured. `logged`: the schema and name
@@ -71,7 +71,8 @@ const create = CAPTURE_TRIGGERS.map(
  */
 const ALL_CAPTURE_TRIGGERS = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "table",
       (SELECT array_agg(convert_from(decode(replace(piece, ' ', ''), 'hex'), getdatabaseencoding()) ORDER BY place)
-        FROM unnest(string_to_array(regexp_replace(encode(t.tgargs, 'hex'), '(..)', '\\1 ', 'g'), '00 ')) WITH ORDINALITY AS each(piece, place)
+        FROM unnest(string_to_array(regexp_replace(encode(t.tgargs, 'hex'), '(..)', '\\1 ', 'g'), '00 '))
+          WITH ORDINALITY AS each(piece, place)
         WHERE place <= 2) AS logged
     FROM pg_catalog.pg_trigger AS t
     JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid

@@ -59,14 +59,18 @@ BEGIN
     RETURN true;
   END IF;
   FOR slot IN 0..${SLOTS - 1} LOOP
-    EXECUTE format('SELECT (SELECT at FROM svc.%1$I ORDER BY xid LIMIT 1), (SELECT at FROM svc.%1$I ORDER BY xid DESC LIMIT 1)', 'change_' || slot)
+    EXECUTE format(
+      'SELECT (SELECT at FROM svc.%1$I ORDER BY xid LIMIT 1), (SELECT at FROM svc.%1$I ORDER BY xid DESC LIMIT 1)',
+      'change_' || slot)
       INTO first_at, last_at;
     CONTINUE WHEN first_at IS NULL OR first_at >= oldest;
     IF last_at < oldest AND slot <> now_slot THEN
       EXECUTE format('SELECT xid FROM svc.%I ORDER BY xid DESC LIMIT 1', 'change_' || slot) INTO gone;
       EXECUTE format('TRUNCATE svc.%I', 'change_' || slot);
     ELSE
-      EXECUTE format('WITH gone AS (DELETE FROM svc.%I WHERE at < $1 RETURNING xid) SELECT xid FROM gone ORDER BY xid DESC LIMIT 1', 'change_' || slot)
+      EXECUTE format(
+        'WITH gone AS (DELETE FROM svc.%I WHERE at < $1 RETURNING xid) SELECT xid FROM gone ORDER BY xid DESC LIMIT 1',
+        'change_' || slot)
         INTO gone USING oldest;
     END IF;
     IF newest IS NULL OR gone > newest THEN newest := gone; END IF;

@@ -87,7 +87,9 @@ export const RIGHTS: string = `DO $$ DECLARE it record; BEGIN
       EXECUTE format('GRANT UPDATE ON svc.wal TO %I', it.feed);
       EXECUTE format('GRANT EXECUTE ON FUNCTION svc.await_writers(xid8[]) TO %I', it.feed);
     END IF;
-    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON svc.webhook_trigger, svc.webhook, svc.webhook_dead, svc.ticket TO %I', it.feed);
+    EXECUTE format(
+      'GRANT SELECT, INSERT, UPDATE, DELETE ON svc.webhook_trigger, svc.webhook, svc.webhook_dead, svc.ticket TO %I',
+      it.feed);
     EXECUTE format('GRANT SELECT, INSERT ON svc.webhook_attempt TO %I', it.feed);
     -- What is sent again comes behind what waits.
     EXECUTE format('GRANT USAGE ON SEQUENCE svc.webhook_seq TO %I', it.feed);

@@ -18,8 +18,12 @@ const SET_COLUMNS = `(
     then array(select jsonb_array_elements_text(to_jsonb(c) -> 'confdelsetcols')::int2) else c.conkey end
 )`
 
-/** The first line of a statement that allows something that was refused before. */
+/** The first lines of statements that allow something that was refused before. */
 const WEAKENS = '/* weakens the key: values become unique within each tenant only */ '
+const WEAKENS_FOR_NULLS =
+  '/* weakens the key: rows whose tenant column is null are no longer checked; make it not null first */ '
+const WEAKENS_MATCH_FULL =
+  '/* weakens the key: MATCH FULL is left out, so rows of which one column is null are no longer checked */ '
 
 export const KEY_LINTS: readonly Lint[] = [
   {
@@ -98,14 +102,15 @@ export const KEY_LINTS: readonly Lint[] = [
           ) then format('alter table %s add unique (%I, %s);', target_table.name, theirs.attname,
             ${columnsOf('c.confrelid', 'c.confkey')}) end,
           format(
-            '%salter table %s drop constraint %I, add constraint %I foreign key (%s, %s) references %s (%I, %s)%s%s%s%s;',
+            '%salter table %s drop constraint %I, '
+              || 'add constraint %I foreign key (%s, %s) references %s (%I, %s)%s%s%s%s;',
             concat(case when not exists (
               select from pg_catalog.pg_attribute a where a.attrelid = p.oid and a.attnum = p.tenant and a.attnotnull
-            ) then '/* weakens the key: rows whose tenant column is null are no longer checked; make it not null first */ ' end,
+            ) then '${WEAKENS_FOR_NULLS}' end,
             case when c.confmatchtype = 'f' and cardinality(c.conkey) > 1 and exists (
               select from pg_catalog.pg_attribute a where a.attrelid = p.oid and a.attnum = any (c.conkey)
                 and not a.attnotnull
-            ) then '/* weakens the key: MATCH FULL is left out, so rows of which one column is null are no longer checked */ ' end),
+            ) then '${WEAKENS_MATCH_FULL}' end),
             p.name, c.conname, c.conname, p.tenant_name, ${columnsOf('c.conrelid', 'c.conkey')},
             target_table.name, theirs.attname, ${columnsOf('c.confrelid', 'c.confkey')},
             case c.confupdtype when 'c' then ' on update cascade' when 'r' then ' on update restrict' end,

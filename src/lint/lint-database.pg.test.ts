@@ -126,9 +126,11 @@ test('SQL for objects with hostile names is valid', async () => {
   await database.admin.run(`create table kept (id int primary key);
     ${quoted
       .map(
-        name => `create table ${name} (id int primary key generated always as identity, tenant_id int, ${name} text unique, up int references ${name});
+        name => `create table ${name} (id int primary key generated always as identity, tenant_id int,
+            ${name} text unique, up int references ${name});
           alter table ${name} enable row level security, force row level security;
-          create policy ${name} on ${name} using (tenant_id = current_setting('app.current_tenant_id', true)::int and ${name} <> '${name.slice(1, -1).replaceAll("'", "''")}');`,
+          create policy ${name} on ${name} using (tenant_id = current_setting('app.current_tenant_id', true)::int
+            and ${name} <> '${name.slice(1, -1).replaceAll("'", "''")}');`,
       )
       .join('\n')}`)
   const first = await database.findings()

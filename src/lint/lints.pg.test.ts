@@ -141,15 +141,32 @@ const CASES: Readonly<Record<string, Case>> = {
     objects: ['moves on d', 'open on a', 'reads on b', 'wri tes on c'],
     good: `${table('a', '', 'narrows on a as restrictive using (true)')}
       ${table('b', '', 'elsewhere on b to pg_monitor using (true)')}
-      ${table('c', '', `open on c using (true); create policy tenant on c as restrictive using (tenant_id = ${TENANT})`)}
+      ${table(
+        'c',
+        '',
+        `open on c using (true);
+        create policy tenant on c as restrictive using (tenant_id = ${TENANT})`,
+      )}
       create table languages (id int); alter table languages enable row level security;
       create policy everybody on languages using (true)`,
   },
   'policy-check-without-tenant': {
-    bad: `${table('a', ', kind text', `moves on a for update using (tenant_id = ${TENANT}) with check (kind <> 'x' or kind is null)`)}
-      ${table('b', ', kind text', `adds on b for insert with check (current_setting('app.current_role', true) = 'clerk')`)}`,
+    bad: `${table(
+      'a',
+      ', kind text',
+      `moves on a for update using (tenant_id = ${TENANT}) with check (kind <> 'x' or kind is null)`,
+    )}
+      ${table(
+        'b',
+        ', kind text',
+        `adds on b for insert with check (current_setting('app.current_role', true) = 'clerk')`,
+      )}`,
     objects: ['adds on b', 'moves on a'],
-    good: `${table('a', ', kind text', `moves on a for update using (tenant_id = ${TENANT}) with check (tenant_id = ${TENANT} and kind <> 'x')`)}
+    good: `${table(
+      'a',
+      ', kind text',
+      `moves on a for update using (tenant_id = ${TENANT}) with check (tenant_id = ${TENANT} and kind <> 'x')`,
+    )}
       ${table('b', ', parent int', `adds on b for insert with check (exists (select from a where a.id = parent))`)}
       ${table('c', ', kind text', `narrows on c as restrictive with check (kind <> 'x')`)}
       ${table('d', '', `default_check on d for update using (tenant_id = ${TENANT})`)}`,
@@ -175,12 +192,24 @@ const CASES: Readonly<Record<string, Case>> = {
     after: "do $$ begin execute format('alter database %I reset app.region', current_database()); end $$",
   },
   'policy-per-row': {
-    bad: `${table('a', '', `slow on a using (tenant_id = nullif(current_setting('app.current_tenant_id', true), '')::int)`)}
+    bad: `${table(
+      'a',
+      '',
+      `slow on a using (tenant_id = nullif(current_setting('app.current_tenant_id', true), '')::int)`,
+    )}
       create schema private; create function private."whose ( "() returns int stable language sql return 1;
       grant usage on schema private to app;
-      ${table('sales."b ""\'x"', '', `slow on sales."b ""'x" using (tenant_id = ${TENANT}) with check (tenant_id = private."whose ( "())`)}`,
+      ${table(
+        'sales."b ""\'x"',
+        '',
+        `slow on sales."b ""'x" using (tenant_id = ${TENANT}) with check (tenant_id = private."whose ( "())`,
+      )}`,
     objects: ['slow on a', 'slow on sales.b "\'x'],
-    good: `${table('a', ', note text', `quoted on a using (tenant_id = ${TENANT} and note <> 'current_setting(''app.x'')')`)}
+    good: `${table(
+      'a',
+      ', note text',
+      `quoted on a using (tenant_id = ${TENANT} and note <> 'current_setting(''app.x'')')`,
+    )}
       create function sales.current_setting(text) returns text stable language sql return 'x';
       ${table('b', '', `other on b using (tenant_id = ${TENANT} and sales.current_setting('x') = 'x')`)}
       ${table(
@@ -308,7 +337,11 @@ const CASES: Readonly<Record<string, Case>> = {
       create table plain (a int references parents)`,
   },
   'unique-across-tenants': {
-    bad: `${table('a', `, email text, a int, b int, unique (email), constraint "o""dd" unique ${sqlSince(15, 'nulls not distinct')} (a, b) include (email) deferrable`)}
+    bad: `${table(
+      'a',
+      `, email text, a int, b int, unique (email),
+        constraint "o""dd" unique ${sqlSince(15, 'nulls not distinct')} (a, b) include (email) deferrable`,
+    )}
       create unique index "lo wer" on a (lower(email)) where email <> '';
       create table sales.natural (sku text primary key, tenant_id int);
       create table parts (tenant_id int, id int) partition by range (id); create unique index parts_id on parts (id)`,

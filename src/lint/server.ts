@@ -25,7 +25,10 @@ export const SERVER_LINTS: readonly Lint[] = [
           'create role gateway login nosuperuser nobypassrls;',
           (select string_agg(format('grant usage on schema %I to gateway;', s.name), ' ' order by s.position)
             from schema s),
-          (select string_agg(format('grant select, insert, update, delete on all tables in schema %I to gateway;', s.name), ' ' order by s.position) from schema s),
+          (select string_agg(
+            format('grant select, insert, update, delete on all tables in schema %I to gateway;', s.name),
+            ' ' order by s.position
+          ) from schema s),
           '-- Give it a password (\\password gateway in psql) and connect as it.'
         ] else array[format('alter role %s nobypassrls;', me.name)] end as sql
       from me

@@ -288,7 +288,8 @@ function variantOf(
   const members = varying.map((key, index) => {
     const value = all[key - 1] ?? null
     const use = parameters.get(key)
-    return `${JSON.stringify(columnOf(index))}:${JSON.stringify(String(use === undefined ? value : textOf(value, use)))}`
+    const written = String(use === undefined ? value : textOf(value, use))
+    return `${JSON.stringify(columnOf(index))}:${JSON.stringify(written)}`
   })
   const text = members.join()
   return { name: text, members: text }

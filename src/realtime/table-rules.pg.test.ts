@@ -139,7 +139,7 @@ test.each([
   expect([computed?.toString(), hash?.toString()]).toEqual([stored?.toString(), storedHash?.toString()])
 })
 
-test('permissive policies are alternatives, restrictive ones conditions; those of other roles are ignored', async () => {
+test('permissive policies are alternatives, restrictive ones conditions; other roles are ignored', async () => {
   const { settings, condition } = await rulesWith(
     `using (tenant = current_setting('app.t', true))`,
     `for select using (who = 'all')`,

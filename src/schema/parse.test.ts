@@ -33,7 +33,8 @@ describe('accepted documents', () => {
       # shop
       extension pgcrypto -- for digests
       enum status { draft, 'in transit', PAID }
-      table orders { id i64 identity primary_key, customer_id i64 not_null references customers(id) on_delete cascade on_update set_null
+      table orders { id i64 identity primary_key,
+        customer_id i64 not_null references customers(id) on_delete cascade on_update set_null
         status status default 'draft' not_null, total numeric(10,2) check (total >= 0), note str nullable
         tags string[] default '{}'
         unique (customer_id, status)
@@ -41,7 +42,8 @@ describe('accepted documents', () => {
         foreign_key (customer_id, id) references customers (id, last_order) on_delete restrict
         enable_rls, force_rls }
       TABLE sales.customers { id i64 PRIMARY_KEY }
-      unique index by_note on orders using btree (lower(note), total desc) include (status) where note is not null and total > 1
+      unique index by_note on orders using btree (lower(note), total desc) include (status)
+        where note is not null and total > 1
       policy own on orders for select to app restrictive using $$ id = 1 $$ with_check $$ true $$
       view open_orders security_invoker $$ select * from orders $$
       materialized view totals $$ select 1 $$
@@ -132,9 +134,8 @@ describe('accepted documents', () => {
     expect(
       columns('table text, index int, not_null int not_null, comment text, `check` int, exclude_me int'),
     ).toHaveLength(6)
-    const document =
-      parseSchema(`table table { column int } index index on index (a) comment on table 'one' comment on table.column 'two'
-      comment on table sales.orders 'three' comment on column.x 'four'`)
+    const document = parseSchema(`table table { column int } index index on index (a) comment on table 'one'
+      comment on table.column 'two' comment on table sales.orders 'three' comment on column.x 'four'`)
     expect(document.comments.map(({ on }) => on.kind)).toEqual(['relation', 'column', 'relation', 'column'])
   })
 
@@ -297,9 +298,11 @@ describe('hostile texts', () => {
   })
 
   test('a part of a valid document is either a document or one error', () => {
-    const sound = `enum e { a, 'b c' } table t { a int default (1) check (a > 0), b text[] references u (c) on_delete set_null (b), unique (a, b) }
+    const sound = `enum e { a, 'b c' }
+      table t { a int default (1) check (a > 0), b text[] references u (c) on_delete set_null (b), unique (a, b) }
       unique index i on t using gin (lower(b), a desc) include (a) where a > 0
-      policy p on t for all to x, y using $q$ a $$ b $q$ function f(out a int = 1) returns table (b text) language sql $$ x $$ comment on t.a 'z'`
+      policy p on t for all to x, y using $q$ a $$ b $q$
+      function f(out a int = 1) returns table (b text) language sql $$ x $$ comment on t.a 'z'`
     parseSchema(sound)
     for (let cut = 0; cut < sound.length; cut++) {
       for (const text of [sound.slice(0, cut), sound.slice(cut), sound.slice(0, cut) + sound.slice(cut + 1)]) {

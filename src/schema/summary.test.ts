@@ -24,8 +24,10 @@ describe('the summary', () => {
         domain age int not_null default 1 check (value > 0)
         table customers { id i64 primary_key, email text unique not_null }
         table orders {
-          id i64 identity always primary_key, line i32, customer_id i64 not_null references customers (id) on_delete cascade
-          status status default 'draft', age age, price numeric(10, 2) check (price > 0), twice numeric generated (price * 2) virtual
+          id i64 identity always primary_key, line i32,
+          customer_id i64 not_null references customers (id) on_delete cascade
+          status status default 'draft', age age, price numeric(10, 2) check (price > 0),
+          twice numeric generated (price * 2) virtual
           unique (line, status) nulls_not_distinct
           foreign_key (customer_id) references customers (id) on_update set_null initially_deferred
           check (line < 10 or price > 1)
@@ -34,12 +36,14 @@ describe('the summary', () => {
           enable_rls
           force_rls
         }
-        unique index by_price on orders using btree (lower(status), price desc) nulls_not_distinct include (line) where price > 3
+        unique index by_price on orders using btree (lower(status), price desc) nulls_not_distinct include (line)
+          where price > 3
         policy own on orders for update to app, admin restrictive using $$ customer_id = 1 $$ with_check $$ true $$
         policy all_of_it on orders using $$ true $$
         view open security_invoker $$ select 1 $$
         materialized view kept $$ select 2 $$
-        function f(a i32, out b text, variadic c text[]) returns setof text language sql immutable security_definer strict $$ select 3 $$
+        function f(a i32, out b text, variadic c text[]) returns setof text
+          language sql immutable security_definer strict $$ select 3 $$
         function g() returns table (x i32, y text) language plpgsql $$ begin end $$
         comment on orders 'All orders'
         comment on orders.price 'Of one'
@@ -213,7 +217,8 @@ describe('warnings', () => {
 
   test('references to schemas outside the document are not checked; an unqualified name can be one of `public`', () => {
     expect(
-      warnings(`table a { id int primary_key references auth.users (id), b int references public.c (x) } table c { id int primary_key }
+      warnings(`table a { id int primary_key references auth.users (id), b int references public.c (x) }
+        table c { id int primary_key }
         table s.a { id int references s.b (id), c int references c (id) }`),
     ).toEqual(['missing_table: table s.a: (id) refers to s.b (id), but table s.b does not exist'])
     expect(
@@ -241,7 +246,8 @@ describe('warnings', () => {
   test('a foreign key whose types cannot be compared', () => {
     expect(
       warnings(`table t { id uuid primary_key, n int unique, s varchar(3) unique } domain key uuid
-        table u { a int references t (id), b i64 references t (n), c text references t (s), d key references t (id), e uuid[] references t (id) }`),
+        table u { a int references t (id), b i64 references t (n), c text references t (s),
+          d key references t (id), e uuid[] references t (id) }`),
     ).toEqual([
       'wrong_type: table u: (a) refers to t (id), but a is int4 and the other uuid',
       'wrong_type: table u: (e) refers to t (id), but e is uuid[] and the other uuid',

@@ -4,8 +4,12 @@
  * `json-scanner` has the same grammar for bytes.
  */
 
-export const STRING: RegExp =
-  /"(?:[^"\\\x00-\x1f\p{Surrogate}]|\\["\\/bfnrt]|\\u(?!0000)(?:[0-9A-Ca-cE-Fe-f][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}|[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}))*"/uy
+const CODE_UNIT = '[0-9A-Ca-cE-Fe-f][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}'
+const SURROGATE_PAIR = String.raw`[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}`
+export const STRING: RegExp = new RegExp(
+  String.raw`"(?:[^"\\\x00-\x1f\p{Surrogate}]|\\["\\/bfnrt]|\\u(?!0000)(?:${CODE_UNIT}|${SURROGATE_PAIR}))*"`,
+  'uy',
+)
 
 /** A string as defined by the RFC, to distinguish strings that PostgreSQL cannot store from invalid ones. */
 export const ANY_STRING: RegExp = /"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y

@@ -109,7 +109,8 @@ describe('any tree', () => {
 test('a read is explained part by part', () => {
   expect(
     explained(`get users u[active = true] left join sales.posts as p on p.user_id = u.id fields u.id, count(*) as n, *
-      where (role = "admin" or role = 'owner') and age >= 18 order by n desc, u.id asc nulls first limit 10 offset :from`),
+      where (role = "admin" or role = 'owner') and age >= 18
+      order by n desc, u.id asc nulls first limit 10 offset :from`),
   ).toEqual({
     action: 'read',
     table: 'users',

@@ -44,7 +44,9 @@ beforeAll(() =>
   client.query(`
     create table t (id int primary key, i int, j int8, x numeric, b boolean, s text, d jsonb);
     create table u (id int primary key, t_id int, i int, s text);
-    insert into t select n, n % 3, n % 5 - 2, n / 4.0, n % 2 = 0, 's' || n % 4, jsonb_build_object('a', n % 3, 's1', 's' || n % 2) from generate_series(1, 12) as n;
+    insert into t select n, n % 3, n % 5 - 2, n / 4.0, n % 2 = 0, 's' || n % 4,
+        jsonb_build_object('a', n % 3, 's1', 's' || n % 2)
+      from generate_series(1, 12) as n;
     insert into t values (13), (14);
     insert into u select n, n % 14, n % 4, 's' || n % 3 from generate_series(1, 30) as n;
   `),

@@ -65,7 +65,8 @@ const SCHEMA = `
   insert into posts values (1, 1, 'one', now()), (2, 1, 'two', now()), (3, 2, 'three', now());
   insert into orders values (1, 1, 11, 'paid'), (2, 1, 5, 'new'), (3, 2, 20, 'paid');
   insert into docs
-    values (1, '{"a": 1, "theme": "dark", "x": {"y": "z"}, "list": [1, 2]}', to_tsvector('english', 'running dogs'), 'Running dogs');
+    values (1, '{"a": 1, "theme": "dark", "x": {"y": "z"}, "list": [1, 2]}',
+      to_tsvector('english', 'running dogs'), 'Running dogs');
   insert into n values (1, 7, 1), (2, 8, 1);
 `
 

@@ -87,7 +87,7 @@ export function mapChildren(expression: Expression, parts: ChildMappers): Expres
       return withProperties(expression, {
         operand: expression.operand && one(expression.operand),
         whens: mapList(expression.whens, branch => {
-          // biome-ignore lint/suspicious/noThenProperty: branches of the tree have a `then`; nothing awaits them.
+          // biome-ignore lint/suspicious/noThenProperty: branches have a `then`; nothing awaits them.
           return withProperties(branch, { when: one(branch.when), then: one(branch.then) })
         }),
         else: expression.else && one(expression.else),

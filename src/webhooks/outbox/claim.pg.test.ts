@@ -57,7 +57,7 @@ async function claimed(turns: readonly ClaimRequest[] = [turn()], gateway = 'me'
 }
 
 describe('claims', () => {
-  test('give a tenant with thousands of webhooks the same share as others, and the rest if no other waits', async () => {
+  test('give a tenant with thousands of webhooks an equal share, and the rest if no other waits', async () => {
     await waiting('a', 3_000)
     await waiting(null, 1)
     await waiting('b', 2)
