@@ -111,7 +111,8 @@ test('the statement texts of a write with webhooks and an idempotency key do not
   await execute(
     database.adminUrl,
     `create function spy() returns trigger language plpgsql as $$ begin
-       new.body := coalesce(current_query(), '') || (select string_agg(query, ' ') from pg_stat_activity where usename = current_user)
+       new.body := coalesce(current_query(), '')
+         || (select string_agg(query, ' ') from pg_stat_activity where usename = current_user)
          || (select coalesce(string_agg(name || statement, ' '), '') from pg_prepared_statements)
          || (select coalesce(string_agg(setting, ' '), '') from pg_settings);
        return new; end $$;

@@ -51,7 +51,10 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     if (capture === 'trigger') await installed(database)
   })
   const gateway = gatewayFixture(database, {
-    toml: `tenant_max_unrouted_queries_per_sec = ${QUERIES_PER_SEC}\nunrouted_resync_interval_ms = ${RESYNC_INTERVAL_MS}`,
+    toml: [
+      `tenant_max_unrouted_queries_per_sec = ${QUERIES_PER_SEC}`,
+      `unrouted_resync_interval_ms = ${RESYNC_INTERVAL_MS}`,
+    ].join('\n'),
   })
   let ids = 0
 

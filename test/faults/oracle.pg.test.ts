@@ -59,7 +59,8 @@ const database = databaseFixture()
 
 beforeAll(async () => {
   const columns =
-    'id int, k1 text collate "C", k2 int, n int, t text collate "C", s text collate "C" not null, tenant_id text not null'
+    'id int, k1 text collate "C", k2 int, n int, t text collate "C", s text collate "C" not null, ' +
+    'tenant_id text not null'
   const rows = JSON.stringify(ITEMS).replaceAll("'", "''")
   await execute(
     database.adminUrl,
@@ -330,7 +331,8 @@ test('following the cursors returns each row once, in order', async () => {
       async (sort, limit, table, filter) => {
         const expected = ITEMS.filter(item => filter === null || holds(filter, item) === true)
         const ordered = expected.toSorted(byKeys(sort, table === 'items' ? byId : byPair))
-        const query = `limit=${limit}&select=id&sort=${sortText(sort)}${filter === null ? '' : `&${parameter(filter, 'key')}`}`
+        const condition = filter === null ? '' : `&${parameter(filter, 'key')}`
+        const query = `limit=${limit}&select=id&sort=${sortText(sort)}${condition}`
         const walked: number[] = []
         let cursor: string | null = null
         do {

@@ -47,6 +47,10 @@ const REPORTED: typeof QUIET = [
 const setAll = (settings: typeof QUIET, local: boolean) =>
   settings.map(([name, value]) => `set_config('${name}', '${value}', ${local})`).join(', ')
 
+const SEEN_SETTINGS = [...QUIET, ...REPORTED].map(
+  ([name], index) => `nullif(current_setting('${name}', true), '') as s${index}`,
+)
+
 const SCHEMA = `
 create schema elsewhere;
 -- A trigger that runs after a statement runs as who queued it, and may not be another from then on.
@@ -146,7 +150,7 @@ insert into parents select n, 'x' from generate_series(1, 3) n;
 alter table by_policy add parent_id int references parents default 1;
 
 create view seen with (security_invoker = true) as select
-  ${[...QUIET, ...REPORTED].map(([name], index) => `nullif(current_setting('${name}', true), '') as s${index}`).join(', ')},
+  ${SEEN_SETTINGS.join(', ')},
   current_user::text as who, current_setting('role') as role, current_setting('transaction_read_only') as read_only,
   (select count(*)::int from pg_listening_channels()) as channels,
   (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks,
@@ -166,7 +170,14 @@ let clean: unknown
 const database = databaseFixture(SCHEMA)
 const gateway = gatewayFixture(database, {
   // Without estimates, which take their time from the statement timeout, one of the compared settings.
-  toml: 'explain_max_cost = 0\nexplain_max_rows = 0\nmax_connections = 1\nschema_poll_secs = 3600\nexposed_views = ["reading"]\nmax_result_rows = 9000',
+  toml: [
+    'explain_max_cost = 0',
+    'explain_max_rows = 0',
+    'max_connections = 1',
+    'schema_poll_secs = 3600',
+    'exposed_views = ["reading"]',
+    'max_result_rows = 9000',
+  ].join('\n'),
 })
 
 beforeAll(async () => {

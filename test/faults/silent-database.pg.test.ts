@@ -38,7 +38,11 @@ beforeEach(async () => {
   const url = new URL(database.url)
   url.host = `127.0.0.1:${relay.port}`
   gateway = await testGateway(url.href, {
-    toml: `statement_timeout_ms = ${STATEMENT_TIMEOUT_MS}\nacquire_timeout_ms = ${ACQUIRE_TIMEOUT_MS}\ndrain_timeout_ms = 0`,
+    toml: [
+      `statement_timeout_ms = ${STATEMENT_TIMEOUT_MS}`,
+      `acquire_timeout_ms = ${ACQUIRE_TIMEOUT_MS}`,
+      'drain_timeout_ms = 0',
+    ].join('\n'),
   })
 })
 afterEach(async () => {

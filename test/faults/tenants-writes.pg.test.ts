@@ -179,7 +179,8 @@ test('each tenant changes only its own rows', { timeout: 90_000 }, async () => {
     database.adminUrl,
     `select * from changes where by_tenant is null or by_tenant not in ('t1', 't2') or coalesce(old_tenant,
       by_tenant) <> by_tenant
-       or coalesce(new_tenant, by_tenant) <> by_tenant or coalesce(body, 'by ' || by_tenant) not like 'by ' || by_tenant || '%'`,
+       or coalesce(new_tenant, by_tenant) <> by_tenant
+       or coalesce(body, 'by ' || by_tenant) not like 'by ' || by_tenant || '%'`,
   )
   expect(strange).toEqual([])
   // Enough writes of every kind happened, by both tenants.

@@ -77,11 +77,10 @@ async function logged(
 
 test('a line has these fields, always and in this order', async () => {
   const { request } = await logged('/api/orders/1')
-  expect(Object.keys(request)).toEqual(
-    `level time method route path table function status code duration_ms database_ms rows cache role tenant request_id msg`.split(
-      ' ',
-    ),
-  )
+  const fields =
+    'level time method route path table function status code duration_ms database_ms rows cache role tenant ' +
+    'request_id msg'
+  expect(Object.keys(request)).toEqual(fields.split(' '))
   expect(request).toMatchObject({
     ...{ method: 'GET', route: '/api/{table}/{id}', path: '/api/orders/{id}', table: 'orders', function: null },
     ...{

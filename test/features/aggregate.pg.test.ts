@@ -9,10 +9,10 @@ const database = databaseFixture(
     cash money, at timestamptz,
      day date, flag boolean, word text, ip inet, uuid uuid, ids int[], doc json, "a.b" int, "sum" int, "group" text);
    insert into numbers values
-     (32767, 2147483647, 9223372036854775807, 0.1, 1.5, 0.1, '1 day', 1.5, '2026-01-01Z', '2026-01-01', true, 'b', '10.0.0.1',
-      '00000000-0000-0000-0000-000000000001', '{1}', '{}', 1, 5, 'x'),
-     (32767, 2147483647, 9223372036854775807, 1e30, 2.5, 0.2, '2 hours', 2.5, '2026-01-03Z', '2025-12-31', false, 'a', '9.0.0.1',
-      '00000000-0000-0000-0000-000000000002', '{2}', '{}', 2, 6, 'x'),
+     (32767, 2147483647, 9223372036854775807, 0.1, 1.5, 0.1, '1 day', 1.5, '2026-01-01Z', '2026-01-01', true, 'b',
+       '10.0.0.1', '00000000-0000-0000-0000-000000000001', '{1}', '{}', 1, 5, 'x'),
+     (32767, 2147483647, 9223372036854775807, 1e30, 2.5, 0.2, '2 hours', 2.5, '2026-01-03Z', '2025-12-31', false, 'a',
+       '9.0.0.1', '00000000-0000-0000-0000-000000000002', '{2}', '{}', 2, 6, 'x'),
      (null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null);
    alter table numbers add span_of int4range;
    create table floats (f float8, n numeric);
@@ -110,7 +110,8 @@ describe('group_by', () => {
     ],
     [
       'fn=sum&column=total&group_by=status&sort=-sum',
-      '[{"status":"paid","sum":12345678901234567890123556.78},{"status":"draft","sum":55.00},{"status":"shipped","sum":7.50}]',
+      '[{"status":"paid","sum":12345678901234567890123556.78},{"status":"draft","sum":55.00},' +
+        '{"status":"shipped","sum":7.50}]',
     ],
     ['fn=count&group_by=status&sort=-status&limit=1', '[{"status":"shipped","count":1}]'],
     ['fn=count&group_by=status&sort=-count&limit=2', '[{"status":"draft","count":2},{"status":"paid","count":2}]'],

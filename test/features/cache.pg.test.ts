@@ -243,7 +243,9 @@ describe('with an access policy', () => {
   function printPolicies(roles: readonly string[]): string {
     const policies = {
       clerk: '{name: clerks, table: orders, role: clerk, operations: [read], allowed_columns: [id, status]}',
-      viewer: `{name: viewers, table: orders, role: viewer, operations: [read], allowed_columns: [id], filter: "status = 'open'"}`,
+      viewer:
+        '{name: viewers, table: orders, role: viewer, operations: [read], allowed_columns: [id], ' +
+        `filter: "status = 'open'"}`,
     }
     const lines = roles.map(role => `  - ${policies[role as keyof typeof policies]}\n`)
     return `policies:\n${lines.join('')}`

@@ -49,7 +49,8 @@ delete from lines; delete from items; delete from numbered; delete from journal;
   delete from other.things;
 delete from "Odd ""Table"""; truncate quiet; delete from parts;
 insert into items (id, tenant_id, name, stock, price, size, tags, meta) values
-  (1, 't1', 'cup', 5, 7.50, 's', '{a,b}', '{"k": [1, 2]}'), (2, 't1', 'pan', 3, 20, 'm', '{}', null), (3, 't1', 'pot', 0, 8, 'l', null, '{}'),
+  (1, 't1', 'cup', 5, 7.50, 's', '{a,b}', '{"k": [1, 2]}'), (2, 't1', 'pan', 3, 20, 'm', '{}', null),
+  (3, 't1', 'pot', 0, 8, 'l', null, '{}'),
   (4, 't1', 'lid', 9, null, null, null, null), (9, 't2', 'foreign', 1, 1, 's', null, null);
 insert into lines values (1, 'x', 1), (1, 'y,z', 2);
 insert into numbered overriding system value values (1, 'one');
@@ -78,7 +79,8 @@ describe('PATCH of one row', () => {
     const reply = await patch('/api/items/1', { name: 'mug', stock: 6 })
     expect(reply.status).toBe(200)
     expect(reply.text).toBe(
-      '{"data":{"id":1,"tenant_id":"t1","name":"mug","stock":6,"price":7.50,"size":"s","tags":["a","b"],"meta":{"k": [1, 2]},"doubled":12}}',
+      '{"data":{"id":1,"tenant_id":"t1","name":"mug","stock":6,"price":7.50,"size":"s",' +
+        '"tags":["a","b"],"meta":{"k": [1, 2]},"doubled":12}}',
     )
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(await names()).toBe('mug,pan,pot,lid,foreign')

@@ -29,12 +29,16 @@ test('each state of the circuit is logged, and no ticket is requested while it i
   })
   try {
     await writeFile(join(folder, 'tokens.mjs'), MODULE)
-    const parameters =
-      'auth_mode=gssapi_only&gss_provider=callback&gss_connect_retries=2&gss_retry_base_ms=1&gss_circuit_threshold=4&gss_circuit_cooldown_ms=200'
-    await writeFile(
-      join(folder, 'svc.toml'),
-      `[gateway]\ndatabase_url = "postgres://app@127.0.0.1:${server.port}/d?${parameters}"\ngss_module = "tokens.mjs"\n`,
-    )
+    const parameters = [
+      'auth_mode=gssapi_only',
+      'gss_provider=callback',
+      'gss_connect_retries=2',
+      'gss_retry_base_ms=1',
+      'gss_circuit_threshold=4',
+      'gss_circuit_cooldown_ms=200',
+    ]
+    const databaseUrl = `postgres://app@127.0.0.1:${server.port}/d?${parameters.join('&')}`
+    await writeFile(join(folder, 'svc.toml'), `[gateway]\ndatabase_url = "${databaseUrl}"\ngss_module = "tokens.mjs"\n`)
     const svc = startSvc(['serve', '--config', join(folder, 'svc.toml')], {
       JWT_SECRET: 'a secret of 32 bytes, or of more',
     })

@@ -144,7 +144,8 @@ describe('Supabase', () => {
       await admin.run(`create table notes (id int primary key, author uuid not null); grant select on notes to ${role};
         insert into notes values (1, '${TENANT?.userId}'), (2, gen_random_uuid());
         alter table notes enable row level security, force row level security;
-        create policy own on notes for select to ${role} using ((select auth.uid()) = author and (select auth.jwt() ->> 'aal') = 'aal1')`)
+        create policy own on notes for select to ${role}
+          using ((select auth.uid()) = author and (select auth.jwt() ->> 'aal') = 'aal1')`)
       const own = await testGateway(database.url, { toml: fileNamed(SUPABASE, 'svc.toml').replace('[gateway]\n', '') })
       const claims = {
         ...{

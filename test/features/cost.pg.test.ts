@@ -30,7 +30,8 @@ begin
   foreach name in array array['shops', 'sales'] loop
     execute format('alter table %I enable row level security', name);
     execute format('alter table %I force row level security', name);
-    execute format('create policy own on %I using (tenant_id = (select current_setting(''app.current_tenant_id'', true)))', name);
+    execute format(
+      'create policy own on %I using (tenant_id = (select current_setting(''app.current_tenant_id'', true)))', name);
   end loop;
 end $$;
 create table closed (id int primary key);

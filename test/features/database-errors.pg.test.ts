@@ -32,8 +32,9 @@ create extension if not exists btree_gist;
 create table owners (id int primary key, tenant_id text not null, email text constraint one_email unique);
 create table things (
   id int primary key, tenant_id text not null, owner_id int constraint its_owner references owners,
-  price numeric(6, 2) constraint not_negative check (price >= 0), amount int, code varchar(3), name text not null default 'x', mood mood, share percent,
-  day date, during int4range, big text, double int generated always as (amount * 2) stored, position int,
+  price numeric(6, 2) constraint not_negative check (price >= 0), amount int, code varchar(3),
+  name text not null default 'x', mood mood, share percent, day date, during int4range, big text,
+  double int generated always as (amount * 2) stored, position int,
   constraint no_overlap exclude using gist (tenant_id with =, during with &&),
   constraint one_position unique (position) deferrable initially deferred
 );
@@ -53,8 +54,8 @@ create view joined with (security_invoker = true) as select t.id, o.email from t
 -- Fails with the given error.
 create table raises (id int primary key, code text not null, note text);
 create function raise_it() returns trigger language plpgsql as $$ begin
-  raise exception 'the message' using errcode = new.code, hint = 'the hint', detail = 'the detail', column = 'the_column', constraint = 'the_constraint',
-    table = 'the_table';
+  raise exception 'the message' using errcode = new.code, hint = 'the hint', detail = 'the detail',
+    column = 'the_column', constraint = 'the_constraint', table = 'the_table';
 end $$;
 create trigger raise_it before insert on raises for each row execute function raise_it();
 
@@ -93,7 +94,8 @@ do $$ declare name text; begin
   foreach name in array array['owners', 'things'] loop
     execute format('alter table %I enable row level security', name);
     execute format('alter table %I force row level security', name);
-    execute format('create policy own on %I using (tenant_id = (select current_setting(''app.current_tenant_id'', true)))', name);
+    execute format(
+      'create policy own on %I using (tenant_id = (select current_setting(''app.current_tenant_id'', true)))', name);
   end loop;
 end $$;
 grant select, insert, update, delete on all tables in schema public to app;
@@ -634,7 +636,7 @@ describe('conflicts with other transactions', () => {
   const tries = () =>
     activity.value(`select case when is_called then last_value else 0 end::int from tries`) as Promise<number>
 
-  test('in a deadlock, one of two requests is answered with the advice to try again, and the other succeeds', async () => {
+  test('in a deadlock, one of two requests is advised to try again, and the other succeeds', async () => {
     const before = await tries()
     const asked = await behindGate(async () => {
       const first = send('PATCH', '/api/pairs/1', { n: 1 })

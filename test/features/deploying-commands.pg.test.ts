@@ -218,7 +218,8 @@ test('the image is built, takes the settings of the page, answers on its port, a
   await writeFile(join(clone, 'svc.toml'), fileNamed(GUIDE, 'svc.toml'))
   await leaveNetwork(terminal)
   expect(await startUntil(terminal, run, '"msg":"listening"')).toContain('"msg":"listening"')
-  const ask = `fetch('http://127.0.0.1:8080/health').then(async answer => console.log(answer.status, await answer.text()))`
+  const print = 'console.log(answer.status, await answer.text())'
+  const ask = `fetch('http://127.0.0.1:8080/health').then(async answer => ${print})`
   expect(await paste(terminal, `'${process.execPath}' -e "${ask}"`)).toMatchObject({
     said: expect.stringMatching(/^200 \{"status":"ok"/),
   })

@@ -108,7 +108,8 @@ describe('limits on sizes', () => {
   test('apply to a chunked body', async () => {
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
     const answer = await raw(
-      `POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${chunk.repeat(33)}0\r\n\r\n`,
+      'POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n' +
+        `${chunk.repeat(33)}0\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1.1 413 /)
   })
@@ -231,7 +232,8 @@ describe('CORS', () => {
   })
   test('a response to an oversized body has every header once', async () => {
     const answer = await raw(
-      `POST /health HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2097153\r\nConnection: close\r\n\r\n${'x'.repeat(2_097_153)}`,
+      'POST /health HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2097153\r\n' +
+        `Connection: close\r\n\r\n${'x'.repeat(2_097_153)}`,
     )
     expect(answer).toMatch(/^HTTP\/1.1 413 /)
     expect(answer.match(/\r\nconnection:/gi)).toHaveLength(1)

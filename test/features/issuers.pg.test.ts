@@ -21,7 +21,8 @@ const [first, second] = [testKey('RS256', 'first'), testKey('ES256', 'second')]
 const database = databaseFixture(`
   create view settings with (security_invoker = true) as select name, current_setting(name, true) as value
     from unnest(array[
-    'app.current_tenant_id', 'app.current_user_id', 'app.current_agent_id', 'app.current_role', 'app.current_scopes']) as name;
+    'app.current_tenant_id', 'app.current_user_id', 'app.current_agent_id', 'app.current_role',
+    'app.current_scopes']) as name;
   grant select on settings to app
 `)
 

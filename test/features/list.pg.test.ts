@@ -16,7 +16,10 @@ test('the envelope has data, count, limit, offset and next_cursor, in this order
   expect(reply.status).toBe(200)
   expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
   expect(reply.text).toBe(
-    '{"data":[{"id":1,"tenant_id":"t1","name":"Ann","boss_id":null},{"id":2,"tenant_id":"t1","name":"Bob","boss_id":1},{"id":3,"tenant_id":"t1","name":"Cyd","boss_id":1}],"count":3,"limit":3,"offset":0,"next_cursor":null}',
+    '{"data":[{"id":1,"tenant_id":"t1","name":"Ann","boss_id":null},' +
+      '{"id":2,"tenant_id":"t1","name":"Bob","boss_id":1},' +
+      '{"id":3,"tenant_id":"t1","name":"Cyd","boss_id":1}],' +
+      '"count":3,"limit":3,"offset":0,"next_cursor":null}',
   )
 })
 

@@ -57,7 +57,8 @@ describe('queries', () => {
       const query = `get ${name} fields ${name}.${name}, ${name} as ${name} where ${name} = :${name}`
       const { structuredContent } = await call(server.url, 'svc_parse_query', { query })
       expect(structuredContent).toMatchObject({ ok: true, parameters: [{ kind: 'name', name }] })
-      const schema = `table ${name} { ${name} int8 primary_key references ${name} (${name}) } enum e_${name} { ${name} }`
+      const table = `table ${name} { ${name} int8 primary_key references ${name} (${name}) }`
+      const schema = `${table} enum e_${name} { ${name} }`
       expect((await call(server.url, 'svc_schema_summary', { schema })).structuredContent).toMatchObject({ ok: true })
     }
   })
@@ -103,7 +104,8 @@ describe('messages', () => {
     ['closed, too', `${'['.repeat(60_000)}${']'.repeat(60_000)}`],
     [
       'a deep argument',
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"svc_map","arguments":${'{"area":'.repeat(13_000)}1${'}'.repeat(13_000)}}}`,
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"svc_map","arguments":' +
+        `${'{"area":'.repeat(13_000)}1${'}'.repeat(13_000)}}}`,
     ],
     ['a deep id', `{"jsonrpc":"2.0","id":${'['.repeat(50_000)}${']'.repeat(50_000)},"method":"ping"}`],
     ['a long method', `{"jsonrpc":"2.0","id":1,"method":"${'x'.repeat(120_000)}"}`],

@@ -181,7 +181,8 @@ describe('HTTP', () => {
     const { host } = new URL(server.url)
     const send = (body: string): boolean =>
       connection.socket.write(
-        `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+        `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\n` +
+          `Content-Length: ${body.length}\r\n\r\n${body}`,
       )
     send(' '.repeat(300_000))
     await connection.until(/413 Payload Too Large/)
@@ -442,7 +443,8 @@ describe('tools/call', () => {
   })
   test('__proto__ as an argument is rejected', async () => {
     const message =
-      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"svc_map","arguments":{"__proto__":{"area":"x"}}}}'
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call",' +
+      '"params":{"name":"svc_map","arguments":{"__proto__":{"area":"x"}}}}'
     expect((await post(server.url, message)).body.error).toMatchObject({
       code: -32_602,
       data: { argument: '__proto__' },

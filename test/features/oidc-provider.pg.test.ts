@@ -121,7 +121,13 @@ async function world(
   const provider = await authority(...keys)
   opened.push(provider)
   const gateway = await testGateway(database.url, {
-    toml: `[[gateway.issuers]]\nissuer = "${provider.issuer}"\ndiscovery = true\naudience = "${AUDIENCE}"\nuser = "client_id"`,
+    toml: [
+      '[[gateway.issuers]]',
+      `issuer = "${provider.issuer}"`,
+      'discovery = true',
+      `audience = "${AUDIENCE}"`,
+      'user = "client_id"',
+    ].join('\n'),
     emit(event) {
       events.push(event)
       condition.notify()

@@ -193,7 +193,8 @@ describe('of another database', () => {
       odd.adminUrl,
       `create table t (a int, b text, c date default '2025-01-01', d jsonb, e varchar(2), primary key (b, a));
        comment on column t.a is '@example seven'; comment on column t.b is '@example 1,%2C';
-       comment on column t.c is '@example tomorrow'; comment on column t.d is '@example null'; comment on column t.e is '@example abc';
+       comment on column t.c is '@example tomorrow'; comment on column t.d is '@example null';
+       comment on column t.e is '@example abc';
        create function f(a int) returns int language sql return a; comment on function f is '@example {"a": "x"}';
        grant all on t to app`,
     )

@@ -132,7 +132,8 @@ test('of every type are accepted by PostgreSQL', async () => {
     `create type mood as enum ('sad', 'glad'); create domain short as text;
      create table every (id int primary key, ${types.map((type, at) => `c${at} ${type} not null`).join(', ')});
      grant all on every to app;
-     create function shorten(value text, length int default 3) returns text immutable language sql return left(value, length)`,
+     create function shorten(value text, length int default 3) returns text immutable
+       language sql return left(value, length)`,
   )
   const gateway = await testGateway(database.url)
   try {

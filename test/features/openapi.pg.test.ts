@@ -169,8 +169,9 @@ describe('unusual names', () => {
     await execute(
       odd.adminUrl,
       ODD.map(
-        name => `create table ${inQuotes(name)} (${inQuotes('__proto__')} bigint primary key, ${inQuotes('limit')} int default 5,
-          ${inQuotes('x.eq')} text, ${inQuotes('a "b",c')} text, ${inQuotes('->')} jsonb, ${inQuotes('up')} bigint references ${inQuotes(name)});
+        name => `create table ${inQuotes(name)} (${inQuotes('__proto__')} bigint primary key,
+            ${inQuotes('limit')} int default 5, ${inQuotes('x.eq')} text, ${inQuotes('a "b",c')} text,
+            ${inQuotes('->')} jsonb, ${inQuotes('up')} bigint references ${inQuotes(name)});
           insert into ${inQuotes(name)} values (1, 2, 't', 'u', '{}', null); grant all on ${inQuotes(name)} to app;`,
       ).join('\n'),
     )

@@ -72,7 +72,14 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
   beforeAll(async () => {
     if (missing !== null) return
     gateway = await testGateway(database.url, {
-      toml: `trusted_proxies = ["127.0.0.1"]\nrate_limit_rate = 0.001\nrate_limit_burst = ${BURST}\nmax_result_rows = 0\nexplain_max_cost = 0\nexplain_max_rows = 0`,
+      toml: [
+        'trusted_proxies = ["127.0.0.1"]',
+        'rate_limit_rate = 0.001',
+        `rate_limit_burst = ${BURST}`,
+        'max_result_rows = 0',
+        'explain_max_cost = 0',
+        'explain_max_rows = 0',
+      ].join('\n'),
     })
     token = await gateway.token({ tenantId: 't1' })
     proxy = await start(Number(new URL(gateway.url).port))

@@ -14,7 +14,8 @@ const database = databaseFixture(
   `create table samples (
      id int primary key, small int2, big int8, num numeric, real float4, word text, tight varchar(5),
        state status, mail email, flag boolean,
-     day date, at timestamptz, span interval, doc jsonb, raw json, tags text[], numbers int[], docs jsonb[], spread int4range, key uuid, blob bytea
+     day date, at timestamptz, span interval, doc jsonb, raw json, tags text[], numbers int[], docs jsonb[],
+       spread int4range, key uuid, blob bytea
    );
    create table drafts (id int primary key generated always as identity, title text not null default 'none',
      marks int not null default 0);
@@ -202,7 +203,8 @@ describe('a read', () => {
     ],
     [
       'a named window',
-      'get users fields sum(id) over w as s window w as (order by id rows between 1 preceding and current row) order by s',
+      'get users fields sum(id) over w as s window w as (order by id rows between 1 preceding and current row) ' +
+        'order by s',
       [{ s: 1 }, { s: 3 }, { s: 5 }],
     ],
     [
@@ -219,7 +221,8 @@ describe('a read', () => {
     ],
     [
       'except and intersect',
-      'get users fields id except get users fields id where id = 2 intersect get users fields id where id > 1 order by id',
+      'get users fields id except get users fields id where id = 2 ' +
+        'intersect get users fields id where id > 1 order by id',
       [{ id: 1 }, { id: 3 }],
     ],
     [
@@ -315,9 +318,10 @@ describe('parameters', () => {
       database.adminUrl,
       `insert into samples values (1, 7, 9007199254740993, 123456789012345678901234567890.12, 1.5, 'a"b',
         'tight', 'paid', 'a@b', true, '2026-01-02',
-         '2026-01-02T03:04:05.678901Z', '1 day', '{"a": [1, "x"]}', '{"r": 1}', '{a,NULL,"c d"}', '{1,2}', array['{"k": 1}'::jsonb, '"t"'], '[1,5)',
-         '0f0e0d0c-0b0a-0908-0706-050403020100', '\\x00ff'),
-       (2, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null);`,
+        '2026-01-02T03:04:05.678901Z', '1 day', '{"a": [1, "x"]}', '{"r": 1}', '{a,NULL,"c d"}', '{1,2}',
+        array['{"k": 1}'::jsonb, '"t"'], '[1,5)', '0f0e0d0c-0b0a-0908-0706-050403020100', '\\x00ff'),
+       (2, null, null, null, null, null, null, null, null, null, null,
+         null, null, null, null, null, null, null, null, null, null);`,
     )
   })
   test.each<[string, unknown]>([
@@ -506,7 +510,8 @@ describe('writes', () => {
   beforeEach(async () => {
     await execute(
       database.adminUrl,
-      `truncate drafts, tokens restart identity; insert into tokens (word) values ('a'), ('b'); insert into drafts (title) values ('one'), ('two');
+      `truncate drafts, tokens restart identity;
+       insert into tokens (word) values ('a'), ('b'); insert into drafts (title) values ('one'), ('two');
        delete from journal; insert into journal values ('t1', 1, 'one'), ('t1', 2, 'two'), ('t2', 1, 'other')`,
     )
   })
@@ -601,7 +606,8 @@ describe('writes', () => {
     ],
     [
       'JSON and lists into their columns',
-      'set samples values doc = :doc, tags = :tags, docs = :docs, raw = :raw where id = 2 returning doc, tags, docs, raw',
+      'set samples values doc = :doc, tags = :tags, docs = :docs, raw = :raw where id = 2 ' +
+        'returning doc, tags, docs, raw',
       { doc: ['x'], tags: ['a', null], docs: ['t', [1]], raw: 'r' },
       [{ doc: ['x'], tags: ['a', null], docs: ['t', [1]], raw: 'r' }],
       1,

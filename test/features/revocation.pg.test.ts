@@ -161,7 +161,13 @@ describe('svc token verify and svc check', () => {
   })
   afterEach(() => provider.close())
   const toml = () =>
-    `[[gateway.issuers]]\nissuer = "${provider.url}"\ndiscovery = true\naudience = "svc"\nrole_map = { staff = "clerk" }`
+    [
+      '[[gateway.issuers]]',
+      `issuer = "${provider.url}"`,
+      'discovery = true',
+      'audience = "svc"',
+      'role_map = { staff = "clerk" }',
+    ].join('\n')
   const token = (more: object = {}) =>
     signToken(key, {
       claims: { iss: provider.url, aud: 'svc', exp: now() + 60, tenant_id: 't1', role: 'staff', ...more },

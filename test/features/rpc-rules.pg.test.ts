@@ -45,7 +45,8 @@ create function settings() returns json stable language sql as $$
     'own', current_setting('my.own', true)) $$;
 create function set_all() returns void volatile language plpgsql as $$
   begin
-    perform set_config('my.own', 'left', false), set_config('work_mem', '1MB', false), set_config('role', 'none', false);
+    perform set_config('my.own', 'left', false), set_config('work_mem', '1MB', false),
+      set_config('role', 'none', false);
     perform set_config('transaction_isolation', 'read committed', false);
   end $$;
 create function any_enum(x anyenum) returns text immutable language sql as 'select x::text';

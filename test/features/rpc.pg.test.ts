@@ -532,7 +532,8 @@ describe('a binary result', () => {
   const base64 = (...bytes: readonly number[]) => Buffer.from(bytes).toString('base64')
   test('has cells in PostgreSQL’s binary format as base64, with columns', async () => {
     expect((await binary('an_int')).text).toBe(
-      '{"data":"AAAAKg==","function":"an_int","result_format":"binary","columns":[{"name":"an_int","type":"int4","oid":23}]}',
+      '{"data":"AAAAKg==","function":"an_int","result_format":"binary",' +
+        '"columns":[{"name":"an_int","type":"int4","oid":23}]}',
     )
     expect((await binary('echo_bool', '[true]')).json.data).toBe(base64(1))
     expect((await binary('a_bytea')).json.data).toBe(base64(0, 255))

@@ -26,8 +26,8 @@ create table products (id int primary key, tenant_id text not null, name text no
   default '', words tsvector
   generated always as (to_tsvector('english', name)) stored);
 create table order_items (
-  order_id bigint references orders, line int, tenant_id text not null, product_id int not null references products, quantity int not null,
-  primary key (order_id, line)
+  order_id bigint references orders, line int, tenant_id text not null, product_id int not null references products,
+  quantity int not null, primary key (order_id, line)
 );
 create table labels (id int primary key, tenant_id text not null, name text not null);
 create table product_labels (product_id int references products, label_id int references labels,
@@ -37,7 +37,8 @@ create table journal (tenant_id text not null, at int not null, what text not nu
 
 insert into users values (1, 't1', 'Ann', null), (2, 't1', 'Bob', 1), (3, 't1', 'Cyd', 1), (9, 't2', 'Zoe', null);
 insert into customers values
-  (1, 't1', 'Acme', 'a@acme.io', '01234', '{big,old}', '{"theme": "dark", "a": [10, {"b": "x"}], "n": 5}', '1999-12-31', true),
+  (1, 't1', 'Acme', 'a@acme.io', '01234', '{big,old}', '{"theme": "dark", "a": [10, {"b": "x"}], "n": 5}',
+    '1999-12-31', true),
   (2, 't1', 'Bolt', null, '1234', '{old}', '{"theme": "light"}', null, false),
   (3, 't1', 'Cord', 'c@cord.io', null, '{}', '{}', '2001-01-01', null),
   (9, 't2', 'Zinc', 'z@zinc.io', '99999', '{big}', '{"theme": "dark"}', null, true);
@@ -61,10 +62,13 @@ insert into journal values ('t1', 1, 'one'), ('t1', 1, 'two'), ('t1', 2, 'three'
 do $$
 declare name text;
 begin
-  foreach name in array array['users', 'customers', 'orders', 'products', 'order_items', 'labels', 'codes', 'journal'] loop
+  foreach name in array
+    array['users', 'customers', 'orders', 'products', 'order_items', 'labels', 'codes', 'journal']
+  loop
     execute format('alter table %I enable row level security', name);
     execute format('alter table %I force row level security', name);
-    execute format('create policy own on %I using (tenant_id = (select current_setting(''app.current_tenant_id'', true)))', name);
+    execute format(
+      'create policy own on %I using (tenant_id = (select current_setting(''app.current_tenant_id'', true)))', name);
   end loop;
 end $$;
 alter table product_labels enable row level security;

@@ -32,8 +32,10 @@ beforeAll(async () => {
      create table guarded (id int primary key);
      insert into guarded values (1);
      alter table guarded enable row level security, force row level security;
-     create policy seen on guarded for select using (${times(20, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
-     create policy made on guarded for insert with check (${times(70, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
+     create policy seen on guarded for select
+       using (${times(20, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
+     create policy made on guarded for insert
+       with check (${times(70, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
      create table amounts (id int primary key, n numeric, price numeric(20, 4), quantity int, rate float8,
        pattern text, note text);
      insert into amounts values (1, 2.5, 10, 3, 0.5, '%b%', 'abc'), (2, null, null, null, null, repeat('a',
@@ -46,7 +48,9 @@ beforeAll(async () => {
      create function changing() returns setof int volatile begin atomic
        select u0.id from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}; end;
      create function in_steps() returns setof int stable begin atomic
-       select count(*)::int from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}; select id from users; end;
+       select count(*)::int
+         from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)};
+       select id from users; end;
      create function written() returns setof int stable language sql as
        'select u0.id from users u0 ${times(9, index => `join users u${index + 1} on u${index + 1}.id = u0.id`)}';
      create function written_twice() returns setof int stable language sql as
@@ -132,8 +136,10 @@ describe('the relations of one statement', () => {
     expect((await ask(`get users ${deriveds(5, 10)} fields users.id`)).json.count).toBe(3)
   })
   test('include common tables, each time they are read', async () => {
-    const chain = (count: number) =>
-      `with c0 as (get users fields id), ${times(count, index => `c${index + 1} as (get c${index})`, ', ')} get c${count}`
+    const chain = (count: number) => {
+      const steps = times(count, index => `c${index + 1} as (get c${index})`, ', ')
+      return `with c0 as (get users fields id), ${steps} get c${count}`
+    }
     expect((await ask(chain(60))).json.count).toBe(3)
     await expectRefused(chain(64), 'max_relations')
   })
@@ -296,8 +302,9 @@ describe('expressions merged from subqueries', () => {
       doubled(20, 'name', name => `concat(${name}, ${name})`),
       'max_copied_values',
     )
+    const source = (level: number) => (level === 0 ? 'users fields id' : `c${level - 1} fields a + a`)
     await expectRefused(
-      `with ${times(20, level => `c${level} as (get ${level === 0 ? 'users' : `c${level - 1}`} fields ${level === 0 ? 'id' : 'a + a'} as a)`, ', ')} get c19`,
+      `with ${times(20, level => `c${level} as (get ${source(level)} as a)`, ', ')} get c19`,
       'expressions',
     )
   })

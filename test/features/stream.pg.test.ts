@@ -65,7 +65,8 @@ describe('a streamed response', () => {
 
   test('applies filters, sort, select and expand, and row-level security', async () => {
     const { text } = await gateway.get(
-      '/api/orders?stream=true&status=paid&total.gt=50&sort=-total&select=id&expand=customers,nested:order_items.products',
+      '/api/orders?stream=true&status=paid&total.gt=50&sort=-total' +
+        '&select=id&expand=customers,nested:order_items.products',
     )
     expect(
       text

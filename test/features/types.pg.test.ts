@@ -261,7 +261,8 @@ create function shown_any(docs anyarray) returns text immutable
   language sql as 'select pg_typeof(docs) || '' '' || docs::text';
 `
 
-const INNER = `row('k "\\,()', 12345678901234567890.10, '{"a": [1, null]}', array['a,b', '"', null]::mood[])::inner_pair`
+const MOODS = `array['a,b', '"', null]::mood[]`
+const INNER = `row('k "\\,()', 12345678901234567890.10, '{"a": [1, null]}', ${MOODS})::inner_pair`
 const EMPTY_INNER = `row(null, null, null, null)::inner_pair`
 
 /** User-defined types and type modifiers: SQL expressions. */
@@ -279,7 +280,8 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
   'inner_pair[]': [`array[${INNER}, null, ${EMPTY_INNER}]`, `array[array[${INNER}], array[${EMPTY_INNER}]]`],
   checked_pair: [INNER],
   outer_pair: [
-    `row(9223372036854775807, ${INNER}, array[${INNER}, ${EMPTY_INNER}], 'infinity', 5, '{ "exact" : 1.0 }', '[1,2)')::outer_pair`,
+    `row(9223372036854775807, ${INNER}, array[${INNER}, ${EMPTY_INNER}], ` +
+      `'infinity', 5, '{ "exact" : 1.0 }', '[1,2)')::outer_pair`,
     `row(1, null, '{}', null, null, null, 'empty')::outer_pair`,
   ],
   spans: [`'[-0,1e+300)'`, `'(-Infinity,NaN]'`, `'empty'`],
@@ -322,7 +324,8 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
   ],
   'ints[]': [`array['{1,2}', '{3}', '{}', '{null}', null]::ints[]`, `array['{{1,2},{3,null}}']::ints[]`, `'{}'`],
   'words_of[]': [
-    `array[array['', 'null', null, 'NULL', '"', '\\', '{', ',', E'\\n', '[]', '😀']::text[]::text, '{}', null]::words_of[]`,
+    `array[array['', 'null', null, 'NULL', '"', '\\', '{', ',', E'\\n', '[]', '😀']::text[]::text, ` +
+      `'{}', null]::words_of[]`,
   ],
   lists: [`array['{1}', '{2,3}']::ints[]`],
   'lists[]': [`array[array['{1}', '{2,3}']::ints[]::text, array['{{4},{5}}', null]::ints[]::text]::lists[]`],
@@ -567,10 +570,12 @@ describe('an array whose elements are arrays', () => {
     await admin.query('truncate edges')
     const reply = await post(
       '/api/edges?returning=many,lists',
-      '[{"id":1,"many":[[1],2]}, {"many":[["a"]],"id":2} ,{"id":3},{"id":4,"lists":[[1,2],[3]]},{"id":5,"many":[[1.50]]}]',
+      '[{"id":1,"many":[[1],2]}, {"many":[["a"]],"id":2} ,{"id":3},' +
+        '{"id":4,"lists":[[1,2],[3]]},{"id":5,"many":[[1.50]]}]',
     )
     expect(reply.text).toBe(
-      '{"data":[{"many":[[1],2],"lists":null},{"many":[["a"]],"lists":null},{"many":null,"lists":null},{"many":null,"lists":[[1,2],[3]]},{"many":[[1.50]],"lists":null}],"count":5}',
+      '{"data":[{"many":[[1],2],"lists":null},{"many":[["a"]],"lists":null},{"many":null,"lists":null},' +
+        '{"many":null,"lists":[[1,2],[3]]},{"many":[[1.50]],"lists":null}],"count":5}',
     )
     expect(await rows()).toEqual([
       ['1', '{[1],2}', null],
@@ -758,10 +763,9 @@ const PROPERTIES: Readonly<Record<string, fc.Arbitrary<Sample>>> = {
       const time = `${two(Math.floor(second / 3600))}:${two(Math.floor(second / 60) % 60)}:${two(second % 60)}`
       const fraction = second === 86_400 ? '' : `.${String(micros).padStart(6, '0')}`
       const offset = `${zone < 0 ? '-' : '+'}${two(Math.floor(Math.abs(zone) / 60))}:${two(Math.abs(zone) % 60)}`
-      const isBefore = before && year <= 4_700
-      return asString(
-        `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}${letter}${time}${fraction}${offset}${isBefore ? ' BC' : ''}`,
-      )
+      const date = `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`
+      const era = before && year <= 4_700 ? ' BC' : ''
+      return asString(`${date}${letter}${time}${fraction}${offset}${era}`)
     }),
   docs: fc.array(fc.option(document)).map(values => ({
     json: JSON.stringify(values),

@@ -67,7 +67,7 @@ async function readHead(connection: RawConnection): Promise<void> {
   connection.socket.pause()
 }
 
-test.concurrent('SIGTERM: responses in progress are finished, idle connections are closed, and no new ones accepted', async () => {
+test.concurrent('SIGTERM finishes responses in progress, closes idle connections and accepts no new ones', async () => {
   const svc = await serve('drain_timeout_ms = 20000\nmax_result_rows = 0')
   const untouched = await openRaw(svc.url)
   const idle = await openRaw(svc.url)
@@ -121,7 +121,7 @@ test.concurrent('SIGTERM: responses in progress are finished, idle connections a
   expect(end.at(-1)).toBe('closed')
 })
 
-test.concurrent('SIGHUP reads the schema again; SIGINT also cancels statements that exceed drain_timeout_ms', async () => {
+test.concurrent('SIGHUP reads the schema again; SIGINT also cancels statements after drain_timeout_ms', async () => {
   const svc = await serve('drain_timeout_ms = 300\nmax_result_rows = 0\nschema_poll_secs = 86400')
   const before = await openRaw(svc.url)
   before.send('/api/fresh', token)

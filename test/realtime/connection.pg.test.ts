@@ -227,7 +227,17 @@ describe('upgrades', () => {
     const raw = await openRaw(gateway.url)
     const token = await gateway.token({ tenantId: 't1' })
     raw.socket.write(
-      `GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      [
+        'GET /ws HTTP/1.1',
+        'Host: x',
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+        `Authorization: Bearer ${token}`,
+        '',
+        '',
+      ].join('\r\n'),
     )
     await raw.until(/101 Switching Protocols/)
     raw.socket.write(Buffer.from([0xff, 0xff, 0xff, 0xff]))

@@ -167,7 +167,8 @@ test('different live queries of one tenant, of the process, and of one socket ar
     expect(await start(one, 'c', 3)).toMatchObject({
       ...{ type: 'error', id: 'c', code: 'CONCURRENCY_LIMIT' },
       message:
-        'the tenant already has 2 different live queries, the limit (tenant_max_live_queries); close some, or try again later',
+        'the tenant already has 2 different live queries, the limit (tenant_max_live_queries); ' +
+        'close some, or try again later',
     })
     expect(await refusals('tenant_max_live_queries', small)).toBe(1)
     // An equal query shares the run, and counts towards the socket's own limit.

@@ -391,7 +391,8 @@ describe('the installation', () => {
 
 test('a partition that is attached or detached causes a resync for all subscribers', { timeout: 60_000 }, async () => {
   await admin.query(`create table years (id int, year int, primary key (id, year)) partition by range (year);
-    create table year_1 (like years including all); insert into year_1 values (1, 1); grant select on years, year_1 to app`)
+    create table year_1 (like years including all); insert into year_1 values (1, 1);
+    grant select on years, year_1 to app`)
   await gateway.gateway.reload()
   const socket = await subscribed({ channel: 'svc_table_years' })
   await admin.query('alter table years attach partition year_1 for values from (1) to (2)')

@@ -34,6 +34,7 @@ export function sorted(rows: ReadonlyMap<string, unknown>): readonly unknown[] {
 }
 
 /** The table of the rows. Each model has its own policy on it. */
-export const THINGS = `create table things (id int primary key, tenant text not null, word text not null, n int not null check (n < 1000));
+export const THINGS = `create table things (id int primary key, tenant text not null, word text not null,
+    n int not null check (n < 1000));
   alter table things enable row level security;
   alter table things force row level security;`
