@@ -137,10 +137,10 @@ function printFrame(frame: Frame, scope: NameScope, printer: Printer): string {
 
 /**
  * PostgreSQL's grammar decides by the next word whether a frame has started (`frame_extent`): `ROWS BETWEEN
- * similar() PRECEDING` begins an expression with the column `between`.
+ * similar() PRECEDING` begins an expression with the column `between`. Words of SQL are in capitals.
  */
 function printOffset(offset: string): string {
-  return /^[a-z_]/i.test(offset) ? `(${offset})` : offset
+  return /^[a-z_]/.test(offset) ? `(${offset})` : offset
 }
 
 /**
