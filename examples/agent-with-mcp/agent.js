@@ -19,7 +19,8 @@ const task = {
 function write({ mistake }) {
   return (
     mistake?.example ??
-    'select customer, sum(total) as paid from orders where status = :status group by customer order by paid desc limit 3'
+    'select customer, sum(total) as paid from orders where status = :status group by customer ' +
+      'order by paid desc limit 3'
   )
 }
 
