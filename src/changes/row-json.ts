@@ -1,19 +1,10 @@
 /**
  * Rows of the write-ahead log as JSON: from the text of each value to what `row_to_json` makes of it, under
- * the settings of `TEXT_SETTINGS`. Tables with types that cannot be converted from text are captured by
+ * the settings of `install/capture`. Tables with types that cannot be converted from text are captured by
  * triggers.
  */
 import type { Tuple, TupleValue } from '../postgres/replication/pgoutput.ts'
 import { UNCHANGED } from '../postgres/replication/pgoutput.ts'
-
-/** The settings of a replication session under which values are printed as capture triggers print them. */
-export const TEXT_SETTINGS: readonly string[] = [
-  "SET DateStyle = 'ISO'",
-  "SET TimeZone = 'UTC'",
-  "SET IntervalStyle = 'postgres'",
-  'SET extra_float_digits = 1',
-  "SET bytea_output = 'hex'",
-]
 
 /** How the text of a type's values becomes JSON. */
 export interface TypeText {

@@ -1,4 +1,5 @@
 /** Facts about a decoded table that its description in the stream lacks. */
+import { ROUTING_COLUMNS_MAX, ROUTING_TYPES } from '../install/capture.ts'
 import type { ReplicatedRelation } from '../postgres/replication/pgoutput.ts'
 import type { Command, Result } from '../postgres/types.ts'
 import type { ColumnText, TypeText } from './row-json.ts'
@@ -15,13 +16,7 @@ export interface LoggedTable {
   readonly routing: readonly number[]
 }
 
-/**
- * The types of routing columns: text, varchar, uuid, int2, int4, int8. They have PostgreSQL's own equality.
- */
-const ROUTING_TYPES: ReadonlySet<number> = new Set([25, 1043, 2950, 21, 23, 20])
-
-/** Limit on the routing columns of a table. */
-const ROUTING_COLUMNS_MAX = 8
+const ROUTING_TYPE_OIDS: ReadonlySet<number> = new Set(ROUTING_TYPES.values())
 
 /** The root of a partition, the key and the columns of read policies now; no row if the table was dropped. */
 const ROOT = `SELECT CASE WHEN r.oid <> c.oid THEN n.nspname END,
@@ -85,7 +80,7 @@ export async function describeTable(
     // A column that was renamed after the change is not found: which rows changed is then unknown.
     key: positions.some(({ index }) => index === -1) ? [] : positions,
     routing: relation.columns
-      .flatMap((column, index) => (routing.has(column.name) && ROUTING_TYPES.has(column.typeOid) ? [index] : []))
+      .flatMap((column, index) => (routing.has(column.name) && ROUTING_TYPE_OIDS.has(column.typeOid) ? [index] : []))
       .slice(0, ROUTING_COLUMNS_MAX),
   }
 }

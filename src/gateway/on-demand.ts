@@ -106,7 +106,7 @@ export function createChanges({ config, feed, installed, emit, now }: ChangesPar
         return { target, gss: await openTokens(target, config, emit) }
       },
       keepBytesMax: config.gateway.walKeepMb * 1024 * 1024,
-      warn: (message, fix) => emit({ kind: 'warning', message, fix }),
+      warn: message => emit({ kind: 'warning', message, fix: null }),
     })
     return reader
   }

@@ -9,12 +9,20 @@
 import { ROWS_MAX, SLOT_OF_NOW } from './change-log.ts'
 import { OUTBOX_COLUMNS } from './outbox.ts'
 
+/** The settings under which values are printed, by the triggers and by sessions that decode changes. */
+export const TEXT_SETTINGS: readonly string[] = [
+  "SET DateStyle = 'ISO'",
+  "SET TimeZone = 'UTC'",
+  "SET IntervalStyle = 'postgres'",
+  "SET extra_float_digits = '1'",
+  "SET bytea_output = 'hex'",
+]
+
 /**
  * The settings make rows print as the same JSON for every writer. The search path excludes objects that
  * others may have created; `pg_temp` is listed so that it comes last.
  */
-const PINNED = `SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET TimeZone = 'UTC' SET DateStyle = 'ISO'
-  SET IntervalStyle = 'postgres' SET extra_float_digits = '1' SET bytea_output = 'hex'`
+const PINNED = ['SECURITY DEFINER SET search_path = pg_catalog, pg_temp', ...TEXT_SETTINGS].join(' ')
 
 const BULK = `INSERT INTO svc.change ("schema", "table", operation) VALUES (TG_ARGV[0], TG_ARGV[1], 'B')`
 
@@ -22,7 +30,12 @@ const BULK = `INSERT INTO svc.change ("schema", "table", operation) VALUES (TG_A
 export const ROUTING_VALUES_MAX = 100
 
 /** Limit on the columns whose values are stored. */
-const ROUTING_COLUMNS_MAX = 8
+export const ROUTING_COLUMNS_MAX = 8
+
+/** The types of routing columns, with their OIDs. They have PostgreSQL's own equality. */
+export const ROUTING_TYPES: ReadonlyMap<string, number> = new Map(
+  Object.entries({ text: 25, varchar: 1043, uuid: 2950, int2: 21, int4: 23, int8: 20 }),
+)
 
 /**
  * The routing values of a bulk change: for each column that a read policy uses, its values before and after
@@ -40,8 +53,7 @@ function routingValues(tables: readonly string[]): string {
       JOIN pg_attribute AS a ON a.attrelid = p.polrelid AND a.attnum = d.refobjsubid AND a.attnum > 0
       JOIN pg_attribute AS w ON w.attrelid = TG_RELID AND w.attname = a.attname AND NOT w.attisdropped
       WHERE p.polrelid = to_regclass(format('%I.%I', TG_ARGV[0], TG_ARGV[1])) AND p.polcmd IN ('r', '*')
-        AND w.atttypid IN ('text'::regtype, 'varchar'::regtype, 'uuid'::regtype,
-          'int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+        AND w.atttypid IN (${[...ROUTING_TYPES.keys()].map(name => `'${name}'::regtype`).join(', ')})
       ORDER BY 1 LIMIT ${ROUTING_COLUMNS_MAX} LOOP
       EXECUTE format('${distinctValues}', hook.name) INTO row_after;
       CONTINUE WHEN row_after IS NULL;
