@@ -2,16 +2,12 @@
  * Changes from the write-ahead log (docs/guides/capture.md), with a PostgreSQL that has `wal_level =
  * logical`.
  */
-import { EventEmitter } from 'node:events'
-import { tmpdir } from 'node:os'
-import { PassThrough } from 'node:stream'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { runCommand } from '../../test/support/cli.ts'
 import { fixture } from '../../test/support/fixtures.ts'
 import { type TestGateway, testGateway } from '../../test/support/gateway.ts'
 import { createDatabase, execute, privateServer, type TestDatabase } from '../../test/support/postgres.ts'
-import { run } from '../cli/program.ts'
-import type { SignalSource } from '../cli/signals.ts'
 
 const server = fixture(() => privateServer({ settings: ['wal_level = logical'] }))
 let database: TestDatabase
@@ -37,16 +33,8 @@ function ask(sql: string): Promise<readonly any[]> {
 }
 
 async function svc(argv: readonly string[]) {
-  const out: string[] = []
-  const error: string[] = []
-  const code = await run(argv, {
+  const { code, out, error } = await runCommand(argv, {
     environment: { DATABASE_URL: database.url, SVC_ADMIN_DATABASE_URL: database.adminUrl },
-    workingDirectory: tmpdir(),
-    input: async () => new Uint8Array(),
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    out: line => out.push(line),
-    error: line => error.push(line),
-    signals: new EventEmitter() as unknown as SignalSource,
   })
   return { code, out: out.join('\n'), error: error.join('\n') }
 }

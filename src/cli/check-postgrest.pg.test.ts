@@ -1,16 +1,13 @@
 /** `svc check --postgrest` (docs/guides/coming-from-postgrest.md#checklist): what each check finds. */
-import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runCommand } from '../../test/support/cli.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { execute } from '../../test/support/postgres.ts'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { uniqueName } from '../../test/support/server.ts'
-import { run } from './program.ts'
-import type { SignalSource } from './signals.ts'
 
 const database = databaseFixture()
 const [anon, author, service, stranger] = ['anon', 'author', 'service', 'stranger'].map(uniqueName) as [
@@ -57,17 +54,11 @@ interface Shown {
 /** The findings of these checks, by name. */
 async function findings(toml: string, ...options: string[]): Promise<ReadonlyMap<string, Shown>> {
   writeFileSync(join(folder, 'svc.toml'), `[postgrest]\nenabled = true\nschemas = ["api", "closed"]\n${toml}`)
-  const said: string[] = []
-  await run(['check', '--json', ...(options.length === 0 ? ['--postgrest'] : options)], {
+  const { out, error } = await runCommand(['check', '--json', ...(options.length === 0 ? ['--postgrest'] : options)], {
     environment: { DATABASE_URL: database.url, JWT_SECRET: 'a secret of 32 bytes, or of more' },
     workingDirectory: folder,
-    out: line => said.push(line),
-    error: line => said.push(line),
-    input: async () => new Uint8Array(),
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    signals: new EventEmitter() as unknown as SignalSource,
   })
-  const report = JSON.parse(said.join('\n')) as { readonly findings: readonly Shown[] }
+  const report = JSON.parse([...out, ...error].join('\n')) as { readonly findings: readonly Shown[] }
   return new Map(report.findings.map(found => [found.check ?? found.message, found]))
 }
 

@@ -1,14 +1,11 @@
 /** `svc check` against a real database (docs/guides/checking.md): a warning at startup is an error here. */
-import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { runCommand } from '../../test/support/cli.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { execute } from '../../test/support/postgres.ts'
-import { run } from './program.ts'
-import type { SignalSource } from './signals.ts'
 
 const database = databaseFixture()
 let folder: string
@@ -34,19 +31,12 @@ beforeEach(() =>
  */
 async function check(toml: string, url: string, ...options: string[]): Promise<readonly [number, string, string]> {
   writeFileSync(join(folder, 'svc.toml'), toml)
-  const said: string[] = []
-  const wrong: string[] = []
-  const code = await run(['check', ...options], {
+  const { code, out, error } = await runCommand(['check', ...options], {
     environment: { DATABASE_URL: url, JWT_SECRET: 'a secret of 32 bytes, or of more' },
     workingDirectory: folder,
-    out: line => said.push(line),
-    error: line => wrong.push(line),
-    input: async () => new Uint8Array(),
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    signals: new EventEmitter() as unknown as SignalSource,
   })
-  const report = options.includes('--json') ? wrong : said
-  return [code, report.filter(line => !line.startsWith('note: PostgreSQL older than')).join('\n'), said.join('\n')]
+  const report = options.includes('--json') ? error : out
+  return [code, report.filter(line => !line.startsWith('note: PostgreSQL older than')).join('\n'), out.join('\n')]
 }
 
 test('a tenant table without forced row-level security is reported with the SQL that fixes it', async () => {

@@ -3,10 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runCommand } from '../../test/support/cli.ts'
 import { folderFixture } from '../../test/support/fixtures.ts'
-import { run } from './program.ts'
 
 const folder = folderFixture()
 const server = createServer((request, response) => {
@@ -21,16 +20,9 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 async function svc(argv: readonly string[], environment: Record<string, string> = {}) {
-  const out: string[] = []
-  const error: string[] = []
-  const code = await run(argv, {
+  const { code, out, error } = await runCommand(argv, {
     environment: { DATABASE_URL: 'postgres://localhost/none', ...environment },
     workingDirectory: folder,
-    input: async () => new Uint8Array(),
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    out: line => out.push(line),
-    error: line => error.push(line),
-    signals: { on() {}, off() {}, exit() {} },
   })
   return { code, out: out.join('\n'), error: error.join('\n') }
 }

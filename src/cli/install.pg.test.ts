@@ -1,15 +1,12 @@
 /** `svc install` and `svc uninstall` (docs/guides/installation.md) on the command line. */
-import { EventEmitter } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { runCommand } from '../../test/support/cli.ts'
 import { feedUrl } from '../../test/support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { CAPTURE, PASSWORD, uniqueName, urlOf } from '../../test/support/server.ts'
-import { run } from './program.ts'
-import type { SignalSource } from './signals.ts'
 
 let database: TestDatabase
 
@@ -32,16 +29,8 @@ interface Ran {
 }
 
 async function svc(argv: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ran> {
-  const out: string[] = []
-  const error: string[] = []
-  const code = await run(argv, {
+  const { code, out, error } = await runCommand(argv, {
     environment: { DATABASE_URL: database.url, SVC_ADMIN_DATABASE_URL: database.adminUrl, ...environment },
-    workingDirectory: tmpdir(),
-    input: async () => new Uint8Array(),
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    out: line => out.push(line),
-    error: line => error.push(line),
-    signals: new EventEmitter() as unknown as SignalSource,
   })
   return { code, out: out.join('\n'), error: error.join('\n') }
 }

@@ -1,13 +1,10 @@
 /** `svc openapi` on a real database, with and without a policy. */
-import { EventEmitter } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { beforeAll, expect, test } from 'vitest'
+import { runCommand } from '../../test/support/cli.ts'
 import { databaseFixture, folderFixture } from '../../test/support/fixtures.ts'
 import { sampleDatabase } from '../../test/support/sample.ts'
-import { run } from './program.ts'
-import type { SignalSource } from './signals.ts'
 
 const database = databaseFixture(sampleDatabase)
 
@@ -26,16 +23,9 @@ read_columns = { only = ["id", "name"] }
 })
 
 async function svc(...argv: readonly string[]): Promise<string> {
-  const out: string[] = []
-  const error: string[] = []
-  const code = await run(argv, {
+  const { code, out, error } = await runCommand(argv, {
     environment: { DATABASE_URL: database.url },
     workingDirectory: folder,
-    input: async () => new Uint8Array(),
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    out: line => out.push(line),
-    error: line => error.push(line),
-    signals: new EventEmitter() as unknown as SignalSource,
   })
   expect([code, error]).toEqual([0, []])
   return out.join('\n')

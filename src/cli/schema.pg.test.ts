@@ -1,29 +1,15 @@
 /** `svc schema pull`, `summary` and `types` on a real database. */
-import { EventEmitter } from 'node:events'
-import { tmpdir } from 'node:os'
-import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
+import { runCommand } from '../../test/support/cli.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { sampleDatabase } from '../../test/support/sample.ts'
 import { parseSchema } from '../schema/parse.ts'
-import { run } from './program.ts'
-import type { SignalSource } from './signals.ts'
 
 const database = databaseFixture(sampleDatabase)
 
 async function svc(...argv: readonly string[]): Promise<string> {
-  const out: string[] = []
-  const error: string[] = []
-  const code = await run(argv, {
-    environment: { DATABASE_URL: database.url },
-    workingDirectory: tmpdir(),
-    input: async () => new Uint8Array(),
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    out: line => out.push(line),
-    error: line => error.push(line),
-    signals: new EventEmitter() as unknown as SignalSource,
-  })
+  const { code, out, error } = await runCommand(argv, { environment: { DATABASE_URL: database.url } })
   expect([code, error]).toEqual([0, []])
   return out.join('\n')
 }

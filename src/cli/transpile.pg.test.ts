@@ -2,16 +2,13 @@
  * `svc transpile --database`: joins and nests follow the foreign keys of a real database, and the printed SQL
  * is valid in that database.
  */
-import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { afterAll, expect, test } from 'vitest'
+import { runCommand } from '../../test/support/cli.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { execute } from '../../test/support/postgres.ts'
-import { run } from './program.ts'
-import type { SignalSource } from './signals.ts'
 
 const database = databaseFixture(`create table members (number int primary key, sponsor int references members);
      create table posts (key int primary key, writer int references members, editor int references members, home int);
@@ -27,17 +24,11 @@ afterAll(async () => {
 })
 
 async function transpile(text: string, schemas: readonly string[] = ['public']) {
-  const out: string[] = []
-  const error: string[] = []
   writeFileSync(join(folder, 'own.toml'), `[gateway]\nschemas = ${JSON.stringify(schemas)}`)
-  const code = await run(['transpile', '--database', '--config', 'own.toml'], {
+  const { code, out, error } = await runCommand(['transpile', '--database', '--config', 'own.toml'], {
     environment: { DATABASE_URL: database.url },
     workingDirectory: folder,
-    input: async () => Buffer.from(text),
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    out: line => out.push(line),
-    error: line => error.push(line),
-    signals: new EventEmitter() as unknown as SignalSource,
+    input: Buffer.from(text),
   })
   return { code, out: out.join('\n'), error: error.join('\n') }
 }

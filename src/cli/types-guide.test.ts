@@ -1,11 +1,7 @@
 /** The module in docs/guides/typescript.md is what `svc types` prints. */
-import { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { run } from './program.ts'
-import type { SignalSource } from './signals.ts'
+import { runCommand } from '../../test/support/cli.ts'
 
 const PAGE = '../../docs/guides/typescript.md'
 const DOCUMENT = `
@@ -22,14 +18,8 @@ test('the guide shows the types of a table as they are printed', async () => {
   const page = await readFile(new URL(PAGE, import.meta.url), 'utf8')
   const block = /(<!-- types: .*-->\n)[\s\S]*?(\n<!-- \/types -->)/
   expect(page).toMatch(block)
-  const lines: string[] = []
-  await run(['types', '-'], {
-    ...{ environment: {}, workingDirectory: tmpdir(), input: async () => Buffer.from(DOCUMENT) },
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    ...{ out: line => lines.push(line), error: line => lines.push(line) },
-    signals: new EventEmitter() as unknown as SignalSource,
-  })
-  const printed = lines.join('\n').split('\nexport type Json')[0]?.trimEnd()
+  const { out, error } = await runCommand(['types', '-'], { input: Buffer.from(DOCUMENT) })
+  const printed = [...out, ...error].join('\n').split('\nexport type Json')[0]?.trimEnd()
   const shown = page.replace(block, (_, start, end) => `${start}\n\`\`\`ts\n${printed}\n\`\`\`\n${end}`)
   await expect(shown).toMatchFileSnapshot(PAGE)
 })

@@ -1,14 +1,10 @@
 /** `svc webhooks` against a running gateway (docs/guides/webhooks.md#manage-failed-deliveries). */
-import { EventEmitter } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { runCommand } from '../../test/support/cli.ts'
 import { databaseFixture, fixture, folderFixture, gatewayFixture } from '../../test/support/fixtures.ts'
 import { OK, receiver } from '../../test/support/receiver.ts'
-import { run } from './program.ts'
-import type { SignalSource } from './signals.ts'
 
 const database = databaseFixture('create table notes (id int primary key); grant all on notes to app')
 const hook = fixture(receiver)
@@ -25,22 +21,15 @@ const gateway = gatewayFixture(database, {
   environment: { SVC_ADMIN_TOKEN: 'the-token' },
 })
 
-let errors: string[] = []
+let errors: readonly string[] = []
 async function svc(argv: readonly string[], token: string | null = 'the-token'): Promise<readonly [number, string]> {
-  const out: string[] = []
-  errors = []
-  const code = await run(['webhooks', ...argv], {
+  const { code, out, error } = await runCommand(['webhooks', ...argv], {
     environment: {
       SVC_BIND: gateway.url.replace('http://', ''),
       ...(token === null ? {} : { SVC_ADMIN_TOKEN: token }),
     },
-    workingDirectory: tmpdir(),
-    input: async () => new Uint8Array(),
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
-    out: line => out.push(line),
-    error: line => errors.push(line),
-    signals: new EventEmitter() as unknown as SignalSource,
   })
+  errors = error
   return [code, out.join('\n')]
 }
 
