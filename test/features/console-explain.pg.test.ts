@@ -1,8 +1,8 @@
 /** docs/guides/console.md#explain-a-request, in a real browser. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { BROWSER_MISSING, openBrowser } from '../support/browser.ts'
 import { auditScreen, enterConsole, tabTo, VIEWS } from '../support/console.ts'
-import { databaseFixture } from '../support/fixtures.ts'
+import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { sampleDatabase } from '../support/sample.ts'
 
@@ -38,11 +38,7 @@ if (BROWSER_MISSING !== null)
 
 // Without a browser these tests are skipped; the message above says so.
 describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
-  let page: Page
-  beforeAll(async () => {
-    page = await openBrowser()
-  })
-  afterAll(() => page?.close())
+  const page = fixture(openBrowser)
   beforeEach(async () => {
     await page.show(1280, 'light')
     page.complaints.length = 0

@@ -2,10 +2,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { BROWSER_MISSING, openBrowser } from '../support/browser.ts'
 import { createCondition } from '../support/condition.ts'
 import { auditScreen, enterConsole, tabTo, VIEWS } from '../support/console.ts'
-import { databaseFixture, folderFixture } from '../support/fixtures.ts'
+import { databaseFixture, fixture, folderFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { OK, type Receiver, receiver } from '../support/receiver.ts'
 import { sampleDatabase } from '../support/sample.ts'
@@ -122,11 +122,7 @@ if (BROWSER_MISSING !== null)
 
 // Without a browser these tests are skipped; the message above says so.
 describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
-  let page: Page
-  beforeAll(async () => {
-    page = await openBrowser()
-  })
-  afterAll(() => page?.close())
+  const page = fixture(openBrowser)
   beforeEach(async () => {
     await page.show(1280, 'light')
     page.complaints.length = 0

@@ -5,9 +5,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { BROWSER_MISSING, openBrowser } from '../support/browser.ts'
 import { auditScreen, tabTo, VIEWS } from '../support/console.ts'
-import { databaseFixture } from '../support/fixtures.ts'
+import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { testKey } from '../support/issuer.ts'
 import { sampleDatabase } from '../support/sample.ts'
@@ -108,11 +108,7 @@ if (BROWSER_MISSING !== null) process.stderr.write(`console-sign-in: nothing is 
 
 // Without a browser these tests are skipped; the message above says so.
 describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
-  let page: Page
-  beforeAll(async () => {
-    page = await openBrowser()
-  })
-  afterAll(() => page?.close())
+  const page = fixture(openBrowser)
   beforeEach(async () => {
     await provide([`${gateway.url}/console`])
     await page.show(1280, 'light')

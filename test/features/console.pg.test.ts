@@ -3,9 +3,9 @@
  * code.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { BROWSER_MISSING, openBrowser } from '../support/browser.ts'
 import { auditScreen, tabTo, VIEWS } from '../support/console.ts'
-import { databaseFixture } from '../support/fixtures.ts'
+import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { sampleDatabase } from '../support/sample.ts'
 
@@ -62,11 +62,7 @@ if (BROWSER_MISSING !== null) process.stderr.write(`console.pg.test.ts: nothing 
 
 // Without a browser these tests are skipped; the message above says so.
 describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
-  let page: Page
-  beforeAll(async () => {
-    page = await openBrowser()
-  })
-  afterAll(() => page?.close())
+  const page = fixture(openBrowser)
 
   /** A new document, signed in as a caller of one of the two tenants. */
   async function enter(caller: number, address = ''): Promise<void> {

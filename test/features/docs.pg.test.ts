@@ -110,6 +110,19 @@ describe('the explanation of a token', () => {
   })
 })
 
+const LIST_OF_TAGS = `document.querySelector('#operations-tags-list-tags')`
+
+/** Unfolds the operation that lists tags, and sends its request. */
+async function sendListOfTags(page: Page): Promise<void> {
+  await page.evaluate(`document.querySelector('#operations-tag-tags').click()`)
+  await page.until(`${LIST_OF_TAGS} !== null`)
+  await page.evaluate(`${LIST_OF_TAGS}.querySelector('.opblock-summary-control').click()`)
+  await page.until(`${LIST_OF_TAGS}.querySelector('.try-out__btn') !== null`)
+  await page.evaluate(`${LIST_OF_TAGS}.querySelector('.try-out__btn').click()`)
+  await page.until(`${LIST_OF_TAGS}.querySelector('.execute') !== null`)
+  await page.evaluate(`${LIST_OF_TAGS}.querySelector('.execute').click()`)
+}
+
 if (BROWSER_MISSING !== null) process.stderr.write(`docs.pg.test.ts: the page is not opened: ${BROWSER_MISSING}\n`)
 
 // Without a browser these tests are skipped; the message above says so.
@@ -134,19 +147,14 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     const tags = await page.evaluate(`[...document.querySelectorAll('.opblock-tag')].map(tag => tag.dataset.tag)`)
     expect(tags).toEqual(expect.arrayContaining(['orders', 'monthly_sales', 'functions', 'gateway']))
 
-    const block = `document.querySelector('#operations-tags-list-tags')`
-    await page.evaluate(`document.querySelector('#operations-tag-tags').click()`)
-    await page.until(`${block} !== null`)
-    await page.evaluate(`${block}.querySelector('.opblock-summary-control').click()`)
-    await page.until(`${block}.querySelector('.try-out__btn') !== null`)
-    await page.evaluate(`${block}.querySelector('.try-out__btn').click()`)
-    await page.until(`${block}.querySelector('.execute') !== null`)
-    await page.evaluate(`${block}.querySelector('.execute').click()`)
-    await page.until(`${block}.querySelector('.live-responses-table tbody .response-col_status') !== null`)
+    await sendListOfTags(page)
+    await page.until(`${LIST_OF_TAGS}.querySelector('.live-responses-table tbody .response-col_status') !== null`)
     const status = await page.evaluate(
-      `${block}.querySelector('.live-responses-table tbody .response-col_status').textContent`,
+      `${LIST_OF_TAGS}.querySelector('.live-responses-table tbody .response-col_status').textContent`,
     )
-    const body = await page.evaluate(`${block}.querySelector('.live-responses-table .highlight-code').textContent`)
+    const body = await page.evaluate(
+      `${LIST_OF_TAGS}.querySelector('.live-responses-table .highlight-code').textContent`,
+    )
     expect(status).toContain('200')
     expect(body).toContain('next_cursor')
 
@@ -186,24 +194,17 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
 
   test('shows samples for curl, TypeScript and Python, without the token', { timeout: 60_000 }, async () => {
     await openSignedIn()
-    const block = `document.querySelector('#operations-tags-list-tags')`
-    await page.evaluate(`document.querySelector('#operations-tag-tags').click()`)
-    await page.until(`${block} !== null`)
-    await page.evaluate(`${block}.querySelector('.opblock-summary-control').click()`)
-    await page.until(`${block}.querySelector('.try-out__btn') !== null`)
-    await page.evaluate(`${block}.querySelector('.try-out__btn').click()`)
-    await page.until(`${block}.querySelector('.execute') !== null`)
-    await page.evaluate(`${block}.querySelector('.execute').click()`)
-    await page.until(`${block}.querySelector('.request-snippets') !== null`)
+    await sendListOfTags(page)
+    await page.until(`${LIST_OF_TAGS}.querySelector('.request-snippets') !== null`)
     for (const [title, part] of [
       ['curl', '$TOKEN'],
       ['TypeScript', 'client.from("tags")'],
       ['Python', 'requests.request('],
     ] as const) {
-      await page.evaluate(`[...${block}.querySelectorAll('.request-snippets .btn, .request-snippets h4')]
+      await page.evaluate(`[...${LIST_OF_TAGS}.querySelectorAll('.request-snippets .btn, .request-snippets h4')]
         .find(one => one.textContent === ${JSON.stringify(title)}).click()`)
-      await page.until(`${block}.querySelector('.request-snippets').innerText.includes(${JSON.stringify(part)})`)
-      expect(await page.evaluate(`${block}.querySelector('.request-snippets').innerText`)).not.toContain(token)
+      await page.until(`${LIST_OF_TAGS}.querySelector('.request-snippets').innerText.includes(${JSON.stringify(part)})`)
+      expect(await page.evaluate(`${LIST_OF_TAGS}.querySelector('.request-snippets').innerText`)).not.toContain(token)
     }
     expect(page.complaints).toEqual([])
   })
@@ -225,15 +226,8 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
   test.each(VIEWS)('an operation that was sent: $width px, $theme', { timeout: 120_000 }, async view => {
     await page.show(view.width, view.theme)
     await openSignedIn()
-    const block = `document.querySelector('#operations-tags-list-tags')`
-    await page.evaluate(`document.querySelector('#operations-tag-tags').click()`)
-    await page.until(`${block} !== null`)
-    await page.evaluate(`${block}.querySelector('.opblock-summary-control').click()`)
-    await page.until(`${block}.querySelector('.try-out__btn') !== null`)
-    await page.evaluate(`${block}.querySelector('.try-out__btn').click()`)
-    await page.until(`${block}.querySelector('.execute') !== null`)
-    await page.evaluate(`${block}.querySelector('.execute').click()`)
-    await page.until(`${block}.querySelector('.live-responses-table .microlight') !== null`)
+    await sendListOfTags(page)
+    await page.until(`${LIST_OF_TAGS}.querySelector('.live-responses-table .microlight') !== null`)
     const [red = 0] = await page.evaluate(`getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)`)
     expect(red > 127).toBe(view.theme === 'light')
     await auditScreen(page, 'docs', view)

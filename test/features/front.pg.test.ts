@@ -1,8 +1,8 @@
 /** `/` in a browser. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { BROWSER_MISSING, openBrowser } from '../support/browser.ts'
 import { auditScreen } from '../support/console.ts'
-import { databaseFixture } from '../support/fixtures.ts'
+import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
@@ -49,11 +49,7 @@ if (BROWSER_MISSING !== null) process.stderr.write(`front.pg.test.ts: the page i
 
 // Without a browser these tests are skipped; the message above says so.
 describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
-  let page: Page
-  beforeAll(async () => {
-    page = await openBrowser()
-  })
-  afterAll(() => page?.close())
+  const page = fixture(openBrowser)
   const text = (id: string) => page.evaluate(`document.getElementById('${id}').textContent`)
 
   test('a visitor sees the state of the gateway, enters as a sample caller, and leaves', PATIENT, async () => {
