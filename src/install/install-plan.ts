@@ -106,8 +106,8 @@ const SERVER = `SELECT current_setting('wal_level'),
   current_setting('max_wal_senders')`
 
 /**
- * Whether the gateway's role and the feed role may use slots; the second can be given the right by a
- * superuser.
+ * The gateway's role and the feed role, each with its right to use slots. A superuser can grant it to the
+ * feed role.
  */
 const REPLICATING = `SELECT r.rolname, ${MAY_REPLICATE} FROM pg_catalog.pg_roles AS r WHERE r.rolname IN ($1, $2)`
 

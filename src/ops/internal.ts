@@ -45,7 +45,7 @@ export interface InternalOptions {
   readonly metrics: Metrics
   readonly schema: () => SchemaStatus
   readonly pool: () => PoolStats
-  /** Null if there are no replicas. */
+  /** The statistics of the read replicas, or null without any. */
   readonly replicas: (() => ReplicaStats) | null
   /** The statistics of the result cache, or null if it is disabled. */
   readonly cache: (() => CacheStats) | null

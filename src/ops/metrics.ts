@@ -43,7 +43,7 @@ export interface MetricsParts {
   readonly pool: PoolStats
   /** Null if the result cache is disabled. */
   readonly cache: CacheStats | null
-  /** Null if there are no replicas. */
+  /** The statistics of the read replicas, or null without any. */
   readonly replicas: ReplicaStats | null
   readonly plans: PlanStats
   readonly maxConnections: number
