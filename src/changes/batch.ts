@@ -10,6 +10,7 @@ import { UNCHANGED } from '../postgres/replication/pgoutput.ts'
 import type { Command, OpenTransaction, Result } from '../postgres/types.ts'
 import { addToBulk, type BulkChange, createBulk, printBulk } from './bulk.ts'
 import { rowJson, valueJson } from './row-json.ts'
+import { OutdatedReaderError } from './slot.ts'
 import { describeTable, type LoggedTable } from './tables.ts'
 
 /** Limits on the changes that are held in memory before they are sent. */
@@ -21,16 +22,6 @@ export const CHUNK_BYTES_MAX: number = 1024 * 1024
  * as a whole, so this is well below what they receive at once (`SINCE_ROWS_MAX`).
  */
 export const BATCH_ROWS_MAX = 250
-
-/**
- * Another reader has stored later changes, or the capture was removed: what was decoded must be discarded.
- */
-export class OutdatedReaderError extends Error {
-  constructor() {
-    super('the position in svc.wal was changed by another reader')
-    this.name = 'OutdatedReaderError'
-  }
-}
 
 /** Locks the position, so that of two readers only one stores. */
 const BEGIN: readonly Command[] = [

@@ -1,9 +1,21 @@
 /** The replication slot: its state, its creation, and its end when it keeps too much of the log. */
 import type { Query } from '../catalog/introspect.ts'
 import { CAPTURED_TABLES } from '../install/captured-tables.ts'
-import { createSlotStatement, DROP_SLOT, END_SLOT_SESSION, SLOT_NAME } from '../install/wal-capture.ts'
-import { type Lsn, parseLsn } from '../postgres/replication/lsn.ts'
-import type { Command, Database } from '../postgres/types.ts'
+import { createSlotStatement, dropFreeSlot, endSlotSession, SLOT_NAME } from '../install/wal-capture.ts'
+import { type Lsn, parseLsn, printLsn } from '../postgres/replication/lsn.ts'
+import type { Database } from '../postgres/types.ts'
+
+type SlotDatabase = Pick<Database, 'run' | 'begin'>
+
+/**
+ * Another reader has stored later changes, or the capture was removed: what was decoded must be discarded.
+ */
+export class OutdatedReaderError extends Error {
+  constructor() {
+    super('the position in svc.wal was changed by another reader')
+    this.name = 'OutdatedReaderError'
+  }
+}
 
 /** The slot and the position in `svc.wal`. */
 export interface SlotState {
@@ -53,17 +65,37 @@ export const LOG_UNKNOWN_CHANGES: string = `INSERT INTO svc.change ("schema", "t
 const DROP_ATTEMPTS_MAX = 20
 const DROP_RETRY_MS = 100
 
-/** Ends the session that uses the slot, and drops the slot. Rejects if it is still in use afterwards. */
-export async function dropSlot(ask: Query): Promise<void> {
+/** Drops the slot, because changes are no longer captured from the write-ahead log. */
+export function dropSlot(ask: Query): Promise<void> {
+  return dropSlotIf(ask, 'true')
+}
+
+/** Drops the slot if the server has discarded what it would have to send next. */
+export function dropLostSlot(ask: Query): Promise<void> {
+  return dropSlotIf(ask, `s.wal_status = 'lost'`)
+}
+
+/** Drops the slot if it keeps more than this of the log. */
+export function dropLargeSlot(ask: Query, keepBytesMax: number): Promise<void> {
+  const kept = 'pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), s.restart_lsn)'
+  return dropSlotIf(ask, `${kept} > ${BigInt(keepBytesMax)}`)
+}
+
+/**
+ * Ends the session that uses the slot, and drops the slot. Rejects if it is still in use afterwards. A slot
+ * that another gateway has just created does not meet the condition, and is kept.
+ */
+async function dropSlotIf(ask: Query, condition: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    await ask(END_SLOT_SESSION, [])
+    await ask(endSlotSession(condition), [])
     try {
       // A slot that was in use when it was read still exists.
-      await ask(DROP_SLOT, [])
-      if ((await ask(DROP_SLOT, [])).length === 0) return
+      await ask(dropFreeSlot(condition), [])
+      if ((await ask(dropFreeSlot(condition), [])).length === 0) return
     } catch (error) {
       // Between the two, its session can have begun again, or another session can have dropped it.
-      if (attempt === DROP_ATTEMPTS_MAX) throw error
+      if (attempt === DROP_ATTEMPTS_MAX)
+        throw new Error(`the replication slot cannot be dropped: ${(error as Error).message}`, { cause: error })
     }
     if (attempt === DROP_ATTEMPTS_MAX) throw new Error('the replication slot is still in use')
     await new Promise(resolve => setTimeout(resolve, DROP_RETRY_MS))
@@ -74,20 +106,26 @@ export async function dropSlot(ask: Query): Promise<void> {
  * Creates the slot, then logs that any change before it may be unknown, and stores its position. If this
  * fails in between, the slot is ahead of the stored position, and the second step is repeated.
  */
-export async function createSlot(database: Pick<Database, 'run'>, major: number): Promise<void> {
+export async function createSlot(database: SlotDatabase, major: number, stored: Lsn): Promise<void> {
   await database.run([{ text: createSlotStatement(major), parameters: [] }]).result
-  await skipToSlot(database)
+  await skipToSlot(database, stored)
 }
 
-/** Starts at the slot's position, with a bulk entry for each table. */
-export async function skipToSlot(database: Pick<Database, 'run'>): Promise<void> {
-  const commands: readonly Command[] = [
-    {
-      text: `UPDATE svc.wal SET stored = (SELECT confirmed_flush_lsn FROM pg_catalog.pg_replication_slots
-        WHERE slot_name = ${SLOT_NAME})`,
-      parameters: [],
-    },
-    { text: LOG_UNKNOWN_CHANGES, parameters: [] },
-  ]
-  await database.run(commands).result
+const SKIP = `UPDATE svc.wal AS w SET stored = s.confirmed_flush_lsn FROM pg_catalog.pg_replication_slots AS s
+  WHERE s.slot_name = ${SLOT_NAME} AND w.stored = $1::pg_lsn RETURNING 1`
+
+/**
+ * Starts at the slot's position, with a bulk entry for each table. `stored`: the position that was found.
+ * Rejects with `OutdatedReaderError` if another gateway has moved it, and may already store what follows.
+ */
+export async function skipToSlot(database: SlotDatabase, stored: Lsn): Promise<void> {
+  const transaction = database.begin(undefined, 'read committed')
+  try {
+    const [moved] = await transaction.run([{ text: SKIP, parameters: [printLsn(stored)] }])
+    if (moved?.rows.length !== 1) throw new OutdatedReaderError()
+    await transaction.commit([{ text: LOG_UNKNOWN_CHANGES, parameters: [] }])
+  } catch (error) {
+    await transaction.rollback().catch(() => {})
+    throw error
+  }
 }

@@ -7,8 +7,8 @@ import { type Lsn, printLsn } from '../postgres/replication/lsn.ts'
 import type { ReplicatedRelation } from '../postgres/replication/pgoutput.ts'
 import type { ReplicationStream, StreamItem } from '../postgres/replication/stream.ts'
 import type { Database } from '../postgres/types.ts'
-import { BATCH_ROWS_MAX, Batch, type DecodedChange, type KnownTables, OutdatedReaderError } from './batch.ts'
-import { LOG_UNKNOWN_CHANGES } from './slot.ts'
+import { BATCH_ROWS_MAX, Batch, type DecodedChange, type KnownTables } from './batch.ts'
+import { LOG_UNKNOWN_CHANGES, OutdatedReaderError } from './slot.ts'
 
 /** How often the position is stored while nothing is published. The result cache waits for it. */
 export const POSITION_INTERVAL_MS = 250

@@ -12,6 +12,7 @@ import { ConfigError, printProblem } from '../config/problem.ts'
 import type { Finding } from '../finding.ts'
 import { inspectInstallation, type OpenFeed, unusableFeed } from '../install/installation.ts'
 import { installationProblem } from '../install/installed.ts'
+import { readWalProblems } from '../install/wal-problems.ts'
 import { findingAbout } from '../lint/finding-about.ts'
 import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
 import { invalidExamples } from '../openapi/invalid-examples.ts'
@@ -50,6 +51,7 @@ export async function checkAgainstSchema(config: Config, parts: DatabaseParts): 
       ...policies,
       ...triggers,
       ...installationFindings(found),
+      ...(await captureFindings(query, found)),
       ...exampleFindings(catalog),
       ...(await unmatchedFindings(config, catalog)),
       ...tableFindings(config, catalog),
@@ -104,6 +106,15 @@ function installationFindings(found: Found): readonly Finding[] {
   // The gateway continues as if nothing were installed.
   const level = found !== null && 'reason' in found ? 'error' : 'warning'
   return [{ level, ...problem }]
+}
+
+/** Obstacles to reading the write-ahead log, if changes are captured from there. */
+async function captureFindings(query: Query, found: Found): Promise<readonly Finding[]> {
+  if (found === null || 'reason' in found || !found.usesWal) return []
+  const { problems } = await readWalProblems(query, { role: null, feed: found.feed, isGranted: false })
+  if (problems.length === 0) return []
+  const message = 'Changes cannot be read from the write-ahead log.'
+  return [{ level: 'warning', message, fix: problems.join(' ') }]
 }
 
 async function triggerFindings(

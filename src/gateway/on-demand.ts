@@ -100,13 +100,13 @@ export function createChanges({ config, feed, installed, emit, now }: ChangesPar
   async function start(): Promise<ChangeReader> {
     const { startChangeReader } = await import('../changes/reader.ts')
     reader = startChangeReader({
-      ...{ database: feed.database, isUsable, now },
+      ...{ database: feed.database, role: feed.role, isUsable, now },
       async replication() {
         const target = feedTarget(config, feed.role() ?? '')
         return { target, gss: await openTokens(target, config, emit) }
       },
       keepBytesMax: config.gateway.walKeepMb * 1024 * 1024,
-      warn: message => emit({ kind: 'warning', message, fix: null }),
+      warn: (message, fix) => emit({ kind: 'warning', message, fix }),
     })
     return reader
   }

@@ -2,7 +2,8 @@
 import type { Query } from '../catalog/introspect.ts'
 import type { FeedRole } from './feed-role.ts'
 import { INSTALLED_VERSION, type InstallOptions, type TableSelection } from './script.ts'
-import { type CaptureMode, MAY_REPLICATE, SLOT_NAME } from './wal-capture.ts'
+import type { CaptureMode } from './wal-capture.ts'
+import { readWalProblems } from './wal-problems.ts'
 
 /** What to install. */
 export interface InstallRequest {
@@ -67,10 +68,10 @@ export async function planInstall(ask: Query, request: InstallRequest): Promise<
   const found = await ask(TABLES, [`{${names.map(name => JSON.stringify(name)).join(',')}}`, role])
   const gateway = roles.find(([name]) => name === role)
   const hasFeedRole = roles.some(([name]) => name === feed.role)
-  const { major, problems: walProblems } = await walProblemsOf(ask, { role, feed, superuser: superuser === 't' })
+  const { major, problems } = await readWalProblems(ask, { role, feed: feed.role, isGranted: superuser === 't' })
   const wanted = request.capture === 'auto' ? await installedCapture(ask) : request.capture
   const errors = [
-    ...(wanted === 'wal' ? walProblems : []),
+    ...(wanted === 'wal' ? problems : []),
     ...(standby === 't' ? ['This server is a standby; install on the primary.'] : []),
     ...roleErrors(role, feed, roles),
     ...(await newerVersion(ask)),
@@ -94,66 +95,6 @@ async function installedCapture(ask: Query): Promise<CaptureMode> {
   if (hasWal !== 't') return 'triggers'
   const [[uses] = []] = await ask('SELECT EXISTS (SELECT FROM svc.wal)', []).catch(() => [])
   return uses === 't' ? 'wal' : 'triggers'
-}
-
-const SERVER = `SELECT current_setting('wal_level'),
-  current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_catalog.pg_replication_slots
-    WHERE slot_name <> ${SLOT_NAME}),
-  current_setting('max_wal_senders')::int - (SELECT count(*) FROM pg_catalog.pg_stat_replication
-    WHERE pid NOT IN (SELECT active_pid FROM pg_catalog.pg_replication_slots
-      WHERE slot_name = ${SLOT_NAME} AND active_pid IS NOT NULL)),
-  current_setting('server_version_num')::int / 10000, current_setting('max_replication_slots'),
-  current_setting('max_wal_senders')`
-
-/**
- * The gateway's role and the feed role, each with its right to use slots. A superuser can grant it to the
- * feed role.
- */
-const REPLICATING = `SELECT r.rolname, ${MAY_REPLICATE} FROM pg_catalog.pg_roles AS r WHERE r.rolname IN ($1, $2)`
-
-interface WalParties {
-  readonly role: string
-  readonly feed: FeedRole
-  readonly superuser: boolean
-}
-
-/** Why changes cannot be captured from the write-ahead log, with the exact change that would allow it. */
-async function walProblemsOf(ask: Query, { role, feed, superuser }: WalParties) {
-  const [[level, slots, senders, major, slotsMax, sendersMax] = []] = await ask(SERVER, [])
-  const roles = await ask(REPLICATING, [role, feed.role])
-  const may = (name: string) => roles.some(([found, allowed]) => found === name && allowed === 't')
-  const restart = 'and restart PostgreSQL'
-  const problems = [
-    ...(level === 'logical'
-      ? []
-      : [
-          `wal_level is "${level}": run ALTER SYSTEM SET wal_level = 'logical' ${restart} ` +
-            '(managed services: docs/guides/capture.md).',
-        ]),
-    ...(Number(slots) > 0
-      ? []
-      : [
-          'No replication slot is free: run ALTER SYSTEM SET max_replication_slots = ' +
-            `${Number(slotsMax) + 1} ${restart}, or drop one that is not used.`,
-        ]),
-    ...(Number(senders) > 0
-      ? []
-      : [`No WAL sender is free: run ALTER SYSTEM SET max_wal_senders = ${Number(sendersMax) + 1} ${restart}.`]),
-    ...(may(role)
-      ? [
-          `Role "${role}" of the gateway has REPLICATION: SQL of requests could read every change. ` +
-            `Run ALTER ROLE "${role}" NOREPLICATION.`,
-        ]
-      : []),
-    ...(superuser || may(feed.role)
-      ? []
-      : [
-          `Role "${feed.role}", which reads the write-ahead log, does not have REPLICATION: ` +
-            `run ALTER ROLE "${feed.role}" REPLICATION as a superuser ` +
-            `(RDS: GRANT rds_replication TO "${feed.role}").`,
-        ]),
-  ]
-  return { major: Number(major), problems }
 }
 
 /** The separation of rights is useless if one role has both. */

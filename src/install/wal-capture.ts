@@ -139,11 +139,17 @@ export function createSlotStatement(major: number): string {
   WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots WHERE slot_name = ${SLOT_NAME})`
 }
 
-/** Ends the session that uses the slot. Its own role and superusers may do so. */
-export const END_SLOT_SESSION: string = `SELECT pg_catalog.pg_terminate_backend(active_pid)
-  FROM pg_catalog.pg_replication_slots WHERE slot_name = ${SLOT_NAME} AND active_pid IS NOT NULL`
+/**
+ * Ends the session that uses the slot, unless it was replaced: `condition` is about its row `s`. Its own role
+ * and superusers may do so.
+ */
+export function endSlotSession(condition: string): string {
+  return `SELECT pg_catalog.pg_terminate_backend(s.active_pid) FROM pg_catalog.pg_replication_slots AS s
+  WHERE s.slot_name = ${SLOT_NAME} AND s.active_pid IS NOT NULL AND ${condition}`
+}
 
-/** Drops the slot if it is not in use; returns a row if it still exists. */
-export const DROP_SLOT: string = `SELECT
-  CASE WHEN active_pid IS NULL THEN pg_catalog.pg_drop_replication_slot(slot_name) END, slot_name
-  FROM pg_catalog.pg_replication_slots WHERE slot_name = ${SLOT_NAME}`
+/** Drops the slot if it is not in use; returns a row if it still exists. `condition`: as above. */
+export function dropFreeSlot(condition: string): string {
+  return `SELECT CASE WHEN s.active_pid IS NULL THEN pg_catalog.pg_drop_replication_slot(s.slot_name) END
+  FROM pg_catalog.pg_replication_slots AS s WHERE s.slot_name = ${SLOT_NAME} AND ${condition}`
+}

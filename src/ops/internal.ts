@@ -321,10 +321,13 @@ function installationDetails(installation: Installation | null) {
 /** How the changes of each captured table are learned; `wal` is null if none is captured from there. */
 function captureDetails(installation: Installation | null, changes: ReaderStats | null) {
   const { captured = new Set<string>(), fromWal = new Set<string>(), usesWal = false } = installation ?? {}
-  const { isReading = false, lagBytes = null, keptBytes = null, changes: stored = 0, resyncs = 0 } = changes ?? {}
+  const { isReading = false, problem = null, lagBytes = null, keptBytes = null } = changes ?? {}
+  const { changes: stored = 0, resyncs = 0 } = changes ?? {}
   return {
     sources: Object.fromEntries([...captured].map(table => [table, fromWal.has(table) ? 'wal' : 'triggers'])),
-    wal: usesWal ? { reading: isReading, lag_bytes: lagBytes, kept_bytes: keptBytes, changes: stored, resyncs } : null,
+    wal: usesWal
+      ? { reading: isReading, problem, lag_bytes: lagBytes, kept_bytes: keptBytes, changes: stored, resyncs }
+      : null,
   }
 }
 
