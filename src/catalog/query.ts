@@ -18,14 +18,19 @@ const BEFORE = "select set_config('statement_timeout', $1, true), set_config('ji
 
 /**
  * Reads through a stream, which has its own connection: reading a large schema takes most of a second, and
- * requests must not wait behind it. Rejects after `timeoutMs`.
+ * requests must not wait behind it. Rejects after `timeoutMs`. `onRows` receives how many rows have arrived.
  */
-export function queryThrough(database: Database, timeoutMs: number = TIMEOUT_MS): Query {
+export function queryThrough(
+  database: Database,
+  timeoutMs: number = TIMEOUT_MS,
+  onRows: (count: number) => void = () => {},
+): Query {
   const before = [{ text: BEFORE, parameters: [String(timeoutMs)] }]
   return async (text, parameters) => {
     const read: (string | null)[][] = []
     for await (const rows of database.stream(before, { text, parameters }, BATCH_ROWS)) {
       for (const row of rows) read.push(row.map(cell => cell?.toString() ?? null))
+      onRows(read.length)
     }
     return read
   }

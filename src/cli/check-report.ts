@@ -1,5 +1,6 @@
 /** Prints the findings of `svc check`, as text and as JSON. */
-import { type Finding, type FindingReport, printFinding, reportFindings } from '../finding.ts'
+import { type Finding, type FindingReport, printFinding, reportFindings, type Severity } from '../finding.ts'
+import { type Style, styled } from './style.ts'
 
 /** The object of `svc check --json`; fields are only ever added to it. */
 export interface CheckReport extends FindingReport {
@@ -18,22 +19,23 @@ export function reportOf(file: string | null, { findings, accepted, connections 
   return { file, ...reportFindings(findings, accepted), connections }
 }
 
-export function printReport({
-  file,
-  findings,
-  errors,
-  warnings,
-  notes,
-  accepted,
-  connections,
-}: CheckReport): readonly string[] {
+const STYLES: Readonly<Record<Severity, Style>> = { error: ['red', 'bold'], warning: ['yellow', 'bold'], note: 'bold' }
+
+export function printReport(
+  { file, findings, errors, warnings, notes, accepted, connections }: CheckReport,
+  output: { readonly hasColors: boolean },
+): readonly string[] {
   const counts = [
     ...[count(errors, 'error'), count(warnings, 'warning')],
     ...(notes > 0 ? [count(notes, 'note')] : []),
     ...(accepted > 0 ? [`${accepted} accepted`] : []),
   ]
   return [
-    ...findings.map(({ check, ...finding }) => printFinding(check === null ? finding : { check, ...finding })),
+    ...findings.map(({ check, ...finding }) =>
+      printFinding(check === null ? finding : { check, ...finding }).replace(/^\w+:/, word =>
+        styled(STYLES[finding.level], word, output),
+      ),
+    ),
     ...connections,
     `${file ?? 'no configuration file'}: ${counts.join(', ')}`,
   ]

@@ -50,6 +50,6 @@ export async function check(command: CheckCommand, world: World): Promise<number
     connections: connectionPolicies(config),
   })
   if (command.json) world.out(JSON.stringify(report, null, 2))
-  else for (const line of printReport(report)) world.out(line)
+  else for (const line of printReport(report, world)) world.out(line)
   return report.errors > 0 ? EXIT.failed : EXIT.ok
 }

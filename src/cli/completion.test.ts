@@ -11,6 +11,7 @@ const program = createProgram(
   {
     ...{ environment: {}, workingDirectory: '.', input: async () => new Uint8Array(), out() {}, error() {} },
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
+    ...{ hasColors: false, terminal: null },
     signals: { on() {}, off() {}, exit() {} },
   },
   () => {},

@@ -8,8 +8,8 @@ import { parseUrl } from '../postgres/url.ts'
 
 export interface DatabaseSession {
   readonly query: Query
-  /** Runs all statements in one transaction. */
-  transaction(statements: readonly string[]): Promise<void>
+  /** Runs all statements in one transaction. `onDone` receives how many of them have run. */
+  transaction(statements: readonly string[], onDone?: (count: number) => void): Promise<void>
   close(): Promise<void>
 }
 
@@ -18,6 +18,8 @@ export interface DatabaseOptions {
   readonly gssModule: string | null
   /** The timeout of one query. */
   readonly timeoutMs?: number
+  /** Receives how many rows of a query have arrived. */
+  readonly onRows?: (count: number) => void
 }
 
 /** Long enough for a connection, and short enough for a user who waits. */
@@ -34,7 +36,7 @@ const ANSWER_GRACE_MS = 5_000
  * failure: unlike a gateway, a command does not retry forever.
  */
 export async function openDatabase(url: string | ConnectionTarget, options: DatabaseOptions): Promise<DatabaseSession> {
-  const { preparedStatements, gssModule, timeoutMs = TIMEOUT_MS } = options
+  const { preparedStatements, gssModule, timeoutMs = TIMEOUT_MS, onRows } = options
   const target = typeof url === 'string' ? parseUrl(url) : url
   let fail: (error: Error) => void = () => {}
   const failed = new Promise<never>((_, reject) => {
@@ -53,12 +55,25 @@ export async function openDatabase(url: string | ConnectionTarget, options: Data
       if (event.kind === 'connect-failed') fail(event.error)
     },
   })
-  const query = queryThrough(pool, timeoutMs)
+  const query = queryThrough(pool, timeoutMs, onRows)
   return {
     query: (text, parameters) => Promise.race([query(text, parameters), failed]),
-    async transaction(statements) {
-      const commands = statements.map(text => ({ text, parameters: [] }))
-      await Promise.race([pool.run(commands).result, failed])
+    async transaction(statements, onDone = () => {}) {
+      const transaction = pool.begin(undefined, null)
+      const running = statements.map(text => transaction.run([{ text, parameters: [] }]))
+      // After a failure, the statements behind it fail too.
+      for (const statement of running) statement.catch(() => {})
+      try {
+        for (const [index, statement] of running.entries()) {
+          await Promise.race([statement, failed])
+          onDone(index + 1)
+        }
+        await Promise.race([transaction.commit([]), failed])
+      } catch (error) {
+        // If the connection has failed, there is nothing to roll back.
+        await Promise.race([transaction.rollback(), failed]).catch(() => {})
+        throw error
+      }
     },
     close: () => pool.close({ deadlineMs: 0 }),
   }

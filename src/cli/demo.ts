@@ -1,6 +1,7 @@
 /** `svc demo`: runs the gateway with an embedded PostgreSQL and sample data, until a signal stops it. */
 import { startDemo } from '../demo/demo.ts'
 import { runUntilSignal } from './signals.ts'
+import { styled } from './style.ts'
 import type { World } from './world.ts'
 
 export interface DemoCommand {
@@ -10,5 +11,6 @@ export interface DemoCommand {
 
 export function demo({ port, fresh }: DemoCommand, world: World): Promise<void> {
   const { environment, out: print } = world
-  return runUntilSignal(() => startDemo({ port, fresh, environment, print }), world.signals, world.error)
+  const emphasize = (text: string) => styled('bold', text, world)
+  return runUntilSignal(() => startDemo({ port, fresh, environment, print, emphasize }), world.signals, world.error)
 }

@@ -4,9 +4,14 @@ import { UsageError } from './failure.ts'
 
 /** `url` is the address that the user gave; without one, that of the configuration is used. */
 export function gatewayAddress(url: string | undefined, config: Pick<Config, 'gateway'>): URL {
-  const base = url ?? boundAddress(config)
-  if (!URL.canParse(base)) throw new UsageError(`"${base}" is not a URL; use --url http://127.0.0.1:8080`)
-  return new URL(base)
+  return parseAddress(url ?? boundAddress(config))
+}
+
+/** The URL of a gateway, as a user writes it. */
+export function parseAddress(text: string): URL {
+  if (!URL.canParse(text) || !/^https?:/i.test(text))
+    throw new UsageError(`"${text}" is not a URL; use --url http://127.0.0.1:8080`)
+  return new URL(text)
 }
 
 /** If the gateway listens on all interfaces, loopback is used. */

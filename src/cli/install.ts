@@ -17,6 +17,7 @@ import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { type DatabaseSession, openDatabase } from './database.ts'
 import { UsageError } from './failure.ts'
+import { withProgress } from './progress.ts'
 import { EXIT, type World } from './world.ts'
 
 export interface InstallCommand {
@@ -60,7 +61,9 @@ export async function install(command: InstallChoice, world: World): Promise<num
     if (creator === null) return refuse([NO_CREATOR], printedInstall(plan, script), world)
     if (plan.obstacles.length > 0) return refuse(plan.obstacles, printedInstall(plan, script), world)
     try {
-      await database.transaction(script)
+      await withProgress(world, show =>
+        database.transaction(script, count => show('Creating schema svc and its triggers', count / script.length)),
+      )
     } catch (error) {
       if (!(error instanceof DatabaseError)) throw error
       const busy =

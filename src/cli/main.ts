@@ -23,6 +23,16 @@ for (const [name, stream] of [
   })
 }
 
+/** The width of a terminal that does not report it. */
+const COLUMNS = 80
+
+/** https://no-color.org: a value that is not empty disables colours. */
+function hasColors(stream: NodeJS.WriteStream): boolean {
+  const { NO_COLOR = '', ...others } = process.env
+  return stream.isTTY === true && NO_COLOR === '' && stream.hasColors(others)
+}
+
+const { stderr } = process
 const code = await run(process.argv.slice(2), {
   environment: process.env,
   workingDirectory: process.cwd(),
@@ -30,6 +40,19 @@ const code = await run(process.argv.slice(2), {
   stdio: () => ({ input: process.stdin, output: process.stdout }),
   out: line => process.stdout.write(`${line}\n`),
   error: line => process.stderr.write(`${line}\n`),
+  hasColors: hasColors(process.stdout),
+  // A dumb terminal cannot erase a line.
+  terminal:
+    stderr.isTTY === true && process.env.TERM !== 'dumb'
+      ? {
+          get columns() {
+            // A terminal can have no size, for example in a container.
+            return stderr.columns || COLUMNS
+          },
+          hasColors: hasColors(stderr),
+          write: text => stderr.write(text),
+        }
+      : null,
   signals: process,
 })
 process.exitCode = isCut ? EXIT.failed : code

@@ -38,6 +38,7 @@ async function svc(
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     out: line => out.push(line),
     error: line => error.push(line),
+    ...{ hasColors: false, terminal: null },
     signals: new EventEmitter() as unknown as SignalSource,
   })
   return { code, out: out.join('\n'), error: error.join('\n') }

@@ -7,11 +7,12 @@ import { parseMix } from '../capacity/mix.ts'
 import type { ExpectedLoad } from '../capacity/plan.ts'
 import { WORKERS_MAX } from '../config/worker-share.ts'
 import { VERSION } from '../version.ts'
-import { SvcCommand } from './command.ts'
+import { helpTitle, SvcCommand } from './command.ts'
 import { printCompletion, SHELLS, type Shell } from './completion.ts'
 import { parseDuration } from './duration.ts'
 import { printFailure, UsageError } from './failure.ts'
 import { CONFIG } from './help.ts'
+import { IMPORT_FORMATS, type ImportFormat } from './import-format.ts'
 import { addInstallCommands } from './install-commands.ts'
 import { addLanguageCommands } from './language-commands.ts'
 import { addTokenCommands } from './token-commands.ts'
@@ -50,7 +51,10 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     .configureOutput({
       writeOut: text => world.out(text.trimEnd()),
       writeErr: text => world.error(text.trimEnd()),
+      getOutHasColors: () => world.hasColors,
+      getErrHasColors: () => world.terminal?.hasColors ?? false,
     })
+    .configureHelp({ styleTitle: helpTitle })
     .examples(
       ['svc demo', 'try it: an embedded PostgreSQL with sample data'],
       ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'your own database'],
@@ -243,6 +247,36 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     })
 
   program
+    .command('import')
+    .description(
+      'Send a file of CSV or NDJSON to a running gateway, which inserts its rows in one transaction, with the rights ' +
+        'of the token.',
+    )
+    .argument('<table>', 'the table, by its name in the API')
+    .argument('[file]', 'the rows (default: standard input)')
+    .option(...CONFIG)
+    .option('--url <url>', 'URL of the gateway (default: from the configuration)')
+    .option('--token <token>', 'token of the caller (default: SVC_TOKEN)')
+    .addOption(
+      new Option(
+        '-f, --format <format>',
+        'format of the file (default: ndjson for .ndjson and .jsonl, otherwise csv)',
+      ).choices(IMPORT_FORMATS),
+    )
+    .option('--skip-failing', 'leave out rows that fail, and print the line and the error of each. Exit code 1 then')
+    .option('--upsert', 'change existing rows that have the same primary key')
+    .examples(
+      ['SVC_TOKEN=… svc import tags tags.csv', 'to the gateway on this machine'],
+      ['SVC_TOKEN=… svc import tags tags.csv --skip-failing 2> errors.txt', 'what can be imported'],
+      ['zcat orders.ndjson.gz | svc import orders --format ndjson --url https://api.example.com', 'from a pipe'],
+    )
+    .action(async (table: string, file: string | undefined, options: ImportFlags) => {
+      const { importFile } = await import('./import.ts')
+      const { config, url, token, format, skipFailing = false, upsert = false } = options
+      finish(await importFile({ table, file, config, url, token, format, skipFailing, upsert }, world))
+    })
+
+  program
     .command('capacity')
     .description(
       'Calculate the cores, gateways, connections and memory that an expected load needs, from the benchmarks of ' +
@@ -299,6 +333,15 @@ interface McpOptions {
   readonly stdio?: true
 }
 
+interface ImportFlags {
+  readonly config?: string
+  readonly url?: string
+  readonly token?: string
+  readonly format?: ImportFormat
+  readonly skipFailing?: true
+  readonly upsert?: true
+}
+
 interface TokenOptions {
   readonly config?: string
   readonly tenant?: string
@@ -331,7 +374,8 @@ export const EXIT_CODES = [
 ] as const
 
 function printExitCodes(): string {
-  return `\nExit codes:\n${EXIT_CODES.map(([code, meaning]) => `  ${code.padEnd(10)}  ${meaning}`).join('\n')}`
+  const lines = EXIT_CODES.map(([code, meaning]) => `  ${code.padEnd(10)}  ${meaning}`)
+  return `\n${helpTitle('Exit codes:')}\n${lines.join('\n')}`
 }
 
 function parsePort(text: string): number {

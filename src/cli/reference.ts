@@ -17,7 +17,7 @@ commands, not this page. -->
 
 \`svc --help\` and \`svc <command> --help\` print the same information. [Configuration](configuration.md) lists the \
 environment variables; they override the configuration file. Results are written to standard output, everything else \
-to standard error.
+to standard error. Colours and progress bars appear on terminals only; with \`NO_COLOR\`, there are no colours.
 `
 
 const EXITS = `## Exit codes

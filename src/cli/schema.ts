@@ -10,6 +10,7 @@ import { printSchema } from '../schema/print.ts'
 import { summarize } from '../schema/summary.ts'
 import { openDatabase } from './database.ts'
 import { UsageError } from './failure.ts'
+import { withProgress } from './progress.ts'
 import { readSource, writeText } from './text-file.ts'
 import { EXIT, type World } from './world.ts'
 
@@ -65,12 +66,17 @@ async function pulled(file: string | undefined, world: World): Promise<SchemaDoc
   if (gateway.databaseUrl === null) {
     throw new UsageError('no database is configured: set DATABASE_URL, or name a file with a schema document')
   }
-  const database = await openDatabase(gateway.databaseUrl, gateway)
-  try {
-    return await pullSchema(database.query, { schemas: gateway.schemas })
-  } finally {
-    await database.close()
-  }
+  const { databaseUrl } = gateway
+  return withProgress(world, async show => {
+    show('Reading the schema', null)
+    const onRows = (count: number) => show(`Reading the schema: ${count} objects`, null)
+    const database = await openDatabase(databaseUrl, { ...gateway, onRows })
+    try {
+      return await pullSchema(database.query, { schemas: gateway.schemas })
+    } finally {
+      await database.close()
+    }
+  })
 }
 
 async function put(text: string, out: string | null, world: World): Promise<number> {

@@ -78,6 +78,7 @@ function worldOf(url: string, environment: Readonly<Record<string, string>> = {}
       stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
       out: (line: string) => void lines.out.push(line),
       error: (line: string) => void lines.error.push(line),
+      ...{ hasColors: false, terminal: null },
     },
   }
 }

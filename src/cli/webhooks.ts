@@ -5,6 +5,7 @@
 import { loadConfig } from '../config/load.ts'
 import { UsageError } from './failure.ts'
 import { gatewayAddress } from './gateway-address.ts'
+import { oneLine } from './one-line.ts'
 import { EXIT, type World } from './world.ts'
 
 export interface WebhooksCommand {
@@ -156,11 +157,6 @@ function messageOf(text: string): string {
 function print(answer: unknown, world: World): number {
   world.out(JSON.stringify(answer, null, 2))
   return EXIT.ok
-}
-
-/** Text from outside must not control the terminal. */
-function oneLine(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
 }
 
 function columns(rows: readonly (readonly string[])[]): readonly string[] {

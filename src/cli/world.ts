@@ -14,7 +14,18 @@ export interface World {
   out(line: string): void
   /** Prints a line of errors or remarks on standard error. */
   error(line: string): void
+  /** True if standard output shows colours. */
+  readonly hasColors: boolean
+  /** Standard error as a terminal whose last line can be replaced; null for a pipe or a file. */
+  readonly terminal: Terminal | null
   readonly signals: SignalSource
+}
+
+/** A terminal. */
+export interface Terminal {
+  readonly columns: number
+  readonly hasColors: boolean
+  write(text: string): void
 }
 
 /** Exit codes; documented in `svc --help`. */

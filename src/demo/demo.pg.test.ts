@@ -18,6 +18,7 @@ const cache = mkdtempSync(join(tmpdir(), 'svc-demo-'))
 chmodSync(cache, 0o755)
 const occupied = createServer()
 const printed: string[] = []
+const emphasized: string[] = []
 let port: number
 let demo: Demo
 
@@ -25,7 +26,11 @@ beforeAll(async () => {
   occupied.listen(0, '127.0.0.1')
   await once(occupied, 'listening')
   port = (occupied.address() as AddressInfo).port
-  demo = await startDemo({ port, cache, print: line => printed.push(line) })
+  const emphasize = (name: string): string => {
+    emphasized.push(name.trimEnd())
+    return name
+  }
+  demo = await startDemo({ port, cache, print: line => printed.push(line), emphasize })
 }, 120_000)
 
 afterAll(async () => {
@@ -45,6 +50,8 @@ test('the text is short: addresses, identities, commands to paste, and how to st
   expect(text.slice(text.indexOf('The gateway listens')).split('\n').length).toBeLessThan(25)
   expect(text).toContain('Ctrl-C stops everything.')
   expect(Object.keys(tokens())).toEqual(['Northlight Bikes', 'Harbour Coffee', 'Operator'])
+  const pages = ['Start page', 'Console', 'Live orders', 'API reference']
+  expect(emphasized).toEqual([...pages, ...Object.keys(tokens())])
 })
 
 test('the printed read commands succeed', async () => {

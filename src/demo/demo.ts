@@ -32,6 +32,8 @@ export interface DemoOptions {
   /** The folder for the data, instead of the user's cache folder. */
   readonly cache?: string | undefined
   print(line: string): void
+  /** Makes a name in the printed text stand out; unchanged by default. */
+  readonly emphasize?: (text: string) => string
 }
 
 export interface Demo {
@@ -51,7 +53,7 @@ const SCOPES = ['svc:explain']
 const LOG_LEVEL = 'error'
 
 export async function startDemo(options: DemoOptions): Promise<Demo> {
-  const { print, environment = {} } = options
+  const { print, environment = {}, emphasize = text => text } = options
   const cache = options.cache ?? (await cacheFolder(environment))
   const embedded = await startEmbedded({ cache, fresh: options.fresh ?? false, print })
   try {
@@ -63,7 +65,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
       routes: sampleBoard(embedded),
       callers: sampleCallers(embedded),
     })
-    for (const line of await welcome(gateway.url, embedded)) print(line)
+    for (const line of await welcome(gateway.url, embedded, emphasize)) print(line)
 
     let closing = false
     void embedded.ended.then(() => {
@@ -122,7 +124,7 @@ async function freePortFrom(first: number, print: (line: string) => void): Promi
  * The printed text. Every `curl` line works when pasted, because it reads the token from a file beside the
  * data.
  */
-async function welcome(url: string, embedded: Embedded): Promise<readonly string[]> {
+async function welcome(url: string, embedded: Embedded, emphasize: Emphasize): Promise<readonly string[]> {
   const [bikes, coffee] = SAMPLE_TENANTS as [SampleTenant, SampleTenant]
   const one = await credential(bikes, embedded)
   const two = await credential(coffee, embedded)
@@ -136,7 +138,7 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
     '',
     `The gateway listens on ${url}`,
     '',
-    ...aligned([
+    ...aligned(emphasize, [
       ['Start page', `${url}/`],
       ['Console', url + CONSOLE_PATH],
       ['Live orders', url + BOARD_PATH],
@@ -145,7 +147,7 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
     '',
     'Tokens of a clerk of each of two shops, and of the operator (the admin token):',
     '',
-    ...aligned([
+    ...aligned(emphasize, [
       [bikes.name, one.token],
       [coffee.name, two.token],
       ['Operator', adminTokenOf(embedded)],
@@ -163,10 +165,12 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
   ]
 }
 
+type Emphasize = (text: string) => string
+
 /** Rows of a name and a value, with the values below each other. */
-function aligned(rows: readonly (readonly [name: string, value: string])[]): readonly string[] {
+function aligned(emphasize: Emphasize, rows: readonly (readonly [name: string, value: string])[]): readonly string[] {
   const width = Math.max(...rows.map(([name]) => name.length))
-  return rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)
+  return rows.map(([name, value]) => `  ${emphasize(name.padEnd(width))}  ${value}`)
 }
 
 async function credential(tenant: SampleTenant, embedded: Embedded): Promise<{ token: string; header: string }> {

@@ -55,6 +55,7 @@ async function svc(argv: readonly string[], toml: string, environment: Record<st
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     out: line => out.push(line),
     error: line => error.push(line),
+    ...{ hasColors: false, terminal: null },
     signals: new EventEmitter() as unknown as SignalSource,
   })
   return { code, out: out.join('\n'), error: error.join('\n') }

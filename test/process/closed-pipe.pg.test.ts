@@ -23,7 +23,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[] | 'server'>> = {
   ...{ 'schema pull': [], 'schema summary': [], install: ['--dry-run'], uninstall: ['--dry-run'] },
   ...{ 'webhooks list': [], 'webhooks show': ['1'], 'webhooks redeliver': ['1'], 'webhooks purge': ['--yes'] },
   ...{ console: ['--print'], completion: ['bash'], capacity: ['--requests', '100'] },
-  'webhooks test': ['nobody'],
+  ...{ 'webhooks test': ['nobody'], import: ['notes', 'query.svc'] },
 }
 
 const database = databaseFixture()
@@ -34,6 +34,7 @@ const program = createProgram(
   {
     ...{ environment: {}, workingDirectory: '.', input: async () => new Uint8Array(), out() {}, error() {} },
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
+    ...{ hasColors: false, terminal: null },
     signals: { on() {}, off() {}, exit() {} },
   },
   () => {},

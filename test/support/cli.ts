@@ -18,16 +18,16 @@ export async function runCommand(
   {
     input = new Uint8Array(),
     ...world
-  }: Partial<Pick<World, 'environment' | 'workingDirectory'>> & {
+  }: Partial<Pick<World, 'environment' | 'workingDirectory' | 'terminal' | 'hasColors'>> & {
     readonly input?: Uint8Array
   },
 ): Promise<CommandResult> {
   const out: string[] = []
   const error: string[] = []
   const code = await run(argv, {
-    ...{ environment: {}, workingDirectory: tmpdir(), ...world },
+    ...{ environment: {}, workingDirectory: tmpdir(), hasColors: false, terminal: null, ...world },
     input: async () => input,
-    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
+    stdio: () => ({ input: new PassThrough().end(input), output: new PassThrough() }),
     out: line => out.push(line),
     error: line => error.push(line),
     signals: { on() {}, off() {}, exit() {} },

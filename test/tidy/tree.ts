@@ -22,7 +22,7 @@ export function importsOf(path: string): readonly string[] {
   const source = read(path)
   const patterns = [
     /\b(?:import|export)\b[^'"`;]*?\bfrom\s*(?:'([^']+)'|"([^"]+)")/g,
-    /\bimport\s*(?:'([^']+)'|"([^"]+)")/g,
+    /(?<!['"])\bimport\s*(?:'([^']+)'|"([^"]+)")/g,
     /\bimport\(\s*(?:'([^']+)'|"([^"]+)")/g,
   ]
   return patterns.flatMap(pattern => [...source.matchAll(pattern)].map(match => match[1] ?? match[2] ?? ''))
