@@ -45,7 +45,11 @@ export interface UploadedBody {
 /** The response to a request, before it is written to the connection. */
 export interface Answer {
   readonly status: number
+  /** The reason phrase; by default, the standard one of the status. */
+  readonly reason?: string
   readonly headers: Readonly<Record<string, string>>
+  /** The values of `Set-Cookie`: each has its own header, because a cookie can contain commas. */
+  readonly cookies?: readonly string[]
   /** The number of rows read or written, if the request is about rows. A stream counts them in `Usage`. */
   readonly rows?: number
   /**

@@ -112,18 +112,18 @@ export class Responder {
 
   /** Sends the response. `choice` is the coding that the body has or that a stream will get. */
   #transmit(exchange: Exchange, answer: Answer, choice: CodingChoice): void {
-    const { body, status } = answer
+    const { body, status, reason } = answer
     const response = exchange.reply.raw
     const headers = this.#headersOf(exchange, answer, choice)
     if (isStream(body)) {
-      response.writeHead(status, headers)
+      response.writeHead(status, reason, headers)
       this.#stream(exchange, answer, choice === 'br' || choice === 'gzip' ? compressStream(body, choice) : body)
       return
     }
     const isHead = exchange.incoming.method === 'HEAD'
     // Without the header, Node would send an empty body in chunks.
     if (body !== null || (status !== 204 && status !== 304 && !isHead)) headers.push('Content-Length', lengthOf(body))
-    response.writeHead(status, headers)
+    response.writeHead(status, reason, headers)
     if (body === null || isHead) response.end()
     else if ('latin1' in body) endWithText(response, body.latin1)
     else endWith(response, body)
@@ -142,6 +142,7 @@ export class Responder {
       const value = answer.headers[name] ?? ''
       headers.push(name, name === 'ETag' && isOfBody(incoming, answer) ? tagIn(choice, value) : value)
     }
+    for (const cookie of answer.cookies ?? []) headers.push('Set-Cookie', cookie)
     const { wrote } = incoming.usage.worked
     if (wrote !== undefined) headers.push('X-Svc-LSN', wrote)
     if (choice !== 'none') {

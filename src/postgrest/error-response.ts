@@ -9,10 +9,11 @@ import { PostgrestError } from './errors.ts'
 
 /** Creates the response to a failed request. */
 export function respondError(error: unknown, { verbosity, isAuthenticated, view }: ErrorRules): Answer {
-  const { status, code, message, details, hint, headers } = describe(error, isAuthenticated, view)
+  const { status, reason, code, message, details, hint, headers } = describe(error, isAuthenticated, view)
   const body = verbosity === 'verbose' ? { code, details, hint, message } : { code, message }
   return {
     status,
+    ...(reason === undefined ? {} : { reason }),
     headers: {
       'Content-Type': 'application/json; charset=utf-8',
       'Proxy-Status': `PostgREST; error=${code}`,
@@ -33,6 +34,8 @@ export interface ErrorRules {
 
 interface Described {
   readonly status: number
+  /** The reason phrase that the database chose. */
+  readonly reason?: string
   readonly code: string
   readonly message: string
   readonly details: unknown
@@ -116,7 +119,10 @@ function raisedStatus(text: string): number {
   return status >= 200 && status <= 599 ? status : 500
 }
 
-/** `RAISE SQLSTATE 'PGRST'`: the message is the body, and the detail has status and headers, both JSON. */
+/**
+ * `RAISE SQLSTATE 'PGRST'`: the message is the body, and the detail has the status, its reason phrase and
+ * headers, both JSON.
+ */
 function describeRaised(message: string, detail: string | null): Described {
   const body = parseObject(message)
   if (body === null || typeof body.code !== 'string' || typeof body.message !== 'string') {
@@ -126,7 +132,7 @@ function describeRaised(message: string, detail: string | null): Described {
     )
   }
   const how = detail === null ? null : parseObject(detail)
-  if (how === null || !isStatus(how.status) || !isHeaders(how.headers)) {
+  if (how === null || !isStatus(how.status) || !isHeaders(how.headers) || !isReason(how.status_text)) {
     const reason =
       detail === null ? 'DETAIL is missing in the RAISE statement' : `Invalid JSON value for DETAIL: '${detail}'`
     return describeUnreadable(
@@ -136,6 +142,7 @@ function describeRaised(message: string, detail: string | null): Described {
   }
   return {
     ...{ status: how.status, code: body.code, message: body.message, headers: withoutFraming(how.headers) },
+    ...(how.status_text == null ? {} : { reason: how.status_text }),
     details: typeof body.details === 'string' ? body.details : null,
     hint: typeof body.hint === 'string' ? body.hint : null,
   }
@@ -159,6 +166,11 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | null {
 
 function isStatus(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 200 && value <= 599
+}
+
+/** A reason phrase (RFC 9112, 4), or none. */
+function isReason(value: unknown): value is string | null | undefined {
+  return value == null || isHeaderValue(value)
 }
 
 function isHeaders(value: unknown): value is Readonly<Record<string, string>> {

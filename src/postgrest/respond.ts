@@ -55,12 +55,23 @@ export function withReply(answer: Answer, { headers, status }: SessionReply): An
   const added = parseHeaders(headers).filter(([name]) => !isFraming(name))
   const chosen = parseStatus(status)
   if (added.length === 0 && chosen === null) return answer
-  const replaced = new Set(added.map(([name]) => name.toLowerCase()))
+  const cookies = added.filter(isCookie).map(([, value]) => value)
+  const others = added.filter(header => !isCookie(header))
+  const replaced = new Set(others.map(([name]) => name.toLowerCase()))
   const kept = Object.entries(answer.headers).filter(([name]) => !replaced.has(name.toLowerCase()))
-  return { ...answer, status: chosen ?? answer.status, headers: Object.fromEntries([...kept, ...joined(added)]) }
+  return {
+    ...answer,
+    status: chosen ?? answer.status,
+    headers: Object.fromEntries([...kept, ...joined(others)]),
+    ...(cookies.length === 0 ? {} : { cookies }),
+  }
 }
 
-/** Joins several headers of one name, except cookies, each of which Node sends. */
+function isCookie([name]: readonly [string, string]): boolean {
+  return name.toLowerCase() === 'set-cookie'
+}
+
+/** Joins several headers of one name (RFC 9110, 5.3). */
 function joined(headers: readonly (readonly [string, string])[]): readonly (readonly [string, string])[] {
   const byName = new Map<string, readonly [string, string]>()
   for (const [name, value] of headers) {

@@ -34,7 +34,16 @@ const { ask, author, anon } = postgrestFixture(
        raise sqlstate 'PGRST' using message = '{"code":"123","message":"ABC","details":"DEF","hint":"XYZ"}',
          detail = '{"status":332,"status_text":"As Raised","headers":{"X-Header":"value"}}';
      end if;
+     if current_setting('request.headers')::json ->> 'x-broken' is not null then
+       raise sqlstate 'PGRST' using message = '{"code":"123","message":"ABC"}',
+         detail = '{"status":400,"status_text":"two\\nlines","headers":{}}';
+     end if;
      perform set_config('response.headers', '[{"X-Greeting":"hello"},{"Cache-Control":"public"}]', true);
+     if current_setting('request.headers')::json ->> 'x-cookies' is not null then
+       perform set_config('response.headers', '[
+         {"Set-Cookie":"a=1; Expires=Wed, 21 Oct 2015 07:28:00 GMT"}, {"X-Many":"1"}, {"set-cookie":"b=2"}, {"x-many":"2"}
+       ]', true);
+     end if;
    end $$;
    grant usage on schema public, v2 to :anon, :author;
    grant select on items, settings, v2.items, own to :anon, :author`,
@@ -193,9 +202,21 @@ describe('pre_request', () => {
     ])
   })
   test('can choose the whole response to an error', async () => {
-    const { status, json, headers } = await ask('/items', { headers: { 'X-Raise': '1' } })
-    expect([status, json]).toEqual([332, { code: '123', details: 'DEF', hint: 'XYZ', message: 'ABC' }])
+    const { status, reason, json, headers } = await ask('/items', { headers: { 'X-Raise': '1' } })
+    expect([status, reason]).toEqual([332, 'As Raised'])
+    expect(json).toEqual({ code: '123', details: 'DEF', hint: 'XYZ', message: 'ABC' })
     expect(headers.get('x-header')).toBe('value')
+  })
+
+  test('cannot choose a reason phrase with a line break', async () => {
+    const { status, reason, json } = await ask('/items', { headers: { 'X-Broken': '1' } })
+    expect([status, reason, json.code]).toEqual([500, 'Internal Server Error', 'PGRST121'])
+  })
+
+  test('can set several cookies', async () => {
+    const { headers } = await ask('/items', { headers: { 'X-Cookies': '1' } })
+    expect(headers.getSetCookie()).toEqual(['a=1; Expires=Wed, 21 Oct 2015 07:28:00 GMT', 'b=2'])
+    expect(headers.get('x-many')).toBe('1, 2')
   })
 })
 

@@ -27,6 +27,8 @@ export interface AskOptions {
 
 export interface PostgrestReply {
   readonly status: number
+  /** The reason phrase of the status line. */
+  readonly reason: string
   readonly headers: Headers
   readonly text: string
   // biome-ignore lint/suspicious/noExplicitAny: a test checks the shape of a response by its expectations
@@ -71,6 +73,7 @@ export function postgrestFixture(sql: string, toml = '', captured: readonly stri
       const text = await response.text()
       return {
         status: response.status,
+        reason: response.statusText,
         headers: response.headers,
         text,
         get json() {
