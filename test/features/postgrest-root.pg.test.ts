@@ -49,6 +49,9 @@ describe('the document', () => {
     })
     expect(json.host).toMatch(/^127\.0\.0\.1:\d+$|^localhost:\d+$/)
     expect([json.security, json.securityDefinitions]).toEqual([undefined, undefined])
+    expect(json.parameters.preferCount.enum).toEqual(['count=exact', 'count=planned', 'count=estimated'])
+    // A call accepts several preferences at once.
+    expect(json.parameters.preferParams).not.toHaveProperty('enum')
   })
 
   test('describes columns by type, default, key and comment', async () => {
@@ -60,12 +63,12 @@ describe('the document', () => {
       properties: {
         id: {
           type: 'integer',
-          format: 'bigint',
+          format: 'int64',
           description: 'number of the book\n\nNote:\nThis is a Primary Key.<pk/>',
         },
         shelf_id: {
           type: 'integer',
-          format: 'integer',
+          format: 'int32',
           description: "Note:\nThis is a Foreign Key to `shelves.id`.<fk table='shelves' column='id'/>",
         },
         title: { type: 'string', format: 'character varying', default: 'untitled', maxLength: 80 },
@@ -102,7 +105,7 @@ describe('the document', () => {
     const { json } = await ask('/')
     const { get, post } = json.paths['/rpc/shelf_of']
     expect(get.parameters).toEqual([
-      { name: 'book', required: true, in: 'query', type: 'integer', format: 'bigint' },
+      { name: 'book', required: true, in: 'query', type: 'integer', format: 'int64' },
       { name: 'strict', required: false, in: 'query', type: 'boolean', format: 'boolean' },
     ])
     expect(post.parameters[0]).toEqual({
@@ -114,7 +117,7 @@ describe('the document', () => {
         description: 'The shelf of a book',
         required: ['book'],
         properties: {
-          book: { type: 'integer', format: 'bigint' },
+          book: { type: 'integer', format: 'int64' },
           strict: { type: 'boolean', format: 'boolean' },
         },
       },
@@ -146,7 +149,7 @@ describe('the document', () => {
     expect(three.json).toMatchObject({ openapi: '3.0.3', servers: [{ url: expect.stringContaining('/rest/v1') }] })
     expect(three.json.paths['/shelves'].post.requestBody).toEqual({ $ref: '#/components/requestBodies/body.shelves' })
     expect(three.json.paths['/rpc/shelf_of'].get.parameters[0]).toEqual({
-      ...{ name: 'book', in: 'query', required: true, schema: { type: 'integer', format: 'bigint' } },
+      ...{ name: 'book', in: 'query', required: true, schema: { type: 'integer', format: 'int64' } },
     })
     expect(three.text).not.toContain('"#/definitions/')
     expect(three.text).not.toContain('"#/parameters/')

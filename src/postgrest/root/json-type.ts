@@ -55,13 +55,24 @@ export function jsonTypeOf(format: string): SwaggerType | null {
   return JSON_TYPES[format] ?? 'string'
 }
 
+/** Formats of integers that OpenAPI 2.0 defines; other types keep SQL's name. */
+const INTEGER_FORMATS: ReadonlyMap<string, string> = new Map([
+  ...(['smallint', 'integer'] as const).map(name => [name, 'int32'] as const),
+  ['bigint', 'int64'],
+])
+
+/** The format of a value as the document has it. */
+export function swaggerFormat(format: string): string {
+  return INTEGER_FORMATS.get(format) ?? format
+}
+
 /** The schema of a value. */
 export function swaggerSchema(format: string): Readonly<Record<string, unknown>> {
   const type = jsonTypeOf(format)
   return {
     ...(type === null ? {} : { type }),
     ...(type === 'array' ? { items: itemsOf(format) } : {}),
-    format,
+    format: swaggerFormat(format),
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Column, DatabaseFunction, FunctionInput, Table } from '../../catalog/model.ts'
 import type { Relationship } from '../relationship.ts'
-import { defaultOf, formatOf, jsonTypeOf, maxLengthOf, swaggerSchema } from './json-type.ts'
+import { defaultOf, formatOf, jsonTypeOf, maxLengthOf, swaggerFormat, swaggerSchema } from './json-type.ts'
 
 /** A JSON object. */
 export type Members = Readonly<Record<string, unknown>>
@@ -63,7 +63,7 @@ export function describeRoot(of: Described): Members {
     ...(of.securityActive ? SECURITY : {}),
     externalDocs: {
       description: 'Reference of the dialect',
-      url: 'https://postgrest.org/en/v14/references/api.html',
+      url: 'https://postgrest.org/en/v16/references/api.html',
     },
   }
 }
@@ -233,10 +233,10 @@ function argumentParameter({ name, type, mode, required }: FunctionInput, search
   const own = { name, required, in: 'query' }
   if (mode === 'variadic') {
     const item = format.slice(0, -2)
-    const items = { type: scalarTypeOf(item), format: item }
+    const items = { type: scalarTypeOf(item), format: swaggerFormat(item) }
     return { ...own, type: 'array', collectionFormat: 'multi', items }
   }
-  return { ...own, type: scalarTypeOf(format), format }
+  return { ...own, type: scalarTypeOf(format), format: swaggerFormat(format) }
 }
 
 /** Arrays and JSON are texts in a query string. */
@@ -251,15 +251,17 @@ function queryParameter(name: string, description: string | null): Members {
   return { name, ...(description === null ? {} : { description }), required: false, in: 'query', type: 'string' }
 }
 
+const PREFER: Members = { name: 'Prefer', description: 'Preference', required: false, in: 'header', type: 'string' }
+
 function prefer(values: readonly string[]): Members {
-  return { name: 'Prefer', description: 'Preference', required: false, in: 'header', type: 'string', enum: values }
+  return { ...PREFER, enum: values }
 }
 
 const RETURN = ['return=representation', 'return=minimal', 'return=headers-only']
 const PAGES = 'Limiting and Pagination'
 
 const SHARED: Members = {
-  preferParams: prefer(['handling=strict', 'handling=lenient']),
+  preferParams: PREFER,
   preferReturn: prefer(RETURN),
   preferCount: prefer(['count=exact', 'count=planned', 'count=estimated']),
   preferPost: prefer([...RETURN, 'resolution=ignore-duplicates', 'resolution=merge-duplicates']),
