@@ -1,5 +1,5 @@
 /** Builds the columns and conditions of one relation, resolving the names of its columns. */
-import { isJson, isText } from '../access/types.ts'
+import { baseOf, isJson, isText } from '../access/types.ts'
 import type { Catalog, Column, DatabaseFunction, Table } from '../catalog/model.ts'
 import type { ComparisonOperator, Expression, Field, Order } from '../language/tree/ast.ts'
 import {
@@ -164,7 +164,7 @@ function buildTest(of: ColumnSource, path: BoundFieldPath, test: BoundTest): Exp
     }
     case 'search': {
       const { type } = columnOf(of, path.name)
-      const isVector = path.steps.length === 0 && type.name === 'tsvector'
+      const isVector = path.steps.length === 0 && baseOf(type).name === 'tsvector'
       const language = test.language === null ? [] : [text(test.language)]
       const document = isVector ? operand : call('to_tsvector', [...language, operand])
       const words = call(SEARCHES[test.operator], [...language, cast(position(test.value), 'text')])

@@ -3,15 +3,19 @@ import { describe, expect, test } from 'vitest'
 import { postgrestFixture } from '../support/postgrest.ts'
 
 const { ask } = postgrestFixture(
-  `create table items (
+  `create domain document as tsvector;
+   create domain short_document as document check (length(value) < 100);
+   create table items (
      id int primary key, name text, tags text[], span int4range, data jsonb, words tsvector, active boolean, plain json,
-     price numeric(8,2), made timestamptz default '2024-01-01T00:00:00Z'
+     price numeric(8,2), made timestamptz default '2024-01-01T00:00:00Z',
+     summary short_document
    );
    insert into items (id, name, tags, span, data, words, active, price) values
      (1, 'one', '{a,b}', '[1,5)', '{"a": {"b": 1}, "l": [1,2]}', to_tsvector('english', 'fat cats'), true, 1.5),
      (2, 'two', '{b,c}', '[5,9)', '{"a": {"b": 2}}', to_tsvector('english', 'thin dogs'), false, 2),
      (3, 'three', null, null, null, null, null, null),
      (4, 'a "quoted", (name)', '{}', 'empty', '{"a": {}}', to_tsvector('simple', 'cats'), true, 10);
+   update items set summary = to_tsvector('simple', name) where id < 3;
    create view cheap as select id, name from items where price < 5;
    create table secret (id int primary key);
    create table hidden_rows (id int primary key, owner text);
@@ -63,6 +67,8 @@ describe('filters', () => {
     ['words=phfts.thin dogs', [2]],
     ['words=wfts.cats or dogs', [1, 2]],
     ['name=fts(simple).three', [3]],
+    ['summary=fts(simple).two', [2]],
+    ['summary=not.wfts(simple).two', [1]],
     ['data->a->>b=eq.1', [1]],
     ['data->a->b=eq.2', [2]],
     ['data->l->>-1=eq.2', [1]],
