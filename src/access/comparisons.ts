@@ -106,7 +106,10 @@ function isPlain(expression: Expression): boolean {
   return isParameter(expression) || expression.kind === 'literal' || expression.kind === 'array'
 }
 
-/** Patterns are always text; operands that are not text are compared by their text form. */
+/**
+ * Patterns are text, except for label paths; operands that are neither text nor label paths are compared by
+ * their text form.
+ */
 export function patternIn(
   check: OperandCheck,
   operator: PatternOperator,
@@ -115,11 +118,23 @@ export function patternIn(
   scope: AccessScope,
 ): Pick<PatternMatch, 'operand' | 'pattern'> {
   const typed = check.typed(left, scope)
+  const query = operator === 'regex' ? labelQueryOf(typed) : null
+  if (query !== null) {
+    const pattern = check.pattern(operator, right, { ...typed, type: null, typeName: query }, scope)
+    return { operand: typed.expression, pattern }
+  }
   const plain = typed.type === null ? !isJsonValue(typed) : isText(typed.type)
   return {
     operand: plain ? typed.expression : cast(typed.expression, 'text'),
     pattern: check.pattern(operator, right, { ...typed, type: null, typeName: 'text' }, scope),
   }
+}
+
+/** The type that `~` matches label paths with (PostgreSQL manual, ltree); null for any other type. */
+function labelQueryOf({ type }: Typed): string | null {
+  if (type === null) return null
+  const { name, schema } = baseOf(type)
+  return name === 'ltree' ? `${schema}.lquery` : null
 }
 
 /** `column @@ words`: uses the column as it is if it is a tsvector, and converts it otherwise. */

@@ -41,7 +41,8 @@ const { ask, author, anon } = postgrestFixture(
      perform set_config('response.headers', '[{"X-Greeting":"hello"},{"Cache-Control":"public"}]', true);
      if current_setting('request.headers')::json ->> 'x-cookies' is not null then
        perform set_config('response.headers', '[
-         {"Set-Cookie":"a=1; Expires=Wed, 21 Oct 2015 07:28:00 GMT"}, {"X-Many":"1"}, {"set-cookie":"b=2"}, {"x-many":"2"}
+         {"Set-Cookie":"a=1; Expires=Wed, 21 Oct 2015 07:28:00 GMT"}, {"X-Many":"1"}, {"set-cookie":"b=2"},
+         {"x-many":"2"}
        ]', true);
      end if;
    end $$;
