@@ -31,22 +31,24 @@ export function createAuthenticate(tokens: Pick<TokenVerifier, 'verify' | 'stand
     if (token === null) return ANONYMOUS
     if (tokens === null) throw noSecret()
     assertForm(token)
-    try {
-      const verified = tokens.verify(token)
-      if (!(verified instanceof Promise)) {
-        const identity = accepted(verified.identity)
-        if (connection !== undefined) lastOn.set(connection, { authorization, verified })
-        return identity
-      }
-      return verified.then(
-        ({ identity }) => accepted(identity),
-        error => {
-          throw translated(error, token)
-        },
-      )
-    } catch (error) {
-      throw translated(error, token)
-    }
+    const verified = verifiedBy(tokens, token)
+    if (verified instanceof Promise) return verified.then(({ identity }) => accepted(identity))
+    const identity = accepted(verified.identity)
+    if (connection !== undefined) lastOn.set(connection, { authorization, verified })
+    return identity
+  }
+}
+
+/** @throws {PostgrestError} for a token that cannot be verified, also as a rejection. */
+function verifiedBy(tokens: Pick<TokenVerifier, 'verify'>, token: string): Verified | Promise<Verified> {
+  const refuse = (error: unknown): never => {
+    throw translated(error, token)
+  }
+  try {
+    const verified = tokens.verify(token)
+    return verified instanceof Promise ? verified.catch(refuse) : verified
+  } catch (error) {
+    return refuse(error)
   }
 }
 

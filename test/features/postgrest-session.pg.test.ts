@@ -119,11 +119,13 @@ describe('a token', () => {
       'PGRST303',
       "The JWT 'aud' claim must be a string or an array of strings",
     ],
-  ])('%s is refused', async (token, code, message, details = '') => {
-    const { status, json, headers } = await ask('/items', { headers: { Authorization: `Bearer ${token}` } })
-    expect([status, json]).toEqual([401, { code, details: details || null, hint: null, message }])
-    expect(headers.get('www-authenticate')).toBe(`Bearer error="invalid_token", error_description="${message}"`)
-    expect(headers.get('proxy-status')).toBe(`PostgREST; error=${code}`)
+  ])('%s is refused, and again when it is repeated', async (token, code, message, details = '') => {
+    for (const _ of [1, 2]) {
+      const { status, json, headers } = await ask('/items', { headers: { Authorization: `Bearer ${token}` } })
+      expect([status, json]).toEqual([401, { code, details: details || null, hint: null, message }])
+      expect(headers.get('www-authenticate')).toBe(`Bearer error="invalid_token", error_description="${message}"`)
+      expect(headers.get('proxy-status')).toBe(`PostgREST; error=${code}`)
+    }
   })
 })
 
