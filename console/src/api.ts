@@ -40,7 +40,7 @@ export class ApiError extends Error {
 /** Sends a request. Throws ApiError for an error response, TypeError if the gateway does not answer. */
 export async function send(session: Session, path: string, options: RequestOptions = {}): Promise<Reply> {
   const { method = 'GET', headers = {}, body, signal } = options
-  const response = await fetch(new URL(path, BASE), {
+  const response = await fetch(addressOf(path), {
     method,
     headers: {
       ...(session.token === null ? {} : { Authorization: `Bearer ${session.token}` }),
@@ -60,15 +60,28 @@ export async function send(session: Session, path: string, options: RequestOptio
   return { headers: response.headers, body: parsed }
 }
 
-/** The text of a response that is not JSON. Throws as `send` does. */
-export async function fetchText(session: Session, path: string, signal: AbortSignal): Promise<string> {
-  const response = await fetch(new URL(path, BASE), {
-    headers: session.token === null ? {} : { Authorization: `Bearer ${session.token}` },
+/** The response to a GET whose body is not JSON, not yet read. Throws as `send` does. */
+export async function open(
+  session: Session,
+  path: string,
+  { headers = {}, signal }: Pick<RequestOptions, 'headers'> & { readonly signal: AbortSignal },
+): Promise<Response> {
+  const response = await fetch(addressOf(path), {
+    headers: { ...(session.token === null ? {} : { Authorization: `Bearer ${session.token}` }), ...headers },
     ...{ cache: 'no-store', credentials: 'omit', signal },
   })
-  const text = await response.text()
-  if (!response.ok) throw errorOf(response.status, parseJson(text))
-  return text
+  if (!response.ok) throw errorOf(response.status, parseJson(await response.text()))
+  return response
+}
+
+/** The text of a response that is not JSON. Throws as `send` does. */
+export async function fetchText(session: Session, path: string, signal: AbortSignal): Promise<string> {
+  return (await open(session, path, { signal })).text()
+}
+
+/** The address of a path below the gateway's base URL. */
+export function addressOf(path: string): URL {
+  return new URL(path, BASE)
 }
 
 /** A stream is shown like a list. An error after the first byte is its last line. */
@@ -79,7 +92,8 @@ function parseStream(text: string): Json {
   return { data: rows }
 }
 
-function errorOf(status: number, body: Json): ApiError {
+/** The error of a response, from its envelope. */
+export function errorOf(status: number, body: Json): ApiError {
   const error = member(member(body, 'error'), 'message') === null ? null : member(body, 'error')
   const text = (name: string): string | null => {
     const value = member(error, name)

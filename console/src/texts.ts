@@ -104,6 +104,23 @@ export const TEXTS = {
     refresh: 'Refresh',
     row: 'Row',
   },
+  transfer: {
+    title: 'Import and export CSV',
+    export: 'Export all rows of the filter',
+    exporting: (rows: number) => `Exporting: ${rows} rows so far`,
+    exported: (rows: number) => `${rows === 1 ? '1 row' : `${rows} rows`} exported.`,
+    file: 'CSV file, with the names of the columns in its first line',
+    skipFailing: 'Leave out rows that fail',
+    import: 'Import',
+    importing: (file: string) => `Importing ${file}`,
+    imported: (count: number, failed: number) =>
+      `${count === 1 ? '1 row' : `${count} rows`} imported.` +
+      (failed === 0 ? '' : ` ${failed === 1 ? '1 row was' : `${failed} rows were`} left out.`),
+    failedRows: 'Rows that were left out',
+    failedColumns: ['Line', 'Column', 'Error'],
+    cancel: 'Cancel',
+    cancelled: 'Cancelled.',
+  },
   row: {
     title: (table: string, id: string) => `${table} ${id}`,
     null: 'NULL',

@@ -3,7 +3,7 @@
  * package.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -31,6 +31,10 @@ export interface Page {
   press(key: string): Promise<void>
   /** Types a text into the focused element. */
   type(text: string): Promise<void>
+  /** Chooses files for the field that the selector finds. */
+  choose(selector: string, paths: readonly string[]): Promise<void>
+  /** Runs the action, and returns the file that it downloads: its suggested name, and its text. */
+  download(action: () => Promise<unknown>): Promise<{ readonly name: string; readonly text: string }>
   /** A screenshot as PNG. */
   screenshot(): Promise<Buffer>
   /** Every URL that the page requested. */
@@ -66,7 +70,7 @@ export async function openBrowser(): Promise<Page> {
   const heard: string[] = []
   const complaints: string[] = []
   const waiting = new Map<number, { resolve(result: Json): void; reject(error: Error): void }>()
-  const hearers = new Map<string, () => void>()
+  const hearers = new Map<string, (params: Json) => void>()
   const [, , , input, output] = child.stdio as unknown as [null, null, null, Writable, Readable]
   void exited.then(() => {
     for (const { reject } of waiting.values()) reject(new Error('the browser process has exited'))
@@ -86,7 +90,7 @@ export async function openBrowser(): Promise<Page> {
     if (method === 'Log.entryAdded' && params.entry.level === 'error') complaints.push(params.entry.text)
     if (method === 'Runtime.exceptionThrown')
       complaints.push(params.exceptionDetails.exception?.description ?? 'exception')
-    hearers.get(method)?.()
+    hearers.get(method)?.(params)
   }
 
   let rest = Buffer.alloc(0)
@@ -120,7 +124,7 @@ export async function openBrowser(): Promise<Page> {
   }
 
   async function follow(action: () => Promise<unknown>): Promise<void> {
-    const loaded = new Promise<void>(resolve => hearers.set('Page.loadEventFired', resolve))
+    const loaded = new Promise<void>(resolve => hearers.set('Page.loadEventFired', () => resolve()))
     await action()
     await loaded
   }
@@ -155,6 +159,27 @@ export async function openBrowser(): Promise<Page> {
     },
     async type(text) {
       await send('Input.insertText', { text }, sessionId)
+    },
+    async choose(selector, files) {
+      const expression = `document.querySelector(${JSON.stringify(selector)})`
+      const { result } = await send('Runtime.evaluate', { expression }, sessionId)
+      await send('DOM.setFileInputFiles', { files, objectId: result.objectId }, sessionId)
+    },
+    async download(action) {
+      const folder = await mkdtemp(join(profile, 'download-'))
+      const options = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true }
+      await send('Browser.setDownloadBehavior', options)
+      const begun = new Promise<Json>(resolve => hearers.set('Browser.downloadWillBegin', resolve))
+      const ended = new Promise<Json>(resolve =>
+        hearers.set('Browser.downloadProgress', params => {
+          if (params.state !== 'inProgress') resolve(params)
+        }),
+      )
+      await action()
+      const { suggestedFilename: name, guid } = await begun
+      const { state } = await ended
+      if (state !== 'completed') throw new Error(`the download of ${name} has ended as ${state}`)
+      return { name, text: await readFile(join(folder, guid), 'utf8') }
     },
     async screenshot() {
       const { data } = await send('Page.captureScreenshot', {}, sessionId)

@@ -13,6 +13,7 @@ import { Grid } from './grid.tsx'
 import { expansionsOf, withCursor, withExpansion } from './query.ts'
 import { RowEditor } from './row-editor.tsx'
 import { Structure } from './structure.tsx'
+import { Transfer } from './transfer.tsx'
 
 interface TableViewProps {
   readonly session: Session
@@ -45,6 +46,7 @@ export function TableView({ session, name, table, query }: TableViewProps) {
         <Structure table={table} />
         <Filters columns={table.columns} query={query} go={go} />
         <Expansions relations={table.relations} query={query} go={go} />
+        <Transfer session={session} name={name} query={query} onImport={again} />
       </div>
       {page.kind === 'failed' ? <Problem error={page.error} again={again} /> : null}
       {page.kind === 'loading' ? <p role="status">{TEXTS.loading}</p> : null}
