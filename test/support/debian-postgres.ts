@@ -3,8 +3,8 @@
  * such as pg_dump.
  */
 import { execFile } from 'node:child_process'
-import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, chown, copyFile, mkdir, realpath, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../../src/demo/free-port.ts'
 import { type RunAs, runAs, spawnAs } from '../../src/demo/run-as.ts'
@@ -20,6 +20,9 @@ export interface DebianServer {
   readonly port: number
   /** Connects as superuser, with trust authentication. */
   readonly adminUrl: string
+  readonly dataDirectory: string
+  /** Shuts down as `pg_upgrade` needs it. */
+  stop(): Promise<void>
   close(): Promise<void>
 }
 
@@ -35,10 +38,12 @@ export interface DebianServerOptions {
    * them as `{name}`.
    */
   readonly files?: Readonly<Record<string, string>>
+  /** The data directory of a stopped server with the same settings, from which `pg_upgrade` copies. */
+  readonly upgradeFrom?: string
 }
 
 export async function startDebianPostgres(options: DebianServerOptions): Promise<DebianServer> {
-  const { hba, settings = {}, environment = {}, files = {} } = options
+  const { hba, settings = {}, environment = {}, files = {}, upgradeFrom } = options
   const user = runAs()
   const base = join(options.folder, 'postgresql')
   const data = join(base, 'data')
@@ -51,13 +56,14 @@ export async function startDebianPostgres(options: DebianServerOptions): Promise
     ['-D', data, '-U', 'postgres', '-A', 'trust', '--locale=C.UTF-8', '--encoding=UTF8', '--no-sync'],
     { ...spawnAs(user), cwd: '/', env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' } },
   )
-  const lines = ['host all postgres 127.0.0.1/32 trust', ...hba]
+  const lines = ['local all postgres trust', 'host all postgres 127.0.0.1/32 trust', ...hba]
   await writeFile(join(data, 'pg_hba.conf'), lines.map(line => `${line}\n`).join(''))
   const port = await freePort()
   const all = {
     ...{ listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off', logging_collector: 'off' },
     ...settings,
   }
+  if (upgradeFrom !== undefined) await upgrade({ from: upgradeFrom, to: data, folder: base, settings, user })
   const inPlace = (value: string) => value.replace(/\{([\w.]+)\}/g, (_, name: string) => join(base, name))
   const running: Running = await startProgram(programPath('postgres'), {
     args: [
@@ -70,7 +76,40 @@ export async function startDebianPostgres(options: DebianServerOptions): Promise
     // Immediate shutdown, with all processes of the server.
     stopSignal: 'SIGQUIT',
   })
-  return { port, adminUrl: `postgres://postgres@127.0.0.1:${port}/postgres`, close: () => running.close() }
+  return {
+    ...{ port, adminUrl: `postgres://postgres@127.0.0.1:${port}/postgres`, dataDirectory: data },
+    async stop() {
+      await promisify(execFile)(programPath('pg_ctl'), ['stop', '-w', '-m', 'fast', '-D', data], {
+        ...spawnAs(user),
+        cwd: '/',
+      })
+    },
+    close: () => running.close(),
+  }
+}
+
+interface Upgrade {
+  readonly from: string
+  readonly to: string
+  /** Where the program writes its logs and creates its socket. */
+  readonly folder: string
+  readonly settings: Readonly<Record<string, string>>
+  readonly user: RunAs | null
+}
+
+/** To the same version, which copies what an upgrade to another one copies. */
+async function upgrade({ from, to, folder, settings, user }: Upgrade): Promise<void> {
+  const bin = dirname(await realpath(programPath('pg_upgrade')))
+  const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
+  await promisify(execFile)(
+    programPath('pg_upgrade'),
+    [
+      ...['-b', bin, '-B', bin, '-d', from, '-D', to, '-U', 'postgres', '-s', folder],
+      ...['-p', String(await freePort()), '-P', String(await freePort())],
+      ...['-o', flags.join(' '), '-O', flags.join(' ')],
+    ],
+    { ...spawnAs(user), cwd: folder, env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' } },
+  )
 }
 
 async function own(path: string, user: RunAs | null): Promise<void> {

@@ -16,12 +16,15 @@ export interface ReplicationOptions {
   readonly synchronous: boolean
   /** Additional lines of the standby's postgresql.conf. */
   readonly settings?: readonly string[]
+  /** Additional lines for both. */
+  readonly commonSettings?: readonly string[]
 }
 
 /** Starts both, with the tables of `sql`. */
 export async function startReplication(sql: string, options: ReplicationOptions): Promise<Replication> {
-  const { synchronous, settings = [] } = options
-  const primary = await privateServer({ hba: HBA, settings: ['wal_level = replica', 'max_wal_senders = 4'] })
+  const { synchronous, settings = [], commonSettings = [] } = options
+  const replicates = ['wal_level = replica', 'max_wal_senders = 4', ...commonSettings]
+  const primary = await privateServer({ hba: HBA, settings: replicates })
   const started = [primary]
   try {
     await execute(primary.adminUrl, sql)

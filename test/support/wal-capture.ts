@@ -11,6 +11,7 @@ const NOTICE_MS = 20_000
 
 export interface WalDatabaseOptions {
   readonly url: string
+  /** Read before each statement: another server can take over. */
   readonly adminUrl: string
 }
 
@@ -43,17 +44,17 @@ interface Ended {
 }
 
 /** Creates table `notes`. */
-export async function walDatabase({ url, adminUrl }: WalDatabaseOptions): Promise<WalDatabase> {
+export async function walDatabase(target: WalDatabaseOptions): Promise<WalDatabase> {
   const closers: (() => Promise<unknown>)[] = []
   const warnings: Extract<Event, { kind: 'warning' }>[] = []
-  const ask = (sql: string) => execute(adminUrl, sql)
+  const ask = (sql: string) => execute(target.adminUrl, sql)
   await ask(
     'create table notes (id int primary key, body text); grant all on notes to app; ' +
       'grant usage on schema public to app',
   )
   const svc = async (argv: readonly string[], environment: Readonly<Record<string, string>> = {}) => {
     const { code, out, error } = await runCommand(argv, {
-      environment: { DATABASE_URL: url, SVC_ADMIN_DATABASE_URL: adminUrl, ...environment },
+      environment: { DATABASE_URL: target.url, SVC_ADMIN_DATABASE_URL: target.adminUrl, ...environment },
     })
     return { code, out: out.join('\n'), error: error.join('\n') }
   }
@@ -63,7 +64,7 @@ export async function walDatabase({ url, adminUrl }: WalDatabaseOptions): Promis
       expect(await svc(['install', '--capture', 'wal'])).toMatchObject({ code: 0, error: '' })
     },
     async open(toml = '') {
-      const gateway = await testGateway(url, {
+      const gateway = await testGateway(target.url, {
         toml,
         emit(event) {
           if (event.kind === 'warning') warnings.push(event)
