@@ -137,5 +137,12 @@ function resultAfter(seen: number, committed: number): LogResult {
     }
   })
   const next = BigInt(committed + 1)
-  return { entries, snapshot: { xmin: next, xmax: next, open: [] }, epoch: 'epoch', deletedUpTo: 0n, wal: null }
+  return {
+    entries,
+    snapshot: { xmin: next, xmax: next, open: [] },
+    epoch: 'epoch',
+    deletedUpTo: 0n,
+    usesWal: false,
+    wal: null,
+  }
 }

@@ -42,6 +42,7 @@ interface Position {
   readonly snapshot: Snapshot
   readonly epoch: string
   readonly deletedUpTo: bigint
+  readonly usesWal: boolean
 }
 
 /** Limit on the reads that wait for the reader of the write-ahead log; later ones are not remembered. */
@@ -84,7 +85,7 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
     const before = position
     const { result, ageMs } = await readShared(shareRead, {
       ...{ stream: 'tables', from: before, intervalMs: intervalMs() },
-      read: () => readChangedTables(database, before?.snapshot ?? null),
+      read: () => readChangedTables(database, before),
     })
     const { tables, wal, ...found } = result
     if (isClosed) return
@@ -93,7 +94,7 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
     if (!isContinued) onDoubt()
     else if (tables.length > 0) onChanged(tables)
     if (tables.length > 0) foundAt = now()
-    knownUntil = momentKnown(startedAt - ageMs, wal)
+    knownUntil = momentKnown(startedAt - ageMs, found.usesWal, wal)
     lastAgeMs = ageMs
   }
 
@@ -101,11 +102,12 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
    * Of changes from the write-ahead log, those are known that had been committed when its end was where the
    * stored position is now.
    */
-  function momentKnown(moment: number, wal: WalPositions | null): number {
-    if (wal === null) {
+  function momentKnown(moment: number, usesWal: boolean, wal: WalPositions | null): number {
+    if (!usesWal) {
       marks = []
       return moment
     }
+    if (wal === null) return knownUntil
     if (marks.length < MARKS_MAX) marks = [...marks, { moment, end: wal.end }]
     const passed = marks.filter(({ end }) => end <= wal.stored)
     marks = marks.filter(({ end }) => end > wal.stored)

@@ -38,8 +38,17 @@ export interface LogResult {
   readonly epoch: string
   /** Entries of this and earlier transactions may have been deleted. */
   readonly deletedUpTo: bigint
-  /** Null if changes are not captured from the write-ahead log. */
+  /** True if changes are captured from the write-ahead log. The next read then asks for its positions. */
+  readonly usesWal: boolean
+  /** Null if they were not asked for. */
   readonly wal: WalPositions | null
+}
+
+/** Where a read continues. */
+export interface ReadFrom {
+  readonly snapshot: Snapshot
+  /** As in the result of the read before. */
+  readonly usesWal: boolean
 }
 
 /** Limit on the bytes of an old row; larger ones are not read. */
@@ -104,7 +113,7 @@ function isOther(row: 'old' | 'new'): string {
 const STATE: Command = {
   text: `SELECT concat_ws('.', epoch, (SELECT timeline_id FROM pg_catalog.pg_control_checkpoint()),
   extract(epoch FROM pg_postmaster_start_time())),
-  forgotten, pg_is_in_recovery() FROM svc.installation`,
+  forgotten, pg_is_in_recovery(), EXISTS (SELECT FROM svc.wal) FROM svc.installation`,
   parameters: [],
 }
 
@@ -123,16 +132,17 @@ export interface WalPositions {
 }
 
 /**
- * Reads the log. `tables`: the tables with their routing columns. `since` null reads only the current
+ * Reads the log. `tables`: the tables with their routing columns. `from` null reads only the current
  * position. If there are more than `rowsMax` entries, one more than that is returned.
  */
 export async function readLog(
   database: Pick<Database, 'run'>,
-  since: Snapshot | null,
+  from: ReadFrom | null,
   tables: ReadonlyMap<string, string | null>,
   rowsMax: number,
 ): Promise<LogResult> {
-  return resultOf(database, { text: CHANGES, parameters: parametersOf(since, tables, rowsMax) })
+  const parameters = parametersOf(from?.snapshot ?? null, tables, rowsMax)
+  return resultOf(database, { text: CHANGES, parameters }, from?.usesWal ?? false)
 }
 
 /**
@@ -148,7 +158,7 @@ export async function readLogPart(
 ): Promise<LogResult> {
   const values = route === null ? null : `{${route.values.map(quoted).join(',')}}`
   const parameters = [...parametersOf(since, tables, rowsMax), route?.column ?? null, values]
-  return resultOf(database, { text: CHANGES_IN_PARTS, parameters })
+  return resultOf(database, { text: CHANGES_IN_PARTS, parameters }, false)
 }
 
 function parametersOf(since: Snapshot | null, tables: ReadonlyMap<string, string | null>, rowsMax: number) {
@@ -161,8 +171,8 @@ function parametersOf(since: Snapshot | null, tables: ReadonlyMap<string, string
   ]
 }
 
-async function resultOf(database: Pick<Database, 'run'>, statement: Command): Promise<LogResult> {
-  const [, wal, found, state] = await database.run([SETTINGS, WAL, statement, STATE]).result
+async function resultOf(database: Pick<Database, 'run'>, statement: Command, asksWal: boolean): Promise<LogResult> {
+  const { wal, found, state } = await runRead(database, statement, asksWal)
   const rows = found?.rows ?? []
   return {
     snapshot: parseSnapshot(rows[0]?.[0]?.toString() ?? ''),
@@ -170,6 +180,13 @@ async function resultOf(database: Pick<Database, 'run'>, statement: Command): Pr
     ...stateOf(state),
     wal: walOf(wal),
   }
+}
+
+/** `asksWal`: a read without positions has no statement for them. */
+async function runRead(database: Pick<Database, 'run'>, statement: Command, asksWal: boolean) {
+  const results = await database.run([SETTINGS, ...(asksWal ? [WAL] : []), statement, STATE]).result
+  const [found, state] = results.slice(-2)
+  return { wal: asksWal ? results[1] : undefined, found, state }
 }
 
 /** The tables of all entries visible now that were not visible in the snapshot of `$1` and `$2`. */
@@ -184,14 +201,14 @@ export interface ChangedTablesResult extends Omit<LogResult, 'entries'> {
   readonly tables: readonly string[]
 }
 
-/** Reads which tables have changed, as `schema.name`. `since` null reads only the current position. */
+/** Reads which tables have changed, as `schema.name`. `from` null reads only the current position. */
 export async function readChangedTables(
   database: Pick<Database, 'run'>,
-  since: Snapshot | null,
+  from: ReadFrom | null,
 ): Promise<ChangedTablesResult> {
-  const parameters = since === null ? [null, null] : [String(since.xmax), `{${since.open.join(',')}}`]
+  const parameters = from === null ? [null, null] : [String(from.snapshot.xmax), `{${from.snapshot.open.join(',')}}`]
   const statement = { text: CHANGED_TABLES, parameters }
-  const [, wal, found, state] = await database.run([SETTINGS, WAL, statement, STATE]).result
+  const { wal, found, state } = await runRead(database, statement, from?.usesWal ?? false)
   const [snapshot, tables] = found?.rows[0] ?? []
   return {
     wal: walOf(wal),
@@ -207,11 +224,11 @@ function walOf(result: Result | undefined): WalPositions | null {
 }
 
 /** @throws Error if the log cannot be followed. */
-function stateOf(state: Result | undefined): Pick<LogResult, 'epoch' | 'deletedUpTo'> {
-  const [epoch, deletedUpTo, standby] = state?.rows[0] ?? []
+function stateOf(state: Result | undefined): Pick<LogResult, 'epoch' | 'deletedUpTo' | 'usesWal'> {
+  const [epoch, deletedUpTo, standby, usesWal] = state?.rows[0] ?? []
   if (epoch == null || deletedUpTo == null) throw new Error('svc.installation is empty')
   if (standby?.toString() === 't') throw new Error('the change log cannot be read on a standby')
-  return { epoch: epoch.toString(), deletedUpTo: BigInt(deletedUpTo.toString()) }
+  return { epoch: epoch.toString(), deletedUpTo: BigInt(deletedUpTo.toString()), usesWal: usesWal?.toString() === 't' }
 }
 
 function entryOf([, xid, at, name, operation, key, was, old, before, after, writer]: ResultRow): LogEntry {

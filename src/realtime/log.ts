@@ -11,7 +11,7 @@ import { type Boundary, type ClientState, createBoundary, createLogBoundary } fr
 import type { ChangeEvent } from './change-event.ts'
 import type { CallerRoutes, CatchUpReach, MissedChanges } from './change-source.ts'
 import { byTable, changesOf, isNamed, routesOfEntry, routesOfMany } from './log-changes.ts'
-import { type LogEntry, type LogResult, readLog, readLogPart, type WalPositions } from './log-statements.ts'
+import { type LogEntry, type LogResult, readLog, readLogPart } from './log-statements.ts'
 import { createRecentEntries } from './recent-entries.ts'
 import { mayConcern, type Routes, type RouteValue } from './route.ts'
 import { delayAfter, type LogRead, readShared, type ShareRead } from './share-read.ts'
@@ -250,7 +250,7 @@ export class ChangeLog {
       const startedAt = this.#parts.now()
       const { result: answer, ageMs } = await this.#readNext(before, columns)
       this.#process(before, answer, columns)
-      this.#endStoredWaits(answer.wal, startedAt - ageMs)
+      this.#endStoredWaits(answer, startedAt - ageMs)
       for (const resolve of this.#waiting.splice(0)) resolve()
       delayMs = delayAfter(this.#intervalMs(), ageMs)
     } catch (error) {
@@ -264,7 +264,7 @@ export class ChangeLog {
 
   async #readNext(before: Position | null, columns: RoutingColumns): Promise<LogRead<LogResult>> {
     const { database, shareRead } = this.#parts
-    const read = () => readLog(database, before?.snapshot ?? null, columns, READ_ROWS_MAX)
+    const read = () => readLog(database, before, columns, READ_ROWS_MAX)
     const shared = await readShared(shareRead, {
       ...{ stream: `log ${JSON.stringify([...columns].sort())}`, from: before, intervalMs: this.#intervalMs(), read },
     })
@@ -298,10 +298,10 @@ export class ChangeLog {
     this.#notifyAll(listener => listener.unavailable())
   }
 
-  #endStoredWaits(wal: WalPositions | null, readAt: number): void {
+  #endStoredWaits({ usesWal, wal }: LogResult, readAt: number): void {
     for (const wait of this.#storedWaits) {
       if (wal !== null && wait.end === null && readAt >= wait.since) wait.end = wal.end
-      if (wal === null || (wait.end !== null && wal.stored >= wait.end)) wait.resolve()
+      if (!usesWal || (wal !== null && wait.end !== null && wal.stored >= wait.end)) wait.resolve()
     }
   }
 
@@ -380,15 +380,14 @@ function concerns(entry: LogEntry, value: RouteValue | null): boolean {
   return mayConcern(value === null ? null : routesOfEntry(entry, value.column), value)
 }
 
-function positionAfter(before: Position | null, { snapshot, deletedUpTo, epoch: text, wal }: LogResult): Position {
+function positionAfter(before: Position | null, { snapshot, deletedUpTo, epoch: text, usesWal }: LogResult): Position {
   const epoch = digestOf(text)
   const isSame = before !== null && before.epoch === epoch && sameSnapshot(before.snapshot, snapshot)
   return {
     snapshot,
     epoch,
     token: isSame ? before.token : printToken(epoch, snapshot),
-    deletedUpTo,
-    usesWal: wal !== null,
+    ...{ deletedUpTo, usesWal },
   }
 }
 
