@@ -31,7 +31,6 @@ import { callFunction, type Negotiate } from './rpc/call.ts'
 import type { IsExposed } from './rpc/resolve.ts'
 import { createRoles, type DatabaseCaller, type SessionReply, Sessions, withSubscriberSession } from './session.ts'
 import { Statements } from './statements.ts'
-import { isTimezone } from './timezone.ts'
 import { Timings } from './timings.ts'
 import { writeTable } from './write.ts'
 
@@ -125,7 +124,7 @@ export function createDoor(parts: DoorParts): Door {
     // The gateway adds this header itself.
     traceHeader: config.traceHeader?.toLowerCase() === 'x-request-id' ? null : config.traceHeader,
   }
-  const preferenceRules = { canOverrideTx: config.txEnd.endsWith('-allow-override'), isTimezone }
+  const preferenceRules = { canOverrideTx: config.txEnd.endsWith('-allow-override') }
   const preferencesOf = keptByText(header => parsePreferences(header, preferenceRules))
 
   function known(identity: Identity): Identity {

@@ -32,7 +32,6 @@ const NONE: PostgrestPreferences = {
 export interface PreferenceRules {
   /** True if `tx` has an effect. */
   readonly canOverrideTx: boolean
-  readonly isTimezone: (name: string) => boolean
 }
 
 /**
@@ -50,7 +49,7 @@ export function parsePreferences(header: string, rules: PreferenceRules): Postgr
     const equals = item.indexOf('=')
     const [name, value] = equals < 0 ? [item, ''] : [item.slice(0, equals), item.slice(equals + 1)]
     if (isName(name) && (VALUES[name] as readonly string[]).includes(value)) found[name] ??= value
-    else if (name === 'timezone' && rules.isTimezone(value)) timezone ??= value
+    else if (name === 'timezone') timezone ??= value
     else if (name === 'max-affected') maxAffected ??= /^\d{1,15}$/.test(value) ? Number(value) : null
     else unknown.push(item)
   }

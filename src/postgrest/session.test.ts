@@ -9,7 +9,7 @@ const CONFIG: SessionConfig = {
   ...{ anonRole: 'anon', jwtRoleClaim: null, extraSearchPath: [], preRequest: null, appSettings: new Map() },
   ...{ txEnd: 'commit', prefix: '/rest/v1' },
 }
-const PREFERENCES = parsePreferences('', { canOverrideTx: false, isTimezone: () => true })
+const PREFERENCES = parsePreferences('', { canOverrideTx: false })
 const NEW_YORK = { ...PREFERENCES, timezone: 'America/New_York' }
 
 const caller: DatabaseCaller = { identity: ANONYMOUS, role: 'anon' }

@@ -232,4 +232,9 @@ describe('preferences', () => {
     const { status, json } = await ask('/items', { headers: { Prefer: 'handling=strict, anything' } })
     expect([status, json.code, json.details]).toEqual([400, 'PGRST122', 'Invalid preferences: anything'])
   })
+  test.each(['', 'handling=strict, ', 'handling=lenient, '])('%sa time zone must be known', async handling => {
+    const { status, json } = await ask('/items', { headers: { Prefer: `${handling}timezone=Mars/Olympus` } })
+    const message = 'invalid value for parameter "TimeZone": "Mars/Olympus"'
+    expect([status, json]).toEqual([400, { code: '22023', details: null, hint: null, message }])
+  })
 })
