@@ -23,6 +23,7 @@ import {
   getFrom,
   integer,
   nest,
+  not,
   order,
   position,
   repeatableField,
@@ -84,10 +85,13 @@ export function buildClauses(table: Table, alias: string, level: BoundLevel, con
 /** Counts the rows without a range. */
 export function buildCount(table: Table, level: BoundLevel, context: LevelContext): Get {
   const { where } = new LevelBuilder(context).rootOf(table, level)
-  return get({
-    ...{ table, alias: table.name, where },
-    fields: [field(call('count', [], { star: true }), 'count')],
-  })
+  return get({ table, alias: table.name, where, fields: [COUNT] })
+}
+
+/** Counts the rows without a range, up to `max`. */
+export function buildBoundedCount(table: Table, level: BoundLevel, context: LevelContext, max: number): Get {
+  const query = { ...buildPlanned(table, level, context), limit: integer(String(max)) }
+  return getFrom({ kind: 'query source', query, alias: ROWS, span: NOWHERE }, { fields: [COUNT] })
 }
 
 /** A read of one constant for each row, from which PostgreSQL estimates their number. */
@@ -95,6 +99,8 @@ export function buildPlanned(table: Table, level: BoundLevel, context: LevelCont
   const { where } = new LevelBuilder(context).rootOf(table, level)
   return get({ table, alias: table.name, where, fields: [field(integer('1'), 'one')] })
 }
+
+const COUNT = field(call('count', [], { star: true }), 'count')
 
 /** The names of the columns of a result. */
 export function resultNames(table: Table, level: BoundLevel, context: LevelContext): readonly string[] {
@@ -307,7 +313,7 @@ class LevelBuilder {
       throw badEmbedFilter(name)
     }
     const found = this.#exists(item)
-    return test.what === 'null' ? { kind: 'not', operand: found, span: NOWHERE } : found
+    return test.what === 'null' ? not(found) : found
   }
 
   #exists(item: Embedded): Expression {

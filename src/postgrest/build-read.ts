@@ -131,7 +131,9 @@ function buildCondition(of: ColumnSource, condition: BoundCondition, embedded: E
           condition.operator,
           condition.items.map(item => buildCondition(of, item, embedded)),
         )
-  return condition.negated ? not(inner) : inner
+  if (!condition.negated) return inner
+  // PostgreSQL makes a join of `EXISTS`, but not of its double negation.
+  return inner.kind === 'not' ? inner.operand : not(inner)
 }
 
 function joined(operator: 'and' | 'or', items: readonly Expression[]): Expression {

@@ -8,7 +8,7 @@ import { Values } from '../rest/values.ts'
 import { parsePlans } from '../run/estimate.ts'
 import type { ResultRow } from '../run/run.ts'
 import type { BoundLevel, LevelBinder } from './bind.ts'
-import { buildCount, buildPlanned, buildRows, resultNames } from './build-level.ts'
+import { buildBoundedCount, buildCount, buildPlanned, buildRows, resultNames } from './build-level.ts'
 import { seesEstimates } from './estimates.ts'
 import { foldedValue, foldingOf } from './media-handlers.ts'
 import { tableIn } from './names.ts'
@@ -76,7 +76,7 @@ function countStatements(
   level: BoundLevel,
   values: Values,
   caller: Caller,
-  { statements, aggregatesEnabled, isExposed }: ReadParts,
+  { statements, maxRows, aggregatesEnabled, isExposed }: ReadParts,
 ): readonly BoundStatement<ReadableStatement>[] {
   if (preferences.count === null) return []
   const context = { view: caller.view, aggregatesEnabled, isExposed }
@@ -93,7 +93,17 @@ function countStatements(
   if (preferences.count === 'exact') return [exact()]
   const counted = exact()
   if (!seesEstimates(caller, counted.statement.dependencies.reads)) return [counted]
-  return preferences.count === 'planned' ? [planned()] : [counted, planned()]
+  if (preferences.count === 'planned') return [planned()]
+  // One row more tells that there are too many to count.
+  const bounded = () =>
+    statements.read(
+      caller,
+      `bounded ${key}`,
+      { kind: 'read', form: 'columns' },
+      () => buildBoundedCount(table, level, context, maxRows + 1),
+      values,
+    )
+  return [maxRows > 0 ? bounded() : counted, planned()]
 }
 
 function totalOf(
@@ -129,7 +139,9 @@ function respondRows(
     mediaType.form === 'raw'
       ? foldedValue(rows, mediaType.handler?.isBinary ?? false)
       : { body: printResponseBody(rows, mediaType, mediaType.form === 'csv' ? names() : []), count: rows.length }
-  const { status, contentRange } = describeRows(range, count, total)
+  // An estimate can be less than what was read.
+  const least = total === null || count === 0 ? total : Math.max(total, range.offset + count)
+  const { status, contentRange } = describeRows(range, count, least)
   const name = resource.kind === 'table' ? resource.name : ''
   const query = parameters.canonical === '' ? '' : `?${parameters.canonical}`
   return {

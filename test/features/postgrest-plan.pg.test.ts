@@ -6,6 +6,8 @@ import { signed } from '../support/postgrest-token.ts'
 
 const SQL = `create table items (id int primary key, name text);
    insert into items select n, 'item ' || n from generate_series(1, 50) n;
+   create table lines (id int primary key, item_id int references items);
+   insert into lines select n, n from generate_series(1, 50) n;
    create table notes (id int primary key, owner name default current_user);
    insert into notes select n from generate_series(1, 50) n;
    alter table notes enable row level security;
@@ -13,7 +15,7 @@ const SQL = `create table items (id int primary key, name text);
    create function some_items(n int) returns setof items language sql stable as 'select * from items limit n';
    create function remove_items() returns void language sql volatile as 'delete from items';
    grant usage on schema public to :anon, :author;
-   grant select, insert, update, delete on items, notes to :anon, :author`
+   grant select, insert, update, delete on items, lines, notes to :anon, :author`
 
 const PLAN = 'application/vnd.pgrst.plan'
 const json = (more = '') => ({ Accept: `${PLAN}+json${more}` })
@@ -33,6 +35,12 @@ describe('with plan_enabled', () => {
     expect(reply.headers.get('content-type')).toBe(`${PLAN}+text; for="application/json"; charset=utf-8`)
     expect(reply.text).toMatch(/ on items .*\(cost=\d/)
     expect((await ask('/items', { headers: { Accept: `${PLAN}+text` } })).text).toBe(reply.text)
+  })
+
+  test('a condition on an embedded relation is a join', async () => {
+    const { text } = await ask('/lines?select=id,items()&items=not.is.null', { headers: { Accept: PLAN } })
+    expect(text).toMatch(/Join/)
+    expect(text).not.toContain('SubPlan')
   })
 
   test.each<[options: string, (plan: { Plan: Record<string, unknown>; [key: string]: unknown }) => unknown]>([

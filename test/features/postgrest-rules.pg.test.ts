@@ -5,7 +5,12 @@ import { postgrestFixture } from '../support/postgrest.ts'
 const { ask } = postgrestFixture(
   `create table items (id int primary key, name text, deleted_at timestamptz);
    insert into items values (1, 'one'), (2, 'two');
+   create table grown (id int primary key) with (autovacuum_enabled = false);
+   insert into grown values (1);
+   analyze grown;
+   insert into grown select generate_series(2, 6);
    grant usage on schema public to :anon;
+   grant select on grown to :anon;
    grant select, insert, update, delete on items to :anon`,
   'max_rows = 3\n[gateway.tables.items]\nsoft_delete = "deleted_at"',
 )
@@ -28,6 +33,15 @@ describe('limits', () => {
     })
     const { json, headers } = await ask('/items?name=eq.x', { headers: { Prefer: 'count=exact' } })
     expect([json.length, headers.get('content-range')]).toEqual([3, '0-2/6'])
+  })
+
+  test('count=estimated counts one row more than max_rows, unless the estimate is larger', async () => {
+    const counted = async (count: string, query = '') =>
+      (await ask(`/grown?${query}`, { headers: { Prefer: `count=${count}` } })).headers.get('content-range')
+    expect(await counted('exact')).toBe('0-2/6')
+    expect(await counted('estimated')).toBe('0-2/4')
+    expect(await counted('estimated', 'id=lte.3')).toBe('0-2/3')
+    expect(await counted('estimated', 'offset=4')).toBe('4-5/6')
   })
 
   test('a list of too many values is refused in the form of PostgREST', async () => {
