@@ -190,7 +190,7 @@ describe('defaults', () => {
         appSettings: new Map(),
         errorVerbosity: 'verbose',
         safeUpdates: false,
-        legacyTargetNames: false,
+        legacyTargetNames: true,
         serverTiming: false,
         traceHeader: null,
         rootSpec: null,

@@ -1764,11 +1764,11 @@ export const POSTGREST: SettingsOf<PostgrestConfig> = {
   legacyTargetNames: {
     key: 'postgrest.legacy_target_names',
     kind: flag,
-    default: false,
+    default: true,
     feature: 'postgrest',
     description:
-      'Parameters can name an embedded relation that has an alias by its own name as well: ' +
-      '`select=a:orders(*)&orders.order=id`.',
+      'Parameters can name an embedded relation that has an alias by its own name as well, and the response warns ' +
+      'of it: `select=a:orders(*)&orders.order=id`.',
   },
   serverTiming: {
     key: 'postgrest.server_timing',

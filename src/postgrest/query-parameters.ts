@@ -32,6 +32,12 @@ export interface Level {
   readonly range: RowRange
 }
 
+/** A relation that has an alias, and the name that a parameter has used in place of it. */
+export interface LegacyName {
+  readonly name: string
+  readonly alias: string
+}
+
 /** The parameters of a request. */
 export interface QueryParameters {
   readonly root: Level
@@ -41,6 +47,8 @@ export interface QueryParameters {
   readonly onConflict: readonly string[] | null
   /** True if `select` was given. */
   readonly hasSelect: boolean
+  /** Aliased relations that parameters name by their own name. */
+  readonly legacyNames: readonly LegacyName[]
   /** All parameters, sorted and encoded, for `Content-Location`. */
   readonly canonical: string
   /** The part that other requests can share; null if that is not kept. */
@@ -175,6 +183,7 @@ function parsePairs(pairs: readonly Pair[], hasArguments: boolean, limits: Param
     columns: columns === undefined ? null : [...new Set(parseShape(columnList, columns, 'columns parameter'))],
     onConflict: onConflict === undefined ? null : parseShape(columnList, onConflict, 'on_conflict parameter'),
     hasSelect: select !== undefined,
+    legacyNames: levels.legacyNames,
     positions,
   }
 }
@@ -249,6 +258,7 @@ interface OpenLevel {
 class LevelBuilder {
   readonly #root: OpenLevel
   readonly #limits: ParameterLimits
+  readonly #legacyNames = new Map<string, LegacyName>()
   #filters = 0
 
   constructor(select: Selection, limits: ParameterLimits) {
@@ -274,6 +284,11 @@ class LevelBuilder {
   /** The number of conditions on the relation itself. */
   get conditions(): number {
     return this.#root.where.length
+  }
+
+  /** Aliased relations that parameters have named by their own name. */
+  get legacyNames(): readonly LegacyName[] {
+    return [...this.#legacyNames.values()]
   }
 
   /** `order`, `limit`, `offset`, `and` or `or`, of the relation itself or of an embedded one. */
@@ -327,7 +342,9 @@ class LevelBuilder {
       const named = level.embedded.find(({ embedding }) => (embedding?.alias ?? embedding?.name) === name)
       const aliased = level.embedded.find(({ embedding }) => embedding?.name === name)
       const below = named ?? (this.#limits.legacyTargetNames === true ? aliased : undefined)
-      if (below === undefined) throw notEmbedded(name, aliased?.embedding?.alias ?? null)
+      const alias = aliased?.embedding?.alias ?? null
+      if (below === undefined) throw notEmbedded(name, alias)
+      if (named === undefined && alias !== null) this.#legacyNames.set(name, { name, alias })
       level = below
     }
     return level

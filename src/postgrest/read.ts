@@ -14,7 +14,7 @@ import { foldedValue, foldingOf } from './media-handlers.ts'
 import { tableIn } from './names.ts'
 import { printApplied } from './preferences.ts'
 import { describeRows, type RowRange, restricted, topLevelRange } from './range.ts'
-import { type DoorRequest, profileHeader, rangeHeaderOf } from './request.ts'
+import { type DoorRequest, legacyWarning, profileHeader, rangeHeaderOf } from './request.ts'
 import { printResponseBody, withReply } from './respond.ts'
 import type { IsExposed } from './rpc/resolve.ts'
 import type { SessionReply } from './session.ts'
@@ -151,6 +151,7 @@ function respondRows(
       'Content-Range': contentRange,
       'Content-Location': `/${encodeURIComponent(name)}${query}`,
       ...profileHeader(request),
+      ...legacyWarning(parameters.legacyNames),
     },
     rows: count,
     body: incoming.method === 'HEAD' ? null : body,

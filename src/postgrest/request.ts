@@ -5,7 +5,7 @@ import { decodePercent } from '../rest/parameters/query-string.ts'
 import { invalidPath, unknownSchema } from './errors.ts'
 import { type MediaRules, negotiateMediaType, type ResponseMediaType } from './media-types.ts'
 import type { PostgrestPreferences } from './preferences.ts'
-import type { QueryParameters } from './query-parameters.ts'
+import type { LegacyName, QueryParameters } from './query-parameters.ts'
 
 /** The resource that a path names. */
 export type Resource =
@@ -70,6 +70,21 @@ export function schemaOf(incoming: Incoming, schemas: readonly string[]): string
 /** `Content-Profile` with the schema of the response, if clients can choose one. */
 export function profileHeader({ namesSchema, schema }: DoorRequest): Readonly<Record<string, string>> {
   return namesSchema ? { 'Content-Profile': Buffer.from(schema).toString('latin1') } : {}
+}
+
+/** `Warning` (RFC 7234, 5.5) for parameters that name aliased relations by their own name. */
+export function legacyWarning(legacyNames: readonly LegacyName[]): Readonly<Record<string, string>> {
+  if (legacyNames.length === 0) return {}
+  const renamed = legacyNames.map(({ name, alias }) => `\`${printable(name)}\` to \`${printable(alias)}\``)
+  const text =
+    'Embedded resource was referenced by relation name even though it has an alias. This is deprecated and will ' +
+    `stop working in a future release. Update ${renamed.join(', ')} in query string filters, orders or limits.`
+  return { Warning: `299 PostgREST "${text}"` }
+}
+
+/** A name within quotation marks in a header. */
+function printable(name: string): string {
+  return /^[\w.-]+$/.test(name) ? name : encodeURIComponent(name)
 }
 
 /** The `Range` header, which has a meaning for GET only (RFC 9110, 14.2). */

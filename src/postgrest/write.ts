@@ -27,7 +27,7 @@ import { type AppliedPreference, printApplied } from './preferences.ts'
 import { rowOfPut } from './put.ts'
 import type { QueryParameters } from './query-parameters.ts'
 import { printContentRange } from './range.ts'
-import { type DoorRequest, profileHeader } from './request.ts'
+import { type DoorRequest, legacyWarning, profileHeader } from './request.ts'
 import { printResponseBody, withReply } from './respond.ts'
 import type { IsExposed } from './rpc/resolve.ts'
 import type { SessionReply } from './session.ts'
@@ -405,6 +405,7 @@ function finished(writing: Writing, { status, headers, rows, count, applied }: F
     headers: {
       ...headers,
       ...(returning.level === null ? {} : { 'Content-Type': mediaType.contentType, ...profileHeader(request) }),
+      ...legacyWarning(request.parameters.legacyNames),
       ...(preference === null ? {} : { 'Preference-Applied': preference }),
     },
     rows: count,

@@ -12,7 +12,7 @@ import { invalidRpcMethod, notImplemented, notSetReturning } from '../errors.ts'
 import { foldedValue, foldingOf, returnsBytes } from '../media-handlers.ts'
 import { printApplied } from '../preferences.ts'
 import { describeRows, type RowRange, restricted, topLevelRange } from '../range.ts'
-import { type DoorRequest, profileHeader, type RawDoorRequest, rangeHeaderOf } from '../request.ts'
+import { type DoorRequest, legacyWarning, profileHeader, type RawDoorRequest, rangeHeaderOf } from '../request.ts'
 import { printResponseBody, withReply } from '../respond.ts'
 import type { SessionReply } from '../session.ts'
 import type { Caller, Statements } from '../statements.ts'
@@ -175,7 +175,12 @@ function respond(request: DoorRequest, outcome: Outcome): Answer {
   const body = folded === null ? bodyOf(request, outcome) : folded.body
   return {
     status,
-    headers: { 'Content-Type': mediaType.contentType, ...headers, ...profileHeader(request) },
+    headers: {
+      'Content-Type': mediaType.contentType,
+      ...headers,
+      ...profileHeader(request),
+      ...legacyWarning(request.parameters.legacyNames),
+    },
     rows: count,
     body: incoming.method === 'HEAD' ? null : body,
   }
