@@ -117,11 +117,11 @@ const HEADERS_KEPT = ['prefer', 'if-match', 'x-upsert', 'x-on-conflict', 'x-max-
 /** The inspected request in place of the inspection. */
 function incomingOf(request: InspectedRequest, incoming: Incoming): Incoming {
   if (request.kind === 'text') return { ...incoming, body: request.body }
-  const { method, path, query, body } = request
+  const { method, path, query, body, contentType } = request
   const kept = HEADERS_KEPT.flatMap(name => {
     const value = incoming.headers[name]
     return value === undefined ? [] : [[name, value] as const]
   })
-  const headers = Object.fromEntries(body.length === 0 ? kept : [...kept, ['content-type', 'application/json']])
+  const headers = Object.fromEntries(body.length === 0 ? kept : [...kept, ['content-type', contentType]])
   return { ...incoming, method, path, query, headers, body, isLarge: body.length > 0 && incoming.isLarge }
 }

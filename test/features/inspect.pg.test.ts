@@ -222,6 +222,22 @@ describe('a write', () => {
     expect(reply.json.failure.code).toBe('PRECONDITION_FAILED')
   })
 
+  test('a patch is inspected by its media type', async () => {
+    const patch = (value: string, content_type: string) => {
+      const body = [
+        { op: 'test', path: '/title', value },
+        { op: 'replace', path: '/title', value: 'other' },
+      ]
+      return inspect(gateway, { request: 'PATCH /api/drafts/1', body, content_type, run: true })
+    }
+    const before = await drafts()
+    const { json } = await patch('ONE', 'application/json-patch+json')
+    expect(json).toMatchObject({ failure: null, changes: 'rolled back', rows: 1 })
+    expect(await drafts()).toEqual(before)
+    expect((await patch('TWO', 'application/json-patch+json')).json.failure).toMatchObject({ code: 'TEST_FAILED' })
+    expect((await patch('ONE', 'text/csv')).json.failure).toMatchObject({ status: 415 })
+  })
+
   test('with run: related rows are followed to the end', async () => {
     const child = { id: 981, tenant_id: 't1', title: 'child' }
     const body = { id: 980, tenant_id: 't1', title: 'parent', drafts: [child] }
@@ -415,6 +431,8 @@ describe('a body that does not describe a request that can be inspected', () => 
     [{ request: 'POST /api/orders/aggregate' }, 'cannot be inspected'],
     [{ request: 'GET /api/orders', run: 1 }, '"run" must be true or false'],
     [{ query: 'get orders', body: {} }, 'has no request'],
+    [{ query: 'get orders', content_type: 'text/plain' }, 'has no request'],
+    [{ request: '/api/orders', content_type: 1 }, '"content_type" must be a string'],
     [{ request: '/api/_schema' }, 'cannot be inspected'],
     [{ request: '/api/_inspect' }, 'cannot be inspected'],
     [{ request: '/api/rpc/f' }, 'cannot be inspected'],

@@ -19,6 +19,8 @@ export interface InspectedLine {
   readonly query: string
   /** JSON; empty without one. */
   readonly body: Buffer
+  /** The media type of the body. */
+  readonly contentType: string
   /** True if a write is executed, and rolled back. */
   readonly runs: boolean
 }
@@ -35,7 +37,7 @@ export interface InspectedText {
 /** Limit on the characters of an inspected request line, which is that of a line sent over HTTP. */
 export const INSPECTED_CHARACTERS_MAX: number = 16 * 1024
 
-const KEYS = ['request', 'body', 'query', 'parameters', 'run']
+const KEYS = ['request', 'body', 'content_type', 'query', 'parameters', 'run']
 
 /**
  * Reads the body. A text of the query language is read again by its own handler.
@@ -58,8 +60,9 @@ export function readInspectBody(incoming: Incoming): InspectedRequest {
   }
   const request = textOf('request')
   const query = textOf('query')
+  const contentType = textOf('content_type')
   const runs = readRun(bytesOf('run'))
-  if (query !== null && request === null && bytesOf('body') === null) {
+  if (query !== null && request === null && bytesOf('body') === null && contentType === null) {
     return { kind: 'text', text: query, body: queryBody(query, bytesOf('parameters')), runs }
   }
   if (request === null || query !== null || bytesOf('parameters') !== null) {
@@ -68,7 +71,10 @@ export function readInspectBody(incoming: Incoming): InspectedRequest {
       `the body has ${request === null ? 'no request' : 'more than a request'}; ${EXPECTED}`,
     )
   }
-  return { ...parseRequestLine(request), body: bytesOf('body') ?? NO_BODY, runs }
+  return {
+    ...parseRequestLine(request),
+    ...{ body: bytesOf('body') ?? NO_BODY, contentType: contentType ?? 'application/json', runs },
+  }
 }
 
 const NO_BODY = Buffer.alloc(0)
