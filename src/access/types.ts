@@ -69,6 +69,13 @@ export function isJson(type: DataType): boolean {
   return name === 'json' || name === 'jsonb'
 }
 
+const NUMBERS = typeSet('int2', 'int4', 'int8', 'numeric', 'float4', 'float8')
+
+/** True if the type, or the base type of a domain, is a number, to which `$inc` adds. */
+export function isNumber(type: DataType): boolean {
+  return NUMBERS.has(baseOf(type).name)
+}
+
 /** Types that `fts` can search: text, JSON (by the texts in it), and tsvector. */
 export function isDocument(type: DataType): boolean {
   return isText(type) || isJson(type) || baseOf(type).name === 'tsvector'

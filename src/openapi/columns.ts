@@ -1,9 +1,12 @@
 /** A column as a schema: its type, its comment, and facts that schemas cannot express. */
 import { isManaged } from '../access/managed.ts'
+import { allows } from '../access/rights.ts'
+import { isNumber } from '../access/types.ts'
 import type { Column, Table } from '../catalog/model.ts'
 import { declaredValue } from './declared-examples.ts'
 import { constantDefault } from './defaults.ts'
 import { exampleValue } from './examples.ts'
+import { distinctBy } from './keys.ts'
 import type { SchemaObject } from './model.ts'
 import { nullable, valueSchema } from './types.ts'
 import type { VisibleTable } from './visible-tables.ts'
@@ -42,12 +45,26 @@ export function visibleColumn(
   const readOnly = schema.readOnly === true ? ',"readOnly":true' : ''
   const described = `"description":${JSON.stringify(schema.description)}${readOnly}`
   const name = JSON.stringify(column.name)
+  const updateMember = `${name}:{${type}}`
   const member = `${name}:{${plain}${described}${example}}`
   return {
     ...{ column, isAmbiguous: hasAlike, schema, declared: declared !== undefined, member },
-    createMember: column.comment === null ? `${name}:{${`${type}${example}`.replace(/^,/, '')}}` : member,
-    updateMember: `${name}:{${type}}`,
+    createMember: column.comment === null && declared === undefined ? updateMember : member,
+    updateMember,
   }
+}
+
+/** The columns that the caller can add to: numbers that are not part of a key. */
+export function incrementable({ table, rights }: VisibleTable): readonly Column[] {
+  const keys = new Set([...table.primaryKey, ...table.foreignKeys.flatMap(({ columns }) => columns)])
+  const found = table.columns.filter(
+    column =>
+      isNumber(column.type) &&
+      !keys.has(column.name) &&
+      allows(rights.update, column.name) &&
+      !isReadOnly(column, table),
+  )
+  return distinctBy(found, ({ name }) => name)
 }
 
 /** The schema of a column of a function's result, which belongs to no table. */

@@ -33,7 +33,7 @@ test('the document contains neither hidden tables nor hidden columns', () => {
   const { paths, info } = JSON.parse(text)
   expect(info.version).toBe('1.2.3')
   expect(Object.keys(paths['/api/people'])).toEqual(['get'])
-  expect(Object.keys(paths['/api/people/{id}'])).toEqual(['get'])
+  expect(Object.keys(paths['/api/people/{id}'])).toEqual(['parameters', 'get'])
 })
 
 test('the document contains neither the name nor the example of a hidden column', () => {

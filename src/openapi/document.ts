@@ -16,7 +16,7 @@ import { printObject, printParts } from './print.ts'
 import type { ReadOptions } from './reads.ts'
 import { callerSecurity, SECURITY_SCHEMES } from './security.ts'
 import { tablePart } from './table.ts'
-import { canRead, visibleTables } from './visible-tables.ts'
+import { visibleTables } from './visible-tables.ts'
 
 /** Options, named as in the configuration. */
 export interface DocumentOptions extends ReadOptions, GatewayRoutesOptions, PageLimits {
@@ -69,8 +69,7 @@ function* partsOf(view: View, options: DocumentOptions): Generator<DocumentPart>
     if (first === undefined) continue
     yield functionPart(callName(first, { qualified: options.rpcRequireSchemaQualified }), overloads, { view, tables })
   }
-  const readable = [...tables.values()].find(canRead)
-  yield gatewayPart(options, readable?.table ?? null, filters.parameters())
+  yield gatewayPart(options, tables, filters.parameters())
 }
 
 function descriptionOf({ description }: Pick<DocumentOptions, 'description'>): string {
@@ -90,7 +89,7 @@ paths into JSON (\`meta->>theme\`), and nested relations (\`nested:items.product
 - \`expand=nested:items(line,amount)\` returns these columns of the related rows. \`items.amount=gte.10\`, \
 \`items.sort=-line\`, \`items.limit=5\` and \`items.offset=5\` choose them, also as members of \`filters\`.
 - Several rows are written together, or none of them.
-- A PATCH can add to a number: \`{"stock": {"$inc": -1}}\`. As \`application/merge-patch+json\` or \
-\`application/json-patch+json\`, it changes parts of values.
-- A POST of \`text/csv\` or \`application/x-ndjson\` imports rows, of any number.
+- A PATCH can add to a number, \`{"stock": {"$inc": -1}}\`, or change parts of values, as \
+\`application/merge-patch+json\` or \`application/json-patch+json\`.
+- A POST of \`text/csv\` or \`application/x-ndjson\` imports rows.
 - Reads that send the \`X-Svc-LSN\` of a write see it.`

@@ -19,15 +19,11 @@ const MEANING: Readonly<Record<ErrorStatus, string>> = {
   415: 'The media type of the body is not accepted here.',
   422: 'The estimated cost is too high, a path of a JSON Patch is missing, or the key is of another request.',
   428: 'The write needs `If-Match`.',
-  429:
-    'Too many requests from this address, or concurrent requests of this ' +
-    'tenant. `Retry-After` is the time to wait.',
+  429: 'Too many requests from this address, or concurrent requests of this tenant.',
   431: 'The request line and headers are too large.',
   500: 'An unexpected error. The log contains it under the id of the request.',
   501: 'An `Idempotency-Key` needs `svc install`.',
-  503:
-    'The database is unavailable, or the gateway is shutting down or at a ' +
-    'limit. `Retry-After` is the time to wait.',
+  503: 'The database is unavailable, or the gateway is shutting down or at a limit.',
 }
 
 const STATUSES = [...new Set(Object.values(STATUS_OF))].sort((a, b) => a - b)

@@ -105,7 +105,7 @@ export function createSharedFilters(): SharedFilters {
   function filterOn({ name }: Column) {
     const known = byColumn.get(name)
     if (known !== undefined) return known
-    const key = `filter-${componentKey(name)}`
+    const key = `by-${componentKey(name)}`
     const made = {
       printed: printReferenceObject(parameterRef(key)),
       isTaken: RESERVED.has(identifierOf(name)),

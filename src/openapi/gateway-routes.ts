@@ -18,10 +18,11 @@ import {
   type SchemaObject,
   schemaRef,
 } from './model.ts'
-import { type PageLimits, sharedParameters } from './parameters.ts'
+import { distinctTexts, type PageLimits, sharedParameters } from './parameters.ts'
 import { COUNT, envelope, jsonResponse, noContent } from './responses.ts'
 import { ADMIN_SECURITY, NO_SECURITY } from './security.ts'
 import { ANY_ROW, SHARED_SCHEMAS } from './shared-schemas.ts'
+import { canCreate, canRead, type VisibleTables } from './visible-tables.ts'
 
 /** Options of these routes. */
 export interface GatewayRoutesOptions extends PageLimits {
@@ -30,22 +31,25 @@ export interface GatewayRoutesOptions extends PageLimits {
 }
 
 /**
- * The part with these routes and the components that all parts refer to. `first`: a table for examples; null
- * if none is readable. `filters`: the parameters that tables refer to.
+ * The part with these routes and the components that all parts refer to. `filters`: the parameters that
+ * tables refer to.
  */
 export function gatewayPart(
   options: GatewayRoutesOptions,
-  first: Table | null,
+  tables: VisibleTables,
   filters: DocumentPart['parameters'],
 ): DocumentPart {
   const { adminGuard } = options
+  const seen = [...tables.values()]
+  const first = seen.find(canRead)?.table ?? null
+  const imported = seen.filter(one => canCreate(one) && one.has('list')).map(({ table }) => table.resource)
   return {
     tag: { name: GATEWAY_TAG, description: 'Queries in the query language, documents about the schema, and metrics.' },
     paths: [
       ['/api/_query', queryPath(first === null ? {} : { example: exampleQuery(first) })],
       ['/api/_batch', batchPath(first === null ? {} : { example: { operations: [{ query: exampleQuery(first) }] } })],
       ['/api/_inspect', INSPECT],
-      ['/api/{table}', IMPORT],
+      ...(imported.length === 0 ? [] : [['/api/{table}', importPath(distinctTexts(imported))] as const]),
       ['/api/_imports/{id}', IMPORT_STATUS],
       ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you can see', SCHEMA_DOCUMENT)],
       ['/api/_rpc/contracts', document('contracts', 'The functions that you can call', CONTRACTS_DOCUMENT)],
@@ -77,7 +81,7 @@ function queryPath(text: Pick<SchemaObject, 'example'>): PathItem {
       operationId: 'query',
       tags: [GATEWAY_TAG],
       summary: 'Run a query',
-      parameters: ['X-Max-Affected', 'once'].map(parameterRef),
+      parameters: ['most', 'once'].map(parameterRef),
       requestBody: {
         required: true,
         content: {
@@ -227,6 +231,7 @@ const INSPECT: PathItem = {
             properties: {
               request: { type: 'string', description: 'Such as `GET /api/{table}?limit=5`.' },
               body: {},
+              content_type: { type: 'string' },
               run: { type: 'boolean', description: 'Execute a write and roll it back.' },
               query: { type: 'string' },
               parameters: { anyOf: [{ type: 'array', items: {} }, { type: 'object' }] },
@@ -258,40 +263,36 @@ const INSPECT: PathItem = {
   },
 }
 
-/** docs/reference/import.md */
-const IMPORT: PathItem = {
-  post: {
-    operationId: 'import_rows',
-    tags: [GATEWAY_TAG],
-    summary: 'Import rows of any number into a table',
-    parameters: [
-      { name: 'table', in: 'path', required: true, schema: { type: 'string' } },
-      { name: 'Prefer', in: 'header', schema: { type: 'string', enum: ['on-error=continue'] } },
-    ],
-    requestBody: {
-      required: true,
-      content: {
-        'text/csv': { schema: { type: 'string' } },
-        'application/x-ndjson': { schema: { type: 'string' } },
+/**
+ * One operation for all tables (docs/reference/import.md). Its body is a text, and its response has no rows:
+ * as an alternative in each creation, it would weaken the types of every generated client.
+ */
+function importPath(tables: readonly string[]): PathItem {
+  return {
+    post: {
+      operationId: 'import_rows',
+      tags: [GATEWAY_TAG],
+      summary: 'Import rows of any number into a table',
+      parameters: [
+        { name: 'table', in: 'path', required: true, schema: { type: 'string', enum: tables } },
+        { name: 'Prefer', in: 'header', schema: { type: 'string', enum: ['on-error=continue'] } },
+        ...['X-Upsert', 'X-On-Conflict'].map(parameterRef),
+      ],
+      requestBody: {
+        required: true,
+        content: {
+          'text/csv': { schema: { type: 'string' } },
+          'application/x-ndjson': { schema: { type: 'string' } },
+        },
       },
+      responses: { 200: responseRef('imported'), 201: responseRef('imported') },
     },
-    responses: { 200: responseRef('imported'), 201: responseRef('imported') },
-  },
+  }
 }
 
 const IMPORTED: ResponseObject = jsonResponse(
-  'All rows were imported (201), or those that do not fail (200).',
-  envelope({
-    count: { type: 'integer' },
-    errors: {
-      type: 'array',
-      items: envelope({
-        line: { type: 'integer' },
-        column: { type: 'string', nullable: true },
-        message: { type: 'string' },
-      }),
-    },
-  }),
+  'All rows were imported (201), or those that did not fail, or existing rows were updated (200).',
+  schemaRef('svc-import-report'),
   headersWith('Preference-Applied'),
 )
 

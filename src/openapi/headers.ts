@@ -28,7 +28,7 @@ export type HeaderName =
 
 /** The response headers of the API. */
 export const HEADERS: Readonly<Record<string, Header>> = {
-  'X-Cache': {
+  cache: {
     description: 'Whether the response came from the result cache.',
     schema: { type: 'string', enum: ['HIT', 'MISS'] },
   },
@@ -53,11 +53,11 @@ export const HEADERS: Readonly<Record<string, Header>> = {
       'The version of the row, for `If-Match` and `If-None-Match`; of a list a weak tag, for `If-None-Match`.',
     schema: { type: 'string' },
   },
-  'X-Next-Cursor': {
+  next: {
     description: 'The `next_cursor` of a list that is answered as CSV, if there is a next page.',
     schema: { type: 'string' },
   },
-  'X-Total-Count': {
+  total: {
     description: 'The `total` of a list that is answered as CSV, with `Prefer: count=exact`.',
     schema: { type: 'string', pattern: '^[0-9]+$' },
   },
@@ -68,7 +68,9 @@ export const HEADERS: Readonly<Record<string, Header>> = {
 }
 
 /** Shorter keys of components that are often referenced. */
-const KEYS: Partial<Record<HeaderName, string>> = { 'Preference-Applied': 'applied' }
+const KEYS: Partial<Record<HeaderName, string>> = {
+  ...{ 'Preference-Applied': 'applied', 'X-Cache': 'cache', 'X-Next-Cursor': 'next', 'X-Total-Count': 'total' },
+}
 
 type References = Readonly<Record<string, ReferenceObject>>
 

@@ -131,8 +131,10 @@ export interface OperationObject {
 /** The methods of a path, in the order of the document. */
 export const METHODS = ['get', 'post', 'patch', 'delete'] as const
 
-/** The operations of a path. */
-export type PathItem = Readonly<Partial<Record<(typeof METHODS)[number], OperationObject>>>
+/** The operations of a path, and the parameters of all of them. */
+export interface PathItem extends Readonly<Partial<Record<(typeof METHODS)[number], OperationObject>>> {
+  readonly parameters?: readonly OperationParameter[]
+}
 
 /** The tag of function calls. */
 export const FUNCTION_TAG = 'functions'

@@ -38,7 +38,7 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
     query('distinct', 'A column whose distinct values are returned instead of rows.', { type: 'string' }),
     query(
       'fn',
-      'The function to compute.',
+      'The function to compute. With `group_by`, `limit` and `offset` apply to groups.',
       { type: 'string', enum: ['count', 'sum', 'avg', 'min', 'max'] },
       { required: true },
     ),
@@ -49,6 +49,7 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
         ...count,
         default: 1_000,
       },
+      'most',
     ),
     header('X-Upsert', '`true`: an existing row with the same key is updated. `ignore`: it is left unchanged.', {
       type: 'string',
@@ -130,7 +131,7 @@ export function tableParameters(seen: VisibleTable, returned: readonly Column[])
       ? []
       : [
           list(
-            `returning-${key}`,
+            `rows-${key}`,
             'returning',
             RETURNING,
             isAll ? all : listParameterOf(writtenColumnNames(distinctBy(returned, ({ name }) => name))),
@@ -140,7 +141,7 @@ export function tableParameters(seen: VisibleTable, returned: readonly Column[])
       ? [
           list(`select-${key}`, 'select', 'The columns; all by default.', all),
           list(`groups-${key}`, 'group_by', 'The columns to group by.', all),
-          ...notEmpty(`sort-${key}`, 'sort', 'Sort columns; `-` before one: descending.', sortsOf(distinct)),
+          ...notEmpty(`sort-${key}`, 'sort', '`-` before a column: descending.', sortsOf(distinct)),
           ...notEmpty(`expand-${key}`, 'expand', 'Related rows to include.', distinctTexts(expands)),
           columnParameter(key, distinct),
         ]
@@ -161,7 +162,8 @@ export function writtenColumnNames(columns: readonly Column[]): readonly string[
   return columns.map(({ name }) => quoteIfNeeded(name))
 }
 
-function distinctTexts(texts: readonly string[]): readonly string[] {
+/** Texts from which generators make different names. */
+export function distinctTexts(texts: readonly string[]): readonly string[] {
   return distinctBy(texts, text => text)
 }
 

@@ -106,7 +106,8 @@ function printComponent(component: Component): string {
 type Component = DocumentPart[(typeof KINDS)[number]][number][1]
 
 function printPathItem(item: PathItem, idOf: (id: string) => string): string {
-  let printed = ''
+  const { parameters } = item
+  let printed = parameters === undefined ? '' : `,"parameters":${printParameters(parameters)}`
   for (const method of METHODS) {
     const operation = item[method]
     if (operation !== undefined) printed += `,"${method}":${printOperation(operation, idOf(operation.operationId))}`
@@ -143,7 +144,7 @@ function printOperation(operation: OperationObject, id: string): string {
     const value = operation[name]
     if (value !== undefined) printed += `"${name}":${JSON.stringify(value)},`
   }
-  if (parameters !== undefined) printed += `"parameters":[${parameters.map(printParameter).join(',')}],`
+  if (parameters !== undefined) printed += `"parameters":${printParameters(parameters)},`
   printed += '"responses":{'
   for (const [status, response] of Object.entries(responses)) printed += `"${status}":${printOne(response)},`
   return `${printed}${ERRORS}}}`
@@ -151,8 +152,8 @@ function printOperation(operation: OperationObject, id: string): string {
 
 const ERRORS = `"default":${printReferenceObject(responseRef('error'))}`
 
-function printParameter(parameter: OperationParameter): string {
-  return 'list' in parameter ? parameter.list : printOne(parameter)
+function printParameters(parameters: readonly OperationParameter[]): string {
+  return `[${parameters.map(one => ('list' in one ? one.list : printOne(one))).join(',')}]`
 }
 
 /** Most are references. */

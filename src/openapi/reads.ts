@@ -21,13 +21,18 @@ export function readPaths(
   const hasKey = table.primaryKey.length > 0
   return [
     ...(has('list') ? [[path, { get: list(seen) }] as const] : []),
-    ...(has('one') && hasKey ? [[`${path}/{id}`, { get: one(seen) }] as const] : []),
+    ...(has('one') && hasKey ? [[`${path}/{id}`, { ...idOf(seen), get: one(seen) }] as const] : []),
     ...(has('aggregate') ? [[`${path}/aggregate`, { get: aggregate(seen) }] as const] : []),
     ...(has('explain') && options.explainEndpoint !== 'off'
       ? [[`${path}/_explain`, { get: explain(seen, options) }] as const]
       : []),
     ...(has('children') && hasKey ? childPaths(seen, tables) : []),
   ]
+}
+
+/** The parameter of a path with the key of a row. */
+export function idOf({ key }: VisibleTable): Pick<PathItem, 'parameters'> {
+  return { parameters: [parameterRef(`id-${key}`)] }
 }
 
 function list(seen: VisibleTable): OperationObject {
@@ -47,12 +52,7 @@ function one(seen: VisibleTable): OperationObject {
     operationId: `get-${key}`,
     tags: [seen.tag],
     summary: `Get a row of ${table.resource}`,
-    parameters: [
-      parameterRef(`id-${key}`),
-      parameterRef(`select-${key}`),
-      ...seen.parameters.expand,
-      parameterRef('unless'),
-    ],
+    parameters: [parameterRef(`select-${key}`), ...seen.parameters.expand, parameterRef('unless')],
     responses: { 200: responseRef(`get-${key}`), 304: responseRef('unchanged') },
   }
 }
@@ -64,7 +64,6 @@ function aggregate(seen: VisibleTable): OperationObject {
     operationId: `aggregate-${key}`,
     tags: [seen.tag],
     summary: `Aggregate ${table.resource}`,
-    description: '`limit` and `offset` apply to groups.',
     parameters: [
       parameterRef('fn'),
       ...[`column-${key}`, `groups-${key}`, 'limit-all', 'offset'].map(parameterRef),

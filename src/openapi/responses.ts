@@ -49,7 +49,7 @@ export interface ResponseRow {
 export interface WrittenRow extends ResponseRow {
   /** `{data: [row…], count}`. */
   readonly many: ReferenceObject
-  /** `{data: row | null}` or the same as `many`: what a creation answers. */
+  /** `{data: row | null | [row…], count?}`: what a creation answers. */
   readonly created: ReferenceObject
 }
 

@@ -1,4 +1,6 @@
 /** Schemas shared by several operations that belong to no table or function. */
+
+import { PATCH_OPERATIONS, PATCH_OPERATIONS_MAX } from '../rest/write/changes.ts'
 import { ERROR_SCHEMAS } from './errors.ts'
 import { FILTER_SCHEMAS } from './filters.ts'
 import type { SchemaObject } from './model.ts'
@@ -20,6 +22,20 @@ const PAGE: SchemaObject = {
   required: ['count', 'limit', 'offset', 'next_cursor'],
 }
 
+/** The response of an import (docs/reference/import.md#response). */
+const IMPORT_REPORT: SchemaObject = envelope({
+  count: { ...COUNT, description: 'Rows written.' },
+  errors: {
+    type: 'array',
+    description: 'The rows left out, with `on-error=continue`.',
+    items: envelope({
+      line: { type: 'integer', description: 'The line on which the record begins.' },
+      column: { type: 'string', nullable: true },
+      message: { type: 'string' },
+    }),
+  },
+})
+
 const BINARY: SchemaObject = {
   ...envelope(
     {
@@ -40,10 +56,35 @@ const BINARY: SchemaObject = {
   ),
 }
 
+/** A component, so that each column that it can change has the same class in a generated client. */
+const INCREMENT: SchemaObject = {
+  ...envelope({ $inc: { type: 'number', description: 'What is added to the number; negative to subtract.' } }),
+  additionalProperties: false,
+}
+
+/** A JSON Patch (RFC 6902), whose document is the row. */
+const PATCH: SchemaObject = {
+  type: 'array',
+  minItems: 1,
+  maxItems: PATCH_OPERATIONS_MAX,
+  items: envelope(
+    {
+      op: { type: 'string', enum: [...PATCH_OPERATIONS.keys()] },
+      path: { type: 'string', pattern: '^/', description: 'Begins with a column: `/attributes/color`.' },
+      from: { type: 'string', pattern: '^/', description: 'For `move` and `copy`.' },
+      value: { description: 'For `add`, `replace` and `test`.' },
+    },
+    ['op', 'path'],
+  ),
+}
+
 /** The schemas that do not depend on tables. */
 export const SHARED_SCHEMAS: readonly (readonly [string, SchemaObject])[] = [
   ['svc-binary', BINARY],
+  ['svc-import-report', IMPORT_REPORT],
+  ['svc-increment', INCREMENT],
   ['svc-page', PAGE],
+  ['svc-patch', PATCH],
   ['svc-row', ANY_ROW],
   ...FILTER_SCHEMAS,
   ...ERROR_SCHEMAS,

@@ -1,6 +1,6 @@
 /** The schemas of a table's rows, of the envelopes around them and of the bodies that write them. */
 import type { Column } from '../catalog/model.ts'
-import { type VisibleColumn, visibleColumn } from './columns.ts'
+import { incrementable, type VisibleColumn, visibleColumn } from './columns.ts'
 import { distinctBy, identifierOf } from './keys.ts'
 import {
   NULL,
@@ -11,7 +11,15 @@ import {
   schemaRef,
 } from './model.ts'
 import { listParameterOf, writtenColumnNames } from './parameters.ts'
-import { pageSchema, type ResponseRow, rowEnvelope, rowsEnvelope, type WrittenRow } from './responses.ts'
+import {
+  COUNT,
+  envelope,
+  pageSchema,
+  type ResponseRow,
+  rowEnvelope,
+  rowsEnvelope,
+  type WrittenRow,
+} from './responses.ts'
 import { createSchema, exampleOfAnswer, rowSchema, updateSchema } from './rows.ts'
 import {
   canCreate,
@@ -58,7 +66,8 @@ export function tableSchemas(seen: VisibleTable, tables: VisibleTables): TableSc
     schemas.push([`create-${seen.key}`, createSchema(all, rights.create)], ...creationWithRelated(seen, tables))
   }
   if (canUpdate(seen)) {
-    schemas.push([`update-${seen.key}`, updateSchema(table, all, rights.update)], ...changeWithRelated(seen))
+    schemas.push([`update-${seen.key}`, updateSchema(table, all, rights.update)])
+    schemas.push(...changeWithIncrements(seen), ...changeWithRelated(seen))
   }
   const writes = canCreate(seen) || canUpdate(seen) || canDelete(seen)
   return { schemas, read, written: writes ? writtenRow(seen, choose, schemas) : null }
@@ -93,8 +102,8 @@ function writtenRow(seen: VisibleTable, choose: Choose, schemas: Entry[]): Writt
   schemas.push([`written_many-${key}`, rowsEnvelope(row)])
   const many = schemaRef(`written_many-${key}`)
   if (canCreate(seen)) {
-    schemas.push([`written_maybe-${key}`, rowEnvelope({ anyOf: [row, NULL] })])
-    schemas.push([`created-${key}`, { anyOf: [schemaRef(`written_maybe-${key}`), many] }])
+    const data = { anyOf: [row, NULL, { type: 'array', items: row } as const] }
+    schemas.push([`created-${key}`, envelope({ data, count: COUNT }, ['data'])])
   }
   return { row, one: schemaRef(one), many, created: schemaRef(`created-${key}`), example: exampleOfAnswer(chosen) }
 }
@@ -108,6 +117,15 @@ function creationWithRelated(seen: VisibleTable, tables: VisibleTables): readonl
     return [output, cardinality === 'one' ? row : ({ type: 'array', items: row } as const)] as const
   })
   return [[`related-${seen.key}`, { type: 'object', properties: Object.fromEntries(properties) }]]
+}
+
+/** The body of a change that adds to numbers, beside new values of other columns. */
+function changeWithIncrements(seen: VisibleTable): readonly Entry[] {
+  const columns = incrementable(seen)
+  const [first] = columns
+  if (first === undefined) return []
+  const properties = Object.fromEntries(columns.map(({ name }) => [name, schemaRef('svc-increment')] as const))
+  return [[`increments-${seen.key}`, { type: 'object', properties, example: { [first.name]: { $inc: 1 } } }]]
 }
 
 /**

@@ -19,8 +19,8 @@ export function tablePart(seen: VisibleTable, tables: VisibleTables, options: Re
   }
   if (written !== null) {
     responses.push(
-      [`written-${key}`, rowResponse('The row as it is now, or was.', written, 'Preference-Applied', 'ETag')],
-      [`written_many-${key}`, rowsResponse('The rows as they are now, or were.', written, 'Preference-Applied')],
+      [`written-${key}`, rowResponse('The row.', written, 'Preference-Applied', 'ETag')],
+      [`many-${key}`, rowsResponse('The rows.', written, 'Preference-Applied')],
     )
   }
   if (canCreate(seen)) responses.push([`created-${key}`, createdResponse(seen, written)])

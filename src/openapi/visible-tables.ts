@@ -71,8 +71,8 @@ const GATEWAY_TAGS: readonly string[] = [FUNCTION_TAG, GATEWAY_TAG]
 
 /** The roles that precede a table's key in keys of schemas. */
 const SCHEMA_ROLES = [
-  ...['', 'expanded', 'create', 'update', 'written', 'columns'],
-  ...['related', 'page', 'one', 'written_one', 'written_maybe', 'written_many', 'created'],
+  ...['', 'expanded', 'create', 'update', 'written', 'columns', 'changes', 'increments'],
+  ...['related', 'page', 'one', 'written_one', 'written_many', 'created'],
 ]
 
 function visibleTable(table: Table, key: string, view: View, filters: SharedFilters): VisibleTable {

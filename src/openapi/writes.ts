@@ -2,8 +2,8 @@
  * The write operations of a table (docs/reference/writing.md): create and upsert, update and delete, of one
  * row or of those that match filters.
  */
-import { isJson } from '../access/types.ts'
 import { PATCH_TYPES } from '../rest/body/body.ts'
+import { incrementable } from './columns.ts'
 import { headersWith } from './headers.ts'
 import {
   type OperationObject,
@@ -16,6 +16,7 @@ import {
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
+import { idOf } from './reads.ts'
 import { exampleEnvelope, jsonResponse, type WrittenRow } from './responses.ts'
 import {
   canCreate,
@@ -47,14 +48,23 @@ export function writePaths(
     ...(canUpdate(seen) && byId ? [{ patch: one(seen, written, 'update') }] : []),
     ...(canDelete(seen) && byId ? [{ delete: one(seen, written, 'delete') }] : []),
   ]
-  return [...whole.map(item => [path, item] as const), ...single.map(item => [`${path}/{id}`, item] as const)]
+  return [
+    ...whole.map(item => [path, item] as const),
+    ...single.map(item => [`${path}/{id}`, { ...idOf(seen), ...item }] as const),
+  ]
 }
 
 const JSON_TYPE = 'application/json'
 
+/**
+ * The media type of bodies with increments, which the gateway reads as any JSON. The schema of new values
+ * cannot contain them: generators would make a class of every number, or merge both schemas and lose a type.
+ */
+const JSON_UTF8 = 'application/json; charset=utf-8'
+
 /** A write to a table that cannot be read returns nothing, whatever the preference. */
 function returningReferences({ key }: VisibleTable, written: WrittenRow | null): readonly ReferenceObject[] {
-  return [...(written === null ? [] : [`returning-${key}`]), 'return'].map(parameterRef)
+  return [...(written === null ? [] : [`rows-${key}`]), 'return'].map(parameterRef)
 }
 
 /** Written rows are read again by their primary key. */
@@ -110,14 +120,13 @@ function summaryOf({ table }: VisibleTable, change: WriteKind, count: 'one' | 'm
 
 function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): OperationObject {
   const { key } = seen
-  const hasRelated = change === 'update' && changeableRelations(seen).length > 0
   const expand = change === 'update' ? expandReference(seen) : []
   return {
     operationId: `${change}-${key}`,
     tags: [seen.tag],
     summary: summaryOf(seen, change, 'one'),
-    parameters: [parameterRef(`id-${key}`), ...returningReferences(seen, written), ...expand, parameterRef('If-Match')],
-    ...changesOf(seen, change, hasRelated),
+    parameters: [...returningReferences(seen, written), ...expand, parameterRef('If-Match')],
+    ...changesOf(seen, change, 'one'),
     responses: {
       ...(written === null ? {} : { 200: responseRef(`written-${key}`) }),
       204: responseRef('done'),
@@ -131,34 +140,30 @@ function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind)
     operationId: `${change}_many-${key}`,
     tags: [seen.tag],
     summary: summaryOf(seen, change, 'many'),
-    parameters: [...returningReferences(seen, written), parameterRef('X-Max-Affected'), parameters.filters],
-    ...changesOf(seen, change),
+    parameters: [...returningReferences(seen, written), parameterRef('most'), parameters.filters],
+    ...changesOf(seen, change, 'many'),
     responses: {
-      ...(written === null ? {} : { 200: responseRef(`written_many-${key}`) }),
+      ...(written === null ? {} : { 200: responseRef(`many-${key}`) }),
       204: responseRef('done'),
     },
   }
 }
 
-function changesOf(
-  { key, table }: VisibleTable,
-  change: WriteKind,
-  hasRelated = false,
-): Pick<OperationObject, 'requestBody'> {
+/** The bodies that change rows, by media type (docs/reference/writing.md#partial-changes). */
+function changesOf(seen: VisibleTable, change: WriteKind, count: 'one' | 'many'): Pick<OperationObject, 'requestBody'> {
   if (change !== 'update') return {}
+  const { key } = seen
   const row = schemaRef(`update-${key}`)
-  const schema = hasRelated ? { anyOf: [row, schemaRef(`changes-${key}`)] } : row
-  const patches = table.columns.some(({ type }) => isJson(type)) ? PATCHES : {}
-  return { requestBody: { required: true, content: { [JSON_TYPE]: { schema }, ...patches } } }
-}
-
-/**
- * Bodies that change parts of values (docs/reference/writing.md#partial-changes). Every table accepts them,
- * but only JSON columns have parts: elsewhere, the document stays smaller without them.
- */
-const PATCHES: RequestBody['content'] = {
-  [PATCH_TYPES.merge]: { schema: { type: 'object', minProperties: 1 } },
-  [PATCH_TYPES.operations]: { schema: { type: 'array', minItems: 1, items: { type: 'object' } } },
+  const hasRelated = count === 'one' && changeableRelations(seen).length > 0
+  const increments = incrementable(seen).length > 0 ? { [JSON_UTF8]: { schema: schemaRef(`increments-${key}`) } } : {}
+  const content = {
+    // The first, because generators take the type of the body from it.
+    [JSON_TYPE]: { schema: hasRelated ? { anyOf: [row, schemaRef(`changes-${key}`)] } : row },
+    ...increments,
+    [PATCH_TYPES.merge]: { schema: row },
+    [PATCH_TYPES.operations]: { schema: schemaRef('svc-patch') },
+  }
+  return { requestBody: { required: true, content } }
 }
 
 function body(schema: SchemaOrReference): RequestBody {

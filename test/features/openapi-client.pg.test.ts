@@ -53,15 +53,20 @@ async function compile(name: string, source: string): Promise<string> {
   }
 }
 
+const INCREMENT = `
+const stock = await api.PATCH('/api/products/{id}', { params: { path: { id: 1 } }, body: { stock: { $inc: 1 } } })
+console.log(typeof stock.data?.data.stock)
+`
+
 test('compiles with strict types and works as described', { timeout: WAIT_MS }, async () => {
   expect(CLIENT).toContain('createClient')
-  expect(await compile('client', CLIENT)).toBe('')
+  expect(await compile('client', CLIENT + INCREMENT)).toBe('')
   const env = { ...process.env, URL: gateway.url, TOKEN: token }
   const { stdout } = await run(process.execPath, [join(folder, 'client.js')], { env })
   const lines = stdout.trimEnd().split('\n')
-  expect(lines).toHaveLength(8)
+  expect(lines).toHaveLength(9)
   for (const order of lines.slice(0, 5)) expect(order).toMatch(/^\S+ (paid|shipped) \D.* [1-9]\d*$/)
-  expect(lines.slice(5)).toEqual(['from the client, changed', '204', '3 number'])
+  expect(lines.slice(5)).toEqual(['from the client, changed', '204', '3 number', 'number'])
 })
 
 test('does not compile with names and values that the API would reject', { timeout: WAIT_MS }, async () => {

@@ -118,6 +118,72 @@ describe('the document of the demo', () => {
   })
 })
 
+describe('changes and imports (docs/reference/writing.md#partial-changes, docs/reference/import.md)', () => {
+  const ref = (key: string) => ({ $ref: `#/components/schemas/${key}` })
+
+  test('a change is described by media type, of one row and of several', () => {
+    const { patch: one } = document.paths['/api/orders/{id}']
+    const { patch: many } = document.paths['/api/orders']
+    const patches = {
+      'application/json; charset=utf-8': { schema: ref('increments-orders') },
+      'application/merge-patch+json': { schema: ref('update-orders') },
+      'application/json-patch+json': { schema: ref('svc-patch') },
+    }
+    expect(one.requestBody.content).toEqual({
+      'application/json': { schema: { anyOf: ['update', 'changes'].map(role => ref(`${role}-orders`)) } },
+      ...patches,
+    })
+    expect(many.requestBody.content).toEqual({
+      'application/json': { schema: ref('update-orders') },
+      ...patches,
+    })
+    // Only numbers that are not part of a key.
+    expect(document.components.schemas['increments-orders'].properties).toEqual({ total: ref('svc-increment') })
+    expect(document.components.schemas['increments-tags']).toBeUndefined()
+  })
+
+  const json = (type: string, body: unknown) => [`application/${type}`, JSON.stringify(body)] as const
+
+  test.each([
+    ['an increment beside a new value', ...json('json; charset=utf-8', { stock: { $inc: 1 }, name: 'Desk' }), 200],
+    ['a merge patch', ...json('merge-patch+json', { attributes: { color: 'red' } }), 200],
+    ['a JSON patch', ...json('json-patch+json', [{ op: 'replace', path: '/name', value: 'Desk' }]), 200],
+    ['an increment of a text', ...json('json; charset=utf-8', { stock: { $inc: 'one' } }), 400],
+    ['an increment with another member', ...json('json; charset=utf-8', { stock: { $inc: 1, by: 2 } }), 400],
+    ['an unknown operation', ...json('json-patch+json', [{ op: 'fly', path: '/name' }]), 400],
+    ['an operation on the row', ...json('json-patch+json', [{ op: 'remove', path: '' }]), 400],
+    ['a patch without operations', ...json('json-patch+json', []), 400],
+  ])('%s is accepted or refused as the document says', async (_, type, body, status) => {
+    const target = { path: '/api/products/{id}', method: 'patch' }
+    const walked = operationsOf(document).find(({ path, method }) => path === target.path && method === target.method)
+    if (walked === undefined) throw new Error('the document has the operation')
+    const { schema } = walked.operation.requestBody.content[type]
+    expect(problemsOf(document, JSON.parse(body), schema, false).length === 0).toBe(status === 200)
+    const headers = { 'Content-Type': type }
+    const reply = await gateway.get('/api/products/1', { as: clerk, method: 'PATCH', headers, body })
+    expect([reply.status, reply.json.error?.message]).toEqual([status, status === 200 ? undefined : expect.any(String)])
+    const documented = documentedResponse(document, walked, status).content['application/json'].schema
+    expect(problemsOf(document, reply.json, documented, false)).toEqual([])
+  })
+
+  test.each([
+    ['text/csv', 'name,id\nimported,900001\nwrong,x\n'],
+    ['application/x-ndjson', '{"name": "from a line"}\n{"id": "x"}\n'],
+  ])('an import of %s answers the documented report', async (type, body) => {
+    const walked = operationsOf(document).find(({ operation }) => operation.operationId === 'import_rows')
+    if (walked === undefined) throw new Error('the document has the operation')
+    expect(walked.operation.requestBody.content[type].schema).toEqual({ type: 'string' })
+    const [table, prefer] = walked.parameters
+    expect(table.schema.enum).toEqual(expect.arrayContaining(['orders', 'tags']))
+    expect(table.schema.enum).not.toContain('monthly_sales')
+    const headers = { 'Content-Type': type, [prefer.name]: prefer.schema.enum[0] }
+    const reply = await gateway.get('/api/tags', { as: clerk, method: 'POST', headers, body })
+    expect([reply.status, reply.json.count, reply.json.errors?.length]).toEqual([200, 1, 1])
+    const documented = documentedResponse(document, walked, 200).content['application/json'].schema
+    expect(problemsOf(document, reply.json, documented, false)).toEqual([])
+  })
+})
+
 describe('every GET of the document is answered as documented', () => {
   const REQUESTS_EACH = 4
 

@@ -3,7 +3,7 @@
  * JSON Patch.
  */
 import { unknownTableColumn } from '../../access/refusals.ts'
-import { baseOf, isJson } from '../../access/types.ts'
+import { baseOf, isJson, isNumber } from '../../access/types.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { type JsonMember, type ObjectOutline, parseJsonBody, partBytes } from '../../json/json-body.ts'
@@ -75,8 +75,6 @@ export function valuesOf(body: ObjectOutline, table: Table): PartialChanges {
   return { columns, bytes: withIncrements(body, increments), partial, body: null }
 }
 
-const NUMBERS: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8'])
-
 /** The number of `{"$inc": n}`; null for another object, and for a column of JSON, where it is data. */
 function incrementIn(body: ObjectOutline, member: JsonMember, table: Table): Buffer | null {
   const type = table.columnByName.get(member.key)?.type
@@ -85,7 +83,7 @@ function incrementIn(body: ObjectOutline, member: JsonMember, table: Table): Buf
   if (object.kind !== 'object') return null
   const [only] = object.members
   if (only?.key !== '$inc' || object.members.length > 1) return null
-  if (!NUMBERS.has(baseOf(type).name)) {
+  if (!isNumber(type)) {
     throw new GatewayError('PARSE_ERROR', `column "${member.key}" is not a number; $inc adds to numbers only`)
   }
   if (only.type !== 'number' && only.type !== 'integer') {
@@ -127,7 +125,7 @@ function mergePatchIn(writing: Writing): PartialChanges {
 // ---- JSON Patch ----
 
 /** Limit on the operations of a JSON Patch, each of which copies the document. */
-const PATCH_OPERATIONS_MAX = 1_000
+export const PATCH_OPERATIONS_MAX = 1_000
 
 interface Operation {
   readonly op: string
@@ -167,7 +165,8 @@ function writtenBy({ op, path: [name = ''], from }: Operation): readonly string[
   return op === 'move' ? [name, from?.[0] ?? ''] : [name]
 }
 
-const OPERATIONS: ReadonlyMap<string, 'value' | 'from' | null> = new Map([
+/** The operations of a JSON Patch, each with the member that it needs beside `path`. */
+export const PATCH_OPERATIONS: ReadonlyMap<string, 'value' | 'from' | null> = new Map([
   ...(['add', 'replace', 'test'] as const).map(name => [name, 'value'] as const),
   ...(['move', 'copy'] as const).map(name => [name, 'from'] as const),
   ['remove', null] as const,
@@ -184,9 +183,9 @@ function readOperation(bytes: Buffer, index: number): Operation {
     return JSON.parse(partBytes(object, member).toString())
   }
   const op = text('op')
-  const needs = OPERATIONS.get(op)
+  const needs = PATCH_OPERATIONS.get(op)
   if (needs === undefined) {
-    throw invalid(index, `has the unknown op "${shorten(op)}"; use ${[...OPERATIONS.keys()].join(', ')}`)
+    throw invalid(index, `has the unknown op "${shorten(op)}"; use ${[...PATCH_OPERATIONS.keys()].join(', ')}`)
   }
   const value = members.get('value')
   if (needs === 'value' && value === undefined) throw invalid(index, `needs "value"`)
