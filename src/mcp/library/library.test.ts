@@ -11,6 +11,7 @@ import { openLibrary } from './library.ts'
 import { KINDS, type LibraryData } from './model.ts'
 import { createIndex } from './search.ts'
 import { snippetOf } from './snippet.ts'
+import { stemOf } from './words.ts'
 
 const library = repositoryLibrary()
 
@@ -44,6 +45,45 @@ describe('the knowledge of the repository', () => {
     expect(found.some(one => one.startsWith(id))).toBe(true)
   })
 
+  const WRITING = 'docs/reference/writing.md#'
+
+  test.each([
+    ['retry a POST safely', `${WRITING}idempotency-keys`],
+    ['make a request idempotent', `${WRITING}idempotency-keys`],
+    ['avoid duplicate orders when the network fails', `${WRITING}idempotency-keys`],
+    ['several writes in one transaction', 'docs/reference/batches.md'],
+    ['roll back all requests if one fails', 'docs/reference/batches.md'],
+    ['references between operations', 'docs/reference/batches.md'],
+    ['upload a CSV file', 'docs/reference/import.md'],
+    ['load a million rows', 'docs/reference/import.md'],
+    ['skip bad rows while importing', 'docs/reference/import.md'],
+    ['add one to a counter atomically', `${WRITING}partial-changes`],
+    ['decrement stock', `${WRITING}partial-changes`],
+    ['patch part of a JSON column', `${WRITING}partial-changes`],
+    ['merge into jsonb', `${WRITING}partial-changes`],
+    ["avoid overwriting someone else's change", `${WRITING}preconditions`],
+    ['update only if the row is unchanged since I read it', `${WRITING}preconditions`],
+    ['optimistic locking', `${WRITING}preconditions`],
+    ['two users edit the same row', 'docs/guides/recipes.md#detect-concurrent-edits'],
+    ['create an order with its lines', `${WRITING}related-rows`],
+    ['write related rows together', `${WRITING}related-rows`],
+    ['soft delete rows', `${WRITING}managed-columns`],
+    ['undelete rows', `${WRITING}managed-columns`],
+    ['record who created a row', `${WRITING}managed-columns`],
+    ['insert or update if it exists', `${WRITING}upsert`],
+    ['verify webhook signature', 'docs/guides/webhooks.md'],
+    ['paginate with a cursor', 'docs/guides/recipes.md#page-through-a-list'],
+  ])('words of a person who does not know ours: %s', (query, id) => {
+    const found = library.search(query, null, 5).map(({ entry }) => entry.id)
+    expect(found).toContainEqual(expect.stringContaining(id))
+  })
+
+  test('words that every text contains do not count beside others, but can be searched for', () => {
+    const ids = (query: string) => library.search(query, null, 5).map(({ entry }) => entry.id)
+    expect(ids('how do I use the cost guard with it')).toEqual(ids('cost guard'))
+    expect(ids('in')).toHaveLength(5)
+  })
+
   test.each(KINDS)('a search for %s finds only that kind, the best first, up to the limit', kind => {
     const found = library.search('rows of a table', kind, 3)
     expect(found.map(({ entry }) => entry.kind)).toEqual([kind, kind, kind])
@@ -73,6 +113,21 @@ describe('pages and their parts', () => {
     expect(small.entry('p.md#c')).toBeNull()
     expect(small.slugs('constructor')).toEqual([])
   })
+})
+
+test.each([
+  ['retries retried retry retrying', 'retry'],
+  ['creates creating created creation create', 'creat'],
+  ['overwrites overwriting overwrite', 'overwrit'],
+  ['dropped dropping drops drop', 'drop'],
+  ['atomically atomic', 'atomic'],
+  ['indexes indexing indexed index', 'index'],
+  ['status', 'status'],
+  ['key keys', 'key'],
+  ['ring', 'ring'],
+  ['used', 'used'],
+])('%s have one stem', (words, stem) => {
+  expect(words.split(' ').map(stemOf)).toEqual(words.split(' ').map(() => stem))
 })
 
 test('a recipe that lacks a block is not shipped', () => {

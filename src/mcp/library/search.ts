@@ -1,6 +1,7 @@
 /** Builds and queries the search index, in the same way at build time and at run time. */
 import MiniSearch, { type Options, type SearchResult } from 'minisearch'
 import type { LibraryEntry } from './model.ts'
+import { isStopWord, stemOf } from './words.ts'
 
 /** Longer than anything a person would type. The cost of a search grows with the number of its words. */
 export const SEARCH_LENGTH_MAX = 200
@@ -13,13 +14,40 @@ const FUZZY_LENGTH_MIN = 5
 export type SearchIndex = MiniSearch<LibraryEntry>
 
 const OPTIONS: Options<LibraryEntry> = {
-  fields: ['title', 'markdown'],
+  fields: ['title', 'lead', 'markdown'],
+  extractField: (entry, name) => (name === 'lead' ? leadOf(entry.markdown) : entry[name as keyof LibraryEntry]),
+  processTerm: term => stemOf(term.toLowerCase()),
   searchOptions: {
-    boost: { title: 3 },
+    boost: { title: 3, lead: 2 },
+    boostDocument: id => weightOf(String(id)),
     prefix: term => term.length >= PREFIX_LENGTH_MIN,
     fuzzy: term => (term.length >= FUZZY_LENGTH_MIN ? 0.2 : false),
     weights: { fuzzy: 0.2, prefix: 0.4 },
   },
+}
+
+/** The first paragraph below the heading, which says what the part is about. Code and tables are none. */
+function leadOf(markdown: string): string {
+  const [first = ''] = markdown.replace(/^#{1,6} .*\n+/, '').split('\n\n')
+  return /^(?:```|~~~|\|)/.test(first) ? '' : first
+}
+
+/**
+ * Weights by the path that an id begins with; the first that fits counts. Agents ask how to use the gateway,
+ * rather than how it works.
+ */
+const WEIGHTS: readonly (readonly [beginning: string, weight: number])[] = [
+  ['docs/decisions/', 0.3],
+  ['docs/internals/', 0.4],
+  ['docs/reference/glossary.md#', 0.6],
+  ['docs/', 1],
+  ['example:', 0.6],
+  ['grammar:', 0.6],
+  ['', 0.4],
+]
+
+function weightOf(id: string): number {
+  return WEIGHTS.find(([beginning]) => id.startsWith(beginning))?.[1] ?? 1
 }
 
 /** Creates the index of these entries. */
@@ -40,5 +68,8 @@ export function searchIndex(
   query: string,
   isWanted: (id: string) => boolean,
 ): readonly SearchResult[] {
-  return index.search(query, { filter: ({ id }) => isWanted(String(id)) })
+  const words = query.split(/\s+/)
+  const telling = words.filter(word => !isStopWord(word.toLowerCase()))
+  const searched = telling.length > 0 ? telling : words
+  return index.search(searched.join(' '), { filter: ({ id }) => isWanted(String(id)) })
 }

@@ -1,0 +1,44 @@
+/** The words of a search: which of them count, and their stems. English, like the documentation. */
+
+/** Words that say nothing about the subject of a text. */
+const STOP_WORDS: ReadonlySet<string> = new Set(
+  (
+    'a about all also an and any are as at be been but by can could do does each every for from had has have how i ' +
+    'if in instead into is it its me my of on only or our should so some than that the their them ' +
+    'then there these they this to use using want was we what when where whether which while who whose why will with ' +
+    'would you your else'
+  ).split(' '),
+)
+
+/** Reports whether a search without the word finds the same. */
+export function isStopWord(word: string): boolean {
+  return word.length === 1 || STOP_WORDS.has(word)
+}
+
+/** Beginnings that are too short to be a stem: `ring`, `used`. */
+const STEM_LENGTH_MIN = 3
+
+/** Endings with their replacements; the first that fits is replaced. */
+const ENDINGS: readonly (readonly [RegExp, string])[] = [
+  [/ically$/, 'ic'],
+  [/ally$|ly$/, ''],
+  [/ies$|ied$/, 'y'],
+  [/(ss|x|ch|sh)es$/, '$1'],
+  [/([^sui])s$/, '$1'],
+]
+
+/** Endings of verbs and of the nouns made from them: `creates`, `creating`, `created`, `creation`. */
+const OF_VERBS = /(?:ing|ed|ion|e)$/
+
+/** The stem of a word in lower case: the same for `retries`, `retried` and `retry`. */
+export function stemOf(word: string): string {
+  const plain = ENDINGS.reduce((found, [ending, by]) => {
+    if (found !== word) return found
+    const stem = word.replace(ending, by)
+    return stem.length >= STEM_LENGTH_MIN ? stem : word
+  }, word)
+  const stem = plain.replace(OF_VERBS, '')
+  if (stem === plain || stem.length < STEM_LENGTH_MIN || !/[aeiouy]/.test(stem)) return plain
+  // `dropped`, `drop`.
+  return stem.replace(/([bdgmnprt])\1$/, '$1')
+}
