@@ -193,9 +193,12 @@ class ImportRun {
       this.#assertTime()
       if (found.kind === 'error') return this.#refuse(found.error, null)
       isWriting = true
-      writing = this.#write(found.batch, 0, found.batch.lines.length).finally(() => {
-        isWriting = false
-      })
+      // After a failure, some of the rows can still wait to be sent.
+      writing = this.#write(found.batch, 0, found.batch.lines.length)
+        .then(() => found.batch.release?.())
+        .finally(() => {
+          isWriting = false
+        })
       // The rejection is handled where the promise is awaited.
       writing.catch(() => {})
     }

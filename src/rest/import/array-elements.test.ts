@@ -2,9 +2,8 @@ import { expect, test } from 'vitest'
 import { ArrayElements } from './array-elements.ts'
 import { CsvRecords } from './csv-records.ts'
 
-function elementsOf(text: string): ArrayElements {
+function elementsOf(text: string, elements: ArrayElements = new ArrayElements()): ArrayElements {
   const records = new CsvRecords(Buffer.from(text), 1)
-  const elements = new ArrayElements()
   while (records.read()) elements.add(records, 0)
   return elements
 }
@@ -23,6 +22,24 @@ test('a part of the elements is an array', () => {
     ...['{"b"}', '{"b","c"}', '{}'],
   ])
   expect(elements.print(0, 3).toString()).toBe('{"a","b","c"}')
+})
+
+test('a part can be taken after the whole', () => {
+  const elements = elementsOf('a\nb\nc\n')
+  const whole = elements.print(0, 3)
+  expect([elements.print(0, 2), elements.print(2, 3), whole].map(String)).toEqual([
+    ...['{"a","b"}', '{"c"}', '{"a","b","c"}'],
+  ])
+  expect(elements.text(2)).toBe('c')
+})
+
+test('cleared memory takes other elements', () => {
+  const elements = elementsOf('a\n'.repeat(5_000))
+  expect(elements.print(4_999, 5_000).toString()).toBe('{"a"}')
+  elements.clear()
+  expect(elements.print(0, 0).toString()).toBe('{}')
+  elementsOf('x\n\n', elements)
+  expect([elements.print(0, 2), elements.print(1, 2)].map(String)).toEqual(['{"x",NULL}', '{NULL}'])
 })
 
 test('large elements are kept whole', () => {

@@ -11,8 +11,8 @@ const OPEN = 0x7b
 const CLOSE = 0x7d
 const NULL = Buffer.from('NULL')
 
-/** Enough for the elements of most blocks. */
 const BYTES_AT_FIRST = 16 * 1024
+const ELEMENTS_AT_FIRST = 1024
 
 /** The fields of one column. */
 export class ArrayElements {
@@ -20,7 +20,8 @@ export class ArrayElements {
   #bytes = Buffer.allocUnsafe(BYTES_AT_FIRST)
   #length = 1
   /** Where each element begins. */
-  readonly #starts: number[] = []
+  #starts = new Uint32Array(ELEMENTS_AT_FIRST)
+  #count = 0
 
   /** Adds field `index` of the last record. */
   add({ bytes, starts, ends, forms }: CsvRecords, index: number): void {
@@ -29,7 +30,7 @@ export class ArrayElements {
     const form = forms[index]
     // Every byte can need a backslash.
     this.#reserve(2 * (end - start) + NULL.length)
-    this.#starts.push(this.#length)
+    this.#starts[this.#count++] = this.#length
     const into = this.#bytes
     let at = this.#length
     if (form === 'null') at += NULL.copy(into, at)
@@ -50,27 +51,42 @@ export class ArrayElements {
     this.#length = at
   }
 
-  /** The array of the elements from `start` up to `end`. */
+  /** The array of the elements from `start` up to `end`. Valid until `clear` is called. */
   print(start: number, end: number): Buffer {
-    const from = this.#starts[start] ?? this.#length
-    const to = this.#starts[end] ?? this.#length
+    const from = this.#startOf(start)
+    const to = this.#startOf(end)
     if (from >= to) return Buffer.from('{}')
     // The comma before the first element, or the beginning, and the one after the last become the braces.
-    const array = Buffer.allocUnsafe(to - from + 1)
-    this.#bytes.copy(array, 1, from, to)
+    const isWhole = from === 1 && to === this.#length
+    const array = isWhole ? this.#bytes.subarray(0, to) : Buffer.from(this.#bytes.subarray(from - 1, to))
     array[0] = OPEN
     array[array.length - 1] = CLOSE
     return array
   }
 
+  /** Removes all elements, and keeps the memory for others. */
+  clear(): void {
+    this.#length = 1
+    this.#count = 0
+  }
+
   /** The text of an element; null for NULL. */
   text(index: number): string | null {
-    const end = (this.#starts[index + 1] ?? this.#length) - 1
-    const element = this.#bytes.toString('utf8', this.#starts[index], end)
+    const element = this.#bytes.toString('utf8', this.#startOf(index), this.#startOf(index + 1) - 1)
     return element === 'NULL' ? null : element.slice(1, -1).replace(/\\(.)/gs, '$1')
   }
 
+  /** Where an element begins; for the one after the last, where it would begin. */
+  #startOf(index: number): number {
+    return index < this.#count ? (this.#starts[index] as number) : this.#length
+  }
+
   #reserve(bytes: number): void {
+    if (this.#count === this.#starts.length) {
+      const more = new Uint32Array(2 * this.#count)
+      more.set(this.#starts)
+      this.#starts = more
+    }
     const needed = this.#length + bytes + 3
     if (needed <= this.#bytes.length) return
     const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length))

@@ -20,6 +20,8 @@ export class CsvReader {
   /** The rows that no statement has yet; null without any. */
   #batch: CsvBatch | null = null
   #batchBytes = 0
+  /** Rows that were written. Their memory is used again, so a file needs that of two or three batches. */
+  #written: CsvBatch | null = null
 
   constructor(writing: Writing, upsert: ParsedUpsert | null) {
     this.#writing = writing
@@ -71,7 +73,7 @@ export class CsvReader {
         yield { kind: 'error', error: { line, column: null, message } }
         continue
       }
-      this.#batch ??= new CsvBatch(header, this.#writing, columns => this.#part(columns))
+      this.#batch ??= this.#emptyBatch(header)
       this.#batch.add(line, records)
       if (this.#batch.lines.length >= BATCH_ROWS_MAX) yield* this.end()
     }
@@ -85,6 +87,19 @@ export class CsvReader {
     this.#batch = null
     this.#batchBytes = 0
     if (batch !== null) yield { kind: 'rows', batch }
+  }
+
+  #emptyBatch(header: readonly string[]): CsvBatch {
+    const written = this.#written
+    this.#written = null
+    if (written === null) {
+      const print = (columns: readonly Buffer[]) => this.#part(columns)
+      return new CsvBatch(header, this.#writing, print, batch => {
+        this.#written = batch
+      })
+    }
+    written.clear()
+    return written
   }
 
   #part(columns: readonly Buffer[]): StatementPart {
@@ -137,18 +152,34 @@ class CsvBatch implements ImportBatch {
   readonly #header: readonly string[]
   readonly #writing: Writing
   readonly #print: (columns: readonly Buffer[]) => StatementPart
+  readonly #released: (batch: CsvBatch) => void
   readonly #columns: readonly ArrayElements[]
 
-  constructor(header: readonly string[], writing: Writing, print: (columns: readonly Buffer[]) => StatementPart) {
+  constructor(
+    header: readonly string[],
+    writing: Writing,
+    print: (columns: readonly Buffer[]) => StatementPart,
+    released: (batch: CsvBatch) => void,
+  ) {
     this.#header = header
     this.#writing = writing
     this.#print = print
+    this.#released = released
     this.#columns = header.map(() => new ArrayElements())
   }
 
   add(line: number, records: CsvRecords): void {
     this.lines.push(line)
     for (let at = 0; at < this.#columns.length; at++) this.#columns[at]?.add(records, at)
+  }
+
+  clear(): void {
+    this.lines.length = 0
+    for (const elements of this.#columns) elements.clear()
+  }
+
+  release(): void {
+    this.#released(this)
   }
 
   part(start: number, end: number): StatementPart {

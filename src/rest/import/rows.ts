@@ -18,6 +18,8 @@ export interface ImportBatch {
   part(start: number, end: number): StatementPart | Promise<StatementPart>
   /** The column and the message of an error about one row. */
   explain(row: number, error: unknown): Promise<Pick<RowError, 'column'> & { readonly error: unknown }>
+  /** Called when the rows are written, if the reader uses the memory for other rows. */
+  release?(): void
 }
 
 /** Rows, or a record that is not a row. */
