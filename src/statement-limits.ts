@@ -16,7 +16,10 @@ export interface StatementLimits {
    * limit.
    */
   readonly maxBuiltValueBytes: number
-  /** Bytes that the aggregates of a transaction collect (`array_agg`, `string_agg`). 0: no limit. */
+  /**
+   * Bytes that the aggregates of a transaction collect (`array_agg`, `string_agg`), and bytes of the arrays
+   * of related rows in one row. 0: no limit.
+   */
   readonly maxCollectedBytes: number
   /** Copies of values of unknown size that functions and operators make for one row. 0: no limit. */
   readonly maxCopiedValues: number

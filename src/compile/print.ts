@@ -15,6 +15,7 @@ export function statement<S extends CompiledStatement>(fields: Unbranded<S>): S 
 export interface PrintLimits {
   readonly repeatedCharactersMax: number
   readonly repetitionsMax: number
+  readonly nestedBytesMax: number
 }
 
 /** Prints the text and describes each of its parameters. */
@@ -23,7 +24,11 @@ export function printed(
   print: (bounds: PrintLimits) => Sql,
 ): { readonly text: string; readonly parameters: readonly StatementParameter[] } {
   const sql = refusing(() =>
-    print({ repeatedCharactersMax: limits.maxRepeatedCharacters, repetitionsMax: limits.maxRepetitions }),
+    print({
+      repeatedCharactersMax: limits.maxRepeatedCharacters,
+      repetitionsMax: limits.maxRepetitions,
+      nestedBytesMax: limits.maxCollectedBytes,
+    }),
   )
   const numbered = sql.parameters.map((parameter): StatementParameter => {
     if (parameter.kind === 'literal') return { literal: parameter.value }

@@ -604,7 +604,8 @@ export const GATEWAY: SettingsOf<
     feature: 'reads',
     description:
       'Maximum bytes that the aggregates `array_agg`, `string_agg`, `json_agg` and similar ones collect in one ' +
-      'transaction. Above it, the query is answered with 400 `PARSE_ERROR`. `0` turns it off.',
+      'transaction, and maximum bytes of the arrays of related rows in one row (`expand`). Above it, the request ' +
+      'is answered with 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxCopiedValues: {
     key: 'gateway.max_copied_values',

@@ -52,6 +52,8 @@ function describe(error: unknown, isAuthenticated: boolean, view: View | null): 
     return describeOther(new GatewayError('INTERNAL', 'an unexpected error occurred'))
   // The gateway checks types before PostgreSQL does; its message names the column.
   if (error instanceof UndefinedOperatorError) return { ...describeOther(error), status: 404, code: '42883' }
+  // PostgreSQL's message does not name the limit.
+  if (error.limit !== undefined) return describeOther(error)
   // Errors whose message would not help the caller keep the gateway's own message.
   const own = error.code === 'INTERNAL' || error.code === 'UNAVAILABLE'
   if (error.cause instanceof DatabaseError && !own) return describeDatabase(error.cause, isAuthenticated, view)

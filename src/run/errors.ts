@@ -8,6 +8,7 @@ import { OTHER_COUNT, TOO_MANY_ROWS } from '../compile/print-write.ts'
 import type { BoundStatement } from '../compile/statement.ts'
 import { type ErrorExtras, GatewayError } from '../errors.ts'
 import { FAILED_STEP } from '../language/sql/print-json-patch.ts'
+import { NESTED_BYTES, NESTED_OVERFLOW } from '../language/sql/print-nest.ts'
 import { CancelledError, DatabaseError, UnavailableError, UnresponsiveError } from '../postgres/errors.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import { shorten } from '../text/shorten.ts'
@@ -90,6 +91,7 @@ function fromDatabase(error: DatabaseError, { statements, access }: AttemptedSta
   if (step !== null) return failedOperation(Number(step[1]), step[2] === 'test', error)
   const built = TOO_LARGE_VALUE.exec(error.message)
   if (built !== null) return tooLarge(built[1] ?? '', error)
+  if (isNestedOverflow(error, statements)) return tooManyNestedBytes(error)
   const { sqlstate } = error
   const meaning = MEANING[sqlstate] ?? MEANING[sqlstate.slice(0, 2)] ?? 'refusal'
   if (isOutage(error) || meaning === 'outage') {
@@ -285,6 +287,21 @@ function tooLarge(name: string, cause: DatabaseError): GatewayError {
   }
   const what = name === 'generate_series' ? 'would make more rows' : 'would build a larger value'
   return new GatewayError('PARSE_ERROR', `"${name}" ${what} than ${limit} allows; request less`, { cause, limit })
+}
+
+/**
+ * Reports whether an array of related rows reached its limit (language/sql/print-nest). An overflow in an
+ * expression of the same statement looks the same; one in a function has a context with its name.
+ */
+function isNestedOverflow({ routine, where }: DatabaseError, statements: readonly BoundStatement[]): boolean {
+  if (routine !== NESTED_OVERFLOW || where !== null) return false
+  return statements.some(({ statement }) => statement.text.includes(NESTED_BYTES))
+}
+
+function tooManyNestedBytes(cause: DatabaseError): GatewayError {
+  const { maxCollectedBytes: limit } = LIMIT_NAMES
+  const message = `the related rows of one row have more bytes than ${limit} allows; request fewer rows or columns`
+  return new GatewayError('PARSE_ERROR', message, { cause, limit })
 }
 
 /** Their results are bounded by the lengths of their arguments (access/built-values). */

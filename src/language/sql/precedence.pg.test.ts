@@ -141,13 +141,13 @@ const { boolean, number, string, json } = fc.letrec<Record<'boolean' | 'number' 
 /** The expression as printed, and with parentheses around every subexpression. */
 function written(expression: Expression): { readonly fewest: string; readonly every: string } {
   const careful: Printer = {
-    ...createPrinter({ parameters: 'keep' }),
+    ...createPrinter(expression, { parameters: 'keep' }),
     expression(part, scope, _floor, inference) {
       return printExpression(part, scope, Number.POSITIVE_INFINITY, this, inference)
     },
   }
   return {
-    fewest: printExpression(expression, OUTERMOST, 0, createPrinter({ parameters: 'keep' })),
+    fewest: printExpression(expression, OUTERMOST, 0, createPrinter(expression, { parameters: 'keep' })),
     every: careful.expression(expression, OUTERMOST, 0),
   }
 }

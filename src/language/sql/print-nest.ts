@@ -21,16 +21,68 @@ export function nestName(nest: Nest): string {
  * Prints one column: the related row as an object or null, or the related rows as an array, possibly empty.
  */
 export function printNest(nest: Nest, scope: NameScope, printer: Printer): string {
-  const rows = printer.query(nestQuery(nest, scope), scope)
   const name = quoteIdentifier(nestName(nest))
+  const query = nestQuery(nest, scope)
   // `n.*` instead of `n`, because the nested table may have a column n. The alias n is not visible inside the
   // parentheses.
-  const [all, one] = nest.binary ? ['jsonb_agg(to_jsonb(n.*))', 'to_jsonb(n.*)'] : JSON_OF_ROWS
-  if (nest.many) return `(SELECT COALESCE(${all}, '[]') FROM (${rows}) AS n) AS ${name}`
-  return `(SELECT ${one} FROM (${rows}${onlyFirst(nest)}) AS n) AS ${name}`
+  const [all, one] = nest.binary ? ['jsonb_agg', 'to_jsonb(n.*)'] : ['json_agg', 'row_to_json(n.*)']
+  if (!nest.many) return `(SELECT ${one} FROM (${printer.query(query, scope)}${onlyFirst(nest)}) AS n) AS ${name}`
+  const { bytesMax, rows } = printShare(nest, printer, () => printer.query(query, scope))
+  if (bytesMax === 0) return `(SELECT COALESCE(${all}(${one}), '[]') FROM (${rows}) AS n) AS ${name}`
+  // OFFSET 0 has PostgreSQL produce the JSON of a row once, although both aggregates read it.
+  return (
+    `(SELECT CASE WHEN ${byteCount(bytesMax)} IS NULL THEN '[]' ELSE ${all}(${NESTED_ROW}) END ` +
+    `FROM (SELECT ${one} AS j FROM (${rows}) AS n OFFSET 0) AS n) AS ${name}`
+  )
 }
 
-const JSON_OF_ROWS = ['json_agg(row_to_json(n.*))', 'row_to_json(n.*)']
+/** The JSON of a row, in an array with a limit on its bytes. */
+const NESTED_ROW = 'n.j'
+
+/** The beginning of the count of bytes, which only statements with a limit on them contain. */
+export const NESTED_BYTES: string = `sum(pg_column_size(${NESTED_ROW})`
+
+/** The function of PostgreSQL that reports the error for an array above its limit. */
+export const NESTED_OVERFLOW = 'float_overflow_error'
+
+/**
+ * An aggregate that is null without rows, and fails at the row with which they have more than `bytesMax`
+ * bytes: each byte counts as a share of the largest number. PostgreSQL adds each row to the count before it
+ * adds it to the array, so the array is never larger. No other aggregate can fail depending on its state
+ * without being expensive or unsafe in parallel workers.
+ */
+function byteCount(bytesMax: number): string {
+  return `${NESTED_BYTES} * '${Number.MAX_VALUE / bytesMax}'::float8)`
+}
+
+/**
+ * Prints the rows of an array with its limit on bytes; 0 means none. The arrays of a row are in memory at the
+ * same time, so they share the limit equally. The arrays within the rows of an array are a part of it: they
+ * share its limit.
+ */
+function printShare(
+  nest: Nest,
+  printer: Printer,
+  print: () => string,
+): { readonly bytesMax: number; readonly rows: string } {
+  if (printer.nestedBytesMax === 0) return { bytesMax: 0, rows: print() }
+  const bytesMax = printer.arrayBytesMax ?? printer.nestedBytesMax / countArrays(printer.statement)
+  printer.arrayBytesMax = bytesMax / Math.max(1, countArrays({ ...nest, kind: 'rows' }))
+  const rows = print()
+  printer.arrayBytesMax = bytesMax
+  return { bytesMax, rows }
+}
+
+/** The number of arrays of nested rows in a tree, without those within the rows of others. */
+function countArrays(tree: object): number {
+  let count = 0
+  const waiting: object[] = [tree]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if ('kind' in next && next.kind === 'nest' && 'many' in next && next.many === true) count += 1
+    else for (const value of Object.values(next)) if (typeof value === 'object' && value !== null) waiting.push(value)
+  }
+  return count
+}
 
 /** The rows of a nest as a separate read, in the scope around it. */
 export function nestQuery(nest: Nest, scope: NameScope): Get {

@@ -33,6 +33,8 @@ export interface RowsOptions {
   readonly repeatedCharactersMax?: number
   /** See `PrintOptions`. */
   readonly repetitionsMax?: number
+  /** See `PrintOptions`. */
+  readonly nestedBytesMax?: number
   /**
    * With `value`, column 1 is the JSON of the read's only field instead of an object that contains it; with
    * `stripped`, an object without the fields that are null; with `record`, a composite value.
@@ -54,7 +56,7 @@ export function printRows(get: Get, options: RowsOptions): Sql {
   const { keys } = options
   assertNesting(get)
   assertNesting(keys)
-  const printer = createPrinter({ ...options, parameters: options.parameters ?? 'keep' })
+  const printer = createPrinter(get, { ...options, parameters: options.parameters ?? 'keep' })
   const plain = options.form === 'value' || isPlain(get, keys)
   const text = plain ? printPlain(get, options, printer) : printSplit(get, options, printer)
   const { limit = null } = options

@@ -42,6 +42,8 @@ export interface WriteRowsOptions {
   readonly repeatedCharactersMax?: number
   /** See `PrintOptions`. */
   readonly repetitionsMax?: number
+  /** See `PrintOptions`. */
+  readonly nestedBytesMax?: number
   /** Adds three columns after the keys: the operation, and the row as JSON after and before it. */
   readonly images?: RowImages | null
   /** Inserts the images into the outbox, in the same statement, instead of returning them. */
@@ -117,7 +119,7 @@ export interface NotifiedRows {
 export function printWriteRows(write: Add | SetStatement | Del, options: WriteRowsOptions): Sql {
   assertNesting(write)
   assertNesting(options.keys)
-  const printer = createPrinter({ ...options, parameters: options.parameters ?? 'keep' })
+  const printer = createPrinter(write, { ...options, parameters: options.parameters ?? 'keep' })
   const around = withCommonTables(OUTERMOST, write.with)
   const { returned, ...own } = write
   const bare = { ...own, with: null, returning: [] }

@@ -29,6 +29,11 @@ export interface PrintOptions {
   readonly repeatedCharactersMax?: number
   /** Maximum number of repetitions; 0 means no limit. Defaults to `REPETITIONS_MAX`. */
   readonly repetitionsMax?: number
+  /**
+   * Maximum number of bytes of all arrays of nested rows in one row. Beyond it, PostgreSQL fails in
+   * `NESTED_OVERFLOW`. 0 means no limit, which is the default.
+   */
+  readonly nestedBytesMax?: number
 }
 
 /**
@@ -39,22 +44,29 @@ export interface PrintOptions {
  */
 export function printSql(statement: Statement, options: PrintOptions = { parameters: 'keep' }): Sql {
   assertNesting(statement)
-  const printer = createPrinter(options)
+  const printer = createPrinter(statement, options)
   return { text: printStatement(statement, OUTERMOST, printer), parameters: printer.parameters }
 }
 
 /**
  * Creates the state of one run. The functions that print expressions and queries call each other through it.
  */
-export function createPrinter({
-  parameters,
-  repeatedCharactersMax = REPEATED_CHARACTERS_MAX,
-  repetitionsMax = REPETITIONS_MAX,
-}: PrintOptions): Printer {
+export function createPrinter(
+  statement: object,
+  {
+    parameters,
+    repeatedCharactersMax = REPEATED_CHARACTERS_MAX,
+    repetitionsMax = REPETITIONS_MAX,
+    nestedBytesMax = 0,
+  }: PrintOptions,
+): Printer {
   return {
+    statement,
     mode: parameters,
     repeatedCharactersMax,
     repetitionsMax,
+    nestedBytesMax,
+    arrayBytesMax: null,
     parameters: [],
     numbers: new Map(),
     shared: null,

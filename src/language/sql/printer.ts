@@ -92,6 +92,12 @@ export interface Printer {
   repeated: Repeated
   readonly repeatedCharactersMax: number
   readonly repetitionsMax: number
+  /** The whole statement. */
+  readonly statement: object
+  /** See `PrintOptions`. */
+  readonly nestedBytesMax: number
+  /** Limit on the bytes of each array of nested rows at this level; null until the first one is printed. */
+  arrayBytesMax: number | null
   /**
    * In a definition, which cannot have parameters, the name of the statement for the error message; otherwise
    * null.
