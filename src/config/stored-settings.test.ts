@@ -13,6 +13,9 @@ test.each([
   ['.user.roles[0]', ['user', 'roles', 0]],
   ['."https://shop.example/role"', ['https://shop.example/role']],
   ['."a.b"."c"', ['a.b', 'c']],
+  ['$.user.roles[0]', ['user', 'roles', 0]],
+  ['$["a.b"]["c"]', ['a.b', 'c']],
+  ["$['it\\'s'].role", ["it's", 'role']],
 ])('pgrst.jwt_role_claim_key = %s', (text, steps) => {
   expect(stored({ 'pgrst.jwt_role_claim_key': text }).jwtRoleClaim).toMatchObject({ kind: 'claim', claim: { steps } })
 })

@@ -83,10 +83,16 @@ function namesIn(text: string): readonly string[] {
     .filter(name => name !== '')
 }
 
-/** PostgREST writes a dot before the first name, and quotes names without brackets: `."https://a.b"[0]`. */
+/**
+ * PostgREST writes a dot before the first name, and quotes names without brackets: `."https://a.b"[0]`. From
+ * version 16, the path is a JSON Path (RFC 9535): `$['https://a.b'][0]`.
+ */
 function claimPathIn(text: string): string {
   return text
-    .replace(/\.?("(?:[^"\\]|\\.)*")/g, '[$1]')
+    .replace(/\['((?:[^'\\]|\\.)*)'\]/g, (_, name: string) => `[${JSON.stringify(name.replace(/\\(.)/g, '$1'))}]`)
+    .replace(/\["(?:[^"\\]|\\.)*"\]|\.?("(?:[^"\\]|\\.)*")/g, (all, bare?: string) =>
+      bare === undefined ? all : `[${bare}]`,
+    )
     .replace(/^\./, '')
     .replace(/^\[/, '$[')
 }

@@ -37,3 +37,10 @@ test('a token kept for a connection is compared, and its expiry is checked on ea
   expect(() => ask(short)).toThrow('JWT expired')
   expect(await ask(long)).toMatchObject({ tenantId: 't2' })
 })
+
+test('a gateway without keys accepts anonymous callers only', () => {
+  const authenticate = createAuthenticate(null)
+  expect(authenticate({})).toMatchObject({ source: 'anonymous' })
+  expect(authenticate({ authorization: 'Basic YTpi' })).toMatchObject({ source: 'anonymous' })
+  expect(() => authenticate({ authorization: 'Bearer a.b.c' })).toThrow('Server lacks JWT secret')
+})
