@@ -58,6 +58,8 @@ export interface LevelContext {
   readonly aggregatesEnabled: boolean
   /** Decides which functions can compute columns and relationships. */
   readonly isExposed: IsExposed
+  /** True if the rows are arguments of an aggregate, which receives embedded relations as `jsonb`. */
+  readonly isFolded?: boolean
 }
 
 /** The columns of a table, and the functions that compute columns from its rows. */
@@ -233,7 +235,8 @@ class LevelBuilder {
   #member(item: Embedded, isGrouped: boolean): readonly Output[] {
     if (item.embed.isSpread) return this.#spread(item, isGrouped)
     const name = keyOf(item.embed)
-    return [{ kind: 'nest', name, nest: this.#nest(item, name, isGrouped) }]
+    const binary = isGrouped || this.#context.isFolded === true
+    return [{ kind: 'nest', name, nest: this.#nest(item, name, binary) }]
   }
 
   #nest({ embed, relationship, source, depth, on, from }: Embedded, name: string, binary: boolean): Nest {

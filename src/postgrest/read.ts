@@ -43,12 +43,14 @@ export function readTableStep(
   const table = tableIn(schema, name, caller.view)
   const range = topLevelRange(root.range, rangeHeaderOf(incoming))
   const values = new Values()
-  const context = { view: caller.view, aggregatesEnabled: parts.aggregatesEnabled, isExposed: parts.isExposed }
+  const { aggregatesEnabled, isExposed } = parts
+  const form = formOf(request, table)
+  const context = { view: caller.view, aggregatesEnabled, isExposed, isFolded: typeof form !== 'string' }
   const { level, text } = parts.binder.bind(parameters, restricted(range, parts.maxRows), values)
   const rows = parts.statements.read(
     caller,
     `rows ${table.oid} ${text}`,
-    { kind: 'read', form: formOf(request, table) },
+    { kind: 'read', form },
     () => buildRows(table, level, context),
     values,
   )

@@ -88,7 +88,7 @@ export function writeTable(
     values,
     returning: {
       level: returns ? level : null,
-      context: { ...parts, view: caller.view },
+      context: { ...parts, view: caller.view, isFolded: request.mediaType.handler !== undefined },
     },
   }
   switch (incoming.method) {

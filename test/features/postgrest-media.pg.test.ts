@@ -120,7 +120,7 @@ describe('an aggregate', () => {
     const tsv = 'text/tab-separated-values'
     expect(await as('/items?order=id', tsv)).toEqual([200, tsv, '1\tone\n2\ttwo\n3\tthree\n'])
     expect(await as('/items?select=name&id=lt.3&order=id.desc', tsv)).toEqual([200, tsv, 'two\none\n'])
-    expect(await as('/others?select=id,items(name)&limit=1', tsv)).toEqual([200, tsv, '10\t{"name":"one"}\n'])
+    expect(await as('/others?select=id,items(name)&limit=1', tsv)).toEqual([200, tsv, '10\t{"name": "one"}\n'])
     expect(await as('/rpc/items_of?max=2&select=id', tsv)).toEqual([200, tsv, '1\n2\n'])
     expect(await as('/items?id=eq.0', tsv)).toEqual([200, tsv, ''])
     expect(await as('/r', tsv)).toEqual([200, tsv, '1\ta\n'])
@@ -191,7 +191,7 @@ describe('the rows that a write returns', () => {
     const merge = 'resolution=merge-duplicates'
     expect(await write('POST', '/items?select=name', tsv, body, merge)).toEqual([201, tsv, 'x\ny\n'])
     expect(await write('DELETE', '/others?select=id,items(name)&id=eq.10', tsv)).toEqual([
-      ...[200, tsv, '10\t{"name":"one"}\n'],
+      ...[200, tsv, '10\t{"name": "one"}\n'],
     ])
   })
 

@@ -70,7 +70,7 @@ export function callFunction(
     caller,
     `call ${of.oid} ${JSON.stringify([args, level])}`,
     { form: printed, rowsMax: rowsMax === null || !of.returnsSet ? null : values.add(String(rowsMax)) },
-    () => buildCall(of, args, level, { ...parts, view: caller.view }),
+    () => buildCall(of, args, level, { ...parts, view: caller.view, isFolded: mediaType.handler !== undefined }),
     values,
   )
   const readsOnly = incoming.method !== 'POST' || of.volatility !== 'volatile'
