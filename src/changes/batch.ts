@@ -4,6 +4,7 @@
  */
 import { ROWS_MAX } from '../install/change-log.ts'
 import { OUTBOX_COLUMNS, traceSql } from '../install/outbox.ts'
+import { STORED_CHANNEL } from '../install/wal-capture.ts'
 import { type Lsn, parseLsn, printLsn } from '../postgres/replication/lsn.ts'
 import type { ReplicatedRelation, Tuple } from '../postgres/replication/pgoutput.ts'
 import { UNCHANGED } from '../postgres/replication/pgoutput.ts'
@@ -164,8 +165,8 @@ export class Batch {
   }
 
   /**
-   * Stores everything together with the position after it. A reader of an entry can then also read the
-   * row as well.
+   * Stores everything together with the position after it, and notifies the gateways. A reader of an entry
+   * can then read the row as well.
    */
   async commit(end: Lsn): Promise<void> {
     this.#endTransaction()
@@ -173,6 +174,7 @@ export class Batch {
       ...this.#takeChunk(),
       ...this.#awaitWriters(),
       { text: 'UPDATE svc.wal SET stored = $1::pg_lsn', parameters: [printLsn(end)] },
+      { text: 'SELECT pg_notify($1, $2)', parameters: [STORED_CHANNEL, ''] },
     ])
   }
 

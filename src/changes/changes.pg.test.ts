@@ -247,6 +247,19 @@ test('JSON that PostgreSQL can store and not read does not stop the log', async 
   expect(one.new.doc).toEqual({ a: '\ufffd \\u0000' })
 })
 
+test('gateways are notified of stored changes', async () => {
+  await install()
+  await open()
+  const client = new pg.Client({ connectionString: database.adminUrl })
+  await client.connect()
+  await client.query('listen svc_stored')
+  const notified = new Promise(resolve => client.once('notification', resolve))
+  await ask('insert into notes values (1)')
+  expect(await notified).toMatchObject({ channel: 'svc_stored', payload: '' })
+  expect(await entries('notes', 1)).toHaveLength(1)
+  await client.end()
+})
+
 test('commits that wait are stored together', async () => {
   await install()
   await open()

@@ -4,6 +4,7 @@ import { type CatalogSource, createCatalogSource } from '../catalog/reload.ts'
 import type { Config } from '../config/config.ts'
 import { tenantShare, tenantStreams } from '../config/share.ts'
 import type { Emit } from '../events.ts'
+import { STORED_CHANNEL } from '../install/wal-capture.ts'
 import type { Gss } from '../postgres/auth/gss-attempts.ts'
 import { UnavailableError } from '../postgres/errors.ts'
 import { createListener, type Listener } from '../postgres/listener.ts'
@@ -107,32 +108,38 @@ export function listeningUrl({
   return realtimeDatabaseUrl ?? (preparedStatements ? databaseUrl : null)
 }
 
-/** Listens for schema changes. Null if the gateway cannot listen; polling remains. */
-export async function openListener(
-  config: Config,
-  onSchema: (reason: string) => void,
-  lookAtInstallation: () => void,
-  emit: Emit,
-): Promise<Listener | null> {
+/** Receives what other programs report. */
+export interface Notices {
+  /** The schema may have changed. */
+  schema(reason: string): void
+  /** The installation may have changed. */
+  installation(): void
+  /** A gateway has stored changes from the write-ahead log. */
+  stored(): void
+}
+
+/** Listens for notices. Null if the gateway cannot listen; polling remains. */
+export async function openListener(config: Config, notices: Notices, emit: Emit): Promise<Listener | null> {
   const url = listeningUrl(config)
   if (url === null) return null
   const target = parseUrl(url)
   const listener = createListener({
     target,
     gss: await openTokens(target, config, emit),
-    onNotification() {
-      onSchema('NOTIFY svc_schema')
-      lookAtInstallation()
+    onNotification(channel) {
+      if (channel === STORED_CHANNEL) return notices.stored()
+      notices.schema('NOTIFY svc_schema')
+      notices.installation()
     },
     onGap() {
-      onSchema('the listening connection was lost and has reconnected')
-      lookAtInstallation()
+      notices.schema('the listening connection was lost and has reconnected')
+      notices.installation()
     },
     onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `listener ${kind}`, detail }),
   })
-  const channels = [SCHEMA_CHANNEL, ...(config.postgrest.enabled ? [POSTGREST_CHANNEL] : [])]
+  const channels = [SCHEMA_CHANNEL, STORED_CHANNEL, ...(config.postgrest.enabled ? [POSTGREST_CHANNEL] : [])]
   Promise.all(channels.map(channel => listener.listen(channel))).then(
-    () => onSchema('the listener connected after the schema was read'),
+    () => notices.schema('the listener connected after the schema was read'),
     // Closed before it ever listened.
     () => {},
   )

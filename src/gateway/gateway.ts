@@ -174,7 +174,9 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       catalog.notify(reason)
       door?.catalog.notify(reason)
     }
-    const listener = await openListener(config, noticed, () => void following.check(), emit)
+    let onStored = () => {}
+    const notices = { schema: noticed, installation: () => void following.check(), stored: () => onStored() }
+    const listener = await openListener(config, notices, emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings({
@@ -275,6 +277,7 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       ...{ counted, peers, tracing, timing, slow },
       ...{ answerBytes, installed, ticket, onBroken: () => void following.check() },
     })
+    onStored = realtime.wake
     onRevoked = () => {
       realtime.revoke(tokens.isRevoked)
       shapes?.revoke(tokens.isRevoked)

@@ -10,6 +10,9 @@ export type CaptureMode = 'wal' | 'triggers'
 /** The publication of the tables that are captured from the write-ahead log. */
 export const PUBLICATION = 'svc_changes'
 
+/** The channel on which gateways learn that changes have been stored. */
+export const STORED_CHANNEL = 'svc_stored'
+
 /** The name of the slot. Slots belong to the whole server, so the name contains the database. */
 export const SLOT_NAME: string = `('svc_' || (SELECT oid FROM pg_catalog.pg_database
   WHERE datname = pg_catalog.current_database()))`

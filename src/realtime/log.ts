@@ -26,6 +26,12 @@ export const IDLE_READ_INTERVAL_MS = 100
 const IDLE_AFTER_MS = 2_000
 
 /**
+ * Shortest interval between two reads because of notifications (`wake`), of which there is one for each
+ * batch of the write-ahead log.
+ */
+const WOKEN_INTERVAL_MS = 10
+
+/**
  * Delay after a failed read, with a variation of half either way, so that gateways that lost a database
  * together do not ask for it at the same moments.
  */
@@ -114,6 +120,9 @@ export class ChangeLog {
   #timer: NodeJS.Timeout | null = null
   /** A read in progress covers only the tables listened to when it began. */
   #isReading = false
+  #readAt = Number.NEGATIVE_INFINITY
+  /** True if there has been a notification since the last read began. */
+  #isWoken = false
   #waiting: (() => void)[] = []
   #storedWaits = new Set<StoredWait>()
   #foundAt = 0
@@ -163,6 +172,16 @@ export class ChangeLog {
       const timer = setTimeout(end, STORED_WAIT_MS_MAX)
       this.#storedWaits.add(wait)
     })
+  }
+
+  /** Reads soon, because changes from the write-ahead log have been stored. The next poll finds them too. */
+  wake(): void {
+    if (this.#position?.usesWal !== true) return
+    this.#isWoken = true
+    if (this.#timer === null) return
+    clearTimeout(this.#timer)
+    this.#timer = null
+    this.#schedule(this.#wokenDelayMs())
   }
 
   /** The current resume token; empty before the first read. */
@@ -240,19 +259,26 @@ export class ChangeLog {
     this.#timer.unref()
   }
 
+  #wokenDelayMs(): number {
+    return Math.max(0, this.#readAt + WOKEN_INTERVAL_MS - this.#parts.now())
+  }
+
   /** Reads the log once. Never rejects. */
   async #read(): Promise<void> {
     this.#isReading = true
+    const isWoken = this.#isWoken
+    this.#isWoken = false
+    this.#readAt = this.#parts.now()
     let delayMs = RETRY_MS * (0.5 + (this.#parts.random ?? Math.random)())
     try {
       const before = this.#position
       const columns = this.#columns()
       const startedAt = this.#parts.now()
-      const { result: answer, ageMs } = await this.#readNext(before, columns)
+      const { result: answer, ageMs } = await this.#readNext(before, columns, isWoken)
       this.#process(before, answer, columns)
       this.#endStoredWaits(answer, startedAt - ageMs)
       for (const resolve of this.#waiting.splice(0)) resolve()
-      delayMs = delayAfter(this.#intervalMs(), ageMs)
+      delayMs = this.#isWoken ? this.#wokenDelayMs() : delayAfter(this.#intervalMs(), ageMs)
     } catch (error) {
       this.#fail(error)
     } finally {
@@ -262,11 +288,13 @@ export class ChangeLog {
     }
   }
 
-  async #readNext(before: Position | null, columns: RoutingColumns): Promise<LogRead<LogResult>> {
+  /** `isWoken`: a result that another worker found before the notification is of no use. */
+  async #readNext(before: Position | null, columns: RoutingColumns, isWoken: boolean): Promise<LogRead<LogResult>> {
     const { database, shareRead } = this.#parts
     const read = () => readLog(database, before, columns, READ_ROWS_MAX)
     const shared = await readShared(shareRead, {
-      ...{ stream: `log ${JSON.stringify([...columns].sort())}`, from: before, intervalMs: this.#intervalMs(), read },
+      ...{ stream: `log ${JSON.stringify([...columns].sort())}`, from: before, read },
+      intervalMs: isWoken ? 0 : this.#intervalMs(),
     })
     if (shared.isOwn) {
       this.#reads++

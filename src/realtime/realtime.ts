@@ -81,6 +81,8 @@ export interface Realtime {
    * writes sent no notifications until now.
    */
   recapture(left: readonly string[]): void
+  /** Reads the change log soon, because changes from the write-ahead log have been stored. */
+  wake(): void
   /** Ends the sessions whose tokens have been revoked. */
   revoke(isRevoked: (identity: Identity) => boolean): void
   stats(): RealtimeStats
@@ -235,6 +237,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       // A listener that cannot be reached has no connection, and starts again.
       database.run(commands).result.catch(() => {})
     },
+    wake: () => log.wake(),
     revoke(isRevoked) {
       for (const session of sessions) session.revoke(isRevoked)
     },
