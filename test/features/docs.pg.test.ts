@@ -4,11 +4,13 @@ import { createDocs } from '../../src/http/docs.ts'
 import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
 import { auditScreen, VIEWS } from '../support/console.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
-import type { TestGateway } from '../support/gateway.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { HOSTILE_TABLE } from '../support/hostile.ts'
 import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
 const database = databaseFixture(sampleDatabase)
+const hostile = databaseFixture(HOSTILE_TABLE)
 let token: string
 
 const gateway = gatewayFixture(database, {
@@ -221,6 +223,39 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.evaluate(`document.getElementById('forget').click()`)
     await page.until(`!document.getElementById('welcome').hidden`)
     page.complaints.length = 0
+  })
+
+  test('names, comments, defaults and values of the database are text', { timeout: 120_000 }, async () => {
+    const other = await testGateway(hostile.url)
+    await page.open(other.url)
+    const as = await other.token({ tenantId: 't1' })
+    await page.evaluate(`sessionStorage.setItem('svc-token', ${JSON.stringify(as)})`)
+    await page.open(`${other.url}/docs`)
+    await page.until(`document.querySelector('.opblock-tag') !== null`)
+    await page.evaluate(
+      `[...document.querySelectorAll('.opblock-tag[data-is-open=false]')].forEach(one => one.click())`,
+    )
+    await page.until(`document.querySelector('.opblock-get .opblock-summary-control') !== null`)
+    const operation = `[...document.querySelectorAll('.opblock-get')].find(one => one.innerText.includes('onerror'))`
+    await page.until(`${operation} !== undefined`)
+    await page.evaluate(`${operation}.querySelector('.opblock-summary-control').click()`)
+    await page.until(`${operation}.querySelector('.try-out__btn') !== null`)
+    await page.evaluate(`${operation}.querySelector('.try-out__btn').click()`)
+    await page.until(`${operation}.querySelector('.execute') !== null`)
+    await page.evaluate(`${operation}.querySelector('.execute').click()`)
+    await page.until(`${operation}.querySelector('.live-responses-table .highlight-code') !== null`)
+    expect(await page.evaluate(`${operation}.querySelector('.live-responses-table').innerText`)).toContain('</script>')
+    const code = `#reference :is(img, script, iframe, [onload], [onerror], a[href^="javascript:"])`
+    expect(await page.evaluate(`[window.attacked ?? null, document.querySelectorAll('${code}').length]`)).toEqual([
+      null,
+      0,
+    ])
+    expect(await page.evaluate(`${operation}.closest('.opblock-tag-section').innerText`)).toContain('<svg onload')
+    // Not even a parser of Swagger UI has seen a tag.
+    expect(page.complaints).toEqual([])
+    expect(page.requested.filter(url => url.includes('attacker'))).toEqual([])
+    await page.evaluate('sessionStorage.clear()')
+    await other.close()
   })
 
   test.each(VIEWS)('an operation that was sent: $width px, $theme', { timeout: 120_000 }, async view => {

@@ -4,6 +4,7 @@ import { BROWSER_MISSING, openBrowser } from '../support/browser.ts'
 import { auditScreen } from '../support/console.ts'
 import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { ATTACK, HOSTILE_TABLE } from '../support/hostile.ts'
 import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
@@ -11,6 +12,7 @@ const HTML = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const PATIENT = { timeout: 60_000 }
 
 const database = databaseFixture(sampleDatabase)
+const hostile = databaseFixture(HOSTILE_TABLE)
 let gateway: TestGateway
 let token = ''
 
@@ -78,6 +80,37 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.until(`!/^$|need a token/.test(document.getElementById('token-state').textContent)`)
     expect(await text('token-state')).toMatch(/JWT|token/)
     await page.evaluate(`window.sessionStorage.clear()`)
+    page.complaints.length = 0
+  })
+
+  test('names of tables are text, and an error is', PATIENT, async () => {
+    const other = await testGateway(hostile.url)
+    await page.open(other.url)
+    const as = await other.token({ tenantId: 't1' })
+    await page.evaluate(`sessionStorage.setItem('svc-token', ${JSON.stringify(as)})`)
+    await page.open(other.url)
+    await page.until(`document.querySelector('.names li')?.textContent === ${JSON.stringify(ATTACK)}`)
+    expect(await page.evaluate(`[window.attacked ?? null, document.querySelectorAll('main img').length]`)).toEqual([
+      null,
+      0,
+    ])
+    expect(page.complaints).toEqual([])
+    await page.evaluate('sessionStorage.clear()')
+    await other.close()
+  })
+
+  test('the OpenAPI document of the caller is a download', PATIENT, async () => {
+    await page.open(gateway.url)
+    await page.evaluate(`sessionStorage.setItem('svc-token', ${JSON.stringify(token)})`)
+    await page.open(gateway.url)
+    const { name, text: saved } = await page.download(() => page.evaluate(`document.getElementById('openapi').click()`))
+    expect(name).toBe('openapi.json')
+    expect(Object.keys(JSON.parse(saved).paths)).toContain('/api/orders')
+    expect(page.complaints).toEqual([])
+    await page.evaluate('sessionStorage.clear()')
+    await page.open(gateway.url)
+    await page.evaluate(`document.getElementById('openapi').click()`)
+    await page.until(`/token/.test(document.getElementById('openapi-state').textContent)`)
     page.complaints.length = 0
   })
 

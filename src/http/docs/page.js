@@ -77,7 +77,7 @@ async function show() {
       languages: ['curl', 'typescript', 'python'],
     },
     layout: 'ReferenceLayout',
-    plugins: [accessible, oneTokenControl, samples],
+    plugins: [accessible, oneTokenControl, samples, plainComments],
   })
 }
 
@@ -121,6 +121,19 @@ new MutationObserver(correct).observe(reference, { childList: true, subtree: tru
 /** The token is entered above; Swagger UI would ask for it again. */
 const oneTokenControl = {
   wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null },
+}
+
+/** Comments of the database are Markdown without HTML: Swagger UI would parse it, and remove most of it. */
+const plainComments = ({ React: { createElement } }) => ({
+  wrapComponents: {
+    Markdown: Original => props => createElement(Original, { ...props, source: withoutHtml(props.source) }),
+  },
+})
+
+/** Markdown in which the tags are text. Code already is: it is not changed. */
+function withoutHtml(markdown) {
+  if (typeof markdown !== 'string') return markdown
+  return markdown.replace(/(`+)[^`]+\1|<(?=[a-z/!?])/gi, found => (found === '<' ? '&lt;' : found))
 }
 
 const samples = {

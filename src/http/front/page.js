@@ -5,6 +5,8 @@
 const KEY = 'svc-token'
 /** Limit on the names that are listed. */
 const TABLES_SHOWN_MAX = 60
+/** By then, the browser has begun to save a download. */
+const REVOKE_MS = 60_000
 
 /** The gateway's base URL, which can be a path behind a proxy. */
 const base = new URL('.', window.location.href)
@@ -93,6 +95,21 @@ async function showCallers() {
     .replaceChildren(...buttons)
 }
 
+/** Downloads the document of the caller: a link cannot send the token. */
+async function downloadOpenApi(name) {
+  const token = kept()
+  const response = await get('api/_openapi', token === '' ? {} : { Authorization: `Bearer ${token}` })
+  if (!response.ok) {
+    element('openapi-state').textContent = (await response.json()).error.message
+    return
+  }
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(await response.blob())
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), REVOKE_MS)
+}
+
 function run(task) {
   task.catch(() => {
     element('token-state').textContent = 'The gateway does not answer.'
@@ -104,6 +121,10 @@ document.querySelector('form').addEventListener('submit', event => {
   const entered = element('token').value.trim()
   element('token').value = ''
   if (entered !== '') run(keep(entered))
+})
+element('openapi').addEventListener('click', event => {
+  event.preventDefault()
+  run(downloadOpenApi(event.currentTarget.download))
 })
 element('forget').addEventListener('click', () => run(keep('')))
 
