@@ -117,6 +117,31 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     expect(page.requested.filter(url => !url.startsWith(gateway.url) && !url.startsWith('data:,'))).toEqual([])
   })
 
+  test('the first paint needs the page, two files and little data', PATIENT, async () => {
+    await page.open('about:blank')
+    await page.open(`${gateway.url}/console`)
+    await page.until(`document.querySelector('.sign-in .choices button, .tables a') !== null`)
+    // The browser reports a paint after the frame that shows it.
+    const painted: { readonly at: number; readonly before: readonly (readonly [string, number])[] } =
+      await page.evaluate(`new Promise(resolve => {
+        new PerformanceObserver((list, observer) => {
+          const at = list.getEntriesByName('first-contentful-paint')[0]?.startTime
+          if (at === undefined) return
+          observer.disconnect()
+          const loaded = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+          resolve({ at, before: loaded.filter(one => one.startTime < at)
+            .map(one => [new URL(one.name).pathname, one.encodedBodySize]) })
+        }).observe({ type: 'paint', buffered: true })
+      })`)
+    const paths = painted.before.map(([path]) => path)
+    expect(paths).toEqual(expect.arrayContaining(['/console', '/console/console.css', '/console/console.js']))
+    expect(paths.filter(path => !/^\/(console|front\/state|api\/_schema)/.test(path))).toEqual([])
+    const bytes = painted.before.reduce((sum, [, length]) => sum + length, 0)
+    expect(bytes).toBeGreaterThan(50_000)
+    expect(bytes).toBeLessThan(250_000)
+    process.stderr.write(`console.pg.test.ts: the first paint took ${Math.round(painted.at)} ms\n`)
+  })
+
   test('pages and related rows have addresses, and the browser goes back', PATIENT, async () => {
     await enter(0, '#/explore/orders?sort=-id&expand=customer(name)&limit=3')
     await page.until(`${rowsShown} === 3`)

@@ -35,6 +35,7 @@ function enteredToken(show) {
 // ---- one caller
 
 const money = (amount, currency) => new Intl.NumberFormat(undefined, { style: 'currency', currency }).format(amount)
+const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'short' })
 const newestFirst = (a, b) => b.placed_at.localeCompare(a.placed_at) || b.id - a.id
 
 /** Shows the orders of one caller. `token` returns the caller's token, as the client asks for it. */
@@ -111,7 +112,8 @@ function cardOf(row) {
   const element = document.createElement('article')
   element.dataset.id = row.id
   // As text: what customers and colleagues wrote is not HTML.
-  const parts = { b: row.number, span: money(row.total, row.currency), time: new Date(row.placed_at).toLocaleString() }
+  const placed = TIME.format(new Date(row.placed_at))
+  const parts = { b: row.number, span: money(row.total, row.currency), time: placed }
   for (const [name, text] of Object.entries(parts)) element.appendChild(document.createElement(name)).textContent = text
   return { row, element }
 }
