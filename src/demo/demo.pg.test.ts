@@ -45,6 +45,18 @@ test('a port in use is reported, and the next free one is used', () => {
   expect(printed).toContain(`The gateway listens on ${demo.url}`)
 })
 
+// Without a browser this test is skipped.
+test.skipIf(BROWSER_MISSING !== null)('the start page says so too', PATIENT, async () => {
+  const page = await openBrowser()
+  try {
+    await page.open(demo.url)
+    await page.until(`!document.getElementById('notice').hidden`)
+    expect(printed).toContain(await page.evaluate(`document.getElementById('notice').textContent`))
+  } finally {
+    await page.close()
+  }
+})
+
 test('the text is short: addresses, identities, commands to paste, and how to stop', () => {
   const text = printed.join('\n')
   expect(text.slice(text.indexOf('The gateway listens')).split('\n').length).toBeLessThan(25)

@@ -60,10 +60,14 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     // At every start, because the cached data may be from an older sample without it.
     const chosen = [{ schema: 'public', table: null }]
     await runStatements(embedded.adminUrl, installScript({ role: APP_ROLE, selected: chosen, superuser: true }))
-    const port = await freePortFrom(options.port ?? DEFAULT_PORT, print)
+    const first = options.port ?? DEFAULT_PORT
+    const port = await freePortFrom(first)
+    const notice = port === first ? null : `Port ${first} is in use; using ${port}.`
+    if (notice !== null) print(notice)
     const gateway = await startGateway(configOf(embedded, port, environment), {
       routes: sampleBoard(embedded),
       callers: sampleCallers(embedded),
+      notice,
     })
     for (const line of await welcome(gateway.url, embedded, emphasize)) print(line)
 
@@ -110,12 +114,10 @@ function configOf(embedded: Embedded, port: number, environment: Environment): C
   }
 }
 
-async function freePortFrom(first: number, print: (line: string) => void): Promise<number> {
+async function freePortFrom(first: number): Promise<number> {
   const last = Math.min(first + PORTS_TRIED_MAX, 65_536) - 1
   for (let port = first; port <= last; port++) {
-    if ((await obstacleTo(port)) !== null) continue
-    if (port !== first) print(`Port ${first} is in use; using ${port}.`)
-    return port
+    if ((await obstacleTo(port)) === null) return port
   }
   throw new EmbeddedError(`no free port from ${first} to ${last}; give another one with --port`)
 }

@@ -85,6 +85,8 @@ export interface GatewayOptions {
   readonly routes?: OperatorRoutes
   /** Callers whom the page at `/` offers to be, for the headers of a request; none by default. */
   readonly callers?: FrontOptions['callers']
+  /** A sentence for visitors of the page at `/`. */
+  readonly notice?: string | null
 }
 
 /** Requests that were cut off at the end of `drain_timeout_ms` are still to be cancelled in the database. */
@@ -274,6 +276,7 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, routes: options.routes ?? new Map(), emit },
       callers: options.callers ?? (async () => []),
+      notice: options.notice ?? null,
       ...{ counted, peers, tracing, timing, slow },
       ...{ answerBytes, installed, ticket, onBroken: () => void following.check() },
     })

@@ -125,6 +125,7 @@ interface ServerParts {
   readonly internal: (realtime: Realtime['stats'], http: () => HttpStats) => Internal
   readonly routes: OperatorRoutes
   readonly callers: FrontOptions['callers']
+  readonly notice: FrontOptions['notice']
   readonly counted: CountedLimits
   /** Null if requests are not traced. */
   readonly tracing: Tracing | null
@@ -381,7 +382,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
           ...createDocs({ tokens: config.devMode ? parts.tokens : null }),
           ...createFront({
             ...{ requiresToken: gateway.requireAuth, hasConsole: gateway.console.enabled },
-            ...{ provider: signInClient, callers: parts.callers },
+            ...{ provider: signInClient, callers: parts.callers, notice: parts.notice },
           }),
           ...(gateway.console.enabled ? createConsole(signInClient) : []),
         ]),

@@ -32,10 +32,12 @@ export interface FrontOptions {
   readonly provider: SignInClient | null
   /** The sample callers of the demo. Empty outside the demo, and for a `Host` that is not this machine. */
   readonly callers: (headers: IncomingHttpHeaders) => Promise<readonly SampleCaller[]>
+  /** A sentence for visitors; null without one. */
+  readonly notice: string | null
 }
 
 /** Creates the page and its files. */
-export function createFront({ requiresToken, hasConsole, provider, callers }: FrontOptions): Pages {
+export function createFront({ requiresToken, hasConsole, provider, callers, notice }: FrontOptions): Pages {
   return new Map([
     ...createPages(FOLDER, FILES),
     ...[...createPages(FOLDER, [HTML])].map(([path, page]): readonly [string, PageHandler] => [path, varying(page)]),
@@ -48,6 +50,7 @@ export function createFront({ requiresToken, hasConsole, provider, callers }: Fr
           JSON.stringify({
             ...{ requiresToken, hasConsole, callers: await callers(headers) },
             ...(provider === null ? {} : { provider }),
+            ...(notice === null ? {} : { notice }),
           }),
         ),
       }),

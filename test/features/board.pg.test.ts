@@ -1,4 +1,8 @@
 /** `/demo/orders` shows the current open orders of one shop, whichever client changes them. */
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
@@ -74,6 +78,19 @@ test('the files of the page are served with the content security policy of /docs
   const other = await testGateway(database.url)
   expect((await other.get('/demo/orders', { as: null })).status).toBe(404)
   await other.close()
+})
+
+test('client.js is the client library, bundled', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-board-'))
+  try {
+    execFileSync(process.execPath, [`${ROOT}scripts/board-client.js`, folder])
+    const bundle = await readFile(join(folder, 'client.js'), 'utf8')
+    expect(bundle.length).toBeGreaterThan(10_000)
+    expect((await gateway.get('/demo/orders/client.js', { as: null })).text).toBe(bundle)
+    expect((await gateway.get('/demo/orders/board.js', { as: null })).text).toContain("from './client.js'")
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })
 
 test('a route passed to the gateway cannot replace one of the gateway’s paths', async () => {

@@ -80,7 +80,9 @@ function showNames(names) {
 
 /** The link to the console if there is one, and in the demo a button for each sample caller. */
 async function showCallers() {
-  const { callers, hasConsole } = await state
+  const { callers, hasConsole, notice = '' } = await state
+  element('notice').hidden = notice === ''
+  element('notice').textContent = notice
   element('console').hidden = !hasConsole
   const buttons = callers.map(({ title, token }) => {
     const button = document.createElement('button')
@@ -128,6 +130,6 @@ element('openapi').addEventListener('click', event => {
 })
 element('forget').addEventListener('click', () => run(keep('')))
 
-/** `{ requiresToken, hasConsole, callers }` */
+/** `{ requiresToken, hasConsole, callers, notice? }` */
 const state = get('front/state').then(response => response.json())
 run(Promise.all([showHealth(), showCallers(), showTables()]))
