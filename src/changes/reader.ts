@@ -95,6 +95,8 @@ class SlotReader implements ChangeReader {
   #isCareful = false
   #wake: () => void = () => {}
   #isLooking = false
+  /** True if this gateway has dropped the slot, and counted the loss, since one was created. */
+  #hasDropped = false
 
   constructor(parts: ReaderParts) {
     this.#parts = parts
@@ -177,7 +179,8 @@ class SlotReader implements ChangeReader {
       const [[major] = []] = await this.#ask(`SELECT current_setting('server_version_num')::int / 10000`, [])
       await createSlot(database, Number(major), slot.stored)
       // Before the first one nothing was lost.
-      if (slot.stored > 0n) this.#lost('the replication slot was dropped or invalidated')
+      if (slot.stored > 0n && !this.#hasDropped) this.#lost('the replication slot was dropped or invalidated')
+      this.#hasDropped = false
     } else if (slot.isAhead) {
       await skipToSlot(database, slot.stored)
       if (slot.stored > 0n) this.#lost('the replication slot was moved past what is stored')
@@ -194,6 +197,7 @@ class SlotReader implements ChangeReader {
     const { keepBytesMax } = this.#parts
     if (slot === null || slot.keptBytes <= keepBytesMax) return slot
     await dropLargeSlot(this.#ask, keepBytesMax)
+    this.#hasDropped = true
     this.#lost(`the replication slot kept ${slot.keptBytes} bytes of the log, more than wal_keep_mb allows`)
     // Unless another gateway has created a slot and stores what it sends.
     await this.#ask(`UPDATE svc.wal SET stored = '0/0' WHERE stored = $1::pg_lsn RETURNING 1`, [printLsn(slot.stored)])
