@@ -1,4 +1,4 @@
-/** The client in a real browser: requests, one socket, and a page that is hidden and shown again. */
+/** The client in a real browser: requests, one socket, a hidden page, and a page without a network. */
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -86,26 +86,41 @@ test.skipIf(BROWSER_MISSING !== null)('the client works in a page', { timeout: 1
   ])
   expect(page.requested.filter(url => url.startsWith('ws'))).toHaveLength(1)
 
+  const sockets = () => page.requested.filter(url => url.startsWith('ws')).length
+  const restart = async () => {
+    const port = Number(new URL(gateway.url).port)
+    await gateway.close()
+    await shows('state', 'waiting')
+    gateway = await start(port)
+  }
+  const isLive = () =>
+    vi.waitFor(
+      async () => expect(await run(`return [client.state, window.lists > 1]`)).toEqual(['live', true]),
+      PATIENT,
+    )
+
   // A hidden page does not connect again until it is shown.
-  const hide = (hidden: boolean) =>
-    run(`
-      const get = () => ${hidden ? "'hidden'" : "'visible'"}
-      Object.defineProperty(document, 'visibilityState', { configurable: true, get })
-      document.dispatchEvent(new Event('visibilitychange'))`)
-  await hide(true)
-  const port = Number(new URL(gateway.url).port)
-  await gateway.close()
-  await shows('state', 'waiting')
-  gateway = await start(port)
+  await page.cover(true)
+  await restart()
   expect((await changed('POST', '/api/notes', { id: 9, body: 'while hidden' })).status).toBe(201)
-  expect(await run(`return client.state`)).toBe('waiting')
-  expect(page.requested.filter(url => url.startsWith('ws'))).toHaveLength(1)
-  await hide(false)
+  expect([await run(`return client.state`), sockets()]).toEqual(['waiting', 1])
+  await page.cover(false)
   await shows('rows', 'note 1,note 2,note 3,while hidden')
-  await vi.waitFor(
-    async () => expect(await run(`return [client.state, window.lists > 1]`)).toEqual(['live', true]),
-    PATIENT,
-  )
+  await isLive()
+  expect(sockets()).toBe(2)
+
+  // A page without a network does not try to connect; its requests are answered when the network returns.
+  await page.disconnect(true)
+  await restart()
+  expect((await changed('POST', '/api/notes', { id: 10, body: 'while offline' })).status).toBe(201)
+  await run(`window.reading = client.from('notes').where({ id: 10 }).select('body').rows({ timeoutMs: 60_000 })
+    .catch(({ code }) => code)`)
+  expect([await run(`return client.state`), sockets()]).toEqual(['waiting', 2])
+  await page.disconnect(false)
+  expect(await run('return window.reading')).toEqual([{ body: 'while offline' }])
+  await shows('rows', 'note 1,note 2,note 3,while hidden,while offline')
+  await isLive()
+  expect(sockets()).toBe(3)
 })
 
 if (BROWSER_MISSING !== null) process.stderr.write(`client-browser.pg.test.ts: skipped: ${BROWSER_MISSING}\n`)

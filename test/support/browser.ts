@@ -35,6 +35,10 @@ export interface Page {
   choose(selector: string, paths: readonly string[]): Promise<void>
   /** Runs the action, and returns the file that it downloads: its suggested name, and its text. */
   download(action: () => Promise<unknown>): Promise<{ readonly name: string; readonly text: string }>
+  /** Opens another tab in front of the page, which is then hidden; or closes it again. */
+  cover(isCovered: boolean): Promise<void>
+  /** Disconnects the page from the network, or connects it again. */
+  disconnect(isDisconnected: boolean): Promise<void>
   /** A screenshot as PNG. */
   screenshot(): Promise<Buffer>
   /** Every URL that the page requested. */
@@ -116,6 +120,9 @@ export async function openBrowser(): Promise<Page> {
   const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true })
   for (const domain of ['Page', 'Network', 'Log', 'Runtime']) await send(`${domain}.enable`, {}, sessionId)
 
+  /** The tab in front of the page; null for none. */
+  let cover: string | null = null
+
   async function evaluate(expression: string): Promise<Json> {
     const options = { expression, awaitPromise: true, returnByValue: true }
     const { result, exceptionDetails } = await send('Runtime.evaluate', options, sessionId)
@@ -180,6 +187,26 @@ export async function openBrowser(): Promise<Page> {
       const { state } = await ended
       if (state !== 'completed') throw new Error(`the download of ${name} has ended as ${state}`)
       return { name, text: await readFile(join(folder, guid), 'utf8') }
+    },
+    async cover(isCovered) {
+      if (cover !== null) await send('Target.closeTarget', { targetId: cover })
+      cover = isCovered ? (await send('Target.createTarget', { url: 'about:blank' })).targetId : null
+      await send('Target.activateTarget', { targetId: cover ?? targetId })
+      const state = isCovered ? 'hidden' : 'visible'
+      await evaluate(`new Promise(resolve => {
+        const look = () => { if (document.visibilityState === '${state}') resolve() }
+        document.addEventListener('visibilitychange', look)
+        look()
+      })`)
+    },
+    async disconnect(offline) {
+      const speed = { latency: 0, downloadThroughput: -1, uploadThroughput: -1 }
+      await send('Network.emulateNetworkConditions', { offline, ...speed }, sessionId)
+      await evaluate(`new Promise(resolve => {
+        const look = () => { if (navigator.onLine === ${!offline}) resolve() }
+        addEventListener('${offline ? 'offline' : 'online'}', look)
+        look()
+      })`)
     },
     async screenshot() {
       const { data } = await send('Page.captureScreenshot', {}, sessionId)
