@@ -191,7 +191,12 @@ function print(line: string): void {
 }
 
 // The handlers of `exit` end every process that was started.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    process.stderr.write(`ended by ${signal}, before the results\n`)
+    process.exit(1)
+  })
+}
 try {
   await run(parseRequest(process.argv.slice(2)))
 } catch (error) {

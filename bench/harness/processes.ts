@@ -1,5 +1,5 @@
 /** Child processes of a run: started, polled until they respond, and ended with the run. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { get } from 'node:http'
@@ -38,9 +38,19 @@ const LOG_QUOTED_MAX = 2_000
 const COMMAND_QUOTED_MAX = 500
 
 const running = new Set<ChildProcess>()
+/** They end before the services, whose end they would report as errors of their requests. */
+const clients = new Set<ChildProcess>()
 process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
+  for (const child of [...clients, ...running]) child.kill('SIGKILL')
 })
+
+/** Starts a TypeScript program that sends requests and reports to this process. */
+export function startClients(script: string, args: readonly string[]): ChildProcess {
+  const child = fork(script, args, { execArgv: ['--import', 'tsx'] })
+  clients.add(child)
+  child.once('exit', () => clients.delete(child))
+  return child
+}
 
 /** The process gets only PATH from this environment: NODE_OPTIONS and PG* would change the measurement. */
 export async function startService(options: ServiceOptions): Promise<Service> {

@@ -2,14 +2,14 @@
  * Subscribers to one table, each of whom sees its tenant's rows, while another client changes the rows
  * directly.
  */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Benchmark, Figures, Lane } from '../harness/benchmark.ts'
 import { cpuSeconds } from '../harness/cpu-time.ts'
 import { residentBytes } from '../harness/memory.ts'
-import type { Service } from '../harness/processes.ts'
+import { type Service, startClients } from '../harness/processes.ts'
 import { SECRET } from '../harness/world.ts'
 import type { Heard } from './clients.ts'
 import { openPrices, type Prices } from './prices.ts'
@@ -77,9 +77,7 @@ export async function withCrowd(
 ): Promise<Figures> {
   const gateway = await start()
   const before = residentBytes(gateway.pid)
-  const clients = fork(CLIENTS, [gateway.url, SECRET, String(sockets), String(tenants), how], {
-    execArgv: ['--import', 'tsx'],
-  })
+  const clients = startClients(CLIENTS, [gateway.url, SECRET, String(sockets), String(tenants), how])
   try {
     await once(clients, 'message')
     const perSocket = (residentBytes(gateway.pid) - before) / sockets

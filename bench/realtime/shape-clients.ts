@@ -14,6 +14,8 @@ export interface Polled {
   readonly requests: number
   /** Requests that were answered 429 or 503, and sent again. */
   readonly refused: number
+  /** Requests that were sent again, because their connection had been closed before they arrived. */
+  readonly sentAgain: number
   /** Requests that a shared cache could have answered, or joined to an equal one in progress. */
   readonly shareable: number
 }
@@ -35,6 +37,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY 
 let delays: number[] = []
 let requests = 0
 let refused = 0
+let sentAgain = 0
 let shareable = 0
 /** When the response to a request is no longer fresh in a shared cache; infinite while it is in progress. */
 const freshUntil = new Map<string, number>()
@@ -83,7 +86,14 @@ function attempt(token: string | null, query: URLSearchParams): Promise<Answer |
         else resolve({ headers: response.headers, messages: JSON.parse(body) })
       })
     })
-    sent.once('error', reject).end()
+    // As browsers do: a server can close an idle connection at the moment of a request. A new connection is
+    // never reused.
+    sent.once('error', (error: NodeJS.ErrnoException) => {
+      if (!sent.reusedSocket || error.code !== 'ECONNRESET') return reject(error)
+      sentAgain += 1
+      resolve(attempt(token, query))
+    })
+    sent.end()
   })
 }
 
@@ -132,11 +142,12 @@ process.on('message', message => {
     process.send?.([...replica] satisfies Replicas)
     return
   }
-  const polled: Polled = { delays, requests, refused, shareable }
+  const polled: Polled = { delays, requests, refused, sentAgain, shareable }
   process.send?.(polled)
   delays = []
   requests = 0
   refused = 0
+  sentAgain = 0
   shareable = 0
 })
 // Without a parent process, no results are needed.

@@ -1,11 +1,11 @@
 /** Shapes: the initial sync of a large table, and many shapes that wait and follow changes. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Benchmark, Figures } from '../harness/benchmark.ts'
 import { cpuSeconds } from '../harness/cpu-time.ts'
 import { residentBytes, watchMemory } from '../harness/memory.ts'
+import { startClients } from '../harness/processes.ts'
 import { COST_GUARD_OFF, SECRET, type World } from '../harness/world.ts'
 import { changeFor } from './feed.ts'
 import { installedDatabase } from './installed.ts'
@@ -144,9 +144,7 @@ async function followed(world: World, prices: Prices, { shapes, tenants, rate, b
   const before = residentBytes(gateway.pid)
   /** The clients of each row. */
   const copies = tenants === 0 ? shapes / PARTS : 1
-  const clients = fork(CLIENTS, [gateway.url, SECRET, String(shapes), String(tenants)], {
-    execArgv: ['--import', 'tsx'],
-  })
+  const clients = startClients(CLIENTS, [gateway.url, SECRET, String(shapes), String(tenants)])
   const failed = once(clients, 'exit').then(([code]) => {
     throw new Error(`the clients of the shapes ended with ${code}`)
   })
@@ -183,6 +181,7 @@ async function followed(world: World, prices: Prices, { shapes, tenants, rate, b
       'ms p99': share(0.99),
       'requests/s': all.requests / seconds,
       'refused/s': all.refused / seconds,
+      'sent again/s': all.sentAgain / seconds,
       '% for a shared cache': (100 * all.shareable) / all.requests,
       'cores of the gateway': cores,
     }
@@ -205,14 +204,15 @@ function differences(replicas: Replicas, rows: ReadonlyMap<number, number | null
 
 /** Slow clients get time, because no change may be lost. */
 async function polledAll(polled: () => Promise<Polled>, expected: number): Promise<Polled> {
-  let all: Polled = { delays: [], requests: 0, refused: 0, shareable: 0 }
+  let all: Polled = { delays: [], requests: 0, refused: 0, sentAgain: 0, shareable: 0 }
   for (let waited = 0; waited < BEHIND_MS_MAX && all.delays.length < expected; waited += ASK_MS) {
     await delay(ASK_MS)
-    const { delays, requests, refused, shareable } = await polled()
+    const { delays, requests, refused, sentAgain, shareable } = await polled()
     all = {
       delays: [...all.delays, ...delays],
       requests: all.requests + requests,
       refused: all.refused + refused,
+      sentAgain: all.sentAgain + sentAgain,
       shareable: all.shareable + shareable,
     }
   }
