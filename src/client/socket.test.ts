@@ -27,6 +27,8 @@ test('pauses double with each failure up to a limit, and are random in their upp
 describe('The socket', () => {
   const page = Object.assign(new EventTarget(), { visibilityState: 'visible' })
   const network = { onLine: true }
+  /** The events of the window. */
+  let events = new EventTarget()
   let opened: ClientSocket[] = []
   let states: ConnectionState[] = []
   let socket: SharedSocket
@@ -46,10 +48,9 @@ describe('The socket', () => {
 
   beforeEach(async () => {
     vi.useFakeTimers()
-    const events = new EventTarget()
+    events = new EventTarget()
     vi.stubGlobal('addEventListener', events.addEventListener.bind(events))
     vi.stubGlobal('removeEventListener', events.removeEventListener.bind(events))
-    vi.stubGlobal('dispatchEvent', events.dispatchEvent.bind(events))
     vi.stubGlobal('document', page)
     vi.stubGlobal('navigator', network)
     vi.spyOn(Math, 'random').mockReturnValue(0.5)
@@ -147,7 +148,7 @@ describe('The socket', () => {
 
   function goOnline(): void {
     network.onLine = true
-    dispatchEvent(new Event('online'))
+    events.dispatchEvent(new Event('online'))
   }
 
   function show(visibilityState: 'visible' | 'hidden'): void {

@@ -35,10 +35,13 @@ test('every import is allowed by the rule of its folder', () => {
 })
 
 test('every import that a rule allows is used', () => {
+  const used = imports.map(entry => ({
+    ...{ rule: ruleOf(entry.file), path: resolveImport(entry), from: packageOf(entry.target) },
+  }))
   const unused = rules.flatMap(rule => {
-    const own = imports.filter(({ file }) => ruleOf(file) === rule)
-    const folders = rule.folders.filter(allowed => !own.some(entry => isBelow(resolveImport(entry), allowed)))
-    const packages = rule.packages.filter(allowed => !own.some(({ target }) => packageOf(target) === allowed))
+    const own = used.filter(entry => entry.rule === rule)
+    const folders = rule.folders.filter(allowed => !own.some(({ path }) => isBelow(path, allowed)))
+    const packages = rule.packages.filter(allowed => !own.some(({ from }) => from === allowed))
     return [...folders, ...packages].map(allowed => `${rule.from} → ${allowed}`)
   })
   expect(unused).toEqual([])
