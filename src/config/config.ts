@@ -139,6 +139,7 @@ export interface GatewayConfig {
   readonly tenantMaxSockets: number
   readonly tenantMaxSubscriptions: number
   readonly tenantMaxSubscriptionGroups: number
+  readonly tenantMaxWaitingShapes: number
   readonly tenantMaxLiveQueries: number
   readonly maxLiveQueries: number
   readonly maxSockets: number

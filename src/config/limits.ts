@@ -25,6 +25,7 @@ const LIMITS: readonly NumberKey[] = [
   'tenantMaxSockets',
   'tenantMaxSubscriptions',
   'tenantMaxSubscriptionGroups',
+  'tenantMaxWaitingShapes',
   'tenantMaxLiveQueries',
   'maxLiveQueries',
   'maxSockets',

@@ -64,7 +64,8 @@ test('the table has exactly these keys', () => {
     webhook_allow workers ws_query_token
     max_client_connections address_max_client_connections max_inflight_body_bytes
     address_max_inflight_body_bytes allowed_hosts compress_min_bytes address_max_sockets tenant_max_sockets
-    tenant_max_subscriptions tenant_max_subscription_groups tenant_max_live_queries max_live_queries max_sockets
+    tenant_max_subscriptions tenant_max_subscription_groups tenant_max_waiting_shapes tenant_max_live_queries
+    max_live_queries max_sockets
     socket_max_subscriptions socket_max_live_queries tenant_max_unrouted_queries_per_sec
     unrouted_resync_interval_ms connection_max_concurrent connection_max_pipelined large_body_bytes
     connection_max_unsent_bytes tenant_max_unsent_bytes max_unsent_bytes

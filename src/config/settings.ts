@@ -981,6 +981,16 @@ export const GATEWAY: SettingsOf<
       'differ in table, filter, columns, or in the rows that the caller can see. Each adds to the cost of a ' +
       'change. A further one receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
+  tenantMaxWaitingShapes: {
+    key: 'gateway.tenant_max_waiting_shapes',
+    kind: integerKind(0, COUNT_MAX),
+    default: 2_000,
+    unit: 'requests',
+    feature: 'limits',
+    description:
+      'Maximum requests for shapes with `live=true`, which wait for changes, of one tenant, or of one user without a ' +
+      'tenant. Each has a connection. A further one is answered with 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
+  },
   tenantMaxLiveQueries: {
     key: 'gateway.tenant_max_live_queries',
     kind: integerKind(0, COUNT_MAX),

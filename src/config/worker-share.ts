@@ -19,6 +19,7 @@ const DIVIDED = [
   'tenantMaxSockets',
   'tenantMaxSubscriptions',
   'tenantMaxSubscriptionGroups',
+  'tenantMaxWaitingShapes',
   'tenantMaxLiveQueries',
   'maxLiveQueries',
   'maxSockets',

@@ -271,6 +271,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
         ...config.shapes,
         ...{ hub: realtime.hub, catalog: current, runner: runners.uncachedReads, clock },
         ...{ maxInValues: gateway.maxInValues, maxQueryParameters: gateway.maxQueryParameters },
+        tenantMaxWaitingShapes: gateway.tenantMaxWaitingShapes,
       })
     : null
   const { issuers, denylist } = parts
@@ -316,7 +317,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ...{ connections, bodyBytes, unsentBytes: answerBytes.unsent, resultBytes: answerBytes.reading.taken },
     slowStreams: paces.ended,
     ...(server?.stats() ?? { largeBodies: 0, pipelinedWaits: 0 }),
-    ...(shapes?.stats() ?? { shapesWaiting: 0, shapeRefetches: 0 }),
+    ...(shapes?.stats() ?? { shapesWaiting: 0, shapesRefused: 0, shapeRefetches: 0 }),
   }))
   const partitionQuery = queryThrough(pool, PARTITION_TIMEOUT_MS)
   const reports = createReports({ emit, logsRequests: isLogged(config, 'info'), tracing, slow: parts.slow })

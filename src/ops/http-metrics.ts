@@ -26,6 +26,8 @@ export interface HttpStats {
   readonly pipelinedWaits: number
   /** Requests for shapes that wait for a change. */
   readonly shapesWaiting: number
+  /** The number of requests for shapes that were refused because too many of their tenant wait. */
+  readonly shapesRefused: number
   /** The number of clients of shapes that were asked to start again. */
   readonly shapeRefetches: number
 }
@@ -40,6 +42,7 @@ export function collectHttp({
   largeBodies,
   pipelinedWaits,
   shapesWaiting,
+  shapesRefused,
   shapeRefetches,
 }: HttpStats): CollectedSamples<
   | 'httpConnections'
@@ -67,6 +70,7 @@ export function collectHttp({
       ...refusalsOf('max_client_connections', 'address_max_client_connections', connections),
       ...refusalsOf('max_inflight_body_bytes', 'address_max_inflight_body_bytes', bodyBytes),
       ...refusalsOf('max_unsent_bytes', 'tenant_max_unsent_bytes', unsentBytes),
+      { labels: ['tenant_max_waiting_shapes'], value: shapesRefused },
     ],
   }
 }

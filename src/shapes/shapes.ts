@@ -9,7 +9,7 @@ import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
-import { callerKey } from '../limits/budget.ts'
+import { type Budget, callerKey, createBudget } from '../limits/budget.ts'
 import type { Hub, Subscription } from '../realtime/hub.ts'
 import type { SubscriptionPlan, TextPart } from '../realtime/subscription-plan.ts'
 import { methodNotAllowed } from '../rest/method.ts'
@@ -60,6 +60,8 @@ export interface ShapesParts extends RequestLimits {
   /** True if a caller can end a handle, which it shares with all callers that see the same rows. */
   readonly allowDeletion: boolean
   readonly maxInValues: number
+  /** Limit on the requests of one tenant that wait for changes; 0 for none. */
+  readonly tenantMaxWaitingShapes: number
   readonly hub: Pick<Hub, 'subscribe'>
   readonly catalog: () => Catalog
   /** Runs the reads of initial syncs, with the tenant's limits. */
@@ -72,6 +74,8 @@ export interface ShapesParts extends RequestLimits {
 export interface ShapesStats {
   /** Number of requests that wait for a change. */
   readonly shapesWaiting: number
+  /** Number of requests that were refused because too many of their tenant wait. */
+  readonly shapesRefused: number
   /** Number of clients that were asked to start again. */
   readonly shapeRefetches: number
 }
@@ -86,6 +90,13 @@ interface OpenShape {
   readonly schema: string
 }
 
+/** The request of a stream of events. `leave`: gives its place back. */
+interface EventStream {
+  readonly incoming: Incoming
+  readonly identity: Identity
+  readonly leave: () => void
+}
+
 /** The route of shapes. */
 export class Shapes {
   readonly path: string
@@ -93,6 +104,7 @@ export class Shapes {
   readonly #parts: ShapesParts
   readonly #handles: ShapeHandles
   readonly #waiting = new Map<Poll, Identity>()
+  readonly #places: Budget<string | null>
   #refetches = 0
   #isLeaving = false
 
@@ -101,6 +113,7 @@ export class Shapes {
     this.methods = shapeMethods(parts.allowDeletion)
     this.#parts = parts
     this.#handles = createShapeHandles(parts.clock)
+    this.#places = createBudget({ max: 0, shareMax: parts.tenantMaxWaitingShapes })
   }
 
   /**
@@ -124,7 +137,11 @@ export class Shapes {
   }
 
   stats(): ShapesStats {
-    return { shapesWaiting: this.#waiting.size, shapeRefetches: this.#refetches }
+    return {
+      shapesWaiting: this.#waiting.size,
+      shapesRefused: this.#places.refusals.share,
+      shapeRefetches: this.#refetches,
+    }
   }
 
   /** Answers all waiting requests, because the gateway stops. */
@@ -145,9 +162,11 @@ export class Shapes {
     const handle = request.handle === null ? null : parseHandle(request.handle)
     const isSubset = request.subset !== null
     const since = handle === null || isSubset ? null : tokenOf(handle, request.offset)
-    const open = await this.#open(request, identity, since)
+    const leave = request.live === 'no' ? () => {} : this.#place(identity)
+    let open: OpenShape | null = null
     let isHeld = false
     try {
+      open = await this.#open(request, identity, since)
       if (request.subset !== null) return this.#subset(request, request.subset, open, incoming, identity)
       if (request.handle === null) {
         return this.#start(request, open, incoming, identity)
@@ -158,12 +177,36 @@ export class Shapes {
       if (open.poll.isLost) return this.#refetch(request.handle, open, identity)
       if (request.live === 'events') {
         isHeld = incoming.method === 'GET'
-        return this.#stream(request, request.handle, open, incoming, identity)
+        return this.#stream(request, request.handle, open, { incoming, identity, leave })
       }
       return await this.#changes(request, request.handle, open, incoming, identity)
     } finally {
-      if (!isHeld) open.subscription.end()
+      if (!isHeld) {
+        leave()
+        open?.subscription.end()
+      }
     }
+  }
+
+  /**
+   * Counts a request that waits for changes, because each has a connection. Returns a function that ends it.
+   * @throws GatewayError if too many of the tenant wait.
+   */
+  #place(identity: Identity): () => void {
+    const places = this.#places
+    const holder = callerKey(identity)
+    if (places.exceeded(holder) !== null) {
+      places.refuse('share')
+      const whose = identity.tenantId === '' ? 'this caller' : 'the tenant'
+      throw new GatewayError(
+        'CONCURRENCY_LIMIT',
+        `${whose} already has ${this.#parts.tenantMaxWaitingShapes} requests for shapes that wait for changes, ` +
+          'the limit (tenant_max_waiting_shapes); close some, or try again later',
+        { headers: { 'Retry-After': '5' } },
+      )
+    }
+    places.take(holder, 1)
+    return () => places.give(holder, 1)
   }
 
   /** Subscribes to the shape; `since` is null for a request that starts. */
@@ -295,15 +338,15 @@ export class Shapes {
   }
 
   /** Sends changes as they occur. */
-  #stream(request: ShapeRequest, handle: string, open: OpenShape, incoming: Incoming, identity: Identity): Answer {
-    const headers = this.#headers(open, identity, {
+  #stream(request: ShapeRequest, handle: string, open: OpenShape, stream: EventStream): Answer {
+    const headers = this.#headers(open, stream.identity, {
       ...{ request, handle, offset: request.offset },
       upToDate: 'without changes',
     })
-    return { status: 200, headers, body: this.#events(open, incoming, identity) }
+    return { status: 200, headers, body: this.#events(open, stream) }
   }
 
-  async *#events({ poll, printer, subscription }: OpenShape, incoming: Incoming, identity: Identity) {
+  async *#events({ poll, printer, subscription }: OpenShape, { incoming, identity, leave }: EventStream) {
     const endsAt = performance.now() + Math.min(EVENTS_MS_MAX, this.#validMs(identity))
     const release = this.#hold(poll, identity, incoming)
     let reached = subscription.reachedToken
@@ -326,6 +369,7 @@ export class Shapes {
       }
     } finally {
       release()
+      leave()
       subscription.end()
     }
   }

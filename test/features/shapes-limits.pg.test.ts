@@ -1,0 +1,94 @@
+/** One tenant cannot use up what all tenants share with requests for shapes (docs/reference/shapes.md). */
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { parseExposition } from '../support/exposition.ts'
+import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { TestGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
+
+const database = databaseFixture(`
+  create table notes (id int primary key, tenant text not null, body text);
+  alter table notes enable row level security;
+  create policy own on notes using (tenant = (select current_setting('app.current_tenant_id', true)));
+  grant select on notes to app
+`)
+const admin = clientFixture(() => database.adminUrl)
+beforeAll(() => installed(database))
+
+const SHAPES = '\n[shapes]\nenabled = true\nlong_poll_ms = 60000'
+const gateway = gatewayFixture(database, { toml: `tenant_max_waiting_shapes = 3${SHAPES}` })
+const grouped = gatewayFixture(database, { toml: `tenant_max_subscription_groups = 2${SHAPES}` })
+
+const PATIENT = { timeout: 10_000 }
+const running: AbortController[] = []
+afterEach(() => {
+  for (const aborter of running.splice(0)) aborter.abort()
+})
+
+/** A request that waits for changes. Its response to a long poll comes with the next change. */
+async function waiting(of: TestGateway, tenantId: string, { where = '', events = false } = {}) {
+  const query = `table=notes${where === '' ? '' : `&where=${encodeURIComponent(where)}`}`
+  const first = await of.get(`/v1/shape?${query}&offset=now`, { as: { tenantId } })
+  if (first.status !== 200) return { response: Promise.resolve(new Response(first.text, first)), end() {} }
+  const at = ['handle', 'offset'].map(name => `${name}=${first.headers.get(`electric-${name}`)}`).join('&')
+  const aborter = new AbortController()
+  running.push(aborter)
+  const headers = { Authorization: `Bearer ${await of.token({ tenantId })}` }
+  const url = `${of.url}/v1/shape?${query}&${at}&live=true${events ? '&live_sse=true' : ''}`
+  const response = fetch(url, { headers, signal: aborter.signal })
+  response.catch(() => {})
+  return { response, end: () => aborter.abort() }
+}
+
+async function figure(name: string, limit?: string): Promise<number> {
+  const { text } = await gateway.get('/metrics', { as: null })
+  const samples = parseExposition(text).get(name)?.samples ?? []
+  return samples.find(({ labels }) => labels.limit === limit)?.value ?? -1
+}
+
+test('waiting requests of one tenant are limited, and no others', { timeout: 60_000 }, async () => {
+  const isWaiting = (count: number) =>
+    vi.waitFor(async () => expect(await figure('svc_shapes_waiting')).toBe(count), PATIENT)
+  const polls = [await waiting(gateway, 't1'), await waiting(gateway, 't1', { where: 'id > 5' })]
+  const events = await waiting(gateway, 't1', { events: true })
+  expect((await events.response).status).toBe(200)
+  await isWaiting(3)
+  for (const more of [{}, { events: true }]) {
+    const refused = await (await waiting(gateway, 't1', more)).response
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5'])
+    expect(await refused.json()).toEqual({
+      code: 'concurrency_limit',
+      message:
+        'the tenant already has 3 requests for shapes that wait for changes, the limit (tenant_max_waiting_shapes); ' +
+        'close some, or try again later',
+    })
+  }
+  expect(await figure('svc_http_limit_refusals_total', 'tenant_max_waiting_shapes')).toBe(2)
+  // A request that does not wait is answered, and so are those of another tenant.
+  expect((await gateway.get('/v1/shape?table=notes&offset=-1', { as: { tenantId: 't1' } })).status).toBe(200)
+  const other = await waiting(gateway, 't2')
+  await isWaiting(4)
+  await admin.query(`insert into notes values (1, 't2', 'theirs')`)
+  expect((await other.response).status).toBe(200)
+  await isWaiting(3)
+  // Each end of a request frees a place: of the client's connection, and with a response.
+  events.end()
+  await isWaiting(2)
+  const again = await waiting(gateway, 't1')
+  await isWaiting(3)
+  await admin.query(`insert into notes values (9, 't1', 'mine')`)
+  for (const { response } of [...polls, again]) expect((await response).status).toBe(200)
+  await isWaiting(0)
+  for (let n = 0; n < 3; n++) expect((await (await waiting(gateway, 't1', { events: true })).response).status).toBe(200)
+})
+
+test('different shapes of one tenant are limited, and equal ones count once', { timeout: 60_000 }, async () => {
+  const statusOf = async (tenantId: string, where: string) =>
+    (await (await waiting(grouped, tenantId, { where, events: true })).response).status
+  for (const where of ['id = 1', 'id = 2', 'id = 1']) expect(await statusOf('t3', where)).toBe(200)
+  const refused = await (await waiting(grouped, 't3', { where: 'id = 3', events: true })).response
+  expect([refused.status, await refused.text()]).toEqual([
+    429,
+    expect.stringContaining('tenant_max_subscription_groups'),
+  ])
+  expect(await statusOf('t4', 'id = 3')).toBe(200)
+})
