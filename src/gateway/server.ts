@@ -271,7 +271,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
         ...config.shapes,
         ...{ hub: realtime.hub, catalog: current, runner: runners.uncachedReads, clock },
         ...{ maxInValues: gateway.maxInValues, maxQueryParameters: gateway.maxQueryParameters },
-        tenantMaxWaitingShapes: gateway.tenantMaxWaitingShapes,
+        ...{ responseBytes: answerBytes.results, tenantMaxWaitingShapes: gateway.tenantMaxWaitingShapes },
       })
     : null
   const { issuers, denylist } = parts

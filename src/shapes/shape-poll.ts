@@ -14,6 +14,8 @@ export interface PollDelivery {
   readonly notifications: readonly ChangeNotification[]
   /** The resume token after these changes. */
   readonly token: string
+  /** The characters of its rows and keys. */
+  readonly characters: number
 }
 
 /** Deliveries that a response waits for. */
@@ -57,7 +59,8 @@ export function createPoll(): Poll {
         const token = notifications.at(-1)?.token
         if (token === undefined || isOver) return
         changes += notifications.length
-        characters += notifications.reduce((sum, { row, key }) => sum + (row?.length ?? 0) + key.length, 0)
+        const size = notifications.reduce((sum, { row, key }) => sum + (row?.length ?? 0) + key.length, 0)
+        characters += size
         const isTooMuch = changes > WAITING_CHANGES_MAX || characters > WAITING_CHARACTERS_MAX
         // A single delivery is always accepted; otherwise a client could never receive a large one.
         if (isTooMuch && deliveries.length > 0) {
@@ -65,7 +68,7 @@ export function createPoll(): Poll {
           end()
           return
         }
-        deliveries.push({ notifications, token })
+        deliveries.push({ notifications, token, characters: size })
         wake()
       },
       resync(reason) {

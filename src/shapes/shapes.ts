@@ -31,7 +31,7 @@ import {
 import { createShapeHandles, type ShapeHandles, type ShapeStart } from './shape-handles.ts'
 import { createMessagePrinter, type MessagePrinter, printSnapshotEnd, printUpToDate } from './shape-messages.ts'
 import { nameShape } from './shape-names.ts'
-import { createPoll, type Poll } from './shape-poll.ts'
+import { createPoll, type Poll, type PollDelivery } from './shape-poll.ts'
 import { ShapeProblem } from './shape-problem.ts'
 import {
   parseShapeDeletion,
@@ -51,6 +51,9 @@ const KEEP_ALIVE_MS = 15_000
 /** Numbers that identify responses with a subset are below this one. */
 const MARK_MAX = 2 ** 31
 
+/** Limit on the characters of changes that are never refused. The number of requests limits their sum. */
+const SMALL_CHARACTERS = 64 * 1024
+
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 
 /** The dependencies of shapes. */
@@ -66,8 +69,20 @@ export interface ShapesParts extends RequestLimits {
   readonly catalog: () => Catalog
   /** Runs the reads of initial syncs, with the tenant's limits. */
   readonly runner: Pick<Runner, 'stream'>
+  readonly responseBytes: ShapeResponseBytes
   /** Milliseconds since 1970. */
   readonly clock: () => number
+}
+
+/**
+ * Counts the bytes of responses in memory, for each tenant or caller
+ * (docs/reference/limits.md#unread-responses).
+ */
+export interface ShapeResponseBytes {
+  /** The error if the responses of a tenant or of all exceed a limit without `own` bytes; null otherwise. */
+  whileReading(holder: string, own: number): GatewayError | null
+  take(holder: string, bytes: number): void
+  give(holder: string, bytes: number): void
 }
 
 /** Figures of shapes. */
@@ -310,7 +325,10 @@ export class Shapes {
     let token = subscription.reachedToken
     let messages: readonly string[] = []
     const take = () => {
-      for (const { notifications, token: after } of poll.take()) {
+      const deliveries = poll.take()
+      const refusal = this.#reserve(deliveries, identity)
+      if (refusal !== null) throw refusal
+      for (const { notifications, token: after } of deliveries) {
         messages = [...messages, ...printer.changes(notifications)]
         if (!subscription.awaitsResync()) token = after
       }
@@ -357,6 +375,8 @@ export class Shapes {
         const leftMs = endsAt - performance.now()
         await poll.wait(Math.max(0, Math.min(KEEP_ALIVE_MS, leftMs)))
         const deliveries = poll.take()
+        // The client continues from its last offset.
+        if (this.#reserve(deliveries, identity) !== null) return
         const messages = deliveries.flatMap(({ notifications }) => printer.changes(notifications))
         const last = deliveries.at(-1)?.token ?? (poll.isOver ? null : subscription.settledToken())
         // Without changes, the stream sends newer positions, so that the client does not continue from an old
@@ -413,6 +433,23 @@ export class Shapes {
     } finally {
       release()
     }
+  }
+
+  /**
+   * Counts the bytes of changes before they are printed, until the response has been handed to the
+   * connection, which counts what the client has not read. One change wakes all clients of a shape at once.
+   * Returns the error if the responses of the tenant exceed a limit.
+   */
+  #reserve(deliveries: readonly PollDelivery[], identity: Identity): GatewayError | null {
+    const size = deliveries.reduce((sum, { characters }) => sum + characters, 0)
+    if (size <= SMALL_CHARACTERS) return null
+    const { responseBytes } = this.#parts
+    const holder = callerKey(identity)
+    const refusal = responseBytes.whileReading(holder, 0)
+    if (refusal !== null) return refusal
+    responseBytes.take(holder, size)
+    setImmediate(() => responseBytes.give(holder, size))
+    return null
   }
 
   /** Counts a waiting request; it ends when the client disconnects or the gateway stops. */

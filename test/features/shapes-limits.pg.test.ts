@@ -16,6 +16,7 @@ beforeAll(() => installed(database))
 
 const SHAPES = '\n[shapes]\nenabled = true\nlong_poll_ms = 60000'
 const gateway = gatewayFixture(database, { toml: `tenant_max_waiting_shapes = 3${SHAPES}` })
+const small = gatewayFixture(database, { toml: `tenant_max_unsent_bytes = 1048576${SHAPES}` })
 const grouped = gatewayFixture(database, { toml: `tenant_max_subscription_groups = 2${SHAPES}` })
 
 const PATIENT = { timeout: 10_000 }
@@ -28,7 +29,8 @@ afterEach(() => {
 async function waiting(of: TestGateway, tenantId: string, { where = '', events = false } = {}) {
   const query = `table=notes${where === '' ? '' : `&where=${encodeURIComponent(where)}`}`
   const first = await of.get(`/v1/shape?${query}&offset=now`, { as: { tenantId } })
-  if (first.status !== 200) return { response: Promise.resolve(new Response(first.text, first)), end() {} }
+  if (first.status !== 200)
+    return { response: Promise.resolve(new Response(first.text, first)), again: async () => first, end() {} }
   const at = ['handle', 'offset'].map(name => `${name}=${first.headers.get(`electric-${name}`)}`).join('&')
   const aborter = new AbortController()
   running.push(aborter)
@@ -36,7 +38,8 @@ async function waiting(of: TestGateway, tenantId: string, { where = '', events =
   const url = `${of.url}/v1/shape?${query}&${at}&live=true${events ? '&live_sse=true' : ''}`
   const response = fetch(url, { headers, signal: aborter.signal })
   response.catch(() => {})
-  return { response, end: () => aborter.abort() }
+  const again = () => of.get(`/v1/shape?${query}&${at}`, { as: { tenantId } })
+  return { response, again, end: () => aborter.abort() }
 }
 
 async function figure(name: string, limit?: string): Promise<number> {
@@ -92,3 +95,36 @@ test('different shapes of one tenant are limited, and equal ones count once', { 
   ])
   expect(await statusOf('t4', 'id = 3')).toBe(200)
 })
+
+test.each([{ events: false }, { events: true }])(
+  'a large change is not printed for all clients at once (events: $events)',
+  { timeout: 60_000 },
+  async ({ events }) => {
+    await admin.query(`delete from notes`)
+    const clients = await Promise.all(Array.from({ length: 12 }, () => waiting(small, 't5', { events })))
+    const others = await waiting(small, 't6')
+    const answered = events ? await Promise.all(clients.map(({ response }) => response)) : []
+    await vi.waitFor(async () => {
+      const { text } = await small.get('/metrics', { as: null })
+      expect(parseExposition(text).get('svc_shapes_waiting')?.samples[0]?.value).toBe(13)
+    }, PATIENT)
+    await admin.query(`insert into notes values (1, 't6', 'theirs'), (2, 't5', repeat('x', 700000))`)
+    const received = events
+      ? await Promise.all(answered.map(response => untilInsert(response)))
+      : (await Promise.all(clients.map(({ response }) => response))).map(({ status }) => status === 200)
+    expect(received).toContain(true)
+    expect(received).toContain(false)
+    expect((await others.response).status).toBe(200)
+    // Their next requests have the change.
+    for (const { again } of clients) {
+      await vi.waitFor(async () => expect((await again()).json[0]).toMatchObject({ value: { id: '2' } }), PATIENT)
+    }
+  },
+)
+
+/** True if a stream has the change; false if it ends without it. */
+async function untilInsert(response: Response): Promise<boolean> {
+  for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? [])
+    if (text.includes('"operation":"insert"')) return true
+  return false
+}
