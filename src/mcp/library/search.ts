@@ -1,7 +1,7 @@
 /** Builds and queries the search index, in the same way at build time and at run time. */
 import MiniSearch, { type Options, type SearchResult } from 'minisearch'
 import type { LibraryEntry } from './model.ts'
-import { isStopWord, stemOf } from './words.ts'
+import { isStopWord, isWeak, stemOf } from './words.ts'
 
 /** Longer than anything a person would type. The cost of a search grows with the number of its words. */
 export const SEARCH_LENGTH_MAX = 200
@@ -16,7 +16,7 @@ export type SearchIndex = MiniSearch<LibraryEntry>
 const OPTIONS: Options<LibraryEntry> = {
   fields: ['title', 'lead', 'markdown'],
   extractField: (entry, name) => (name === 'lead' ? leadOf(entry.markdown) : entry[name as keyof LibraryEntry]),
-  processTerm: term => stemOf(term.toLowerCase()),
+  processTerm: term => (isStopWord(term.toLowerCase()) ? null : stemOf(term.toLowerCase())),
   searchOptions: {
     boost: { title: 3, lead: 2 },
     boostDocument: id => weightOf(String(id)),
@@ -69,7 +69,7 @@ export function searchIndex(
   isWanted: (id: string) => boolean,
 ): readonly SearchResult[] {
   const words = query.split(/\s+/)
-  const telling = words.filter(word => !isStopWord(word.toLowerCase()))
+  const telling = words.filter(word => !isWeak(word.toLowerCase()))
   const searched = telling.length > 0 ? telling : words
   return index.search(searched.join(' '), { filter: ({ id }) => isWanted(String(id)) })
 }

@@ -1,18 +1,25 @@
 /** The words of a search: which of them count, and their stems. English, like the documentation. */
 
-/** Words that say nothing about the subject of a text. */
+/** Words that say nothing about the subject of a text. The index does not contain them. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   (
-    'a about all also an and any are as at be been but by can could do does each every for from had has have how i ' +
-    'if in instead into is it its me my of on only or our should so some than that the their them ' +
-    'then there these they this to use using want was we what when where whether which while who whose why will with ' +
-    'would you your else'
+    'a about also an any are at be been but can could do does for had has have how i if instead into it its me my of ' +
+    'only our should so some than that the their them then there these they this to use using want was we what ' +
+    'whether which while who whose why will would you your else'
   ).split(' '),
 )
 
-/** Reports whether a search without the word finds the same. */
+/** Words of the query language that are as frequent in texts. They count only if a search has no others. */
+const KEYWORDS: ReadonlySet<string> = new Set('all and as by each every from in is on or when where with'.split(' '))
+
+/** Reports whether the index has no such word. */
 export function isStopWord(word: string): boolean {
-  return word.length === 1 || STOP_WORDS.has(word)
+  return STOP_WORDS.has(word)
+}
+
+/** Reports whether a search with other words finds the same without this one. */
+export function isWeak(word: string): boolean {
+  return word.length === 1 || isStopWord(word) || KEYWORDS.has(word)
 }
 
 /** Beginnings that are too short to be a stem: `ring`, `used`. */
