@@ -29,11 +29,13 @@ export class ApiError extends Error {
   readonly status: number
   readonly code: string
   readonly hint: string | null
-  constructor(status: number, code: string, message: string, hint: string | null) {
+  readonly details: Json
+  constructor(status: number, code: string, message: string, hint: string | null, details: Json) {
     super(message)
     this.status = status
     this.code = code
     this.hint = hint
+    this.details = details
   }
 }
 
@@ -99,7 +101,8 @@ export function errorOf(status: number, body: Json): ApiError {
     const value = member(error, name)
     return typeof value === 'string' ? value : null
   }
-  return new ApiError(status, text('code') ?? 'ERROR', text('message') ?? `status ${status}`, text('hint'))
+  const [code, message] = [text('code') ?? 'ERROR', text('message') ?? `status ${status}`]
+  return new ApiError(status, code, message, text('hint'), member(error, 'details'))
 }
 
 /** A member of an object; null if the object does not have it. */

@@ -10,11 +10,18 @@ interface RequestSnippetsProps {
   readonly path: string
   readonly method?: 'GET' | 'POST'
   readonly body?: string | null
+  readonly headers?: Readonly<Record<string, string>>
   /** The request as the screen *Explain* takes it; null if it cannot be explained. */
   readonly inspected?: string | null
 }
 
-export function RequestSnippets({ path, method = 'GET', body = null, inspected = null }: RequestSnippetsProps) {
+export function RequestSnippets({
+  path,
+  method = 'GET',
+  body = null,
+  headers = {},
+  inspected = null,
+}: RequestSnippetsProps) {
   const [copied, setCopied] = useState<string | null>(null)
   const copy = (name: string, text: string): void => {
     navigator.clipboard?.writeText(text).then(
@@ -30,7 +37,7 @@ export function RequestSnippets({ path, method = 'GET', body = null, inspected =
           <a href={printRoute('explain', null, new URLSearchParams({ request: inspected }))}>{TEXTS.explainThis}</a>
         </p>
       )}
-      {snippetsOf({ url: new URL(path, BASE).href, method, body }).map(({ name, text }) => (
+      {snippetsOf({ url: new URL(path, BASE).href, method, body, headers }).map(({ name, text }) => (
         <div key={name} class="snippet">
           <h3>{name}</h3>
           <button type="button" onClick={() => copy(name, text)} aria-label={`${TEXTS.request.copy} ${name}`}>

@@ -6,11 +6,14 @@ const URL_OF_ROWS = "http://127.0.0.1:8080/api/orders?notes=it's&sort=-id"
 
 test('a shell receives the address and the body unchanged', () => {
   const body = `{"query": "get orders where notes = 'it''s'"}`
-  const curl = snippetsOf({ url: URL_OF_ROWS, method: 'POST', body }).find(({ name }) => name === 'curl')?.text ?? ''
+  const headers = { 'Idempotency-Key': "it's" }
+  const curl =
+    snippetsOf({ url: URL_OF_ROWS, method: 'POST', body, headers }).find(({ name }) => name === 'curl')?.text ?? ''
   const shown = execFileSync('sh', ['-c', `curl() { printf '%s\\n' "$@"; }; TOKEN=t; ${curl}`], { encoding: 'utf8' })
   expect(shown.trimEnd().split('\n')).toEqual([
     URL_OF_ROWS,
-    ...['-H', 'Authorization: Bearer t', '-H', 'Content-Type: application/json', '-d', body],
+    ...['-H', 'Authorization: Bearer t', '-H', "Idempotency-Key: it's"],
+    ...['-H', 'Content-Type: application/json', '-d', body],
   ])
 })
 

@@ -131,7 +131,9 @@ export const TEXTS = {
     saved: 'Saved.',
     unchanged: 'Nothing has changed.',
     conflict: 'The row has changed since it was loaded, so nothing was saved.',
-    unversioned: 'This row has no strong entity tag, so saving would overwrite a concurrent change.',
+    unversioned:
+      'This row has no strong entity tag. Saving compares the columns that you change with the values shown here, ' +
+      'unless one of them is an array.',
     invalid: (column: string, type: string) => `The value of "${column}" is not valid JSON, which ${type} needs.`,
   },
   query: {
@@ -154,7 +156,9 @@ export const TEXTS = {
       'The request goes through all stages as you, and each reports what it did. A write is planned, not executed. ' +
       'Write the path of a row, such as /api/orders/5, to see why it is visible to you or not.',
     request: 'Request',
-    forms: 'A path such as /api/orders?status=paid, an address, a curl command, or a query such as get orders limit 5.',
+    forms:
+      'A path such as /api/orders?status=paid, an address, a curl command (also of a batch), or a query such as ' +
+      'get orders limit 5.',
     submit: 'Explain',
     again: 'Run again',
     outcome: 'Outcome',
@@ -233,6 +237,26 @@ export const TEXTS = {
     misestimated: 'far from the estimate',
     times: 'Times',
     phase: { parse: 'Parse', check: 'Check and print', run: 'Run', database: 'Database' },
+  },
+  batch: {
+    title: (count: number) => `Batch of ${count === 1 ? '1 operation' : `${count} operations`}`,
+    atomic: 'All operations are one transaction: if one fails, the others are rolled back.',
+    separate: 'Each operation is executed on its own.',
+    operations: 'Operations of the batch',
+    columns: ['No.', 'Operation', 'Explained on its own', 'Response'],
+    refers: 'Uses the response of an earlier operation.',
+    planned: 'Planned, not executed.',
+    rows: (count: number) => (count === 1 ? '1 row.' : `${count} rows.`),
+    send: 'Send the batch',
+    sends: 'This executes the operations, including writes.',
+    done: 'The batch was executed.',
+    rolledBack: 'Rolled back',
+  },
+  key: {
+    label: 'Idempotency-Key, optional',
+    make: 'New key',
+    invalid: 'A key has ASCII characters only.',
+    replayed: 'Replayed: nothing was executed. This is the stored response to the first request with this key.',
   },
   live: {
     title: 'Changes as they happen',

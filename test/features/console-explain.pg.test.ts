@@ -4,6 +4,7 @@ import { BROWSER_MISSING, openBrowser } from '../support/browser.ts'
 import { auditScreen, enterConsole, tabTo, VIEWS } from '../support/console.ts'
 import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
 import { sampleDatabase } from '../support/sample.ts'
 
 const PATIENT = { timeout: 60_000 }
@@ -24,6 +25,7 @@ const tokens: string[] = []
 let withoutScope = ''
 
 beforeAll(async () => {
+  await installed(database)
   gateway = await testGateway(database.url, { toml: '[gateway.console]\nenabled = true' })
   const scopes = ['svc:explain']
   for (const { id, userId } of database.tenants.slice(0, 2))
@@ -115,6 +117,83 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.until(`document.querySelector('.query') !== null`)
     await page.evaluate(`[...document.querySelectorAll('a')].find(a => /Explain this/.test(a.textContent)).click()`)
     await page.until(`/2 rows/.test(document.querySelector('#outcome')?.parentElement.innerText)`)
+    expect(page.complaints).toEqual([])
+  })
+
+  test('each operation of a batch is explained, and has its status once the batch is sent', PATIENT, async () => {
+    const as = { tenantId: database.tenants[0]?.id, userId: database.tenants[0]?.userId, role: 'clerk' }
+    const named = async (name: string): Promise<number> =>
+      (await gateway.get(`/api/tags?name=${name}`, { as })).json.data.length
+    const operations = [
+      { id: 'tag', method: 'POST', path: '/api/tags?returning=id', body: { name: 'batched' } },
+      { method: 'PATCH', path: '/api/tags/$0.data.id', body: { name: 'batched-again' } },
+      { query: 'get orders limit 2' },
+      { method: 'GET', path: '/api/orders?nope=1' },
+    ]
+    const paste = (some: readonly object[], more: object = {}) =>
+      `POST /api/_batch\n\n${JSON.stringify({ operations: some, ...more })}`
+    const cells = (): Promise<string[][]> =>
+      page.evaluate(`[...document.querySelectorAll('tbody tr')].map(row =>
+        [...row.cells].slice(2).map(cell => cell.innerText.replace(/\\s+/g, ' ').trim()))`)
+    const press = (name: string) =>
+      page.evaluate(
+        `[...document.querySelectorAll('button')].find(b => b.textContent === ${JSON.stringify(name)}).click()`,
+      )
+
+    await enterConsole(page, gateway.url, tokens[0] ?? '', addressOf(paste(operations)))
+    await page.until(`/400 PARSE_ERROR|400 QUERY_ERROR/.test(document.querySelector('tbody')?.innerText)`)
+    expect(await cells()).toEqual([
+      ['Planned, not executed. Explain', ''],
+      ['Uses the response of an earlier operation.', ''],
+      ['2 rows. Explain', ''],
+      [expect.stringMatching(/^400 \w+ Explain$/), ''],
+    ])
+    expect(await named('batched')).toBe(0)
+
+    // All or nothing: the last operation fails.
+    await press('Send the batch')
+    await page.until(`document.querySelector('[role=alert]') !== null`)
+    expect((await cells()).map(([, response]) => response)).toEqual([
+      ...['Rolled back', 'Rolled back', 'Rolled back', '400'],
+    ])
+    expect(await named('batched-again')).toBe(0)
+    page.complaints.length = 0
+
+    await enterConsole(page, gateway.url, tokens[0] ?? '', addressOf(paste(operations, { atomic: false })))
+    await page.until(`/Explain/.test(document.querySelector('tbody')?.innerText)`)
+    await press('Send the batch')
+    await page.until(`/The batch was executed/.test(document.body.innerText)`)
+    expect((await cells()).map(([, response]) => response)).toEqual(['201', '200', '200', '400'])
+    expect(await named('batched-again')).toBe(1)
+    expect(page.complaints).toEqual([])
+
+    await page.evaluate('window.scrollTo(0, 0)')
+    for (const view of VIEWS) {
+      await page.show(view.width, view.theme)
+      await auditScreen(page, 'explain-batch', view)
+    }
+  })
+
+  test('a batch with an Idempotency-Key is executed once', PATIENT, async () => {
+    const as = { tenantId: database.tenants[0]?.id, userId: database.tenants[0]?.userId, role: 'clerk' }
+    const operations = [{ method: 'POST', path: '/api/tags', body: { name: 'sent-once' } }]
+    const request = `POST /api/_batch\nIdempotency-Key: sent-once\n\n${JSON.stringify({ operations })}`
+    const press = `[...document.querySelectorAll('button')].find(b => b.textContent === 'Send the batch').click()`
+    await enterConsole(page, gateway.url, tokens[0] ?? '', addressOf(request))
+    await page.until(`document.getElementById('idempotency-key')?.value === 'sent-once'`)
+    await page.evaluate(press)
+    await page.until(`/The batch was executed/.test(document.body.innerText)`)
+    await page.evaluate(press)
+    await page.until(`/Replayed: nothing was executed/.test(document.body.innerText)`)
+    expect((await gateway.get('/api/tags?name=sent-once', { as })).json.data).toHaveLength(1)
+    expect(page.complaints).toEqual([])
+  })
+
+  test('a JSON patch is explained by its media type', PATIENT, async () => {
+    const patch = [{ op: 'test', path: '/currency', value: 'EUR' }]
+    const type = 'Content-Type: application/json-patch+json'
+    await explain(0, `PATCH /api/orders/1\n${type}\n\n${JSON.stringify(patch)}`)
+    expect(await outcome()).toContain('The write was planned')
     expect(page.complaints).toEqual([])
   })
 

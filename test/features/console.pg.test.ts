@@ -7,6 +7,7 @@ import { BROWSER_MISSING, openBrowser } from '../support/browser.ts'
 import { auditScreen, tabTo, VIEWS } from '../support/console.ts'
 import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
 import { sampleDatabase } from '../support/sample.ts'
 
 const PATIENT = { timeout: 60_000 }
@@ -20,6 +21,10 @@ const HOSTILE = `
   CREATE TABLE exact (id bigint PRIMARY KEY, price numeric, data jsonb, is_open boolean NOT NULL DEFAULT false);
   INSERT INTO exact VALUES (9007199254740993, 12.50, '{"a": [1.10]}');
   GRANT SELECT, UPDATE ON exact TO PUBLIC;
+  CREATE TABLE unversioned
+    (id int PRIMARY KEY, note text, at timestamptz, data jsonb, labels text[], deleted_at timestamptz);
+  INSERT INTO unversioned VALUES (1, 'first', '2026-01-31', '{"a": 1}', '{}');
+  GRANT SELECT, UPDATE, DELETE ON unversioned TO PUBLIC;
 `
 
 const database = databaseFixture(sampleDatabase, HOSTILE)
@@ -27,8 +32,9 @@ let gateway: TestGateway
 const tokens: string[] = []
 
 beforeAll(async () => {
+  await installed(database)
   gateway = await testGateway(database.url, {
-    toml: '[gateway.console]\nenabled = true',
+    toml: '[gateway.console]\nenabled = true\n[gateway.tables.unversioned]\nsoft_delete = "deleted_at"',
     callers: async () => [{ title: 'a clerk', token: tokens[0] ?? '' }],
   })
   for (const { id, userId } of database.tenants.slice(0, 2))
@@ -218,6 +224,41 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.until(`document.querySelector('#column-notes')?.value === 'by another client'`)
   })
 
+  test('without a version, a change is rejected if the changed column has another value', PATIENT, async () => {
+    const as = { tenantId: database.tenants[0]?.id, userId: database.tenants[0]?.userId, role: 'clerk' }
+    const row = async () => (await gateway.get('/api/unversioned/1', { as })).json.data
+    const change = (values: object) =>
+      gateway.get('/api/unversioned/1', {
+        ...{ as, method: 'PATCH', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(values) },
+      })
+    const write = (name: string, text: string) =>
+      page.evaluate(`(() => {
+        const field = document.getElementById('column-${name}')
+        field.value = ${JSON.stringify(text)}
+        field.dispatchEvent(new Event('input', { bubbles: true }))
+        return new Promise(resolve => setTimeout(resolve))
+      })()`)
+    const save = `document.querySelector('dialog button[type=submit]').click()`
+    await enter(0, '#/explore/unversioned')
+    await page.until(`${rowsShown} === 1`)
+    await page.evaluate(`document.querySelector('tbody td button').click()`)
+    await page.until(`document.querySelector('dialog form') !== null`)
+    expect(await page.evaluate(`document.querySelector('dialog').innerText`)).toContain('no strong entity tag')
+    // Another client has changed another column.
+    expect((await change({ note: 'by another client' })).status).toBe(200)
+    await write('data', '{"a": 2}')
+    await write('at', '2026-02-01T00:00:00Z')
+    await page.evaluate(save)
+    await page.until(`/Saved/.test(document.querySelector('dialog').innerText)`)
+    expect(await row()).toMatchObject({ note: 'by another client', data: { a: 2 } })
+    expect((await change({ note: 'again' })).status).toBe(200)
+    await write('note', 'too late')
+    await page.evaluate(save)
+    await page.until(`document.querySelector('dialog [role=alert]') !== null`)
+    expect(await shown()).toContain('has changed since it was loaded')
+    expect((await row()).note).toBe('again')
+  })
+
   test('numbers keep every digit, in the grid and in a change', PATIENT, async () => {
     await enter(0, '#/explore/exact')
     await page.until(`${rowsShown} === 1`)
@@ -305,6 +346,27 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.evaluate(`[...document.querySelectorAll('button')].find(b => b.textContent === 'Sign out').click()`)
     await page.until(`document.querySelector('.sign-in') !== null`)
     expect(await page.evaluate(`sessionStorage.getItem('svc-console-queries')`)).toBeNull()
+    expect(page.complaints).toEqual([])
+  })
+
+  test('a query with an Idempotency-Key is executed once, and the second response is a replay', PATIENT, async () => {
+    const as = { tenantId: database.tenants[0]?.id, userId: database.tenants[0]?.userId, role: 'clerk' }
+    const text = "add tags fields name values 'only-once'"
+    const run = `[...document.querySelectorAll('button')].find(one => one.textContent === 'Run').click()`
+    const isReplayed = `/Replayed: nothing was executed/.test(document.body.innerText)`
+    await enter(0, `#/query?query=${encodeURIComponent(text)}`)
+    await page.until(`document.getElementById('idempotency-key') !== null`)
+    await page.evaluate(`[...document.querySelectorAll('button')].find(one => one.textContent === 'New key').click()`)
+    await page.until(`document.getElementById('idempotency-key').value.length === 32`)
+    await page.evaluate(run)
+    await page.until(`/1 row in/.test(document.body.innerText)`)
+    expect(await page.evaluate(isReplayed)).toBe(false)
+    const key = await page.evaluate(`document.getElementById('idempotency-key').value`)
+    expect(await page.evaluate(`document.body.textContent`)).toContain(`-H 'Idempotency-Key: ${key}'`)
+    await page.evaluate(run)
+    await page.until(isReplayed)
+    expect((await gateway.get('/api/tags?name=only-once', { as })).json.data).toHaveLength(1)
+    expect(await page.evaluate('location.href')).not.toContain(key)
     expect(page.complaints).toEqual([])
   })
 

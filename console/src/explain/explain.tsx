@@ -1,12 +1,15 @@
-/** The screen *Explain*: a read on its way through the gateway, and why a row is visible or not. */
+/** The screen *Explain*: a request or a batch on its way through the gateway, and why a row is visible. */
 import { useState } from 'preact/hooks'
 import { BASE, type Session } from '../api.ts'
+import { printJson } from '../json.ts'
 import { Problem } from '../problem.tsx'
 import { RequestSnippets } from '../request-snippets.tsx'
 import { printRoute } from '../route.ts'
 import { TEXTS } from '../texts.ts'
 import { useRequest } from '../use-request.ts'
-import { inspectBodyOf } from './inspected-request.ts'
+import { batchOf } from './batch.ts'
+import { BatchView } from './batch-view.tsx'
+import { inspectBodyOf, inspectHeadersOf, pastedRequest } from './inspected-request.ts'
 import { INSPECT_PATH, readInspection } from './inspection.ts'
 import { Stages } from './stages.tsx'
 
@@ -18,6 +21,7 @@ interface ExplainProps {
 
 export function Explain({ session, initial }: ExplainProps) {
   const [text, setText] = useState(initial ?? '')
+  const batch = initial === null ? null : batchOf(pastedRequest(initial, BASE))
   const submit = (event: Event): void => {
     event.preventDefault()
     if (text.trim() !== '') location.hash = printRoute('explain', null, new URLSearchParams({ request: text.trim() }))
@@ -40,16 +44,21 @@ export function Explain({ session, initial }: ExplainProps) {
           <button type="submit">{TEXTS.explain.submit}</button>
         </form>
       </section>
-      {initial === null ? null : <Inspected key={initial} session={session} text={initial} />}
+      {initial === null ? null : batch === null ? (
+        <Inspected key={initial} session={session} text={initial} />
+      ) : (
+        <BatchView key={initial} session={session} batch={batch} />
+      )}
     </div>
   )
 }
 
 function Inspected({ session, text }: { readonly session: Session; readonly text: string }) {
   const body = inspectBodyOf(text, BASE)
+  const headers = inspectHeadersOf(text, BASE)
   const [runs, setRuns] = useState(false)
-  const sent = runs ? { ...body, run: true } : body
-  const [inspection, again] = useRequest(signal => readInspection(session, sent, signal), `${runs} ${text}`)
+  const sent = runs ? { ...body, run: true as const } : body
+  const [inspection, again] = useRequest(signal => readInspection(session, sent, headers, signal), `${runs} ${text}`)
   return (
     <>
       {inspection.kind === 'loading' ? <p role="status">{TEXTS.loading}</p> : null}
@@ -57,7 +66,7 @@ function Inspected({ session, text }: { readonly session: Session; readonly text
       {inspection.kind === 'done' ? (
         <Stages inspection={inspection.value} again={again} run={() => setRuns(true)} />
       ) : null}
-      <RequestSnippets path={INSPECT_PATH} method="POST" body={JSON.stringify(sent)} />
+      <RequestSnippets path={INSPECT_PATH} method="POST" body={printJson(sent)} headers={headers} />
     </>
   )
 }

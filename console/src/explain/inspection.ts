@@ -1,6 +1,7 @@
 /** The answer of `POST /api/_inspect` (docs/reference/inspect.md). */
 import { type Session, send } from '../api.ts'
-import type { InspectBody } from './inspected-request.ts'
+import { printJson } from '../json.ts'
+import type { InspectBody, PastedHeaders } from './inspected-request.ts'
 
 export interface Inspection {
   readonly failure: {
@@ -98,7 +99,12 @@ export interface PlanNode {
 
 export const INSPECT_PATH = 'api/_inspect'
 
-export async function readInspection(session: Session, body: InspectBody, signal: AbortSignal): Promise<Inspection> {
-  const reply = await send(session, INSPECT_PATH, { method: 'POST', body: JSON.stringify(body), signal })
+export async function readInspection(
+  session: Session,
+  body: InspectBody & { readonly run?: true },
+  headers: PastedHeaders,
+  signal: AbortSignal,
+): Promise<Inspection> {
+  const reply = await send(session, INSPECT_PATH, { method: 'POST', headers, body: printJson(body), signal })
   return reply.body as unknown as Inspection
 }

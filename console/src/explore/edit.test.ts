@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Digits } from '../json.ts'
 import type { Column } from '../schema.ts'
-import { bodyOf, jsonOf, textOf } from './edit.ts'
+import { bodyOf, jsonOf, patchOf, textOf } from './edit.ts'
 
 const column = (type: string, more: Partial<Column> = {}): Column => ({
   ...{ name: 'a', type, nullable: true, default: null, generated: null, identity: null, comment: null },
@@ -32,4 +32,14 @@ test('a string and a JSON document that is a string are different values', () =>
 
 test('column names are JSON strings in a body', () => {
   expect(JSON.parse(bodyOf([['a"b', '1']]))).toEqual({ 'a"b': 1 })
+})
+
+test('a patch tests every old value before it changes one, and leaves arrays to other requests', () => {
+  const price = { column: column('numeric', { name: 'a/b~c' }), before: '12.50', after: '13.00' }
+  const note = { column: column('text'), before: 'null', after: '"x"' }
+  expect(patchOf([price, note])).toBe(
+    '[{"op":"test","path":"/a~1b~0c","value":12.50},{"op":"test","path":"/a","value":null},' +
+      '{"op":"replace","path":"/a~1b~0c","value":13.00},{"op":"replace","path":"/a","value":"x"}]',
+  )
+  expect(patchOf([note, { column: column('integer[]'), before: '[]', after: '[1]' }])).toBeNull()
 })

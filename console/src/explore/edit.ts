@@ -55,6 +55,28 @@ function isJson(text: string): boolean {
   }
 }
 
+/** A change of a column, with the JSON of its values. */
+export interface Change {
+  readonly column: Column
+  readonly before: string
+  readonly after: string
+}
+
+/**
+ * A JSON Patch that makes the changes only if the columns still have their values (RFC 6902). Null if one of
+ * them is an array, which JSON Patch cannot change (docs/reference/writing.md#partial-changes).
+ */
+export function patchOf(changes: readonly Change[]): string | null {
+  if (changes.some(({ column }) => column.type.endsWith('[]'))) return null
+  const operations = (['test', 'replace'] as const).flatMap(op =>
+    changes.map(({ column, before, after }) => {
+      const path = `/${column.name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+      return `{"op":"${op}","path":${JSON.stringify(path)},"value":${op === 'test' ? before : after}}`
+    }),
+  )
+  return `[${operations.join(',')}]`
+}
+
 /** The body of a request: an object of columns and JSON texts. */
 export function bodyOf(values: readonly (readonly [column: string, json: string])[]): string {
   return `{${values.map(([column, json]) => `${JSON.stringify(column)}:${json}`).join(',')}}`

@@ -1,6 +1,7 @@
 /**
  * One row: every column with its whole value, and a form that changes some of them. Only changed columns are
- * sent, and only if the row still has the version that the form shows (`If-Match`).
+ * sent, and only if the row still has the version that the form shows (`If-Match`), or, without a version, if
+ * the changed columns still have their values (JSON Patch).
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, member, type Session, send } from '../api.ts'
@@ -9,7 +10,7 @@ import { Problem } from '../problem.tsx'
 import type { Column, Table } from '../schema.ts'
 import { TEXTS } from '../texts.ts'
 import { messageOf, useRequest } from '../use-request.ts'
-import { bodyOf, fieldOf, isWritable, jsonOf, textOf } from './edit.ts'
+import { bodyOf, type Change, fieldOf, isWritable, jsonOf, patchOf, textOf } from './edit.ts'
 
 interface RowEditorProps {
   readonly session: Session
@@ -89,17 +90,23 @@ function Form({ session, path, table, loaded, load, saved }: FormProps) {
 
   async function save(): Promise<Outcome> {
     const before = textsOf(table, version.row)
-    const values: (readonly [string, string])[] = []
+    const changes: Change[] = []
     for (const column of present) {
-      const text = texts[column.name] ?? null
-      if (!isWritable(column) || text === before[column.name]) continue
-      const json = text === null ? 'null' : jsonOf(column, text)
-      if (json === null) return { kind: 'failed', text: TEXTS.row.invalid(column.name, column.type), isStale: false }
-      values.push([column.name, json])
+      const [text, old] = [texts[column.name] ?? null, before[column.name] ?? null]
+      if (!isWritable(column) || text === old) continue
+      const after = jsonOfField(column, text)
+      if (after === null) return { kind: 'failed', text: TEXTS.row.invalid(column.name, column.type), isStale: false }
+      changes.push({ column, before: jsonOfField(column, old) ?? 'null', after })
     }
-    if (values.length === 0) return { kind: 'said', text: TEXTS.row.unchanged }
-    const headers = { 'If-Match': version.tag ?? '*' }
-    const reply = await send(session, path, { method: 'PATCH', headers, body: bodyOf(values) })
+    if (changes.length === 0) return { kind: 'said', text: TEXTS.row.unchanged }
+    // Without a version, the values that were changed are compared.
+    const patch = version.tag === null ? patchOf(changes) : null
+    const headers = {
+      'If-Match': version.tag ?? '*',
+      ...(patch === null ? {} : { 'Content-Type': 'application/json-patch+json' }),
+    }
+    const body = patch ?? bodyOf(changes.map(({ column, after }) => [column.name, after]))
+    const reply = await send(session, path, { method: 'PATCH', headers, body })
     const row = member(reply.body, 'data') as Json as Row
     setVersion({ row, tag: strong(reply.headers.get('etag')) })
     setTexts(textsOf(table, row))
@@ -112,7 +119,7 @@ function Form({ session, path, table, loaded, load, saved }: FormProps) {
     setSaving(true)
     save()
       .catch((error: unknown): Outcome => {
-        const isStale = error instanceof ApiError && error.status === 412
+        const isStale = error instanceof ApiError && (error.status === 412 || error.code === 'TEST_FAILED')
         return { kind: 'failed', text: isStale ? TEXTS.row.conflict : messageOf(error), isStale }
       })
       .then(next => {
@@ -149,6 +156,10 @@ function Form({ session, path, table, loaded, load, saved }: FormProps) {
       </div>
     </form>
   )
+}
+
+function jsonOfField(column: Column, text: string | null): string | null {
+  return text === null ? 'null' : jsonOf(column, text)
 }
 
 function textsOf(table: Table, row: Row): Texts {

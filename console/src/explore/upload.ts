@@ -90,7 +90,7 @@ async function failureOf(session: Session, id: string): Promise<ApiError | null>
     const error = member(member(body, 'data'), 'error')
     const message = member(error, 'message')
     if (typeof message !== 'string') return null
-    return new ApiError(Number(member(error, 'status')), String(member(error, 'code')), message, null)
+    return new ApiError(Number(member(error, 'status')), String(member(error, 'code')), message, null, null)
   } catch {
     return null
   }

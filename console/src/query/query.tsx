@@ -4,6 +4,7 @@ import { format, LanguageError } from '../../../src/language/index.ts'
 import { member, type Session, send } from '../api.ts'
 import { cellText } from '../cell.ts'
 import { type Json, printJson, type Row } from '../json.ts'
+import { isKey, isReplay, KeyField, keyHeader } from '../key-field.tsx'
 import { RequestSnippets } from '../request-snippets.tsx'
 import { printRoute } from '../route.ts'
 import type { Schema } from '../schema.ts'
@@ -28,11 +29,12 @@ interface QueryProps {
 type Outcome =
   | { readonly kind: 'none' | 'running' }
   | { readonly kind: 'failed'; readonly message: string }
-  | { readonly kind: 'done'; readonly rows: readonly Row[]; readonly ms: number }
+  | { readonly kind: 'done'; readonly rows: readonly Row[]; readonly ms: number; readonly isReplayed: boolean }
 
 export function Query({ session, schema, initial }: QueryProps) {
   const [text, setText] = useState(initial ?? sentQueries()[0] ?? firstQuery(schema))
   const [parameters, setParameters] = useState('')
+  const [key, setKey] = useState('')
   const [outcome, setOutcome] = useState<Outcome>({ kind: 'none' })
   const [sent, setSent] = useState(sentQueries)
   const body = bodyOf(text, parameters)
@@ -42,15 +44,21 @@ export function Query({ session, schema, initial }: QueryProps) {
       setOutcome({ kind: 'failed', message: TEXTS.query.invalidParameters })
       return
     }
+    if (!isKey(key)) {
+      setOutcome({ kind: 'failed', message: TEXTS.key.invalid })
+      return
+    }
     setOutcome({ kind: 'running' })
     keepQuery(text)
     setSent(sentQueries())
     history.replaceState(null, '', printRoute('query', null, new URLSearchParams({ query: text })))
     const started = performance.now()
     try {
-      const data = member((await send(session, PATH, { method: 'POST', body })).body, 'data')
+      const reply = await send(session, PATH, { method: 'POST', headers: keyHeader(key), body })
+      const data = member(reply.body, 'data')
       const rows = Array.isArray(data) ? (data as readonly Row[]) : []
-      setOutcome({ kind: 'done', rows, ms: Math.round(performance.now() - started) })
+      const ms = Math.round(performance.now() - started)
+      setOutcome({ kind: 'done', rows, ms, isReplayed: isReplay(reply.headers) })
     } catch (error) {
       setOutcome({ kind: 'failed', message: messageOf(error) })
     }
@@ -78,6 +86,7 @@ export function Query({ session, schema, initial }: QueryProps) {
             onInput={event => setParameters(event.currentTarget.value)}
           />
         </label>
+        <KeyField value={key} change={setKey} />
         <div class="pages">
           <button type="button" class="main" disabled={outcome.kind === 'running'} onClick={run}>
             {TEXTS.query.run}
@@ -94,6 +103,7 @@ export function Query({ session, schema, initial }: QueryProps) {
           {outcome.message}
         </pre>
       ) : null}
+      {outcome.kind === 'done' && outcome.isReplayed ? <p role="status">{TEXTS.key.replayed}</p> : null}
       {outcome.kind === 'done' ? <Results rows={outcome.rows} ms={outcome.ms} /> : null}
       {sql === null ? null : (
         <details class="card">
@@ -103,7 +113,13 @@ export function Query({ session, schema, initial }: QueryProps) {
         </details>
       )}
       {body === null ? null : (
-        <RequestSnippets path={PATH} method="POST" body={body} inspected={inspectedOf(text, parameters)} />
+        <RequestSnippets
+          path={PATH}
+          method="POST"
+          body={body}
+          headers={keyHeader(key)}
+          inspected={inspectedOf(text, parameters)}
+        />
       )}
       {sent.length === 0 ? null : (
         <details class="card">
