@@ -129,6 +129,7 @@ describe('defaults', () => {
         tenantMaxSockets: 2_000,
         tenantMaxSubscriptions: 20_000,
         tenantMaxSubscriptionGroups: 2_000,
+        tenantMaxWaitingShapes: 2_000,
         tenantMaxLiveQueries: 1_000,
         maxLiveQueries: 2_000,
         maxSockets: 7_000,
