@@ -15,7 +15,7 @@ export type SearchIndex = MiniSearch<LibraryEntry>
 
 const OPTIONS: Options<LibraryEntry> = {
   fields: ['title', 'lead', 'markdown'],
-  extractField: (entry, name) => (name === 'lead' ? leadOf(entry.markdown) : entry[name as keyof LibraryEntry]),
+  extractField: (entry, name) => (name === 'lead' ? leadOf(entry) : entry[name as keyof LibraryEntry]),
   processTerm: term => (isStopWord(term.toLowerCase()) ? null : stemOf(term.toLowerCase())),
   searchOptions: {
     boost: { title: 3, lead: 2 },
@@ -26,8 +26,12 @@ const OPTIONS: Options<LibraryEntry> = {
   },
 }
 
-/** The first paragraph below the heading, which says what the part is about. Code and tables are none. */
-function leadOf(markdown: string): string {
+/**
+ * The first paragraph below the heading, which says what the part is about. Code and tables are none.
+ * Entries of less weight have none, because the field would be a sixth of the index.
+ */
+function leadOf({ id, kind, markdown }: LibraryEntry): string {
+  if (kind !== 'documentation' || weightOf(id) < 1) return ''
   const [first = ''] = markdown.replace(/^#{1,6} .*\n+/, '').split('\n\n')
   return /^(?:```|~~~|\|)/.test(first) ? '' : first
 }

@@ -3,23 +3,23 @@
 /** Words that say nothing about the subject of a text. The index does not contain them. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   (
-    'a about also an any are at be been but can could do does for had has have how i if instead into it its me my of ' +
+    'about also an any are at be been but can could do does for had has have how instead into it its me my of ' +
     'only our should so some than that the their them then there these they this to use using want was we what ' +
     'whether which while who whose why will would you your else'
   ).split(' '),
 )
 
 /** Words of the query language that are as frequent in texts. They count only if a search has no others. */
-const KEYWORDS: ReadonlySet<string> = new Set('all and as by each every from in is on or when where with'.split(' '))
+const KEYWORDS: ReadonlySet<string> = new Set('all and as by each every from if in is on or when where with'.split(' '))
 
-/** Reports whether the index has no such word. */
+/** Reports whether the index has no such word: single characters and stop words. */
 export function isStopWord(word: string): boolean {
-  return STOP_WORDS.has(word)
+  return word.length === 1 || STOP_WORDS.has(word)
 }
 
 /** Reports whether a search with other words finds the same without this one. */
 export function isWeak(word: string): boolean {
-  return word.length === 1 || isStopWord(word) || KEYWORDS.has(word)
+  return isStopWord(word) || KEYWORDS.has(word)
 }
 
 /** Beginnings that are too short to be a stem: `ring`, `used`. */
