@@ -143,10 +143,9 @@ function buildBoardClient(dist) {
 function buildConsole(dist) {
   const folder = join(dist, 'http/console')
   run(process.execPath, [join(root, 'scripts/console.js'), folder], { cwd: root })
-  for (const name of ['page.html', 'console.js', 'console.css']) {
-    compress(join(folder, name), folder)
-    rmSync(join(folder, name))
-  }
+  compressMore(join(folder, 'console.js'), folder)
+  for (const name of ['page.html', 'console.css']) compress(join(folder, name), folder)
+  for (const name of ['page.html', 'console.js', 'console.css']) rmSync(join(folder, name))
 }
 
 function compress(file, folder) {
@@ -155,7 +154,7 @@ function compress(file, folder) {
   writeFileSync(join(folder, `${basename(file)}.gz`), bytes)
 }
 
-/** With Brotli, for a file that is a tenth of the package. */
+/** With Brotli, for the largest files of the package. */
 function compressMore(file, folder) {
   writeFileSync(join(folder, `${basename(file)}.br`), brotliCompressSync(readFileSync(file)))
 }
