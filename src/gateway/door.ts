@@ -13,11 +13,13 @@ import type { ProtectedResource } from '../identity/resource.ts'
 import { createAuthenticate } from '../postgrest/authenticate.ts'
 import { createDoor, type Door } from '../postgrest/door.ts'
 import type { Runner } from '../run/run.ts'
+import { RoleSettings } from './role-settings.ts'
 
 /** The parts of the entry point that live as long as the gateway. */
 export interface OpenedDoor {
   readonly catalog: CatalogSource
   readonly plans: PlanCache
+  readonly roleSettings: RoleSettings
 }
 
 /** Reads the schema of the entry point. Null if it is not enabled. */
@@ -31,13 +33,20 @@ export async function openDoor(config: Config, query: Query, emit: Emit): Promis
     ...{ schemas: [...new Set([...first, ...config.postgrest.schemas])], exposedViews: [], allViews: true },
     ...{ jwtDenylistTable, tables, dependencies: true },
   }
+  const roleSettings = new RoleSettings()
   const catalog = await createCatalogSource({
-    load: () => introspect(query, options),
-    fingerprint: () => readFingerprint(query, options),
+    load: async () => {
+      await roleSettings.read(query)
+      return introspect(query, options)
+    },
+    fingerprint: async () => {
+      await roleSettings.read(query)
+      return readFingerprint(query, options)
+    },
     pollSeconds: schemaPollSecs,
     onEvent: ({ kind, ...detail }) => emit({ kind: 'catalog', event: `postgrest ${kind}`, detail }),
   })
-  return { catalog, plans: createPlanCache() }
+  return { catalog, plans: createPlanCache(), roleSettings }
 }
 
 /** The dependencies of the connected entry point. */
@@ -65,6 +74,7 @@ export function connectDoor(parts: DoorConnection): Door {
     now: () => performance.now(),
     authenticate: createAuthenticate(canVerify ? tokens : null),
     resource,
+    settingsOfRole: role => opened.roleSettings.of(role),
     view: identity => ({ catalog: opened.catalog.current(), rights: policies.rightsOf(identity), limits: gateway }),
     ...{ plans: opened.plans, isExposed, reads, requests },
   })

@@ -32,6 +32,8 @@ export interface RequestSession {
    * array belongs to one caller, so what is made for it serves other requests with the same array.
    */
   readonly settings: readonly (readonly [name: string, value: string])[]
+  /** `statement_timeout` of the role in milliseconds; the smaller one counts. Null for none. */
+  readonly timeoutMs: number | null
   /** SQL that runs after the settings and before the first statement; null for none. */
   readonly before: string | null
   /** True if the transaction is rolled back after its statements. */

@@ -29,7 +29,14 @@ import { respondPreflight, withCommonHeaders } from './response-headers.ts'
 import { negotiateRoot, RootDocuments, readRoot } from './root/root.ts'
 import { callFunction, type Negotiate } from './rpc/call.ts'
 import type { IsExposed } from './rpc/resolve.ts'
-import { createRoles, type DatabaseCaller, type SessionReply, Sessions, withSubscriberSession } from './session.ts'
+import {
+  createRoles,
+  type DatabaseCaller,
+  type SessionReply,
+  Sessions,
+  type SettingsOfRole,
+  withSubscriberSession,
+} from './session.ts'
 import { Statements } from './statements.ts'
 import { Timings } from './timings.ts'
 import { writeTable } from './write.ts'
@@ -56,6 +63,7 @@ export interface DoorParts {
   readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
   /** The metadata that a 401 response links to; null for none. */
   readonly resource: Pick<ProtectedResource, 'metadataUrl'> | null
+  readonly settingsOfRole: SettingsOfRole
   /** The schema and rights of a caller. */
   readonly view: (identity: Identity) => View
   /** Decides which functions can be called, in addition to the privileges of the role. */
@@ -104,7 +112,7 @@ export function createDoor(parts: DoorParts): Door {
   const { prefix } = config
   const roleOf = createRoles(config)
   const callers = new WeakMap<Identity, DatabaseCaller>()
-  const sessions = new Sessions(config)
+  const sessions = new Sessions(config, parts.settingsOfRole)
   const statements = new Statements(parts.plans, parts.searchLanguage)
   const bindLimits = { maxRows: smaller(config.maxRows, limits.maxResultRows), maxInValues: limits.maxInValues }
   const reading = {
@@ -234,7 +242,7 @@ export function createDoor(parts: DoorParts): Door {
       const identity = timings === null ? authenticate() : timings.measure(head, 'jwt', authenticate)
       return identity instanceof Promise ? identity.then(known) : known(identity)
     },
-    subscriber: (identity, schema) => withSubscriberSession(callerOf(identity), schema, config),
+    subscriber: (identity, schema) => withSubscriberSession(callerOf(identity), schema, config, parts.settingsOfRole),
     toStep,
     prepare: incoming => convertLargeBody(incoming, limits.maxBatchRows || Number.POSITIVE_INFINITY),
     preflight: incoming => (parts.allowsAnyOrigin ? respondPreflight(incoming) : null),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Incoming } from '../exchange.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import { parsePreferences } from './preferences.ts'
-import { type DatabaseCaller, type SessionConfig, Sessions } from './session.ts'
+import { type DatabaseCaller, type SessionConfig, Sessions, type StoredSettings } from './session.ts'
 
 const CONFIG: SessionConfig = {
   ...{ anonRole: 'anon', jwtRoleClaim: null, extraSearchPath: [], preRequest: null, appSettings: new Map() },
@@ -13,7 +13,8 @@ const PREFERENCES = parsePreferences('', { canOverrideTx: false })
 const NEW_YORK = { ...PREFERENCES, timezone: 'America/New_York' }
 
 const caller: DatabaseCaller = { identity: ANONYMOUS, role: 'anon' }
-const sessions = new Sessions(CONFIG)
+let stored: StoredSettings = { settings: [], timeoutMs: null }
+const sessions = new Sessions(CONFIG, () => stored)
 
 interface Request {
   readonly method?: string
@@ -34,6 +35,14 @@ function settingsOf(request: Request) {
 
 test('requests of a caller with the same headers share their settings', () => {
   expect(settingsOf({ headers: { a: '1', cookie: 'b=2' } })).toBe(settingsOf({ headers: { a: '1', cookie: 'b=2' } }))
+})
+
+test('settings of the role that were read again replace the earlier ones', () => {
+  const before = settingsOf({})
+  stored = { settings: [['lock_timeout', '5s']], timeoutMs: null }
+  expect(settingsOf({})).toEqual([...before.slice(0, 2), ...stored.settings, ...before.slice(2)])
+  stored = { settings: [], timeoutMs: null }
+  expect(settingsOf({})).toEqual(before)
 })
 
 test.each<readonly [string, Request]>([

@@ -60,15 +60,28 @@ const KEPT_CHARACTERS_MAX = 4_000
 
 type Settings = RequestSession['settings']
 
+/** Settings that the database stores for a role. */
+export type StoredSettings = Pick<RequestSession, 'settings' | 'timeoutMs'>
+
+/** Finds the settings of a role. */
+export type SettingsOfRole = (role: string) => StoredSettings
+
+interface KeptSettings {
+  readonly caller: DatabaseCaller
+  readonly stored: StoredSettings
+  readonly settings: Settings
+}
+
 /** Makes the sessions of requests. Requests that differ only in their query and body share the settings. */
 export class Sessions {
   readonly #config: SessionConfig
-  readonly #kept = new LRUCache<string, { readonly caller: DatabaseCaller; readonly settings: Settings }>({
-    max: KEPT_MAX,
-  })
+  readonly #settingsOf: SettingsOfRole
+  readonly #kept = new LRUCache<string, KeptSettings>({ max: KEPT_MAX })
 
-  constructor(config: SessionConfig) {
+  /** `settingsOf`: the settings that the database stores for a role, the same object until they change. */
+  constructor(config: SessionConfig, settingsOf: SettingsOfRole) {
     this.#config = config
+    this.#settingsOf = settingsOf
   }
 
   /** The caller of one request with its session. `reply` receives what the statements set. */
@@ -80,8 +93,10 @@ export class Sessions {
     reply: SessionReply,
   ): Identity {
     const { preRequest } = this.#config
+    const stored = this.#settingsOf(caller.role)
     const session: RequestSession = {
-      settings: this.#settings(caller, incoming, schema, preferences.timezone),
+      settings: this.#settings(caller, incoming, schema, preferences.timezone, stored),
+      timeoutMs: stored.timeoutMs,
       before: preRequest === null ? null : `SELECT ${configuredFunction(preRequest)}()`,
       rollsBack: rollsBack(this.#config, preferences),
       replied(headers, status) {
@@ -92,18 +107,25 @@ export class Sessions {
     return { ...caller.identity, session }
   }
 
-  #settings(caller: DatabaseCaller, incoming: Incoming, schema: string, timezone: string | null): Settings {
+  #settings(
+    caller: DatabaseCaller,
+    incoming: Incoming,
+    schema: string,
+    timezone: string | null,
+    stored: StoredSettings,
+  ): Settings {
     const { method, path, headers } = incoming
     const key = settingsKey(incoming, schema, timezone)
     const found = this.#kept.get(key)
     // Callers without a token can have the same headers.
-    if (found?.caller === caller) return found.settings
+    if (found?.caller === caller && found.stored === stored) return found.settings
     const { extraSearchPath, prefix, appSettings } = this.#config
     const { cookie = '' } = headers
     const settings: Settings = [
       // Quoted, because a schema can have the name of a keyword or `$user`.
       ['search_path', [schema, ...extraSearchPath].map(inDoubleQuotes).join(', ')],
       ['role', caller.role],
+      ...stored.settings,
       ['request.method', method],
       ['request.path', path.slice(prefix.length)],
       ['request.headers', JSON.stringify(headersOf(incoming))],
@@ -111,7 +133,7 @@ export class Sessions {
       ...appSettings,
       ...(timezone === null ? [] : [['timezone', timezone] as const]),
     ]
-    if (key.length <= KEPT_CHARACTERS_MAX) this.#kept.set(key, { caller, settings })
+    if (key.length <= KEPT_CHARACTERS_MAX) this.#kept.set(key, { caller, stored, settings })
     return settings
   }
 }
@@ -121,11 +143,15 @@ export function withSubscriberSession(
   { identity, role }: DatabaseCaller,
   schema: string,
   config: SessionConfig,
+  settingsOf: SettingsOfRole,
 ): Identity {
+  const stored = settingsOf(role)
   const session: RequestSession = {
+    timeoutMs: stored.timeoutMs,
     settings: [
       ['search_path', [schema, ...config.extraSearchPath].map(inDoubleQuotes).join(', ')],
       ['role', role],
+      ...stored.settings,
       ['request.method', 'GET'],
       ['request.path', '/'],
       ['request.headers', '{}'],

@@ -200,9 +200,9 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   /** All statements of a transaction share one timeout: with several, each gets the time that is left. */
-  function withDeadlines(statements: readonly BoundStatement[], worked: Work): readonly Command[] {
+  function withDeadlines(identity: Identity, statements: readonly BoundStatement[], worked: Work): readonly Command[] {
     if (statements.length <= 1) return statements.map(toCommand)
-    const deadline = settings.deadline(worked.ms)
+    const deadline = settings.deadline(identity, worked.ms)
     return statements.flatMap((statement, index) =>
       index === 0 ? [toCommand(statement)] : [deadline, toCommand(statement)],
     )
@@ -236,13 +236,17 @@ export function createRunner(parts: RunnerParts): Runner {
     const first = settings.for(identity, access, worked.ms, worked.trace)
     const called = [first, ...frame.before, call, ...frame.after]
     if (access === 'read only') return [...called, ...RESET_AFTER_READ]
-    const deferred = [...beforeDeferred(worked), ...RUN_DEFERRED]
+    const deferred = [...beforeDeferred(identity, worked), ...RUN_DEFERRED]
     return [...called, ...RESET, first, ...deferred, ...RESET_AFTER_WRITE, ...frame.end]
   }
 
   /** Deferred triggers get the time that is left as well. Without any, no statement is needed. */
-  function beforeDeferred(worked: Work, statements?: readonly BoundStatement<WriteStatement>[]): readonly Command[] {
-    return reset.canDefer(statements) ? [settings.deadline(worked.ms)] : []
+  function beforeDeferred(
+    identity: Identity,
+    worked: Work,
+    statements?: readonly BoundStatement<WriteStatement>[],
+  ): readonly Command[] {
+    return reset.canDefer(statements) ? [settings.deadline(identity, worked.ms)] : []
   }
 
   /**
@@ -250,9 +254,9 @@ export function createRunner(parts: RunnerParts): Runner {
    * `first` and of the statements.
    */
   function runWithin(part: Part, worked: Work, statements: readonly BoundStatement[], how: Enclosed) {
-    const { first, commands, after, access, effect, isLast } = how
+    const { identity, first, commands, after, access, effect, isLast } = how
     if (settings.isOver(worked.ms)) return { result: Promise.reject(timedOut()), cancel() {} }
-    const timing = part.hasOwnTime === true ? [] : [settings.deadline(worked.ms)]
+    const timing = part.hasOwnTime === true ? [] : [settings.deadline(identity, worked.ms)]
     const sent = [...first, ...commands.flatMap(command => [...timing, command]), ...after]
     const running = part.run(sent, effect, isLast)
     return {
@@ -279,7 +283,7 @@ export function createRunner(parts: RunnerParts): Runner {
     const first = [SAVEPOINT, settings.for(identity, 'read only', worked.ms)]
     const after = [...(runsFunctions ? RESET_AFTER_READ : []), RELEASE]
     const effect = { writes: false, runsFunctions }
-    const how = { first, commands, after, access: 'read only', effect, isLast } as const
+    const how = { identity, first, commands, after, access: 'read only', effect, isLast } as const
     return mapped(runWithin(worked.within, worked, statements, how), results => results.slice(first.length))
   }
 
@@ -292,6 +296,7 @@ export function createRunner(parts: RunnerParts): Runner {
   ): RunningRequest<readonly Result[]> {
     const runsFunctions = reset.runsFunctions(statements)
     return runWithin(part, worked, statements, {
+      identity,
       first: [settings.numbered(identity, worked.ms, worked.trace)],
       commands: statements.map(toCommand),
       after: [...more, ...(runsFunctions ? RESET_AFTER_READ : [])],
@@ -314,7 +319,7 @@ export function createRunner(parts: RunnerParts): Runner {
       const commands = () => [
         settings.for(identity, 'read only', worked.ms),
         ...frame.before,
-        ...withDeadlines(statements, worked),
+        ...withDeadlines(identity, statements, worked),
         ...frame.after,
         ...after,
       ]
@@ -329,14 +334,14 @@ export function createRunner(parts: RunnerParts): Runner {
       const canReply = identity.session?.before != null || reset.runsFunctions(statements)
       const frame = sessionFrame(identity, 'read write', canReply)
       const resetting = callsFirst(frame) ? [...RUN_DEFERRED, ...RESET_AFTER_WRITE] : reset.afterWrite(statements)
-      const after = [...beforeDeferred(worked, statements), ...resetting, ...frame.end]
+      const after = [...beforeDeferred(identity, worked, statements), ...resetting, ...frame.end]
       const attempt = (
         statements: readonly BoundStatement<WriteStatement>[],
         more: readonly Command[],
       ): RunningRequest<readonly Result[]> => {
         if (isWithin(worked)) return writeWithin(worked.within, identity, statements, more, worked)
         const first = settings.numbered(identity, worked.ms, worked.trace)
-        const middle = [...withDeadlines(statements, worked), ...more]
+        const middle = [...withDeadlines(identity, statements, worked), ...more]
         const running = sendWrite(identity, [first, ...frame.before, ...middle, ...frame.after, ...after], worked)
         return {
           result: running.result.then(
@@ -377,6 +382,7 @@ export function createRunner(parts: RunnerParts): Runner {
         return mapped(readWithin(worked, identity, [statement], [command], how), ([called]) => take(called))
       }
       const running = runWithin(worked.within, worked, [statement], {
+        identity,
         first: [settings.for(identity, access, worked.ms, worked.trace)],
         ...{ commands: [command], after: RESET_AFTER_READ, access },
         ...{ effect: { writes: true, runsFunctions: true }, isLast: true },
@@ -389,7 +395,15 @@ export function createRunner(parts: RunnerParts): Runner {
         const parsing = { text, parameters: [], parsesOnly: true } as const
         const first = [SAVEPOINT, settings.for(identity, 'read only', worked.ms), parsing]
         const effect = { writes: false, runsFunctions: false }
-        const how = { first, commands: [], after: [RELEASE], access: 'read only', effect, isLast: false } as const
+        const how = {
+          identity,
+          first,
+          commands: [],
+          after: [RELEASE],
+          access: 'read only',
+          effect,
+          isLast: false,
+        } as const
         return mapped(runWithin(worked.within, worked, [], how), () => undefined)
       }
       const running = database.describe([settings.for(identity, 'read only', worked.ms)], text, worked)
@@ -417,7 +431,7 @@ export function createRunner(parts: RunnerParts): Runner {
       return new JointTransaction({
         ...{ database, isolation, worked, known },
         flow: settings.for(identity, 'read write').flow,
-        opening: claim === null ? [] : [settings.deadline(worked.ms), claim],
+        opening: claim === null ? [] : [settings.deadline(identity, worked.ms), claim],
         written:
           routes === null
             ? null
@@ -426,7 +440,7 @@ export function createRunner(parts: RunnerParts): Runner {
           ...(writes
             ? [
                 settings.numbered(identity, worked.ms, worked.trace),
-                ...(hasOwnTime ? [] : [settings.deadline(worked.ms)]),
+                ...(hasOwnTime ? [] : [settings.deadline(identity, worked.ms)]),
                 ...RUN_DEFERRED,
               ]
             : []),
@@ -453,6 +467,7 @@ function callsFirst({ before }: SessionFrame): boolean {
 
 /** The commands of one run within a transaction of several operations. */
 interface Enclosed {
+  readonly identity: Identity
   readonly first: readonly Command[]
   readonly commands: readonly Command[]
   readonly after: readonly Command[]

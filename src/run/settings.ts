@@ -45,7 +45,7 @@ export interface SettingsSource {
    * transaction if there is none (57014). PostgreSQL restarts `statement_timeout` with every statement, and
    * does not apply it to deferred triggers at the end of a transaction.
    */
-  deadline(workedMs?: number): Command
+  deadline(identity: Identity, workedMs?: number): Command
   /** Reports whether the statement timeout is used up. */
   isOver(workedMs: number): boolean
 }
@@ -78,8 +78,10 @@ export function createSettings({
       ...more,
       ...(trace === undefined ? [] : [[TRACE, printTraceparent(trace)] as const]),
       ...planner,
-      ['statement_timeout', String(leftOf(statementTimeoutMs, workedMs))],
+      ['statement_timeout', String(leftOf(timeoutOf(identity), workedMs))],
     ])
+  const timeoutOf = ({ session }: Identity) =>
+    Math.min(statementTimeoutMs, session?.timeoutMs ?? Number.POSITIVE_INFINITY)
   const whole = deadlineOf(statementTimeoutMs)
   const numbered = source('read write', 'pg_current_xact_id() ', [ORIGIN])
   const marked = source('read write', `pg_current_xact_id(), ${ORIGIN_MESSAGE} `, [ORIGIN])
@@ -88,7 +90,11 @@ export function createSettings({
     for: (identity, access, workedMs, trace) =>
       sources[access](identity, workedMs, access === 'read write' ? trace : undefined),
     numbered: (identity, workedMs, trace) => (usesWal() ? marked : numbered)(identity, workedMs, trace),
-    deadline: (workedMs = 0) => (workedMs === 0 ? whole : deadlineOf(leftOf(statementTimeoutMs, workedMs))),
+    deadline(identity, workedMs = 0) {
+      const timeoutMs = timeoutOf(identity)
+      const isWhole = workedMs === 0 && timeoutMs === statementTimeoutMs
+      return isWhole ? whole : deadlineOf(leftOf(timeoutMs, workedMs))
+    },
     isOver: workedMs => workedMs >= statementTimeoutMs,
   }
 }
