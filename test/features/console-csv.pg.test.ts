@@ -150,7 +150,10 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await admin.query('BEGIN; LOCK TABLE words IN ACCESS EXCLUSIVE MODE')
     await importFile('words.csv', `id,word\n${Array.from({ length: 1_000 }, (_, id) => `${id},word\n`).join('')}`)
     const isWaiting = async (): Promise<boolean> => {
-      const { rowCount } = await admin.query(`SELECT FROM pg_locks WHERE relation = 'words'::regclass AND NOT granted`)
+      // The screen can read the rows at the same time, and waits for the lock as well.
+      const { rowCount } = await admin.query(
+        `SELECT FROM pg_locks WHERE relation = 'words'::regclass AND mode = 'RowExclusiveLock' AND NOT granted`,
+      )
       return rowCount === 1
     }
     await vi.waitUntil(isWaiting, PATIENT)
