@@ -46,7 +46,7 @@ const ABOUT: Readonly<Record<Operator, About>> = {
   contains: ['has all of: arrays (`a`, `(a,b)` or `{a,b}`), ranges, JSON', 'customers', 'labels', '(vip,late-payer)'],
   contained: ['has only values of: arrays, ranges, JSON', 'customers', 'labels', '(vip,late-payer)'],
   overlaps: ['has any of: arrays, ranges', 'customers', 'labels', '(vip,late-payer)'],
-  match: ['regular expression of PostgreSQL', 'products', 'name', '^Light'],
+  match: ['regular expression of PostgreSQL; for an `ltree`, an `lquery`', 'products', 'name', '^Light'],
   imatch: ['the same, case-insensitive', 'products', 'name', '^light'],
   fts: ['words of a web search in one column', 'products', 'search_vector', 'steel -rack'],
 }
