@@ -39,13 +39,11 @@ export class ApiError extends Error {
   }
 }
 
-/** Sends a request. Throws ApiError for an error response, TypeError if the gateway does not answer. */
-export async function send(session: Session, path: string, options: RequestOptions = {}): Promise<Reply> {
-  const { method = 'GET', headers = {}, body, signal } = options
-  const response = await fetch(addressOf(path), {
+function ask({ token }: Session, path: string, { method = 'GET', headers, body, signal }: RequestOptions) {
+  return fetch(addressOf(path), {
     method,
     headers: {
-      ...(session.token === null ? {} : { Authorization: `Bearer ${session.token}` }),
+      ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...headers,
     },
@@ -55,6 +53,11 @@ export async function send(session: Session, path: string, options: RequestOptio
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
   })
+}
+
+/** Sends a request. Throws ApiError for an error response, TypeError if the gateway does not answer. */
+export async function send(session: Session, path: string, options: RequestOptions = {}): Promise<Reply> {
+  const response = await ask(session, path, options)
   const text = await response.text()
   const isStream = response.headers.get('content-type')?.startsWith('application/x-ndjson') === true
   const parsed = text === '' ? null : isStream ? parseStream(text) : parseJson(text)
@@ -66,12 +69,9 @@ export async function send(session: Session, path: string, options: RequestOptio
 export async function open(
   session: Session,
   path: string,
-  { headers = {}, signal }: Pick<RequestOptions, 'headers'> & { readonly signal: AbortSignal },
+  options: Pick<RequestOptions, 'headers' | 'signal'>,
 ): Promise<Response> {
-  const response = await fetch(addressOf(path), {
-    headers: { ...(session.token === null ? {} : { Authorization: `Bearer ${session.token}` }), ...headers },
-    ...{ cache: 'no-store', credentials: 'omit', signal },
-  })
+  const response = await ask(session, path, options)
   if (!response.ok) throw errorOf(response.status, parseJson(await response.text()))
   return response
 }

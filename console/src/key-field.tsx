@@ -1,4 +1,5 @@
 /** The field for an `Idempotency-Key` (docs/reference/writing.md#idempotency-keys). */
+import { randomId } from './random-id.ts'
 import { TEXTS } from './texts.ts'
 
 interface KeyFieldProps {
@@ -19,7 +20,7 @@ export function KeyField({ value, change }: KeyFieldProps) {
         value={value}
         onInput={event => change(event.currentTarget.value.trim())}
       />
-      <button type="button" onClick={() => change(newKey())}>
+      <button type="button" onClick={() => change(randomId())}>
         {TEXTS.key.make}
       </button>
     </div>
@@ -39,9 +40,4 @@ export function isKey(text: string): boolean {
 /** Reports whether a response is the stored one of an earlier request with the same `Idempotency-Key`. */
 export function isReplay(headers: Headers): boolean {
   return headers.get('idempotency-replayed') === 'true'
-}
-
-/** Random bytes, because `randomUUID` exists on pages with HTTPS only. */
-function newKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('')
 }

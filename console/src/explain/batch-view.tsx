@@ -1,6 +1,7 @@
 /** A pasted batch: each operation explained on its own, and its response once the batch is sent. */
 import { useState } from 'preact/hooks'
 import { ApiError, BASE, type Session } from '../api.ts'
+import { DataTable } from '../data-table.tsx'
 import { printJson } from '../json.ts'
 import { isKey, KeyField, keyHeader } from '../key-field.tsx'
 import { Problem } from '../problem.tsx'
@@ -45,37 +46,23 @@ export function BatchView({ session, batch }: BatchViewProps) {
         <p>{batch.isAtomic ? T.atomic : T.separate}</p>
         {explained.kind === 'loading' ? <p role="status">{TEXTS.loading}</p> : null}
         {explained.kind === 'failed' ? <Problem error={explained.error} again={again} /> : null}
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must reach a region that scrolls */}
-        <section class="scroll" tabIndex={0} aria-label={T.operations}>
-          <table>
-            <thead>
-              <tr>
-                {T.columns.map(column => (
-                  <th key={column} scope="col">
-                    {column}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {operations.map(operation => (
-                <tr key={operation.position}>
-                  <td>{operation.position}</td>
-                  <td>{operation.title}</td>
-                  <td>
-                    <Explained
-                      {...operation}
-                      outcome={explained.kind === 'done' ? (explained.value[operation.position] ?? null) : null}
-                    />
-                  </td>
-                  <td>
-                    <Response sent={sent} index={operation.position} isAtomic={batch.isAtomic} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <DataTable label={T.operations} columns={T.columns}>
+          {operations.map(operation => (
+            <tr key={operation.position}>
+              <td>{operation.position}</td>
+              <td>{operation.title}</td>
+              <td>
+                <Explained
+                  {...operation}
+                  outcome={explained.kind === 'done' ? (explained.value[operation.position] ?? null) : null}
+                />
+              </td>
+              <td>
+                <Response sent={sent} index={operation.position} isAtomic={batch.isAtomic} />
+              </td>
+            </tr>
+          ))}
+        </DataTable>
         <KeyField value={key} change={setKey} />
         {isKey(key) ? null : <p class="bad">{TEXTS.key.invalid}</p>}
         <div class="pages">

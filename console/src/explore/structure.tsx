@@ -1,4 +1,5 @@
 /** The columns, keys and relations of a table. */
+import { DataTable } from '../data-table.tsx'
 import { printRoute } from '../route.ts'
 import type { Column, Table } from '../schema.ts'
 import { TEXTS } from '../texts.ts'
@@ -7,27 +8,18 @@ export function Structure({ table }: { readonly table: Table }) {
   return (
     <details>
       <summary>{TEXTS.structure.title}</summary>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <section class="scroll" tabIndex={0} aria-label={TEXTS.structure.columns}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{TEXTS.structure.name}</th>
-              <th scope="col">{TEXTS.structure.type}</th>
-              <th scope="col">{TEXTS.structure.details}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {table.columns.map(column => (
-              <tr key={column.name}>
-                <th scope="row">{column.name}</th>
-                <td>{column.type}</td>
-                <td>{detailsOf(column, table).join(', ')}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+      <DataTable
+        label={TEXTS.structure.columns}
+        columns={[TEXTS.structure.name, TEXTS.structure.type, TEXTS.structure.details]}
+      >
+        {table.columns.map(column => (
+          <tr key={column.name}>
+            <th scope="row">{column.name}</th>
+            <td>{column.type}</td>
+            <td>{detailsOf(column, table).join(', ')}</td>
+          </tr>
+        ))}
+      </DataTable>
       <h3>{TEXTS.structure.relations}</h3>
       {table.relations.length === 0 ? (
         <p class="muted">{TEXTS.structure.noRelations}</p>

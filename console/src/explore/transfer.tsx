@@ -1,6 +1,7 @@
 /** Export of all rows of the current filter as CSV, and import of a file. Both can be cancelled. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../api.ts'
+import { DataTable } from '../data-table.tsx'
 import { TEXTS } from '../texts.ts'
 import { messageOf } from '../use-request.ts'
 import { download, exportRows } from './export.ts'
@@ -134,28 +135,14 @@ function ImportForm({ isRunning, load }: ImportFormProps) {
 
 function FailedRows({ rows }: { readonly rows: readonly FailedRow[] }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <section class="scroll failed" tabIndex={0} aria-label={TEXTS.transfer.failedRows}>
-      <table>
-        <thead>
-          <tr>
-            {TEXTS.transfer.failedColumns.map(head => (
-              <th key={head} scope="col">
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ line, column, message }) => (
-            <tr key={line}>
-              <td>{line}</td>
-              <td>{column ?? ''}</td>
-              <td>{message}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <DataTable label={TEXTS.transfer.failedRows} columns={TEXTS.transfer.failedColumns} class="failed">
+      {rows.map(({ line, column, message }) => (
+        <tr key={line}>
+          <td>{line}</td>
+          <td>{column ?? ''}</td>
+          <td>{message}</td>
+        </tr>
+      ))}
+    </DataTable>
   )
 }

@@ -2,8 +2,9 @@
  * Imports a file of CSV: an ordinary POST of the caller (docs/reference/import.md). The browser reads the
  * file as it sends it, at the speed of the import.
  */
-import { ApiError, addressOf, errorOf, member, type Session, send } from '../api.ts'
+import { type ApiError, addressOf, errorOf, member, type Session, send } from '../api.ts'
 import { type Json, parseJson } from '../json.ts'
+import { randomId } from '../random-id.ts'
 
 /** A row that was left out. */
 export interface FailedRow {
@@ -88,15 +89,8 @@ async function failureOf(session: Session, id: string): Promise<ApiError | null>
   try {
     const { body } = await send(session, `api/_imports/${id}`)
     const error = member(member(body, 'data'), 'error')
-    const message = member(error, 'message')
-    if (typeof message !== 'string') return null
-    return new ApiError(Number(member(error, 'status')), String(member(error, 'code')), message, null, null)
+    return error === null ? null : errorOf(Number(member(error, 'status')), { error })
   } catch {
     return null
   }
-}
-
-/** Also without HTTPS, where browsers have no `randomUUID`. */
-function randomId(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -1,6 +1,7 @@
 /** The screen *Operations*: what the gateway does now, read from its own metrics. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { fetchText, type Session, send } from '../api.ts'
+import { DataTable } from '../data-table.tsx'
 import { Problem } from '../problem.tsx'
 import { TEXTS } from '../texts.ts'
 import { useRequest } from '../use-request.ts'
@@ -136,29 +137,16 @@ function Slowest({ session }: { readonly session: Session }) {
       {slowest.length === 0 ? (
         <p class="muted">{T.noSlowest}</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach a region that scrolls
-        <section class="scroll" tabIndex={0} aria-label={T.slowest}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{T.request}</th>
-                <th scope="col">{T.duration}</th>
-                <th scope="col">{T.database}</th>
-                <th scope="col">{T.at}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {slowest.map(one => (
-                <tr key={one.request}>
-                  <td>{one.request}</td>
-                  <td class="exact">{TEXTS.ms(one.duration_ms)}</td>
-                  <td class="exact">{one.database_ms === null ? '–' : TEXTS.ms(one.database_ms)}</td>
-                  <td class="exact">{one.at}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <DataTable label={T.slowest} columns={[T.request, T.duration, T.database, T.at]}>
+          {slowest.map(one => (
+            <tr key={one.request}>
+              <td>{one.request}</td>
+              <td class="exact">{TEXTS.ms(one.duration_ms)}</td>
+              <td class="exact">{one.database_ms === null ? '–' : TEXTS.ms(one.database_ms)}</td>
+              <td class="exact">{one.at}</td>
+            </tr>
+          ))}
+        </DataTable>
       )}
     </div>
   )

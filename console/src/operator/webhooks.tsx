@@ -1,6 +1,7 @@
 /** The screen *Webhooks*: triggers with their queues, dead letters, and the attempts of a delivery. */
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, type Session, send } from '../api.ts'
+import { DataTable } from '../data-table.tsx'
 import { Problem } from '../problem.tsx'
 import { TEXTS } from '../texts.ts'
 import { messageOf, useRequest } from '../use-request.ts'
@@ -86,44 +87,30 @@ function Deliveries({ session, refuse }: DeliveriesProps) {
       </p>
       <div class="card">
         <h3 id="triggers">{T.triggers}</h3>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach a region that scrolls */}
-        <section class="scroll" tabIndex={0} aria-label={T.triggers}>
-          <table>
-            <thead>
-              <tr>
-                {T.triggerColumns.map(name => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {triggers.map(trigger => (
-                <tr key={trigger.name}>
-                  <td>{trigger.name}</td>
-                  <td>
-                    {trigger.table}: {trigger.operations.join(', ')}
-                  </td>
-                  <td>
-                    {trigger.endpoint} {trigger.signed ? T.signed : T.unsigned}
-                  </td>
-                  <td>{trigger.state}</td>
-                  <td>{trigger.queue === null ? trigger.storage : T.queue(trigger.storage, trigger.queue)}</td>
-                  <td>
-                    <button
-                      type="button"
-                      aria-label={T.testOf(trigger.name)}
-                      onClick={() => post('test', { trigger: trigger.name })}
-                    >
-                      {T.test}
-                    </button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <DataTable label={T.triggers} columns={T.triggerColumns}>
+          {triggers.map(trigger => (
+            <tr key={trigger.name}>
+              <td>{trigger.name}</td>
+              <td>
+                {trigger.table}: {trigger.operations.join(', ')}
+              </td>
+              <td>
+                {trigger.endpoint} {trigger.signed ? T.signed : T.unsigned}
+              </td>
+              <td>{trigger.state}</td>
+              <td>{trigger.queue === null ? trigger.storage : T.queue(trigger.storage, trigger.queue)}</td>
+              <td>
+                <button
+                  type="button"
+                  aria-label={T.testOf(trigger.name)}
+                  onClick={() => post('test', { trigger: trigger.name })}
+                >
+                  {T.test}
+                </button>
+              </td>
+            </tr>
+          ))}
+        </DataTable>
       </div>
       <div class="card">
         <h3 id="dead">{T.deadLetters}</h3>
@@ -140,48 +127,34 @@ function Deliveries({ session, refuse }: DeliveriesProps) {
         {letters.length === 0 ? (
           <p class="muted">{T.noDeadLetters}</p>
         ) : (
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach a region that scrolls
-          <section class="scroll" tabIndex={0} aria-label={T.deadLetters}>
-            <table>
-              <thead>
-                <tr>
-                  {T.letterColumns.map(name => (
-                    <th key={name} scope="col">
-                      {name}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {letters.map(letter => (
-                  <tr key={letter.id}>
-                    <td>{letter.id}</td>
-                    <td>{letter.trigger}</td>
-                    <td>
-                      {letter.table}: {letter.operation}
-                    </td>
-                    <td>{letter.tries}</td>
-                    <td>{letter.reason}</td>
-                    <td class="exact">{letter.given_up_at}</td>
-                    <td>
-                      <div class="pages">
-                        <button type="button" aria-label={T.showOf(letter.id)} onClick={() => setShown(letter.id)}>
-                          {T.show}
-                        </button>
-                        <button
-                          type="button"
-                          aria-label={T.redeliverOf(letter.id)}
-                          onClick={() => post('redeliver', { id: letter.id })}
-                        >
-                          {T.redeliver}
-                        </button>
-                      </div>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </section>
+          <DataTable label={T.deadLetters} columns={T.letterColumns}>
+            {letters.map(letter => (
+              <tr key={letter.id}>
+                <td>{letter.id}</td>
+                <td>{letter.trigger}</td>
+                <td>
+                  {letter.table}: {letter.operation}
+                </td>
+                <td>{letter.tries}</td>
+                <td>{letter.reason}</td>
+                <td class="exact">{letter.given_up_at}</td>
+                <td>
+                  <div class="pages">
+                    <button type="button" aria-label={T.showOf(letter.id)} onClick={() => setShown(letter.id)}>
+                      {T.show}
+                    </button>
+                    <button
+                      type="button"
+                      aria-label={T.redeliverOf(letter.id)}
+                      onClick={() => post('redeliver', { id: letter.id })}
+                    >
+                      {T.redeliver}
+                    </button>
+                  </div>
+                </td>
+              </tr>
+            ))}
+          </DataTable>
         )}
         {overview.value.older_than === null ? null : <p class="muted">{T.older(letters.length)}</p>}
       </div>

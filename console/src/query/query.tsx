@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { format, LanguageError } from '../../../src/language/index.ts'
 import { member, type Session, send } from '../api.ts'
 import { cellText } from '../cell.ts'
+import { DataTable } from '../data-table.tsx'
 import { type Json, printJson, type Row } from '../json.ts'
 import { isKey, isReplay, KeyField, keyHeader } from '../key-field.tsx'
 import { RequestSnippets } from '../request-snippets.tsx'
@@ -171,29 +172,15 @@ function Results({ rows, ms }: { readonly rows: readonly Row[]; readonly ms: num
     <>
       <p role="status">{TEXTS.query.result(rows.length, ms, shown.length)}</p>
       {columns.length === 0 ? null : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must reach a region that scrolls
-        <section class="scroll" tabIndex={0} aria-label={TEXTS.query.rows}>
-          <table>
-            <thead>
-              <tr>
-                {columns.map(column => (
-                  <th key={column} scope="col">
-                    {column}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((row, index) => (
-                <tr key={printJson(index)}>
-                  {columns.map(column => (
-                    <Value key={column} value={row[column] ?? null} />
-                  ))}
-                </tr>
+        <DataTable label={TEXTS.query.rows} columns={columns}>
+          {shown.map((row, index) => (
+            <tr key={printJson(index)}>
+              {columns.map(column => (
+                <Value key={column} value={row[column] ?? null} />
               ))}
-            </tbody>
-          </table>
-        </section>
+            </tr>
+          ))}
+        </DataTable>
       )}
     </>
   )
