@@ -1,22 +1,14 @@
 /** The statements of a read of the change log, by how changes are captured. */
 import { expect, test } from 'vitest'
-import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
-import { feedUrl, installed } from '../../test/support/install.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { feedFixture } from '../../test/support/install.ts'
 import { execute } from '../../test/support/postgres.ts'
 import { CAPTURE } from '../../test/support/server.ts'
-import { createPool } from '../postgres/pool.ts'
 import type { Command, Database } from '../postgres/types.ts'
-import { parseUrl } from '../postgres/url.ts'
 import { type LogResult, readChangedTables, readLog } from './log-statements.ts'
 
 const database = databaseFixture('create table notes (id int primary key)')
-const pool = fixture(
-  async () => {
-    await installed(database)
-    return createPool({ target: parseUrl(feedUrl(database)), maxConnections: 1 })
-  },
-  opened => opened.close({ deadlineMs: 0 }),
-)
+const pool = feedFixture(database)
 
 /** Reads twice, and returns the number of statements and the second result. */
 async function statementsOf<T extends Omit<LogResult, 'entries'>>(

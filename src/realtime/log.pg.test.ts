@@ -1,20 +1,12 @@
 /** When the change log is read. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
-import { feedUrl, installed } from '../../test/support/install.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { feedFixture } from '../../test/support/install.ts'
 import { execute } from '../../test/support/postgres.ts'
-import { createPool } from '../postgres/pool.ts'
-import { parseUrl } from '../postgres/url.ts'
 import { ChangeLog } from './log.ts'
 
 const database = databaseFixture('create table notes (id int primary key)')
-const pool = fixture(
-  async () => {
-    await installed(database)
-    return createPool({ target: parseUrl(feedUrl(database)), maxConnections: 1 })
-  },
-  opened => opened.close({ deadlineMs: 0 }),
-)
+const pool = feedFixture(database)
 
 beforeEach(async () => {
   await pool.ready()

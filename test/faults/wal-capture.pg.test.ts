@@ -3,14 +3,14 @@
  * (docs/guides/capture.md#failures).
  */
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openReplication } from '../../src/postgres/replication/session.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
-import { fixture } from '../support/fixtures.ts'
+import { fixture, fixtureOfEach } from '../support/fixtures.ts'
 import { SECRET, type TestGateway } from '../support/gateway.ts'
-import { createDatabase, privateServer, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase, privateServer } from '../support/postgres.ts'
 import { uniqueName, urlOf } from '../support/server.ts'
-import { isReading, readerOf, type WalDatabase, walDatabase } from '../support/wal-capture.ts'
+import { isReading, readerOf, walDatabase } from '../support/wal-capture.ts'
 
 const server = fixture(() =>
   privateServer({
@@ -20,19 +20,17 @@ const server = fixture(() =>
     ],
   }),
 )
-let created: TestDatabase
-let database: WalDatabase
-
-beforeEach(async () => {
-  created = await createDatabase(server.port, 'template1')
-  database = await walDatabase(created)
-})
-
-afterEach(async () => {
-  await database.close()
-  await database.dropSlot()
-  await created.drop()
-})
+const created = fixtureOfEach(
+  () => createDatabase(server.port, 'template1'),
+  opened => opened.drop(),
+)
+const database = fixtureOfEach(
+  () => walDatabase(created),
+  async opened => {
+    await opened.close()
+    await opened.dropSlot()
+  },
+)
 
 /** A write and a read by requests. */
 async function served(gateway: TestGateway, id: number): Promise<void> {
@@ -91,11 +89,7 @@ describe('a feed role without REPLICATION', () => {
   })
 
   test('cannot create a slot that was lost: subscribers get one resync when it can', async () => {
-    await database.install()
-    const gateway = await database.open()
-    await isReading(gateway)
-    await database.ask('insert into notes values (1)')
-    await isLogged(1)
+    const gateway = await database.reading()
     const socket = await database.subscribe(gateway)
     await database.ask('alter role app_feed noreplication')
     await database.ask(`select pg_terminate_backend(active_pid) from pg_replication_slots where active`)
@@ -124,7 +118,7 @@ describe('a server without a free slot or WAL sender', () => {
     expect(await database.ask(`select from pg_namespace where nspname = 'svc'`)).toEqual([])
   })
 
-  test('does not keep a gateway from serving when there is no slot', async () => {
+  test('leaves a gateway without a slot serving requests', async () => {
     await database.install()
     await database.dropSlot()
     await takeSlot()
@@ -133,7 +127,7 @@ describe('a server without a free slot or WAL sender', () => {
     expect(await database.bulkEntries()).toBe(before + 1)
   })
 
-  test('does not keep a gateway from serving when there is no WAL sender, and loses nothing', async () => {
+  test('leaves a gateway without a WAL sender serving requests, and nothing is lost', async () => {
     await database.install()
     const sender = await takeSender()
     await servesUntilRepaired(await database.open(), NO_SENDER, async () => sender.close())
@@ -142,11 +136,7 @@ describe('a server without a free slot or WAL sender', () => {
 })
 
 test('a server that is restarted without logical decoding is served, and read again when it has it', async () => {
-  await database.install()
-  const gateway = await database.open()
-  await isReading(gateway)
-  await database.ask('insert into notes values (1)')
-  await isLogged(1)
+  const gateway = await database.reading()
   await database.ask('alter role app_feed noreplication')
   await database.ask(`select pg_terminate_backend(active_pid) from pg_replication_slots where active`)
   // With a logical slot, the server would not start.
@@ -165,12 +155,7 @@ test('a server that is restarted without logical decoding is served, and read ag
 }, 60_000)
 
 test('a slot that the server has invalidated is created again, and subscribers get a resync', async () => {
-  await database.install()
-  const gateway = await database.open()
-  await isReading(gateway)
-  const socket = await database.subscribe(gateway)
-  await database.ask('insert into notes values (1)')
-  expect(await socket.nextOf('notification')).toMatchObject({ key: { id: 1 } })
+  const { gateway, socket } = await database.followed()
   const holder = new pg.Client({ connectionString: created.adminUrl })
   await holder.connect()
   await holder.query('begin; select from svc.wal for update')

@@ -26,12 +26,7 @@ describe('a promoted standby', () => {
         return current.adminUrl
       },
     })
-    await database.install()
-    const gateway = await database.open()
-    await isReading(gateway)
-    const socket = await database.subscribe(gateway)
-    await database.ask('insert into notes values (1)')
-    expect(await socket.nextOf('notification')).toMatchObject({ key: { id: 1 } })
+    const { gateway, socket } = await database.followed()
     await primary.kill()
     current = standby
     await database.ask('select pg_promote()')
@@ -70,11 +65,7 @@ describe.skipIf(DEBIAN_POSTGRES_MISSING !== null)(TITLE, () => {
     await execute(before.adminUrl, `create role app login password '${PASSWORD}'`)
     const open = ({ port, adminUrl }: DebianServer) => ({ url: urlOf(port, 'app', 'postgres'), adminUrl })
     const database = await walDatabase(open(before))
-    await database.install()
-    const gateway = await database.open()
-    await isReading(gateway)
-    await database.ask('insert into notes values (1)')
-    await expect.poll(database.inserted, { timeout: 20_000 }).toEqual([1])
+    const gateway = await database.reading()
     await gateway.close()
     await before.stop()
     const after = await start('after', before.dataDirectory)

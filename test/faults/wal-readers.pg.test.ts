@@ -3,34 +3,28 @@
  * memory (docs/guides/capture.md#failures).
  */
 import pg from 'pg'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { fixture } from '../support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { fixture, fixtureOfEach } from '../support/fixtures.ts'
 import { SECRET } from '../support/gateway.ts'
-import { createDatabase, privateServer, type TestDatabase } from '../support/postgres.ts'
+import { createDatabase, privateServer } from '../support/postgres.ts'
 import { killSvc, type Svc, startSvc } from '../support/process.ts'
-import { isReading, readerOf, type WalDatabase, walDatabase } from '../support/wal-capture.ts'
+import { readerOf, walDatabase } from '../support/wal-capture.ts'
 
 const server = fixture(() => privateServer({ settings: ['wal_level = logical'] }))
-let created: TestDatabase
-let database: WalDatabase
-
-beforeEach(async () => {
-  created = await createDatabase(server.port, 'template1')
-  database = await walDatabase(created)
-})
-
-afterEach(async () => {
-  killSvc()
-  await database.close()
-  await created.drop()
-})
+const created = fixtureOfEach(
+  () => createDatabase(server.port, 'template1'),
+  opened => opened.drop(),
+)
+const database = fixtureOfEach(
+  () => walDatabase(created),
+  async opened => {
+    killSvc()
+    await opened.close()
+  },
+)
 
 test('of gateways that find the slot dropped, one creates it, and one reads', async () => {
-  await database.install()
-  const first = await database.open()
-  await isReading(first)
-  await database.ask('insert into notes values (1)')
-  await expect.poll(database.inserted, { timeout: 20_000 }).toEqual([1])
+  const first = await database.reading()
   await first.close()
   await database.dropSlot()
   const before = await database.bulkEntries()
@@ -95,12 +89,7 @@ const ROW_BYTES = 600
 test('a statement of 200 000 rows is decoded in bounded memory, and others follow in order', async () => {
   await database.ask('create table large (id int primary key, n int, body text); grant all on large to app')
   await database.ask(`insert into large select n, 0, repeat('x', ${ROW_BYTES}) from generate_series(1, ${ROWS}) n`)
-  await database.install()
-  const gateway = await database.open()
-  await isReading(gateway)
-  const socket = await database.subscribe(gateway)
-  await database.ask('insert into notes values (1)')
-  expect(await socket.nextOf('notification')).toMatchObject({ key: { id: 1 } })
+  const { gateway, socket } = await database.followed()
   const held = () => process.memoryUsage().heapUsed + process.memoryUsage().external
   const before = held()
   let peak = before

@@ -6,7 +6,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { type GatewayOptions, SECRET, type TestGateway, testGateway } from './gateway.ts'
 import { execute, type TestDatabase, testDatabase } from './postgres.ts'
 import { type Svc, startSvc } from './process.ts'
@@ -92,11 +92,30 @@ export function fixture(
   open: () => object | Promise<object>,
   close: (opened: never) => Promise<unknown> = (opened: Closable) => opened.close(),
 ): object {
+  return openedBy(open, close, { before: beforeAll, after: afterAll })
+}
+
+/** The same, opened before each test and closed after it. */
+export function fixtureOfEach<T extends object>(open: () => T | Promise<T>, close: (opened: T) => Promise<unknown>): T {
+  return openedBy(open, close, { before: beforeEach, after: afterEach }) as T
+}
+
+interface Hooks {
+  before(open: () => Promise<void>): void
+  after(close: () => Promise<void>): void
+}
+
+function openedBy(
+  open: () => object | Promise<object>,
+  close: (opened: never) => Promise<unknown>,
+  { before, after }: Hooks,
+): object {
   let opened: object | null = null
-  beforeAll(async () => {
+  before(async () => {
+    opened = null
     opened = await open()
   })
-  afterAll(async () => {
+  after(async () => {
     if (opened !== null) await close(opened as never)
   })
   const now = (): object => {

@@ -2,6 +2,9 @@
 import { expect, vi } from 'vitest'
 import { installScript, type TableSelection } from '../../src/install/script.ts'
 import { createSlotStatement } from '../../src/install/wal-capture.ts'
+import { createPool, type Pool } from '../../src/postgres/pool.ts'
+import { parseUrl } from '../../src/postgres/url.ts'
+import { fixture } from './fixtures.ts'
 import { execute, type TestDatabase } from './postgres.ts'
 import { POSTGRES_MAJOR } from './postgres-version.ts'
 import { PLAIN_ROLE } from './roles.ts'
@@ -25,6 +28,17 @@ export async function installed(
   const script = installScript({ role: PLAIN_ROLE, selected: chosen, superuser: true, capture: CAPTURE })
   await execute(adminUrl, ['BEGIN', ...script, 'COMMIT'].join(';\n'))
   if (CAPTURE === 'wal') await execute(adminUrl, createSlotStatement(POSTGRES_MAJOR))
+}
+
+/** Installs, and opens one connection of the feed role. */
+export function feedFixture(database: TestDatabase): Pool {
+  return fixture(
+    async () => {
+      await installed(database)
+      return createPool({ target: parseUrl(feedUrl(database)), maxConnections: 1 })
+    },
+    opened => opened.close({ deadlineMs: 0 }),
+  )
 }
 
 /**

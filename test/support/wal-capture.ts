@@ -22,6 +22,10 @@ export interface WalDatabase {
   svc(argv: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ended>
   /** `svc install --capture wal`. */
   install(): Promise<void>
+  /** Installs, and opens a gateway that reads the log and has logged the row with id 1. */
+  reading(): Promise<TestGateway>
+  /** The same with a socket that is subscribed, and has received the row. */
+  followed(): Promise<{ readonly gateway: TestGateway; readonly socket: TestSocket }>
   /** Opens a gateway in this process. */
   open(toml?: string): Promise<TestGateway>
   /** The warnings of all gateways. */
@@ -58,10 +62,27 @@ export async function walDatabase(target: WalDatabaseOptions): Promise<WalDataba
     })
     return { code, out: out.join('\n'), error: error.join('\n') }
   }
-  return {
+  const database: WalDatabase = {
     ...{ ask, svc, warnings },
     async install() {
       expect(await svc(['install', '--capture', 'wal'])).toMatchObject({ code: 0, error: '' })
+    },
+    async reading() {
+      await database.install()
+      const gateway = await database.open()
+      await isReading(gateway)
+      await ask('insert into notes values (1)')
+      await expect.poll(database.inserted, { timeout: NOTICE_MS }).toEqual([1])
+      return gateway
+    },
+    async followed() {
+      await database.install()
+      const gateway = await database.open()
+      await isReading(gateway)
+      const socket = await database.subscribe(gateway)
+      await ask('insert into notes values (1)')
+      expect(await socket.nextOf('notification')).toMatchObject({ key: { id: 1 } })
+      return { gateway, socket }
     },
     async open(toml = '') {
       const gateway = await testGateway(target.url, {
@@ -97,6 +118,7 @@ export async function walDatabase(target: WalDatabaseOptions): Promise<WalDataba
       await svc(['uninstall', '--force'])
     },
   }
+  return database
 }
 
 /** The reader of a gateway, as `/health/internal` reports it. */
