@@ -27,8 +27,8 @@ const OPTIONS: Options<LibraryEntry> = {
 }
 
 /**
- * The first paragraph below the heading, which says what the part is about. Code and tables are none.
- * Entries of less weight have none, because the field would be a sixth of the index.
+ * The first paragraph below the heading, in which a page introduces its subject. Empty if code or a table
+ * comes first, and for entries of less weight, because the field would be a sixth of the index.
  */
 function leadOf({ id, kind, markdown }: LibraryEntry): string {
   if (kind !== 'documentation' || weightOf(id) < 1) return ''
