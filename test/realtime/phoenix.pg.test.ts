@@ -473,7 +473,8 @@ describe('frames', () => {
     // Joins later, with more steps.
     const later = open(ann())
     await watching(later, {})
-    expect(await listening()).toHaveLength(1)
+    // A join for changes does not wait for the connection that hears broadcasts.
+    await vi.waitFor(async () => expect(await listening()).toHaveLength(1), PATIENT)
     await later.removeAllChannels()
     await vi.waitFor(async () => expect(await listening()).toEqual([]), PATIENT)
   }, 30_000)
