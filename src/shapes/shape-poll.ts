@@ -1,4 +1,5 @@
 /** Collects what a subscription delivers until a response takes it. */
+import type { GatewayError } from '../errors.ts'
 import type { SubscriptionReceiver } from '../realtime/subscriber.ts'
 import type { ChangeNotification } from '../realtime/visibility-query.ts'
 
@@ -9,24 +10,38 @@ import type { ChangeNotification } from '../realtime/visibility-query.ts'
 const WAITING_CHANGES_MAX = 2_000
 const WAITING_CHARACTERS_MAX = 4 * 1024 * 1024
 
+/** Limit on the characters of a poll that are never refused. The number of requests limits their sum. */
+const SMALL_CHARACTERS = 64 * 1024
+
+/** Counts what waits in the polls of one tenant or caller. */
+export interface WaitingBytes {
+  /** The error if a limit is exceeded without the `own` bytes of this poll; null otherwise. */
+  refusal(own: number): GatewayError | null
+  take(bytes: number): void
+  give(bytes: number): void
+}
+
 /** The changes that the hub delivered together. */
 export interface PollDelivery {
   readonly notifications: readonly ChangeNotification[]
   /** The resume token after these changes. */
   readonly token: string
-  /** The characters of its rows and keys. */
-  readonly characters: number
 }
 
 /** Deliveries that a response waits for. */
 export interface Poll {
   readonly receiver: SubscriptionReceiver
-  /** The deliveries since the last call. */
+  /**
+   * The deliveries since the last call. They are counted until the response has been handed to the
+   * connection, which counts what the client has not read.
+   */
   take(): readonly PollDelivery[]
   /** True if the changes since the requested position cannot be determined. */
   readonly isLost: boolean
-  /** True if deliveries were dropped, because too much was waiting. */
+  /** True if a delivery was dropped, because too much was waiting. */
   readonly isFull: boolean
+  /** The error if it was dropped because of what waits in all polls; null otherwise. */
+  readonly refusal: GatewayError | null
   /** True if nothing more is delivered; the client continues with another request. */
   readonly isOver: boolean
   /** The error that ended the subscription; null without one. */
@@ -35,16 +50,19 @@ export interface Poll {
   wait(ms: number): Promise<void>
   /** Ends the poll, because the gateway stops or the client has disconnected. */
   end(): void
+  /** Ends the poll, and drops what waits. */
+  discard(): void
 }
 
 /** Creates an empty poll. */
-export function createPoll(): Poll {
+export function createPoll(bytes: WaitingBytes): Poll {
   let deliveries: PollDelivery[] = []
   let changes = 0
   let characters = 0
   let isLost = false
   let isOver = false
   let isFull = false
+  let refusal: GatewayError | null = null
   let failure: unknown = null
   let wake: () => void = () => {}
 
@@ -53,22 +71,35 @@ export function createPoll(): Poll {
     wake()
   }
 
+  function take(): readonly PollDelivery[] {
+    const taken = deliveries
+    const size = characters
+    deliveries = []
+    changes = 0
+    characters = 0
+    if (size > 0) setImmediate(() => bytes.give(size))
+    return taken
+  }
+
   return {
     receiver: {
       notify(notifications) {
         const token = notifications.at(-1)?.token
         if (token === undefined || isOver) return
-        changes += notifications.length
-        const size = notifications.reduce((sum, { row, key }) => sum + (row?.length ?? 0) + key.length, 0)
-        characters += size
-        const isTooMuch = changes > WAITING_CHANGES_MAX || characters > WAITING_CHARACTERS_MAX
-        // A single delivery is always accepted; otherwise a client could never receive a large one.
-        if (isTooMuch && deliveries.length > 0) {
+        const size = notifications.reduce((sum, item) => sum + charactersOf(item), 0)
+        const isMore = changes + notifications.length > WAITING_CHANGES_MAX
+        const isLarger = characters + size > WAITING_CHARACTERS_MAX
+        if (characters + size > SMALL_CHARACTERS) refusal = bytes.refusal(characters)
+        // A single delivery can exceed the limits of a poll, so that a client can receive a large one.
+        if (refusal !== null || ((isMore || isLarger) && deliveries.length > 0)) {
           isFull = true
           end()
           return
         }
-        deliveries.push({ notifications, token, characters: size })
+        changes += notifications.length
+        characters += size
+        bytes.take(size)
+        deliveries.push({ notifications, token })
         wake()
       },
       resync(reason) {
@@ -80,18 +111,15 @@ export function createPoll(): Poll {
         end()
       },
     },
-    take() {
-      const taken = deliveries
-      deliveries = []
-      changes = 0
-      characters = 0
-      return taken
-    },
+    take,
     get isLost() {
       return isLost
     },
     get isFull() {
       return isFull
+    },
+    get refusal() {
+      return refusal
     },
     get isOver() {
       return isOver
@@ -111,5 +139,16 @@ export function createPoll(): Poll {
       })
     },
     end,
+    discard() {
+      end()
+      take()
+    },
   }
+}
+
+/** The characters of a change: its key, the current row and the old rows. */
+function charactersOf({ key, row, old }: ChangeNotification): number {
+  let characters = key.length + (row?.length ?? 0)
+  for (const values of old) for (const name in values) characters += values[name]?.length ?? 0
+  return characters
 }

@@ -31,7 +31,7 @@ import {
 import { createShapeHandles, type ShapeHandles, type ShapeStart } from './shape-handles.ts'
 import { createMessagePrinter, type MessagePrinter, printSnapshotEnd, printUpToDate } from './shape-messages.ts'
 import { nameShape } from './shape-names.ts'
-import { createPoll, type Poll, type PollDelivery } from './shape-poll.ts'
+import { createPoll, type Poll, type WaitingBytes } from './shape-poll.ts'
 import { ShapeProblem } from './shape-problem.ts'
 import {
   parseShapeDeletion,
@@ -50,9 +50,6 @@ const KEEP_ALIVE_MS = 15_000
 
 /** Numbers that identify responses with a subset are below this one. */
 const MARK_MAX = 2 ** 31
-
-/** Limit on the characters of changes that are never refused. The number of requests limits their sum. */
-const SMALL_CHARACTERS = 64 * 1024
 
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 
@@ -103,6 +100,8 @@ interface OpenShape {
   readonly digest: string
   readonly printer: MessagePrinter
   readonly schema: string
+  /** Ends the subscription, and drops what it has delivered. */
+  end(): void
 }
 
 /** The request of a stream of events. `leave`: gives its place back. */
@@ -198,7 +197,7 @@ export class Shapes {
     } finally {
       if (!isHeld) {
         leave()
-        open?.subscription.end()
+        open?.end()
       }
     }
   }
@@ -231,7 +230,7 @@ export class Shapes {
     since: string | null,
   ): Promise<OpenShape> {
     const { hub, catalog, maxInValues } = this.#parts
-    const poll = createPoll()
+    const poll = createPoll(this.#waitingBytes(identity))
     const { shape, resource: table } = nameShape(catalog(), written)
     const texts = requestedRows(shape, maxInValues)
     // A stream of events cannot be continued from the end of a part.
@@ -242,6 +241,10 @@ export class Shapes {
     const subscription = await hub.subscribe(request, identity, poll.receiver).catch(error => {
       throw problemOf(error, shape, catalog().tables.get(table))
     })
+    const end = () => {
+      subscription.end()
+      poll.discard()
+    }
     try {
       const { plan, context } = subscription
       assertCaptured(subscription, shape.table)
@@ -250,7 +253,7 @@ export class Shapes {
       const { schema, name, primaryKey } = plan.table
       const columnSchema = printColumnSchema(plan.table, plan.textColumns)
       return {
-        ...{ shape, subscription, poll, schema: columnSchema },
+        ...{ shape, subscription, poll, schema: columnSchema, end },
         digest: digestOf(context, shape.replica, columnSchema),
         printer: createMessagePrinter({
           ...{ schema, name, primaryKey, replica: shape.replica },
@@ -258,7 +261,7 @@ export class Shapes {
         }),
       }
     } catch (error) {
-      subscription.end()
+      end()
       throw error
     }
   }
@@ -325,10 +328,7 @@ export class Shapes {
     let token = subscription.reachedToken
     let messages: readonly string[] = []
     const take = () => {
-      const deliveries = poll.take()
-      const refusal = this.#reserve(deliveries, identity)
-      if (refusal !== null) throw refusal
-      for (const { notifications, token: after } of deliveries) {
+      for (const { notifications, token: after } of poll.take()) {
         messages = [...messages, ...printer.changes(notifications)]
         if (!subscription.awaitsResync()) token = after
       }
@@ -344,6 +344,7 @@ export class Shapes {
     }
     if (poll.error !== null) throw poll.error
     if (poll.isLost) return this.#refetch(handle, open, identity)
+    if (poll.refusal !== null && messages.length === 0) throw poll.refusal
     if (messages.length === 0 && !poll.isOver) token = subscription.settledToken() ?? token
     const isPart = !isCaughtUp || poll.isFull
     if (!isCaughtUp && !poll.isFull) token = subscription.reachedToken
@@ -364,7 +365,7 @@ export class Shapes {
     return { status: 200, headers, body: this.#events(open, stream) }
   }
 
-  async *#events({ poll, printer, subscription }: OpenShape, { incoming, identity, leave }: EventStream) {
+  async *#events({ poll, printer, subscription, end }: OpenShape, { incoming, identity, leave }: EventStream) {
     const endsAt = performance.now() + Math.min(EVENTS_MS_MAX, this.#validMs(identity))
     const release = this.#hold(poll, identity, incoming)
     let reached = subscription.reachedToken
@@ -375,8 +376,6 @@ export class Shapes {
         const leftMs = endsAt - performance.now()
         await poll.wait(Math.max(0, Math.min(KEEP_ALIVE_MS, leftMs)))
         const deliveries = poll.take()
-        // The client continues from its last offset.
-        if (this.#reserve(deliveries, identity) !== null) return
         const messages = deliveries.flatMap(({ notifications }) => printer.changes(notifications))
         const last = deliveries.at(-1)?.token ?? (poll.isOver ? null : subscription.settledToken())
         // Without changes, the stream sends newer positions, so that the client does not continue from an old
@@ -390,14 +389,14 @@ export class Shapes {
     } finally {
       release()
       leave()
-      subscription.end()
+      end()
     }
   }
 
   async #delete(incoming: Incoming, identity: Identity): Promise<Answer> {
     const { shape, handle } = parseShapeDeletion(incoming.query, this.#parts)
     const open = await this.#open({ shape, live: 'no' }, identity, null)
-    open.subscription.end()
+    open.end()
     const ended = handle ?? this.#handles.current(startOf(open, open.subscription.startToken, identity))
     if (parseHandle(ended)?.digest !== open.digest) throw new ShapeProblem('handle', 'is not a handle of this shape')
     this.#handles.end(ended)
@@ -435,21 +434,15 @@ export class Shapes {
     }
   }
 
-  /**
-   * Counts the bytes of changes before they are printed, until the response has been handed to the
-   * connection, which counts what the client has not read. One change wakes all clients of a shape at once.
-   * Returns the error if the responses of the tenant exceed a limit.
-   */
-  #reserve(deliveries: readonly PollDelivery[], identity: Identity): GatewayError | null {
-    const size = deliveries.reduce((sum, { characters }) => sum + characters, 0)
-    if (size <= SMALL_CHARACTERS) return null
+  /** Counts the changes that wait for responses. One change wakes all clients of a shape at once. */
+  #waitingBytes(identity: Identity): WaitingBytes {
     const { responseBytes } = this.#parts
     const holder = callerKey(identity)
-    const refusal = responseBytes.whileReading(holder, 0)
-    if (refusal !== null) return refusal
-    responseBytes.take(holder, size)
-    setImmediate(() => responseBytes.give(holder, size))
-    return null
+    return {
+      refusal: own => responseBytes.whileReading(holder, own),
+      take: bytes => responseBytes.take(holder, bytes),
+      give: bytes => responseBytes.give(holder, bytes),
+    }
   }
 
   /** Counts a waiting request; it ends when the client disconnects or the gateway stops. */

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { watchActivity } from '../support/activity.ts'
 import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
 import { PROXIES, type RunningProxy } from '../support/proxies.ts'
 import { openSocket } from '../support/socket.ts'
 import { shopDatabase } from './shop.ts'
@@ -41,6 +42,7 @@ const database = databaseFixture(
    create view naps with (security_invoker) as select 1 as id, pg_sleep(60)::text as slept;
    grant select on endless, broken, naps to app`,
 )
+beforeAll(() => installed(database, [{ schema: 'public', table: 'labels' }]))
 const activity = fixture(() => watchActivity(database.adminUrl))
 
 interface Answer {
@@ -79,6 +81,8 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
         'max_result_rows = 0',
         'explain_max_cost = 0',
         'explain_max_rows = 0',
+        '[shapes]',
+        'enabled = true',
       ].join('\n'),
     })
     token = await gateway.token({ tenantId: 't1' })
@@ -224,6 +228,54 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
     }
     session.close()
     while (id > 90) expect((await ask(`/api/labels/${id--}`, agent, { method: 'DELETE' })).status).toBe(204)
+  })
+
+  test('changes of a shape arrive as long polls and as server-sent events, over HTTP/2 as well', async context => {
+    if (missing !== null) return context.skip(missing)
+    const agent = machine()
+    const session = connect(proxy.url, { ca: proxy.ca })
+    const shape = '/v1/shape?table=labels&columns=id,name'
+    const overHttp1 = async (path: string): Promise<Readable> => {
+      const asking = open(path, agent)
+      asking.end()
+      const [response] = await once(asking, 'response')
+      return response
+    }
+    const overHttp2 = async (path: string): Promise<Readable> =>
+      session.request({ ':path': path, authorization: `Bearer ${token}` })
+    let id = 110
+    const create = async () => {
+      const created = await ask('/api/labels', agent, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ id: ++id, tenant_id: 't1', name }),
+      })
+      expect(created.status).toBe(201)
+    }
+    const inserted = () => ({ value: { id: String(id), name }, headers: { operation: 'insert' } })
+    for (const openStream of [overHttp1, overHttp2]) {
+      const first = await ask(`${shape}&offset=-1`, agent)
+      expect(first.headers).toMatchObject({ vary: expect.stringContaining('Authorization'), etag: expect.any(String) })
+      const at = (offset: unknown) => `${shape}&handle=${first.headers['electric-handle']}&offset=${offset}&live=true`
+      const poll = openStream(at(first.headers['electric-offset']))
+      await create()
+      const polled = JSON.parse(await text(await poll))
+      expect(polled).toMatchObject([inserted(), { headers: { control: 'up-to-date' } }])
+      const last = `${polled.at(-1).headers.global_last_seen_lsn}_0`
+      const events = await openStream(`${at(last)}&live_sse=true`)
+      events.on('error', () => {})
+      const messages = eventsIn(events)
+      // The stream stays open: an event arrives before there is another one.
+      for (let n = 0; n < 2; n++) {
+        await create()
+        let message = (await messages.next()).value?.data
+        while (message !== undefined && !('key' in message)) message = (await messages.next()).value?.data
+        expect(message).toMatchObject(inserted())
+      }
+      events.destroy()
+    }
+    session.close()
+    while (id > 110) expect((await ask(`/api/labels/${id--}`, agent, { method: 'DELETE' })).status).toBe(204)
   })
 
   test('a stream arrives as it is produced and read, and ends when its reader disconnects', async context => {

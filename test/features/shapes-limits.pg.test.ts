@@ -1,9 +1,11 @@
 /** One tenant cannot use up what all tenants share with requests for shapes (docs/reference/shapes.md). */
+import type { Socket } from 'node:net'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { parseExposition } from '../support/exposition.ts'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import type { TestGateway } from '../support/gateway.ts'
-import { installed } from '../support/install.ts'
+import { installed, logged } from '../support/install.ts'
+import { connectTo } from '../support/raw-http.ts'
 
 const database = databaseFixture(`
   create table notes (id int primary key, tenant text not null, body text);
@@ -17,11 +19,16 @@ beforeAll(() => installed(database))
 const SHAPES = '\n[shapes]\nenabled = true\nlong_poll_ms = 60000'
 const gateway = gatewayFixture(database, { toml: `tenant_max_waiting_shapes = 3${SHAPES}` })
 const small = gatewayFixture(database, { toml: `tenant_max_unsent_bytes = 1048576${SHAPES}` })
+const UNREAD_MAX = 8 * 1024 * 1024
+const ofTenant = gatewayFixture(database, { toml: `tenant_max_unsent_bytes = ${UNREAD_MAX}${SHAPES}` })
+const ofAll = gatewayFixture(database, { toml: `max_unsent_bytes = ${UNREAD_MAX}${SHAPES}` })
 const grouped = gatewayFixture(database, { toml: `tenant_max_subscription_groups = 2${SHAPES}` })
 
 const PATIENT = { timeout: 10_000 }
 const running: AbortController[] = []
+const sockets: Socket[] = []
 afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy()
   for (const aborter of running.splice(0)) aborter.abort()
 })
 
@@ -42,8 +49,8 @@ async function waiting(of: TestGateway, tenantId: string, { where = '', events =
   return { response, again, end: () => aborter.abort() }
 }
 
-async function figure(name: string, limit?: string): Promise<number> {
-  const { text } = await gateway.get('/metrics', { as: null })
+async function figure(name: string, limit?: string, of: TestGateway = gateway): Promise<number> {
+  const { text } = await of.get('/metrics', { as: null })
   const samples = parseExposition(text).get(name)?.samples ?? []
   return samples.find(({ labels }) => labels.limit === limit)?.value ?? -1
 }
@@ -107,8 +114,7 @@ test.each([
     const others = await waiting(small, 't6')
     const answered = events ? await Promise.all(clients.map(({ response }) => response)) : []
     await vi.waitFor(async () => {
-      const { text } = await small.get('/metrics', { as: null })
-      expect(parseExposition(text).get('svc_shapes_waiting')?.samples[0]?.value).toBe(13)
+      expect(await figure('svc_shapes_waiting', undefined, small)).toBe(13)
     }, PATIENT)
     await admin.query(`insert into notes values (${id + 10}, 't6', 'theirs'), (${id}, 't5', repeat('x', 700000))`)
     const received = events
@@ -133,3 +139,52 @@ async function untilInsert(response: Response): Promise<boolean> {
     if (text.includes('"operation":"insert"')) return true
   return false
 }
+
+/** A stream of events whose client reads nothing. */
+async function unread(of: TestGateway, tenantId: string, where: string): Promise<Socket> {
+  const query = `table=notes&where=${encodeURIComponent(where)}`
+  const { headers } = await of.get(`/v1/shape?${query}&offset=now`, { as: { tenantId } })
+  const at = ['handle', 'offset'].map(name => `${name}=${headers.get(`electric-${name}`)}`).join('&')
+  const socket = connectTo(of.url)
+  sockets.push(socket)
+  const head = [`Host: ${new URL(of.url).host}`, `Authorization: Bearer ${await of.token({ tenantId })}`, '', '']
+  socket.write(`GET /v1/shape?${query}&${at}&live=true&live_sse=true HTTP/1.1\r\n${head.join('\r\n')}`)
+  return socket
+}
+
+test.each([
+  { limit: 'tenant_max_unsent_bytes', of: ofTenant, tenant: 't7', id: 1_000 },
+  { limit: 'max_unsent_bytes', of: ofAll, tenant: 't8', id: 2_000 },
+])(
+  'the changes that wait for slow readers of different shapes count towards $limit',
+  { timeout: 60_000 },
+  async ({ limit, of, tenant, id }) => {
+    const readers = 6
+    for (let reader = 0; reader < readers; reader++) await unread(of, tenant, `id <> ${reader}`)
+    const other = await waiting(of, 'another', { events: true })
+    expect((await other.response).status).toBe(200)
+    await vi.waitFor(async () => expect(await figure('svc_shapes_waiting', undefined, of)).toBe(readers + 1), PATIENT)
+    const row = 100_000
+    let waitingMost = 0
+    let most = 0
+    // The first rows fill the buffers of both kernels.
+    for (let n = 0; n < 400 && (await figure('svc_http_limit_refusals_total', limit, of)) === 0; n++) {
+      await admin.query(`insert into notes values ($1, $2, repeat('x', $3))`, [id + n, tenant, row])
+      await logged(database)
+      const waits = await figure('svc_http_result_bytes', undefined, of)
+      waitingMost = Math.max(waitingMost, waits)
+      most = Math.max(most, waits + (await figure('svc_http_unsent_bytes', undefined, of)))
+    }
+    expect(await figure('svc_http_limit_refusals_total', limit, of)).toBeGreaterThan(0)
+    expect(waitingMost).toBeGreaterThan(UNREAD_MAX / 2)
+    // The last delivery that was accepted can exceed the limit.
+    expect(most).toBeLessThan(UNREAD_MAX + readers * row)
+    // Another tenant receives its change.
+    await admin.query(`insert into notes values ($1, 'another', 'small')`, [id + 900])
+    expect(await untilInsert(await other.response)).toBe(true)
+    // The changes of a connection are dropped with it.
+    for (const socket of sockets.splice(0)) socket.destroy()
+    other.end()
+    await vi.waitFor(async () => expect(await figure('svc_http_result_bytes', undefined, of)).toBe(0), PATIENT)
+  },
+)
