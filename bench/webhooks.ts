@@ -112,13 +112,13 @@ function open(all: readonly Trigger[]): Webhooks {
       ...{
         disable() {},
         isActive: () => true,
-        writerOf: () => 'none',
+        isStored: () => false,
         generation: () => 0,
         reload: async () => {},
         refresh: async () => {},
       },
     },
-    ...{ outbox: null, tenantColumn: 'tenant_id', ticket: '' },
+    outbox: null,
     catalog: () => {
       throw new Error('nobody asks')
     },

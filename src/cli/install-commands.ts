@@ -38,7 +38,7 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
       'capture only this table; repeatable (default: all tables of schemas)',
       (name: string, all: readonly string[] = []) => [...all, name],
     )
-    .option('--no-tables', 'capture no tables: install only the outbox, for webhooks of writes through gateways')
+    .option('--no-tables', 'capture no tables: install only what stores responses to requests with an Idempotency-Key')
     .option(
       '--capture <source>',
       'how changes are captured: triggers, wal (from the write-ahead log), or auto: as installed, and triggers ' +

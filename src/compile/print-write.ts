@@ -1,9 +1,8 @@
-/** Prints writes as SQL: unchanged, or extended so that they notify, return or store what they did. */
+/** Prints writes as SQL: unchanged, or extended so that they notify of what they did or return it. */
 import { randomUUID } from 'node:crypto'
 import type { CheckedQuery, CheckedWrite, Write } from '../access/check.ts'
 import { type ParameterUse, parameterKeyOf } from '../access/parameters.ts'
 import type { Table } from '../catalog/model.ts'
-import type { OutboxInsert } from '../language/sql/outbox-insert.ts'
 import { type NotifyOptions, printWriteRows, type WriteRowsOptions } from '../language/sql/print-write-rows.ts'
 import type { Expression, Get, Parameter } from '../language/tree/ast.ts'
 import { and, cast, column, compare, exists, get, integer, isDistinct, isNull, not } from '../language/tree/build.ts'
@@ -116,20 +115,10 @@ export function hiddenIn({ with: clause }: Get | Write): readonly HiddenWrite[] 
  * before it. Its literals can differ.
  */
 export function printCaptured(write: WriteStatement): WriteStatement {
-  return withImagesOf(write, {})
-}
-
-/** Prints the same write, which passes the changed rows to `by` instead of returning them. */
-export function printStoringWrite(write: WriteStatement, by: OutboxInsert): WriteStatement {
-  const columns = ownOf(write).table.columns.map(({ name }) => name)
-  return withImagesOf(write, { outboxInsert: by, columns })
-}
-
-function withImagesOf(write: WriteStatement, how: Pick<WriteRowsOptions, 'outboxInsert' | 'columns'>): WriteStatement {
   const own = ownOf(write)
   const { query, images } = withImages(own.checked, () => createdBy(own.checked))
   const checked = { ...own.checked, query }
-  const options = { ...own.options, ...how, images }
+  const options = { ...own.options, images }
   const notification = own.notification === null ? null : notificationPlanOf(checked, options, own.notification.rows)
   return statement<WriteStatement>({
     ...write,

@@ -59,7 +59,7 @@ EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`
 /**
  * Revokes all rights in schema \`svc\` from everyone but the owners, and grants the intended ones again,
  * because earlier versions granted gateways all of them. A gateway's role may only detect what is installed,
- * insert webhooks with a ticket (outbox.ts), and use idempotency keys with one (idempotency-keys.ts).
+ * and use idempotency keys with a ticket (idempotency-keys.ts).
  */
 export const RIGHTS: string = `DO $$ DECLARE it record; BEGIN
   FOR it IN SELECT DISTINCT CASE c.relkind WHEN 'S' THEN 'SEQUENCE'
@@ -77,7 +77,6 @@ export const RIGHTS: string = `DO $$ DECLARE it record; BEGIN
   LOOP
     EXECUTE format('GRANT USAGE ON SCHEMA svc TO %I, %I', it.role, it.feed);
     EXECUTE format('GRANT SELECT ON svc.installation, svc.served, svc.selected, svc.wal TO %I, %I', it.role, it.feed);
-    EXECUTE format('GRANT INSERT ON svc.gateway_webhook TO %I', it.role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION ${CALLED_BY_REQUESTS.join(', ')} TO %I', it.role);
     EXECUTE format('GRANT SELECT ON svc.change TO %I', it.feed);
     -- It stores what it decodes.

@@ -35,6 +35,8 @@ export const CALLED_BY_REQUESTS: readonly string[] = [
 
 /** Creates the table and its functions. */
 export const IDEMPOTENCY_KEYS: readonly string[] = [
+  // Tickets of running gateways; only their hashes are stored.
+  'CREATE TABLE IF NOT EXISTS svc.ticket (hash bytea PRIMARY KEY, valid_until timestamptz NOT NULL)',
   `CREATE TABLE IF NOT EXISTS svc.idempotency_key (
   id bytea PRIMARY KEY,
   tenant text NOT NULL,

@@ -16,9 +16,6 @@ export const FAIRNESS_KEY = `(coalesce(tenant, '') COLLATE "C")`
 /** The columns given by whatever fills the outbox, in this order. */
 export const OUTBOX_COLUMNS = 'trigger, "schema", "table", operation, new, old, created_at, key, tenant'
 
-/** The column added by a statement that inserts into `svc.gateway_webhook`. */
-export const TICKET_COLUMN = 'ticket'
-
 /**
  * The id of a webhook, whose row is named `row`: constant while it is queued. Every value stored costs time
  * in the write, so the id is derived from columns that the row has anyway, and stored only with dead letters
@@ -136,26 +133,7 @@ BEGIN
 EXCEPTION WHEN lock_not_available THEN
   RETURN false;
 END $$`,
-  // Tickets of running gateways; only their hashes are stored.
-  'CREATE TABLE IF NOT EXISTS svc.ticket (hash bytea PRIMARY KEY, valid_until timestamptz NOT NULL)',
-  `CREATE OR REPLACE VIEW svc.gateway_webhook AS
-  SELECT NULL::text AS trigger, NULL::text AS "schema", NULL::text AS "table", NULL::text AS operation,
-    NULL::json AS new, NULL::json AS old,
-  NULL::timestamptz AS created_at, NULL::text AS key, NULL::text AS tenant, NULL::text AS ticket WHERE false`,
-  `COMMENT ON VIEW svc.gateway_webhook IS 'Receives webhooks of tables without capture triggers from statements of ` +
-    `gateways. The ticket is known only to gateways, and always a bound parameter.'`,
-  `CREATE OR REPLACE FUNCTION svc.store() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF NOT EXISTS (SELECT FROM svc.ticket AS t WHERE t.hash = sha256(convert_to(NEW.ticket, 'UTF8'))
-    AND t.valid_until > clock_timestamp()) THEN
-    RAISE insufficient_privilege USING MESSAGE = 'svc.gateway_webhook accepts webhooks from gateways only';
-  END IF;
-  INSERT INTO svc.webhook (${OUTBOX_COLUMNS})
-    VALUES (NEW.trigger, NEW."schema", NEW."table", NEW.operation, NEW.new, NEW.old, NEW.created_at, NEW.key,
-      NEW.tenant);
-  RETURN NEW;
-END $$`,
-  'DROP TRIGGER IF EXISTS svc_store ON svc.gateway_webhook',
-  'CREATE TRIGGER svc_store INSTEAD OF INSERT ON svc.gateway_webhook FOR EACH ROW EXECUTE FUNCTION svc.store()',
+  // Earlier releases let statements of gateways insert.
+  'DROP VIEW IF EXISTS svc.gateway_webhook',
+  'DROP FUNCTION IF EXISTS svc.store()',
 ]

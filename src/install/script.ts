@@ -170,7 +170,7 @@ export function printScript(statements: readonly string[]): string {
 /** Gives objects of versions before 5 their present names. */
 const RENAME_EARLIER = `DO $$ BEGIN
   ALTER TABLE IF EXISTS svc.chosen RENAME TO selected;
-  ALTER VIEW IF EXISTS svc.told RENAME TO gateway_webhook;
+  DROP VIEW IF EXISTS svc.told;
   IF to_regprocedure('svc.mend()') IS NOT NULL THEN ALTER FUNCTION svc.mend() RENAME TO repair; END IF;
 END $$`
 
@@ -193,7 +193,7 @@ const INSTALLATION: readonly string[] = [
  * and react to schema changes belong to a role that may do so.
  */
 function separateOwnership(): readonly string[] {
-  const names = [...CAPTURE_TRIGGERS.map(trigger => trigger.function), 'forget_changes', 'forget_attempts', 'store']
+  const names = [...CAPTURE_TRIGGERS.map(trigger => trigger.function), 'forget_changes', 'forget_attempts']
   const functions = [...names.map(name => `svc.${name}()`), ...Object.values(KEY_FUNCTIONS)]
   return [
     `DO $$ BEGIN

@@ -1,6 +1,6 @@
 /**
  * Tickets of running gateways. A statement that carries one comes from a gateway, not from SQL of a request;
- * only hashes are stored (outbox.ts, idempotency-keys.ts).
+ * only hashes are stored (idempotency-keys.ts).
  */
 
 /** How long a ticket is valid after its last registration. Gateways renew theirs regularly. */

@@ -8,11 +8,10 @@ import { catalogOf, tableOf } from '../../test/support/model.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
 import { compile } from '../compile/compile.ts'
-import { printCaptured, printStoringWrite } from '../compile/print-write.ts'
+import { printCaptured } from '../compile/print-write.ts'
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
-import type { OutboxInsert } from '../language/sql/outbox-insert.ts'
 import { parse } from '../language/syntax/parse.ts'
 import type { Get } from '../language/tree/ast.ts'
 import { DatabaseError } from '../postgres/errors.ts'
@@ -22,27 +21,22 @@ import type { ResultRow, Runner, RunningRequest, WriteResult } from './run.ts'
 const of = (name: string) => tableOf(name, { id: 'text', a: 'text' }, { primaryKey: ['id'] })
 const TABLE = of('notes')
 const STORED = of('stored')
-const BY_STATEMENT = of('by statement')
-const STORING: OutboxInsert = { columns: [], ticket: '', statement: ({ from }) => `store ${from}` }
 const OTHER = of('others')
 
 const context = {
   // Before PostgreSQL 18 the old row is read first, so the values of `where` precede those of `set`.
-  catalog: { ...catalogOf(TABLE, STORED, BY_STATEMENT, OTHER), serverVersion: 170_000 },
+  catalog: { ...catalogOf(TABLE, STORED, OTHER), serverVersion: 170_000 },
   rights: EVERYTHING,
   searchLanguage: 'english',
 }
 
-/**
- * The meaning of each statement text: the plain write, one that returns its changes, or one that stores them.
- */
-const meanings = new Map<string, 'plain' | 'reported' | 'storing'>()
+/** The meaning of each statement text: the plain write, or one that returns its changes. */
+const meanings = new Map<string, 'plain' | 'reported'>()
 
 function write(table: Table = TABLE): BoundStatement<WriteStatement> {
   const plain = compileWrite(`set \`${table.name}\` values a = 'new' where id = $1`, context)
   meanings.set(plain.text, 'plain')
   meanings.set(printCaptured(plain).text, 'reported')
-  meanings.set(printStoringWrite(plain, STORING).text, 'storing')
   return { statement: plain, values: ['new', 'one'] }
 }
 
@@ -70,8 +64,7 @@ beforeEach(() => {
   const watch: ChangeListeners = {
     listeners: table => ({
       memory: table === TABLE ? ['hook'] : [],
-      outbox: table === STORED || table === BY_STATEMENT ? ['hook'] : [],
-      outboxInsert: table === BY_STATEMENT ? STORING : null,
+      outbox: table === STORED ? ['hook'] : [],
     }),
     wantsUnresolved: ({ table }) => table.name === 'notes',
     committed: (table, changes) => reported.push([table.resource, ...changes]),
@@ -166,7 +159,7 @@ test('a write in a common table expression is rejected if its table has listener
   expect(asked).toHaveLength(1)
 })
 
-test('a change that the database stores is reported after the commit', async () => {
+test('a write whose changes the capture stores is unchanged, and is reported after the commit', async () => {
   answers.push([{ rows: [], count: 1, txid: '7' }])
   await runner.write(ANONYMOUS, [write(STORED)], { ms: 0 }).result
   expect(asked).toEqual([[['plain', ['new', 'one']]]])
@@ -174,44 +167,4 @@ test('a change that the database stores is reported after the commit', async () 
   answers.push(refused('23505'))
   await expect(runner.write(ANONYMOUS, [write(STORED)], { ms: 0 }).result).rejects.toThrow('no')
   expect(reported).toEqual([['stored', 'hook']])
-})
-
-test('a change that the statement stores is not returned, and is reported after the commit', async () => {
-  answers.push([{ rows: [cells('{"id":1}')], count: 1, txid: '7' }])
-  expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).toEqual([
-    { rows: [cells('{"id":1}')], count: 1, txid: '7' },
-  ])
-  expect(asked).toEqual([[['storing', ['one', 'new']]]])
-  expect(reported).toEqual([['stored', 'hook']])
-})
-
-test.each(['42P01', '3F000', '42501', '42703'])(
-  '%s: a change that cannot be stored is reported from memory',
-  async sqlstate => {
-    answers.push(refused(sqlstate), [
-      { rows: [cells('{"id":1}', 'UPDATE', '{"id":1,"a":2}', '{"id":1,"a":1}')], count: 1, txid: '7' },
-    ])
-    expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).toEqual([
-      { rows: [cells('{"id":1}')], count: 1, txid: '7' },
-    ])
-    expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['reported']])
-    expect(reported[0]).toEqual([
-      'by statement',
-      { operation: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' },
-    ])
-  },
-)
-
-test('a change that can be neither stored nor returned is only written, unless it fails', async () => {
-  answers.push(refused('42501'), refused('42501'), [{ rows: [], count: 1, txid: '7' }])
-  await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result
-  expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['reported'], ['plain']])
-  expect(reported[0]).toEqual(['by statement', 'unseen'])
-  asked = []
-  answers.push(refused('23505'), refused('42P01'))
-  await expect(runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).rejects.toThrow('no')
-  const running = runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 })
-  running.cancel()
-  await expect(running.result).rejects.toThrow('no')
-  expect([asked.length, cancels]).toEqual([2, 1])
 })

@@ -1,14 +1,13 @@
 /**
- * Writes that return the change of each row after the commit, or that store it for webhooks in their own
- * transaction (decision 0020).
+ * Writes that return the change of each row after the commit, for webhooks that nothing in the database
+ * stores (decision 0020).
  */
 import type { Table } from '../catalog/model.ts'
-import { printCaptured, printStoringWrite } from '../compile/print-write.ts'
+import { printCaptured } from '../compile/print-write.ts'
 import type { ChangeOperation } from '../compile/row-images.ts'
 import type { BoundStatement, HiddenWrite, OwnWrite, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { OutboxInsert } from '../language/sql/outbox-insert.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { TraceContext } from '../trace-context.ts'
 import { rebind } from './rebind.ts'
@@ -37,7 +36,7 @@ export interface ChangeListeners {
   ): void
   /** Unknown rows of the table were changed. */
   reportUnreadable(table: Table): void
-  /** The write has stored webhooks for these triggers. */
+  /** The capture of the table stores webhooks of the write for these triggers. */
   reportStored(names: readonly string[]): void
 }
 
@@ -45,10 +44,8 @@ export interface ChangeListeners {
 export interface WriteListeners {
   /** Triggers whose deliveries are kept in memory. */
   readonly memory: readonly string[]
-  /** Triggers whose deliveries are stored within the write, by the database or by the statement. */
+  /** Triggers whose deliveries the capture of the table stores. */
   readonly outbox: readonly string[]
-  /** How the statement stores them itself; null if it does not need to. */
-  readonly outboxInsert: OutboxInsert | null
 }
 
 /** The columns of a captured change, after the statement's own result. */
@@ -56,37 +53,28 @@ const IMAGE_COLUMNS = 3
 
 /** Wraps a runner so that writes report their changes. */
 export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
-  const variants = createVariants()
+  const captured = new WeakMap<WriteStatement, WriteStatement>()
   const wanted = ({ statement: { own } }: BoundStatement<WriteStatement>): NeededCapture | null =>
     own === null ? null : { own, ...watch.listeners(own.table, own.operations) }
 
-  function telling(captures: readonly (NeededCapture | null)[]) {
-    return (bound: BoundStatement<WriteStatement>, index: number): BoundStatement<WriteStatement> => {
-      const found = captures[index]
-      if (!isNeeded(found)) return bound
-      const { statement } = bound
-      const { outboxInsert } = found
-      return rebind(
-        bound,
-        outboxInsert === null ? variants.captured(statement) : variants.stored(statement, outboxInsert),
-      )
-    }
+  /** The statement with its changes, printed when first needed: every write looks it up. */
+  function capturing(bound: BoundStatement<WriteStatement>): BoundStatement<WriteStatement> {
+    const { statement } = bound
+    const known = captured.get(statement) ?? printCaptured(statement)
+    captured.set(statement, known)
+    return rebind(bound, known)
   }
 
-  /**
-   * Tries the write in up to three ways: its statements store their changes, then return them, and finally do
-   * neither.
-   */
+  /** Tries the write so that it returns its changes, and then without them. */
   function write(
     identity: Identity,
     statements: readonly BoundStatement<WriteStatement>[],
     captures: readonly (NeededCapture | null)[],
     worked: Work,
   ): RunningRequest<readonly WriteResult[]> {
-    const stores = captures.some(found => found !== null && found.outboxInsert !== null)
     let current: RunningRequest<readonly WriteResult[]> = runner.write(
       identity,
-      statements.map(telling(captures)),
+      statements.map((bound, index) => (isNeeded(captures[index]) ? capturing(bound) : bound)),
       worked,
     )
     let cancelled = false
@@ -95,17 +83,12 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
         if (isNeeded(found)) committed(worked, () => watch.reportUnreadable(found.own.table))
     }
     const again = async (error: unknown): Promise<readonly WriteResult[]> => {
-      if (isOversize(error) && !stores) {
+      if (isOversize(error)) {
         unseen()
         throw oversize(error)
       }
-      if (cancelled) throw error
+      if (cancelled || !isUnreadable(error)) throw error
       // The attempt was rolled back. If the write itself is refused, it is refused again.
-      if (stores && isUnstored(error)) {
-        current = write(identity, statements, captures.map(inMemoryOnly), worked)
-        return current.result
-      }
-      if (!isUnreadable(error)) throw error
       current = runner.write(identity, statements, worked)
       const written = await current.result
       unseen()
@@ -125,7 +108,7 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
 
   /** The result as the plain statement would return it. */
   function withChanges(result: WriteResult, found: NeededCapture | null | undefined, worked: Work): WriteResult {
-    if (!isNeeded(found) || found.outboxInsert !== null) return result
+    if (!isNeeded(found)) return result
     const changes = result.rows.map(toChange)
     committed(worked, () => watch.committed(found.own.table, changes, found.memory, worked.trace))
     return { ...result, rows: plainRows(result.rows) }
@@ -163,42 +146,9 @@ interface NeededCapture extends WriteListeners {
   readonly own: OwnWrite
 }
 
-/** Reports whether the statement must return or store its changes. */
+/** Reports whether the statement must return its changes. */
 function isNeeded(found: NeededCapture | null | undefined): found is NeededCapture {
-  return found != null && (found.memory.length > 0 || found.outboxInsert !== null)
-}
-
-/** Changes that should have been stored in the database are kept in memory instead. */
-function inMemoryOnly(found: NeededCapture | null): NeededCapture | null {
-  return found === null || found.outboxInsert === null ? found : { ...found, outboxInsert: null, memory: found.outbox }
-}
-
-/** Variants of a write, printed when first needed: every write looks one up. */
-interface Variants {
-  captured(write: WriteStatement): WriteStatement
-  /** Printed again only for another `by`. */
-  stored(write: WriteStatement, by: OutboxInsert): WriteStatement
-}
-
-function createVariants(): Variants {
-  const captured = new WeakMap<WriteStatement, WriteStatement>()
-  const stored = new WeakMap<WriteStatement, { readonly by: OutboxInsert; readonly statement: WriteStatement }>()
-  return {
-    captured(write) {
-      const known = captured.get(write)
-      if (known !== undefined) return known
-      const statement = printCaptured(write)
-      captured.set(write, statement)
-      return statement
-    },
-    stored(write, by) {
-      const known = stored.get(write)
-      if (known?.by === by) return known.statement
-      const statement = printStoringWrite(write, by)
-      stored.set(write, { by, statement })
-      return statement
-    },
-  }
+  return found != null && found.memory.length > 0
 }
 
 /**
@@ -226,16 +176,6 @@ function isUnreadable(error: unknown): boolean {
   // A stale plan also has 0A000.
   if (!(error instanceof GatewayError) || error.code === 'UNAVAILABLE') return false
   return error.cause instanceof DatabaseError && CANNOT_READ.has(error.cause.sqlstate)
-}
-
-/**
- * Also when the outbox no longer exists: undefined table, column or schema (PostgreSQL manual, appendix A).
- */
-const UNSTORED: ReadonlySet<string> = new Set([...CANNOT_READ, '42P01', '42703', '3F000'])
-
-function isUnstored(error: unknown): boolean {
-  if (!(error instanceof GatewayError) || error.code === 'UNAVAILABLE') return false
-  return error.cause instanceof DatabaseError && UNSTORED.has(error.cause.sqlstate)
 }
 
 /**

@@ -30,7 +30,7 @@ export function triggerProblems(
     const isCaptured = captured?.has(`${table.schema}.${table.name}`) === true
     if (source === 'database' && !isCaptured)
       problems.add([index, 'source'], notCaptured('"database"', table, captured))
-    if (order === 'key' && captured === null) problems.add([index, 'order'], notCaptured('"key"', table, captured))
+    if (order === 'key' && !isCaptured) problems.add([index, 'order'], notCaptured('"key"', table, captured))
     else if (order === 'key' && table.primaryKey.length === 0) {
       problems.add([index, 'order'], `"key" needs a primary key, and table "${table.resource}" has none`)
     }

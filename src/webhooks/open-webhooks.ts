@@ -9,7 +9,7 @@ import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
 import { ENDPOINT_IN_FLIGHT_MAX } from './endpoint-queues.ts'
 import { createOutbox } from './outbox/outbox.ts'
-import { registerTicket, registerTriggers } from './outbox/register.ts'
+import { registerTriggers } from './outbox/register.ts'
 import { transactionRunner } from './outbox/transaction.ts'
 import { createPost } from './post.ts'
 import { createSender } from './sender.ts'
@@ -52,14 +52,12 @@ export async function openWebhooks(parts: WebhookModuleParts): Promise<WebhookMo
   const { guard, database, catalog, captured, userAgent, emit } = parts
   const ask = transactionRunner(database)
   const warn = (message: string, fix: string | null) => emit({ kind: 'warning', message, fix })
-  const ticket = randomBytes(24).toString('base64url')
   let isReadOnly = false
   const triggers = await createTriggers({
     ...parts,
     onProblem: message => emit(unusableFile(message, 'the triggers read before stay in effect')),
     async register(registrations) {
       try {
-        await registerTicket(ask, ticket)
         const gone = await registerTriggers(ask, registrations)
         if (gone.length > 0) emit({ kind: 'webhooks', event: 'triggers unregistered', detail: { triggers: gone } })
         isReadOnly = false
@@ -77,16 +75,12 @@ export async function openWebhooks(parts: WebhookModuleParts): Promise<WebhookMo
     ...{ ...timing, ask, triggers, catalog, sender, emit },
     isUsable: () => captured() !== null && !isReadOnly,
     gateway: randomBytes(9).toString('base64url'),
-    ticket,
     post: createPost({ sender, clock: systemClock, userAgent }),
     elapsedMs: () => performance.now(),
   })
-  const { tenantColumn } = parts
   const webhooks = new Webhooks({
     ...timing,
     triggers,
-    tenantColumn,
-    ticket,
     outbox,
     catalog,
     guard,
@@ -103,14 +97,12 @@ export async function openWebhooks(parts: WebhookModuleParts): Promise<WebhookMo
 
   /** Warns about webhooks that would be lost in a crash. */
   function warnMemoryStorage(): void {
-    const inMemory = triggers
-      .all()
-      .filter(trigger => triggers.isActive(trigger) && triggers.writerOf(trigger) === 'none')
+    const inMemory = triggers.all().filter(trigger => triggers.isActive(trigger) && !triggers.isStored(trigger))
     const message = inMemory.map(({ name }) => `"${name}"`).join(', ')
     if (message !== '' && message !== lastWarned) {
       warn(
         `Webhooks of ${message} are kept in memory: those not delivered when the process ends are lost.`,
-        'Run svc install to store webhooks in the database.',
+        'Run svc install, and let it capture their tables, to store webhooks in the database.',
       )
     }
     lastWarned = message

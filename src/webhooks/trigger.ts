@@ -23,6 +23,11 @@ export const TRIGGER_OPERATION_OF: Readonly<Record<RowOperation, TriggerOperatio
 /** All row operations. */
 export const ROW_OPERATIONS = Object.keys(TRIGGER_OPERATION_OF) as readonly RowOperation[]
 
+/** The row operations that a trigger listens to. */
+export function rowOperationsOf({ operations }: Pick<Trigger, 'operations'>): readonly RowOperation[] {
+  return ROW_OPERATIONS.filter(operation => operations.includes(TRIGGER_OPERATION_OF[operation]))
+}
+
 /** A trigger as defined in the events file. */
 export interface Trigger {
   readonly name: string

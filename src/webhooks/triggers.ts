@@ -4,10 +4,9 @@ import { isWritten, tableWritten } from '../catalog/table-names.ts'
 import { DocumentProblems, isProblem, readDocument } from '../config/document.ts'
 import { ConfigError, type Problem } from '../config/problem.ts'
 import { triggerProblems } from './check-triggers.ts'
-import { rowOperationsOf } from './outbox/outbox-insert.ts'
 import type { TriggerRegistration } from './outbox/register.ts'
 import { readTriggers, type TriggerReadingParts } from './read-triggers.ts'
-import type { Trigger, TriggerOperation } from './trigger.ts'
+import { rowOperationsOf, type Trigger, type TriggerOperation } from './trigger.ts'
 
 /** The inputs for loading the events file. */
 export interface TriggerLoadingParts extends TriggerReadingParts {
@@ -40,21 +39,15 @@ export interface Triggers {
   /** Stops deliveries of a trigger until the file is read again. */
   disable(name: string): void
   isActive(trigger: Trigger): boolean
-  /** Returns how the trigger's deliveries are stored. */
-  writerOf(trigger: Trigger): DeliveryWriter
-  /** A counter that increases whenever results of `on` or `writerOf` change. */
+  /** True if the capture of its table stores the trigger's deliveries; otherwise they are kept in memory. */
+  isStored(trigger: Trigger): boolean
+  /** A counter that increases whenever results of `on` or `isStored` change. */
   generation(): number
   /** Reads the file again. If it is unusable, the current triggers stay in force. */
   reload(): Promise<void>
   /** Adapts to a changed schema or installation. Rejects when the database is unavailable. */
   refresh(): Promise<void>
 }
-
-/**
- * How deliveries are stored. `database`: by triggers on the table. `statement`: by the statement that makes
- * the change, through a gateway. `none`: not at all; they are kept in memory.
- */
-export type DeliveryWriter = 'database' | 'statement' | 'none'
 
 /**
  * Loads the triggers.
@@ -64,8 +57,8 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
   let inForce = await loadTriggers(parts)
   let disabled = new Set<string>()
   let byTable = new WeakMap<Table, readonly Trigger[]>()
-  /** By trigger name; the others have none. */
-  let writers: ReadonlyMap<string, DeliveryWriter> = new Map()
+  /** Names of triggers. */
+  let stored: ReadonlySet<string> = new Set()
   let generation = 0
   let registering: Promise<void> = Promise.resolve()
   await store(inForce)
@@ -79,14 +72,8 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
       const captured = parts.captured()
       const registrations = captured === null ? [] : registrationsOf(triggers.filter(isActive), parts)
       const isTaken = captured !== null && (await parts.register(registrations))
-      writers = new Map(
-        isTaken
-          ? registrations.map(({ name, schema, table }) => [
-              name,
-              captured.has(`${schema}.${table}`) ? 'database' : 'statement',
-            ])
-          : [],
-      )
+      const isCaptured = ({ schema, table }: TriggerRegistration) => captured?.has(`${schema}.${table}`) === true
+      stored = new Set(isTaken ? registrations.filter(isCaptured).map(({ name }) => name) : [])
       generation += 1
     })
     registering = next.catch(() => {})
@@ -123,7 +110,7 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
       store(inForce).catch(() => {})
     },
     isActive,
-    writerOf: ({ name }) => writers.get(name) ?? 'none',
+    isStored: ({ name }) => stored.has(name),
     generation: () => generation,
     async reload() {
       const before = disabled

@@ -9,7 +9,7 @@ import type { Event } from '../events.ts'
 import { createAddressGuard } from '../outbound/address-guard.ts'
 import { DEAD_LETTERS_SHOWN_MAX, operatorRequests } from './operator-requests.ts'
 import type { Trigger } from './trigger.ts'
-import type { DeliveryWriter, Triggers } from './triggers.ts'
+import type { Triggers } from './triggers.ts'
 import { CHANGES_MAX, type RowChange, Webhooks } from './webhooks.ts'
 
 const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
@@ -21,11 +21,11 @@ const TRIGGER: Trigger = {
 
 let events: Event[]
 let webhooks: Webhooks
-let writer: DeliveryWriter
+let isStored: boolean
 let generation: number
 beforeEach(() => {
   events = []
-  writer = 'none'
+  isStored = false
   generation = 0
   const triggers: Triggers = {
     all: () => [TRIGGER],
@@ -33,14 +33,14 @@ beforeEach(() => {
     on: (_, operations) => (operations.includes('create') ? [TRIGGER] : []),
     disable() {},
     isActive: () => true,
-    writerOf: () => writer,
+    isStored: () => isStored,
     generation: () => generation,
     reload: async () => {},
     refresh: async () => {},
   }
   webhooks = new Webhooks({
     ...{ triggers, guard: createAddressGuard({ allow: [], loopback: 'refused' }), clock: testClock() },
-    ...{ outbox: null, tenantColumn: 'tenant_id', ticket: '' },
+    outbox: null,
     catalog: () => {
       throw new Error('not requested')
     },
@@ -99,16 +99,10 @@ interface Listed {
 test('the listeners of a write are computed once for each generation of the triggers', () => {
   const table = { ...TABLE, primaryKey: [], columnByName: new Map() }
   const inMemory = webhooks.listeners(table, ['INSERT'])
-  expect(inMemory).toEqual({ memory: ['hook'], outbox: [], outboxInsert: null })
-  expect(webhooks.listeners(table, ['DELETE'])).toEqual({ memory: [], outbox: [], outboxInsert: null })
+  expect(inMemory).toEqual({ memory: ['hook'], outbox: [] })
+  expect(webhooks.listeners(table, ['DELETE'])).toEqual({ memory: [], outbox: [] })
   expect(webhooks.listeners(table, ['INSERT'])).toBe(inMemory)
-  writer = 'statement'
+  isStored = true
   generation += 1
-  const stored = webhooks.listeners(table, ['INSERT'])
-  expect(stored).toMatchObject({ memory: [], outbox: ['hook'], outboxInsert: { columns: [] } })
-  expect(webhooks.listeners(table, ['INSERT', 'UPDATE']).outboxInsert).toBe(stored.outboxInsert)
-  expect(webhooks.listeners({ ...table }, ['INSERT']).outboxInsert).not.toBe(stored.outboxInsert)
-  writer = 'database'
-  generation += 1
-  expect(webhooks.listeners(table, ['INSERT'])).toEqual({ memory: [], outbox: ['hook'], outboxInsert: null })
+  expect(webhooks.listeners(table, ['INSERT'])).toEqual({ memory: [], outbox: ['hook'] })
 })

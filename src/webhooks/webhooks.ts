@@ -24,10 +24,6 @@ import type { Triggers } from './triggers.ts'
 /** The dependencies of webhooks. */
 export interface WebhooksParts {
   readonly triggers: Triggers
-  /** The column with the tenant of a row; deliveries of different tenants take turns. */
-  readonly tenantColumn: string
-  /** Proves to the database that a statement is this gateway's. */
-  readonly ticket: string
   /** The outbox; null keeps all deliveries in memory. */
   readonly outbox: Outbox | null
   readonly catalog: () => Catalog
@@ -145,7 +141,7 @@ export class Webhooks {
     this.#warn(table, error)
   }
 
-  /** Wakes the outbox worker after the write has stored webhooks of these triggers. */
+  /** Wakes the outbox worker after a write whose webhooks of these triggers are stored. */
   reportStored(names: readonly string[]): void {
     this.outbox?.wake(names)
   }
@@ -157,7 +153,7 @@ export class Webhooks {
     return triggers.all().map(trigger => ({
       trigger,
       isActive: triggers.isActive(trigger),
-      storage: triggers.writerOf(trigger) === 'none' ? 'memory' : 'outbox',
+      storage: triggers.isStored(trigger) ? 'outbox' : 'memory',
     }))
   }
 

@@ -28,9 +28,7 @@ export function printRowImages(
   { operation, after, before }: RowImages,
   scope: NameScope,
   printer: Printer,
-  type: 'text' | 'json' = 'text',
 ): Readonly<Record<'operation' | 'after' | 'before', string>> {
-  const none = type === 'text' ? 'NULL' : NO_IMAGE
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
   return {
     operation:
@@ -38,19 +36,16 @@ export function printRowImages(
         ? quoteLiteral(operation)
         : `CASE WHEN ${print(operation.created)} THEN ${quoteLiteral(operation.inserted)} ` +
           `ELSE ${quoteLiteral(operation.updated)} END`,
-    after: after === 'none' ? none : rowImage(targetName(write), type),
+    after: after === 'none' ? 'NULL' : rowImage(targetName(write)),
     before: printBefore(),
   }
 
   function printBefore(): string {
-    if (before === 'none') return none
-    if (typeof before === 'string' || 'relation' in before) return rowImage(relationBefore(before, write), type)
-    return `(SELECT ${rowImage('r', type)} FROM (${printer.query(before.query, scope)}) AS r)`
+    if (before === 'none') return 'NULL'
+    if (typeof before === 'string' || 'relation' in before) return rowImage(relationBefore(before, write))
+    return `(SELECT ${rowImage('r')} FROM (${printer.query(before.query, scope)}) AS r)`
   }
 }
-
-/** Null with a type, because a NULL in a UNION has none. */
-export const NO_IMAGE = 'NULL::json'
 
 /** The relation that holds the row before the write. */
 export function relationBefore(before: Exclude<RowBefore, 'none'>, write: Add | SetStatement | Del): string {
@@ -58,7 +53,7 @@ export function relationBefore(before: Exclude<RowBefore, 'none'>, write: Add | 
   return before === 'old' ? 'old' : targetName(write)
 }
 
-/** The row as JSON: as text for a response, as `json` for an insert, which need not parse it again. */
-export function rowImage(relation: string, type: 'text' | 'json' = 'text'): string {
-  return `row_to_json(${quoteIdentifier(relation)}.*)${type === 'text' ? '::text' : ''}`
+/** The row as JSON text. */
+export function rowImage(relation: string): string {
+  return `row_to_json(${quoteIdentifier(relation)}.*)::text`
 }

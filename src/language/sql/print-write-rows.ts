@@ -16,10 +16,8 @@ import {
   withCommonTables,
   writeScope,
 } from '../tree/scope.ts'
-import type { OutboxInsert } from './outbox-insert.ts'
 import { LEVEL } from './precedence.ts'
 import { createPrinter, printStatement } from './print.ts'
-import { type PrintedOutboxInsert, printOutboxInsert, returnsWholeRow } from './print-outbox-insert.ts'
 import { printFields, printWith } from './print-query.ts'
 import { printRowImages, type RowBefore, type RowImages, relationBefore, rowImage } from './print-row-images.ts'
 import { unusedName, WHOLE_ROW } from './print-rows.ts'
@@ -46,13 +44,6 @@ export interface WriteRowsOptions {
   readonly nestedBytesMax?: number
   /** Adds three columns after the keys: the operation, and the row as JSON after and before it. */
   readonly images?: RowImages | null
-  /** Inserts the images into the outbox, in the same statement, instead of returning them. */
-  readonly outboxInsert?: OutboxInsert | null
-  /**
-   * All columns of the table, in order. If `returning` has exactly these, the returned row also serves as the
-   * image.
-   */
-  readonly columns?: readonly string[]
   /** Notifies listeners of the written rows, in the same statement. */
   readonly notify?: NotifyOptions | null
   /** Makes one value of the rows. It is column 1 of one of the rows, and NULL in all others. */
@@ -127,18 +118,17 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const statement = printStatement(bare, around, printer)
   const scope = returningScope(write, around)
   const hasRow = (write.returning?.length ?? 0) + (returned?.nests.length ?? 0) > 0
-  const { notify = null, outboxInsert = null, images = null, rowsMax, folding = null } = options
+  const { notify = null, images = null, rowsMax, folding = null } = options
   const row = hasRow ? [printRow(write, scope, printer, folding)] : []
   const all = returned?.where == null ? options.keys : [...options.keys, returned.where]
   const keys = all.map(key => printer.expression(key, scope, LEVEL.any))
   const order = (returned?.orderBy ?? []).map(({ expression, descending, nulls }) => ({
     ...{ value: printer.expression(expression, scope, LEVEL.any), descending, nulls },
   }))
-  const answersImages = outboxInsert === null && images !== null
   const columns = [
     ...row,
     ...keys,
-    ...(answersImages ? Object.values(printRowImages(write, images, scope, printer)) : []),
+    ...(images === null ? [] : Object.values(printRowImages(write, images, scope, printer))),
   ]
   const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
   // One row is notified as it is written; several rows when all are written.
@@ -150,7 +140,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
       ? columns
       : [...columns, notify.notifyOne(notification.change), ...notification.before]
   const gathered = notifiesPerRow ? null : notification
-  const isPlain = rowsMax === null && check === null && outboxInsert === null && gathered === null && folding === null
+  const isPlain = rowsMax === null && check === null && gathered === null && folding === null
   if (isPlain && order.length === 0) {
     return { text: `${head}${statement}${returning(answered)}`, parameters: printer.parameters }
   }
@@ -162,19 +152,12 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
       ? []
       : [notify.notifyAll({ from: name, change: gathered.change, route: gathered.route })]),
   ]
-  const isImage = options.columns !== undefined && folding === null && returnsWholeRow(write, options.columns)
-  const whole = isImage ? columnName(0) : null
-  const insert =
-    outboxInsert === null || images === null
-      ? null
-      : printOutboxInsert({ write, name, images, insert: outboxInsert, whole, scope, printer })
   const text = printGathered({
     head,
     statement,
     columns: answered,
     check,
     notify: gathered,
-    outboxInsert: insert,
     conditions,
     order,
     folding,
@@ -280,7 +263,6 @@ interface Gathered {
   readonly columns: readonly string[]
   readonly check: string | null
   readonly notify: PrintedNotify | null
-  readonly outboxInsert: PrintedOutboxInsert | null
   readonly conditions: readonly string[]
   readonly order: readonly PrintedOrder[]
   readonly folding: FoldingOptions | null
@@ -299,7 +281,6 @@ function printGathered({
   columns,
   check,
   notify: notification,
-  outboxInsert: insert,
   conditions,
   order,
   folding,
@@ -311,7 +292,6 @@ function printGathered({
     ...answered.map((column, index) => `${column} AS ${names[index]}`),
     ...(check === null ? [] : [`${check} AS ${HELD}`]),
     ...(notification?.columns ?? []),
-    ...(insert?.columns ?? []),
     ...order.map(({ value }, index) => `${value} AS ${orderName(index)}`),
   ]
   // The common table must have a column, so that its rows can be counted.
@@ -320,9 +300,8 @@ function printGathered({
   const selected = answered.length === 0 ? '' : ` ${shown.join(', ')}`
   const table = `${name} AS (${statement}${returning(inner)})`
   const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
-  const second = insert === null ? '' : `, ${insert.name} AS (${insert.statement})`
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
-  return `${opening}${table}${second} SELECT${selected} FROM ${name}${where}${printOrder(order)}`
+  return `${opening}${table} SELECT${selected} FROM ${name}${where}${printOrder(order)}`
 }
 
 /** The value of all rows in one of them, so that it is sent once. */

@@ -21,7 +21,7 @@ import {
   type StoredDeadLetter,
 } from './dead-letter-store.ts'
 import { cachedDepth, EMPTY_OUTBOX, type OutboxDepth, readDepth } from './depth.ts'
-import { deadLetterOrphans, ORPHAN_BATCH, registerTicket } from './register.ts'
+import { deadLetterOrphans, ORPHAN_BATCH } from './register.ts'
 import type { RunInTransaction } from './transaction.ts'
 import { Worker } from './worker.ts'
 
@@ -37,7 +37,6 @@ export interface OutboxParts {
   /** True if an outbox is installed in the database. */
   readonly isUsable: () => boolean
   readonly gateway: string
-  readonly ticket: string
   readonly triggers: Triggers
   readonly catalog: () => Catalog
   readonly sender: Sender
@@ -71,9 +70,7 @@ export function createOutbox(parts: OutboxParts): Outbox {
   const worker = new Worker({ ...parts, resourceOf: resourceNames(catalog) })
   const gauge = cachedDepth(() => (isUsable() ? readDepth(ask) : Promise.resolve(EMPTY_OUTBOX)), elapsedMs)
   const orphanTimer = setInterval(() => {
-    if (!isUsable()) return
-    registerTicket(ask, parts.ticket).catch(() => {})
-    deadLetterAllOrphans().catch(() => {})
+    if (isUsable()) deadLetterAllOrphans().catch(() => {})
   }, ORPHANS_INTERVAL_MS)
   orphanTimer.unref()
 

@@ -3,7 +3,6 @@
  * gateway that read its events file last wins; gateways that share a database share that file.
  */
 import { webhookIdSql } from '../../install/outbox.ts'
-import { EXPIRE_TICKETS, REGISTER_TICKET } from '../../install/tickets.ts'
 import type { RowOperation } from '../trigger.ts'
 import type { RunInTransaction } from './transaction.ts'
 
@@ -35,11 +34,6 @@ ON CONFLICT (name) DO UPDATE SET "schema" = excluded."schema", "table" = exclude
   by_key = excluded.by_key, tenant_column = excluded.tenant_column
 WHERE (t."schema", t."table", t.operations, t.source, t.by_key, t.tenant_column) IS DISTINCT FROM
   (excluded."schema", excluded."table", excluded.operations, excluded.source, excluded.by_key, excluded.tenant_column)`
-
-/** Allows statements that carry this ticket to store webhooks. */
-export async function registerTicket(ask: RunInTransaction, ticket: string): Promise<void> {
-  await ask({ text: REGISTER_TICKET, parameters: [ticket] }, { text: EXPIRE_TICKETS, parameters: [] })
-}
 
 /** Replaces all registrations in one transaction; returns the names that were removed. */
 export async function registerTriggers(
