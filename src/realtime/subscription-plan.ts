@@ -35,6 +35,7 @@ import {
   planEvaluation,
   type Variant,
 } from './evaluation.ts'
+import { numbersAsValues } from './number-values.ts'
 
 /** A subscription as requested. */
 export interface SubscriptionRequest {
@@ -164,10 +165,11 @@ function makePlan(
     )
   }
   refuseMisspeltParameter(others, table, view, [])
-  const build = (given: Values) =>
-    texts === undefined
-      ? buildFilter(parseFilters(others, given, limits), TABLE_ALIAS)
-      : texts.condition(given, TABLE_ALIAS)
+  const build = (given: Values) => {
+    if (texts === undefined) return buildFilter(parseFilters(others, given, limits), TABLE_ALIAS)
+    const condition = texts.condition(given, TABLE_ALIAS)
+    return condition && numbersAsValues(condition, given)
+  }
   const where = build(values)
   const filterValues = values.all.length
   const columns = columnsOf(request, table, view)
