@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../../test/support/fixtures.ts'
+import { aliased, as, eq, isIn, isNotNull } from '../language/index.ts'
 import { and, type Client, type ClientOptions, createClient, type ImportProgress, not, or } from './index.ts'
 
 const database = databaseFixture(`
@@ -23,6 +24,19 @@ const database = databaseFixture(`
   grant all on all tables in schema public to app;
   grant all on all sequences in schema public to app;`)
 const gateway = gatewayFixture(database)
+
+interface Owner {
+  id: number
+  name: string
+}
+interface Schema {
+  Tables: {
+    owners: { Row: Owner; Insert: never; Update: never; Relations: object }
+    items: { Row: { id: number; owner_id: number | null }; Insert: never; Update: never; Relations: object }
+  }
+  Functions: object
+  Enums: object
+}
 
 let client: Client
 let token: string
@@ -207,6 +221,49 @@ describe('writes', () => {
     expect(await client.query<{ id: number }>(text, { least: 2 })).toEqual([{ id: 1 }, { id: 3 }])
     const { get } = await client.builder()
     expect(await client.query(get('owners').fields('name').orderBy('id').limit(1))).toEqual([{ name: 'Ann' }])
+  })
+
+  test('the rows of a query of the builder have the types that are inferred for them', async () => {
+    const typed = createClient<Schema>({ url: gateway.url, token })
+    const { get, count } = await typed.builder()
+    const whole: readonly Owner[] = await typed.query(get('owners').where(eq('id', 1)))
+    expect(whole).toEqual([{ id: 1, name: 'Ann' }])
+    const counted: readonly { count: number }[] = await typed.query(count('owners'))
+    expect(counted).toEqual([{ count: expect.any(Number) }])
+    const joined: readonly { id: number; 'o.id': number | null; named: boolean; n: string | null }[] =
+      await typed.query(
+        get(aliased('items', 'i'))
+          .join(aliased('owners', 'o'))
+          .fields('i.id', 'o.id', as(isNotNull('name'), 'named'), as('name', 'n'))
+          .where(isIn('i.id', [1, 4]))
+          .orderBy('i.id'),
+      )
+    expect(joined).toEqual([
+      { id: 1, 'o.id': 1, named: true, n: 'Ann' },
+      { id: 4, 'o.id': null, named: false, n: null },
+    ])
+    const nested: readonly {
+      id: number
+      owners: { name: string } | null
+    }[] = await typed.query(
+      get('items')
+        .fields('id')
+        .nest('owners', owner => owner.fields('name'))
+        .where(isIn('id', [1, 4]))
+        .orderBy('id'),
+    )
+    expect(nested).toEqual([
+      { id: 1, owners: { name: 'Ann' } },
+      { id: 4, owners: null },
+    ])
+    const many: readonly { name: string; things: readonly { id: number; owner_id: number | null }[] }[] =
+      await typed.query(
+        get('owners')
+          .fields('name')
+          .nestMany(aliased('items', 'things'), item => item.where(isIn('id', [1])))
+          .where(eq('id', 1)),
+      )
+    expect(many).toEqual([{ name: 'Ann', things: [expect.objectContaining({ id: 1, owner_id: 1 })] }])
   })
 })
 

@@ -54,7 +54,7 @@ export interface LiveQueryOptions<Row> extends LiveListener<Row> {
 export type QueryParameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
 /** The text of a query, or a query of the builder. */
-export type QueryText = string | { toText(): string }
+export type QueryText<Row = unknown> = string | language.Built<language.Statement, Row> | { toText(): string }
 
 /** Collects the operations of a batch. An operation can refer to the results of earlier ones. */
 export interface Batch<S extends SchemaLike> {
@@ -63,7 +63,7 @@ export interface Batch<S extends SchemaLike> {
   /** A function call that is part of the batch. */
   rpc<F extends FunctionName<S>>(name: F, args?: ArgsOf<S, F>): Promise<ReturnsOf<S, F>>
   /** A query text that is part of the batch. */
-  query<Row = unknown>(text: QueryText, parameters?: QueryParameters): Promise<readonly Row[]>
+  query<Row = unknown>(text: QueryText<Row>, parameters?: QueryParameters): Promise<readonly Row[]>
   /** Refers to a member of an earlier operation's row, for use in a body: `batch.ref(0, 'id')`. */
   // biome-ignore lint/suspicious/noExplicitAny: replaces a value of any type
   ref(operation: number, ...path: readonly (string | number)[]): any
@@ -76,9 +76,13 @@ export interface Client<S extends SchemaLike = AnySchema> {
   /** Calls a function with arguments by name, or by position. */
   rpc<F extends FunctionName<S>>(name: F, args?: ArgsOf<S, F>, options?: RequestOptions): Promise<ReturnsOf<S, F>>
   /** The rows of a query text, or of a query of the builder. */
-  query<Row = unknown>(text: QueryText, parameters?: QueryParameters, options?: RequestOptions): Promise<readonly Row[]>
+  query<Row = unknown>(
+    text: QueryText<Row>,
+    parameters?: QueryParameters,
+    options?: RequestOptions,
+  ): Promise<readonly Row[]>
   /** Delivers the rows now, and again whenever the result changes. Returns a function that ends it. */
-  live<Row = unknown>(text: QueryText, options: LiveQueryOptions<Row>): () => void
+  live<Row = unknown>(text: QueryText<Row>, options: LiveQueryOptions<Row>): () => void
   /**
    * Sends several requests as one. By default they are one transaction. `make` receives a `Batch`, calls its
    * methods without awaiting them, and returns their promises.

@@ -1,5 +1,6 @@
 /** The types of the client's results: statements that must not compile are marked. */
 import { expect, test } from 'vitest'
+import { aliased, as, countAll, eq, fn, isNull } from '../language/index.ts'
 import { createClient, not, or } from './index.ts'
 
 interface Schema {
@@ -141,8 +142,56 @@ async function writes(): Promise<void> {
   ])
   const id: number = order.id + (text[0]?.n ?? 0)
   const { get } = await client.builder()
-  get('orders').fields('id')
   // @ts-expect-error no such column
   get('orders').fields('ids')
   void [many, tripled, id]
+  await queryRows()
+}
+
+/** Only compiled: the rows of queries of the builder. */
+async function queryRows(): Promise<void> {
+  const { get, count } = await client.builder()
+  type Order = Schema['Tables']['orders']['Row']
+  const rows =
+    <Expected>() =>
+    <Found>(_: Promise<readonly Found[]>, __: Same<Found, Expected>): void => {}
+  rows<Order>()(client.query(get('orders').where(eq('status', 'paid')).limit(1)), true)
+  rows<{ id: number; note: string | null }>()(client.query(get('orders').fields('id').fields('orders.note')), true)
+  rows<{ buyer: number; n: number; named: boolean; odd: unknown }>()(
+    client.query(
+      get('orders').fields(
+        as('customer_id', 'buyer'),
+        as(countAll(), 'n'),
+        as(isNull('note'), 'named'),
+        as(fn('f'), 'odd'),
+      ),
+    ),
+    true,
+  )
+  rows<{ count: number }>()(client.query(count('orders')), true)
+  rows<{ id: number; 'c.id': number | null; name: string | null }>()(
+    client.query(get(aliased('orders', 'o')).join(aliased('customers', 'c')).fields('o.id', 'c.id', 'name')),
+    true,
+  )
+  rows<{ id: number; name: string }>()(client.query(get('customers').innerJoin('orders').fields('customers.*')), true)
+  rows<{ total: number | null; name: string }>()(
+    client.query(get('orders').rightJoin('customers').fields('total', 'name')),
+    true,
+  )
+  rows<{ id: number; customers: { name: string } | null; lines: readonly { id: number; amount: number }[] }>()(
+    client.query(
+      get('orders')
+        .fields('id')
+        .nest('customers', customer => customer.fields('name'))
+        .nestMany(aliased('items', 'lines')),
+    ),
+    true,
+  )
+  client.live(get('orders').fields('id'), { table: 'orders', onRows: ([row]) => row?.id.toFixed() })
+  // Unknown: an expression has no name, a list of fields has no length, and a text is not parsed.
+  rows<unknown>()(client.query('get orders'), true)
+  rows<unknown>()(client.query(get('orders').fields(...(['id'] as ('id' | 'note')[]))), true)
+  rows<{ n: string }>()(client.query<{ n: string }>(get('orders').fields('id')), true)
+  // @ts-expect-error another type
+  rows<{ id: string }>()(client.query(get('orders').fields('id')), true)
 }

@@ -14,15 +14,36 @@ import {
   writeTarget,
 } from './builder-clauses.ts'
 import { Built, leftOf, type Ordering, type Term } from './builder-term.ts'
-import type { Aliased, FieldOf, NameOf, OutputNames, RowOf, SourceOf, TableOf } from './builder-types.ts'
+import type {
+  Aliased,
+  FieldOf,
+  Joined,
+  JsonOf,
+  NameOf,
+  NestName,
+  NoFields,
+  Nullable,
+  OutputNames,
+  ResultOf,
+  RowOf,
+  SourceOf,
+  TableOf,
+  WithFields,
+} from './builder-types.ts'
 
 const span = NOWHERE
 
 type NestSource<S> = TableOf<S> | Aliased<TableOf<S>>
 type Limit = number | bigint | Term<unknown>
 
-/** Builds a read. `Row` has the columns of its sources, `Out` the names in its result. */
-export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
+/**
+ * Builds a read. `Row` has the columns of its sources with what they accept, and `C` with the types of their
+ * JSON. `Out` has the names in its result, `Chosen` its fields, and `Nested` its nested rows.
+ */
+export class GetBuilder<S, Row, Out = unknown, C = never, Chosen = NoFields, Nested = object> extends Built<
+  Get,
+  ResultOf<C, Chosen, Nested>
+> {
   readonly #tree: Get
 
   constructor(tree: Get) {
@@ -34,180 +55,225 @@ export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
     return this.#tree
   }
 
-  #and<R = Row, O = Out>(parts: Partial<Get>): GetBuilder<S, R, O> {
+  #and<R = Row, O = Out, J = C, F = Chosen, N = Nested>(parts: Partial<Get>): GetBuilder<S, R, O, J, F, N> {
     return new GetBuilder({ ...this.#tree, ...parts })
   }
 
   /** Adds fields. A read without fields returns all columns. */
-  fields<const F extends readonly FieldOf<Row>[]>(...items: F): GetBuilder<S, Row, Out & OutputNames<F>> {
+  fields<const F extends readonly FieldOf<Row>[]>(
+    ...items: F
+  ): GetBuilder<S, Row, Out & OutputNames<F>, C, WithFields<C, Chosen, F>, Nested> {
     return this.#and({ fields: [...this.#tree.fields, ...fieldNodes(items)] })
   }
 
   /** Without arguments, removes duplicate rows; with arguments, keeps the first row of each combination. */
-  distinct(...on: readonly (NameOf<Row> | Term<Row>)[]): GetBuilder<S, Row, Out> {
+  distinct(...on: readonly (NameOf<Row> | Term<Row>)[]): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ distinct: { kind: 'distinct', on: on.map(leftOf), span } })
   }
 
   /** A left join. Without a condition, the foreign key is used. */
-  join<const J extends SourceOf<S>>(source: J, on?: Term<Row & RowOf<S, J>>): GetBuilder<S, Row & RowOf<S, J>, Out> {
+  join<const J extends SourceOf<S>>(
+    source: J,
+    on?: Term<Row & RowOf<S, J>>,
+  ): GetBuilder<S, Row & RowOf<S, J>, Out, Joined<C, Nullable<JsonOf<S, J>>>, Chosen, Nested> {
     return this.#and({ joins: [...this.#tree.joins, joinOf('left', source, on)] })
   }
 
   innerJoin<const J extends SourceOf<S>>(
     source: J,
     on?: Term<Row & RowOf<S, J>>,
-  ): GetBuilder<S, Row & RowOf<S, J>, Out> {
+  ): GetBuilder<S, Row & RowOf<S, J>, Out, Joined<C, JsonOf<S, J>>, Chosen, Nested> {
     return this.#and({ joins: [...this.#tree.joins, joinOf('inner', source, on)] })
   }
 
   rightJoin<const J extends SourceOf<S>>(
     source: J,
     on?: Term<Row & RowOf<S, J>>,
-  ): GetBuilder<S, Row & RowOf<S, J>, Out> {
+  ): GetBuilder<S, Row & RowOf<S, J>, Out, Joined<Nullable<C>, JsonOf<S, J>>, Chosen, Nested> {
     return this.#and({ joins: [...this.#tree.joins, joinOf('right', source, on)] })
   }
 
   fullJoin<const J extends SourceOf<S>>(
     source: J,
     on?: Term<Row & RowOf<S, J>>,
-  ): GetBuilder<S, Row & RowOf<S, J>, Out> {
+  ): GetBuilder<S, Row & RowOf<S, J>, Out, Joined<Nullable<C>, Nullable<JsonOf<S, J>>>, Chosen, Nested> {
     return this.#and({ joins: [...this.#tree.joins, joinOf('full', source, on)] })
   }
 
-  crossJoin<const J extends SourceOf<S>>(source: J): GetBuilder<S, Row & RowOf<S, J>, Out> {
+  crossJoin<const J extends SourceOf<S>>(
+    source: J,
+  ): GetBuilder<S, Row & RowOf<S, J>, Out, Joined<C, JsonOf<S, J>>, Chosen, Nested> {
     return this.#and({ joins: [...this.#tree.joins, joinOf('cross', source, undefined)] })
   }
 
   /** Adds the related row as an object. */
-  nest<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row>): GetBuilder<S, Row, Out> {
+  nest<const N extends NestSource<S>, B extends NestNode = NestBuilder<S, RowOf<S, N>, Row, JsonOf<S, N>>>(
+    source: N,
+    shape?: Shape<S, N, Row, B>,
+  ): GetBuilder<S, Row, Out, C, Chosen, Nested & NestedRow<N, B>> {
     return this.#and({ nests: [...this.#tree.nests, nestOf(source, false, shape)] })
   }
 
   /** Adds the related rows as an array. */
-  nestMany<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row>): GetBuilder<S, Row, Out> {
+  nestMany<const N extends NestSource<S>, B extends NestNode = NestBuilder<S, RowOf<S, N>, Row, JsonOf<S, N>>>(
+    source: N,
+    shape?: Shape<S, N, Row, B>,
+  ): GetBuilder<S, Row, Out, C, Chosen, Nested & NestedRows<N, B>> {
     return this.#and({ nests: [...this.#tree.nests, nestOf(source, true, shape)] })
   }
 
   /** Adds a condition; the conditions of several calls are combined with `and`. */
-  where(condition: Term<Row>): GetBuilder<S, Row, Out> {
+  where(condition: Term<Row>): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ where: alsoWhere(this.#tree.where, condition) })
   }
 
-  groupBy(...items: readonly (NameOf<Row> | Term<Row>)[]): GetBuilder<S, Row, Out> {
+  groupBy(...items: readonly (NameOf<Row> | Term<Row>)[]): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ groupBy: [...this.#tree.groupBy, ...items.map(leftOf)] })
   }
 
-  having(condition: Term<Row & Out>): GetBuilder<S, Row, Out> {
+  having(condition: Term<Row & Out>): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ having: alsoWhere(this.#tree.having, condition) })
   }
 
-  orderBy(...items: readonly (NameOf<Row & Out> | Ordering<Row & Out>)[]): GetBuilder<S, Row, Out> {
+  orderBy(...items: readonly (NameOf<Row & Out> | Ordering<Row & Out>)[]): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ orderBy: [...this.#tree.orderBy, ...ordersOf(items)] })
   }
 
-  limit(count: Limit): GetBuilder<S, Row, Out> {
+  limit(count: Limit): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ limit: countOf(count) })
   }
 
-  offset(count: Limit): GetBuilder<S, Row, Out> {
+  offset(count: Limit): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ offset: countOf(count) })
   }
 
-  forUpdate(wait: Lock['wait'] = null): GetBuilder<S, Row, Out> {
+  forUpdate(wait: Lock['wait'] = null): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ lock: { kind: 'lock', strength: 'update', wait, span } })
   }
 
-  forShare(wait: Lock['wait'] = null): GetBuilder<S, Row, Out> {
+  forShare(wait: Lock['wait'] = null): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ lock: { kind: 'lock', strength: 'share', wait, span } })
   }
 
   /** Turns the read into an export, which is streamed. */
-  forExport(): GetBuilder<S, Row, Out> {
+  forExport(): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ purpose: 'export' })
   }
 
-  union(query: Built<Get>, all?: 'all'): GetBuilder<S, Row, Out> {
+  union(query: Built<Get>, all?: 'all'): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#compound('union', query, all)
   }
 
-  intersect(query: Built<Get>, all?: 'all'): GetBuilder<S, Row, Out> {
+  intersect(query: Built<Get>, all?: 'all'): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#compound('intersect', query, all)
   }
 
-  except(query: Built<Get>, all?: 'all'): GetBuilder<S, Row, Out> {
+  except(query: Built<Get>, all?: 'all'): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#compound('except', query, all)
   }
 
-  #compound(operator: Compound['operator'], query: Built<Get>, all: 'all' | undefined): GetBuilder<S, Row, Out> {
+  #compound(
+    operator: Compound['operator'],
+    query: Built<Get>,
+    all: 'all' | undefined,
+  ): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     const compound: Compound = { kind: 'compound', operator, all: all === 'all', query: query.toTree(), span }
     return this.#and({ compounds: [...this.#tree.compounds, compound] })
   }
 
   /** Adds a common table: a name for the rows of a statement. */
-  with(name: string, statement: Built, recursive?: 'recursive'): GetBuilder<S, Row, Out> {
+  with(name: string, statement: Built, recursive?: 'recursive'): GetBuilder<S, Row, Out, C, Chosen, Nested> {
     return this.#and({ with: withTable(this.#tree.with, name, statement, recursive === 'recursive') })
   }
 }
 
-type Shape<S, N, Around> = (nest: NestBuilder<S, RowOf<S, N>, Around>) => NestBuilder<S, RowOf<S, N>, Around>
+type Shape<S, N, Around, B> = (nest: NestBuilder<S, RowOf<S, N>, Around, JsonOf<S, N>>) => B
+
+/** Nested rows under construction. */
+abstract class NestNode<out Result = unknown> {
+  declare protected readonly result?: Result
+
+  abstract toNode(): Nest
+}
+
+type NestedRow<N, B> = { readonly [Name in NestName<N>]: B extends NestNode<infer R> ? R | null : unknown }
+type NestedRows<N, B> = { readonly [Name in NestName<N>]: B extends NestNode<infer R> ? readonly R[] : unknown }
 
 /** Builds nested rows. `Around` has the columns of the enclosing read. */
-export class NestBuilder<S, Row, Around> {
+export class NestBuilder<S, Row, Around, C = never, Chosen = NoFields, Nested = object> extends NestNode<
+  ResultOf<C, Chosen, Nested>
+> {
   readonly #node: Nest
 
   constructor(node: Nest) {
+    super()
     this.#node = node
   }
 
-  toNode(): Nest {
+  override toNode(): Nest {
     return this.#node
   }
 
-  #and(parts: Partial<Nest>): NestBuilder<S, Row, Around> {
+  #and<F = Chosen, N = Nested>(parts: Partial<Nest>): NestBuilder<S, Row, Around, C, F, N> {
     return new NestBuilder({ ...this.#node, ...parts })
   }
 
   /** Sets the condition that relates the rows. Without one, the foreign key is used. */
-  on(condition: Term<Row & Around>): NestBuilder<S, Row, Around> {
+  on(condition: Term<Row & Around>): NestBuilder<S, Row, Around, C, Chosen, Nested> {
     return this.#and({ on: alsoWhere(this.#node.on, condition) })
   }
 
-  fields(...items: readonly FieldOf<Row>[]): NestBuilder<S, Row, Around> {
+  fields<const F extends readonly FieldOf<Row>[]>(
+    ...items: F
+  ): NestBuilder<S, Row, Around, C, WithFields<C, Chosen, F>, Nested> {
     return this.#and({ fields: [...this.#node.fields, ...fieldNodes(items)] })
   }
 
-  nest<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row & Around>): NestBuilder<S, Row, Around> {
+  nest<const N extends NestSource<S>, B extends NestNode = NestBuilder<S, RowOf<S, N>, Row & Around, JsonOf<S, N>>>(
+    source: N,
+    shape?: Shape<S, N, Row & Around, B>,
+  ): NestBuilder<S, Row, Around, C, Chosen, Nested & NestedRow<N, B>> {
     return this.#and({ nests: [...this.#node.nests, nestOf(source, false, shape)] })
   }
 
-  nestMany<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row & Around>): NestBuilder<S, Row, Around> {
+  nestMany<const N extends NestSource<S>, B extends NestNode = NestBuilder<S, RowOf<S, N>, Row & Around, JsonOf<S, N>>>(
+    source: N,
+    shape?: Shape<S, N, Row & Around, B>,
+  ): NestBuilder<S, Row, Around, C, Chosen, Nested & NestedRows<N, B>> {
     return this.#and({ nests: [...this.#node.nests, nestOf(source, true, shape)] })
   }
 
-  where(condition: Term<Row & Around>): NestBuilder<S, Row, Around> {
+  where(condition: Term<Row & Around>): NestBuilder<S, Row, Around, C, Chosen, Nested> {
     return this.#and({ where: alsoWhere(this.#node.where, condition) })
   }
 
-  orderBy(...items: readonly (NameOf<Row> | Ordering<Row>)[]): NestBuilder<S, Row, Around> {
+  orderBy(...items: readonly (NameOf<Row> | Ordering<Row>)[]): NestBuilder<S, Row, Around, C, Chosen, Nested> {
     return this.#and({ orderBy: [...this.#node.orderBy, ...ordersOf(items)] })
   }
 
-  limit(count: Limit): NestBuilder<S, Row, Around> {
+  limit(count: Limit): NestBuilder<S, Row, Around, C, Chosen, Nested> {
     return this.#and({ limit: countOf(count) })
   }
 
-  offset(count: Limit): NestBuilder<S, Row, Around> {
+  offset(count: Limit): NestBuilder<S, Row, Around, C, Chosen, Nested> {
     return this.#and({ offset: countOf(count) })
   }
 }
 
-function nestOf<S, N, Around>(source: N, many: boolean, shape: Shape<S, N, Around> | undefined): Nest {
-  const plain = new NestBuilder<S, RowOf<S, N>, Around>(build.nest({ many, ...writeTarget(source) }))
+function nestOf<S, N, Around, B extends NestNode>(
+  source: N,
+  many: boolean,
+  shape: Shape<S, N, Around, B> | undefined,
+): Nest {
+  const plain = new NestBuilder<S, RowOf<S, N>, Around, JsonOf<S, N>>(build.nest({ many, ...writeTarget(source) }))
   return (shape?.(plain) ?? plain).toNode()
 }
 
 /** A read of all columns and rows of a source. */
-export function readOf<S, Row>(source: unknown, purpose: Get['purpose']): GetBuilder<S, Row> {
+export function readOf<S, Row, C, Chosen>(
+  source: unknown,
+  purpose: Get['purpose'],
+): GetBuilder<S, Row, unknown, C, Chosen> {
   return new GetBuilder({
     ...build.get({ table: { schema: null, name: '' } }),
     source: sourceNode(source),

@@ -35,10 +35,12 @@ export type Accepts<T> = (value: T) => void
  * An expression that needs the columns of `Row`. A class, so that an object from untrusted input is never
  * taken for one.
  */
-export class Term<in Row = never> {
+export class Term<in Row = never, out Json = unknown> {
   readonly expression: Expression
   /** Exists only in the type. */
   declare protected readonly needs?: (row: Row) => void
+  /** The type of its JSON. */
+  declare protected readonly json?: Json
 
   constructor(expression: Expression) {
     this.expression = expression
@@ -56,10 +58,12 @@ export class Ordering<in Row = never> {
 }
 
 /** An expression with its name in the result. */
-export class Output<in Row = never, out Alias extends string = string> {
+export class Output<in Row = never, out Alias extends string = string, out What = unknown> {
   readonly expression: Expression
   readonly alias: Alias
   declare protected readonly needs?: (row: Row) => void
+  /** The column or expression. */
+  declare protected readonly what?: What
 
   constructor(expression: Expression, alias: Alias) {
     this.expression = expression
@@ -68,7 +72,10 @@ export class Output<in Row = never, out Alias extends string = string> {
 }
 
 /** A statement under construction. It is immutable: each step returns a new one. */
-export abstract class Built<out T extends Statement = Statement> {
+export abstract class Built<out T extends Statement = Statement, out Result = unknown> {
+  /** The type of a row in its result. */
+  declare protected readonly result?: Result
+
   /**
    * Returns the tree.
    *
@@ -194,7 +201,7 @@ export function fn<const A extends readonly (Left | Exclude<Value, string>)[]>(
 }
 
 /** `count(*)`. */
-export function countAll(): Term<unknown> {
+export function countAll(): Term<unknown, number> {
   return new Term(build.call('count', [], { star: true }))
 }
 
@@ -280,12 +287,12 @@ export function like<const L extends Left, const R extends string | Term>(
 }
 
 /** `left is null`. */
-export function isNull<const L extends Left>(left: L): Term<Needs<L>> {
+export function isNull<const L extends Left>(left: L): Term<Needs<L>, boolean> {
   return new Term(build.isNull(leftOf(left)))
 }
 
 /** `left is not null`. */
-export function isNotNull<const L extends Left>(left: L): Term<Needs<L>> {
+export function isNotNull<const L extends Left>(left: L): Term<Needs<L>, boolean> {
   return new Term(build.isNull(leftOf(left), 'negated'))
 }
 
@@ -328,7 +335,7 @@ export function isIn<const L extends Left, const R extends readonly Right[] | Bu
 type InNeeds<L, R> = R extends readonly (infer Item)[] ? Compared<L, Item> : Needs<L>
 
 /** `exists (get …)`. */
-export function exists(query: Built<Get>): Term<unknown> {
+export function exists(query: Built<Get>): Term<unknown, boolean> {
   return new Term(build.exists(query.toTree()))
 }
 
@@ -360,6 +367,6 @@ export function asc<const L extends Left>(left: L, nulls: Order['nulls'] = null)
 }
 
 /** `expression as alias`, for `fields` and `returning`. */
-export function as<const L extends Left, const A extends string>(left: L, alias: A): Output<Needs<L>, A> {
+export function as<const L extends Left, const A extends string>(left: L, alias: A): Output<Needs<L>, A, L> {
   return new Output(leftOf(left), alias)
 }

@@ -9,7 +9,15 @@
  */
 
 import { type GetBuilder, readOf } from './builder-read.ts'
-import { Aliased, type BuilderSchema, type RowOf, type SourceOf, type TableOf, type Untyped } from './builder-types.ts'
+import {
+  Aliased,
+  type BuilderSchema,
+  type JsonOf,
+  type RowOf,
+  type SourceOf,
+  type TableOf,
+  type Untyped,
+} from './builder-types.ts'
 import { type AddBuilder, addOf, type DelBuilder, delOf, type SetBuilder, setOf } from './builder-write.ts'
 
 export type { GetBuilder, NestBuilder } from './builder-read.ts'
@@ -59,9 +67,9 @@ type TargetTable<Target> = Target extends Aliased<infer T> ? T : Target
 
 /** The functions that start a statement. */
 export interface Builder<S> {
-  get<const F extends SourceOf<S>>(source: F): GetBuilder<S, RowOf<S, F>>
+  get<const F extends SourceOf<S>>(source: F): GetBuilder<S, RowOf<S, F>, unknown, JsonOf<S, F>>
   /** Counts the rows: one row with the column `count`. */
-  count<const F extends SourceOf<S>>(source: F): GetBuilder<S, RowOf<S, F>>
+  count<const F extends SourceOf<S>>(source: F): GetBuilder<S, RowOf<S, F>, unknown, JsonOf<S, F>, { count: number }>
   add<const T extends TableOf<S>>(table: T): AddBuilder<S, T>
   set<const F extends TableOf<S> | Aliased<TableOf<S>>>(target: F): SetBuilder<S, TargetTable<F>, RowOf<S, F>>
   del<const F extends TableOf<S> | Aliased<TableOf<S>>>(target: F): DelBuilder<S, TargetTable<F>, RowOf<S, F>>
