@@ -280,7 +280,10 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       ...{ counted, peers, tracing, timing, slow },
       ...{ answerBytes, installed, ticket, onBroken: () => void following.check() },
     })
-    onStored = realtime.wake
+    onStored = () => {
+      realtime.wake()
+      caching?.wake()
+    }
     onRevoked = () => {
       realtime.revoke(tokens.isRevoked)
       shapes?.revoke(tokens.isRevoked)

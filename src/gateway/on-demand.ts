@@ -36,6 +36,8 @@ interface CacheParts {
 
 interface OpenedCache {
   readonly cache: ResultCache
+  /** Learns soon which tables have changed, because changes from the write-ahead log have been stored. */
+  wake(): void
   close(): void
 }
 
@@ -71,7 +73,7 @@ export async function openCache(parts: CacheParts): Promise<OpenedCache | null> 
     onChanged: tables => cache.changed(oidsOf(tables)),
     onDoubt: () => cache.changed(null),
   })
-  return { cache, close: changed.close }
+  return { cache, wake: changed.wake, close: changed.close }
 }
 
 interface ChangesParts {

@@ -1,19 +1,20 @@
 /**
  * Reads from the change log which tables have changed, for the result cache. Only table names are read, so a
- * read is cheap whatever the number of changes, and it does not depend on subscriptions.
+ * read is cheap whatever the number of changes, and it does not depend on subscriptions. The log is read when
+ * changes from the write-ahead log have been stored, and polled.
  */
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Lsn } from '../postgres/replication/lsn.ts'
 import type { Database } from '../postgres/types.ts'
-import { IDLE_READ_INTERVAL_MS, READ_INTERVAL_MS } from './log.ts'
+import { IDLE_READ_INTERVAL_MS, READ_INTERVAL_MS, WOKEN_INTERVAL_MS } from './log.ts'
 import { readChangedTables, type WalPositions } from './log-statements.ts'
 import { delayAfter, readShared, type ShareRead } from './share-read.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** How long the shorter read interval is used after a change. */
 const IDLE_AFTER_MS = 2_000
-/** The dependencies of the reader. */
 
+/** The dependencies of the reader. */
 export interface ChangedTablesParts {
   readonly database: Pick<Database, 'run'>
   /** Monotonic milliseconds. */
@@ -27,14 +28,16 @@ export interface ChangedTablesParts {
   /** Called when any table may have changed. */
   readonly onDoubt: () => void
 }
-/** Reads changed tables in the background. */
 
+/** Reads changed tables in the background. */
 export interface ChangedTables {
   /**
    * The moment, on the clock of `now`, before which every committed change is known; minus infinity before
    * the first read.
    */
   knownUntil(): number
+  /** Reads soon, because changes from the write-ahead log have been stored. */
+  wake(): void
   close(): void
 }
 
@@ -64,6 +67,9 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
   let isClosed = false
   let timer: NodeJS.Timeout | null = null
   let lastAgeMs = 0
+  let readAt = Number.NEGATIVE_INFINITY
+  /** True if there has been a notification since the last read began. */
+  let isWoken = false
   void read()
 
   function intervalMs(): number {
@@ -73,18 +79,32 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
   /** Reads once. Never rejects. */
   async function read(): Promise<void> {
     const startedAt = now()
+    const wasWoken = isWoken
+    isWoken = false
+    readAt = startedAt
     lastAgeMs = 0
-    if (isUsable()) await readOnce(startedAt).catch(failed)
+    if (isUsable()) await readOnce(startedAt, wasWoken).catch(failed)
     else reset()
-    if (isClosed) return
-    timer = setTimeout(() => void read(), delayAfter(intervalMs(), lastAgeMs))
+    if (!isClosed) schedule(isWoken ? wokenDelayMs() : delayAfter(intervalMs(), lastAgeMs))
+  }
+
+  function schedule(delayMs: number): void {
+    timer = setTimeout(() => {
+      timer = null
+      void read()
+    }, delayMs)
     timer.unref()
   }
 
-  async function readOnce(startedAt: number): Promise<void> {
+  function wokenDelayMs(): number {
+    return Math.max(0, readAt + WOKEN_INTERVAL_MS - now())
+  }
+
+  /** `wasWoken`: a result that another worker found before the notification is of no use. */
+  async function readOnce(startedAt: number, wasWoken: boolean): Promise<void> {
     const before = position
     const { result, ageMs } = await readShared(shareRead, {
-      ...{ stream: 'tables', from: before, intervalMs: intervalMs() },
+      ...{ stream: 'tables', from: before, intervalMs: wasWoken ? 0 : intervalMs() },
       read: () => readChangedTables(database, before),
     })
     const { tables, wal, ...found } = result
@@ -93,7 +113,8 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
     const isContinued = before !== null && before.epoch === found.epoch && !hasLostEntries(before, found)
     if (!isContinued) onDoubt()
     else if (tables.length > 0) onChanged(tables)
-    if (tables.length > 0) foundAt = now()
+    // Where notifications arrive, polling need not be fast.
+    if (tables.length > 0 && !wasWoken) foundAt = now()
     knownUntil = momentKnown(startedAt - ageMs, found.usesWal, wal)
     lastAgeMs = ageMs
   }
@@ -130,6 +151,13 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
 
   return {
     knownUntil: () => knownUntil,
+    wake() {
+      if (isClosed || position?.usesWal !== true) return
+      isWoken = true
+      if (timer === null) return
+      clearTimeout(timer)
+      schedule(wokenDelayMs())
+    },
     close() {
       isClosed = true
       if (timer !== null) clearTimeout(timer)

@@ -29,7 +29,7 @@ const IDLE_AFTER_MS = 2_000
  * Shortest interval between two reads because of notifications (`wake`), of which there is one for each
  * batch of the write-ahead log.
  */
-const WOKEN_INTERVAL_MS = 10
+export const WOKEN_INTERVAL_MS = 10
 
 /**
  * Delay after a failed read, with a variation of half either way, so that gateways that lost a database
