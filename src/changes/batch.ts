@@ -24,10 +24,17 @@ export const CHUNK_BYTES_MAX: number = 1024 * 1024
  */
 export const BATCH_ROWS_MAX = 250
 
-/** Locks the position, so that of two readers only one stores. */
+/**
+ * Locks the position, so that of two readers only one stores. A large transaction is stored for longer than
+ * servers allow a transaction to last or to be idle; its statements are limited instead. PostgreSQL before 17
+ * has no `transaction_timeout`.
+ */
 const BEGIN: readonly Command[] = [
   {
-    text: `SELECT set_config('statement_timeout', '30s', true), set_config('jit', 'off', true)`,
+    text: `SELECT set_config('statement_timeout', '30s', true), set_config('jit', 'off', true),
+  set_config('idle_in_transaction_session_timeout', '0', true),
+  CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL
+    THEN set_config('transaction_timeout', '0', true) END`,
     parameters: [],
   },
   { text: 'SELECT stored::text, pg_current_xact_id()::text FROM svc.wal FOR UPDATE', parameters: [] },

@@ -238,6 +238,32 @@ test('a transaction that cannot be stored becomes a resync, and those around it 
   expect((await gateway.get('/health/internal', { as: null })).json.capture.wal.resyncs).toBe(2)
 }, 60_000)
 
+test('timeouts of transactions do not end the one that stores a large transaction', async () => {
+  await install()
+  const gateway = await open()
+  await ask('insert into notes values (0)')
+  await entries('notes', 1)
+  const [{ server_version_num: version }] = await ask('show server_version_num')
+  const timeouts = ['idle_in_transaction_session_timeout', ...(version < 170_000 ? [] : ['transaction_timeout'])]
+  for (const name of timeouts) await ask(`alter role app_feed set ${name} = '200ms'`)
+  // New sessions have the timeouts.
+  await ask(`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app_feed'`)
+  const holder = new pg.Client({ connectionString: database.adminUrl })
+  await holder.connect()
+  await holder.query('begin; lock table svc.change in exclusive mode')
+  await ask('insert into notes select generate_series(1, 5000)')
+  const storing = () =>
+    ask(`select from pg_stat_activity where usename = 'app_feed' and wait_event_type = 'Lock'
+      and now() - xact_start > interval '400 ms'`)
+  await expect.poll(async () => (await storing()).length, { timeout: 20_000 }).toBe(1)
+  await holder.query('commit')
+  await holder.end()
+  // The first 1 000 rows and an entry for the rest.
+  await entries('notes', 1_002)
+  expect((await gateway.get('/health/internal', { as: null })).json.capture.wal).toMatchObject({ resyncs: 0 })
+  for (const name of timeouts) await ask(`alter role app_feed reset ${name}`)
+}, 60_000)
+
 test('JSON that PostgreSQL can store and not read does not stop the log', async () => {
   await ask('create table papers (id int primary key, doc json); grant all on papers to app')
   await install()
