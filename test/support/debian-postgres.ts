@@ -1,10 +1,12 @@
 /**
  * PostgreSQL from Debian's packages: older than the embedded one, built with more features, and with programs
- * such as pg_dump.
+ * such as pg_dump. Other distributions with all programs can be used as well.
  */
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { chmod, chown, copyFile, mkdir, realpath, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { freePort } from '../../src/demo/free-port.ts'
 import { type RunAs, runAs, spawnAs } from '../../src/demo/run-as.ts'
@@ -16,11 +18,19 @@ export const DEBIAN_POSTGRES_MISSING: string | null = missingPrograms({
   postgres: 'postgresql-15',
 })
 
+/** The folder with all programs of a version from PyPI; null if `.ci/programs` has not installed it. */
+export function completePostgres(major: 17 | 18): string | null {
+  const folder = fileURLToPath(new URL(`../../.cache/postgresql-complete/${major}/bin`, import.meta.url))
+  return existsSync(join(folder, 'pg_upgrade')) ? folder : null
+}
+
 export interface DebianServer {
   readonly port: number
   /** Connects as superuser, with trust authentication. */
   readonly adminUrl: string
   readonly dataDirectory: string
+  /** The folder of its programs. */
+  readonly programs: string
   /** Shuts down as `pg_upgrade` needs it. */
   stop(): Promise<void>
   close(): Promise<void>
@@ -31,6 +41,8 @@ export interface DebianServerOptions {
   readonly folder: string
   /** Lines of pg_hba.conf. The superuser always has trust authentication. */
   readonly hba: readonly string[]
+  /** The folder of the server's programs; Debian's by default. */
+  readonly programs?: string
   readonly settings?: Readonly<Record<string, string>>
   readonly environment?: Readonly<Record<string, string>>
   /**
@@ -38,12 +50,13 @@ export interface DebianServerOptions {
    * them as `{name}`.
    */
   readonly files?: Readonly<Record<string, string>>
-  /** The data directory of a stopped server with the same settings, from which `pg_upgrade` copies. */
-  readonly upgradeFrom?: string
+  /** A stopped server with the same settings, from which `pg_upgrade` copies. */
+  readonly upgradeFrom?: Cluster
 }
 
 export async function startDebianPostgres(options: DebianServerOptions): Promise<DebianServer> {
   const { hba, settings = {}, environment = {}, files = {}, upgradeFrom } = options
+  const programs = options.programs ?? dirname(await realpath(programPath('postgres')))
   const user = runAs()
   const base = join(options.folder, 'postgresql')
   const data = join(base, 'data')
@@ -51,9 +64,10 @@ export async function startDebianPostgres(options: DebianServerOptions): Promise
   for (const [name, path] of Object.entries(files)) await copyFile(path, join(base, name))
   for (const path of [base, ...Object.keys(files).map(name => join(base, name))]) await own(path, user)
   await chmod(base, 0o755)
+  // With checksums, which the versions have different defaults for.
   await promisify(execFile)(
-    programPath('initdb'),
-    ['-D', data, '-U', 'postgres', '-A', 'trust', '--locale=C.UTF-8', '--encoding=UTF8', '--no-sync'],
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '--locale=C.UTF-8', '--encoding=UTF8', '--no-sync', '-k'],
     { ...spawnAs(user), cwd: '/', env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' } },
   )
   const lines = ['local all postgres trust', 'host all postgres 127.0.0.1/32 trust', ...hba]
@@ -63,9 +77,11 @@ export async function startDebianPostgres(options: DebianServerOptions): Promise
     ...{ listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off', logging_collector: 'off' },
     ...settings,
   }
-  if (upgradeFrom !== undefined) await upgrade({ from: upgradeFrom, to: data, folder: base, settings, user })
+  if (upgradeFrom !== undefined) {
+    await upgrade({ from: upgradeFrom, to: { dataDirectory: data, programs }, folder: base, settings, user })
+  }
   const inPlace = (value: string) => value.replace(/\{([\w.]+)\}/g, (_, name: string) => join(base, name))
-  const running: Running = await startProgram(programPath('postgres'), {
+  const running: Running = await startProgram(join(programs, 'postgres'), {
     args: [
       ...['-D', data, '-p', String(port)],
       ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${inPlace(value)}`]),
@@ -77,9 +93,9 @@ export async function startDebianPostgres(options: DebianServerOptions): Promise
     stopSignal: 'SIGQUIT',
   })
   return {
-    ...{ port, adminUrl: `postgres://postgres@127.0.0.1:${port}/postgres`, dataDirectory: data },
+    ...{ port, adminUrl: `postgres://postgres@127.0.0.1:${port}/postgres`, dataDirectory: data, programs },
     async stop() {
-      await promisify(execFile)(programPath('pg_ctl'), ['stop', '-w', '-m', 'fast', '-D', data], {
+      await promisify(execFile)(join(programs, 'pg_ctl'), ['stop', '-w', '-m', 'fast', '-D', data], {
         ...spawnAs(user),
         cwd: '/',
       })
@@ -88,28 +104,32 @@ export async function startDebianPostgres(options: DebianServerOptions): Promise
   }
 }
 
+type Cluster = Pick<DebianServer, 'dataDirectory' | 'programs'>
+
 interface Upgrade {
-  readonly from: string
-  readonly to: string
+  readonly from: Cluster
+  readonly to: Cluster
   /** Where the program writes its logs and creates its socket. */
   readonly folder: string
   readonly settings: Readonly<Record<string, string>>
   readonly user: RunAs | null
 }
 
-/** To the same version, which copies what an upgrade to another one copies. */
 async function upgrade({ from, to, folder, settings, user }: Upgrade): Promise<void> {
-  const bin = dirname(await realpath(programPath('pg_upgrade')))
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
   await promisify(execFile)(
-    programPath('pg_upgrade'),
+    join(to.programs, 'pg_upgrade'),
     [
-      ...['-b', bin, '-B', bin, '-d', from, '-D', to, '-U', 'postgres', '-s', folder],
+      ...['-b', from.programs, '-B', to.programs, '-d', from.dataDirectory, '-D', to.dataDirectory],
+      ...['-U', 'postgres', '-s', folder],
       ...['-p', String(await freePort()), '-P', String(await freePort())],
       ...['-o', flags.join(' '), '-O', flags.join(' ')],
     ],
     { ...spawnAs(user), cwd: folder, env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' } },
-  )
+  ).catch(error => {
+    // It reports problems on standard output.
+    throw new Error(`${error.message}\n${error.stdout}`, { cause: error })
+  })
 }
 
 async function own(path: string, user: RunAs | null): Promise<void> {

@@ -29,7 +29,10 @@ export async function startReplication(sql: string, options: ReplicationOptions)
   try {
     await execute(primary.adminUrl, sql)
     await primary.stop()
-    const source = `host=127.0.0.1 port=${primary.port} user=postgres password=${PASSWORD} application_name=standby`
+    const source =
+      `host=127.0.0.1 port=${primary.port} user=postgres password=${PASSWORD} application_name=standby ` +
+      // Only the synchronization of slots connects to it.
+      'dbname=postgres'
     const copied = startTestServer(primary.dataDirectory, {
       settings: [`primary_conninfo = '${source}'`, `wal_retrieve_retry_interval = '100ms'`, ...settings],
       files: { 'standby.signal': '' },
