@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { installScript, type TableSelection } from '../src/install/script.ts'
+import { installScript } from '../src/install/script.ts'
 import type { Benchmark, Figures } from './harness/benchmark.ts'
 import type { Database } from './harness/database.ts'
 import { throughput } from './harness/lanes.ts'
@@ -15,9 +15,11 @@ import { sending } from './harness/sending.ts'
 import type { World } from './harness/world.ts'
 import { assertReadings, emptyReadings, HOOKED, READINGS } from './harness/write-tables.ts'
 import { wrk } from './harness/wrk.ts'
+import { type Capture, withReader } from './realtime/installed.ts'
 
 const PLAIN = 'insert one, without a webhook'
 const CAPTURED = 'insert one, with its webhook, by the triggers of a table that is captured'
+const LOGGED = 'insert one, with its webhook, from the write-ahead log by this gateway'
 const ONE = 'delivered to one receiver'
 const TEN = 'delivered to nine of ten receivers'
 const DEAD = 'delivered to nine receivers beside a dead one'
@@ -44,16 +46,26 @@ export const outbox: Benchmark = {
   tools: ['wrk'],
   checks: [
     throughput(CAPTURED, [PLAIN], null),
+    throughput(LOGGED, [PLAIN], 0.9),
     { kind: 'limit', unit: 'µs', lane: ONE, atMost: 500 },
     throughput(DEAD, [TEN], 0.95),
   ],
   async prepare(world) {
     const database = await world.database()
-    await install(database, [{ schema: 'public', table: HOOKED }])
+    await install(database, 'triggers')
     return [
       // With the same gateway and triggers, so that only the table differs.
       { name: PLAIN, measure: () => write(world, database, READINGS) },
       { name: CAPTURED, measure: () => write(world, database, HOOKED) },
+      {
+        name: LOGGED,
+        async measure() {
+          await install(database, 'wal')
+          const figures = await write(world, database, HOOKED, withReader)
+          await install(database, 'triggers')
+          return figures
+        },
+      },
       { name: ONE, measure: () => deliver(world, database, 1, null) },
       { name: TEN, measure: () => deliver(world, database, 9, 'answers') },
       { name: DEAD, measure: () => deliver(world, database, 9, 'hangs') },
@@ -61,30 +73,43 @@ export const outbox: Benchmark = {
   },
 }
 
-async function install(database: Database, chosen: readonly TableSelection[]): Promise<void> {
+async function install(database: Database, capture: Capture): Promise<void> {
   const role = new URL(database.url).username
-  await database.admin(['begin', ...installScript({ role, selected: chosen, superuser: true }), 'commit'].join(';\n'))
+  const selected = [{ schema: 'public', table: HOOKED }]
+  const script = installScript({ role, selected, superuser: true, capture })
+  await database.admin(['begin', ...script, 'commit'].join(';\n'))
+}
+
+/** Uses a gateway, and stops it afterwards. */
+const withGateway: typeof withReader = async (_, start, use) => {
+  const gateway = await start()
+  try {
+    return await use(gateway)
+  } finally {
+    await gateway.stop()
+  }
 }
 
 /** The webhooks of a hanging receiver are written, and hardly any is delivered. */
-async function write(world: World, database: Database, table: string): Promise<Figures> {
+async function write(world: World, database: Database, table: string, using = withGateway): Promise<Figures> {
   const receiver = await listen('hangs', () => {})
   await database.admin('truncate svc.change, svc.webhook, svc.webhook_attempt')
   await emptyReadings(database, table)
-  const gateway = await startGateway(world, [receiver])
+  const start = () => startGateway(world, [receiver])
   try {
-    const load = {
-      url: `${gateway.url}/api/${table}`,
-      headers: await world.headers(),
-      connections: CONNECTIONS,
-      sending: ROW,
-    }
-    await wrk({ ...load, seconds: WARM_UP_SECONDS })
-    const { figures, requests } = await wrk({ ...load, seconds: world.seconds })
-    await assertReadings(database, requests, table)
-    return figures
+    return await using(database, start, async gateway => {
+      const load = {
+        url: `${gateway.url}/api/${table}`,
+        headers: await world.headers(),
+        connections: CONNECTIONS,
+        sending: ROW,
+      }
+      await wrk({ ...load, seconds: WARM_UP_SECONDS })
+      const { figures, requests } = await wrk({ ...load, seconds: world.seconds })
+      await assertReadings(database, requests, table)
+      return figures
+    })
   } finally {
-    await gateway.stop()
     close([receiver])
   }
 }

@@ -42,9 +42,9 @@ import { openapi } from './openapi.ts'
 import { outbox } from './outbox.ts'
 import { postgrest } from './postgrest.ts'
 import { queryText } from './query-text.ts'
+import { capture } from './realtime/capture.ts'
 import { realtime } from './realtime/feed.ts'
 import { manyShapes, publicShapes, shapeSync, shapes } from './realtime/shapes.ts'
-import { captureTriggers } from './realtime/triggers.ts'
 import { replicas } from './replicas.ts'
 import { rowsByKey } from './rows-by-key.ts'
 import { rpc } from './rpc.ts'
@@ -77,7 +77,7 @@ const BENCHMARKS: readonly Benchmark[] = [
     language,
     mcp,
   ],
-  ...[insertOne, updateById, batch, rpc, postgrest, statements, webhooks, outbox, realtime, captureTriggers],
+  ...[insertOne, updateById, batch, rpc, postgrest, statements, webhooks, outbox, realtime, capture],
   ...[workers, replicas, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
   ...[shapeSync, shapes, publicShapes, manyShapes, client, capacity, simulate],
 ]

@@ -5,7 +5,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbedded } from '../../src/demo/embedded.ts'
+import { type Embedded, startEmbedded } from '../../src/demo/embedded.ts'
 import { cacheFolder } from '../../src/demo/folders.ts'
 import { OWNER_ROLE, SAMPLE_TENANTS } from '../../src/demo/sample.ts'
 
@@ -30,10 +30,10 @@ export const TENANT: (typeof SAMPLE_TENANTS)[number] = largest()
 export async function startDatabase(print: (line: string) => void): Promise<Database> {
   const cache = join(await cacheFolder(process.env), 'bench')
   await mkdir(cache, { recursive: true, mode: 0o755 })
-  const embedded = await startEmbedded({ fresh: false, cache, print })
-  const client = new pg.Client({ connectionString: embedded.adminUrl })
-  await client.connect()
+  const { embedded, client } = await startLogical(() => startEmbedded({ fresh: false, cache, print }))
   const admin = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows
+  // A run that was killed can leave some, which would keep everything that is written.
+  await admin('select pg_drop_replication_slot(slot_name) from pg_replication_slots where not active')
   // The transaction of each logged statement, which `capture` uses.
   await admin("alter system set log_line_prefix = '%m [%p] %v '")
   // If it were on, lanes that write single rows would mostly wait for the disk and be equally slow.
@@ -51,6 +51,19 @@ export async function startDatabase(print: (line: string) => void): Promise<Data
       await embedded.close()
     },
   }
+}
+
+/** Starts the server with logical decoding; the first start of a new cluster is followed by another one. */
+async function startLogical(start: () => Promise<Embedded>): Promise<{ embedded: Embedded; client: pg.Client }> {
+  const embedded = await start()
+  const client = new pg.Client({ connectionString: embedded.adminUrl })
+  await client.connect()
+  const { rows } = await client.query<{ wal_level: string }>('show wal_level')
+  if (rows[0]?.wal_level === 'logical') return { embedded, client }
+  await client.query("alter system set wal_level = 'logical'")
+  await client.end()
+  await embedded.close()
+  return startLogical(start)
 }
 
 /** Figures of a database without row-level security would be worthless. */

@@ -43,6 +43,7 @@ function statements(role: string): readonly string[] {
   return [
     // Objects that an earlier run has installed.
     'drop schema if exists svc cascade',
+    'drop publication if exists svc_changes',
     'begin',
     `set local role ${OWNER_ROLE}`,
     `drop table if exists ${READINGS}, ${HOOKED}, ${ITEMS}`,

@@ -12,6 +12,7 @@ import { residentBytes } from '../harness/memory.ts'
 import { type Service, startClients } from '../harness/processes.ts'
 import { SECRET } from '../harness/world.ts'
 import type { Heard } from './clients.ts'
+import { withReader } from './installed.ts'
 import { openPrices, type Prices } from './prices.ts'
 
 const CLIENTS = fileURLToPath(new URL('clients.ts', import.meta.url))
@@ -24,6 +25,7 @@ const BEHIND_MS_MAX = 30_000
 const ASK_MS = 500
 
 const LANE = `${SUBSCRIBERS} subscribers, ${TENANTS} tenants, ${CHANGES_PER_SECOND} changes a second`
+const FROM_LOG = `${LANE}, from the write-ahead log by this gateway`
 const QUIET = `${IDLE} sockets that ask for nothing`
 
 export const realtime: Benchmark = {
@@ -36,17 +38,32 @@ export const realtime: Benchmark = {
     { kind: 'limit', unit: 'KB a socket', lane: LANE, atMost: 30 },
     { kind: 'limit', unit: 'cores of the gateway', lane: LANE, atMost: 1 },
     { kind: 'limit', unit: 'cores of PostgreSQL', lane: LANE, atMost: 1 },
+    { kind: 'limit', unit: 'ms p50', lane: FROM_LOG, atMost: 10 },
+    { kind: 'limit', unit: 'ms p99', lane: FROM_LOG, atMost: 50 },
+    { kind: 'limit', unit: 'cores of the gateway', lane: FROM_LOG, atMost: 1 },
+    { kind: 'limit', unit: 'cores of PostgreSQL', lane: FROM_LOG, atMost: 1 },
     { kind: 'limit', unit: 'KB a socket', lane: QUIET, atMost: 30 },
   ],
   async prepare(world) {
     const prices = await openPrices(await world.database(), TENANTS)
+    const logged = await openPrices(await world.database(), TENANTS, { capture: 'wal' })
     const gatewayOf = () => world.startGateway({ databaseUrl: prices.url })
+    const reader = () => world.startGateway({ databaseUrl: logged.url })
+    const subscribers = { sockets: SUBSCRIBERS, tenants: TENANTS, how: 'subscribe' } as const
     const lanes: readonly Lane[] = [
       {
         name: LANE,
+        measure: () => withCrowd(gatewayOf, subscribers, crowd => changing(crowd, prices, world.seconds)),
+      },
+      {
+        name: FROM_LOG,
         measure: () =>
-          withCrowd(gatewayOf, { sockets: SUBSCRIBERS, tenants: TENANTS, how: 'subscribe' }, crowd =>
-            changing(crowd, prices, world.seconds),
+          withReader(logged, reader, gateway =>
+            withCrowd(
+              async () => gateway,
+              subscribers,
+              crowd => changing(crowd, logged, world.seconds),
+            ),
           ),
       },
       {

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { openServerCpu } from '../harness/cpu-time.ts'
 import type { Database } from '../harness/database.ts'
-import { installedDatabase } from './installed.ts'
+import { type Capture, installedDatabase } from './installed.ts'
 
 const ROWS_PER_TENANT = 50
 const CONNECTIONS = 4
@@ -10,6 +10,8 @@ const CONNECTIONS = 4
 export interface Prices {
   /** Connects as the gateway's role. */
   readonly url: string
+  /** Connects as superuser. */
+  readonly adminUrl: string
   /** Changes one row of each tenant in turn. */
   change(n: number): Promise<unknown>
   /** When each row was last changed, by its key; null for never. */
@@ -18,16 +20,24 @@ export interface Prices {
   cpuSeconds(): Promise<number>
 }
 
-/** `shownTo`: those who see a row. */
+export interface PricesOptions {
+  /** Those who see a row; its tenant by default. */
+  readonly shownTo?: 'its tenant' | 'everyone'
+  /** By triggers if absent. */
+  readonly capture?: Capture
+}
+
 export async function openPrices(
   database: Database,
   tenants: number,
-  shownTo: 'its tenant' | 'everyone' = 'its tenant',
+  { shownTo = 'its tenant', capture = 'triggers' }: PricesOptions = {},
 ): Promise<Prices> {
+  // Not shared: benchmarks of one run have different numbers of tenants.
+  const name = `bench_prices_${shownTo === 'everyone' ? 'public' : tenants}_${capture}`
   const { url, adminUrl } = await installedDatabase(database, {
-    // Not shared: benchmarks of one run have different numbers of tenants.
-    name: `bench_prices_${shownTo === 'everyone' ? 'public' : tenants}`,
+    name,
     captured: ['prices'],
+    capture,
     statements: [
       'create table prices (id int primary key, tenant_id text not null, price numeric not null, at float8)',
       `insert into prices select n, 'tenant-' || n % ${tenants}, n from generate_series(0,
@@ -37,6 +47,8 @@ export async function openPrices(
       `create policy own on prices using (tenant_id = (select current_setting('app.current_tenant_id', true)))`,
       'grant usage on schema public to $role',
       'grant select on prices to $role',
+      // What is not yet on disk is not decoded.
+      ...(capture === 'wal' ? [`alter database ${name} set synchronous_commit = on`] : []),
       'analyze prices',
     ],
   })
@@ -45,7 +57,7 @@ export async function openPrices(
   pool.on('error', () => {})
   const server = await openServerCpu(adminUrl)
   return {
-    url,
+    ...{ url, adminUrl },
     change: n =>
       pool.query({
         name: 'change',

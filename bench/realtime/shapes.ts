@@ -122,7 +122,7 @@ export const publicShapes: Benchmark = {
   roundsMax: 1,
   checks: [{ kind: 'limit', unit: 'ms p99', lane: PUBLIC, atMost: 1_000 }],
   async prepare(world) {
-    const prices = await openPrices(await world.database(), 1_000, 'everyone')
+    const prices = await openPrices(await world.database(), 1_000, { shownTo: 'everyone' })
     const crowd = { shapes: 200, tenants: 0, rate: 50, busyFor: world.seconds }
     return [{ name: PUBLIC, measure: () => followed(world, prices, crowd) }]
   },
