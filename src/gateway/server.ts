@@ -238,7 +238,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   }
   const openListener = await openChangeListener(config, emit)
   const realtime = createRealtime({
-    ...{ limits: gateway, emit },
+    ...{ limits: gateway, unread: answerBytes.results, emit },
     ...{
       database: pool,
       feed: parts.feed,
@@ -271,7 +271,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
         ...config.shapes,
         ...{ hub: realtime.hub, catalog: current, runner: runners.uncachedReads, clock },
         ...{ maxInValues: gateway.maxInValues, maxQueryParameters: gateway.maxQueryParameters },
-        ...{ responseBytes: answerBytes.results, tenantMaxWaitingShapes: gateway.tenantMaxWaitingShapes },
+        ...{ unread: answerBytes.results, tenantMaxWaitingShapes: gateway.tenantMaxWaitingShapes },
       })
     : null
   const { issuers, denylist } = parts

@@ -62,8 +62,8 @@ export const METRICS = {
     name: 'svc_http_result_bytes',
     type: 'gauge',
     labels: [],
-    help: ('Bytes of results above 64 KiB that are being read from PostgreSQL or converted into responses; ' +
-      'they count towards max_unsent_bytes.') as string,
+    help: ('Bytes of results above 64 KiB that are being read from PostgreSQL or converted into responses, and ' +
+      'of changes that wait for subscribers; they count towards max_unsent_bytes.') as string,
   },
   httpRefusals: {
     section: 'Requests',

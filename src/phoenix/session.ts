@@ -32,7 +32,7 @@ export interface PhoenixServices extends ChannelServices {
 /** The dependencies of a session. */
 export interface PhoenixSessionParts extends PhoenixServices {
   readonly link: Link
-  readonly seat: Pick<Seat, 'claim' | 'assertRoom'>
+  readonly seat: Pick<Seat, 'claim' | 'assertRoom' | 'waiting'>
   /** The query string of the upgrade request. */
   readonly query: string
 }
@@ -58,14 +58,14 @@ export class PhoenixSession {
   #isClosed = false
 
   constructor(parts: PhoenixSessionParts) {
-    const { link, now, query, realtime } = parts
+    const { link, now, query, realtime, seat } = parts
     const parameters = new URLSearchParams(query)
     const version = parameters.get('vsn') ?? '1.0.0'
     this.#parts = parts
     this.#version = version === '2.0.0' ? '2.0.0' : '1.0.0'
     this.#key = tokenOfKey(parameters.get('apikey') ?? '')
     this.#queue = createSendQueue({
-      ...{ pipe: link, now },
+      ...{ pipe: link, now, waiting: seat.waiting },
       onTooSlow: () => this.#end(CLOSE_TOO_SLOW, 'the client reads too slowly'),
     })
     this.#rate = createMessageRate(link, now)

@@ -8,6 +8,7 @@ import type { Identity } from '../identity/identity.ts'
 import { decodeComponent } from '../rest/parameters/query-string.ts'
 import type { Realtime } from './realtime.ts'
 import type { Link } from './session.ts'
+import type { WaitingBytes } from './waiting-bytes.ts'
 
 /** Interval of comments that show proxies and clients that the stream is alive. */
 const KEEP_ALIVE_MS = 15_000
@@ -16,6 +17,9 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 
 /** Limit on the characters of `Last-Event-ID`; resume tokens are much shorter. */
 const EVENT_ID_CHARACTERS_MAX = 1_024
+
+/** Limit on the characters of a stream that are never refused. The number of streams limits their sum. */
+const SMALL_CHARACTERS = 64 * 1024
 
 /** The dependencies of event streams. */
 export interface EventStreamParts {
@@ -40,7 +44,7 @@ export function createEventStreams({ realtime, holderOf }: EventStreamParts): An
   return async (table, incoming, identity) => {
     const message = subscribeMessage(table, incoming)
     const seat = realtime.admit(holderOf(incoming), identity)
-    const stream = createStream()
+    const stream = createStream(seat.waiting)
     const session = realtime.open(stream.link, identity, seat)
     let isOpen = true
     const close = () => {
@@ -56,6 +60,7 @@ export function createEventStreams({ realtime, holderOf }: EventStreamParts): An
     const error = errorIn(first)
     if (error !== null) {
       close()
+      stream.drop()
       throw error
     }
     return { status: 200, headers: HEADERS, body: stream.events(close) }
@@ -96,10 +101,12 @@ interface Stream {
   /** The events; `closed` is called at the end. */
   events(closed: () => void): AsyncGenerator<Buffer>
   end(): void
+  /** Drops what waits, because nothing is sent. */
+  drop(): void
 }
 
 /** The messages of a session as a stream of bytes. */
-function createStream(): Stream {
+function createStream(bytes: Omit<WaitingBytes, 'assign'>): Stream {
   let waiting: string[] = []
   let characters = 0
   let isOver = false
@@ -112,6 +119,7 @@ function createStream(): Stream {
   function push(event: string): void {
     waiting.push(event)
     characters += event.length
+    bytes.take(event.length)
     wake()
   }
 
@@ -133,11 +141,18 @@ function createStream(): Stream {
     })
   }
 
-  function take(): Buffer {
-    const bytes = waiting.length === 0 ? KEEP_ALIVE : Buffer.from(waiting.join(''))
+  /** They are counted until the response has been handed to the connection, which counts what is unread. */
+  function drop(): void {
+    const size = characters
     waiting = []
     characters = 0
-    return bytes
+    if (size > 0) setImmediate(() => bytes.give(size))
+  }
+
+  function take(): Buffer {
+    const taken = waiting.length === 0 ? KEEP_ALIVE : Buffer.from(waiting.join(''))
+    drop()
+    return taken
   }
 
   return {
@@ -145,7 +160,10 @@ function createStream(): Stream {
     link: {
       send(text) {
         settle(text)
-        if (!isOver) push(printEvent(text))
+        if (isOver) return
+        // The client continues after its last event.
+        if (characters > SMALL_CHARACTERS && bytes.refusal() !== null) end()
+        else push(printEvent(text))
       },
       get buffered() {
         return characters
@@ -167,9 +185,11 @@ function createStream(): Stream {
         if (waiting.length > 0) yield take()
       } finally {
         closed()
+        drop()
       }
     },
     end,
+    drop,
   }
 }
 

@@ -2,6 +2,7 @@
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type Budget, callerKey, createBudget } from '../limits/budget.ts'
+import { createWaitingBytes, type UnreadBudget, type WaitingBytes } from './waiting-bytes.ts'
 
 /** The limits; 0 means no limit. */
 export interface RealtimeLimits {
@@ -36,6 +37,8 @@ export interface Seat {
    * @throws GatewayError `FORBIDDEN`
    */
   assertRoom(kind: 'subscription' | 'live query', held: number): void
+  /** Counts what waits for the socket's client. */
+  readonly waiting: WaitingBytes
   leave(): void
 }
 
@@ -70,7 +73,7 @@ export interface Quotas {
 export type OverLimit = 'refuse' | 'count'
 
 /** Creates quotas with nothing counted. */
-export function createQuotas(limits: RealtimeLimits): Quotas {
+export function createQuotas(limits: RealtimeLimits, unread: UnreadBudget): Quotas {
   const sockets = createBudget<string | number>({ max: limits.maxSockets, shareMax: limits.addressMaxSockets })
   const ofTenants = createBudget<string>({ max: 0, shareMax: limits.tenantMaxSockets })
   const subscriptions = createBudget<string>({ max: 0, shareMax: limits.tenantMaxSubscriptions })
@@ -132,13 +135,16 @@ export function createQuotas(limits: RealtimeLimits): Quotas {
       )
       let holder: string | null = null
       let leaveTenant: Release = () => {}
+      const waiting = createWaitingBytes(unread)
       return {
+        waiting,
         claim(identity) {
           const next = callerKey(identity)
           if (next === holder) return
           const refuse = () => tooMany(holderOf(identity), limits.tenantMaxSockets, 'sockets', 'tenant_max_sockets')
           const release = take(ofTenants, next, refuse)
           leaveTenant()
+          waiting.assign(next)
           holder = next
           leaveTenant = release
         },

@@ -24,6 +24,7 @@ import { createQuotas, type RealtimeLimits, type Seat } from './quotas.ts'
 import { ClientSession, type Link } from './session.ts'
 import type { ShareRead } from './share-read.ts'
 import type { SubscriptionPlan, SubscriptionRequest } from './subscription-plan.ts'
+import type { UnreadBudget } from './waiting-bytes.ts'
 
 /** Limits on concurrently running live queries: in total, and per tenant. */
 const LIVE_RUN_SLOTS = { slots: 8, slotsPerOwner: 4 }
@@ -54,6 +55,7 @@ export interface RealtimeParts {
   readonly openListener: OpenListener | null
   readonly capture: WriteCapture
   readonly limits: RealtimeLimits
+  readonly unread: UnreadBudget
   readonly emit: Emit
   /** Shares reads of the change log with the other workers; null if there is only this process. */
   readonly shareRead: ShareRead | null
@@ -170,7 +172,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     ...{ log, isCaptured: capture.isCaptured },
     openListener: openListener === null ? null : hearing => openListener(hearing, acquireLocks),
   })
-  const quotas = createQuotas(parts.limits)
+  const quotas = createQuotas(parts.limits, parts.unread)
   const hub = new Hub({
     ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now, sources, log, quotas },
     limits: parts.limits,

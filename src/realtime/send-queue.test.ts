@@ -1,4 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest'
+import { GatewayError } from '../errors.ts'
 import {
   BEHIND_MS_MAX,
   CLOSE_BYTES,
@@ -11,6 +12,18 @@ import {
 /** A client whose reading is controlled by the test. */
 const pipe = { sent: [] as string[], buffered: 0, send: (text: string) => void pipe.sent.push(text) }
 const recipient = (name: string) => ({ resyncText: () => `resync ${name}`, markLost: () => void resyncs++ })
+/** The budget of unread responses. */
+let taken = 0
+let refusal: GatewayError | null = null
+const waiting = {
+  refusal: () => refusal,
+  take(bytes: number) {
+    taken += bytes
+  },
+  give(bytes: number) {
+    taken -= bytes
+  },
+}
 let outbox: SendQueue
 let tooSlow = 0
 let resyncs = 0
@@ -20,8 +33,10 @@ beforeEach(() => {
   Object.assign(pipe, { sent: [], buffered: 0 })
   tooSlow = 0
   resyncs = 0
+  taken = 0
+  refusal = null
   outbox = createSendQueue({
-    pipe,
+    ...{ pipe, waiting },
     now: () => performance.now(),
     onTooSlow: () => tooSlow++,
   })
@@ -85,8 +100,40 @@ test('the connection is closed for a client that stays behind or does not read i
   vi.advanceTimersByTime(BEHIND_MS_MAX)
   expect(tooSlow).toBe(1)
 
-  outbox = createSendQueue({ pipe, now: () => performance.now(), onTooSlow: () => tooSlow++ })
+  outbox = createSendQueue({ pipe, waiting, now: () => performance.now(), onTooSlow: () => tooSlow++ })
   pipe.buffered = CLOSE_BYTES + 1
   outbox.send('pong')
   expect(tooSlow).toBe(2)
+})
+
+test('pending changes count as unread until they are sent, replaced or dropped', () => {
+  const [a, b] = [recipient('a'), recipient('b')]
+  outbox.notify(a, 'k', 'sent')
+  expect(taken).toBe(0)
+  pipe.buffered = CONFLATE_BYTES
+  outbox.notify(a, 'k', 'four')
+  outbox.notify(a, 'k', 'fives')
+  outbox.notify(b, 'k', 'four')
+  expect(taken).toBe(9)
+  outbox.forget(b)
+  expect(taken).toBe(5)
+  pipe.buffered = 0
+  vi.advanceTimersByTime(100)
+  expect(taken).toBe(0)
+  pipe.buffered = CONFLATE_BYTES
+  outbox.notify(a, 'k', 'four')
+  outbox.close()
+  expect(taken).toBe(0)
+})
+
+test('beyond the limit on unread responses, a client that is behind is asked to resync', () => {
+  const a = recipient('a')
+  refusal = new GatewayError('UNAVAILABLE', 'too much')
+  outbox.notify(a, 'k', 'in time')
+  pipe.buffered = CONFLATE_BYTES
+  outbox.notify(a, 'k', 'late')
+  expect([resyncs, taken]).toEqual([1, 0])
+  pipe.buffered = 0
+  vi.advanceTimersByTime(100)
+  expect(pipe.sent).toEqual(['in time', 'resync a'])
 })

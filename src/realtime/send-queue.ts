@@ -3,6 +3,7 @@
  * each row, then a request to resync, and finally the connection is closed
  * (docs/reference/realtime.md#limits). The last limit bounds the memory per client.
  */
+import type { WaitingBytes } from './waiting-bytes.ts'
 
 /** Beyond this many bytes, only the latest of several changes to a row is sent. */
 export const CONFLATE_BYTES: number = 256 * 1024
@@ -49,13 +50,15 @@ export interface SendQueue {
 /** The dependencies of a queue. */
 export interface SendQueueParts {
   readonly pipe: Pipe
+  /** Counts the pending changes. */
+  readonly waiting: Omit<WaitingBytes, 'assign'>
   readonly now: () => number
   /** Called once. */
   readonly onTooSlow: () => void
 }
 
 /** Creates an empty queue. */
-export function createSendQueue({ pipe, now, onTooSlow }: SendQueueParts): SendQueue {
+export function createSendQueue({ pipe, waiting, now, onTooSlow }: SendQueueParts): SendQueue {
   const pending = new Map<Recipient, Map<string, string>>()
   /** Recipients that must be asked to resync. */
   const resyncing = new Set<Recipient>()
@@ -63,6 +66,12 @@ export function createSendQueue({ pipe, now, onTooSlow }: SendQueueParts): SendQ
   let behindSince: number | null = null
   let timer: NodeJS.Timeout | null = null
   let isClosed = false
+
+  function count(change: number): void {
+    bytes += change
+    if (change > 0) waiting.take(change)
+    else if (change < 0) waiting.give(-change)
+  }
 
   function isBehind(): boolean {
     return pending.size > 0 || resyncing.size > 0 || pipe.buffered >= CONFLATE_BYTES
@@ -91,7 +100,7 @@ export function createSendQueue({ pipe, now, onTooSlow }: SendQueueParts): SendQ
       if (pipe.buffered >= CONFLATE_BYTES) return
       pending.delete(recipient)
       for (const text of texts.values()) {
-        bytes -= text.length
+        count(-text.length)
         pipe.send(text)
       }
     }
@@ -107,13 +116,13 @@ export function createSendQueue({ pipe, now, onTooSlow }: SendQueueParts): SendQ
   function clear(): void {
     pending.clear()
     resyncing.clear()
-    bytes = 0
+    count(-bytes)
     if (timer !== null) clearTimeout(timer)
     timer = null
   }
 
   function drop(recipient: Recipient): void {
-    for (const text of pending.get(recipient)?.values() ?? []) bytes -= text.length
+    for (const text of pending.get(recipient)?.values() ?? []) count(-text.length)
     pending.delete(recipient)
   }
 
@@ -123,7 +132,7 @@ export function createSendQueue({ pipe, now, onTooSlow }: SendQueueParts): SendQ
       resyncing.add(recipient)
     }
     pending.clear()
-    bytes = 0
+    count(-bytes)
   }
 
   return {
@@ -141,11 +150,11 @@ export function createSendQueue({ pipe, now, onTooSlow }: SendQueueParts): SendQ
       }
       const texts = pending.get(recipient) ?? new Map<string, string>()
       pending.set(recipient, texts)
-      bytes += text.length - (texts.get(key)?.length ?? 0)
+      count(text.length - (texts.get(key)?.length ?? 0))
       // A later change is sent later.
       texts.delete(key)
       texts.set(key, text)
-      if (pipe.buffered + bytes > RESYNC_BYTES) resyncAll()
+      if (pipe.buffered + bytes > RESYNC_BYTES || waiting.refusal() !== null) resyncAll()
       scheduleCheck()
     },
     resync(recipient) {

@@ -41,7 +41,7 @@ export interface SessionParts extends Omit<SubscriptionsParts, 'outbox' | 'fail'
   /** The caller; null if the first message must authenticate. */
   readonly identity: Identity | null
   readonly authenticate: (token: string) => Identity | Promise<Identity>
-  readonly seat: Pick<Seat, 'claim' | 'assertRoom'>
+  readonly seat: Pick<Seat, 'claim' | 'assertRoom' | 'waiting'>
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
@@ -62,11 +62,11 @@ export class ClientSession {
   #authTimer: NodeJS.Timeout | null = null
 
   constructor(parts: SessionParts) {
-    const { link, identity, now, clock } = parts
+    const { link, identity, now, clock, seat } = parts
     this.#parts = parts
     this.#identity = identity
     this.#queue = createSendQueue({
-      ...{ pipe: link, now },
+      ...{ pipe: link, now, waiting: seat.waiting },
       onTooSlow: () => this.#end(CLOSE_TOO_SLOW, 'the client reads too slowly'),
     })
     this.#rate = createMessageRate(link, now)

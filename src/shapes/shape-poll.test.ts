@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { GatewayError } from '../errors.ts'
 import type { ChangeNotification } from '../realtime/visibility-query.ts'
+import { createWaitingBytes, type UnreadBudget } from '../realtime/waiting-bytes.ts'
 import { createPoll } from './shape-poll.ts'
 
 const KB = 1024
@@ -13,15 +14,16 @@ function change(characters: number, old: ChangeNotification['old'] = []): Change
 /** A poll whose tenant has `max` bytes. */
 function pollWithin(max: number) {
   let taken = 0
-  const poll = createPoll({
-    refusal: own => (taken - own >= max ? new GatewayError('UNAVAILABLE', 'too much') : null),
-    take(bytes) {
+  const budget: UnreadBudget = {
+    whileReading: (_, own) => (taken - own >= max ? new GatewayError('UNAVAILABLE', 'too much') : null),
+    take(_, bytes) {
       taken += bytes
     },
-    give(bytes) {
+    give(_, bytes) {
       taken -= bytes
     },
-  })
+  }
+  const poll = createPoll(createWaitingBytes(budget))
   return { poll, taken: () => taken }
 }
 

@@ -2,6 +2,7 @@
 import type { GatewayError } from '../errors.ts'
 import type { SubscriptionReceiver } from '../realtime/subscriber.ts'
 import type { ChangeNotification } from '../realtime/visibility-query.ts'
+import type { WaitingBytes } from '../realtime/waiting-bytes.ts'
 
 /**
  * Limits on the changes and characters that wait for a slow reader. Beyond it, the response ends with the
@@ -12,14 +13,6 @@ const WAITING_CHARACTERS_MAX = 4 * 1024 * 1024
 
 /** Limit on the characters of a poll that are never refused. The number of requests limits their sum. */
 const SMALL_CHARACTERS = 64 * 1024
-
-/** Counts what waits in the polls of one tenant or caller. */
-export interface WaitingBytes {
-  /** The error if a limit is exceeded without the `own` bytes of this poll; null otherwise. */
-  refusal(own: number): GatewayError | null
-  take(bytes: number): void
-  give(bytes: number): void
-}
 
 /** The changes that the hub delivered together. */
 export interface PollDelivery {
@@ -55,7 +48,7 @@ export interface Poll {
 }
 
 /** Creates an empty poll. */
-export function createPoll(bytes: WaitingBytes): Poll {
+export function createPoll(bytes: Omit<WaitingBytes, 'assign'>): Poll {
   let deliveries: PollDelivery[] = []
   let changes = 0
   let characters = 0
@@ -89,7 +82,7 @@ export function createPoll(bytes: WaitingBytes): Poll {
         const size = notifications.reduce((sum, item) => sum + charactersOf(item), 0)
         const isMore = changes + notifications.length > WAITING_CHANGES_MAX
         const isLarger = characters + size > WAITING_CHARACTERS_MAX
-        if (characters + size > SMALL_CHARACTERS) refusal = bytes.refusal(characters)
+        if (characters + size > SMALL_CHARACTERS) refusal = bytes.refusal()
         // A single delivery can exceed the limits of a poll, so that a client can receive a large one.
         if (refusal !== null || ((isMore || isLarger) && deliveries.length > 0)) {
           isFull = true

@@ -12,6 +12,7 @@ import type { Identity } from '../identity/identity.ts'
 import { type Budget, callerKey, createBudget } from '../limits/budget.ts'
 import type { Hub, Subscription } from '../realtime/hub.ts'
 import type { SubscriptionPlan, TextPart } from '../realtime/subscription-plan.ts'
+import { createWaitingBytes, type UnreadBudget } from '../realtime/waiting-bytes.ts'
 import { methodNotAllowed } from '../rest/method.ts'
 import type { RequestLimits } from '../rest/request.ts'
 import type { ResultRow, Runner } from '../run/run.ts'
@@ -31,7 +32,7 @@ import {
 import { createShapeHandles, type ShapeHandles, type ShapeStart } from './shape-handles.ts'
 import { createMessagePrinter, type MessagePrinter, printSnapshotEnd, printUpToDate } from './shape-messages.ts'
 import { nameShape } from './shape-names.ts'
-import { createPoll, type Poll, type WaitingBytes } from './shape-poll.ts'
+import { createPoll, type Poll } from './shape-poll.ts'
 import { ShapeProblem } from './shape-problem.ts'
 import {
   parseShapeDeletion,
@@ -66,20 +67,9 @@ export interface ShapesParts extends RequestLimits {
   readonly catalog: () => Catalog
   /** Runs the reads of initial syncs, with the tenant's limits. */
   readonly runner: Pick<Runner, 'stream'>
-  readonly responseBytes: ShapeResponseBytes
+  readonly unread: UnreadBudget
   /** Milliseconds since 1970. */
   readonly clock: () => number
-}
-
-/**
- * Counts the bytes of responses in memory, for each tenant or caller
- * (docs/reference/limits.md#unread-responses).
- */
-export interface ShapeResponseBytes {
-  /** The error if the responses of a tenant or of all exceed a limit without `own` bytes; null otherwise. */
-  whileReading(holder: string, own: number): GatewayError | null
-  take(holder: string, bytes: number): void
-  give(holder: string, bytes: number): void
 }
 
 /** Figures of shapes. */
@@ -230,7 +220,8 @@ export class Shapes {
     since: string | null,
   ): Promise<OpenShape> {
     const { hub, catalog, maxInValues } = this.#parts
-    const poll = createPoll(this.#waitingBytes(identity))
+    // One change wakes all clients of a shape at once.
+    const poll = createPoll(createWaitingBytes(this.#parts.unread, callerKey(identity)))
     const { shape, resource: table } = nameShape(catalog(), written)
     const texts = requestedRows(shape, maxInValues)
     // A stream of events cannot be continued from the end of a part.
@@ -431,17 +422,6 @@ export class Shapes {
       await work()
     } finally {
       release()
-    }
-  }
-
-  /** Counts the changes that wait for responses. One change wakes all clients of a shape at once. */
-  #waitingBytes(identity: Identity): WaitingBytes {
-    const { responseBytes } = this.#parts
-    const holder = callerKey(identity)
-    return {
-      refusal: own => responseBytes.whileReading(holder, own),
-      take: bytes => responseBytes.take(holder, bytes),
-      give: bytes => responseBytes.give(holder, bytes),
     }
   }
 
