@@ -2,14 +2,17 @@
  * Changes from the write-ahead log (docs/guides/capture.md), with a PostgreSQL that has `wal_level =
  * logical`.
  */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { runCommand } from '../../test/support/cli.ts'
-import { fixture } from '../../test/support/fixtures.ts'
+import { fixture, folderFixture } from '../../test/support/fixtures.ts'
 import { type TestGateway, testGateway } from '../../test/support/gateway.ts'
 import { createDatabase, execute, privateServer, type TestDatabase } from '../../test/support/postgres.ts'
 
 const server = fixture(() => privateServer({ settings: ['wal_level = logical'] }))
+const folder = folderFixture()
 let database: TestDatabase
 const gateways: TestGateway[] = []
 
@@ -367,7 +370,7 @@ test('a table rewritten in the middle of the stream keeps its changes', async ()
 })
 
 test('an installation of version 4 is upgraded, with its log', async () => {
-  expect((await svc(['install'])).code).toBe(0)
+  expect((await svc(['install', '--capture', 'triggers'])).code).toBe(0)
   await ask('insert into notes values (1)')
   await ask(`drop table svc.wal, svc.identity_before; drop function svc.await_writers;
     alter table svc.change drop column writer; update svc.installation set version = 4`)
@@ -405,12 +408,48 @@ test('capturing by triggers again removes the slot and the publication', async (
   expect(await ask(`select writer from svc.change where operation = 'I'`)).toEqual([{ writer: null }])
 })
 
+const FROM_WAL = 'Changes are read from the write-ahead log, so writes run no trigger.'
+
+test('a new installation reads the write-ahead log where the server allows it, and says why', async () => {
+  const line = `${FROM_WAL} The server and the roles allow it; --capture triggers uses triggers instead.`
+  const dry = await svc(['install', '--dry-run'])
+  expect(dry.out.split('\n')[0]).toBe(`-- ${line}`)
+  const { code, out } = await svc(['install'])
+  expect([code, out.split('\n')]).toEqual([0, expect.arrayContaining([line])])
+  expect(out).toContain('the replication slot keeps the write-ahead log without limit: set max_slot_wal_keep_size')
+  expect(await slots()).toHaveLength(1)
+  expect(await ask(`select from pg_trigger where tgname like 'svc_capture%'`)).toEqual([])
+})
+
+test('an existing installation keeps its source, whatever the server allows', async () => {
+  const same = 'The existing installation does so; --capture changes it.'
+  expect((await svc(['install', '--capture', 'triggers'])).out).toContain('Changes are captured by triggers.\n')
+  expect((await svc(['install'])).out).toContain(`Changes are captured by triggers. ${same}`)
+  expect(await slots()).toEqual([])
+  await install()
+  expect((await svc(['install'])).out).toContain(`${FROM_WAL} ${same}`)
+  expect(await slots()).toHaveLength(1)
+})
+
+test('a new installation uses triggers if the feed role would connect through a pooler', async () => {
+  const reason = 'The feed role would connect through a pooler (prepared_statements = false): set feed_url'
+  const file = join(folder, 'svc.toml')
+  const argv = ['install', '--dry-run', '--config', file]
+  await writeFile(file, '[gateway]\nprepared_statements = false')
+  expect((await svc(argv)).out).toContain(reason)
+  await writeFile(file, `[gateway]\nprepared_statements = false\nrealtime_database_url = "${database.url}"`)
+  expect((await svc(argv)).out).toContain(`-- ${FROM_WAL}`)
+})
+
 test('a gateway role with REPLICATION is refused', async () => {
   await ask('alter role app replication')
   try {
     const { code, error } = await svc(['install', '--capture', 'wal'])
     expect([code, error]).toEqual([1, expect.stringContaining('Run ALTER ROLE "app" NOREPLICATION.')])
-    expect(await svc(['install'])).toMatchObject({ code: 0, out: expect.not.stringContaining('write-ahead log') })
+    expect((await svc(['install'])).out).toContain(
+      'Changes are captured by triggers. The write-ahead log cannot be read instead: Role "app" of the gateway has ' +
+        'REPLICATION: SQL of requests could read every change. Run ALTER ROLE "app" NOREPLICATION.',
+    )
   } finally {
     await ask('alter role app noreplication')
   }

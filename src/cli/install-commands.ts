@@ -41,8 +41,8 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
     .option('--no-tables', 'capture no tables: install only what stores responses to requests with an Idempotency-Key')
     .option(
       '--capture <source>',
-      'how changes are captured: triggers, wal (from the write-ahead log), or auto: as installed, and triggers ' +
-        'for a new installation (default: auto)',
+      'how changes are captured: triggers, wal (from the write-ahead log), or auto: as installed; for a new ' +
+        'installation wal if the server allows it, else triggers (default: auto)',
     )
     .option('--dry-run', 'print the SQL and change nothing')
     .option(...CONFIG)

@@ -28,8 +28,11 @@ interface Ran {
   readonly error: string
 }
 
+/** Installs triggers unless a test chooses otherwise, also on a server that allows the write-ahead log. */
 async function svc(argv: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ran> {
-  const { code, out, error } = await runCommand(argv, {
+  const isAuto = argv[0] === 'install' && !argv.includes('--capture')
+  const command = isAuto && CAPTURE === 'wal' ? [...argv, '--capture', 'triggers'] : argv
+  const { code, out, error } = await runCommand(command, {
     environment: { DATABASE_URL: database.url, SVC_ADMIN_DATABASE_URL: database.adminUrl, ...environment },
   })
   return { code, out: out.join('\n'), error: error.join('\n') }
@@ -378,6 +381,9 @@ test.skipIf(CAPTURE === 'wal')(
         `wal_level is "replica": run ALTER SYSTEM SET wal_level = 'logical' and restart PostgreSQL`,
       ),
     ])
+    expect((await svc(['install'])).out).toMatch(
+      /^Changes are captured by triggers\. The write-ahead log cannot be read instead: wal_level is "replica": run /m,
+    )
     expect(await svc(['install', '--capture', 'no'])).toMatchObject({
       code: 2,
       error: expect.stringContaining('--capture is "no"; use auto, wal or triggers'),

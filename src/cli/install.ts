@@ -31,7 +31,7 @@ export interface InstallChoice extends InstallCommand {
   readonly feedRole: string | undefined
   /** The tables by their resource names; `all` selects all tables of the published schemas. */
   readonly tables: readonly string[] | 'all'
-  /** How changes are captured. `auto`: as installed, and by triggers for a new installation. */
+  /** How changes are captured. `auto`: as installed, or as the server allows. */
   readonly capture: CaptureMode | 'auto'
 }
 
@@ -48,7 +48,8 @@ export async function install(command: InstallChoice, world: World): Promise<num
     const { role, feed } = await rolesOf(command, loaded)
     const { tables, capture } = command
     const { schemas } = config.gateway
-    const plan = await planInstall(database.query, { role, feed, tables, schemas, capture })
+    const isPooled = isPooledOnly(config)
+    const plan = await planInstall(database.query, { role, feed, tables, schemas, capture, isPooled })
     if (plan.errors.length > 0) {
       for (const error of plan.errors) world.error(error)
       return EXIT.failed
@@ -190,16 +191,24 @@ async function verified(password: string | null): Promise<FeedRole['password']> 
   return password === null ? 'kept' : { verifier: await scramVerifier(password, randomBytes(16)) }
 }
 
+/** True if only a pooler is known, which passes on neither named statements nor replication. */
+function isPooledOnly({ gateway: { preparedStatements, realtimeDatabaseUrl, feedUrl } }: Config): boolean {
+  return !preparedStatements && realtimeDatabaseUrl === null && feedUrl === null
+}
+
 /** A slot cannot be created in a transaction that has changed anything. */
-function printedInstall({ capture, major }: InstallPlan, script: readonly string[]): string {
-  const text = printScript(script).trimEnd()
+function printedInstall(plan: InstallPlan, script: readonly string[]): string {
+  const { capture, major } = plan
+  // A name can contain line breaks.
+  const comment = sourceLine(plan).replace(/\s+/g, ' ')
+  const text = `-- ${comment}\n${printScript(script).trimEnd()}`
   return capture === 'wal' ? `${text}\n\n${createSlotStatement(major)};` : text
 }
 
 /** Creates the slot, or removes one that is no longer used. */
-async function adjustSlot({ query, transaction }: DatabaseSession, { capture, major }: InstallPlan): Promise<void> {
-  if (capture === 'triggers') return dropSlot(query)
-  await transaction([createSlotStatement(major)])
+async function adjustSlot({ query, transaction }: DatabaseSession, plan: InstallPlan): Promise<void> {
+  if (plan.capture === 'triggers') return dropSlot(query)
+  if (plan.createsSlot) await transaction([createSlotStatement(plan.major)])
 }
 
 function refuse(obstacles: readonly string[], script: string, world: World): number {
@@ -230,8 +239,20 @@ async function withoutPassword(
   ]
 }
 
-/** How each table is captured, and what that costs. */
-async function captureLines(query: DatabaseSession['query'], { capture }: InstallPlan): Promise<readonly string[]> {
+/** How changes are captured, and why. */
+function sourceLine({ capture, reason }: InstallPlan): string {
+  const source =
+    capture === 'wal'
+      ? 'Changes are read from the write-ahead log, so writes run no trigger.'
+      : 'Changes are captured by triggers.'
+  return reason === null ? source : `${source} ${reason}`
+}
+
+/** How each table is captured from the write-ahead log, and what that costs. */
+async function walLines(
+  query: DatabaseSession['query'],
+  { capture, keepsAll }: InstallPlan,
+): Promise<readonly string[]> {
   if (capture === 'triggers') return []
   const tables = await query(
     `SELECT f."schema" || '.' || f."table", f.source, b.relation IS NOT NULL FROM (${CAPTURED_TABLES}) AS f
@@ -246,7 +267,6 @@ async function captureLines(query: DatabaseSession['query'], { capture }: Instal
   const full = named(([, , changed]) => changed === 't')
   const byTriggers = named(([, source]) => source === 'triggers')
   return [
-    'Changes are read from the write-ahead log, so writes run no trigger.',
     ...(full === ''
       ? []
       : [
@@ -259,6 +279,12 @@ async function captureLines(query: DatabaseSession['query'], { capture }: Instal
           `Captured by triggers instead, because of generated columns, types that cannot be decoded, or no ` +
             `write-ahead log: ${byTriggers}.`,
         ]),
+    ...(keepsAll
+      ? [
+          'While no gateway runs, the replication slot keeps the write-ahead log without limit: set ' +
+            'max_slot_wal_keep_size as well, for example to 10GB.',
+        ]
+      : []),
   ]
 }
 
@@ -272,7 +298,8 @@ async function report({ query }: DatabaseSession, plan: InstallPlan): Promise<re
     `Schema svc is installed (version ${version}) for role ${role}: the changes of ` +
       `${tables} tables and partitions are captured.`,
     `Gateways read them and deliver webhooks as role ${feed.role}, which has no other privileges.`,
-    ...(await captureLines(query, plan)),
+    sourceLine(plan),
+    ...(await walLines(query, plan)),
     ...(await withoutPassword(query, role, feed, superuser)),
     superuser
       ? 'Gateways detect schema changes immediately, and new tables and partitions are captured automatically.'

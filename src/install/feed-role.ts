@@ -56,6 +56,15 @@ BEGIN
 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`
 }
 
+/** Lets the role read the write-ahead log. Roles belong to the whole server: changed only if needed. */
+export function allowReplication(feed: string): string {
+  return `DO $$ DECLARE feed constant text := ${quoteLiteral(feed)}; BEGIN
+  IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = feed AND NOT rolreplication) THEN
+    EXECUTE format('ALTER ROLE %I REPLICATION', feed);
+  END IF;
+END $$`
+}
+
 /**
  * Revokes all rights in schema \`svc\` from everyone but the owners, and grants the intended ones again,
  * because earlier versions granted gateways all of them. A gateway's role may only detect what is installed,

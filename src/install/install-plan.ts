@@ -2,7 +2,7 @@
 import type { Query } from '../catalog/introspect.ts'
 import type { FeedRole } from './feed-role.ts'
 import { INSTALLED_VERSION, type InstallOptions, type TableSelection } from './script.ts'
-import type { CaptureMode } from './wal-capture.ts'
+import { type CaptureMode, MAY_REPLICATE } from './wal-capture.ts'
 import { readWalProblems } from './wal-problems.ts'
 
 /** What to install. */
@@ -15,14 +15,22 @@ export interface InstallRequest {
    */
   readonly tables: readonly string[] | 'all'
   readonly schemas: readonly string[]
-  /** `auto`: as installed, and by triggers for a new installation. */
+  /** `auto`: as installed; for a new installation from the write-ahead log, if nothing prevents it. */
   readonly capture: CaptureMode | 'auto'
+  /** True if the feed role can connect only through a pooler, through which it cannot read the log. */
+  readonly isPooled: boolean
 }
 
 /** The plan. */
 export interface InstallPlan extends InstallOptions {
   readonly feed: FeedRole
   readonly capture: CaptureMode
+  /** Why changes are captured in this way, one sentence; null if it was requested. */
+  readonly reason: string | null
+  /** True if the installing role can create the slot. Otherwise the first gateway does. */
+  readonly createsSlot: boolean
+  /** True if the server does not limit how much of the write-ahead log a slot keeps. */
+  readonly keepsAll: boolean
   /** The version of the server. */
   readonly major: number
   /** Why the installation is impossible; one sentence each. */
@@ -34,8 +42,8 @@ export interface InstallPlan extends InstallOptions {
 const CREATOR = `SELECT current_user, rolsuper, rolsuper
   OR rolcreaterole, has_database_privilege(current_database(), 'CREATE'),
   coalesce(pg_has_role((SELECT nspowner FROM pg_catalog.pg_namespace
-    WHERE nspname = 'svc'), 'USAGE'), true), pg_catalog.pg_is_in_recovery()
-  FROM pg_catalog.pg_roles WHERE rolname = current_user`
+    WHERE nspname = 'svc'), 'USAGE'), true), pg_catalog.pg_is_in_recovery(), ${MAY_REPLICATE}
+  FROM pg_catalog.pg_roles AS r WHERE rolname = current_user`
 
 /**
  * The existing roles: their attributes, whether each can become the second, and whether each can become the
@@ -46,13 +54,14 @@ const ROLES = `SELECT r.rolname, r.rolsuper, r.rolbypassrls, f.oid IS NOT NULL
   FROM pg_catalog.pg_roles AS r LEFT JOIN pg_catalog.pg_roles AS f ON f.rolname = $2 WHERE r.rolname IN ($1, $2)`
 
 /**
- * One row per table: whether triggers may be created on it. An unrestricted role needs no query per table.
+ * One row per table: whether triggers may be created on it, and whether it may be published. An unrestricted
+ * role needs no query per table.
  */
 const TABLES = `SELECT n.nspname, c.relname, c.relkind, has_table_privilege(c.oid, 'TRIGGER'),
     (SELECT has_schema_privilege(r.oid, n.oid, 'USAGE') AND has_any_column_privilege(r.oid, c.oid, 'SELECT')
       FROM pg_catalog.pg_roles AS r WHERE r.rolname = $2),
     EXISTS (SELECT FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS f ON f.oid = i.inhrelid
-      WHERE i.inhparent = c.oid AND f.relkind = 'f')
+      WHERE i.inhparent = c.oid AND f.relkind = 'f'), pg_has_role(c.relowner, 'USAGE')
   FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
   WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND n.nspname = ANY ($1)`
 
@@ -61,17 +70,20 @@ const INSTALLED = `SELECT to_regclass('svc.installation') IS NOT NULL`
 /** Plans an installation. */
 export async function planInstall(ask: Query, request: InstallRequest): Promise<InstallPlan> {
   const { role, feed, tables, schemas } = request
-  const [[user, superuser, createsRoles, create, owns, standby] = []] = await ask(CREATOR, [])
+  const [[user, superuser, createsRoles, create, owns, standby, replicates] = []] = await ask(CREATOR, [])
   const roles = await ask(ROLES, [role, feed.role])
   const chosen = tables === 'all' ? schemas.map(allOf) : tables.map(name => parseSelection(name, schemas))
   const names = [...new Set(chosen.map(({ schema }) => schema))]
   const found = await ask(TABLES, [`{${names.map(name => JSON.stringify(name)).join(',')}}`, role])
   const gateway = roles.find(([name]) => name === role)
   const hasFeedRole = roles.some(([name]) => name === feed.role)
-  const { major, problems } = await readWalProblems(ask, { role, feed: feed.role, isGranted: superuser === 't' })
-  const wanted = request.capture === 'auto' ? await installedCapture(ask) : request.capture
+  const isSuperuser = superuser === 't'
+  const { major, keepsAll, problems } = await readWalProblems(ask, { role, feed: feed.role, isGranted: isSuperuser })
+  const unpublished = isSuperuser ? [] : unpublishable(chosen, found)
+  const against = [...problems, ...unpublished, ...(request.isPooled ? [POOLED] : [])]
+  const { capture, reason } = await chooseCapture(ask, request.capture, against)
   const errors = [
-    ...(wanted === 'wal' ? problems : []),
+    ...(capture === 'wal' ? problems : []),
     ...(standby === 't' ? ['This server is a standby; install on the primary.'] : []),
     ...roleErrors(role, feed, roles),
     ...(await newerVersion(ask)),
@@ -83,13 +95,32 @@ export async function planInstall(ask: Query, request: InstallRequest): Promise<
     ...(create === 't' ? [] : [`Role "${user}" cannot create a schema in this database (GRANT CREATE ON DATABASE).`]),
     ...(owns === 't' ? [] : [`Schema svc belongs to a role that "${user}" is not a member of.`]),
     ...(hasFeedRole || createsRoles === 't' ? [] : [feedObstacle(feed.role, user ?? '')]),
-    ...(superuser === 't' ? [] : chosen.flatMap(choice => obstaclesOf(choice, found))),
+    ...(isSuperuser ? [] : chosen.flatMap(choice => obstaclesOf(choice, found))),
+    ...(capture === 'wal' ? unpublished : []),
   ]
-  const options = { role, feed, selected: chosen, superuser: superuser === 't', capture: wanted }
-  return { ...options, major, errors, obstacles }
+  const options = { role, feed, selected: chosen, superuser: isSuperuser, capture, reason }
+  return { ...options, createsSlot: replicates === 't', keepsAll, major, errors, obstacles }
 }
 
-/** How an existing installation captures changes; by triggers if there is none. */
+const POOLED =
+  'The feed role would connect through a pooler (prepared_statements = false): set feed_url to a direct connection.'
+
+/** An existing installation never changes its source by itself: its subscribers would have to read again. */
+async function chooseCapture(
+  ask: Query,
+  requested: InstallRequest['capture'],
+  against: readonly string[],
+): Promise<Pick<InstallPlan, 'capture' | 'reason'>> {
+  if (requested !== 'auto') return { capture: requested, reason: null }
+  const [[isInstalled] = []] = await ask(INSTALLED, [])
+  if (isInstalled === 't')
+    return { capture: await installedCapture(ask), reason: 'The existing installation does so; --capture changes it.' }
+  if (against.length > 0)
+    return { capture: 'triggers', reason: `The write-ahead log cannot be read instead: ${against.join(' ')}` }
+  return { capture: 'wal', reason: 'The server and the roles allow it; --capture triggers uses triggers instead.' }
+}
+
+/** How an existing installation captures changes. */
 async function installedCapture(ask: Query): Promise<CaptureMode> {
   const [[hasWal] = []] = await ask("SELECT to_regclass('svc.wal') IS NOT NULL", [])
   if (hasWal !== 't') return 'triggers'
@@ -184,4 +215,20 @@ function obstaclesOf({ schema, table }: TableSelection, found: Found): readonly 
     .filter(([inSchema, name]) => inSchema === schema && (table === null || name === table))
     .filter(([, , relkind, may]) => (relkind === 'r' || relkind === 'p') && may !== 't')
     .map(([, name]) => `Triggers on "${schema}.${name}" require its owner, or GRANT TRIGGER ON the table.`)
+}
+
+/** Limit on the tables that a sentence names. */
+const NAMED_MAX = 3
+
+/** Only its owner can publish a table with its old rows. */
+function unpublishable(chosen: readonly TableSelection[], found: Found): readonly string[] {
+  const names = found.flatMap(([inSchema, name, relkind, , readable, , isOwner]) => {
+    const isChosen = chosen.some(({ schema, table }) => inSchema === schema && (table === null || name === table))
+    const isCaptured = (relkind === 'r' || relkind === 'p') && readable !== 'f'
+    return isChosen && isCaptured && isOwner !== 't' ? [`"${inSchema}.${name}"`] : []
+  })
+  if (names.length === 0) return []
+  const left = names.length - NAMED_MAX
+  const named = `${names.slice(0, NAMED_MAX).join(', ')}${left > 0 ? ` and ${left} more` : ''}`
+  return [`Publishing ${named} requires the owner.`]
 }

@@ -7,13 +7,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { feedUrl, installed } from '../../test/support/install.ts'
 import { createDatabase, execute, testDatabase } from '../../test/support/postgres.ts'
+import { PLAIN_ROLE } from '../../test/support/roles.ts'
 import { uniqueName } from '../../test/support/server.ts'
 import type { Query } from '../catalog/introspect.ts'
 import { RETENTION_HOURS, ROWS_MAX, SLOTS } from './change-log.ts'
 import { FORGOTTEN_AT_ONCE } from './idempotency-keys.ts'
 import { readInstallation } from './installation.ts'
 import { webhookIdSql } from './outbox.ts'
-import { INSTALLED_VERSION, uninstallScript } from './script.ts'
+import { INSTALLED_VERSION, installScript, uninstallScript } from './script.ts'
 import { REGISTER_TICKET } from './tickets.ts'
 
 const database = databaseFixture()
@@ -669,31 +670,54 @@ describe('svc uninstall', () => {
       { first: 'select version from svc.installation', later: 'select count(*) from svc.change' },
     ],
   ])('waits for %s, and ends neither as a deadlock', async (_, { first, later }) => {
-    const own = await testDatabase()
-    const [other, remover, watcher] = await Promise.all([1, 2, 3].map(() => connected(own.adminUrl)))
-    try {
-      if (other === undefined || remover === undefined || watcher === undefined) throw new Error('three connections')
-      await other.query('create table items (id int primary key); grant select on items to app')
-      await installed(own)
-      await other.query('begin')
-      await other.query(first)
-      const removed = remover.query(['begin', ...uninstallScript({ superuser: true }), 'commit'].join(';\n'))
-      const outcome = removed.then(
-        () => 'done',
-        (error: Error) => error.message,
-      )
-      const waiting = "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-      await vi.waitFor(async () => expect((await watcher.query(waiting)).rows).toHaveLength(1), {
-        ...{ timeout: 10_000, interval: 10 },
-      })
-      await other.query(later)
-      await other.query('commit')
-      expect(await outcome).toBe('done')
-      const { rows } = await watcher.query("select to_regnamespace('svc') is null as gone")
-      expect(rows).toEqual([{ gone: true }])
-    } finally {
-      await Promise.all([other, remover, watcher].map(client => client?.end()))
-      await own.drop()
-    }
+    const remove = [...uninstallScript({ superuser: true }), "select to_regnamespace('svc') is null as result"]
+    expect(await besides({ first, later, install: [], script: remove })).toBe(true)
   })
 })
+
+test('svc install waits for a gateway that stores decoded changes, and ends neither as a deadlock', async () => {
+  const selected = [{ schema: 'public', table: null }]
+  const install = installScript({ role: PLAIN_ROLE, selected, superuser: true, capture: 'wal' })
+  const first = "update svc.wal set stored = '0/1'"
+  const later = `insert into svc.change ("schema", "table", operation) values ('public', 'items', 'B')`
+  const script = [...install, "select stored = '0/1' as result from svc.wal"]
+  expect(await besides({ first, later, install, script })).toBe(true)
+})
+
+interface Besides {
+  /** The statement of another transaction before the script begins. */
+  readonly first: string
+  /** Its next statements, while the script waits for it. */
+  readonly later: string
+  /** Run before; by default as the tests install. */
+  readonly install: readonly string[]
+  /** Its last statement returns `result`. */
+  readonly script: readonly string[]
+}
+
+/** Runs a script while another transaction is open, and returns its result, or the message of its error. */
+async function besides({ first, later, install, script }: Besides): Promise<unknown> {
+  const own = await testDatabase()
+  const [other, runner, watcher] = await Promise.all([1, 2, 3].map(() => connected(own.adminUrl)))
+  try {
+    if (other === undefined || runner === undefined || watcher === undefined) throw new Error('three connections')
+    await other.query('create table items (id int primary key); grant select on items to app')
+    await (install.length === 0 ? installed(own) : other.query(['begin', ...install, 'commit'].join(';\n')))
+    await other.query('begin')
+    await other.query(first)
+    const ran = runner.query(['begin', ...script, 'commit'].join(';\n')).then(
+      results => [...(Array.isArray(results) ? results : [results])].at(-2)?.rows[0]?.result,
+      (error: Error) => error.message,
+    )
+    const waiting = "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    await vi.waitFor(async () => expect((await watcher.query(waiting)).rows).toHaveLength(1), {
+      ...{ timeout: 10_000, interval: 10 },
+    })
+    await other.query(later)
+    await other.query('commit')
+    return await ran
+  } finally {
+    await Promise.all([other, runner, watcher].map(client => client?.end()))
+    await own.drop()
+  }
+}

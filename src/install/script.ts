@@ -3,11 +3,11 @@
  * the outbox, and the triggers that fill both. Each statement can be run again on its earlier result; all of
  * them form one transaction.
  */
-import { quoteIdentifier, quoteLiteral } from '../language/sql/quote.ts'
+import { quoteLiteral } from '../language/sql/quote.ts'
 import { CAPTURE, CAPTURE_TRIGGERS } from './capture.ts'
 import { REPAIR, SELECTED_TABLES } from './captured-tables.ts'
 import { CHANGE_LOG, CLUSTER } from './change-log.ts'
-import { createFeedRole, type FeedRole, feedRoleOf, GATEWAY_ROLES, RIGHTS } from './feed-role.ts'
+import { allowReplication, createFeedRole, type FeedRole, feedRoleOf, GATEWAY_ROLES, RIGHTS } from './feed-role.ts'
 import { IDEMPOTENCY_KEYS, KEY_FUNCTIONS } from './idempotency-keys.ts'
 import { OUTBOX } from './outbox.ts'
 import { SCHEMA_EVENT_TRIGGERS } from './schema-event-triggers.ts'
@@ -69,6 +69,7 @@ export function installScript({
     "SET LOCAL svc.repairing = 'on'",
     'CREATE SCHEMA IF NOT EXISTS svc',
     'REVOKE ALL ON SCHEMA svc FROM PUBLIC',
+    LOCK_READER,
     RENAME_EARLIER,
     ...INSTALLATION,
     ...CHANGE_LOG,
@@ -93,7 +94,7 @@ export function installScript({
     createFeedRole(role, feed, superuser),
     `INSERT INTO svc.served (role, feed) VALUES (${quoteLiteral(role)}, ${quoteLiteral(feed.role)})
   ON CONFLICT (role) DO UPDATE SET feed = excluded.feed`,
-    ...(capture === 'wal' && superuser ? [`ALTER ROLE ${quoteIdentifier(feed.role)} REPLICATION`] : []),
+    ...(capture === 'wal' && superuser ? [allowReplication(feed.role)] : []),
     RIGHTS,
     `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER})
   ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
@@ -130,9 +131,32 @@ const LOCKED_IN_ORDER = [
 const LOCK_ATTEMPTS_MAX = 6
 
 /**
+ * Takes locks in short attempts, each of which ends before the deadlock check (`deadlock_timeout`, 1 s) and
+ * releases what it has.
+ */
+function lockInAttempts(lock: string): string {
+  return `FOR attempt IN 1..${LOCK_ATTEMPTS_MAX} LOOP
+    BEGIN
+      PERFORM set_config('lock_timeout', '500ms', true);
+      ${lock}
+      EXIT;
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+      IF attempt = ${LOCK_ATTEMPTS_MAX} THEN RAISE; END IF;
+    END;
+  END LOOP;
+  PERFORM set_config('lock_timeout', '3s', true);`
+}
+
+/** A gateway that reads the write-ahead log locks these in the same order. */
+const LOCK_READER = `DO $$ BEGIN
+  IF to_regclass('svc.wal') IS NULL THEN RETURN; END IF;
+  IF NOT EXISTS (SELECT FROM svc.wal) THEN RETURN; END IF;
+  ${lockInAttempts('LOCK TABLE svc.wal, svc.change IN ACCESS EXCLUSIVE MODE;')}
+END $$`
+
+/**
  * `DROP SCHEMA` locks tables in the order of their creation, and captured tables last. Writers and running
- * gateways lock them in another order, so one side would be terminated because of a deadlock. Waiting here
- * ends before the deadlock check (`deadlock_timeout`, 1 s), releases all locks, and is retried.
+ * gateways lock them in another order, so one side would be terminated because of a deadlock.
  */
 const LOCK_ALL = `DO $$ DECLARE
   captured constant text := (SELECT string_agg(each.name, ', ' ORDER BY each.name) FROM (
@@ -146,20 +170,11 @@ const LOCK_ALL = `DO $$ DECLARE
     FROM pg_catalog.pg_class AS c WHERE c.relnamespace = to_regnamespace('svc') AND c.relkind IN ('r', 'p')
       AND NOT c.relispartition);
 BEGIN
-  FOR attempt IN 1..${LOCK_ATTEMPTS_MAX} LOOP
-    BEGIN
-      PERFORM set_config('lock_timeout', '500ms', true);
-      BEGIN
+  ${lockInAttempts(`BEGIN
         IF captured IS NOT NULL THEN EXECUTE 'LOCK TABLE ' || captured || ' IN ACCESS EXCLUSIVE MODE'; END IF;
       EXCEPTION WHEN insufficient_privilege THEN NULL;
       END;
-      IF own IS NOT NULL THEN EXECUTE 'LOCK TABLE ' || own || ' IN ACCESS EXCLUSIVE MODE'; END IF;
-      EXIT;
-    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-      IF attempt = ${LOCK_ATTEMPTS_MAX} THEN RAISE; END IF;
-    END;
-  END LOOP;
-  PERFORM set_config('lock_timeout', '3s', true);
+      IF own IS NOT NULL THEN EXECUTE 'LOCK TABLE ' || own || ' IN ACCESS EXCLUSIVE MODE'; END IF;`)}
 END $$`
 
 /** The script as text for `psql`. */

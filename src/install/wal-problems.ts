@@ -13,7 +13,7 @@ const SERVER = `SELECT current_setting('wal_level'),
     WHERE pid NOT IN (SELECT active_pid FROM pg_catalog.pg_replication_slots
       WHERE slot_name = ${SLOT_NAME} AND active_pid IS NOT NULL)),
   current_setting('server_version_num')::int / 10000, current_setting('max_replication_slots'),
-  current_setting('max_wal_senders')`
+  current_setting('max_wal_senders'), current_setting('max_slot_wal_keep_size') = '-1'`
 
 /** The gateway's role and the feed role, each with its right to use slots. */
 const REPLICATING = `SELECT r.rolname, ${MAY_REPLICATE} FROM pg_catalog.pg_roles AS r WHERE r.rolname IN ($1, $2)`
@@ -27,15 +27,17 @@ export interface WalRoles {
   readonly isGranted: boolean
 }
 
-/** The server's version, and what prevents the capture: one sentence each. */
+/** The server, and what prevents the capture: one sentence each. */
 export interface WalProblems {
   readonly major: number
+  /** True if the server does not limit how much of the write-ahead log a slot keeps. */
+  readonly keepsAll: boolean
   readonly problems: readonly string[]
 }
 
 /** Determines why changes cannot be captured from the write-ahead log. */
 export async function readWalProblems(ask: Query, { role, feed, isGranted }: WalRoles): Promise<WalProblems> {
-  const [[level, slots, senders, major, slotsMax, sendersMax] = []] = await ask(SERVER, [])
+  const [[level, slots, senders, major, slotsMax, sendersMax, keepsAll] = []] = await ask(SERVER, [])
   const roles = await ask(REPLICATING, [role, feed])
   const may = (name: string | null) => roles.some(([found, allowed]) => found === name && allowed === 't')
   const restart = 'and restart PostgreSQL'
@@ -60,5 +62,6 @@ export async function readWalProblems(ask: Query, { role, feed, isGranted }: Wal
       : `Role "${feed}", which reads the write-ahead log, does not have REPLICATION: ` +
         `run ALTER ROLE "${feed}" REPLICATION as a superuser (RDS: GRANT rds_replication TO "${feed}").`,
   ]
-  return { major: Number(major), problems: problems.filter(problem => problem !== null) }
+  const found = problems.filter(problem => problem !== null)
+  return { major: Number(major), keepsAll: keepsAll === 't', problems: found }
 }

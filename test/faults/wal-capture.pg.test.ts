@@ -76,6 +76,12 @@ describe('a feed role without REPLICATION', () => {
     expect([refused.code, refused.error]).toEqual([1, FIX])
     expect(await database.ask(`select from pg_namespace where nspname = 'svc'`)).toEqual([])
     expect(await database.ask('select from pg_replication_slots')).toEqual([])
+    const captured = await database.svc(['install', '--admin-url', url])
+    expect([captured.code, captured.error]).toEqual([0, ''])
+    expect(captured.out).toContain(
+      `Changes are captured by triggers. The write-ahead log cannot be read instead: ${FIX}`,
+    )
+    expect((await database.svc(['uninstall', '--admin-url', url])).code).toBe(0)
     await database.ask(`alter table notes owner to postgres; drop owned by ${creator}; drop role ${creator}`)
   })
 
@@ -98,6 +104,34 @@ describe('a feed role without REPLICATION', () => {
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'bulk' })
     expect(await readerOf(gateway)).toMatchObject({ resyncs: 1 })
   })
+})
+
+test('an owner of the tables without REPLICATION installs, and a gateway creates the slot', async () => {
+  const creator = uniqueName('creator')
+  await database.install()
+  await database.svc(['uninstall'])
+  await database.ask(`create role ${creator} login createrole password 'for-tests-only';
+      grant create on database ${created.database} to ${creator}; grant trigger on notes to ${creator}`)
+  const url = urlOf(server.port, creator, created.database)
+  const argv = ['install', '--admin-url', url]
+  expect((await database.svc([...argv, '--dry-run'])).out).toContain(
+    '-- Changes are captured by triggers. The write-ahead log cannot be read instead: ' +
+      'Publishing "public.notes" requires the owner.',
+  )
+  expect(await database.svc([...argv, '--capture', 'wal'])).toMatchObject({
+    code: 1,
+    error: expect.stringContaining('Publishing "public.notes" requires the owner.'),
+  })
+  await database.ask(`alter table notes owner to ${creator}`)
+  const { code, error, out } = await database.svc(argv)
+  expect([code, error]).toEqual([0, ''])
+  expect(out).toContain('Changes are read from the write-ahead log, so writes run no trigger.')
+  expect(await database.ask('select from pg_replication_slots')).toEqual([])
+  await isReading(await database.open())
+  await database.ask('insert into notes values (1)')
+  await expect.poll(database.inserted, { timeout: 20_000 }).toEqual([1])
+  await database.close()
+  await database.ask(`alter table notes owner to postgres; drop owned by ${creator}; drop role ${creator}`)
 })
 
 describe('a server without a free slot or WAL sender', () => {
