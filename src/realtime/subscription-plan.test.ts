@@ -14,7 +14,7 @@ function planned(where: string) {
     key: where,
     columns: null,
     condition: (values, alias) =>
-      parseSqlCondition(where, { table: 'notes', alias, values, params: new Map(), maxInValues: 100 }),
+      parseSqlCondition(where, { table: 'notes', alias, values, params: new Map(), maxInValues: 100, queryable: null }),
   }
   const view = everything(catalog)()
   return planSubscription(

@@ -34,9 +34,12 @@ export function nameShape({ schemas, tables }: Catalog, written: WrittenShape): 
   }
   const table = nameOf(written.table, name => find(name) !== undefined)
   const known = find(table)
-  const columns = written.columns?.map(name => nameOf(name, each => known?.columnByName.has(each) === true)) ?? null
+  const namesOf = (columns: readonly WrittenName[] | null): readonly string[] | null =>
+    columns?.map(name => nameOf(name, each => known?.columnByName.has(each) === true)) ?? null
+  const queryable = namesOf(written.queryable)
+  const columns = namesOf(written.columns) ?? queryable
   const missing = schema === null ? table : `${schema}.${table}`
-  return { shape: { ...written, schema, table, columns }, resource: known?.resource ?? missing }
+  return { shape: { ...written, schema, table, columns, queryable }, resource: known?.resource ?? missing }
 }
 
 /** A name without quotes is looked up as written, and then in lower case. */

@@ -25,6 +25,8 @@ interface ShapeParts<Name> {
   readonly params: ReadonlyMap<number, string>
   /** The columns; null for all that the caller can read. */
   readonly columns: readonly Name[] | null
+  /** The columns that `columns` and subsets can name; null for all. */
+  readonly queryable: readonly Name[] | null
   readonly replica: ReplicaMode
 }
 
@@ -95,7 +97,7 @@ export function requestedRows({ table, where, params, columns }: ShapeDefinition
     key: JSON.stringify([columns, where, [...params]]),
     columns,
     condition: (values, alias) =>
-      where === null ? null : parseSqlCondition(where, { table, alias, values, params, maxInValues }),
+      where === null ? null : parseSqlCondition(where, { table, alias, values, params, maxInValues, queryable: null }),
   }
 }
 
@@ -127,10 +129,13 @@ function choiceIn<const T extends string>(
 
 function definitionIn(given: ReadonlyMap<string, string>): WrittenShape {
   const { schema, table } = tableIn(given.get('table') ?? '')
-  const columns = given.get('columns')
+  const columnsIn = (parameter: string): readonly WrittenName[] | null => {
+    const names = given.get(parameter)
+    return names === undefined ? null : namesIn(names, parameter, ',')
+  }
   return {
     ...{ schema, table, where: given.get('where') ?? null, params: paramsIn(given) },
-    columns: columns === undefined ? null : namesIn(columns, 'columns', ','),
+    ...{ columns: columnsIn('columns'), queryable: columnsIn('queryable_columns') },
     replica: choiceIn(given, 'replica', ['default', 'full']),
   }
 }

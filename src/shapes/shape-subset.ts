@@ -5,7 +5,7 @@
 import { integer } from '../language/tree/build.ts'
 import type { TextPart } from '../realtime/subscription-plan.ts'
 import { ShapeProblem } from './shape-problem.ts'
-import { parseSqlCondition, parseSqlOrder } from './sql-condition.ts'
+import { type ConditionScope, parseSqlCondition, parseSqlOrder } from './sql-condition.ts'
 
 /** A part of the rows of a shape. */
 export interface ShapeSubset {
@@ -45,9 +45,13 @@ export function subsetInBody(body: Buffer): ShapeSubset {
 }
 
 /** The subset in the form of the subscription's plan. */
-export function subsetPart(subset: ShapeSubset, table: string, maxInValues: number): TextPart {
+export function subsetPart(
+  subset: ShapeSubset,
+  { table, queryable }: Pick<ConditionScope, 'table' | 'queryable'>,
+  maxInValues: number,
+): TextPart {
   return (values, alias) => {
-    const scope = { table, alias, values, params: subset.params, maxInValues }
+    const scope = { table, alias, values, params: subset.params, maxInValues, queryable }
     const where = inParameter('subset__where', () =>
       subset.where === null ? null : parseSqlCondition(subset.where, scope),
     )

@@ -223,6 +223,7 @@ export class Shapes {
     // One change wakes all clients of a shape at once.
     const poll = createPoll(createWaitingBytes(this.#parts.unread, callerKey(identity)))
     const { shape, resource: table } = nameShape(catalog(), written)
+    assertQueryable(shape)
     const texts = requestedRows(shape, maxInValues)
     // A stream of events cannot be continued from the end of a part.
     const catchUp = live === 'events' ? ('whole' as const) : ('part' as const)
@@ -291,7 +292,7 @@ export class Shapes {
     const { plan, startToken } = subscription
     const isSame = handle === null || parseHandle(handle)?.digest === open.digest
     if (handle !== null && (!isSame || this.#handles.hasEnded(handle))) return this.#refetch(handle, open, identity)
-    const statement = planPart(plan, subsetPart(subset, shape.table, maxInValues))
+    const statement = planPart(plan, subsetPart(subset, shape, maxInValues))
     const headers = subsetHeaders(
       handle ?? this.#handles.current(startOf(open, startToken, identity)),
       handle === null ? offsetOf(startToken) : offset,
@@ -532,6 +533,12 @@ function assertCaptured({ capture, uncaptured }: Subscription, table: string): v
 function assertReadable({ startToken, reachedToken }: Subscription): void {
   if (startToken !== '' && reachedToken !== '') return
   throw new GatewayError('UNAVAILABLE', 'the gateway cannot receive changes at the moment; try again later')
+}
+
+/** @throws ShapeProblem if a column of the shape is not queryable. */
+function assertQueryable({ columns, queryable }: ShapeDefinition): void {
+  const other = columns?.find(name => queryable?.includes(name) === false)
+  if (other !== undefined) throw new ShapeProblem('columns', `"${other}" is not one of the queryable_columns`)
 }
 
 /** @throws ShapeProblem if rows could not be identified by the columns of the shape. */

@@ -24,7 +24,10 @@ import { WHERE_TOKENS_MAX } from './sql-tokens.ts'
 function parsed(text: string, params: readonly string[] = []) {
   const values = new Values()
   const numbered = new Map(params.map((value, index) => [index + 1, value]))
-  const tree = parseSqlCondition(text, { table: 'issues', alias: 't', values, params: numbered, maxInValues: 3 })
+  const tree = parseSqlCondition(text, {
+    ...{ table: 'issues', alias: 't', values, params: numbered, maxInValues: 3 },
+    queryable: null,
+  })
   return { tree, values: values.all }
 }
 

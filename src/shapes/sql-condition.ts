@@ -44,6 +44,8 @@ export interface ConditionScope {
   /** The values of `$1 …`, by number. */
   readonly params: ReadonlyMap<number, string>
   readonly maxInValues: number
+  /** The columns that it can name; null for all. */
+  readonly queryable: readonly string[] | null
 }
 
 /**
@@ -376,10 +378,12 @@ class ConditionParser {
 
   /** A column: `column`, `table.column` or `schema.table.column`; the table is that of the shape. */
   #column(path: readonly string[]): Expression {
-    const { alias, table } = this.#scope
+    const { alias, table, queryable } = this.#scope
     const [name = '', of = table] = path.toReversed()
     if (path.length > 3 || of !== table)
       throw new ShapeProblem('where', `unknown reference ${path.join('.')}; columns are those of "${table}"`)
+    if (queryable?.includes(name) === false)
+      throw new ShapeProblem('where', `"${name}" is not one of the queryable_columns`)
     return alias === null ? column(name) : column(alias, name)
   }
 

@@ -625,6 +625,20 @@ describe('Requests', () => {
     expect(await invalid('table=issues&offset=-1&subset__size=1')).toEqual(refused('subset__size'))
     expect(await invalid('table=issues&offset=-1&replica=half')).toEqual(refused('replica'))
     expect(await invalid('table=uncaptured&offset=-1')).toEqual(refused('table'))
+    const queryable = 'table=issues&offset=-1&queryable_columns=id,title'
+    expect(await invalid(`${queryable}&columns=id,priority`)).toEqual(refused('columns'))
+    expect(await invalid(`${queryable}&subset__where=priority=1`)).toEqual(refused('subset__where'))
+    expect(await invalid(`${queryable}&subset__order_by=issues.priority`)).toEqual(refused('subset__order_by'))
+    expect(await invalid('table=issues&offset=-1&queryable_columns=title')).toEqual(refused('columns'))
+  })
+
+  test('with queryable_columns have these columns, and subsets can name all of them', async () => {
+    await admin.query(`insert into issues (id, title, priority) values (1, 'one', 5), (2, 'two', 6)`)
+    const all = await request('table=issues&offset=-1&queryable_columns=id,Title&where=priority = 5')
+    expect(all.json[0].value).toEqual({ id: '1', title: 'one' })
+    const shape = 'table=issues&offset=-1&columns=id&queryable_columns=id,title'
+    const subset = await request(`${shape}&subset__where=${encodeURIComponent(`title = 'two'`)}`)
+    expect(subset.json.data.map(({ value }: Any) => value)).toEqual([{ id: '2' }])
   })
 
   test('whose first rows cannot be read are refused with the status of the error, and not broken off', async () => {
