@@ -10,6 +10,7 @@ import type { LogicTree, QuantifiedOperator, SearchOperator, SimpleOperator, Val
 import type { FieldPath } from './grammar/names.ts'
 import type { OrderTerm } from './grammar/order.ts'
 import type { Aggregate, SelectedField, SelectedRelation } from './grammar/select.ts'
+import { KEPT_CHARACTERS_MAX, keptByText } from './kept.ts'
 import type { Level, QueryParameters, SharedParameters } from './query-parameters.ts'
 import { type RowRange, restricted } from './range.ts'
 
@@ -96,14 +97,28 @@ export function bindLevel(level: Level, range: RowRange, values: Values, limits:
   return bindWith(new Binder(values, limits), level, range, limits)
 }
 
-/** A bound level, and its text, which is a part of the key of its plan. */
-interface PrintedLevel {
+/** A bound level, and its name, which is a part of the key of its plan: equal levels have the same. */
+export interface NamedLevel {
   readonly level: BoundLevel
-  readonly text: string
+  readonly name: string
+}
+
+let named = 0
+
+/** Short names of the texts of levels, because the key of a plan is hashed for each request. */
+const nameOf = keptByText(() => {
+  named += 1
+  return { name: `#${named}` }
+})
+
+/** Longer texts, which are not kept, name themselves; they begin with a brace. */
+function printName(level: BoundLevel): string {
+  const text = JSON.stringify(level)
+  return text.length > KEPT_CHARACTERS_MAX ? text : nameOf(text).name
 }
 
 /** The level of a shape. */
-interface SharedLevel extends PrintedLevel {
+interface SharedLevel extends NamedLevel {
   readonly range: RowRange
   /** The values, and the operands of the request among them by their index. */
   readonly slots: readonly (StatementValue | OperandSlot)[]
@@ -114,7 +129,7 @@ interface OperandSlot {
   readonly operator: QuantifiedOperator | SimpleOperator
 }
 
-/** Binds the levels of reads. Requests of one shape share the level and its text. */
+/** Binds the levels of reads. Requests of one shape share the level and its name. */
 export class LevelBinder {
   readonly #limits: BindLimits
   readonly #known = new WeakMap<SharedParameters, SharedLevel>()
@@ -124,16 +139,16 @@ export class LevelBinder {
   }
 
   /** `values`: still without any. */
-  bind({ root, shape }: QueryParameters, range: RowRange, values: Values): PrintedLevel {
+  bind({ root, shape }: QueryParameters, range: RowRange, values: Values): NamedLevel {
     const known = shape === null ? undefined : this.#known.get(shape.of)
     if (shape !== null && known !== undefined && isSameRange(known.range, range)) {
       for (const slot of known.slots) values.add(isOperand(slot) ? operandFor(slot, shape.operands) : slot)
       return known
     }
     const level = bindLevel(root, range, values, this.#limits)
-    const printed = { level, text: JSON.stringify(level) }
-    if (shape !== null) this.#known.set(shape.of, { ...printed, range, slots: slotsOf(level, shape.of, values) })
-    return printed
+    const found = { level, name: printName(level) }
+    if (shape !== null) this.#known.set(shape.of, { ...found, range, slots: slotsOf(level, shape.of, values) })
+    return found
   }
 }
 

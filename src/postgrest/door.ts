@@ -120,8 +120,9 @@ export function createDoor(parts: DoorParts): Door {
     aggregatesEnabled: config.aggregatesEnabled,
     isExposed: parts.isExposed,
   }
-  const calling = { ...reading, isExposed: parts.isExposed }
-  const writing = { ...limits, ...reading, safeUpdates: config.safeUpdates }
+  // Binders of their own: the ranges of reads, calls and writes of one query string differ.
+  const calling = { ...reading, binder: new LevelBinder(bindLimits) }
+  const writing = { ...limits, ...reading, binder: new LevelBinder(bindLimits), safeUpdates: config.safeUpdates }
   const parameterRules = { ...limits, legacyTargetNames: config.legacyTargetNames }
   const describing = {
     ...{ config, isExposed: parts.isExposed, documents: new RootDocuments(), publicUrl: parts.publicUrl },
@@ -137,7 +138,8 @@ export function createDoor(parts: DoorParts): Door {
 
   function known(identity: Identity): Identity {
     const caller = roleOf(identity)
-    callers.set(caller.identity, caller)
+    // A request with a body is identified twice, and most tokens are sent again.
+    if (!callers.has(caller.identity)) callers.set(caller.identity, caller)
     return caller.identity
   }
 

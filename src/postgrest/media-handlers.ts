@@ -8,7 +8,7 @@ import type { Catalog, DatabaseFunction, DataType, MediaHandler, Table } from '.
 import type { Folding } from '../compile/folding.ts'
 import type { ResultRow } from '../run/run.ts'
 import { notImplemented } from './errors.ts'
-import { ANY_TYPE, type CustomForm, type MediaRules, type ResponseMediaType } from './media-types.ts'
+import { ANY_TYPE, type CustomForm, type MediaRules, plainRules, type ResponseMediaType } from './media-types.ts'
 import type { QueryParameters } from './query-parameters.ts'
 
 /** The media types of rows of a table, or of rows without one. */
@@ -18,6 +18,7 @@ export function rulesOfRows(
   { catalog, rights }: View,
   planEnabled: boolean,
 ): MediaRules {
+  if (catalog.mediaHandlers.length === 0) return plainRules(planEnabled)
   // An aggregate over a row type takes whole rows only.
   const isWhole =
     table !== null && isPlainSelect(root) && readableColumns(table, rights).length === table.columns.length
@@ -77,7 +78,6 @@ const known = new WeakMap<Catalog, ReadonlyMap<number | null, Handlers>>()
 
 /** The aggregates for the rows of a relation, or for rows of any type, by media type. */
 function handlersFor(catalog: Catalog, relation: number | null): Handlers {
-  if (catalog.mediaHandlers.length === 0) return NO_HANDLERS
   const found = known.get(catalog) ?? grouped(catalog.mediaHandlers)
   known.set(catalog, found)
   return found.get(relation) ?? NO_HANDLERS

@@ -2,7 +2,7 @@
 import type { MediaHandler } from '../catalog/model.ts'
 import type { PlanRequest } from '../compile/derive.ts'
 import { noMediaType } from './errors.ts'
-import { keptByText } from './kept.ts'
+import { createKept, type Keep, keptByText } from './kept.ts'
 
 /** The form of a response. */
 export interface ResponseMediaType {
@@ -26,7 +26,18 @@ export interface MediaRules {
   readonly planEnabled: boolean
   /** The form that the database defines for a media type; null for none. */
   readonly custom: (name: string) => CustomForm | null
+  /** The results of these rules, which are the same for all requests of the resource. */
+  readonly kept?: Keep<ResponseMediaType>
 }
+
+/** The rules of resources for which the database defines no media type. */
+export function plainRules(planEnabled: boolean): MediaRules {
+  return planEnabled ? PLAIN_WITH_PLAN : PLAIN
+}
+
+const noForm = () => null
+const PLAIN: MediaRules = { planEnabled: false, custom: noForm, kept: createKept() }
+const PLAIN_WITH_PLAN: MediaRules = { planEnabled: true, custom: noForm, kept: createKept() }
 
 /** A media type that the database defines. */
 export interface CustomForm {
@@ -56,6 +67,12 @@ const TYPES_MAX = 64
  * @throws {PostgrestError} `PGRST107` if there is none.
  */
 export function negotiateMediaType(accept: string | undefined, rules: MediaRules): ResponseMediaType {
+  const { kept } = rules
+  if (kept !== undefined) return kept(accept ?? '', () => negotiate(accept, rules))
+  return negotiate(accept, rules)
+}
+
+function negotiate(accept: string | undefined, rules: MediaRules): ResponseMediaType {
   const find = (type: AcceptedType) => mediaTypeOf(type, rules)
   return acceptable(accept, find) ?? find({ name: ANY_TYPE, parameters: [] }) ?? JSON_ARRAY
 }

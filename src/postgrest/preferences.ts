@@ -67,11 +67,13 @@ export type AppliedPreference = Name | 'timezone' | 'max-affected'
 
 /** The value of `Preference-Applied` (RFC 7240, 3); null if no preference was applied. */
 export function printApplied(preferences: PostgrestPreferences, applied: readonly AppliedPreference[]): string | null {
+  if (preferences === NONE) return null
   const { timezone, maxAffected, handling } = preferences
-  const items = NAMES.flatMap(name => {
+  const items: string[] = []
+  for (const name of NAMES) {
     const value = preferences[name]
-    return value !== null && applied.includes(name) ? [`${name}=${value}`] : []
-  })
+    if (value !== null && applied.includes(name)) items.push(`${name}=${value}`)
+  }
   if (timezone !== null && applied.includes('timezone')) items.push(`timezone=${timezone}`)
   if (maxAffected !== null && handling === 'strict' && applied.includes('max-affected')) {
     items.push(`max-affected=${maxAffected}`)

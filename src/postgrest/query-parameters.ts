@@ -98,24 +98,32 @@ const OF_REQUEST: ReadonlySet<string> = new Set(['select', 'columns', 'on_confli
  */
 export function parseQueryParameters(query: string, hasArguments: boolean, limits: ParameterLimits): QueryParameters {
   const pairs = splitQuery(query, limits.maxQueryParameters)
-  const canonical = printCanonical(pairs)
   // The arguments of a function have no operator, so they are not told from filters by their text alone.
-  if (hasArguments) return { ...parsePairs(pairs, true, limits), canonical, shape: null }
+  if (hasArguments) return { ...parsePairs(pairs, true, limits), canonical: printCanonical(pairs), shape: null }
   const { key, operands } = shapeOf(pairs)
-  const of = keptShapes(limits)(key, () => parsePairs(pairs, false, limits))
-  const { positions, ...shared } = of
-  const [first] = positions
-  const root = first === undefined ? of.root : { ...of.root, where: withOperands(of, operands) }
-  return { ...shared, root, canonical, shape: { of, operands } }
+  const { of, whole } = keptShapes(limits)(key, () => {
+    const made = parsePairs(pairs, false, limits)
+    const isWhole = made.positions.length === 0
+    return { of: made, whole: isWhole ? withOperands(made, NO_OPERANDS, printCanonical(pairs)) : null }
+  })
+  return whole ?? withOperands(of, operands, printCanonical(pairs))
 }
 
-const shapesByLimits = new WeakMap<ParameterLimits, Keep<SharedParameters>>()
+/** The parameters of a shape. `whole`: those of every request of the shape, if it has no values. */
+interface KeptShape {
+  readonly of: SharedParameters
+  readonly whole: QueryParameters | null
+}
+
+const NO_OPERANDS: readonly string[] = []
+
+const shapesByLimits = new WeakMap<ParameterLimits, Keep<KeptShape>>()
 
 /** Parameters of a shape were within the limits when it was kept, so the shapes belong to them. */
-function keptShapes(limits: ParameterLimits): Keep<SharedParameters> {
+function keptShapes(limits: ParameterLimits): Keep<KeptShape> {
   const found = shapesByLimits.get(limits)
   if (found !== undefined) return found
-  const made = createKept<SharedParameters>()
+  const made = createKept<KeptShape>()
   shapesByLimits.set(limits, made)
   return made
 }
@@ -145,7 +153,13 @@ function shapeOf(pairs: readonly Pair[]): { readonly key: string; readonly opera
   return { key, operands }
 }
 
-function withOperands({ root, positions }: SharedParameters, operands: readonly string[]): readonly LogicTree[] {
+function withOperands(of: SharedParameters, operands: readonly string[], canonical: string): QueryParameters {
+  const { arguments: passed, columns, onConflict, hasSelect, legacyNames } = of
+  const root = operands.length === 0 ? of.root : { ...of.root, where: whereWith(of, operands) }
+  return { root, arguments: passed, columns, onConflict, hasSelect, legacyNames, canonical, shape: { of, operands } }
+}
+
+function whereWith({ root, positions }: SharedParameters, operands: readonly string[]): readonly LogicTree[] {
   const where = [...root.where]
   for (const [index, at] of positions.entries()) {
     const filter = where[at]
@@ -209,7 +223,11 @@ function printCanonical(pairs: readonly Pair[]): string {
   return sorted.map(([name, value]) => `${encode(name)}=${encode(value ?? '')}`).join('&')
 }
 
+/** A text that is the same encoded. */
+const UNRESERVED = /^[\w.~-]*$/
+
 function encode(text: string): string {
+  if (UNRESERVED.test(text)) return text
   return encodeURIComponent(text).replace(/[!'()*]/g, found => `%${found.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 

@@ -21,12 +21,14 @@ export function rangeOf(limit: string | null, offset: string | null): RowRange {
   }
 }
 
+const NO_HEADER = { ...ALL, isEmpty: false }
+
 const HEADER = /^(\d{1,15})-(\d{0,15})$/
 
 /** The range of the `Range` header; all rows for a header of another form. */
 function rangeOfHeader(header: string | undefined): RowRange & { readonly isEmpty: boolean } {
   const [, first, last] = (header === undefined ? null : HEADER.exec(header.trim())) ?? []
-  if (first === undefined || last === undefined) return { ...ALL, isEmpty: false }
+  if (first === undefined || last === undefined) return NO_HEADER
   const offset = Number(first)
   if (last === '') return { offset, limit: null, isEmpty: false }
   const limit = Number(last) - offset + 1
@@ -38,6 +40,8 @@ function rangeOfHeader(header: string | undefined): RowRange & { readonly isEmpt
  * @throws {PostgrestError} `PGRST103` for a range without rows.
  */
 export function topLevelRange(parameters: RowRange, header: string | undefined): RowRange {
+  const { limit } = parameters
+  if (header === undefined && (limit === null || limit > 0)) return parameters
   const asked = rangeOfHeader(header)
   if (asked.isEmpty) {
     throw invalidRange('The lower boundary must be lower than or equal to the upper boundary in the Range header.')

@@ -12,9 +12,9 @@ import { buildBoundedCount, buildCount, buildPlanned, buildRows, resultNames } f
 import { seesEstimates } from './estimates.ts'
 import { foldedValue, foldingOf } from './media-handlers.ts'
 import { tableIn } from './names.ts'
-import { printApplied } from './preferences.ts'
+import { type AppliedPreference, printApplied } from './preferences.ts'
 import { describeRows, type RowRange, restricted, topLevelRange } from './range.ts'
-import { type DoorRequest, legacyWarning, profileHeader, rangeHeaderOf } from './request.ts'
+import { addType, addWarning, type DoorRequest, rangeHeaderOf } from './request.ts'
 import { printResponseBody, withReply } from './respond.ts'
 import type { IsExposed } from './rpc/resolve.ts'
 import type { SessionReply } from './session.ts'
@@ -46,10 +46,10 @@ export function readTableStep(
   const { aggregatesEnabled, isExposed } = parts
   const form = formOf(request, table)
   const context = { view: caller.view, aggregatesEnabled, isExposed, isFolded: typeof form !== 'string' }
-  const { level, text } = parts.binder.bind(parameters, restricted(range, parts.maxRows), values)
+  const { level, name: levelName } = parts.binder.bind(parameters, restricted(range, parts.maxRows), values)
   const rows = parts.statements.read(
     caller,
-    `rows ${table.oid} ${text}`,
+    `rows ${table.oid} ${levelName}`,
     { kind: 'read', form },
     () => buildRows(table, level, context),
     values,
@@ -61,7 +61,7 @@ export function readTableStep(
     respond([found = [], ...counted]) {
       const total = totalOf(request, counted, parts.maxRows)
       const answer = respondRows(request, range, found, total, () => resultNames(table, level, context))
-      return withReply(withPreferences(answer, request), reply)
+      return withReply(answer, reply)
     },
   }
 }
@@ -136,7 +136,7 @@ function respondRows(
   total: number | null,
   names: () => readonly string[],
 ): Answer {
-  const { incoming, mediaType, parameters, resource } = request
+  const { incoming, mediaType, parameters, preferences, resource } = request
   const { body, count } =
     mediaType.form === 'raw'
       ? foldedValue(rows, mediaType.handler?.isBinary ?? false)
@@ -146,21 +146,14 @@ function respondRows(
   const { status, contentRange } = describeRows(range, count, least)
   const name = resource.kind === 'table' ? resource.name : ''
   const query = parameters.canonical === '' ? '' : `?${parameters.canonical}`
-  return {
-    status,
-    headers: {
-      'Content-Type': mediaType.contentType,
-      'Content-Range': contentRange,
-      'Content-Location': `/${encodeURIComponent(name)}${query}`,
-      ...profileHeader(request),
-      ...legacyWarning(parameters.legacyNames),
-    },
-    rows: count,
-    body: incoming.method === 'HEAD' ? null : body,
-  }
+  const headers: Record<string, string> = {}
+  addType(headers, request)
+  headers['Content-Range'] = contentRange
+  headers['Content-Location'] = `/${encodeURIComponent(name)}${query}`
+  addWarning(headers, request)
+  const applied = printApplied(preferences, APPLIED)
+  if (applied !== null) headers['Preference-Applied'] = applied
+  return { status, headers, rows: count, body: incoming.method === 'HEAD' ? null : body }
 }
 
-function withPreferences(answer: Answer, { preferences }: DoorRequest): Answer {
-  const applied = printApplied(preferences, ['count', 'tx', 'handling', 'timezone'])
-  return applied === null ? answer : { ...answer, headers: { ...answer.headers, 'Preference-Applied': applied } }
-}
+const APPLIED: readonly AppliedPreference[] = ['count', 'tx', 'handling', 'timezone']

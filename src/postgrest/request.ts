@@ -33,7 +33,9 @@ export type RawDoorRequest = Omit<DoorRequest, 'mediaType'>
  * @throws {PostgrestError} `PGRST107` if none is acceptable.
  */
 export function negotiated(request: RawDoorRequest, rules: MediaRules): DoorRequest {
-  return { ...request, mediaType: negotiateMediaType(headerOf(request.incoming.headers, 'accept'), rules) }
+  const { incoming, resource, schema, namesSchema, preferences, parameters } = request
+  const mediaType = negotiateMediaType(headerOf(incoming.headers, 'accept'), rules)
+  return { incoming, resource, schema, namesSchema, preferences, parameters, mediaType }
 }
 
 /**
@@ -41,13 +43,13 @@ export function negotiated(request: RawDoorRequest, rules: MediaRules): DoorRequ
  * @throws {PostgrestError} `PGRST125` for any other path.
  */
 export function resourceOf(path: string, prefix: string): Resource {
-  const below = path.slice(prefix.length)
-  if (below === '' || below === '/') return { kind: 'root' }
-  const [, first = '', second, ...rest] = below.split('/')
-  if (rest.length > 0 || first === '' || second === '') throw invalidPath()
-  if (second === undefined) return { kind: 'table', name: decodePercent(first, 'path') }
-  if (first === 'rpc') return { kind: 'function', name: decodePercent(second, 'path') }
-  throw invalidPath()
+  const below = path.slice(prefix.length + 1)
+  if (below === '') return { kind: 'root' }
+  const slash = below.indexOf('/')
+  if (slash < 0) return { kind: 'table', name: decodePercent(below, 'path') }
+  const second = below.slice(slash + 1)
+  if (below.slice(0, slash) !== 'rpc' || second === '' || second.includes('/')) throw invalidPath()
+  return { kind: 'function', name: decodePercent(second, 'path') }
 }
 
 /** Methods whose body belongs to the schema that `Content-Profile` names. */
@@ -67,19 +69,26 @@ export function schemaOf(incoming: Incoming, schemas: readonly string[]): string
   throw unknownSchema(schema, schemas)
 }
 
-/** `Content-Profile` with the schema of the response, if clients can choose one. */
-export function profileHeader({ namesSchema, schema }: DoorRequest): Readonly<Record<string, string>> {
-  return namesSchema ? { 'Content-Profile': Buffer.from(schema).toString('latin1') } : {}
+/** The headers of a response that is being built. */
+type OpenHeaders = Record<string, string>
+
+/** Adds the headers of a body: its type, and its schema if clients can choose one. */
+export function addType(headers: OpenHeaders, { mediaType, namesSchema, schema }: DoorRequest): void {
+  headers['Content-Type'] = mediaType.contentType
+  if (namesSchema) headers['Content-Profile'] = Buffer.from(schema).toString('latin1')
 }
 
-/** `Warning` (RFC 7234, 5.5) for parameters that name aliased relations by their own name. */
-export function legacyWarning(legacyNames: readonly LegacyName[]): Readonly<Record<string, string>> {
-  if (legacyNames.length === 0) return {}
+/** Adds `Warning` (RFC 7234, 5.5) for parameters that name aliased relations by their own name. */
+export function addWarning(headers: OpenHeaders, { parameters }: Pick<DoorRequest, 'parameters'>): void {
+  if (parameters.legacyNames.length > 0) headers.Warning = printWarning(parameters.legacyNames)
+}
+
+function printWarning(legacyNames: readonly LegacyName[]): string {
   const renamed = legacyNames.map(({ name, alias }) => `\`${printable(name)}\` to \`${printable(alias)}\``)
   const text =
     'Embedded resource was referenced by relation name even though it has an alias. This is deprecated and will ' +
     `stop working in a future release. Update ${renamed.join(', ')} in query string filters, orders or limits.`
-  return { Warning: `299 PostgREST "${text}"` }
+  return `299 PostgREST "${text}"`
 }
 
 /** A name within quotation marks in a header. */

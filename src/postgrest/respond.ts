@@ -52,6 +52,7 @@ function joinRows(rows: readonly ResultRow[]): Buffer {
  * @throws {PostgrestError} `PGRST111` or `PGRST112` if they are not valid.
  */
 export function withReply(answer: Answer, { headers, status }: SessionReply): Answer {
+  if (headers === null && status === null) return answer
   const added = parseHeaders(headers).filter(([name]) => !isFraming(name))
   const chosen = parseStatus(status)
   if (added.length === 0 && chosen === null) return answer

@@ -48,11 +48,19 @@ export function withCommonHeaders(answer: Answer, { headers }: Incoming, rules: 
   const trace = traceHeader === null ? undefined : headerOf(headers, traceHeader.toLowerCase())
   const added = allowsAnyOrigin && headers.origin !== undefined ? FOR_PAGES : FOR_ALL
   const traced = traceHeader !== null && isHeaderValue(trace) ? { ...added, [traceHeader]: trace } : added
-  // A function of the database can set a header in any case.
-  const names = Object.keys(answer.headers).map(name => name.toLowerCase())
-  const complete: Record<string, string> = { ...answer.headers }
-  for (const name in traced) if (!names.includes(name.toLowerCase())) complete[name] = traced[name] ?? ''
+  // Loops take a tenth of the time of spreading objects whose keys differ from response to response.
+  const complete: Record<string, string> = {}
+  for (const name in traced) if (!hasHeader(answer.headers, name)) complete[name] = traced[name] ?? ''
+  for (const name in answer.headers) complete[name] = answer.headers[name] ?? ''
   return { ...answer, headers: complete }
+}
+
+/** A function of the database can set a header in any case. */
+function hasHeader(headers: Answer['headers'], wanted: string): boolean {
+  for (const name in headers) {
+    if (name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase()) return true
+  }
+  return false
 }
 
 const FOR_ALL: Readonly<Record<string, string>> = { Vary: 'Accept, Prefer, Range' }

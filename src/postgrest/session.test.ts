@@ -1,5 +1,5 @@
 /** The settings of requests, which those with the same headers share. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Incoming } from '../exchange.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import { parsePreferences } from './preferences.ts'
@@ -25,46 +25,65 @@ interface Request {
   readonly by?: DatabaseCaller
 }
 
-function settingsOf(request: Request) {
+const CONNECTION = {}
+
+function settingsOn(connection: object, request: Request) {
   const { method = 'GET', path = '/rest/v1/orders', headers = { accept: '*/*' }, schema = 'public' } = request
   const { by = caller, preferences = PREFERENCES } = request
-  const incoming = { method, path, headers } as Incoming
+  const incoming = { method, path, headers, connection } as Incoming
   const { session } = sessions.of(by, incoming, schema, preferences, { headers: null, status: null })
   return session?.settings ?? []
 }
 
-test('requests of a caller with the same headers share their settings', () => {
-  expect(settingsOf({ headers: { a: '1', cookie: 'b=2' } })).toBe(settingsOf({ headers: { a: '1', cookie: 'b=2' } }))
-})
+describe.each<readonly [string, () => object]>([
+  ['one connection', () => CONNECTION],
+  ['several connections', () => ({})],
+])('on %s', (_, connection) => {
+  const settingsOf = (request: Request) => settingsOn(connection(), request)
 
-test('settings of the role that were read again replace the earlier ones', () => {
-  const before = settingsOf({})
-  stored = { settings: [['lock_timeout', '5s']], timeoutMs: null }
-  expect(settingsOf({})).toEqual([...before.slice(0, 2), ...stored.settings, ...before.slice(2)])
-  stored = { settings: [], timeoutMs: null }
-  expect(settingsOf({})).toEqual(before)
-})
+  test('requests of a caller with the same headers share their settings', () => {
+    expect(settingsOf({ headers: { a: '1', cookie: 'b=2' } })).toBe(settingsOf({ headers: { a: '1', cookie: 'b=2' } }))
+  })
 
-test.each<readonly [string, Request]>([
-  ['method', { method: 'HEAD' }],
-  ['path', { path: '/rest/v1/orders2' }],
-  ['header', { headers: { accept: 'text/csv' } }],
-  ['cookie', { headers: { accept: '*/*', cookie: 'a=1' } }],
-  ['schema', { schema: 'other' }],
-  ['time zone', { preferences: NEW_YORK }],
-  ['caller', { by: { identity: ANONYMOUS, role: 'other' } }],
-])('a request with another %s has its own settings', (_, other) => {
-  expect(settingsOf(other)).not.toEqual(settingsOf({}))
-})
+  test('settings of the role that were read again replace the earlier ones', () => {
+    const before = settingsOf({})
+    stored = { settings: [['lock_timeout', '5s']], timeoutMs: null }
+    expect(settingsOf({})).toEqual([...before.slice(0, 2), ...stored.settings, ...before.slice(2)])
+    stored = { settings: [], timeoutMs: null }
+    expect(settingsOf({})).toEqual(before)
+  })
 
-// Each pair has the same characters in the same order.
-test.each<readonly [string, Incoming['headers'], Incoming['headers']]>([
-  ['a name and a value', { ab: 'c' }, { a: 'bc' }],
-  ['a value and a name', { a: 'b', cd: '' }, { a: 'bc', d: '' }],
-  ['two headers and one', { a: '1', b: '2' }, { a: '1b2' }],
-  ['a value with lengths', { a: '1', b: '2' }, { a: '11 1 b2' }],
-])('the border between %s counts', (_, headers, others) => {
-  const headersIn = (request: Request) => settingsOf(request).find(([name]) => name === 'request.headers')?.[1]
-  expect(headersIn({ headers })).toBe(JSON.stringify(headers))
-  expect(headersIn({ headers: others })).toBe(JSON.stringify(others))
+  test.each<readonly [string, Request]>([
+    ['method', { method: 'HEAD' }],
+    ['path', { path: '/rest/v1/orders2' }],
+    ['header', { headers: { accept: 'text/csv' } }],
+    ['cookie', { headers: { accept: '*/*', cookie: 'a=1' } }],
+    ['schema', { schema: 'other' }],
+    ['time zone', { preferences: NEW_YORK }],
+    ['caller', { by: { identity: ANONYMOUS, role: 'other' } }],
+    ['list of values', { headers: { accept: '*/*', 'set-cookie': ['a', 'b'] } }],
+    ['missing header', { headers: {} }],
+    ['further header', { headers: { accept: '*/*', range: '0-9' } }],
+  ])('a request with another %s has its own settings', (_, other) => {
+    const own = settingsOf({})
+    expect(settingsOf(other)).not.toEqual(own)
+    expect(settingsOf({})).toEqual(own)
+  })
+
+  test('callers with the same role and headers, but other claims, have their own settings', () => {
+    const other: DatabaseCaller = { identity: { ...ANONYMOUS, claims: '{"sub":"b"}' }, role: 'anon' }
+    expect(settingsOf({ by: other })).not.toBe(settingsOf({}))
+  })
+
+  // Each pair has the same characters in the same order.
+  test.each<readonly [string, Incoming['headers'], Incoming['headers']]>([
+    ['a name and a value', { ab: 'c' }, { a: 'bc' }],
+    ['a value and a name', { a: 'b', cd: '' }, { a: 'bc', d: '' }],
+    ['two headers and one', { a: '1', b: '2' }, { a: '1b2' }],
+    ['a value with lengths', { a: '1', b: '2' }, { a: '11 1 b2' }],
+  ])('the border between %s counts', (_, headers, others) => {
+    const headersIn = (request: Request) => settingsOf(request).find(([name]) => name === 'request.headers')?.[1]
+    expect(headersIn({ headers })).toBe(JSON.stringify(headers))
+    expect(headersIn({ headers: others })).toBe(JSON.stringify(others))
+  })
 })

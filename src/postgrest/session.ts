@@ -72,11 +72,23 @@ interface KeptSettings {
   readonly settings: Settings
 }
 
+/** The head of the last request of a connection, with its settings. */
+interface LastHead extends KeptSettings {
+  readonly method: string
+  readonly path: string
+  readonly schema: string
+  readonly timezone: string | null
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+}
+
 /** Makes the sessions of requests. Requests that differ only in their query and body share the settings. */
 export class Sessions {
   readonly #config: SessionConfig
   readonly #settingsOf: SettingsOfRole
   readonly #kept = new LRUCache<string, KeptSettings>({ max: KEPT_MAX })
+  /** Mostly the same head is sent again, and comparing it is cheaper than making the key. */
+  readonly #lastOn = new WeakMap<object, LastHead>()
 
   /** `settingsOf`: the settings that the database stores for a role, the same object until they change. */
   constructor(config: SessionConfig, settingsOf: SettingsOfRole) {
@@ -114,14 +126,37 @@ export class Sessions {
     timezone: string | null,
     stored: StoredSettings,
   ): Settings {
-    const { method, path, headers } = incoming
+    const last = this.#lastOn.get(incoming.connection)
+    if (last?.caller === caller && last.stored === stored && isSameHead(last, incoming, schema, timezone)) {
+      return last.settings
+    }
     const key = settingsKey(incoming, schema, timezone)
     const found = this.#kept.get(key)
     // Callers without a token can have the same headers.
-    if (found?.caller === caller && found.stored === stored) return found.settings
+    const isFound = found?.caller === caller && found.stored === stored
+    const settings = isFound ? found.settings : this.#made(caller, incoming, schema, timezone, stored)
+    if (key.length > KEPT_CHARACTERS_MAX) return settings
+    if (!isFound) this.#kept.set(key, { caller, stored, settings })
+    const { method, path } = incoming
+    const listed = headerList(incoming)
+    if (listed !== null) {
+      const head = { method, path, schema, timezone, headers: listed }
+      this.#lastOn.set(incoming.connection, { caller, stored, settings, ...head })
+    }
+    return settings
+  }
+
+  #made(
+    caller: DatabaseCaller,
+    incoming: Incoming,
+    schema: string,
+    timezone: string | null,
+    stored: StoredSettings,
+  ): Settings {
+    const { method, path, headers } = incoming
     const { extraSearchPath, prefix, appSettings } = this.#config
     const { cookie = '' } = headers
-    const settings: Settings = [
+    return [
       // Quoted, because a schema can have the name of a keyword or `$user`.
       ['search_path', [schema, ...extraSearchPath].map(inDoubleQuotes).join(', ')],
       ['role', caller.role],
@@ -133,8 +168,6 @@ export class Sessions {
       ...appSettings,
       ...(timezone === null ? [] : [['timezone', timezone] as const]),
     ]
-    if (key.length <= KEPT_CHARACTERS_MAX) this.#kept.set(key, { caller, stored, settings })
-    return settings
   }
 }
 
@@ -186,6 +219,28 @@ function settingsKey({ method, path, headers }: Incoming, schema: string, timezo
     if (value !== undefined) key += withLengths(name, Array.isArray(value) ? value.join(', ') : value)
   }
   return key
+}
+
+function isSameHead(last: LastHead, incoming: Incoming, schema: string, timezone: string | null): boolean {
+  const { method, path, headers } = incoming
+  if (last.method !== method || last.path !== path || last.schema !== schema || last.timezone !== timezone) return false
+  let at = 0
+  for (const name in headers) {
+    if (last.headers[at] !== name || last.headers[at + 1] !== headers[name]) return false
+    at += 2
+  }
+  return at === last.headers.length
+}
+
+/** Names and values in turn; null for headers with a list of values. */
+function headerList({ headers }: Incoming): readonly string[] | null {
+  const list: string[] = []
+  for (const name in headers) {
+    const value = headers[name]
+    if (typeof value !== 'string') return null
+    list.push(name, value)
+  }
+  return list
 }
 
 function withLengths(one: string, other: string): string {

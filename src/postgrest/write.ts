@@ -8,7 +8,7 @@ import type { RequestStep } from '../rest/steps.ts'
 import { Values } from '../rest/values.ts'
 import { batches } from '../rest/write/batch.ts'
 import type { ResultRow, WriteResult } from '../run/run.ts'
-import { type BoundLevel, bindLevel } from './bind.ts'
+import type { BoundLevel, LevelBinder } from './bind.ts'
 import {
   buildDelete,
   buildInsert,
@@ -26,8 +26,8 @@ import { keysOf, type Payload, readPayload } from './payload.ts'
 import { type AppliedPreference, printApplied } from './preferences.ts'
 import { rowOfPut } from './put.ts'
 import type { QueryParameters } from './query-parameters.ts'
-import { printContentRange } from './range.ts'
-import { type DoorRequest, legacyWarning, profileHeader } from './request.ts'
+import { printContentRange, type RowRange } from './range.ts'
+import { addType, addWarning, type DoorRequest } from './request.ts'
 import { printResponseBody, withReply } from './respond.ts'
 import type { IsExposed } from './rpc/resolve.ts'
 import type { SessionReply } from './session.ts'
@@ -38,17 +38,18 @@ import { aggregatedValue, asWritten } from './written-rows.ts'
 /** The dependencies of writes. */
 export interface WriteDependencies {
   readonly statements: Statements
-  readonly maxInValues: number
+  readonly binder: LevelBinder
   /** Limits on the rows of one body, and on their sets of keys; 0 means none. */
   readonly maxBatchRows: number
   readonly maxBatchKeySets: number
-  /** Limit on the rows of an embedded relation; 0 means none. */
-  readonly maxRows: number
   readonly aggregatesEnabled: boolean
   /** True if updates and deletions of all rows are refused. */
   readonly safeUpdates: boolean
   readonly isExposed: IsExposed
 }
+
+/** The range of the response applies to what was written, and not to what is written. */
+const ALL_ROWS: RowRange = { offset: 0, limit: null }
 
 /** A write in progress. */
 interface Writing {
@@ -61,6 +62,8 @@ interface Writing {
   readonly values: Values
   /** The rows of the response. */
   readonly returning: ReturningShape
+  /** The part of the key of the plan for the level, and for whether its rows are returned. */
+  readonly levelKey: string
 }
 
 /** The step that answers a write. */
@@ -73,11 +76,11 @@ export function writeTable(
 ): RequestStep | Answer {
   const { incoming, schema, parameters, preferences } = request
   const table = tableIn(schema, name, caller.view)
-  const { root } = parameters
+  const { aggregatesEnabled, isExposed } = parts
   const returns = preferences.return === 'representation'
   const values = new Values()
-  const level = bindLevel(root, { offset: 0, limit: null }, values, parts)
-  if (returns && request.mediaType.form === 'raw') assertWhole(root, level)
+  const { level, name: levelName } = parts.binder.bind(parameters, ALL_ROWS, values)
+  if (returns && request.mediaType.form === 'raw') assertWhole(parameters.root, level)
   const writing: Writing = {
     request,
     caller,
@@ -88,8 +91,9 @@ export function writeTable(
     values,
     returning: {
       level: returns ? level : null,
-      context: { ...parts, view: caller.view, isFolded: request.mediaType.handler !== undefined },
+      context: { view: caller.view, aggregatesEnabled, isExposed, isFolded: request.mediaType.handler !== undefined },
     },
+    levelKey: `${returns ? 'returning' : 'only'} ${levelName}`,
   }
   switch (incoming.method) {
     case 'POST':
@@ -189,14 +193,14 @@ function insertStatement(
   const { caller, parts, table, request } = writing
   assertWritten(table, columns, 'INSERT')
   const values = new Values(writing.values)
-  const { returning } = writing
+  const { returning, levelKey } = writing
   const shape: InsertShape = { columns, rows: kind === 'array' ? 'many' : 'one', upsert }
   const value = values.add(bytes)
   // One object is at most one row.
   const rowsMax = kind === 'array' ? boundMax(request, values) : null
   const folding = foldingOfWrite(writing)
   const answer = { key: keyOf(writing), created: upsert !== null, rowsMax, folding }
-  const key = `insert ${table.oid} ${JSON.stringify([shape, value, returning.level])}`
+  const key = `insert ${table.oid} ${JSON.stringify(shape)} ${levelKey}`
   return parts.statements.write(caller, key, answer, () => buildInsert(table, shape, value, returning), values)
 }
 
@@ -221,26 +225,24 @@ function respondInsert(writing: Writing, results: readonly WriteResult[], upsert
   const { request, table, returning } = writing
   const { preferences, parameters } = request
   const keyed = upsert === null ? 0 : 1
-  const rows = shown(
-    writing,
-    results.flatMap(result => result.rows),
-    keyed + keyOf(writing).length,
-  )
+  const [first] = results
+  const all = results.length === 1 && first !== undefined ? first.rows : results.flatMap(result => result.rows)
+  const rows = shown(writing, all, keyed + keyOf(writing).length)
   const written = results.reduce((sum, result) => sum + result.count, 0)
   const count = returning.level === null ? written : rows.length
   const at = returning.level === null ? 0 : 1
   const isCreated = upsert === null || rows.some(row => row[at]?.toString() === 't')
   const status = upsert?.existing === 'update' && !isCreated ? 200 : 201
   const key = rows.length === 1 ? keyOf(writing).map((_, index) => rows[0]?.[at + keyed + index]) : []
-  const location = key.length === 0 ? {} : { Location: printLocation(table, key) }
   const hasTarget = table.primaryKey.length > 0 || parameters.onConflict !== null
-  const applied: readonly AppliedPreference[] = [
-    ...(hasTarget ? (['resolution'] as const) : []),
-    ...(['missing', 'return', 'count', 'tx', 'handling', 'timezone'] as const),
-  ]
-  const headers = { ...location, 'Content-Range': printContentRange(1, 0, preferences.count === null ? null : count) }
-  return finished(writing, { status, headers, rows, count, applied })
+  const range = printContentRange(1, 0, preferences.count === null ? null : count)
+  const headers: Record<string, string> = { 'Content-Range': range }
+  if (key.length > 0) headers.Location = printLocation(table, key)
+  return finished(writing, { status, headers, rows, count, applied: hasTarget ? OF_UPSERT : OF_INSERT })
 }
+
+const OF_INSERT: readonly AppliedPreference[] = ['missing', 'return', 'count', 'tx', 'handling', 'timezone']
+const OF_UPSERT: readonly AppliedPreference[] = ['resolution', ...OF_INSERT]
 
 function printLocation(table: Table, key: readonly (Buffer | null | undefined)[]): string {
   const filters = table.primaryKey.map((name, index) => {
@@ -277,7 +279,7 @@ function put(writing: Writing): RequestStep {
 // ---- updates and deletions --------------------------------------------------------------------------------
 
 function update(writing: Writing): RequestStep | Answer {
-  const { request, table, level, caller, parts, returning } = writing
+  const { request, table, level, levelKey, caller, parts, returning } = writing
   const payload = payloadOf(writing)
   const columns = columnsOf(writing, payload)
   const [first] = payload.kind === 'array' ? payload.items : []
@@ -293,7 +295,7 @@ function update(writing: Writing): RequestStep | Answer {
     parts: [
       parts.statements.write(
         caller,
-        `update ${table.oid} ${JSON.stringify([updated, level.where, value, returning.level])}`,
+        `update ${table.oid} ${JSON.stringify(updated)} ${levelKey}`,
         { key: [], created: false, rowsMax: boundMax(request, values), folding: foldingOfWrite(writing) },
         () => buildUpdate(table, updated, level.where, value, returning),
         values,
@@ -306,14 +308,14 @@ function update(writing: Writing): RequestStep | Answer {
 
 function remove(writing: Writing): RequestStep {
   assertFiltered(writing, 'DELETE')
-  const { request, table, level, caller, parts, returning } = writing
+  const { request, table, level, levelKey, caller, parts, returning } = writing
   const values = new Values(writing.values)
   return {
     runs: 'write',
     parts: [
       parts.statements.write(
         caller,
-        `delete ${table.oid} ${JSON.stringify([level.where, returning.level])}`,
+        `delete ${table.oid} ${levelKey}`,
         { key: [], created: false, rowsMax: boundMax(request, values), folding: foldingOfWrite(writing) },
         () => buildDelete(table, level.where, returning),
         values,
@@ -388,7 +390,8 @@ function limitOf(request: DoorRequest): number | null {
 
 interface Finished {
   readonly status: number
-  readonly headers: Readonly<Record<string, string>>
+  /** Their own; those of all writes are added. */
+  readonly headers: Record<string, string>
   readonly rows: readonly ResultRow[]
   /** The number of rows written. */
   readonly count: number
@@ -400,18 +403,11 @@ function finished(writing: Writing, { status, headers, rows, count, applied }: F
   const { mediaType, preferences } = request
   if (mediaType.form === 'object' && count !== 1) throw notSingular(count)
   const preference = printApplied(preferences, applied)
-  const answer: Answer = {
-    status,
-    headers: {
-      ...headers,
-      ...(returning.level === null ? {} : { 'Content-Type': mediaType.contentType, ...profileHeader(request) }),
-      ...legacyWarning(request.parameters.legacyNames),
-      ...(preference === null ? {} : { 'Preference-Applied': preference }),
-    },
-    rows: count,
-    body: returning.level === null ? null : bodyOf(rows, mediaType),
-  }
-  return withReply(answer, reply)
+  if (returning.level !== null) addType(headers, request)
+  addWarning(headers, request)
+  if (preference !== null) headers['Preference-Applied'] = preference
+  const body = returning.level === null ? null : bodyOf(rows, mediaType)
+  return withReply({ status, headers, rows: count, body }, reply)
 }
 
 function bodyOf(rows: readonly ResultRow[], mediaType: ResponseMediaType): Answer['body'] {

@@ -1,11 +1,12 @@
 /** docs/guides/coming-from-postgrest.md: roles, settings, schemas and transactions of requests. */
+import { Agent, type OutgoingHttpHeaders, request } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { SECRET } from '../support/gateway.ts'
 import { sqlSince } from '../support/postgres-version.ts'
 import { type AskOptions, postgrestFixture } from '../support/postgrest.ts'
 import { signed } from '../support/postgrest-token.ts'
 
-const { ask, author, anon } = postgrestFixture(
+const { ask, author, anon, gateway } = postgrestFixture(
   `create schema v2;
    create table v2.items (id int primary key); insert into v2.items values (7);
    create table public.items (id int primary key); insert into public.items values (1);
@@ -25,6 +26,15 @@ const { ask, author, anon } = postgrestFixture(
    insert into own values (1, ':author'), (2, 'someone');
    alter table own enable row level security;
    create policy own on own using (owner = current_user);
+   create table private (id int primary key generated always as identity, of text not null default
+     concat_ws(' ', current_user, current_setting('request.jwt.claims')::json ->> 'sub',
+       current_setting('request.headers')::json ->> 'x-test'));
+   create function whoami() returns text stable language plpgsql as $$ begin
+     return concat_ws(' ', current_user, current_setting('request.jwt.claims')::json ->> 'sub',
+       current_setting('request.headers')::json ->> 'x-test');
+   end $$;
+   revoke execute on function whoami() from public;
+   grant execute on function whoami() to :author;
    create function greet() returns void language plpgsql as $$
    begin
      if current_setting('request.headers')::json ->> 'x-blocked' is not null then
@@ -47,6 +57,7 @@ const { ask, author, anon } = postgrestFixture(
      end if;
    end $$;
    grant usage on schema public, v2 to :anon, :author;
+   grant select, insert on private to :author;
    grant select on items, settings, v2.items, own to :anon, :author`,
   `schemas = ["public", "v2"]
    pre_request = "public.greet"
@@ -80,6 +91,59 @@ describe('the role', () => {
     )
     expect(roles).toEqual(Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? author : anon)))
   })
+})
+
+test('requests of one connection share nothing that belongs to a role, its claims, grants or headers', async () => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const sockets = new Set<unknown>()
+  type Kind = 'read' | 'write' | 'call'
+  const send = (kind: Kind, token: string | null, test: string | null) =>
+    new Promise<readonly [number | undefined, string]>((resolve, reject) => {
+      const headers: OutgoingHttpHeaders = { Prefer: 'return=representation', 'Content-Type': 'application/json' }
+      if (token !== null) headers.Authorization = `Bearer ${token}`
+      if (test !== null) headers['X-Test'] = test
+      const path = { read: 'settings?select=role,header', write: 'private?select=of', call: 'rpc/whoami' }[kind]
+      const method = kind === 'read' ? 'GET' : 'POST'
+      const sent = request(`${gateway.url}/rest/v1/${path}`, { agent, method, headers }, response => {
+        sockets.add(response.socket)
+        response
+          .setEncoding('utf8')
+          .toArray()
+          .then(parts => resolve([response.statusCode, parts.join('')]), reject)
+      })
+      sent.on('error', reject).end(method === 'POST' ? '{}' : undefined)
+    })
+  const ann = signed({ role: author, sub: 'ann' }, SECRET)
+  const bob = signed({ role: author, sub: 'bob' }, SECRET)
+  const callers = [
+    ...([
+      [ann, 'ann', null],
+      [bob, 'bob', null],
+      [ann, 'ann', '1'],
+      [null, '', '1'],
+      [ann, 'ann', '2'],
+    ] as const),
+    ...([
+      [null, '', null],
+      [bob, 'bob', '2'],
+    ] as const),
+  ]
+  for (const kind of ['read', 'write', 'call'] as const) {
+    for (const [token, name, test] of [...callers, ...callers]) {
+      const [status, text] = await send(kind, token, test)
+      const described = [author, name, ...(test === null ? [] : [test])].join(' ')
+      if (kind === 'read') {
+        expect([status, JSON.parse(text)]).toEqual([200, [{ role: token === null ? anon : author, header: test }]])
+      } else if (token === null) {
+        expect([status, JSON.parse(text).code]).toEqual([401, '42501'])
+      } else {
+        const rows = kind === 'write' ? [201, [{ of: described }]] : [200, described]
+        expect([status, JSON.parse(text)]).toEqual(rows)
+      }
+    }
+  }
+  expect(sockets.size).toBe(1)
+  agent.destroy()
 })
 
 describe('a token', () => {

@@ -11,7 +11,7 @@ import { rootDisabled } from '../errors.ts'
 import { acceptable } from '../media-types.ts'
 import { printApplied } from '../preferences.ts'
 import { relationshipsOf } from '../relationships.ts'
-import { type DoorRequest, profileHeader } from '../request.ts'
+import { addType, type DoorRequest } from '../request.ts'
 import { withReply } from '../respond.ts'
 import type { IsExposed } from '../rpc/resolve.ts'
 import type { SessionReply } from '../session.ts'
@@ -175,14 +175,9 @@ function addressOf({ headers }: Incoming, { config, publicUrl }: RootParts): Doc
 }
 
 function answer(request: DoorRequest, { contentType }: RootForm, body: Buffer): Answer {
+  const headers: Record<string, string> = {}
+  addType(headers, { ...request, mediaType: { ...request.mediaType, contentType } })
   const applied = printApplied(request.preferences, ['tx', 'handling', 'timezone'])
-  return {
-    status: 200,
-    headers: {
-      'Content-Type': contentType,
-      ...profileHeader(request),
-      ...(applied === null ? {} : { 'Preference-Applied': applied }),
-    },
-    body: request.incoming.method === 'HEAD' ? null : body,
-  }
+  if (applied !== null) headers['Preference-Applied'] = applied
+  return { status: 200, headers, body: request.incoming.method === 'HEAD' ? null : body }
 }

@@ -45,7 +45,7 @@ const EMPTY = Buffer.from('{}')
 /** The first of several objects has the arguments. */
 function jsonOf(incoming: Incoming, columns: readonly string[] | null): GivenArguments {
   const { type } = mediaTypeOf(incoming.headers)
-  const first = incoming.body.toString('latin1', 0, 64).trimStart()[0]
+  const first = firstCharacter(incoming.body)
   const isJson = type === '' || type === JSON_TYPE
   // Only a function with one unnamed argument takes a body that is not an object.
   if (isJson && first !== '{' && first !== '[') {
@@ -60,8 +60,20 @@ function jsonOf(incoming: Incoming, columns: readonly string[] | null): GivenArg
   return { kind: 'json', keys: columns ?? keys, bytes: row, whole: incoming.body }
 }
 
+/** The first character that is not a blank, among the first 64. */
+function firstCharacter(body: Buffer): string | undefined {
+  const [first] = body
+  if (first === OPEN_BRACE) return '{'
+  return body.toString('latin1', 0, 64).trimStart()[0]
+}
+
+const OPEN_BRACE = 0x7b
+
 function isBlank(body: Buffer): boolean {
-  return body.length === 0 || body.toString().trim() === ''
+  const [first] = body
+  // Mostly "{" or another character of ASCII, and then the body need not be decoded.
+  if (first !== undefined && first > 0x20 && first < 0x7f) return false
+  return body.toString().trim() === ''
 }
 
 function texts(pairs: readonly (readonly [name: string, value: string])[]): GivenArguments {

@@ -6,13 +6,13 @@ import type { Answer } from '../../exchange.ts'
 import type { RequestStep } from '../../rest/steps.ts'
 import { Values } from '../../rest/values.ts'
 import type { CallResult, ResultRow } from '../../run/run.ts'
-import { type BoundLevel, bindLevel } from '../bind.ts'
+import type { LevelBinder, NamedLevel } from '../bind.ts'
 import { printCsv } from '../csv.ts'
 import { invalidRpcMethod, notImplemented, notSetReturning } from '../errors.ts'
 import { foldedValue, foldingOf, returnsBytes } from '../media-handlers.ts'
-import { printApplied } from '../preferences.ts'
+import { type AppliedPreference, printApplied } from '../preferences.ts'
 import { describeRows, type RowRange, restricted, topLevelRange } from '../range.ts'
-import { type DoorRequest, legacyWarning, profileHeader, type RawDoorRequest, rangeHeaderOf } from '../request.ts'
+import { addType, addWarning, type DoorRequest, type RawDoorRequest, rangeHeaderOf } from '../request.ts'
 import { printResponseBody, withReply } from '../respond.ts'
 import type { SessionReply } from '../session.ts'
 import type { Caller, Statements } from '../statements.ts'
@@ -25,7 +25,7 @@ import { type IsExposed, type ResolvedFunction, resolveFunction } from './resolv
 export interface CallParts {
   readonly statements: Statements
   readonly maxRows: number
-  readonly maxInValues: number
+  readonly binder: LevelBinder
   readonly aggregatesEnabled: boolean
   readonly isExposed: IsExposed
 }
@@ -61,14 +61,14 @@ export function callFunction(
   const values = new Values()
   // A function is called once, so a count needs all of its rows.
   const fetched: RowRange = counts ? { offset: 0, limit: null } : restricted(range, parts.maxRows)
-  const level = levelOf(request, form, fetched, values, parts)
+  const { level, name: levelName } = levelOf(request, form, fetched, values, parts)
   const args = bindArguments(given, resolved, values)
   const isRaw = mediaType.form === 'raw'
   if (isRaw && rowsMax !== null) throw notImplemented('max-affected with a media type of the database')
   const printed = formOf(request, of, form, caller)
   const statement = parts.statements.call(
     caller,
-    `call ${of.oid} ${JSON.stringify([args, level])}`,
+    `call ${of.oid} ${JSON.stringify(args)} ${levelName}`,
     { form: printed, rowsMax: rowsMax === null || !of.returnsSet ? null : values.add(String(rowsMax)) },
     () => buildCall(of, args, level, { ...parts, view: caller.view, isFolded: mediaType.handler !== undefined }),
     values,
@@ -108,10 +108,11 @@ function levelOf(
   form: ResultForm,
   range: RowRange,
   values: Values,
-  parts: CallParts,
-): BoundLevel {
-  const { root } = parameters
-  return bindLevel(form === 'nothing' ? { ...root, where: [], order: [] } : root, range, values, parts)
+  { binder }: CallParts,
+): NamedLevel {
+  if (form !== 'nothing') return binder.bind(parameters, range, values)
+  const root = { ...parameters.root, where: [], order: [] }
+  return binder.bind({ ...parameters, root, shape: null }, range, values)
 }
 
 function bindArguments(given: GivenArguments, { of, takesBody }: ResolvedFunction, values: Values): ArgumentShape {
@@ -166,25 +167,17 @@ function respond(request: DoorRequest, outcome: Outcome): Answer {
   const folded = mediaType.form === 'raw' ? foldedValue(rows, mediaType.handler?.isBinary ?? false) : null
   const count = !set ? 1 : mediaType.handler === undefined ? rows.length : (folded?.count ?? 0)
   const { status, contentRange } = describeRows(range, count, set ? total : total === null ? null : 1)
-  const applied = printApplied(preferences, ['count', 'tx', 'handling', 'timezone', 'max-affected'])
-  const headers = {
-    'Content-Range': contentRange,
-    ...(applied === null ? {} : { 'Preference-Applied': applied }),
-  }
+  const headers: Record<string, string> = { 'Content-Range': contentRange }
+  const applied = printApplied(preferences, APPLIED)
+  if (applied !== null) headers['Preference-Applied'] = applied
   if (form === 'nothing') return { status: 204, headers, rows: 0, body: null }
   const body = folded === null ? bodyOf(request, outcome) : folded.body
-  return {
-    status,
-    headers: {
-      'Content-Type': mediaType.contentType,
-      ...headers,
-      ...profileHeader(request),
-      ...legacyWarning(request.parameters.legacyNames),
-    },
-    rows: count,
-    body: incoming.method === 'HEAD' ? null : body,
-  }
+  addType(headers, request)
+  addWarning(headers, request)
+  return { status, headers, rows: count, body: incoming.method === 'HEAD' ? null : body }
 }
+
+const APPLIED: readonly AppliedPreference[] = ['count', 'tx', 'handling', 'timezone', 'max-affected']
 
 function bodyOf({ mediaType }: DoorRequest, { called, rows, set, form }: Outcome): Answer['body'] {
   if (mediaType.form === 'csv')

@@ -53,8 +53,19 @@ function overloadsOf(
   catalog: Catalog,
   isExposed: IsExposed,
 ): readonly DatabaseFunction[] {
-  const found = catalog.functions.get(resourceName({ schema, name }, catalog.schemas)) ?? []
-  return found.filter(of => of.schema === schema && of.name === name && isCallable(of) && isExposed(of))
+  const resource = resourceName({ schema, name }, catalog.schemas)
+  const found = catalog.functions.get(resource) ?? []
+  return callable(found).filter(of => of.schema === schema && of.name === name && isExposed(of))
+}
+
+const knownCallable = new WeakMap<readonly DatabaseFunction[], readonly DatabaseFunction[]>()
+
+function callable(overloads: readonly DatabaseFunction[]): readonly DatabaseFunction[] {
+  const known = knownCallable.get(overloads)
+  if (known !== undefined) return known
+  const found = overloads.filter(isCallable)
+  knownCallable.set(overloads, found)
+  return found
 }
 
 /** Inputs without a name cannot be given, except by a body that is the only argument. */
@@ -73,9 +84,8 @@ function byInputs(a: DatabaseFunction, b: DatabaseFunction): number {
 /** All required inputs are given, and every given key is an input. */
 function takesKeys({ inputs }: DatabaseFunction, { keys, bodyType }: CallRequest): boolean {
   if (bodyType !== null && isOnlyArgument(bodyType)) return false
-  const given = new Set(keys)
-  const names = new Set(inputs.map(({ name }) => name))
-  return keys.every(key => names.has(key)) && inputs.every(({ name, required }) => !required || given.has(name ?? ''))
+  const isInput = (key: string) => inputs.some(({ name }) => name === key)
+  return keys.every(isInput) && inputs.every(({ name, required }) => !required || keys.includes(name ?? ''))
 }
 
 /** Reports whether a body of this type has no keys. */

@@ -66,13 +66,16 @@ export function readTextBody({ body, headers }: Incoming): string {
  * if the header has none.
  */
 export function mediaTypeOf(headers: Incoming['headers']): { readonly type: string; readonly charset: string | null } {
-  const parts = (headers['content-type'] ?? '').split(';').map(part => part.trim().toLowerCase())
+  const header = headers['content-type'] ?? ''
+  if (header === JSON_TYPE) return PLAIN_JSON
+  const parts = header.split(';').map(part => part.trim().toLowerCase())
   const [type = '', ...parameters] = parts
   const charset = parameters.find(parameter => parameter.startsWith('charset='))
   return { type, charset: charset?.slice('charset='.length).replace(/^"|"$/g, '').trim() ?? null }
 }
 
 const JSON_TYPE = 'application/json'
+const PLAIN_JSON = { type: JSON_TYPE, charset: null }
 
 /**
  * Checks for a JSON media type. RFC 8259 defines no parameters for `application/json`; `charset=utf-8` is
