@@ -136,6 +136,26 @@ export const TEXTS = {
       'unless one of them is an array.',
     invalid: (column: string, type: string) => `The value of "${column}" is not valid JSON, which ${type} needs.`,
   },
+  cell: {
+    hint: 'Arrow keys move between cells. Enter, F2 or a double click changes one; in it, F2 sets NULL.',
+    cancel: 'Cancel',
+    obstacle: {
+      foreign: 'Read-only: related rows and renamed columns are changed in their own table.',
+      noKey: 'Read-only: the table has no primary key that you can see, so its rows cannot be changed.',
+      keyNotShown: 'Read-only: the rows of this page do not contain the primary key.',
+      key: 'Read-only here: the column is part of the primary key. Open the row to change it.',
+      generated: 'Read-only: the database computes this column.',
+      identity: 'Read-only: the database numbers this column.',
+      noRight: 'Read-only: you have no right to change this column, or the gateway sets it.',
+    },
+    conflict: 'Another client has changed this row, so nothing was saved.',
+    unchanged: (column: string) => `${column} has not changed.`,
+    more: (count: number) => (count === 1 ? 'And 1 more column.' : `And ${count} more columns.`),
+    overwrite: 'Save my value',
+    keep: 'Keep the new value',
+    unversioned:
+      'This row has no strong entity tag, and arrays cannot be compared. Open the row to save without a comparison.',
+  },
   query: {
     editor: 'Query',
     keys: 'Ctrl-Enter or ⌘-Enter runs the query, Ctrl-Space suggests.',

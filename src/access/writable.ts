@@ -5,7 +5,8 @@
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Conflict, Span } from '../language/tree/ast.ts'
-import { isKnownColumn, type TableRights } from './rights.ts'
+import { isManaged } from './managed.ts'
+import { allows, isKnownColumn, type Rights, type TableRights } from './rights.ts'
 
 /** Throws `PARSE_ERROR` for a column that PostgreSQL or the gateway fills in itself. */
 export function assertWritable(name: string, table: Table, span: Span): void {
@@ -20,6 +21,12 @@ export function assertWritable(name: string, table: Table, span: Span): void {
   throw new GatewayError('PARSE_ERROR', `column "${name}" of table "${table.resource}" ${reason}; leave it out`, {
     span,
   })
+}
+
+/** True if `PATCH` by the caller can set the column, unless PostgreSQL fills it in itself. */
+export function canUpdate(table: Table, name: string, rights: Rights): boolean {
+  const { refused, update } = rights.of(table)
+  return table.writable.update && refused.update === null && allows(update, name) && !isManaged(name, table)
 }
 
 function managedReason(name: string, { managed }: Table): string | null {

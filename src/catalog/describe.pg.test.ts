@@ -5,7 +5,7 @@
 import { beforeAll, expect, describe as group, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'
-import { describe } from './describe.ts'
+import { type CanUpdate, describe } from './describe.ts'
 import { introspect } from './introspect.ts'
 import type { Catalog } from './model.ts'
 
@@ -122,6 +122,18 @@ group('describe', () => {
     const withoutId = describe(catalog, (table, column) => table.name !== 'orders' || column?.name !== 'id')
     expect(withoutId.tables.orders?.primary_key).toEqual([])
     expect(withoutId.tables.tags?.relations.map(({ name }) => name)).toEqual(['order_tags'])
+  })
+
+  test('a column that the caller cannot change is read-only, unless it is generated or an identity', () => {
+    const readOnly = (canUpdate?: CanUpdate) =>
+      Object.entries(describe(catalog, undefined, canUpdate).tables).flatMap(([table, { columns }]) =>
+        columns.filter(({ read_only }) => read_only === true).map(({ name }) => `${table}.${name}`),
+      )
+    expect(readOnly()).toEqual([])
+    expect(readOnly((table, { name }) => table.name === 'customers' || name === 'status')).toEqual([
+      ...['__proto__.id', '__proto__.constructor', 'order_tags.order_id', 'order_tags.tag_id'],
+      ...['orders.customer_id', 'orders.checked', 'orders.total', 'tags.id'],
+    ])
   })
 
   test('without a visible table the document is empty', () => {

@@ -7,6 +7,9 @@ import type { Catalog, Column, DataType, ForeignKey, Relation, Table, TableKind 
 /** True if the caller may see a table (`column` null), or a column of a visible table. */
 export type CanSee = (table: Table, column: Column | null) => boolean
 
+/** True if the caller may change a column of existing rows. */
+export type CanUpdate = (table: Table, column: Column) => boolean
+
 export interface SchemaDescription {
   /** By resource name. Has no prototype: `__proto__` and `constructor` are tables like any other. */
   readonly tables: Readonly<Record<string, TableDocument>>
@@ -32,6 +35,8 @@ export interface ColumnDocument {
   readonly default: string | null
   readonly generated: 'stored' | 'virtual' | null
   readonly identity: 'always' | 'by default' | null
+  /** Present if the caller cannot change the column, and neither `generated` nor `identity` prevents it. */
+  readonly read_only?: true
   /** The labels, for an enum and for a domain over one. */
   readonly enum?: readonly string[]
   readonly comment: string | null
@@ -65,11 +70,15 @@ export interface RelationDocument {
  * Describes the visible part of a catalog. A key, constraint or relation is included only if all of its
  * tables and columns are visible: half a key would be misleading, and the rest of it would reveal a name.
  */
-export function describe(catalog: Catalog, canSee: CanSee = () => true): SchemaDescription {
+export function describe(
+  catalog: Catalog,
+  canSee: CanSee = () => true,
+  canUpdate: CanUpdate = ({ writable }) => writable.update,
+): SchemaDescription {
   const visible = visibleTables(catalog, canSee)
   const references = referencesByTable(visible)
   const tables: Record<string, TableDocument> = Object.create(null)
-  for (const one of visible.values()) tables[one.table.resource] = describeTable(one, visible, references)
+  for (const one of visible.values()) tables[one.table.resource] = describeTable(one, visible, references, canUpdate)
   return { tables }
 }
 
@@ -95,6 +104,7 @@ function describeTable(
   { table, columns, names }: VisibleTable,
   visible: Visible,
   references: ReadonlyMap<string, readonly ReferenceDocument[]>,
+  canUpdate: CanUpdate,
 ): TableDocument {
   const all = (key: readonly string[]): boolean => key.every(name => names.has(name))
   return {
@@ -103,7 +113,7 @@ function describeTable(
     kind: table.kind,
     comment: table.comment,
     primary_key: all(table.primaryKey) ? table.primaryKey : [],
-    columns: columns.map(describeColumn),
+    columns: columns.map(column => describeColumn(column, canUpdate(table, column))),
     foreign_keys: visibleKeys(table, visible).map(describeForeignKey),
     referenced_by: references.get(table.resource) ?? [],
     unique: table.unique.filter(all),
@@ -111,8 +121,9 @@ function describeTable(
   }
 }
 
-function describeColumn(column: Column): ColumnDocument {
+function describeColumn(column: Column, canUpdate: boolean): ColumnDocument {
   const labels = labelsOf(column.type)
+  const isReadOnly = !canUpdate && column.generated === null && column.identity !== 'always'
   return {
     name: column.name,
     type: column.typeText,
@@ -120,6 +131,7 @@ function describeColumn(column: Column): ColumnDocument {
     default: column.default,
     generated: column.generated,
     identity: column.identity,
+    ...(isReadOnly ? { read_only: true } : {}),
     ...(labels === null ? {} : { enum: labels }),
     comment: column.comment,
   }

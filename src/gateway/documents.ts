@@ -1,5 +1,6 @@
 /** The schema, contracts and OpenAPI documents: what a caller may see and call. */
 import { canSee, type View } from '../access/rights.ts'
+import { canUpdate } from '../access/writable.ts'
 import { describe } from '../catalog/describe.ts'
 import { describeFunctions } from '../catalog/describe-functions.ts'
 import type { Catalog } from '../catalog/model.ts'
@@ -35,7 +36,14 @@ export function createDocuments({ config, catalog, functions }: Parts): Document
   return {
     schema: documentFor<View>({
       ...common,
-      make: view => JSON.stringify(describe(view.catalog, (table, column) => canSee(table, column, view.rights))),
+      make: view =>
+        JSON.stringify(
+          describe(
+            view.catalog,
+            (table, column) => canSee(table, column, view.rights),
+            (table, column) => canUpdate(table, column.name, view.rights),
+          ),
+        ),
     }),
     contracts: documentFor<View>({
       ...common,

@@ -15,6 +15,7 @@ const COLUMN = envelope(
     default: NULLABLE_TEXT,
     generated: { type: 'string', nullable: true, enum: ['stored', 'virtual', null] },
     identity: { type: 'string', nullable: true, enum: ['always', 'by default', null] },
+    read_only: FLAG,
     enum: NAMES,
     comment: NULLABLE_TEXT,
   },

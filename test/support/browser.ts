@@ -17,6 +17,12 @@ export const BROWSER_MISSING: string | null = BROWSER === undefined ? `none of $
 // biome-ignore lint/suspicious/noExplicitAny: the browser's messages are JSON of many shapes
 type Json = any
 
+/** A point of the window, in CSS pixels. */
+interface Spot {
+  readonly x: number
+  readonly y: number
+}
+
 export interface Page {
   open(url: string): Promise<void>
   /** Runs the action, and resolves when the page to which it leads has loaded. */
@@ -27,8 +33,12 @@ export interface Page {
   until(expression: string): Promise<void>
   /** Sets the size of the window in CSS pixels, and the theme that the user prefers. */
   show(width: number, theme: 'light' | 'dark'): Promise<void>
-  /** Presses a key: `Tab`, `Enter`, `Escape`, or a character. */
-  press(key: string): Promise<void>
+  /** Presses a key: `Tab`, `Enter`, `Escape`, `F2`, an arrow, or a character; with Shift if `isShifted`. */
+  press(key: string, isShifted?: boolean): Promise<void>
+  /** Clicks with the mouse at the centre of the element that the expression describes, once or twice. */
+  click(element: string, times?: 1 | 2): Promise<void>
+  /** Moves the mouse from one point of the window to another with its button pressed. */
+  drag(from: Spot, to: Spot): Promise<void>
   /** Types a text into the focused element. */
   type(text: string): Promise<void>
   /** Chooses files for the field that the selector finds. */
@@ -54,7 +64,10 @@ export interface Page {
 }
 
 /** Virtual key codes, without which the browser ignores these keys. */
-const KEY_CODES: Readonly<Record<string, number>> = { Tab: 9, Enter: 13, Escape: 27, ArrowDown: 40 }
+const KEY_CODES: Readonly<Record<string, number>> = {
+  ...{ Tab: 9, Enter: 13, Escape: 27, End: 35, Home: 36, F2: 113 },
+  ...{ ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40 },
+}
 
 export async function openBrowser(): Promise<Page> {
   const profile = await mkdtemp(join(tmpdir(), 'svc-browser-'))
@@ -157,12 +170,37 @@ export async function openBrowser(): Promise<Page> {
       const features = [{ name: 'prefers-color-scheme', value: theme }]
       await send('Emulation.setEmulatedMedia', { features }, sessionId)
     },
-    async press(key) {
+    async press(key, isShifted = false) {
       const code = KEY_CODES[key]
       const text = key === 'Enter' ? { text: '\r' } : key.length === 1 ? { text: key } : {}
-      const event = { key, ...text, ...(code === undefined ? {} : { code: key, windowsVirtualKeyCode: code }) }
+      const modifiers = isShifted ? 8 : 0
+      const event = {
+        key,
+        modifiers,
+        ...text,
+        ...(code === undefined ? {} : { code: key, windowsVirtualKeyCode: code }),
+      }
       await send('Input.dispatchKeyEvent', { type: 'keyDown', ...event }, sessionId)
       await send('Input.dispatchKeyEvent', { type: 'keyUp', ...event, text: undefined }, sessionId)
+    },
+    async click(element, times = 1) {
+      const at = await evaluate(`(element => {
+        element.scrollIntoView({ block: 'center', inline: 'center' })
+        const { x, y, width, height } = element.getBoundingClientRect()
+        return { x: x + width / 2, y: y + height / 2 }
+      })(${element})`)
+      for (let clickCount = 1; clickCount <= times; clickCount++) {
+        for (const type of ['mousePressed', 'mouseReleased'])
+          await send('Input.dispatchMouseEvent', { ...at, type, button: 'left', clickCount }, sessionId)
+      }
+    },
+    async drag(from, to) {
+      const middle = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 }
+      const common = { button: 'left', clickCount: 1 }
+      await send('Input.dispatchMouseEvent', { ...common, type: 'mousePressed', ...from }, sessionId)
+      for (const at of [middle, to])
+        await send('Input.dispatchMouseEvent', { ...common, type: 'mouseMoved', buttons: 1, ...at }, sessionId)
+      await send('Input.dispatchMouseEvent', { ...common, type: 'mouseReleased', ...to }, sessionId)
     },
     async type(text) {
       await send('Input.insertText', { text }, sessionId)

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { Digits } from '../json.ts'
 import {
   directionOf,
   expansionsOf,
   filtersOf,
+  queryOfRow,
   withCursor,
   withExpansion,
   withFilter,
@@ -44,4 +46,20 @@ test('a relation is added and removed, and commas in parentheses separate nothin
 test('a cursor replaces the cursor before', () => {
   expect(withCursor(query('cursor=a&sort=id'), 'b').toString()).toBe('sort=id&cursor=b')
   expect(withCursor(query('cursor=a&sort=id'), null).toString()).toBe('sort=id')
+})
+
+test('one row of a page is read with the columns, related rows and filters of the page', () => {
+  const query = new URLSearchParams('status=paid&select=id,total&expand=customer&sort=-id&limit=3&cursor=abc')
+  const row = queryOfRow(query, { primary_key: ['id', 'a.b'] }, { id: new Digits('9007199254740993'), 'a.b': 'x,y' })
+  expect([...(row ?? [])]).toEqual([
+    ...[
+      ['status', 'paid'],
+      ['select', 'id,total'],
+      ['expand', 'customer'],
+      ['id.eq', '9007199254740993'],
+    ],
+    ['"a.b".eq', 'x,y'],
+  ])
+  expect(queryOfRow(query, { primary_key: ['id'] }, { total: 1 })).toBeNull()
+  expect(queryOfRow(query, { primary_key: [] }, { total: 1 })).toBeNull()
 })

@@ -1,5 +1,8 @@
 /** The query string of a table, as the controls of its screen change it. Each function returns a new one. */
 
+import { printJson, type Row } from '../json.ts'
+import { quoted, type Table } from '../schema.ts'
+
 /** Parameters that are not filters on a column of the table. */
 const RESERVED = ['select', 'expand', 'sort', 'limit', 'offset', 'cursor', 'search', 'search_columns', 'distinct']
 
@@ -63,6 +66,20 @@ export function withExpansion(query: URLSearchParams, notation: string): URLSear
 export function withCursor(query: URLSearchParams, cursor: string | null): URLSearchParams {
   return changed(query, copy => {
     if (cursor !== null) copy.set('cursor', cursor)
+  })
+}
+
+/**
+ * The query of one row of a page, with the columns, related rows and filters of the page. Null if the table
+ * has no key, or the row does not contain it.
+ */
+export function queryOfRow(query: URLSearchParams, { primary_key: key }: Pick<Table, 'primary_key'>, row: Row) {
+  const values = key.map(name => row[name] ?? null)
+  if (key.length === 0 || values.includes(null)) return null
+  return changed(query, copy => {
+    for (const name of ['sort', 'limit', 'search', 'search_columns', 'distinct']) copy.delete(name)
+    for (const [at, value] of values.entries())
+      copy.append(`${quoted(key[at] ?? '')}.eq`, typeof value === 'string' ? value : printJson(value))
   })
 }
 

@@ -1,16 +1,14 @@
-/**
- * One row: every column with its whole value, and a form that changes some of them. Only changed columns are
- * sent, and only if the row still has the version that the form shows (`If-Match`), or, without a version, if
- * the changed columns still have their values (JSON Patch).
- */
+/** One row: every column with its whole value, and a form that changes some of them. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, member, type Session, send } from '../api.ts'
-import type { Json, Row } from '../json.ts'
+import type { Session } from '../api.ts'
+import type { Row } from '../json.ts'
 import { Problem } from '../problem.tsx'
 import type { Column, Table } from '../schema.ts'
 import { TEXTS } from '../texts.ts'
 import { messageOf, useRequest } from '../use-request.ts'
-import { bodyOf, type Change, fieldOf, isWritable, jsonOf, patchOf, textOf } from './edit.ts'
+import { type Change, isWritable, jsonOf, textOf } from './edit.ts'
+import { emptyOf, Field } from './field.tsx'
+import { isConflict, pathOfRow, readVersion, sendChanges, type Version } from './row-version.ts'
 
 interface RowEditorProps {
   readonly session: Session
@@ -21,20 +19,11 @@ interface RowEditorProps {
   readonly close: (isChanged: boolean) => void
 }
 
-interface Version {
-  readonly row: Row
-  /** The strong entity tag of the row; null if it has none. */
-  readonly tag: string | null
-}
-
 export function RowEditor({ session, name, table, id, close }: RowEditorProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [isChanged, setChanged] = useState(false)
-  const path = `api/${encodeURIComponent(name)}/${id}`
-  const [loaded, load] = useRequest<Version>(async signal => {
-    const { headers, body } = await send(session, path, { signal })
-    return { row: member(body, 'data') as Json as Row, tag: strong(headers.get('etag')) }
-  }, path)
+  const path = pathOfRow(name, id)
+  const [loaded, load] = useRequest<Version>(signal => readVersion(session, path, signal), path)
   useEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} class="row" aria-labelledby="row" onClose={() => close(isChanged)}>
@@ -58,10 +47,6 @@ export function RowEditor({ session, name, table, id, close }: RowEditorProps) {
       ) : null}
     </dialog>
   )
-}
-
-function strong(tag: string | null): string | null {
-  return tag?.startsWith('W/') === true ? null : tag
 }
 
 interface FormProps {
@@ -94,22 +79,14 @@ function Form({ session, path, table, loaded, load, saved }: FormProps) {
     for (const column of present) {
       const [text, old] = [texts[column.name] ?? null, before[column.name] ?? null]
       if (!isWritable(column) || text === old) continue
-      const after = jsonOfField(column, text)
+      const after = jsonOf(column, text)
       if (after === null) return { kind: 'failed', text: TEXTS.row.invalid(column.name, column.type), isStale: false }
-      changes.push({ column, before: jsonOfField(column, old) ?? 'null', after })
+      changes.push({ column, before: jsonOf(column, old) ?? 'null', after })
     }
     if (changes.length === 0) return { kind: 'said', text: TEXTS.row.unchanged }
-    // Without a version, the values that were changed are compared.
-    const patch = version.tag === null ? patchOf(changes) : null
-    const headers = {
-      'If-Match': version.tag ?? '*',
-      ...(patch === null ? {} : { 'Content-Type': 'application/json-patch+json' }),
-    }
-    const body = patch ?? bodyOf(changes.map(({ column, after }) => [column.name, after]))
-    const reply = await send(session, path, { method: 'PATCH', headers, body })
-    const row = member(reply.body, 'data') as Json as Row
-    setVersion({ row, tag: strong(reply.headers.get('etag')) })
-    setTexts(textsOf(table, row))
+    const next = await sendChanges(session, path, version, changes)
+    setVersion(next)
+    setTexts(textsOf(table, next.row))
     saved()
     return { kind: 'said', text: TEXTS.row.saved }
   }
@@ -119,7 +96,7 @@ function Form({ session, path, table, loaded, load, saved }: FormProps) {
     setSaving(true)
     save()
       .catch((error: unknown): Outcome => {
-        const isStale = error instanceof ApiError && (error.status === 412 || error.code === 'TEST_FAILED')
+        const isStale = isConflict(error)
         return { kind: 'failed', text: isStale ? TEXTS.row.conflict : messageOf(error), isStale }
       })
       .then(next => {
@@ -158,32 +135,20 @@ function Form({ session, path, table, loaded, load, saved }: FormProps) {
   )
 }
 
-function jsonOfField(column: Column, text: string | null): string | null {
-  return text === null ? 'null' : jsonOf(column, text)
-}
-
 function textsOf(table: Table, row: Row): Texts {
-  return Object.fromEntries(
-    table.columns.map(column => {
-      const value = row[column.name] ?? null
-      return [column.name, value === null ? null : textOf(column, value)]
-    }),
-  )
+  return Object.fromEntries(table.columns.map(column => [column.name, textOf(column, row[column.name] ?? null)]))
 }
 
-interface FieldProps {
+interface FieldOfColumnProps {
   readonly column: Column
   readonly text: string | null
   readonly change: (text: string | null) => void
 }
 
-function FieldOfColumn({ column, text, change }: FieldProps) {
+function FieldOfColumn({ column, text, change }: FieldOfColumnProps) {
   const id = `column-${column.name}`
   const isLocked = !isWritable(column)
   const isNull = text === null
-  const common = { id, disabled: isLocked || isNull, spellcheck: false, 'aria-describedby': `${id}-type` }
-  const value = text ?? ''
-  const follow = (event: { currentTarget: { value: string } }): void => change(event.currentTarget.value)
   return (
     <div class="field">
       <label for={id}>{column.name}</label>
@@ -201,31 +166,14 @@ function FieldOfColumn({ column, text, change }: FieldProps) {
           {TEXTS.row.null}
         </label>
       ) : null}
-      {choicesOf(column) === null ? (
-        fieldOf(column) === 'number' || fieldOf(column) === 'line' ? (
-          <input {...common} value={value} onInput={follow} />
-        ) : (
-          <textarea {...common} rows={Math.min(8, value.split('\n').length)} value={value} onInput={follow} />
-        )
-      ) : (
-        <select {...common} value={value} onChange={follow}>
-          {choicesOf(column)?.map(choice => (
-            <option key={choice} value={choice}>
-              {choice}
-            </option>
-          ))}
-        </select>
-      )}
+      <Field
+        id={id}
+        column={column}
+        text={text}
+        change={change}
+        disabled={isLocked || isNull}
+        aria-describedby={`${id}-type`}
+      />
     </div>
   )
-}
-
-function choicesOf(column: Column): readonly string[] | null {
-  if (fieldOf(column) === 'boolean') return ['true', 'false']
-  return fieldOf(column) === 'choice' ? (column.enum ?? []) : null
-}
-
-function emptyOf(column: Column): string {
-  if (fieldOf(column) === 'json') return 'null'
-  return choicesOf(column)?.[0] ?? ''
 }

@@ -10,7 +10,7 @@ import { TEXTS } from '../texts.ts'
 import { useRequest } from '../use-request.ts'
 import { Filters } from './filters.tsx'
 import { Grid } from './grid.tsx'
-import { expansionsOf, withCursor, withExpansion } from './query.ts'
+import { expansionsOf, queryOfRow, withCursor, withExpansion } from './query.ts'
 import { RowEditor } from './row-editor.tsx'
 import { Structure } from './structure.tsx'
 import { Transfer } from './transfer.tsx'
@@ -35,9 +35,7 @@ export function TableView({ session, name, table, query }: TableViewProps) {
     return { rows: member(body, 'data') as Json as readonly Row[], next: typeof next === 'string' ? next : null }
   }, path)
   const [opened, setOpened] = useState<string | null>(null)
-  const go = (next: URLSearchParams): void => {
-    location.hash = printRoute('explore', name, next)
-  }
+  const go = (next: URLSearchParams): void => leadTo(name, next)
   return (
     <section class="table-view" aria-labelledby="table">
       <div class="card">
@@ -52,7 +50,7 @@ export function TableView({ session, name, table, query }: TableViewProps) {
       {page.kind === 'loading' ? <p role="status">{TEXTS.loading}</p> : null}
       {page.kind === 'done' ? (
         <>
-          <Grid name={name} table={table} rows={page.value.rows} query={query} go={go} open={setOpened} />
+          <Rows session={session} name={name} table={table} rows={page.value.rows} query={query} open={setOpened} />
           <div class="pages">
             <p role="status">
               {page.value.rows.length === 0 ? TEXTS.grid.none : TEXTS.grid.shown(page.value.rows.length)}
@@ -83,6 +81,44 @@ export function TableView({ session, name, table, query }: TableViewProps) {
         />
       )}
     </section>
+  )
+}
+
+function leadTo(name: string, query: URLSearchParams): void {
+  location.hash = printRoute('explore', name, query)
+}
+
+interface RowsProps extends TableViewProps {
+  readonly rows: readonly Row[]
+  readonly open: (id: string) => void
+}
+
+/** The grid of a page, whose rows change when they are edited. */
+function Rows({ rows: loaded, session, name, table, query, open }: RowsProps) {
+  const [rows, setRows] = useState(loaded)
+  const replace = (old: Row, next: Row): void => setRows(all => all.map(row => (row === old ? next : row)))
+  async function change(row: Row, columns: Row): Promise<void> {
+    const own = table.columns.filter(({ name: column }) => Object.hasOwn(row, column) && Object.hasOwn(columns, column))
+    const next = { ...row, ...Object.fromEntries(own.map(({ name: column }) => [column, columns[column] ?? null])) }
+    replace(row, next)
+    // Related rows can be others now. A row that no longer matches the filters remains as it is.
+    const ofRow = queryOfRow(query, table, next)
+    if (own.length === Object.keys(row).length || ofRow === null) return
+    const { body } = await send(session, pathOf(name, ofRow))
+    const [current] = member(body, 'data') as Json as readonly Row[]
+    if (current !== undefined) replace(next, current)
+  }
+  return (
+    <Grid
+      session={session}
+      name={name}
+      table={table}
+      rows={rows}
+      query={query}
+      go={next => leadTo(name, next)}
+      open={open}
+      changed={(row, columns) => void change(row, columns).catch(() => undefined)}
+    />
   )
 }
 
