@@ -32,6 +32,7 @@ import {
 import { toCommand } from './key-lists.ts'
 import type { NotifyingWrites } from './notifying-writes.ts'
 import type { ReadRoutes } from './replicas/read-routes.ts'
+import { textForRole } from './role-text.ts'
 import { type SessionFrame, sessionFrame } from './session-frame.ts'
 import { RESET, RESET_AFTER_READ, RESET_AFTER_WRITE, RUN_DEFERRED, type SessionReset } from './session-reset.ts'
 import type { Access, SettingsSource } from './settings.ts'
@@ -201,11 +202,10 @@ export function createRunner(parts: RunnerParts): Runner {
 
   /** All statements of a transaction share one timeout: with several, each gets the time that is left. */
   function withDeadlines(identity: Identity, statements: readonly BoundStatement[], worked: Work): readonly Command[] {
-    if (statements.length <= 1) return statements.map(toCommand)
+    const commands = statements.map(statement => commandFor(identity, statement))
+    if (commands.length <= 1) return commands
     const deadline = settings.deadline(identity, worked.ms)
-    return statements.flatMap((statement, index) =>
-      index === 0 ? [toCommand(statement)] : [deadline, toCommand(statement)],
-    )
+    return commands.flatMap((command, index) => (index === 0 ? [command] : [deadline, command]))
   }
 
   /** The result of a statement, after that of the settings. */
@@ -298,7 +298,7 @@ export function createRunner(parts: RunnerParts): Runner {
     return runWithin(part, worked, statements, {
       identity,
       first: [settings.numbered(identity, worked.ms, worked.trace)],
-      commands: statements.map(toCommand),
+      commands: statements.map(statement => commandFor(identity, statement)),
       after: [...more, ...(runsFunctions ? RESET_AFTER_READ : [])],
       ...{ access: 'read write', effect: { writes: true, runsFunctions }, isLast: true },
     })
@@ -313,7 +313,8 @@ export function createRunner(parts: RunnerParts): Runner {
       if (isWithin(worked)) {
         const isLast = !worked.within.writesRows && statements.every(({ statement }) => statement.kind !== 'explain')
         const how = { runsFunctions: after.length > 0, isLast }
-        const running = readWithin(worked, identity, statements, statements.map(toCommand), how)
+        const commands = statements.map(statement => commandFor(identity, statement))
+        const running = readWithin(worked, identity, statements, commands, how)
         return mapped(running, results => results.map(({ rows }) => rows))
       }
       const commands = () => [
@@ -361,7 +362,7 @@ export function createRunner(parts: RunnerParts): Runner {
       }
     },
     call(identity, statement, { access, format, isStable = false }, worked) {
-      const command = { text: statement.statement.text, parameters: statement.values, resultFormat: format }
+      const command = { ...commandFor(identity, statement), resultFormat: format }
       const frame = sessionFrame(identity, access)
       const take = (called: Result | undefined): Result => {
         if (called === undefined) throw new Error('a call must have a result')
@@ -420,7 +421,7 @@ export function createRunner(parts: RunnerParts): Runner {
       const open = (from: Pick<Database, 'stream'>, more: readonly Command[]) => {
         if (settings.isOver(worked.ms)) throw timedOut()
         const before = [settings.for(identity, 'read only', worked.ms), ...more]
-        return from.stream(before, toCommand(statement), STREAM_BATCH_ROWS, after, worked)
+        return from.stream(before, commandFor(identity, statement), STREAM_BATCH_ROWS, after, worked)
       }
       const onPrimary = () => open(database, NO_COMMANDS)
       const route = routes?.routeOf(identity, statement.statement.text, worked.consistency) ?? null
@@ -453,6 +454,12 @@ export function createRunner(parts: RunnerParts): Runner {
       })
     },
   }
+}
+
+/** The command of a statement. Database roles share no prepared statement. */
+function commandFor(identity: Identity, statement: BoundStatement): Command {
+  const command = toCommand(statement)
+  return identity.session === undefined ? command : { ...command, text: textForRole(command.text, identity) }
 }
 
 /** The number of commands that `withDeadlines` makes. */
