@@ -3,15 +3,15 @@
  * together with the position at which they end. A transaction of any size is sent in chunks.
  */
 import { ROWS_MAX } from '../install/change-log.ts'
-import { OUTBOX_COLUMNS, traceSql } from '../install/outbox.ts'
 import { STORED_CHANNEL } from '../install/wal-capture.ts'
 import { type Lsn, parseLsn, printLsn } from '../postgres/replication/lsn.ts'
 import type { ReplicatedRelation, Tuple } from '../postgres/replication/pgoutput.ts'
 import { UNCHANGED } from '../postgres/replication/pgoutput.ts'
 import type { Command, OpenTransaction, Result } from '../postgres/types.ts'
-import { addToBulk, type BulkChange, createBulk, printBulk } from './bulk.ts'
+import { addToBulk, type BulkChange, bulkEntry, createBulk } from './bulk.ts'
 import { rowJson, valueJson } from './row-json.ts'
 import { OutdatedReaderError } from './slot.ts'
+import { type Delivery, type Entry, isOfRow, logEntries, type RowEntry, storeDeliveries } from './store.ts'
 import { describeTable, type LoggedTable } from './tables.ts'
 
 /** Limits on the changes that are held in memory before they are sent. */
@@ -44,27 +44,6 @@ const BEGIN: readonly Command[] = [
   },
 ]
 
-/**
- * Stores a chunk: `s` and `t` are the names of the table, `o` the operation, `k` and `w` the key after and
- * before, `b` and `a` the row, `x` the transaction, `g` the trace of a write through a gateway or empty. `l`:
- * the change belongs in the log.
- */
-const STORE = `WITH decoded AS MATERIALIZED (
-  SELECT r.* FROM ROWS FROM (json_to_recordset($1::json)
-    AS (s text, t text, o text, k jsonb, w jsonb, b json, a json, x text, g text, l boolean)) WITH ORDINALITY
-    AS r(s, t, o, k, w, b, a, x, g, l, n)
-), logged AS (
-  INSERT INTO svc.change ("schema", "table", operation, key, was, old, new, writer)
-  SELECT s, t, o::"char", k, w, b, a, x::xid8 FROM decoded WHERE l ORDER BY n
-)
-INSERT INTO svc.webhook (${OUTBOX_COLUMNS}, traceparent)
-SELECT h.name, d.s, d.t, d.operation, d.a, d.b, clock_timestamp(), CASE WHEN h.by_key THEN d.k::text END,
-  coalesce(d.a, d.b) ->> h.tenant_column, ${traceSql('d.g')}
-FROM (SELECT *, CASE o WHEN 'I' THEN 'INSERT' WHEN 'U' THEN 'UPDATE' WHEN 'D' THEN 'DELETE' END AS operation
-  FROM decoded) AS d
-JOIN svc.webhook_trigger AS h ON h."table" = d.t AND h."schema" = d.s AND d.operation = ANY (h.operations)
-WHERE d.o <> 'B' AND (h.source = 'database' OR d.g IS NOT NULL) ORDER BY d.n`
-
 /** A row change. */
 export interface DecodedChange {
   readonly operation: 'I' | 'U' | 'D'
@@ -84,51 +63,54 @@ export function wholeXid(xid: number, near: bigint): bigint {
   return near + BigInt.asIntN(32, BigInt(xid) - near)
 }
 
-/** A batch that is being stored. */
-export class Batch {
-  readonly #transaction: Pick<OpenTransaction, 'run' | 'commit' | 'rollback'>
-  readonly #known: KnownTables
-  readonly #ownXid: bigint
+/** The transaction of a batch, with what it has read. */
+interface Begun {
+  readonly transaction: OpenTransaction
+  readonly ownXid: bigint
   /**
    * The tables with webhooks, as `schema.table`: true if they are for all changes, not only for those of
    * gateways.
    */
-  readonly #listened: ReadonlyMap<string, boolean>
-  #chunk: string[] = []
-  #chunkBytes = 0
+  readonly listened: ReadonlyMap<string, boolean>
+}
+
+/** A change that is not sent yet. */
+interface Waiting {
+  readonly entry: Omit<RowEntry | Entry, 'writer'>
+  /** The last 32 bits of the number of the transaction that made it. */
+  readonly xid: number
+  readonly isLogged: boolean
+  readonly origin: string | null
+}
+
+/**
+ * A batch that is being stored. Its transaction begins late, when there is something to send: as long as it
+ * is open, PostgreSQL keeps every row version that writers replace.
+ */
+export class Batch {
+  readonly #begin: () => OpenTransaction
+  readonly #stored: Lsn
+  readonly #known: KnownTables
+  #begun: Begun | null = null
+  #waiting: Waiting[] = []
+  #waitingBytes = 0
   #rows = 0
-  #writer = ''
+  #xid = 0
   /** The transactions of the batch that others may not see yet. */
-  #writers: string[] = []
+  #writers: number[] = []
   /** The changes of the current transaction by table; more than `ROWS_MAX` are logged as a bulk change. */
   #perTable = new Map<string, number>()
   /** The bulk changes of the current transaction by table. */
   readonly #bulk = new Map<string, BulkChange>()
 
-  private constructor(
-    transaction: Pick<OpenTransaction, 'run' | 'commit' | 'rollback'>,
-    known: KnownTables,
-    ownXid: bigint,
-    listened: ReadonlyMap<string, boolean>,
-  ) {
-    this.#transaction = transaction
+  /**
+   * A batch behind the position `stored`. Its methods reject with `OutdatedReaderError` if that is not the
+   * stored one.
+   */
+  constructor(begin: () => OpenTransaction, stored: Lsn, known: KnownTables) {
+    this.#begin = begin
+    this.#stored = stored
     this.#known = known
-    this.#ownXid = ownXid
-    this.#listened = listened
-  }
-
-  /** Begins a batch behind a position. Rejects with `OutdatedReaderError` if it is not the stored one. */
-  static async begin(transaction: OpenTransaction, stored: Lsn, known: KnownTables): Promise<Batch> {
-    const [, position, listened] = await transaction.run(BEGIN)
-    const [at, xid] = position?.rows[0] ?? []
-    if (at == null || xid == null || parseLsn(at.toString()) !== stored) {
-      await transaction.rollback()
-      throw new OutdatedReaderError()
-    }
-    const tables = listened?.rows.map(
-      ([schema, table, all]) => [`${schema}.${table}`, all?.toString() === 't'] as const,
-    )
-    return new Batch(transaction, known, BigInt(xid.toString()), new Map(tables))
   }
 
   /** The number of changes. */
@@ -139,8 +121,8 @@ export class Batch {
   /** The following changes were made by a transaction, given by the last 32 bits of its number. */
   startTransaction(xid: number): void {
     this.#endTransaction()
-    this.#writer = String(wholeXid(xid, this.#ownXid))
-    this.#writers.push(this.#writer)
+    this.#xid = xid
+    this.#writers.push(xid)
     this.#perTable = new Map()
   }
 
@@ -159,10 +141,9 @@ export class Batch {
       const versions = [before, after].filter(version => version !== null)
       addToBulk(this.#bulkOf(table), table, operation !== 'I' && before === null ? [] : versions)
     }
-    const forAll = this.#listened.get(name)
-    if (isLogged || forAll === true || (forAll === false && origin !== null))
-      this.#push(changeJson(table, change, { writer: this.#writer, origin, isLogged }))
-    if (this.#chunk.length >= CHUNK_ROWS_MAX || this.#chunkBytes >= CHUNK_BYTES_MAX) await this.#send()
+    if (!isLogged && this.#begun !== null && !isDelivered(this.#begun, name, origin)) return
+    this.#rows++
+    await this.#add({ entry: entryOf(table, change), xid: this.#xid, isLogged, origin })
   }
 
   /** Adds a change to any number of a table's rows. */
@@ -177,29 +158,48 @@ export class Batch {
    */
   async commit(end: Lsn): Promise<void> {
     this.#endTransaction()
-    await this.#transaction.commit([
-      ...this.#takeChunk(),
-      ...this.#awaitWriters(),
+    const begun = await this.#open()
+    await begun.transaction.commit([
+      ...this.#takeWaiting(begun),
+      ...this.#awaitWriters(begun),
       { text: 'UPDATE svc.wal SET stored = $1::pg_lsn', parameters: [printLsn(end)] },
       { text: 'SELECT pg_notify($1, $2)', parameters: [STORED_CHANNEL, ''] },
     ])
   }
 
-  rollback(): Promise<void> {
-    return this.#transaction.rollback()
+  async rollback(): Promise<void> {
+    await this.#begun?.transaction.rollback()
   }
 
   /** Runs further statements in the transaction. */
-  run(commands: readonly Command[]): Promise<readonly Result[]> {
-    return this.#transaction.run(commands)
+  async run(commands: readonly Command[]): Promise<readonly Result[]> {
+    const { transaction } = await this.#open()
+    return transaction.run(commands)
+  }
+
+  async #open(): Promise<Begun> {
+    if (this.#begun !== null) return this.#begun
+    const transaction = this.#begin()
+    const [, position, listened] = await transaction.run(BEGIN)
+    const [at, xid] = position?.rows[0] ?? []
+    if (at == null || xid == null || parseLsn(at.toString()) !== this.#stored) {
+      await transaction.rollback()
+      throw new OutdatedReaderError()
+    }
+    const tables = listened?.rows.map(
+      ([schema, table, all]) => [`${schema}.${table}`, all?.toString() === 't'] as const,
+    )
+    this.#begun = { transaction, ownXid: BigInt(xid.toString()), listened: new Map(tables) }
+    return this.#begun
   }
 
   async #describe(relation: ReplicatedRelation): Promise<LoggedTable> {
     const known = this.#known.get(relation)
     if (known !== undefined) return known
     // Later than its creation, in case this transaction has created or changed it.
-    await this.#transaction.run(this.#awaitWriters())
-    const table = await describeTable(commands => this.#transaction.run(commands), relation)
+    const begun = await this.#open()
+    await begun.transaction.run(this.#awaitWriters(begun))
+    const table = await describeTable(commands => begun.transaction.run(commands), relation)
     this.#known.set(relation, table)
     return table
   }
@@ -212,53 +212,60 @@ export class Batch {
   }
 
   #endTransaction(): void {
-    for (const bulk of this.#bulk.values()) this.#push(printBulk(bulk, this.#writer))
+    for (const bulk of this.#bulk.values())
+      this.#waiting.push({ entry: bulkEntry(bulk), xid: this.#xid, isLogged: true, origin: null })
+    this.#rows += this.#bulk.size
     this.#bulk.clear()
   }
 
-  #push(json: string): void {
-    this.#chunk.push(json)
-    this.#chunkBytes += json.length
-    this.#rows++
+  async #add(change: Waiting): Promise<void> {
+    const { key, before, after } = change.entry
+    this.#waiting.push(change)
+    this.#waitingBytes += (key?.length ?? 0) + (before?.length ?? 0) + (after?.length ?? 0)
+    if (this.#waiting.length < CHUNK_ROWS_MAX && this.#waitingBytes < CHUNK_BYTES_MAX) return
+    const begun = await this.#open()
+    await begun.transaction.run(this.#takeWaiting(begun))
   }
 
-  #awaitWriters(): readonly Command[] {
-    const writers = `{${this.#writers.join(',')}}`
+  #awaitWriters({ ownXid }: Begun): readonly Command[] {
+    const writers = this.#writers.map(xid => wholeXid(xid, ownXid))
     this.#writers = []
-    return [{ text: 'SELECT svc.await_writers($1::xid8[])', parameters: [writers] }]
+    return [{ text: 'SELECT svc.await_writers($1::xid8[])', parameters: [`{${writers.join(',')}}`] }]
   }
 
-  async #send(): Promise<void> {
-    const commands = this.#takeChunk()
-    if (commands.length > 0) await this.#transaction.run(commands)
-  }
-
-  #takeChunk(): readonly Command[] {
-    if (this.#chunk.length === 0) return []
-    const parameters = [`[${this.#chunk.join(',')}]`]
-    this.#chunk = []
-    this.#chunkBytes = 0
-    return [{ text: STORE, parameters }]
+  #takeWaiting(begun: Begun): readonly Command[] {
+    const entries: Entry[] = []
+    const deliveries: Delivery[] = []
+    for (const { entry, xid, isLogged, origin } of this.#waiting) {
+      const whole = { ...entry, writer: String(wholeXid(xid, begun.ownXid)) }
+      if (isLogged) entries.push(whole)
+      if (isOfRow(whole) && isDelivered(begun, `${whole.schema}.${whole.table}`, origin))
+        deliveries.push({ ...whole, trace: origin })
+    }
+    this.#waiting = []
+    this.#waitingBytes = 0
+    return [
+      ...(entries.length === 0 ? [] : [logEntries(entries)]),
+      ...(deliveries.length === 0 ? [] : [storeDeliveries(deliveries)]),
+    ]
   }
 }
 
-function changeJson(
-  table: LoggedTable,
-  { operation, before, after }: DecodedChange,
-  { writer, origin, isLogged }: { readonly writer: string; readonly origin: string | null; readonly isLogged: boolean },
-): string {
+/** True if a table has webhooks for a change. `origin`: null unless it was made through a gateway. */
+function isDelivered({ listened }: Begun, table: string, origin: string | null): boolean {
+  const forAll = listened.get(table)
+  return forAll === true || (forAll === false && origin !== null)
+}
+
+function entryOf(table: LoggedTable, { operation, before, after }: DecodedChange): Omit<RowEntry, 'writer'> {
   const old = before === null ? null : keyJson(table, before)
   const key = after === null ? old : keyJson(table, after)
-  const members = [
-    `"s":${JSON.stringify(table.schema)},"t":${JSON.stringify(table.name)},"o":"${operation}","x":"${writer}"`,
-    ...(origin === null ? [] : [`"g":${JSON.stringify(origin)}`]),
-    `"l":${isLogged}`,
-    ...(key === null ? [] : [`"k":${key}`]),
-    ...(operation === 'U' && old !== null && old !== key ? [`"w":${old}`] : []),
-    ...(before === null ? [] : [`"b":${rowJson(before, table.columns)}`]),
-    ...(after === null ? [] : [`"a":${rowJson(after, table.columns)}`]),
-  ]
-  return `{${members.join(',')}}`
+  return {
+    ...{ schema: table.schema, table: table.name, operation, key },
+    was: operation === 'U' && old !== key ? old : null,
+    before: before === null ? null : rowJson(before, table.columns),
+    after: after === null ? null : rowJson(after, table.columns),
+  }
 }
 
 /** The key of a row; null without a key. */

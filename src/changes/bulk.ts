@@ -6,6 +6,7 @@ import { ROUTING_VALUES_MAX } from '../install/capture.ts'
 import type { Tuple } from '../postgres/replication/pgoutput.ts'
 import { UNCHANGED } from '../postgres/replication/pgoutput.ts'
 import { valueJson } from './row-json.ts'
+import type { Entry } from './store.ts'
 import type { LoggedTable } from './tables.ts'
 
 /** The rows of one transaction in one table or, under the name of its root, in its partitions. */
@@ -43,11 +44,13 @@ export function addToBulk({ values }: BulkChange, table: LoggedTable, versions: 
   }
 }
 
-/** The row of the change log. `writer`: the transaction. */
-export function printBulk({ schema, name, values }: BulkChange, writer: string): string {
+/** The row of the change log. */
+export function bulkEntry({ schema, name, values }: BulkChange): Omit<Entry, 'writer'> {
   const members = [...values].flatMap(([label, found]) =>
     found === null ? [] : [`${label}:[${[...found].join(',')}]`],
   )
-  const entry = JSON.stringify({ s: schema, t: name, o: 'B', x: writer, l: true })
-  return members.length === 0 ? entry : `${entry.slice(0, -1)},"a":{${members.join(',')}}}`
+  return {
+    ...{ schema, table: name, operation: 'B', key: null, was: null, before: null },
+    after: members.length === 0 ? null : `{${members.join(',')}}`,
+  }
 }

@@ -108,18 +108,18 @@ export class StreamStore {
 
   async #add(relation: ReplicatedRelation, change: DecodedChange): Promise<void> {
     if (this.#isSkipping) return
-    const batch = await this.#current()
+    const batch = this.#current()
     await batch.add(relation, change, this.#origin)
   }
 
   async #truncate(relations: readonly ReplicatedRelation[]): Promise<void> {
     if (this.#isSkipping) return
-    const batch = await this.#current()
+    const batch = this.#current()
     for (const relation of relations) await batch.addBulk(relation)
   }
 
   async #skipChange(bytes: number): Promise<void> {
-    const batch = await this.#current()
+    const batch = this.#current()
     this.#parts.onLost(`a change of ${bytes} bytes is too long to be decoded`)
     await this.#logUnknown(batch)
   }
@@ -147,7 +147,7 @@ export class StreamStore {
   /** Replaces what the current transaction has changed by entries that make every subscriber read again. */
   async #skipTransaction(item: StreamItem, error: DatabaseError): Promise<void> {
     await this.#batch?.rollback().catch(() => {})
-    this.#batch = await this.#begin()
+    this.#batch = this.#begin()
     this.#parts.onLost(`transaction ${this.#xid} cannot be stored: ${error.message}`)
     await this.#logUnknown(this.#batch)
     this.#isSkipping = item.kind !== 'commit'
@@ -158,14 +158,14 @@ export class StreamStore {
     await batch.run([{ text: LOG_UNKNOWN_CHANGES, parameters: [] }])
   }
 
-  async #current(): Promise<Batch> {
-    this.#batch ??= await this.#begin()
+  #current(): Batch {
+    this.#batch ??= this.#begin()
     return this.#batch
   }
 
-  async #begin(): Promise<Batch> {
-    const transaction = this.#parts.database.begin(undefined, 'read committed')
-    const batch = await Batch.begin(transaction, this.#stored, this.#known)
+  #begin(): Batch {
+    const begin = () => this.#parts.database.begin(undefined, 'read committed')
+    const batch = new Batch(begin, this.#stored, this.#known)
     batch.startTransaction(this.#xid)
     return batch
   }
