@@ -6,13 +6,16 @@
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Lsn } from '../postgres/replication/lsn.ts'
 import type { Database } from '../postgres/types.ts'
-import { IDLE_READ_INTERVAL_MS, READ_INTERVAL_MS, WOKEN_INTERVAL_MS } from './log.ts'
+import { IDLE_READ_INTERVAL_MS, READ_INTERVAL_MS } from './log.ts'
 import { readChangedTables, type WalPositions } from './log-statements.ts'
 import { delayAfter, readShared, type ShareRead } from './share-read.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** How long the shorter read interval is used after a change. */
 const IDLE_AFTER_MS = 2_000
+
+/** Shortest interval between two reads because of notifications (`wake`). */
+const WOKEN_INTERVAL_MS = 10
 
 /** The dependencies of the reader. */
 export interface ChangedTablesParts {

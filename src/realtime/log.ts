@@ -27,9 +27,9 @@ const IDLE_AFTER_MS = 2_000
 
 /**
  * Shortest interval between two reads because of notifications (`wake`), of which there is one for each
- * batch of the write-ahead log.
+ * batch of the write-ahead log. Most changes of a busy database wait for about this long.
  */
-export const WOKEN_INTERVAL_MS = 10
+const WOKEN_INTERVAL_MS = 3
 
 /**
  * Delay after a failed read, with a variation of half either way, so that gateways that lost a database
