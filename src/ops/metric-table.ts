@@ -561,7 +561,7 @@ export const METRICS = {
     type: 'histogram',
     labels: [],
     help: ('Time from a change to its notification, by the clocks of the database and the gateway; ' +
-      'for tables without triggers, from the beginning of its transaction.') as string,
+      'for tables that are not captured, from the beginning of its transaction.') as string,
   },
   realtimeListenerLost: {
     section: 'Realtime',

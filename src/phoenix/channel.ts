@@ -22,7 +22,7 @@ export interface ChannelServices {
   readonly schemas: readonly string[]
   /** The schema and rights of a caller. */
   readonly view: (identity: Identity) => View
-  /** True if triggers capture every change to a table, `schema.name`. */
+  /** True if every change to a table, `schema.name`, is captured. */
   readonly isCaptured: (table: string) => boolean
   /** The caller with the session in which the rows of a schema are read. */
   readonly subscriber: (identity: Identity, schema: string) => Identity

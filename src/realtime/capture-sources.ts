@@ -1,6 +1,6 @@
 /**
- * Selects the capture source of a table: the change log if triggers capture it, otherwise notifications of
- * gateway writes.
+ * Selects the capture source of a table: the change log if the table is captured, otherwise notifications
+ * of gateway writes.
  */
 import type { Table } from '../catalog/model.ts'
 import type { Listener } from '../postgres/listener.ts'
@@ -54,7 +54,7 @@ export interface CaptureSources {
 /** The dependencies of the sources. */
 export interface CaptureSourcesParts {
   readonly log: ChangeLog
-  /** True if triggers capture every change to a table, `schema.name`. */
+  /** True if every change to a table, `schema.name`, is captured. */
   readonly isCaptured: (name: string) => boolean
   /** Opens a listener; null if the gateway has only a pooled connection, on which it cannot listen. */
   readonly openListener: ((on: ChannelListener) => Listener) | null

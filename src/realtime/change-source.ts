@@ -77,7 +77,7 @@ export interface ChangeSourceParts {
 }
 
 /**
- * Creates the source for a table captured by triggers, which reads the change log. `table` is `schema.name`.
+ * Creates the source for a captured table, which reads the change log. `table` is `schema.name`.
  */
 export function createLogSource(
   table: string,

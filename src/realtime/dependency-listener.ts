@@ -1,5 +1,5 @@
 /**
- * Listens for changes to the tables that a statement reads, if triggers capture all of them. Changes that
+ * Listens for changes to the tables that a statement reads, if all of them are captured. Changes that
  * cannot concern the caller are left out.
  */
 import type { Catalog, Table } from '../catalog/model.ts'

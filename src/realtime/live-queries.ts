@@ -1,8 +1,8 @@
 /**
  * Live queries (docs/guides/realtime.md#a-live-query): reads that are run repeatedly and whose rows are sent
  * whenever they have changed. Callers with the same query and the same session settings share each run. The
- * database compares a digest, so an unchanged result costs no transfer of rows. If triggers capture every
- * table that a query reads, it is run only after a change that may concern the caller (`query-routes.ts`).
+ * database compares a digest, so an unchanged result costs no transfer of rows. If every table that a query
+ * reads is captured, it is run only after a change that may concern the caller (`query-routes.ts`).
  */
 
 import { ifChanged } from '../compile/derive.ts'

@@ -103,13 +103,13 @@ export const SERVER_MESSAGES: readonly ServerMessage[] = [
 
 const REASONS: Readonly<Record<ResyncReason, string>> = {
   bulk:
-    'one statement wrote more than 1 000 rows (without triggers, 500) or rows without a usable key, or the table ' +
-    'was truncated',
+    'one statement wrote more than 1 000 rows (500 if the table is not captured) or rows without a usable key, ' +
+    'or the table was truncated',
   'unknown before': 'a row is not visible now, and the gateway cannot determine whether it was visible before',
   dependency:
-    'a table that the policies read has changed; without triggers, also a table whose changes cascade to this one',
+    'a table that the policies read has changed; if this one is not captured, also one whose changes cascade to it',
   epoch: 'PostgreSQL was restarted, the change log started over, or the entries since then have been removed',
-  'connection lost': 'the listener lost its connection and has reconnected; only without triggers',
+  'connection lost': 'the listener lost its connection and has reconnected; only for tables that are not captured',
   'schema changed': 'the table, its policies or its capture source changed',
   token: '`since` names a position that is no longer known',
   'slow reader': 'the client reads more slowly than changes arrive',

@@ -125,7 +125,7 @@ export interface RealtimeStats extends HubStats {
  */
 export interface WriteCapture {
   readonly origin: string
-  /** True if triggers capture every change to a table, `schema.name`. */
+  /** True if every change to a table, `schema.name`, is captured. */
   readonly isCaptured: (table: string) => boolean
   readonly announcements: NotifyingWrites
   readonly rowsBefore: ReturnType<typeof createOldImageStore>

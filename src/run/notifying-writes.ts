@@ -67,8 +67,7 @@ export interface NotifyingWritesParts {
   readonly origin: string
   readonly rowsBefore: OldImages
   /**
-   * Reports whether triggers capture every change of a table, by resource name; its writes need no
-   * notification.
+   * Reports whether every change of a table is captured, by resource name; its writes need no notification.
    */
   readonly isLogged: (table: string) => boolean
   /** The routing column of a table, if known. */

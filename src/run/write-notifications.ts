@@ -1,7 +1,7 @@
 /**
- * Gateway writes publish their changes where no triggers do (decision 0019): `NOTIFY svc_table_<table>` with
- * the keys of the rows, within the write's own statement and transaction, so that it costs no round trip and
- * is delivered exactly when the write is committed.
+ * Gateway writes publish the changes of tables that are not captured (decision 0019): `NOTIFY
+ * svc_table_<table>` with the keys of the rows, within the write's own statement and transaction, so that it
+ * costs no round trip and is delivered exactly when the write is committed.
  * A transaction that notifies takes an instance-wide lock when it commits, so none does unless there is a
  * listener. A listener – any gateway on this database – holds one advisory lock per slot, shared; a write
  * tries to take the lock of its slot exclusively and holds it until its end. If it succeeds, there is no
