@@ -9,5 +9,6 @@ const LONE_PERCENT = /%(?![0-9a-fA-F]{2})/g
  * @throws {GatewayError} `PARSE_ERROR` for escapes that are not UTF-8, and for NUL.
  */
 export function decodeLenient(text: string): string {
+  if (!text.includes('%')) return decodeComponent(text)
   return decodeComponent(text.replace(LONE_PERCENT, '%25'))
 }

@@ -219,7 +219,7 @@ function splitQuery(query: string, max: number): readonly Pair[] {
 }
 
 function printCanonical(pairs: readonly Pair[]): string {
-  const sorted = pairs.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  const sorted = pairs.length === 1 ? pairs : pairs.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   return sorted.map(([name, value]) => `${encode(name)}=${encode(value ?? '')}`).join('&')
 }
 

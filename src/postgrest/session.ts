@@ -116,7 +116,7 @@ export class Sessions {
         reply.status = status
       },
     }
-    return { ...caller.identity, session }
+    return withSession(caller.identity, session)
   }
 
   #settings(
@@ -169,6 +169,17 @@ export class Sessions {
       ...(timezone === null ? [] : [['timezone', timezone] as const]),
     ]
   }
+}
+
+/** A copy with the session. Spreading the object would take a microsecond. */
+function withSession(of: Identity, session: RequestSession): Identity {
+  const { source, tenantId, userId, agentId, role, scopes, claims, expiresAt, token } = of
+  // A property that is added to the type must be copied as well.
+  type Copy = Required<Identity>
+  if (token === undefined) {
+    return { source, tenantId, userId, agentId, role, scopes, claims, expiresAt, session } satisfies Omit<Copy, 'token'>
+  }
+  return { source, tenantId, userId, agentId, role, scopes, claims, expiresAt, token, session } satisfies Copy
 }
 
 /** The session in which the rows of a schema are read for a subscriber. It is the same for all of a role. */

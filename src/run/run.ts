@@ -362,7 +362,8 @@ export function createRunner(parts: RunnerParts): Runner {
       }
     },
     call(identity, statement, { access, format, isStable = false }, worked) {
-      const command = { ...commandFor(identity, statement), resultFormat: format }
+      const { text, parameters } = commandFor(identity, statement)
+      const command: Command = { text, parameters, resultFormat: format }
       const frame = sessionFrame(identity, access)
       const take = (called: Result | undefined): Result => {
         if (called === undefined) throw new Error('a call must have a result')
