@@ -105,7 +105,7 @@ function compile() {
 /** The files of the pages that the gateway and the demo serve, by their folders below src. */
 const PAGES = {
   'http/docs': ['page.html', 'page.css', 'page.js', 'samples.js'],
-  'http/front': ['page.html', 'page.css', 'page.js', 'base.css'],
+  'http/front': ['page.html', 'page.css', 'page.js', 'base.css', 'documentation.css'],
   'demo/board': ['page.html', 'page.css', 'board.js'],
 }
 

@@ -19,6 +19,7 @@ import { addressOf, createAdmission } from '../http/admission.ts'
 import { createIdentify, createIsData } from '../http/callers.ts'
 import { createConsole } from '../http/console.ts'
 import { createDocs } from '../http/docs.ts'
+import { createDocumentation } from '../http/documentation.ts'
 import { createFront, type FrontOptions } from '../http/front.ts'
 import { createHeadJudge } from '../http/head.ts'
 import { createHosts } from '../http/hosts.ts'
@@ -388,6 +389,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
           ...(gateway.console.enabled ? createConsole(signInClient) : []),
         ]),
       ),
+      ...createDocumentation(),
       ...(resource?.paths.map(path => [path, metadataOf(resource)] as const) ?? []),
       ...internal.routes,
     ]),

@@ -13,6 +13,7 @@ const FILES = [
   { path: '/front/page.js', file: 'page.js', type: 'text/javascript' },
   { path: '/front/page.css', file: 'page.css', type: 'text/css' },
   { path: '/front/base.css', file: 'base.css', type: 'text/css' },
+  { path: '/front/documentation.css', file: 'documentation.css', type: 'text/css' },
 ] as const
 
 /** A sample caller whom a visitor can be. */

@@ -30,7 +30,7 @@ export interface PageFile {
   readonly file: string
   /** How the package stores it: `br` is a fifth smaller, and converted when the file is first read. */
   readonly stored?: 'gz' | 'br'
-  readonly type: 'text/html' | 'text/javascript' | 'text/css'
+  readonly type: 'text/html' | 'text/javascript' | 'text/css' | 'text/plain' | 'image/png'
 }
 
 /**
@@ -55,22 +55,29 @@ const SECONDS_FRESH = 3_600
  * they can send requests.
  */
 export function createPages(folder: URL, files: readonly PageFile[], provider: string | null = null): Pages {
-  const policy = contentSecurityPolicy(provider)
   return new Map(
-    files.map(({ path, file, stored = 'gz', type }): readonly [string, PageHandler] => {
-      let bytes: Promise<Buffer> | null = null
-      return [
-        path,
-        async headers => {
-          bytes ??= load(new URL(`${file}.${stored}`, folder), { path, stored }).catch((error: unknown) => {
-            bytes = null
-            throw error
-          })
-          return answer(await bytes, { type, policy }, headers)
-        },
-      ]
-    }),
+    files.map(({ path, file, stored = 'gz', type }) => [
+      path,
+      createPage(type, () => load(new URL(`${file}.${stored}`, folder), { path, stored }), provider),
+    ]),
   )
+}
+
+/** Creates a page that is loaded when it is first requested. `load` returns it compressed with gzip. */
+export function createPage(
+  type: PageFile['type'],
+  load: () => Promise<Buffer>,
+  provider: string | null = null,
+): PageHandler {
+  const policy = contentSecurityPolicy(provider)
+  let bytes: Promise<Buffer> | null = null
+  return async headers => {
+    bytes ??= load().catch((error: unknown) => {
+      bytes = null
+      throw error
+    })
+    return answer(await bytes, { type, policy }, headers)
+  }
 }
 
 /** The file, compressed with gzip, which browsers accept without TLS too. */
@@ -92,7 +99,7 @@ async function answer(
   headers: IncomingHttpHeaders,
 ): Promise<Answer> {
   const common = {
-    'Content-Type': `${type}; charset=utf-8`,
+    'Content-Type': type.startsWith('text/') ? `${type}; charset=utf-8` : type,
     'Content-Security-Policy': policy,
     'Cache-Control': `max-age=${SECONDS_FRESH}`,
     'Referrer-Policy': 'no-referrer',

@@ -21,6 +21,7 @@ test('the routes outside the API are those of the operator', () => {
     'GET /',
     'GET /ws',
     'GET /docs',
+    'GET /documentation',
     'GET /console',
     'GET /health',
     'GET /.well-known/oauth-protected-resource',

@@ -75,6 +75,7 @@ const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] 
   ['GET', '/console', '200, a page; 404 unless it is enabled', '[console](../guides/console.md)'],
   ['GET', '/ws', '101, a WebSocket', '[realtime](realtime.md)'],
   ['GET', '/docs', '200, a page', '[OpenAPI](../guides/openapi.md#the-reference-in-the-browser)'],
+  ['GET', '/documentation', '200, a page of this documentation: `?page=docs/README.md`', '[contents](../README.md)'],
   [
     'GET',
     '/.well-known/oauth-protected-resource',

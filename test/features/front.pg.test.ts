@@ -5,6 +5,7 @@ import { auditScreen } from '../support/console.ts'
 import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { ATTACK, HOSTILE_TABLE } from '../support/hostile.ts'
+import { privateServer } from '../support/postgres.ts'
 import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
@@ -13,6 +14,7 @@ const PATIENT = { timeout: 60_000 }
 
 const database = databaseFixture(sampleDatabase)
 const hostile = databaseFixture(HOSTILE_TABLE)
+const empty = databaseFixture('')
 let gateway: TestGateway
 let token = ''
 
@@ -58,7 +60,10 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.open(gateway.url)
     await page.until(`document.querySelector('#callers button') !== null`)
     await page.until(`document.getElementById('health').dataset.state === 'good'`)
+    expect(await text('health')).toMatch(/^Version \d+\.\d+\.\d+.*, healthy$/)
+    expect(await page.evaluate(`document.querySelector('.lead').innerText`)).toContain('PostgreSQL database')
     expect(await text('token-state')).toContain('need a token')
+    expect(await page.evaluate(`document.querySelector('details pre').textContent`)).toMatch(/^svc token /)
     expect(await page.evaluate(`document.querySelector('#callers button').textContent`)).toBe(
       'Enter as a clerk <b>of</b> a shop',
     )
@@ -71,6 +76,51 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.until(`document.getElementById('tables').hidden`)
     expect(await page.evaluate(`window.sessionStorage.getItem('svc-token')`)).toBeNull()
     expect(page.complaints).toEqual([])
+  })
+
+  test(
+    'links lead to the console, the reference, the OpenAPI document, the documentation and health',
+    PATIENT,
+    async () => {
+      const other = await testGateway(database.url, { toml: '[gateway.console]\nenabled = true' })
+      await page.open(other.url)
+      await page.until(`!document.getElementById('console').hidden`)
+      const links: readonly string[] = await page.evaluate(
+        `[...document.querySelectorAll('.links li:not([hidden]) a')].map(link => link.getAttribute('href'))`,
+      )
+      expect(links).toEqual(['console', 'docs', 'api/_openapi', 'documentation', 'health'])
+      for (const link of links) {
+        const { status } = await other.get(`/${link}`, { as: link.startsWith('api/') ? {} : null })
+        expect([link, status]).toEqual([link, 200])
+      }
+      await other.close()
+    },
+  )
+
+  test('an empty database is explained', PATIENT, async () => {
+    const other = await testGateway(empty.url, { toml: 'require_auth = false' })
+    await page.open(other.url)
+    await page.until(`!document.getElementById('tables').hidden`)
+    expect(await text('tables-state')).toContain('the database is empty, or its tables are not granted')
+    expect(await text('token-state')).toBe('Requests need no token here.')
+    expect(page.complaints).toEqual([])
+    await other.close()
+  })
+
+  test('a gateway without its database, and one that has stopped, are explained', PATIENT, async () => {
+    const own = await privateServer()
+    const other = await testGateway(own.url, { toml: 'require_auth = false' })
+    await own.stop()
+    await page.open(other.url)
+    await page.until(`document.getElementById('health').dataset.state === 'bad'`)
+    expect(await text('health')).toBe('The gateway has no connection to its database.')
+    await page.open(other.url)
+    await page.until(`document.getElementById('health').dataset.state === 'bad'`)
+    await other.close()
+    await page.evaluate('showHealth()')
+    expect(await text('health')).toBe('The gateway does not answer.')
+    page.complaints.length = 0
+    await own.close()
   })
 
   test('a token that is refused is explained', PATIENT, async () => {

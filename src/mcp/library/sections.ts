@@ -1,4 +1,5 @@
 /** A Markdown page in parts, by its headings; together they are the page. */
+import { createSlugs } from '../../text/slugs.ts'
 
 /** A section of a document. */
 export interface Section {
@@ -17,14 +18,14 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/
 /** Text before the first heading belongs to the first section. */
 export function splitSections(page: string): readonly Section[] {
   const sections: Section[] = []
-  const slugs = new Map<string, number>()
+  const slugOf = createSlugs()
   let heading: { title: string; level: number } | null = null
   let lines: string[] = []
   let fence: string | null = null
 
   const finish = (): void => {
     if (heading === null) return
-    sections.push({ ...heading, slug: unique(slugOf(heading.title), slugs), markdown: lines.join('\n') })
+    sections.push({ ...heading, slug: slugOf(heading.title), markdown: lines.join('\n') })
     lines = []
   }
   for (const line of page.split('\n')) {
@@ -40,20 +41,6 @@ export function splitSections(page: string): readonly Section[] {
   }
   finish()
   return sections
-}
-
-/** As GitHub makes it of a heading. */
-function slugOf(title: string): string {
-  return title
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\p{M} _-]/gu, '')
-    .replaceAll(' ', '-')
-}
-
-function unique(slug: string, seen: Map<string, number>): string {
-  const times = seen.get(slug) ?? 0
-  seen.set(slug, times + 1)
-  return times === 0 ? slug : `${slug}-${times}`
 }
 
 /** Without the marks of code, emphasis and links. */
