@@ -29,10 +29,10 @@ function nodesOf(command: SvcCommand, path: readonly string[]): readonly Node[] 
   return [node, ...command.commands.flatMap(below => nodesOf(below, [...path, below.name()]))]
 }
 
-/** The first sentence, in one line, without characters that a shell would interpret. */
+/** The first sentence, in one line, without the characters that have a meaning between single quotes. */
 function sentenceOf(text: string): string {
   const [first = ''] = text.split(/(?<=\.)\s/)
-  return first.replace(/[\s]+/g, ' ').replace(/['"`$\\[\]:]/g, '')
+  return first.replace(/[\s]+/g, ' ').replace(/['\\]/g, '')
 }
 
 /* The variables below are those of the shells. */

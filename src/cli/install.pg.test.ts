@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { runCommand } from '../../test/support/cli.ts'
 import { feedUrl } from '../../test/support/install.ts'
@@ -57,6 +58,34 @@ test('captures every table of the published schemas and reports it', async () =>
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
   expect(out).toContain('as role app_feed, which has no other privileges.')
   expect(await execute(feedUrl(database), "select from svc.change where operation <> 'B'")).toEqual([])
+})
+
+test('on a terminal a bar shows what the installation waits for', async () => {
+  const writer = new pg.Client({ connectionString: database.adminUrl })
+  await writer.connect()
+  const frames = new Set<string>()
+  let isWaiting = () => {}
+  const waits = new Promise<void>(resolve => {
+    isWaiting = resolve
+  })
+  const write = (text: string): void => {
+    // The bar moves, so it is drawn more than once.
+    if (text.includes('Changing the captured tables, after writes in progress')) frames.add(text)
+    if (frames.size > 1) isWaiting()
+  }
+  try {
+    await writer.query('begin; lock table orders in row exclusive mode')
+    const installing = runCommand(['install'], {
+      environment: { DATABASE_URL: database.url, SVC_ADMIN_DATABASE_URL: database.adminUrl },
+      terminal: { columns: 100, hasColors: false, write },
+    })
+    await waits
+    await writer.query('commit')
+    expect((await installing).code).toBe(0)
+    expect([...frames].every(frame => !frame.includes('%'))).toBe(true)
+  } finally {
+    await writer.end()
+  }
 })
 
 test('captures the named tables and replaces the previous selection', async () => {

@@ -9,7 +9,7 @@ import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import { CAPTURED_TABLES } from '../install/captured-tables.ts'
 import { type FeedRole, feedRoleOf } from '../install/feed-role.ts'
 import { type InstallPlan, planInstall } from '../install/install-plan.ts'
-import { installScript, OWNER, printScript, uninstallScript } from '../install/script.ts'
+import { CAPTURE_TABLES, installScript, OWNER, printScript, uninstallScript } from '../install/script.ts'
 import { type CaptureMode, createSlotStatement } from '../install/wal-capture.ts'
 import { scramVerifier } from '../postgres/auth/scram.ts'
 import { DatabaseError } from '../postgres/errors.ts'
@@ -17,7 +17,7 @@ import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { type DatabaseSession, openDatabase } from './database.ts'
 import { UsageError } from './failure.ts'
-import { withProgress } from './progress.ts'
+import { type ShowProgress, withProgress } from './progress.ts'
 import { EXIT, type World } from './world.ts'
 
 export interface InstallCommand {
@@ -63,7 +63,10 @@ export async function install(command: InstallChoice, world: World): Promise<num
     if (plan.obstacles.length > 0) return refuse(plan.obstacles, printedInstall(plan, script), world)
     try {
       await withProgress(world, show =>
-        database.transaction(script, count => show('Creating schema svc and its triggers', count / script.length)),
+        database.transaction(script, count => {
+          if (script[count] === CAPTURE_TABLES) show('Changing the captured tables, after writes in progress', null)
+          else show('Creating schema svc', count / script.length)
+        }),
       )
     } catch (error) {
       if (!(error instanceof DatabaseError)) throw error
@@ -72,7 +75,7 @@ export async function install(command: InstallChoice, world: World): Promise<num
       world.error(`${error.message}.${busy} Nothing was changed.`)
       return EXIT.failed
     }
-    await adjustSlot(database, plan)
+    await withProgress(world, show => adjustSlot(database, plan, show))
     for (const line of await report(database, plan)) world.out(line)
     return EXIT.ok
   })
@@ -206,9 +209,15 @@ function printedInstall(plan: InstallPlan, script: readonly string[]): string {
 }
 
 /** Creates the slot, or removes one that is no longer used. */
-async function adjustSlot({ query, transaction }: DatabaseSession, plan: InstallPlan): Promise<void> {
-  if (plan.capture === 'triggers') return dropSlot(query)
-  if (plan.createsSlot) await transaction([createSlotStatement(plan.major)])
+async function adjustSlot(
+  { query, transaction }: DatabaseSession,
+  { capture, createsSlot, major }: InstallPlan,
+  show: ShowProgress,
+): Promise<void> {
+  if (capture === 'triggers') return dropSlot(query)
+  if (!createsSlot) return
+  show('Creating the replication slot, after transactions in progress', null)
+  await transaction([createSlotStatement(major)])
 }
 
 function refuse(obstacles: readonly string[], script: string, world: World): number {

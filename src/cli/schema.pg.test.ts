@@ -19,6 +19,15 @@ test('pull prints a document that can be parsed again', async () => {
   expect(document.tables.map(table => table.name.name)).toEqual(expect.arrayContaining(['customers', 'orders']))
 })
 
+test('on a terminal a bar counts what was read, and is erased', async () => {
+  const written: string[] = []
+  const terminal = { columns: 80, hasColors: false, write: (text: string) => void written.push(text) }
+  const ran = await runCommand(['schema', 'pull'], { environment: { DATABASE_URL: database.url }, terminal })
+  expect([ran.code, ran.error]).toEqual([0, []])
+  expect(written.join('')).toMatch(/Reading the schema: \d{2,} objects/)
+  expect(written.at(-1)).toBe('\r\u001b[K')
+})
+
 test('summary and types can read the database directly', async () => {
   const summary = JSON.parse(await svc('schema', 'summary'))
   expect(summary.tables.length).toBeGreaterThan(10)

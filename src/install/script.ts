@@ -34,6 +34,9 @@ export const OWNER = 'svc_capture'
  */
 const LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"
 
+/** The statement of the script that changes the captured tables; it waits for the writes in progress on each. */
+export const CAPTURE_TABLES = 'SELECT svc.repair()'
+
 /** A selected table or schema. */
 export interface TableSelection {
   readonly schema: string
@@ -98,7 +101,7 @@ export function installScript({
     RIGHTS,
     `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER})
   ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
-    'SELECT svc.repair()',
+    CAPTURE_TABLES,
     DROP_UNUSED_PUBLICATION,
     // Running gateways check again.
     "SELECT pg_notify('svc_schema', '')",
