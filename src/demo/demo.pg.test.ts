@@ -62,6 +62,10 @@ test('the text is short: addresses, identities, commands to paste, and how to st
   expect(text.slice(text.indexOf('The gateway listens')).split('\n').length).toBeLessThan(25)
   expect(text).toContain('Ctrl-C stops everything.')
   expect(Object.keys(tokens())).toEqual(['Northlight Bikes', 'Harbour Coffee', 'Operator'])
+  // The values of a list are below each other.
+  const columns = printed.flatMap(line => /^ {2}(?!curl)(\S.*? {2,})(?=[\w.:/-]{20,}$)/.exec(line)?.[1]?.length ?? [])
+  expect(columns).toHaveLength(7)
+  expect([new Set(columns.slice(0, 4)).size, new Set(columns.slice(4)).size]).toEqual([1, 1])
   const pages = ['Start page', 'Console', 'Live orders', 'API reference']
   expect(emphasized).toEqual([...pages, ...Object.keys(tokens())])
 })
@@ -105,8 +109,17 @@ test('each printed address shows its page', async () => {
 })
 
 test('visitors can be either clerk', async () => {
-  const state = await (await fetch(`${demo.url}/front/state`)).json()
-  expect(state).toMatchObject({ hasConsole: true, callers: [{}, {}] })
+  const state = (await (await fetch(`${demo.url}/front/state`)).json()) as {
+    hasConsole: boolean
+    callers: { title: string; token: string }[]
+  }
+  expect(state.hasConsole).toBe(true)
+  expect(state.callers.map(({ title }) => title)).toEqual(['a clerk of Northlight Bikes', 'a clerk of Harbour Coffee'])
+  for (const { token } of state.callers) {
+    const { iat, exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+    expect(exp - iat).toBe(3_600)
+    expect((await fetch(`${demo.url}/api/orders?limit=1`, { headers: bearer(token) })).status).toBe(200)
+  }
 })
 
 test('the operator’s routes need the printed admin token', async () => {
