@@ -13,6 +13,8 @@ interface RequestSnippetsProps {
   readonly headers?: Readonly<Record<string, string>>
   /** The request as the screen *Explain* takes it; null if it cannot be explained. */
   readonly inspected?: string | null
+  /** The path of a list that has the same rows; null if there is none. */
+  readonly rest?: string | null
 }
 
 export function RequestSnippets({
@@ -21,6 +23,7 @@ export function RequestSnippets({
   body = null,
   headers = {},
   inspected = null,
+  rest = null,
 }: RequestSnippetsProps) {
   const [copied, setCopied] = useState<string | null>(null)
   const copy = (name: string, text: string): void => {
@@ -35,6 +38,11 @@ export function RequestSnippets({
       {inspected === null ? null : (
         <p>
           <a href={printRoute('explain', null, new URLSearchParams({ request: inspected }))}>{TEXTS.explainThis}</a>
+        </p>
+      )}
+      {rest === null ? null : (
+        <p>
+          {TEXTS.request.rest} <code>{`GET ${new URL(rest, BASE).href.slice(BASE.origin.length)}`}</code>
         </p>
       )}
       {snippetsOf({ url: new URL(path, BASE).href, method, body, headers }).map(({ name, text }) => (

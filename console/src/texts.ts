@@ -247,6 +247,7 @@ export const TEXTS = {
     plan: 'Plan',
     noPlan: 'The statement has no plan.',
     estimatesOnly: 'Estimates only: the plan was not executed.',
+    legend: 'Bars: estimated rows above actual rows, on a logarithmic scale, and the share of the time.',
     moreNodes: (max: number) => `The plan has more than ${max} nodes.`,
     nodeRows: (estimated: number | null, actual: number | null) =>
       [
@@ -371,6 +372,7 @@ export const TEXTS = {
   },
   request: {
     title: 'This request',
+    rest: 'As a list of the REST API:',
     copy: 'Copy',
     copied: 'Copied.',
   },

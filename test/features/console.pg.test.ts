@@ -2,9 +2,12 @@
  * `/console` in a real browser: every request is one of the signed-in caller, and no text of the database is
  * code.
  */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { BROWSER_MISSING, openBrowser } from '../support/browser.ts'
 import { auditScreen, tabTo, VIEWS } from '../support/console.ts'
+import { firstPaint } from '../support/first-paint.ts'
 import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
@@ -28,6 +31,10 @@ const HOSTILE = `
 `
 
 const database = databaseFixture(sampleDatabase, HOSTILE)
+const clerk = (caller: number) => {
+  const { id, userId } = database.tenants[caller] ?? {}
+  return { tenantId: id, userId, role: 'clerk' }
+}
 let gateway: TestGateway
 const tokens: string[] = []
 
@@ -130,25 +137,14 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.open('about:blank')
     await page.open(`${gateway.url}/console`)
     await page.until(`document.querySelector('.sign-in .choices button, .tables a') !== null`)
-    // The browser reports a paint after the frame that shows it.
-    const painted: { readonly at: number; readonly before: readonly (readonly [string, number])[] } =
-      await page.evaluate(`new Promise(resolve => {
-        new PerformanceObserver((list, observer) => {
-          const at = list.getEntriesByName('first-contentful-paint')[0]?.startTime
-          if (at === undefined) return
-          observer.disconnect()
-          const loaded = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
-          resolve({ at, before: loaded.filter(one => one.startTime < at)
-            .map(one => [new URL(one.name).pathname, one.encodedBodySize]) })
-        }).observe({ type: 'paint', buffered: true })
-      })`)
-    const paths = painted.before.map(([path]) => path)
+    const painted = await firstPaint(page)
+    const paths = painted.before.map(({ path }) => path)
     expect(paths).toEqual(expect.arrayContaining(['/console', '/console/console.css', '/console/console.js']))
     expect(paths.filter(path => !/^\/(console|front\/state|api\/_schema)/.test(path))).toEqual([])
-    const bytes = painted.before.reduce((sum, [, length]) => sum + length, 0)
+    const bytes = painted.before.reduce((sum, { bytes: length }) => sum + length, 0)
     expect(bytes).toBeGreaterThan(50_000)
     expect(bytes).toBeLessThan(250_000)
-    process.stderr.write(`console.pg.test.ts: the first paint took ${Math.round(painted.at)} ms\n`)
+    process.stderr.write(`console.pg.test.ts: the first paint took ${Math.round(painted.ms)} ms\n`)
   })
 
   test('pages and related rows have addresses, and the browser goes back', PATIENT, async () => {
@@ -350,6 +346,74 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     await page.until(`document.querySelector('.sign-in') !== null`)
     expect(await page.evaluate(`sessionStorage.getItem('svc-console-queries')`)).toBeNull()
     expect(page.complaints).toEqual([])
+  })
+
+  test('a query is highlighted, checked while it is typed, and taken from the history', PATIENT, async () => {
+    await enter(0, `#/query?query=${encodeURIComponent("get tags where name = 'a' limit 2 -- first")}`)
+    await untilShown(`${EDITOR}?.querySelector('.cm-line span') != null`)
+    const colored: readonly (readonly [string, string])[] = await page.evaluate(
+      `[...${EDITOR}.querySelectorAll('.cm-line span')].map(one => [one.textContent, getComputedStyle(one).color])`,
+    )
+    const colors = new Map(colored)
+    const kinds = ['get', "'a'", '2', '-- first'].map(part => colors.get(part))
+    expect([new Set(kinds).size, kinds.includes(undefined)]).toEqual([4, false])
+    expect(colors.get('limit')).toBe(colors.get('get'))
+    await page.evaluate(`document.querySelector('.query .main').click()`)
+    await page.until(`/0 rows in/.test(document.body.innerText)`)
+
+    // A mistake is marked while it is typed, and unmarked when it is corrected.
+    await page.evaluate(`location.hash = '#/query?query='`)
+    await untilShown(`${EDITOR}?.querySelector('.cm-content')?.textContent === ''`)
+    await page.evaluate(`${EDITOR}.querySelector('.cm-content').focus()`)
+    const marked = `[...${EDITOR}.querySelectorAll('.cm-lintRange-error, .cm-lintPoint-error')]`
+    await page.type('get tags where name = limit 3')
+    await untilShown(`${marked}.length === 1`)
+    expect(await page.evaluate(`${marked}[0].textContent`)).toBe('limit')
+    await page.evaluate(`location.hash = '#/query?query=get%20tags%20limit'`)
+    await untilShown(`${EDITOR}?.querySelector('.cm-content')?.textContent === 'get tags limit'`)
+    await untilShown(`${marked}.length === 1`)
+    await page.evaluate(`${EDITOR}.querySelector('.cm-content').focus()`)
+    await page.press('End')
+    await page.type(' 3')
+    await untilShown(`${marked}.length === 0`)
+    await page.evaluate(`document.querySelector('.query .main').click()`)
+    await page.until(`/3 rows in/.test(document.body.innerText)`)
+    await page.evaluate(
+      `[...document.querySelectorAll('.history button')].find(one => /-- first/.test(one.textContent)).click()`,
+    )
+    await untilShown(`/-- first/.test(${EDITOR}.querySelector('.cm-content').textContent)`)
+    expect(page.complaints).toEqual([])
+  })
+
+  test('the same request is shown for REST, curl and TypeScript, and each of them works', PATIENT, async () => {
+    const text = 'get tags fields name where id > :least limit 2'
+    await enter(0, `#/query?query=${encodeURIComponent(text)}`)
+    await page.until(`document.querySelector('.query textarea') !== null`)
+    await page.evaluate(`(() => {
+      const field = document.querySelector('.query textarea')
+      field.value = '{"least": 0}'
+      field.dispatchEvent(new Event('input', { bubbles: true }))
+      return new Promise(resolve => setTimeout(resolve))
+    })()`)
+    const snippets = new Map<string, string>(
+      await page.evaluate(`[...document.querySelectorAll('.snippet')].map(one =>
+        [one.querySelector('h3').textContent, one.querySelector('code').textContent])`),
+    )
+    expect([...snippets.keys()]).toEqual(['HTTP', 'curl', 'TypeScript'])
+    const [token = ''] = tokens
+    expect([...snippets.values()].filter(one => one.includes(token))).toEqual([])
+    const body = `{"query": "${text}", "parameters": {"least": 0}}`
+    expect(snippets.get('HTTP')).toContain(`POST /api/_query HTTP/1.1\nHost: ${new URL(gateway.url).host}\n`)
+    expect(snippets.get('HTTP')?.endsWith(`\n\n${body}`)).toBe(true)
+    const rows = (await gateway.get('/api/tags?select=name&limit=2', { as: clerk(0) })).json.data
+    const rest: string = await page.evaluate(`document.querySelector('details p code').textContent`)
+    expect(rest).toBe('GET /api/tags?select=name&id.gt=0&limit=2')
+    expect((await gateway.get(rest.slice(4), { as: clerk(0) })).json.data).toEqual(rows)
+    const run = new Function('token', `return (async () => { ${snippets.get('TypeScript')}; return data })()`)
+    expect(await run(token)).toEqual(rows)
+    const env = { PATH: process.env.PATH, TOKEN: token }
+    const { stdout } = await promisify(execFile)('sh', ['-c', `${snippets.get('curl')} -s`], { env })
+    expect(JSON.parse(stdout).data).toEqual(rows)
   })
 
   test('a query with an Idempotency-Key is executed once, and the second response is a replay', PATIENT, async () => {

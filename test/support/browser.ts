@@ -47,12 +47,16 @@ export interface Page {
   download(action: () => Promise<unknown>): Promise<{ readonly name: string; readonly text: string }>
   /** Opens another tab in front of the page, which is then hidden; or closes it again. */
   cover(isCovered: boolean): Promise<void>
+  /** Empties the browser's cache of files. */
+  forget(): Promise<void>
   /** Disconnects the page from the network, or connects it again. */
   disconnect(isDisconnected: boolean): Promise<void>
   /** A screenshot as PNG. */
   screenshot(): Promise<Buffer>
   /** Every URL that the page requested. */
   readonly requested: readonly string[]
+  /** The bodies of the responses that the document received, as far as the browser still has them. */
+  bodies(): Promise<readonly string[]>
   /** Every message that the page received over a WebSocket. */
   readonly heard: readonly string[]
   /**
@@ -86,6 +90,7 @@ export async function openBrowser(): Promise<Page> {
   const requested: string[] = []
   const heard: string[] = []
   const complaints: string[] = []
+  const answered = new Set<string>()
   const waiting = new Map<number, { resolve(result: Json): void; reject(error: Error): void }>()
   const hearers = new Map<string, (params: Json) => void>()
   const [, , , input, output] = child.stdio as unknown as [null, null, null, Writable, Readable]
@@ -102,6 +107,7 @@ export async function openBrowser(): Promise<Page> {
       return
     }
     if (method === 'Network.requestWillBeSent') requested.push(params.request.url)
+    if (method === 'Network.loadingFinished') answered.add(params.requestId)
     if (method === 'Network.webSocketCreated') requested.push(params.url)
     if (method === 'Network.webSocketFrameReceived') heard.push(params.response.payloadData)
     if (method === 'Log.entryAdded' && params.entry.level === 'error') complaints.push(params.entry.text)
@@ -131,6 +137,7 @@ export async function openBrowser(): Promise<Page> {
 
   const { targetId } = await send('Target.createTarget', { url: 'about:blank' })
   const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true })
+  await send('Browser.grantPermissions', { permissions: ['clipboardReadWrite', 'clipboardSanitizedWrite'] })
   for (const domain of ['Page', 'Network', 'Log', 'Runtime']) await send(`${domain}.enable`, {}, sessionId)
 
   /** The tab in front of the page; null for none. */
@@ -184,15 +191,32 @@ export async function openBrowser(): Promise<Page> {
       await send('Input.dispatchKeyEvent', { type: 'keyUp', ...event, text: undefined }, sessionId)
     },
     async click(element, times = 1) {
-      const at = await evaluate(`(element => {
-        element.scrollIntoView({ block: 'center', inline: 'center' })
-        const { x, y, width, height } = element.getBoundingClientRect()
-        return { x: x + width / 2, y: y + height / 2 }
-      })(${element})`)
+      // A page that is being laid out would move the element away from the mouse.
+      const at = await evaluate(`new Promise(resolve => {
+        let before = ''
+        const look = () => {
+          const element = ${element}
+          element.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' })
+          const { x, y, width, height } = element.getBoundingClientRect()
+          if (before === x + ' ' + y) return resolve({ x: x + width / 2, y: y + height / 2 })
+          before = x + ' ' + y
+          requestAnimationFrame(() => requestAnimationFrame(look))
+        }
+        look()
+      })`)
       for (let clickCount = 1; clickCount <= times; clickCount++) {
         for (const type of ['mousePressed', 'mouseReleased'])
           await send('Input.dispatchMouseEvent', { ...at, type, button: 'left', clickCount }, sessionId)
       }
+    },
+    async bodies() {
+      const found: string[] = []
+      for (const requestId of answered) {
+        // The browser forgets the responses of documents that it has left.
+        const { body = '' } = await send('Network.getResponseBody', { requestId }, sessionId).catch(() => ({}))
+        found.push(body)
+      }
+      return found
     },
     async drag(from, to) {
       const middle = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 }
@@ -236,6 +260,9 @@ export async function openBrowser(): Promise<Page> {
         document.addEventListener('visibilitychange', look)
         look()
       })`)
+    },
+    async forget() {
+      await send('Network.clearBrowserCache', {}, sessionId)
     },
     async disconnect(offline) {
       const speed = { latency: 0, downloadThroughput: -1, uploadThroughput: -1 }

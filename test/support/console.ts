@@ -31,12 +31,12 @@ export async function enterConsole(page: Page, url: string, token: string, addre
 }
 
 /** Presses Tab until the element that the expression describes has the focus. */
-export async function tabTo(page: Page, condition: string): Promise<void> {
-  for (let presses = 0; presses < 120; presses++) {
+export async function tabTo(page: Page, condition: string, pressesMax = 120): Promise<void> {
+  for (let presses = 0; presses < pressesMax; presses++) {
     if (await page.evaluate(`(element => ${condition})(document.activeElement)`)) return
     await page.press('Tab')
   }
-  throw new Error(`120 presses of Tab do not lead to ${condition}`)
+  throw new Error(`${pressesMax} presses of Tab do not lead to ${condition}`)
 }
 
 /** Fails if something is wider than the window, axe finds a violation, or the browser complains. */

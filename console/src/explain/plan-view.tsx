@@ -1,8 +1,8 @@
-/** A plan as a tree: estimated rows against actual rows, and the time of each node. */
+/** A plan as a tree: for each node, bars of its estimated and actual rows, and its time. */
 import { Bar } from '../bar.tsx'
 import { TEXTS } from '../texts.ts'
 import type { InspectedStatement, PlanNode } from './inspection.ts'
-import { figuresOf, numberOf } from './plan.ts'
+import { figuresOf, mostRows, numberOf, shareOfRows } from './plan.ts'
 
 /** Limit on the nodes that are shown: a table can have thousands of partitions. */
 const NODES_SHOWN_MAX = 200
@@ -11,7 +11,7 @@ export function PlanView({ statement: { plan, measured } }: { readonly statement
   const [first] = plan ?? []
   const root = first?.Plan
   if (first === undefined || root === undefined) return <p class="muted">{TEXTS.explain.noPlan}</p>
-  const total = figuresOf(root).ms ?? 0
+  const whole = { ms: figuresOf(root).ms ?? 0, rows: mostRows(root) }
   const times = ['Planning Time', 'Execution Time'].flatMap(name => {
     const ms = numberOf(first[name])
     return ms === null ? [] : [`${name}: ${TEXTS.ms(ms)}`]
@@ -20,8 +20,9 @@ export function PlanView({ statement: { plan, measured } }: { readonly statement
   return (
     <div class="plan">
       {measured ? <p class="muted">{times.join(', ')}</p> : <p class="muted">{TEXTS.explain.estimatesOnly}</p>}
+      <p class="muted">{TEXTS.explain.legend}</p>
       <ul>
-        <Node node={root} total={total} count={count} />
+        <Node node={root} whole={whole} count={count} />
       </ul>
       {count.left < 0 ? <p class="muted">{TEXTS.explain.moreNodes(NODES_SHOWN_MAX)}</p> : null}
     </div>
@@ -30,11 +31,12 @@ export function PlanView({ statement: { plan, measured } }: { readonly statement
 
 interface NodeProps {
   readonly node: PlanNode
-  readonly total: number
+  /** The time of the whole plan, and the most rows of a node. */
+  readonly whole: { readonly ms: number; readonly rows: number }
   readonly count: { left: number }
 }
 
-function Node({ node, total, count }: NodeProps) {
+function Node({ node, whole, count }: NodeProps) {
   count.left -= 1
   if (count.left < 0) return null
   const { title, conditions, estimated, actual, removed, ms, isMisestimated } = figuresOf(node)
@@ -43,12 +45,19 @@ function Node({ node, total, count }: NodeProps) {
       <div class="plan-node">
         <strong>{title}</strong>
         <span>{TEXTS.explain.nodeRows(estimated, actual)}</span>
+        <span class="plan-rows">
+          {[estimated, actual].map((rows, index) =>
+            rows === null ? null : (
+              <Bar key={index === 0 ? 'estimated' : 'actual'} end={shareOfRows(rows, whole.rows)} />
+            ),
+          )}
+        </span>
         {removed > 0 ? <span>{TEXTS.explain.removed(removed)}</span> : null}
         {isMisestimated ? <span class="bad">{TEXTS.explain.misestimated}</span> : null}
         {ms === null ? null : (
           <>
             <span>{TEXTS.ms(ms)}</span>
-            <Bar end={total > 0 ? ms / total : 0} />
+            <Bar end={whole.ms > 0 ? ms / whole.ms : 0} />
           </>
         )}
         {conditions.map(([name, text]) => (
@@ -61,7 +70,7 @@ function Node({ node, total, count }: NodeProps) {
         <ul>
           {node.Plans.map((below, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: its nodes have no names
-            <Node key={index} node={below} total={total} count={count} />
+            <Node key={index} node={below} whole={whole} count={count} />
           ))}
         </ul>
       )}

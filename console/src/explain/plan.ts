@@ -8,6 +8,7 @@ export interface NodeFigures {
   /** The kind of node with its relation and index. */
   readonly title: string
   readonly conditions: readonly (readonly [name: string, text: string])[]
+  /** Rows of all loops that were executed. */
   readonly estimated: number | null
   /** Rows of all loops; null for a plan that was not executed. */
   readonly actual: number | null
@@ -27,12 +28,29 @@ export function figuresOf(node: PlanNode): NodeFigures {
   return {
     title: titleOf(node),
     conditions: CONDITIONS.flatMap(name => (typeof node[name] === 'string' ? [[name, node[name]] as const] : [])),
-    estimated,
+    estimated: estimated === null ? null : estimated * (loops || 1),
     actual: each === null ? null : each * (loops ?? 1),
     removed: removed * (loops ?? 1),
     ms: time === null ? null : time * (loops ?? 1),
     isMisestimated,
   }
+}
+
+/** The most rows that a node of the plan returns, estimated or actual. */
+export function mostRows(root: PlanNode): number {
+  let most = 0
+  const left = [root]
+  for (let node = left.pop(); node !== undefined; node = left.pop()) {
+    const { estimated, actual } = figuresOf(node)
+    most = Math.max(most, estimated ?? 0, actual ?? 0)
+    left.push(...(node.Plans ?? []))
+  }
+  return most
+}
+
+/** The length of a bar for a number of rows, on a logarithmic scale: a factor has one length everywhere. */
+export function shareOfRows(rows: number, most: number): number {
+  return most === 0 ? 0 : Math.log1p(rows) / Math.log1p(most)
 }
 
 /** Factor between two numbers of rows; PostgreSQL estimates at least one. */

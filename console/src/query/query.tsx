@@ -4,7 +4,7 @@ import { format, LanguageError } from '../../../src/language/index.ts'
 import { member, type Session, send } from '../api.ts'
 import { cellText } from '../cell.ts'
 import { DataTable } from '../data-table.tsx'
-import { type Json, printJson, type Row } from '../json.ts'
+import { type Json, parseJson, printJson, type Row } from '../json.ts'
 import { isKey, isReplay, KeyField, keyHeader } from '../key-field.tsx'
 import { RequestSnippets } from '../request-snippets.tsx'
 import { printRoute } from '../route.ts'
@@ -13,6 +13,7 @@ import { TEXTS } from '../texts.ts'
 import { messageOf } from '../use-request.ts'
 import { Editor } from './editor.tsx'
 import { keepQuery, sentQueries } from './history.ts'
+import { restPathOf } from './rest-path.ts'
 import { sqlOf } from './statement.ts'
 
 /** Limit on the rows that are shown; the response can have `max_result_rows`. */
@@ -119,6 +120,7 @@ export function Query({ session, schema, initial }: QueryProps) {
           method="POST"
           body={body}
           headers={keyHeader(key)}
+          rest={restPathOf(text, parameters.trim() === '' ? null : parseJson(parameters), schema)}
           inspected={inspectedOf(text, parameters)}
         />
       )}
