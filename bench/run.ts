@@ -16,6 +16,7 @@ import { client } from './client.ts'
 import { compression } from './compression.ts'
 import { csvExport, csvImport } from './csv.ts'
 import { expand } from './expand.ts'
+import { firstPaintOfConsole } from './first-paint.ts'
 import { getById } from './get-by-id.ts'
 import { guarded } from './guarded.ts'
 import type { Benchmark } from './harness/benchmark.ts'
@@ -26,7 +27,7 @@ import { printTable, resultsOf } from './harness/report.ts'
 import { mergeResults, printResults, readResults } from './harness/results.ts'
 import { runRounds } from './harness/rounds.ts'
 import { printSelfTimes } from './harness/self-time.ts'
-import { findTool, missing } from './harness/tools.ts'
+import { findTool, missing, type Tool } from './harness/tools.ts'
 import { createWorld } from './harness/world.ts'
 import { insertOne } from './insert-one.ts'
 import { language } from './language.ts'
@@ -79,7 +80,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   ],
   ...[insertOne, updateById, batch, rpc, postgrest, statements, webhooks, outbox, realtime, capture],
   ...[workers, replicas, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
-  ...[shapeSync, shapes, publicShapes, manyShapes, client, capacity, simulate],
+  ...[shapeSync, shapes, publicShapes, manyShapes, client, firstPaintOfConsole, capacity, simulate],
 ]
 const ROUNDS = 5
 const SECONDS = 3
@@ -129,11 +130,13 @@ function isNamedIn(names: readonly string[]): (benchmark: Benchmark) => boolean 
   return ({ name }) => names.includes(name)
 }
 
-/** Leaves out what needs a compiler that is not installed. */
+/** Programs that are large to install: without them, the benchmarks that need them are left out. */
+const OPTIONAL: readonly Tool[] = ['go', 'chromium']
+
 function possible(benchmarks: readonly Benchmark[]): readonly Benchmark[] {
-  if (findTool('go') !== null) return benchmarks
-  const skipped = benchmarks.filter(({ tools }) => tools.includes('go'))
-  for (const { name } of skipped) print(`${name}: skipped. ${missing(['go'])}`)
+  const absent = OPTIONAL.filter(tool => findTool(tool) === null)
+  const skipped = benchmarks.filter(({ tools }) => tools.some(tool => absent.includes(tool)))
+  for (const { name } of skipped) print(`${name}: skipped. ${missing(absent)}`)
   return benchmarks.filter(benchmark => !skipped.includes(benchmark))
 }
 

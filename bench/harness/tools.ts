@@ -10,6 +10,7 @@ const TOOLS = {
   curl: { package: 'curl', is: 'the HTTP client' },
   pgbench: { package: 'postgresql-contrib', is: "PostgreSQL's load generator" },
   psql: { package: 'postgresql-client', is: "PostgreSQL's client" },
+  chromium: { package: 'chromium', is: 'the browser' },
   go: { package: 'golang', is: 'the compiler of the reference server in Go and of its load generator' },
 } as const
 
