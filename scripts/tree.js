@@ -124,7 +124,7 @@ function compressPages(dist) {
   copyFileSync(join(root, 'src', CLIENT), join(dist, CLIENT))
   const library = join(root, 'node_modules/swagger-ui-dist')
   const docs = join(dist, 'http/docs')
-  compress(join(library, 'swagger-ui.css'), docs)
+  compressMore(join(library, 'swagger-ui.css'), docs)
   compressMore(join(library, 'swagger-ui-bundle.js'), docs)
   copyFileSync(join(library, 'LICENSE'), join(docs, 'swagger-ui.LICENSE'))
   copyFileSync(join(library, 'NOTICE'), join(docs, 'swagger-ui.NOTICE'))

@@ -16,7 +16,7 @@ const FILES = [
   { path: '/docs/samples.js', file: 'samples.js', type: 'text/javascript' },
   { path: '/docs/page.css', file: 'page.css', type: 'text/css' },
   { path: '/docs/swagger-ui.js', file: 'swagger-ui-bundle.js', stored: 'br', type: 'text/javascript' },
-  { path: '/docs/swagger-ui.css', file: 'swagger-ui.css', type: 'text/css' },
+  { path: '/docs/swagger-ui.css', file: 'swagger-ui.css', stored: 'br', type: 'text/css' },
 ] as const
 
 /** The dependencies of the API reference. */
