@@ -21,7 +21,7 @@ const folder = folderFixture()
 const has = (shell: string) => spawnSync(shell, ['-c', ':']).status === 0
 const ABSENT = SHELLS.filter(shell => !has(shell))
 for (const shell of ABSENT) {
-  process.stderr.write(`completion.test.ts: ${shell} is missing (Debian: apt-get install ${shell})\n`)
+  process.stderr.write(`completion.test.ts: skipped, without ${shell} (Debian: apt-get install ${shell})\n`)
 }
 
 /** Runs a script of the shell with the file of its completions and the words as arguments. */

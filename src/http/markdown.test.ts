@@ -23,7 +23,7 @@ test.each([
   ['**[a link](a.md)** <https://example.com>', null],
   ['![a board](board.png)', '<img src="board.png" alt="a board">'],
   ['2 * 3 * 4, \\_ and \\*', '2 * 3 * 4, _ and *'],
-])('%s', (markdown, expected) => {
+])('%s is rendered', (markdown, expected) => {
   const found =
     expected ?? '<strong><a href="a.md">a link</a></strong> <a href="https://example.com">https://example.com</a>'
   expect(html(markdown)).toBe(`<p>${found}</p>`)

@@ -34,7 +34,7 @@ export const OWNER = 'svc_capture'
  */
 const LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"
 
-/** The statement of the script that changes the captured tables; it waits for the writes in progress on each. */
+/** The statement of the script that changes the captured tables, and waits for writes in progress on them. */
 export const CAPTURE_TABLES = 'SELECT svc.repair()'
 
 /** A selected table or schema. */

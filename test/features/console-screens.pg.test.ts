@@ -124,7 +124,8 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
       await page.until(`document.querySelector('.editor') !== null`)
       // The editor moves what is below it. An observer of the page does not see into its shadow root.
       await page.evaluate(`new Promise(resolve => {
-        const look = () => (document.querySelector('.editor').shadowRoot === null ? requestAnimationFrame(look) : resolve())
+        const editor = document.querySelector('.editor')
+        const look = () => (editor.shadowRoot === null ? requestAnimationFrame(look) : resolve())
         look()
       })`)
       await choose(named('Run'))

@@ -11,8 +11,8 @@ test.each([
   ['get sales.leads limit 5', 'api/sales.leads?limit=5'],
   ['get `odd name` limit 5', 'api/odd%20name?limit=5'],
   [
-    "get orders as o fields o.id, total as sum where o.status = 'in.x' and total >= 2.5 order by total desc, id limit 5",
-    'api/orders?select=id,sum:total&status.eq=in.x&total.gte=2.5&sort=-total,id&limit=5',
+    "get orders as o fields o.id, total as sum where o.status = 'in.x' and total >= 2.5 order by total desc limit 5",
+    'api/orders?select=id,sum:total&status.eq=in.x&total.gte=2.5&sort=-total&limit=5',
   ],
   ["get orders[status <> 'a&b'] where paid is null limit 1", 'api/orders?status.ne=a%26b&paid.is_null=true&limit=1'],
   ["get orders where status in ('paid', 'draft') limit 1", 'api/orders?status.in=paid,draft&limit=1'],
