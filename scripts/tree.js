@@ -143,9 +143,9 @@ function buildBoardClient(dist) {
 function buildConsole(dist) {
   const folder = join(dist, 'http/console')
   run(process.execPath, [join(root, 'scripts/console.js'), folder], { cwd: root })
-  compressMore(join(folder, 'console.js'), folder)
+  for (const name of ['console.js', 'layout.js']) compressMore(join(folder, name), folder)
   for (const name of ['page.html', 'console.css']) compress(join(folder, name), folder)
-  for (const name of ['page.html', 'console.js', 'console.css']) rmSync(join(folder, name))
+  for (const name of ['page.html', 'console.js', 'console.css', 'layout.js']) rmSync(join(folder, name))
 }
 
 function compress(file, folder) {

@@ -65,7 +65,7 @@ export function App() {
         <h1>{TEXTS.title}</h1>
         <nav aria-label={TEXTS.screens} class="screens">
           {SCREENS.map(screen => (
-            <a key={screen} href={printRoute(screen)} aria-current={route.screen === screen ? 'page' : undefined}>
+            <a key={screen} href={printRoute(screen)} aria-current={screenOf(route) === screen ? 'page' : undefined}>
               {TEXTS.screen[screen]}
             </a>
           ))}
@@ -149,6 +149,11 @@ function Caller({ session, signOut }: { readonly session: Session | null; readon
       </button>
     </div>
   )
+}
+
+/** The screen among the links of the header. */
+function screenOf({ screen }: Route): Screen {
+  return screen === 'graph' ? 'explore' : screen
 }
 
 /** The shortest claim that names the caller; null if the token has none. */

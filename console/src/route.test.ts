@@ -14,6 +14,11 @@ test.each(['', '#', '#/nothing/orders', '#content'])('the unknown address %j is 
   expect(parseRoute(hash)).toMatchObject({ screen: 'explore', subject: null })
 })
 
+test('the graph of a table, and of all tables, has an address', () => {
+  expect(parseRoute(printRoute('graph', 'a/b'))).toMatchObject({ screen: 'graph', subject: 'a/b' })
+  expect(parseRoute('#/graph')).toMatchObject({ screen: 'graph', subject: null })
+})
+
 test('an address with an invalid percent escape is accepted', () => {
   expect(parseRoute('#/explore/100%').subject).toBe('100%')
 })

@@ -3,14 +3,15 @@
  * table is the query string of the API, so an address can be read, bookmarked, shared, and sent with curl.
  */
 export const SCREENS = ['explore', 'query', 'explain', 'live', 'checks', 'webhooks', 'operations'] as const
-export type Screen = (typeof SCREENS)[number]
+/** `graph` is a part of *Explore* that has its own address. */
+export type Screen = (typeof SCREENS)[number] | 'graph'
 
 /** The screens of operators, which need the admin token instead of a caller's token. */
 export const OPERATOR_SCREENS: readonly Screen[] = ['checks', 'webhooks', 'operations']
 
 export interface Route {
   readonly screen: Screen
-  /** A table on the screen `explore`; otherwise null. */
+  /** A table; null on screens without one. */
   readonly subject: string | null
   readonly query: URLSearchParams
 }
@@ -19,7 +20,7 @@ export interface Route {
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = splitOnce(hash.replace(/^#/, ''), '?')
   const [, name = '', subject = ''] = path.split('/')
-  const screen = SCREENS.find(one => one === name)
+  const screen = ([...SCREENS, 'graph'] as const).find(one => one === name)
   return screen === undefined
     ? { screen: SCREENS[0], subject: null, query: new URLSearchParams() }
     : { screen, subject: subject === '' ? null : decoded(subject), query: new URLSearchParams(query) }

@@ -11,6 +11,7 @@ export const TEXTS = {
     checks: 'Checks',
     webhooks: 'Webhooks',
     operations: 'Operations',
+    graph: 'Relations',
   },
   explainThis: 'Explain this request',
   ms: (ms: number) => `${ms < 10 ? ms.toFixed(2) : Math.round(ms)} ms`,
@@ -91,6 +92,32 @@ export const TEXTS = {
     identity: 'identity',
     unique: (columns: string) => `unique (${columns})`,
     noRelations: 'This table has no relation to a table that you can see.',
+  },
+  graph: {
+    title: (table: string | null) => (table === null ? 'Relations of all tables' : `Relations of ${table}`),
+    show: 'Show as a graph',
+    rows: (table: string) => `Rows of ${table}`,
+    all: 'Show all tables',
+    neighbours: 'Show only its neighbours',
+    placing: 'Placing the tables …',
+    failed: 'The graph is too large to be drawn in time. Choose a table to see its neighbours.',
+    tooLarge: (tables: number, keys: number) =>
+      `The graph has ${tables} tables and ${keys} foreign keys, which is too large to be drawn. ` +
+      'Choose a table to see its neighbours.',
+    some: (shown: number, all: number) => `${shown} of ${all} neighbours are drawn. The list has all foreign keys.`,
+    zoomIn: 'Zoom in',
+    zoomOut: 'Zoom out',
+    fit: 'Show everything',
+    hint: 'Drag to move; Ctrl or ⌘ and the wheel zooms. Arrow keys lead to the next table.',
+    label: (tables: number, keys: number) =>
+      `Graph of ${tables === 1 ? '1 table' : `${tables} tables`} and ` +
+      `${keys === 1 ? '1 foreign key' : `${keys} foreign keys`}`,
+    neighbourhood: (targets: readonly string[], sources: readonly string[]) =>
+      [...listed('refers to', targets), ...listed('referenced by', sources)].join(', '),
+    moreKeys: (count: number) => `+ ${count}`,
+    list: (count: number) => (count === 1 ? '1 foreign key as text' : `${count} foreign keys as text`),
+    cardinality: (cardinality: 'one' | 'many', isOptional: boolean) =>
+      `${cardinality === 'many' ? 'many rows' : 'one row'} to ${isOptional ? 'one row or none' : 'one row'}`,
   },
   grid: {
     region: (table: string) => `Rows of ${table}`,
@@ -377,3 +404,9 @@ export const TEXTS = {
     copied: 'Copied.',
   },
 } as const
+
+/** A list of tables in a sentence; of more than three, their number. */
+function listed(verb: string, names: readonly string[]): readonly string[] {
+  if (names.length === 0) return []
+  return [`${verb} ${names.length > 3 ? `${names.length} tables` : names.join(', ')}`]
+}

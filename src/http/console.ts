@@ -9,6 +9,7 @@ export const CONSOLE_PATH = '/console'
 const FILES = [
   { path: CONSOLE_PATH, file: 'page.html', type: 'text/html' },
   { path: `${CONSOLE_PATH}/console.js`, file: 'console.js', stored: 'br', type: 'text/javascript' },
+  { path: `${CONSOLE_PATH}/layout.js`, file: 'layout.js', stored: 'br', type: 'text/javascript' },
   { path: `${CONSOLE_PATH}/console.css`, file: 'console.css', type: 'text/css' },
 ] as const
 

@@ -1,6 +1,7 @@
 /** The screen *Explore*: the tables that the caller can see, and the rows of one of them. */
 import { useState } from 'preact/hooks'
 import type { Session } from '../api.ts'
+import { Graph } from '../graph/graph.tsx'
 import { printRoute, type Route } from '../route.ts'
 import type { Schema } from '../schema.ts'
 import { TEXTS } from '../texts.ts'
@@ -12,12 +13,15 @@ interface ExploreProps {
   readonly route: Route
 }
 
-export function Explore({ session, schema, route: { subject, query } }: ExploreProps) {
+export function Explore({ session, schema, route }: ExploreProps) {
+  const { screen, subject, query } = route
   const table = subject === null ? undefined : schema.get(subject)
   return (
     <div class="explore">
       <TableList schema={schema} chosen={subject} />
-      {subject === null ? (
+      {screen === 'graph' ? (
+        <Graph schema={schema} route={route} />
+      ) : subject === null ? (
         <p class="hint">{schema.size === 0 ? TEXTS.tables.none : TEXTS.tables.choose}</p>
       ) : table === undefined ? (
         <p class="hint">{TEXTS.tables.unknown(subject)}</p>
@@ -41,6 +45,7 @@ function TableList({ schema, chosen }: { readonly schema: Schema; readonly chose
         {TEXTS.tables.find}
         <input type="search" value={sought} onInput={event => setSought(event.currentTarget.value)} />
       </label>
+      {schema.size === 0 ? null : <a href={printRoute('graph')}>{TEXTS.graph.title(null)}</a>}
       <p role="status" class="muted">
         {found.length === 0 && schema.size > 0 ? TEXTS.tables.noMatch : TEXTS.tables.count(found.length)}
       </p>

@@ -4,7 +4,7 @@ import { printRoute } from '../route.ts'
 import type { Column, Table } from '../schema.ts'
 import { TEXTS } from '../texts.ts'
 
-export function Structure({ table }: { readonly table: Table }) {
+export function Structure({ name, table }: { readonly name: string; readonly table: Table }) {
   return (
     <details>
       <summary>{TEXTS.structure.title}</summary>
@@ -21,6 +21,9 @@ export function Structure({ table }: { readonly table: Table }) {
         ))}
       </DataTable>
       <h3>{TEXTS.structure.relations}</h3>
+      <p>
+        <a href={printRoute('graph', name)}>{TEXTS.graph.show}</a>
+      </p>
       {table.relations.length === 0 ? (
         <p class="muted">{TEXTS.structure.noRelations}</p>
       ) : (

@@ -41,7 +41,7 @@ export function TableView({ session, name, table, query }: TableViewProps) {
       <div class="card">
         <h2 id="table">{name}</h2>
         {table.comment === null ? null : <p class="muted">{table.comment}</p>}
-        <Structure table={table} />
+        <Structure name={name} table={table} />
         <Filters columns={table.columns} query={query} go={go} />
         <Expansions relations={table.relations} query={query} go={go} />
         <Transfer session={session} name={name} query={query} onImport={again} />
