@@ -61,6 +61,30 @@ test('reads by a few keys are planned five times, whatever their number', async 
   })
 })
 
+test.each([
+  'get lines fields line where part = :part and line in :lines',
+  'get parts as p join kinds as k on k.name = p.kind fields p.id, k.title where p.id in :lines',
+])('so are reads by keys of several columns, and of tables joined by keys: %s', async text => {
+  await execute(
+    database.adminUrl,
+    `drop table if exists lines, kinds;
+     create table lines (part int, line int, primary key (part, line));
+     insert into lines select i, n from generate_series(1, 500) as i, generate_series(1, 40) as n;
+     create table kinds (name text primary key, title text);
+     insert into kinds select 'k' || i, 'kind ' || i from generate_series(0, 6) as i;
+     grant all on lines, kinds to public; analyze lines, kinds`,
+  )
+  const statement = await compiled(text)
+  await withPool(async run => {
+    for (let turn = 0; turn < 20; turn++) {
+      const length = 1 + (turn % 5)
+      const values = statement.parameters.map(one => ('key' in one && one.key === 'part' ? '7' : listOf(length)))
+      expect(await run(toCommand({ statement, values }))).toHaveLength(length)
+    }
+    expect(await run({ ...PLANS, text: PLANS.text.replace('parts', '(lines|parts)') })).toEqual(['5 15 f'])
+  })
+})
+
 test('without the repeated keys, they are planned every time', async () => {
   const statement = await compiled(byKey)
   await withPool(async run => {
