@@ -126,9 +126,9 @@ function compressPages(dist) {
   const docs = join(dist, 'http/docs')
   compressMore(join(library, 'swagger-ui.css'), docs)
   compressMore(join(library, 'swagger-ui-bundle.js'), docs)
-  copyFileSync(join(library, 'LICENSE'), join(docs, 'swagger-ui.LICENSE'))
+  compress(join(library, 'LICENSE'), docs, 'swagger-ui.LICENSE')
   copyFileSync(join(library, 'NOTICE'), join(docs, 'swagger-ui.NOTICE'))
-  copyFileSync(join(library, 'swagger-ui-bundle.js.LICENSE.txt'), join(docs, 'swagger-ui-bundle.LICENSE'))
+  compress(join(library, 'swagger-ui-bundle.js.LICENSE.txt'), docs, 'swagger-ui-bundle.LICENSE')
 }
 
 /** The client library, as the page of the demo loads it. */
@@ -148,10 +148,10 @@ function buildConsole(dist) {
   for (const name of ['page.html', 'console.js', 'console.css', 'layout.js']) rmSync(join(folder, name))
 }
 
-function compress(file, folder) {
+function compress(file, folder, name = basename(file)) {
   mkdirSync(folder, { recursive: true })
   const bytes = gzipSync(readFileSync(file), { level: constants.Z_BEST_COMPRESSION })
-  writeFileSync(join(folder, `${basename(file)}.gz`), bytes)
+  writeFileSync(join(folder, `${name}.gz`), bytes)
 }
 
 /** With Brotli, for the largest files of the package. */

@@ -60,7 +60,7 @@ test('the package holds the build, the licence and the changelog, and neither te
   const needed = [
     ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md'],
     ...['dist/cli/main.js', 'dist/index.js', 'dist/index.d.ts', 'dist/language/index.js', 'dist/language/index.d.ts'],
-    ...['dist/mcp/library/library.json.br', 'dist/http/docs/page.html.gz', 'dist/http/docs/swagger-ui.LICENSE'],
+    ...['dist/mcp/library/library.json.br', 'dist/http/docs/page.html.gz', 'dist/http/docs/swagger-ui.LICENSE.gz'],
     ...['dist/http/console/console.js.br', 'dist/http/console/console.LICENSE'],
     ...['dist/demo/board/page.html.gz', 'dist/client/follow.js'],
     ...['dist/client/index.js', 'dist/client/index.d.ts', 'dist/client/react/index.js'],
