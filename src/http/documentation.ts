@@ -8,7 +8,7 @@ import { gzip } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import type { OperatorRoutes } from '../ops/operator-routes.ts'
 import { shorten } from '../text/shorten.ts'
-import { type LinkResolver, renderMarkdown } from './markdown.ts'
+import type { LinkResolver } from './markdown.ts'
 import { createPage, type PageFile, type PageHandler } from './pages.ts'
 
 /** The root of the package, for the sources and for the build. */
@@ -76,7 +76,7 @@ function pageOf(name: string, names: ReadonlySet<string>, root: URL): PageHandle
     const bytes = await readFile(new URL(name, root)).catch((cause: unknown) => {
       throw new GatewayError('NOT_FOUND', `the page ${name} is not installed`, { cause })
     })
-    return promisify(gzip)(type === 'text/html' ? htmlOf(bytes.toString(), linksOf(name, names)) : bytes)
+    return promisify(gzip)(type === 'text/html' ? await htmlOf(bytes.toString(), linksOf(name, names)) : bytes)
   })
 }
 
@@ -91,7 +91,9 @@ function linksOf(name: string, names: ReadonlySet<string>): LinkResolver {
   }
 }
 
-function htmlOf(markdown: string, link: LinkResolver): string {
+/** The parser is loaded with the first page. */
+async function htmlOf(markdown: string, link: LinkResolver): Promise<string> {
+  const { renderMarkdown } = await import('./markdown.ts')
   const { title, html } = renderMarkdown(markdown, link)
   return `<!doctype html>
 <html lang="en">
