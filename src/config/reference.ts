@@ -71,4 +71,6 @@ function row(setting: Setting<unknown>): string {
   return `| ${names} | ${value} | ${cell(setting.kind.expected)} | ${cell(setting.description)}${secret} |`
 }
 
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
+/** A `<` in code is text already. */
+const cell = (text: string): string =>
+  text.replaceAll('|', '\\|').replace(/`[^`]*`|</g, part => (part === '<' ? '&lt;' : part))
