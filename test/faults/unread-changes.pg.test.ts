@@ -64,6 +64,11 @@ test.each([
   { timeout: 120_000 },
   async ({ open, tenant, id }) => {
     for (let reader = 0; reader < READERS; reader++) await open(tenant, `id.neq=${reader}`)
+    // A reader whose messages are small. When it has a change, it has been delivered to all.
+    const control = await openSocket(gateway.url, { token: await gateway.token({ tenantId: tenant }) })
+    closing.push(() => control.socket.terminate())
+    control.say({ type: 'subscribe', channel: 'svc_table_notes', select: 'id' })
+    await control.nextOf('subscribed')
     const refusals = () => figure('svc_http_limit_refusals_total', 'tenant_max_unsent_bytes')
     const before = await refusals()
     let most = 0
@@ -71,6 +76,7 @@ test.each([
     for (let n = 0; n < 500 && (await refusals()) === before; n++) {
       await admin.query(`insert into notes values ($1, $2, repeat('x', $3))`, [id + n, tenant, ROW])
       await logged(database)
+      expect(await control.nextOf('notification')).toMatchObject({ new: { id: id + n } })
       most = Math.max(most, await figure('svc_http_result_bytes'))
     }
     expect(await refusals()).toBeGreaterThan(before)
