@@ -20,6 +20,8 @@ interface Statement {
   readonly name: string
   readonly unit: string
   readonly sql: string
+  /** Statements at a time: with one, a small statement would measure how soon idle processors wake up. */
+  readonly clients: number
   /** Its parameters, at the given execution. */
   values(n: number): readonly unknown[]
   /** The smallest ratio to the rate without capture. */
@@ -43,6 +45,7 @@ const INSERT: Statement = {
   name: 'insert of a row',
   unit: 'inserts/s',
   sql: 'insert into noted default values',
+  clients: 4,
   values: () => [],
   targets: { [TRIGGERS]: 0.75, [WAL]: 0.95 },
 }
@@ -50,6 +53,7 @@ const UPDATE: Statement = {
   name: 'update of 1 000 rows',
   unit: 'updates/s',
   sql: CHANGE,
+  clients: 1,
   values: n => changed(n * 1_000, 1_000),
   targets: { [TRIGGERS]: 0.5, [WAL]: 0.7 },
 }
@@ -110,7 +114,9 @@ export const capture: Benchmark = {
         lanes.push({
           name: laneOf(statement, manner),
           measure: () =>
-            captured(world, databases[manner], manner, client => repeated(client, statement, world.seconds)),
+            captured(world, databases[manner], manner, () =>
+              repeated(databases[manner].adminUrl, statement, world.seconds),
+            ),
         })
     for (const manner of MANNERS)
       lanes.push({
@@ -166,14 +172,24 @@ async function captured(
   }
 }
 
-async function repeated(client: pg.Client, { name, unit, sql, values }: Statement, seconds: number): Promise<Figures> {
-  const began = performance.now()
-  let count = 0
-  while (performance.now() - began < seconds * 1_000) {
-    await client.query({ name, text: sql, values: [...values(count)] })
-    count++
+async function repeated(
+  connectionString: string,
+  { name, unit, sql, clients, values }: Statement,
+  seconds: number,
+): Promise<Figures> {
+  const pool = new pg.Pool({ connectionString, max: clients })
+  try {
+    const began = performance.now()
+    let count = 0
+    const repeat = async () => {
+      while (performance.now() - began < seconds * 1_000)
+        await pool.query({ name, text: sql, values: [...values(count++)] })
+    }
+    await Promise.all(Array.from({ length: clients }, repeat))
+    return { [unit]: (count * 1_000) / (performance.now() - began) }
+  } finally {
+    await pool.end()
   }
-  return { [unit]: (count * 1_000) / (performance.now() - began) }
 }
 
 /** Changes rows at a constant rate, and samples how far the reader of the write-ahead log is behind. */
