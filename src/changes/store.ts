@@ -5,6 +5,7 @@
 import { SLOT_OF_NOW } from '../install/change-log.ts'
 import { OUTBOX_COLUMNS, traceSql } from '../install/outbox.ts'
 import type { Command } from '../postgres/types.ts'
+import { toArrayLiteral } from '../text/array-text.ts'
 
 /** A row of the change log. */
 export interface Entry {
@@ -54,7 +55,7 @@ const OPERATIONS = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' } as const
 
 /** Stores entries in their order. */
 export function logEntries(entries: readonly Entry[]): Command {
-  const of = (value: (entry: Entry) => string | null) => arrayOf(entries, value)
+  const of = (value: (entry: Entry) => string | null) => toArrayLiteral(entries.map(value))
   return {
     text: LOG,
     parameters: [
@@ -67,7 +68,7 @@ export function logEntries(entries: readonly Entry[]): Command {
 
 /** Stores the webhooks of changes in their order. */
 export function storeDeliveries(changes: readonly Delivery[]): Command {
-  const of = (value: (change: Delivery) => string | null) => arrayOf(changes, value)
+  const of = (value: (change: Delivery) => string | null) => toArrayLiteral(changes.map(value))
   return {
     text: DELIVER,
     parameters: [
@@ -75,15 +76,4 @@ export function storeDeliveries(changes: readonly Delivery[]): Command {
       ...[of(({ key }) => key), of(({ before }) => before), of(({ after }) => after), of(({ trace }) => trace)],
     ],
   }
-}
-
-const SPECIAL = /["\\]/g
-
-/** The text of an array (PostgreSQL manual, 8.15.2). */
-function arrayOf<T>(items: readonly T[], value: (item: T) => string | null): string {
-  const elements = items.map(item => {
-    const text = value(item)
-    return text === null ? 'NULL' : `"${text.replace(SPECIAL, '\\$&')}"`
-  })
-  return `{${elements.join(',')}}`
 }

@@ -1,5 +1,6 @@
 /** Plans what `svc install` will do and what prevents it, without changing the database. */
 import type { Query } from '../catalog/introspect.ts'
+import { toArrayLiteral } from '../text/array-text.ts'
 import type { FeedRole } from './feed-role.ts'
 import { INSTALLED_VERSION, type InstallOptions, type TableSelection } from './script.ts'
 import { type CaptureMode, MAY_REPLICATE } from './wal-capture.ts'
@@ -74,7 +75,7 @@ export async function planInstall(ask: Query, request: InstallRequest): Promise<
   const roles = await ask(ROLES, [role, feed.role])
   const chosen = tables === 'all' ? schemas.map(allOf) : tables.map(name => parseSelection(name, schemas))
   const names = [...new Set(chosen.map(({ schema }) => schema))]
-  const found = await ask(TABLES, [`{${names.map(name => JSON.stringify(name)).join(',')}}`, role])
+  const found = await ask(TABLES, [toArrayLiteral(names), role])
   const gateway = roles.find(([name]) => name === role)
   const hasFeedRole = roles.some(([name]) => name === feed.role)
   const isSuperuser = superuser === 't'

@@ -1,7 +1,7 @@
 /** Values in paths and query strings: PostgreSQL's text format unless they are scalars. */
 import { baseOf, isJson } from '../access/types.ts'
 import type { DataType } from '../catalog/model.ts'
-import { printElements, quoteElement } from '../rest/body/array-text.ts'
+import { printElements, quoteElement } from '../text/array-text.ts'
 
 /** A string, number or Boolean. Undefined if a query string cannot express it: NULL, rows, nested arrays. */
 export function valueText(value: unknown, type: DataType): string | number | boolean | undefined {

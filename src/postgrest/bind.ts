@@ -3,8 +3,8 @@
  * the key of the plan, and the same plan serves every request of that shape.
  */
 import type { StatementValue } from '../compile/statement.ts'
-import { toArrayLiteral } from '../rest/parameters/list-values.ts'
 import type { Values } from '../rest/values.ts'
+import { toArrayLiteral } from '../text/array-text.ts'
 import { invalidParameter, malformedArray } from './errors.ts'
 import type { LogicTree, QuantifiedOperator, SearchOperator, SimpleOperator, ValueTest } from './grammar/filter.ts'
 import type { FieldPath } from './grammar/names.ts'

@@ -1,6 +1,7 @@
 /** The statements that read the change log (decision 0022). */
 import { type Lsn, parseLsn } from '../postgres/replication/lsn.ts'
 import type { Command, Database, Result, ResultRow } from '../postgres/types.ts'
+import { toArrayLiteral } from '../text/array-text.ts'
 import type { RouteValue } from './route.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 
@@ -156,7 +157,7 @@ export async function readLogPart(
   tables: ReadonlyMap<string, string | null>,
   { rowsMax, route }: { readonly rowsMax: number; readonly route: RouteValue | null },
 ): Promise<LogResult> {
-  const values = route === null ? null : `{${route.values.map(quoted).join(',')}}`
+  const values = route === null ? null : toArrayLiteral(route.values)
   const parameters = [...parametersOf(since, tables, rowsMax), route?.column ?? null, values]
   return resultOf(database, { text: CHANGES_IN_PARTS, parameters }, false)
 }
@@ -166,7 +167,7 @@ function parametersOf(since: Snapshot | null, tables: ReadonlyMap<string, string
     since === null ? null : String(since.xmax),
     since === null ? null : `{${since.open.join(',')}}`,
     String(rowsMax + 1),
-    `{${[...tables.keys()].map(quoted).join(',')}}`,
+    toArrayLiteral([...tables.keys()]),
     JSON.stringify(Object.fromEntries([...tables].filter(([, column]) => column !== null))),
   ]
 }
@@ -243,9 +244,4 @@ function entryOf([, xid, at, name, operation, key, was, old, before, after, writ
     ...{ key: key?.toString() ?? null, oldKey: was?.toString() ?? null, old: old?.toString() ?? null },
     routes: [before?.toString() ?? null, after?.toString() ?? null],
   }
-}
-
-/** An element of an array literal (PostgreSQL manual, 8.15.2). */
-function quoted(name: string): string {
-  return `"${name.replace(/["\\]/g, '\\$&')}"`
 }

@@ -1,7 +1,8 @@
 /** Reads the arguments of a call from the query string or the body. */
 import type { Incoming } from '../../exchange.ts'
 import { mediaTypeOf } from '../../rest/body/body.ts'
-import { parseListItems, toArrayLiteral } from '../../rest/parameters/list-values.ts'
+import { parseListItems } from '../../rest/parameters/list-values.ts'
+import { toArrayLiteral } from '../../text/array-text.ts'
 import { decodeLenient } from '../decode.ts'
 import { invalidBody } from '../errors.ts'
 import { assertJson, keysOf, readPayload, rowsOf } from '../payload.ts'

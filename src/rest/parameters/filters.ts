@@ -8,11 +8,12 @@
 import { GatewayError } from '../../errors.ts'
 import type { ComparisonOperator, Expression, Parameter } from '../../language/tree/ast.ts'
 import { and, compare, inSet, isDistinct, isNull, like, not, or } from '../../language/tree/build.ts'
+import { toArrayLiteral } from '../../text/array-text.ts'
 import { shorten } from '../../text/shorten.ts'
 import type { Values } from '../values.ts'
 import { type BoundPath, buildPath, toPath } from './column-path.ts'
 import { type FilterTest, type FilterTree, isFlagSet, refuseFilter } from './filter-notation.ts'
-import { parseListItems, toArrayLiteral } from './list-values.ts'
+import { parseListItems } from './list-values.ts'
 import { OPERAND_OF, type Operator } from './operators.ts'
 import { filterOf, type WrittenParameter } from './request-parameters.ts'
 

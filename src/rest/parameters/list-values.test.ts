@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { parseListItems, toArrayLiteral, toArrayOperand, toMultirangeOperand, toRangeOperand } from './list-values.ts'
+import { toArrayLiteral } from '../../text/array-text.ts'
+import { parseListItems, toArrayOperand, toMultirangeOperand, toRangeOperand } from './list-values.ts'
 
 const fail = (message: string): never => {
   throw new Error(message)

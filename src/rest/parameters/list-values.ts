@@ -1,5 +1,5 @@
 /** Lists of values in a query string, and the PostgreSQL array and range literals that they become. */
-import { printElements, quoteElement } from '../body/array-text.ts'
+import { quoteElement, toArrayLiteral } from '../../text/array-text.ts'
 
 /**
  * Parses the elements of `(a,"b,c",d)`; the parentheses are optional. An element in double quotes can contain
@@ -47,11 +47,6 @@ export function tooManyValues(max: number): string {
     `has more than ${max} values, the limit for one list (max_in_values); ` +
     'send several requests, or filter by a range or a join'
   )
-}
-
-/** Prints PostgreSQL's text form of a one-dimensional array. */
-export function toArrayLiteral(items: readonly string[]): string {
-  return printElements(items.map(quoteElement))
 }
 
 /**
