@@ -8,7 +8,7 @@ import type { Identity } from '../identity/identity.ts'
 import { decodeComponent } from '../rest/parameters/query-string.ts'
 import type { Realtime } from './realtime.ts'
 import type { Link } from './session.ts'
-import type { WaitingBytes } from './waiting-bytes.ts'
+import { SMALL_CHARACTERS, type WaitingBytes } from './waiting-bytes.ts'
 
 /** Interval of comments that show proxies and clients that the stream is alive. */
 const KEEP_ALIVE_MS = 15_000
@@ -17,9 +17,6 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 
 /** Limit on the characters of `Last-Event-ID`; resume tokens are much shorter. */
 const EVENT_ID_CHARACTERS_MAX = 1_024
-
-/** Limit on the characters of a stream that are never refused. The number of streams limits their sum. */
-const SMALL_CHARACTERS = 64 * 1024
 
 /** The dependencies of event streams. */
 export interface EventStreamParts {
@@ -141,12 +138,10 @@ function createStream(bytes: Omit<WaitingBytes, 'assign'>): Stream {
     })
   }
 
-  /** They are counted until the response has been handed to the connection, which counts what is unread. */
   function drop(): void {
-    const size = characters
+    bytes.handOver(characters)
     waiting = []
     characters = 0
-    if (size > 0) setImmediate(() => bytes.give(size))
   }
 
   function take(): Buffer {

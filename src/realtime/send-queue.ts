@@ -51,7 +51,7 @@ export interface SendQueue {
 export interface SendQueueParts {
   readonly pipe: Pipe
   /** Counts the pending changes. */
-  readonly waiting: Omit<WaitingBytes, 'assign'>
+  readonly waiting: Pick<WaitingBytes, 'refusal' | 'take' | 'give'>
   readonly now: () => number
   /** Called once. */
   readonly onTooSlow: () => void

@@ -4,6 +4,9 @@
  */
 import type { GatewayError } from '../errors.ts'
 
+/** Limit on the characters of one client that are never refused. The number of clients limits their sum. */
+export const SMALL_CHARACTERS: number = 64 * 1024
+
 /** The budget of unread responses. A holder is a tenant, or a caller without one. */
 export interface UnreadBudget {
   /** The error if a holder or all of them exceed a limit without `own` bytes; null otherwise. */
@@ -20,12 +23,19 @@ export interface WaitingBytes {
   refusal(): GatewayError | null
   take(bytes: number): void
   give(bytes: number): void
+  /** Gives back what a response takes once it has been handed to the connection, which counts what is unread. */
+  handOver(bytes: number): void
 }
 
 /** Starts counting. Until there is a holder, bytes count towards the limit of the process only. */
 export function createWaitingBytes(budget: UnreadBudget, initial = ''): WaitingBytes {
   let holder = initial
   let held = 0
+
+  function give(bytes: number): void {
+    held -= bytes
+    budget.give(holder, bytes)
+  }
 
   return {
     assign(next) {
@@ -39,9 +49,9 @@ export function createWaitingBytes(budget: UnreadBudget, initial = ''): WaitingB
       held += bytes
       budget.take(holder, bytes)
     },
-    give(bytes) {
-      held -= bytes
-      budget.give(holder, bytes)
+    give,
+    handOver(bytes) {
+      if (bytes > 0) setImmediate(give, bytes)
     },
   }
 }

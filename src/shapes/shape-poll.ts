@@ -2,7 +2,7 @@
 import type { GatewayError } from '../errors.ts'
 import type { SubscriptionReceiver } from '../realtime/subscriber.ts'
 import type { ChangeNotification } from '../realtime/visibility-query.ts'
-import type { WaitingBytes } from '../realtime/waiting-bytes.ts'
+import { SMALL_CHARACTERS, type WaitingBytes } from '../realtime/waiting-bytes.ts'
 
 /**
  * Limits on the changes and characters that wait for a slow reader. Beyond it, the response ends with the
@@ -10,9 +10,6 @@ import type { WaitingBytes } from '../realtime/waiting-bytes.ts'
  */
 const WAITING_CHANGES_MAX = 2_000
 const WAITING_CHARACTERS_MAX = 4 * 1024 * 1024
-
-/** Limit on the characters of a poll that are never refused. The number of requests limits their sum. */
-const SMALL_CHARACTERS = 64 * 1024
 
 /** The changes that the hub delivered together. */
 export interface PollDelivery {
@@ -66,11 +63,10 @@ export function createPoll(bytes: Omit<WaitingBytes, 'assign'>): Poll {
 
   function take(): readonly PollDelivery[] {
     const taken = deliveries
-    const size = characters
+    bytes.handOver(characters)
     deliveries = []
     changes = 0
     characters = 0
-    if (size > 0) setImmediate(() => bytes.give(size))
     return taken
   }
 
