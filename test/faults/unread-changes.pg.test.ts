@@ -2,22 +2,17 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { parseExposition } from '../support/exposition.ts'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { installed, logged } from '../support/install.ts'
 import { connectTo } from '../support/raw-http.ts'
+import { figuresOf, NOTES, openWitness } from '../support/slow-readers.ts'
 import { openSocket } from '../support/socket.ts'
 
 const UNREAD_MAX = 4 * 1024 * 1024
 const READERS = 12
 const ROW = 100_000
 
-const database = databaseFixture(`
-  create table notes (id int primary key, tenant text not null, body text);
-  alter table notes enable row level security;
-  create policy own on notes using (tenant = (select current_setting('app.current_tenant_id', true)));
-  grant select on notes to app
-`)
+const database = databaseFixture(NOTES)
 const admin = clientFixture(() => database.adminUrl)
 beforeAll(() => installed(database))
 const gateway = gatewayFixture(database, { toml: `tenant_max_unsent_bytes = ${UNREAD_MAX}` })
@@ -28,9 +23,7 @@ afterEach(() => {
 })
 
 async function figure(name: string, limit?: string): Promise<number> {
-  const { text } = await gateway.get('/metrics', { as: null })
-  const samples = parseExposition(text).get(name)?.samples ?? []
-  return samples.find(({ labels }) => labels.limit === limit)?.value ?? -1
+  return (await figuresOf(gateway))(name, limit)
 }
 
 /** A stream of events whose client reads nothing after the first bytes. */
@@ -64,11 +57,8 @@ test.each([
   { timeout: 120_000 },
   async ({ open, tenant, id }) => {
     for (let reader = 0; reader < READERS; reader++) await open(tenant, `id.neq=${reader}`)
-    // A reader whose messages are small. When it has a change, it has been delivered to all.
-    const control = await openSocket(gateway.url, { token: await gateway.token({ tenantId: tenant }) })
-    closing.push(() => control.socket.terminate())
-    control.say({ type: 'subscribe', channel: 'svc_table_notes', select: 'id' })
-    await control.nextOf('subscribed')
+    const witness = await openWitness(gateway, tenant, 'tenant_max_unsent_bytes')
+    closing.push(witness.close)
     const refusals = () => figure('svc_http_limit_refusals_total', 'tenant_max_unsent_bytes')
     const before = await refusals()
     let most = 0
@@ -76,7 +66,7 @@ test.each([
     for (let n = 0; n < 500 && (await refusals()) === before; n++) {
       await admin.query(`insert into notes values ($1, $2, repeat('x', $3))`, [id + n, tenant, ROW])
       await logged(database)
-      expect(await control.nextOf('notification')).toMatchObject({ new: { id: id + n } })
+      await witness.settled(id + n)
       most = Math.max(most, await figure('svc_http_result_bytes'))
     }
     expect(await refusals()).toBeGreaterThan(before)

@@ -1,18 +1,13 @@
 /** One tenant cannot use up what all tenants share with requests for shapes (docs/reference/shapes.md). */
 import type { Socket } from 'node:net'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { parseExposition } from '../support/exposition.ts'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { installed, logged } from '../support/install.ts'
 import { connectTo } from '../support/raw-http.ts'
+import { figuresOf, NOTES, openWitness } from '../support/slow-readers.ts'
 
-const database = databaseFixture(`
-  create table notes (id int primary key, tenant text not null, body text);
-  alter table notes enable row level security;
-  create policy own on notes using (tenant = (select current_setting('app.current_tenant_id', true)));
-  grant select on notes to app
-`)
+const database = databaseFixture(NOTES)
 const admin = clientFixture(() => database.adminUrl)
 beforeAll(() => installed(database))
 
@@ -50,9 +45,7 @@ async function waiting(of: TestGateway, tenantId: string, { where = '', events =
 }
 
 async function figure(name: string, limit?: string, of: TestGateway = gateway): Promise<number> {
-  const { text } = await of.get('/metrics', { as: null })
-  const samples = parseExposition(text).get(name)?.samples ?? []
-  return samples.find(({ labels }) => labels.limit === limit)?.value ?? -1
+  return (await figuresOf(of))(name, limit)
 }
 
 test('waiting requests of one tenant are limited, and no others', { timeout: 60_000 }, async () => {
@@ -164,6 +157,7 @@ test.each([
     const other = await waiting(of, 'another', { events: true })
     expect((await other.response).status).toBe(200)
     await vi.waitFor(async () => expect(await figure('svc_shapes_waiting', undefined, of)).toBe(readers + 1), PATIENT)
+    const witness = await openWitness(of, tenant, limit)
     const row = 100_000
     let waitingMost = 0
     let most = 0
@@ -171,10 +165,13 @@ test.each([
     for (let n = 0; n < 400 && (await figure('svc_http_limit_refusals_total', limit, of)) === 0; n++) {
       await admin.query(`insert into notes values ($1, $2, repeat('x', $3))`, [id + n, tenant, row])
       await logged(database)
-      const waits = await figure('svc_http_result_bytes', undefined, of)
+      await witness.settled(id + n)
+      const figures = await figuresOf(of)
+      const waits = figures('svc_http_result_bytes')
       waitingMost = Math.max(waitingMost, waits)
-      most = Math.max(most, waits + (await figure('svc_http_unsent_bytes', undefined, of)))
+      most = Math.max(most, waits + figures('svc_http_unsent_bytes'))
     }
+    witness.close()
     expect(await figure('svc_http_limit_refusals_total', limit, of)).toBeGreaterThan(0)
     expect(waitingMost).toBeGreaterThan(UNREAD_MAX / 2)
     // The last delivery that was accepted can exceed the limit.
