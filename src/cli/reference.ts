@@ -3,6 +3,7 @@
  * `-u`.
  */
 import type { Argument, Option } from 'commander'
+import { markdownCell } from '../text/markdown-cell.ts'
 import type { SvcCommand } from './command.ts'
 import { EXIT_CODES } from './program.ts'
 
@@ -52,12 +53,10 @@ function printArgument(argument: Argument): string {
 }
 
 function argumentRow(argument: Argument): string {
-  return `| \`${printArgument(argument)}\` | | ${cell(argument.description)} |`
+  return `| \`${printArgument(argument)}\` | | ${markdownCell(argument.description)} |`
 }
 
 function optionRow({ flags, description, defaultValue, defaultValueDescription }: Option): string {
   const value = defaultValueDescription ?? (defaultValue === undefined ? undefined : String(defaultValue))
-  return `| \`${flags}\` |${value === undefined ? '' : ` \`${value}\``} | ${cell(description)} |`
+  return `| \`${flags}\` |${value === undefined ? '' : ` \`${value}\``} | ${markdownCell(description)} |`
 }
-
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')

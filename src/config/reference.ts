@@ -2,6 +2,7 @@
  * Generates `docs/reference/configuration.md` from the table of settings. Its test compares the two, and
  * rewrites the page with `-u`.
  */
+import { markdownCell } from '../text/markdown-cell.ts'
 import { printPlain } from './print.ts'
 import { FEATURES, type Feature, SETTINGS, type Setting } from './settings.ts'
 
@@ -68,9 +69,6 @@ function row(setting: Setting<unknown>): string {
       ? 'none'
       : `\`${printPlain(setting.default)}\`${setting.unit === undefined ? '' : ` ${setting.unit}`}`
   const secret = setting.secret === true ? ' Secret: never printed.' : ''
-  return `| ${names} | ${value} | ${cell(setting.kind.expected)} | ${cell(setting.description)}${secret} |`
+  const [kind, description] = [setting.kind.expected, setting.description].map(markdownCell)
+  return `| ${names} | ${value} | ${kind} | ${description}${secret} |`
 }
-
-/** A `<` in code is text already. */
-const cell = (text: string): string =>
-  text.replaceAll('|', '\\|').replace(/`[^`]*`|</g, part => (part === '<' ? '&lt;' : part))
