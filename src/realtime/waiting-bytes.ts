@@ -23,7 +23,7 @@ export interface WaitingBytes {
   refusal(): GatewayError | null
   take(bytes: number): void
   give(bytes: number): void
-  /** Gives back what a response takes once it has been handed to the connection, which counts what is unread. */
+  /** Gives back what a response takes once the connection has it, which counts what is unread. */
   handOver(bytes: number): void
 }
 
