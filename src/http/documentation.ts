@@ -1,6 +1,5 @@
 /** `/documentation`: the documentation of this version, from the files of the package. */
-import { readdirSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -24,12 +23,11 @@ const OTHER_PAGES = [
 const PATH = '/documentation'
 
 /**
- * Creates the route. The page is a parameter, and must be one of the files that exist when the gateway
- * starts, so no path leads elsewhere. Each is rendered once, when it is first requested.
+ * Creates the route. The page is a parameter, and must be one of the files that the first request finds, so
+ * no path leads elsewhere. Each is rendered once, when it is first requested.
  */
 export function createDocumentation(root: URL = ROOT): OperatorRoutes {
-  const names = new Set(namesBelow(root))
-  const pages = new Map([...names].map(name => [name, pageOf(name, names, root)]))
+  let found: Promise<ReadonlyMap<string, PageHandler>> | null = null
   return new Map([
     [
       PATH,
@@ -37,6 +35,8 @@ export function createDocumentation(root: URL = ROOT): OperatorRoutes {
         method: 'GET',
         async answer({ headers, query }) {
           const name = new URLSearchParams(query).get('page') ?? FIRST_PAGE
+          found ??= pagesBelow(root)
+          const pages = await found
           const page = pages.get(name)
           if (page === undefined) throw unknownPage(name, pages.size)
           return page(headers)
@@ -55,10 +55,15 @@ function unknownPage(name: string, count: number): GatewayError {
   )
 }
 
+async function pagesBelow(root: URL): Promise<ReadonlyMap<string, PageHandler>> {
+  const names = new Set(await namesBelow(root))
+  return new Map([...names].map(name => [name, pageOf(name, names, root)]))
+}
+
 /** Links to other places are not followed. */
-function namesBelow(root: URL): readonly string[] {
+async function namesBelow(root: URL): Promise<readonly string[]> {
   try {
-    const entries = readdirSync(new URL(FOLDER, root), { recursive: true, withFileTypes: true })
+    const entries = await readdir(new URL(FOLDER, root), { recursive: true, withFileTypes: true })
     const below = entries
       .filter(entry => entry.isFile() && !entry.name.startsWith('.'))
       .map(({ parentPath, name }) => relative(fileURLToPath(root), join(parentPath, name)))
