@@ -162,7 +162,7 @@ async function run(request: Request): Promise<void> {
     if (!request.record) {
       print('\nbench/RESULTS.md stays as it is; --record writes to it.')
     } else {
-      const id = new Date().toISOString().slice(0, 16)
+      const id = new Date().toISOString().slice(0, 19)
       const properties = [['Command', `\`${request.command}\``], ['Commit', await commit()], ...Object.entries(machine)]
       const current = resultsOf({ run: { id, properties }, verdicts, measured })
       const previous = readResults(await readFile(RESULTS, 'utf8'))
