@@ -16,26 +16,16 @@ import { testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
 import { POSTGRES_MAJOR } from '../support/postgres-version.ts'
 import { PASSWORD, urlOf } from '../support/server.ts'
-import { startReplication } from '../support/standby.ts'
+import { type Replication, startReplication } from '../support/standby.ts'
 import { isReading, readerOf, walDatabase } from '../support/wal-capture.ts'
 
 describe('a promoted standby', () => {
   const servers = fixture(() => startReplication('', { synchronous: true, commonSettings: ['wal_level = logical'] }))
 
   test('has no slot: a gateway creates it, and subscribers get a resync', async () => {
-    const { primary, standby } = servers
-    const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`
-    let current = primary
-    const database = await walDatabase({
-      url: `postgres://app:${PASSWORD}@${hosts}/postgres?target_session_attrs=read-write`,
-      get adminUrl() {
-        return current.adminUrl
-      },
-    })
+    const { database, failOver } = await openPair(servers)
     const { gateway, socket } = await database.followed()
-    await primary.kill()
-    current = standby
-    await database.ask('select pg_promote()')
+    await failOver()
     await database.ask('insert into notes values (2)')
     expect(await socket.nextOf('resync')).toMatchObject({ type: 'resync' })
     await isReading(gateway)
@@ -61,24 +51,14 @@ describe.skipIf(!SINCE_17)(
     )
 
     test('has the slot: a gateway continues, and nothing is lost', async () => {
-      const { primary, standby } = servers
-      const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`
-      let current = primary
-      const database = await walDatabase({
-        url: `postgres://app:${PASSWORD}@${hosts}/postgres?target_session_attrs=read-write`,
-        get adminUrl() {
-          return current.adminUrl
-        },
-      })
+      const { database, failOver } = await openPair(servers)
       const gateway = await database.reading()
       const before = await database.bulkEntries()
       const isSynchronized = `select from pg_replication_slots where synced and not temporary
       and confirmed_flush_lsn >= (select stored from svc.wal)`
-      await expect.poll(() => execute(standby.adminUrl, isSynchronized), { timeout: 60_000 }).toHaveLength(1)
+      await expect.poll(() => execute(servers.standby.adminUrl, isSynchronized), { timeout: 60_000 }).toHaveLength(1)
       await database.ask('insert into notes values (2)')
-      await primary.kill()
-      current = standby
-      await database.ask('select pg_promote()')
+      await failOver()
       await database.ask('insert into notes values (3)')
       await expect.poll(database.inserted, { timeout: 60_000 }).toEqual([1, 2, 3])
       expect(await database.bulkEntries()).toBe(before)
@@ -90,6 +70,25 @@ describe.skipIf(!SINCE_17)(
     }, 180_000)
   },
 )
+
+/** The database of a primary, whose users follow it to the standby. */
+async function openPair({ primary, standby }: Replication) {
+  const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`
+  let current = primary
+  const database = await walDatabase({
+    url: `postgres://app:${PASSWORD}@${hosts}/postgres?target_session_attrs=read-write`,
+    get adminUrl() {
+      return current.adminUrl
+    },
+  })
+  /** Kills the primary, and promotes the standby. */
+  const failOver = async () => {
+    await primary.kill()
+    current = standby
+    await database.ask('select pg_promote()')
+  }
+  return { database, failOver }
+}
 
 /** Starts servers, and upgrades one to another. */
 function upgradeFixture() {
