@@ -47,7 +47,7 @@ export async function openPrices(
       `create policy own on prices using (tenant_id = (select current_setting('app.current_tenant_id', true)))`,
       'grant usage on schema public to $role',
       'grant select on prices to $role',
-      // What is not yet on disk is not decoded.
+      // PostgreSQL decodes only changes that are on disk.
       ...(capture === 'wal' ? [`alter database ${name} set synchronous_commit = on`] : []),
       'analyze prices',
     ],

@@ -26,7 +26,7 @@ function textsOf(path: string, source = read(path)): readonly string[] {
   return found
 }
 
-test('elements have no texts of their own', () => {
+test('every text of an element is in the file of texts', () => {
   const files = filesBelow('console/src').filter(path => path.endsWith('.tsx'))
   expect(files.length).toBeGreaterThan(15)
   expect(files.flatMap(path => textsOf(path).map(text => `${path}: ${text}`))).toEqual([])

@@ -120,7 +120,7 @@ export function createDoor(parts: DoorParts): Door {
     aggregatesEnabled: config.aggregatesEnabled,
     isExposed: parts.isExposed,
   }
-  // Binders of their own: the ranges of reads, calls and writes of one query string differ.
+  // Separate binders, because the ranges of reads, calls and writes of one query string differ.
   const calling = { ...reading, binder: new LevelBinder(bindLimits) }
   const writing = { ...limits, ...reading, binder: new LevelBinder(bindLimits), safeUpdates: config.safeUpdates }
   const parameterRules = { ...limits, legacyTargetNames: config.legacyTargetNames }

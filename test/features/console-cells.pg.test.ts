@@ -384,7 +384,7 @@ describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
     expect(page.complaints).toEqual([])
   })
 
-  test('the second caller changes rows of its own tenant only', PATIENT, async () => {
+  test('a caller of the second tenant changes only the rows of that tenant', PATIENT, async () => {
     await enter('cells?sort=id', 1)
     expect(await page.evaluate(`${cell('note')}.textContent`)).toBe('of the other tenant')
     await edit('note')

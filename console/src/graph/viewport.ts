@@ -77,7 +77,7 @@ const DIRECTIONS: Readonly<Record<string, Point>> = {
   ArrowDown: { x: 0, y: 1 },
 }
 
-/** The nearest node in the direction of an arrow key; null if there is none, or the key is not an arrow. */
+/** The nearest node in the direction of an arrow key; null for other keys, and without such a node. */
 export function nodeInDirection(key: string, from: string, nodes: ReadonlyMap<string, Point>): string | null {
   const direction = DIRECTIONS[key]
   const start = nodes.get(from)
