@@ -173,6 +173,7 @@ export interface GatewayConfig {
   readonly statementTimeoutMs: number
   readonly drainTimeoutMs: number
   readonly preparedStatements: boolean
+  readonly planTrials: boolean
   /** Absolute path of the ES module of `gss_provider=callback` or `custom`; null for none. */
   readonly gssModule: string | null
 

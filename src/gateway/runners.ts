@@ -15,6 +15,7 @@ import { captureChanges } from '../run/capture.ts'
 import { guardCost } from '../run/cost-guard.ts'
 import { createLimitedRunner } from '../run/limited-runner.ts'
 import { observeStatements } from '../run/observed-statements.ts'
+import type { PlanTrials } from '../run/plan-trials.ts'
 import type { ReadRoutes } from '../run/replicas/read-routes.ts'
 import { createRunner, type Runner } from '../run/run.ts'
 import { createSessionReset } from '../run/session-reset.ts'
@@ -30,6 +31,8 @@ interface Parts {
   /** Runs reads on replicas; null if none are configured. */
   readonly routes: ReadRoutes | null
   readonly settings: SettingsSource
+  /** Null: PostgreSQL alone decides how statements are planned. */
+  readonly planTrials: PlanTrials | null
   readonly catalog: () => Catalog
   readonly capture: WriteCapture
   /** Null: results are not cached. */
@@ -62,9 +65,10 @@ interface Runners {
 
 /** Creates the runners of a gateway. */
 export function createRunners(parts: Parts): Runners {
-  const { config, database, routes, settings, capture, cache, webhooks, gate, requestIds, tracing, emit, now } = parts
+  const { config, capture, cache, webhooks, gate, requestIds, tracing, emit, now } = parts
+  const { database, routes, settings, planTrials } = parts
   const plain = createRunner({
-    ...{ database, routes, settings },
+    ...{ database, routes, settings, planTrials },
     reset: createSessionReset(parts.catalog),
     onStaleSchema: parts.onStaleSchema,
     announcements: listeningUrl(config) === null ? null : capture.announcements,

@@ -72,6 +72,7 @@ import { CallHandler } from '../rest/rpc/call.ts'
 import { isAllowed } from '../rest/rpc/names.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import { IdempotencyKeys } from '../run/idempotency.ts'
+import type { PlanTrials } from '../run/plan-trials.ts'
 import type { SettingsSource } from '../run/settings.ts'
 import { Shapes } from '../shapes/shapes.ts'
 import type { Tracing } from '../tracing/tracing.ts'
@@ -110,6 +111,7 @@ interface ServerParts {
   readonly feed: Pick<Database, 'run'>
   readonly catalog: CatalogSource
   readonly settings: SettingsSource
+  readonly planTrials: PlanTrials | null
   readonly cache: ResultCache | null
   readonly plans: PlanCache
   readonly lists: AllowLists
@@ -200,6 +202,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     config,
     routes: parts.replicas?.routes ?? null,
     settings,
+    planTrials: parts.planTrials,
     capture,
     cache,
     webhooks,
