@@ -11,6 +11,12 @@ import { groupByRelation } from './group.ts'
 import { buildInlinedBodies, type InlinedItem } from './inlined-bodies.ts'
 import { type Catalog, type Partition, type Representation, resourceName, type Table } from './model.ts'
 import { relate } from './relations.ts'
+import {
+  buildSettingReaders,
+  type SettingExpressionItem,
+  type SettingFunctionItem,
+  type SettingWatchItem,
+} from './setting-readers.ts'
 import type {
   AttributeItem,
   CatalogOptions,
@@ -78,7 +84,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
       unsteady: sections.unsteady,
       effects: sections.effect,
     }),
-    knowsDependencies: options.dependencies ?? false,
+    knowsDependencies: options.dependencies === true || options.settingReaders === true,
     viewKeys: keys.foreign,
     mediaHandlers: Object.freeze(
       sections['media handler'].map(({ schema, name, makes, mediaType, binary, relation }) =>
@@ -88,6 +94,10 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
     representations: representationsOf(sections.representation),
     functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferring),
     inlinedBodies: buildInlinedBodies(sections['inlined body']),
+    settingReaders:
+      options.settingReaders === true
+        ? buildSettingReaders(sections['setting function'], sections['setting expression'], sections['setting watch'])
+        : null,
   })
 }
 
@@ -119,6 +129,9 @@ interface Items {
   readonly 'reach type': ReachTypeItem[]
   readonly deferring: Pick<ReachItem, 'relation'>[]
   readonly 'inlined body': InlinedItem[]
+  readonly 'setting function': SettingFunctionItem[]
+  readonly 'setting expression': SettingExpressionItem[]
+  readonly 'setting watch': SettingWatchItem[]
 }
 
 interface Sections extends Items {
@@ -140,7 +153,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
     },
     ...{ 'traced column': [], 'traced key': [], 'media handler': [], representation: [] },
     ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferring: [] },
-    'inlined body': [],
+    ...{ 'inlined body': [], 'setting function': [], 'setting expression': [], 'setting watch': [] },
   }
   let fingerprint = ''
   for (const [section, item] of rows) {

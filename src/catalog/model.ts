@@ -34,10 +34,22 @@ export interface Catalog {
   readonly functionReach: FunctionReach
   /** By name, whatever the schema: scalar functions whose calls PostgreSQL may replace by their bodies. */
   readonly inlinedBodies: ReadonlyMap<string, InlinedBody>
+  /** What can read session settings; null if it was not requested. */
+  readonly settingReaders: SettingReaders | null
   /** The aggregates of these schemas that make one value of a media type of rows. */
   readonly mediaHandlers: readonly MediaHandler[]
   /** By the OID of the domain. */
   readonly representations: ReadonlyMap<number, Representation>
+}
+
+/** The session settings that anything in the database can read. */
+export interface SettingReaders {
+  /** By name in lower case: an object that reads the setting, such as `policy public.orders.own`. */
+  readonly names: ReadonlyMap<string, string>
+  /** An object that may read any setting, and why; null if there is none. */
+  readonly unclear: string | null
+  /** True if the event triggers of `svc install` announce every change of the schema. */
+  readonly isAnnounced: boolean
 }
 
 /** The functions of the implicit casts of a domain, each null if there is no such cast. */

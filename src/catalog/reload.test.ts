@@ -62,6 +62,28 @@ describe('reloading', () => {
   })
 })
 
+describe('certainty', () => {
+  test('a report makes the schema uncertain until a read that began after it has succeeded', async () => {
+    const world = await start({ pollSeconds: 0 })
+    expect(world.source.isCertain()).toBe(true)
+    world.source.notify('first')
+    expect(world.source.isCertain()).toBe(false)
+    world.database.failure = new Error('connection lost')
+    expect(await world.source.reload('again')).toBe(false)
+    expect(world.source.isCertain()).toBe(false)
+    world.database.failure = null
+    const open = world.database.hold()
+    const reading = world.source.reload('again')
+    await world.database.asked(3)
+    world.source.notify('during the read')
+    open()
+    expect(await reading).toBe(true)
+    expect(world.source.isCertain()).toBe(false)
+    await world.clock.advance(SETTLE_MS)
+    expect(world.source.isCertain()).toBe(true)
+  })
+})
+
 describe('polling', () => {
   test('reads the fingerprint every pollSeconds and loads only if it changed', async () => {
     const world = await start({ pollSeconds: 60 })
@@ -229,6 +251,7 @@ class FakeDatabase {
       unpublishedViews: new Map(),
       partitions: new Map(),
       inlinedBodies: new Map(),
+      settingReaders: null,
       functionReach: {
         relations: new Map(),
         types: new Set<string>(),

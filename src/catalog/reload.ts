@@ -42,6 +42,8 @@ export const SETTLE_MS = 100
 export interface CatalogSource {
   /** The current catalog. A request must read it once and use the same object throughout. */
   current(): Catalog
+  /** True if the schema was read after every report of `notify`. */
+  isCertain(): boolean
   /**
    * Reads the catalog even if its fingerprint is unchanged (SIGHUP). Resolves at the end of a read that began
    * after this call: true if it succeeded. Never rejects. Calls during a read share the next one.
@@ -83,6 +85,10 @@ class Source implements CatalogSource {
   #tail: Promise<unknown> = Promise.resolve()
   /** Requested and not started yet; further requests join it. */
   #waiting: Request | null = null
+  /** Counts the reports of possible changes. */
+  #reports = 0
+  /** The reports before the last successful read. */
+  #heard = 0
 
   constructor(options: CatalogSourceOptions, first: Catalog) {
     this.#options = options
@@ -95,11 +101,16 @@ class Source implements CatalogSource {
     return this.#catalog
   }
 
+  isCertain(): boolean {
+    return this.#heard === this.#reports
+  }
+
   reload(reason: string): Promise<boolean> {
     return this.#request('load', reason)
   }
 
   notify(reason: string): void {
+    this.#reports++
     if (this.#closed || this.#cancelNotice !== null) return
     this.#cancelNotice = this.#timers.after(SETTLE_MS, () => {
       this.#cancelNotice = null
@@ -141,11 +152,16 @@ class Source implements CatalogSource {
   async #run(request: Request): Promise<boolean> {
     const reason = [...request.reasons].join(', ')
     const startedAt = this.#timers.now()
+    const reports = this.#reports
     try {
       if (this.#closed) return false
-      if (request.work === 'look' && (await this.#options.fingerprint()) === this.#catalog.fingerprint) return true
+      if (request.work === 'look' && (await this.#options.fingerprint()) === this.#catalog.fingerprint) {
+        this.#heard = reports
+        return true
+      }
       const read = await this.#options.load()
       if (this.#closed) return false
+      this.#heard = reports
       const changed = read.fingerprint !== this.#catalog.fingerprint
       // The same object for the same schema, so that caches keyed by it (printed statements) stay valid.
       if (changed) this.#catalog = read

@@ -14,6 +14,7 @@ import { DEPENDENCE_SECTIONS, DEPENDENCE_SHARED } from './dependency-sections.ts
 import { REACH_SECTIONS, REACH_SHARED } from './function-reach.ts'
 import { INLINED_SECTION } from './inlined-bodies.ts'
 import type { ManagedColumns } from './model.ts'
+import { SETTING_SECTIONS, SETTING_SHARED } from './setting-readers.ts'
 import { type ConfiguredTable, parseTableName } from './table-names.ts'
 import { VIEW_KEY_SECTIONS, VIEW_KEY_SHARED } from './view-keys.ts'
 
@@ -28,6 +29,8 @@ export interface CatalogOptions {
   readonly jwtDenylistTable?: string | null
   /** Also reads dependencies (`dependency-sections.ts`), which the result cache needs and which take time. */
   readonly dependencies?: boolean
+  /** Also reads dependencies, and which session settings can be read (`setting-readers.ts`). */
+  readonly settingReaders?: boolean
   /** The columns that the gateway manages, by the name of a table in the configuration. */
   readonly tables?: ReadonlyMap<string, ManagedColumns>
 }
@@ -602,13 +605,23 @@ const SCOPES = {
     shared: `${SHARED},${VIEW_KEY_SHARED},${REACH_SHARED},${DEPENDENCE_SHARED}`,
     sections: { ...RESOURCE_SECTIONS, ...DEPENDENCE_SECTIONS },
   },
+  'resources, dependencies and settings': {
+    mark: 's',
+    shared: `${SHARED},${VIEW_KEY_SHARED},${REACH_SHARED},${DEPENDENCE_SHARED},${SETTING_SHARED}`,
+    sections: { ...RESOURCE_SECTIONS, ...DEPENDENCE_SECTIONS, ...SETTING_SECTIONS },
+  },
 } as const
 
 type Scope = keyof typeof SCOPES
 
-const TEXTS = { resources: textsOf('resources'), 'resources and dependencies': textsOf('resources and dependencies') }
+const TEXTS = {
+  resources: textsOf('resources'),
+  'resources and dependencies': textsOf('resources and dependencies'),
+  'resources, dependencies and settings': textsOf('resources, dependencies and settings'),
+}
 
-function scopeOf({ dependencies = false }: CatalogOptions): Scope {
+function scopeOf({ dependencies = false, settingReaders = false }: CatalogOptions): Scope {
+  if (settingReaders) return 'resources, dependencies and settings'
   return dependencies ? 'resources and dependencies' : 'resources'
 }
 

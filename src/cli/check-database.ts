@@ -36,7 +36,10 @@ export async function checkDatabase(
     const { query, close } = await openDatabase(databaseUrl, { preparedStatements, gssModule, timeoutMs: TIMEOUT_MS })
     try {
       // Rejects if the schema cannot be published, for example because a configured schema is missing.
-      const catalog = await introspect(query, config.gateway)
+      const catalog = await introspect(query, {
+        ...config.gateway,
+        settingReaders: config.gateway.sessionSettings === 'readable',
+      })
       const openFeed = (role: string) => logInAsFeed(config, role)
       const checks = await checkAgainstSchema(config, { query, catalog, environment, openFeed })
       return {

@@ -64,6 +64,8 @@ export interface GatewayConfig {
   readonly exposedViews: readonly string[]
   readonly tenantColumn: string
   readonly schemaPollSecs: number
+  /** Which session settings a transaction sets. */
+  readonly sessionSettings: 'all' | 'readable'
   readonly strict: boolean
   /** As written: `check`, or `check: object`; the lints interpret them. */
   readonly acceptedFindings: readonly string[]

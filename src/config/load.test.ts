@@ -64,6 +64,7 @@ describe('defaults', () => {
         exposedViews: [],
         tenantColumn: 'tenant_id',
         schemaPollSecs: 60,
+        sessionSettings: 'all',
         strict: false,
         acceptedFindings: [],
         requireAuth: true,

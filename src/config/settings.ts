@@ -420,6 +420,16 @@ export const GATEWAY: SettingsOf<
       'Column that identifies tables with tenants’ rows, which must have forced row-level security. Deliveries ' +
       'in the outbox take turns by its values.',
   },
+  sessionSettings: {
+    key: 'gateway.session_settings',
+    environment: 'SVC_SESSION_SETTINGS',
+    kind: choice('all', 'readable'),
+    default: 'all',
+    feature: 'database',
+    description:
+      'Which [session settings](../guides/row-level-security.md#fewer-settings) a transaction sets: all, or only ' +
+      'those that something in the database can read. `"readable"` needs the event triggers of `svc install`.',
+  },
   schemaPollSecs: {
     key: 'gateway.schema_poll_secs',
     kind: integerKind(1, 86_400),

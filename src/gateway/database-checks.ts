@@ -20,6 +20,7 @@ import { createAddressGuard } from '../outbound/address-guard.ts'
 import { loadTriggers } from '../webhooks/triggers.ts'
 import { undeliverable } from '../webhooks/undeliverable.ts'
 import { unmatchedFindings } from './lists.ts'
+import { sessionSettingsFindings } from './session-settings.ts'
 import { tableFindings } from './table-settings.ts'
 
 interface DatabaseParts {
@@ -55,6 +56,7 @@ export async function checkAgainstSchema(config: Config, parts: DatabaseParts): 
       ...exampleFindings(catalog),
       ...(await unmatchedFindings(config, catalog)),
       ...tableFindings(config, catalog),
+      ...sessionSettingsFindings(config, catalog),
     ],
     ...{ accepted, captured },
   }

@@ -15,12 +15,13 @@ test('changes of the schema and stored changes are heard separately', async () =
   const heard: string[] = []
   const notices = {
     schema: (reason: string) => heard.push(reason),
+    listens: (hears: boolean) => heard.push(hears ? 'listens' : 'deaf'),
     installation: () => heard.push('installation'),
     stored: () => heard.push('stored'),
   }
   const listener = await openListener(config, notices, () => {})
-  await expect.poll(() => heard).toEqual(['the listener connected after the schema was read'])
+  await expect.poll(() => heard).toEqual(['listens', 'the listener connected after the schema was read'])
   await execute(database.adminUrl, `notify svc_stored; notify svc_schema`)
-  await expect.poll(() => heard.slice(1)).toEqual(['stored', 'NOTIFY svc_schema', 'installation'])
+  await expect.poll(() => heard.slice(2)).toEqual(['stored', 'NOTIFY svc_schema', 'installation'])
   listener?.close()
 })

@@ -87,7 +87,10 @@ export async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Prom
 /** Reads the schema and keeps it up to date. */
 export async function openCatalog({ gateway }: Config, query: Query, emit: Emit): Promise<CatalogSource> {
   const { schemas, exposedViews, schemaPollSecs, jwtDenylistTable, tables } = gateway
-  const options = { schemas, exposedViews, jwtDenylistTable, tables, dependencies: true }
+  const options = {
+    ...{ schemas, exposedViews, jwtDenylistTable, tables, dependencies: true },
+    settingReaders: gateway.sessionSettings === 'readable',
+  }
   return createCatalogSource({
     load: () => introspect(query, options),
     fingerprint: () => readFingerprint(query, options),
@@ -112,6 +115,8 @@ export function listeningUrl({
 export interface Notices {
   /** The schema may have changed. */
   schema(reason: string): void
+  /** The listener hears of changes from now on, or no longer. */
+  listens(hears: boolean): void
   /** The installation may have changed. */
   installation(): void
   /** A gateway has stored changes from the write-ahead log. */
@@ -132,14 +137,21 @@ export async function openListener(config: Config, notices: Notices, emit: Emit)
       notices.installation()
     },
     onGap() {
+      notices.listens(true)
       notices.schema('the listening connection was lost and has reconnected')
       notices.installation()
     },
-    onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `listener ${kind}`, detail }),
+    onEvent({ kind, ...detail }) {
+      if (kind === 'lost') notices.listens(false)
+      emit({ kind: 'database', event: `listener ${kind}`, detail })
+    },
   })
   const channels = [SCHEMA_CHANNEL, STORED_CHANNEL, ...(config.postgrest.enabled ? [POSTGREST_CHANNEL] : [])]
   Promise.all(channels.map(channel => listener.listen(channel))).then(
-    () => notices.schema('the listener connected after the schema was read'),
+    () => {
+      notices.listens(true)
+      notices.schema('the listener connected after the schema was read')
+    },
     // Closed before it ever listened.
     () => {},
   )

@@ -47,6 +47,7 @@ import { openProviders } from './providers.ts'
 import { openReplicas } from './replicas.ts'
 import { openRevocations, READ_TIMEOUT_MS } from './revocations.ts'
 import { openServer } from './server.ts'
+import { UnsentSettings } from './session-settings.ts'
 import { tableFindings } from './table-settings.ts'
 
 /** A running gateway. */
@@ -178,14 +179,18 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       door?.catalog.notify(reason)
     }
     let onStored = () => {}
-    const notices = { schema: noticed, installation: () => void following.check(), stored: () => onStored() }
+    const unsent = new UnsentSettings(config, catalog)
+    const listens = (hears: boolean) => unsent.listens(hears)
+    const notices = { schema: noticed, listens, installation: () => void following.check(), stored: () => onStored() }
     const listener = await openListener(config, notices, emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
-    const settings = createSettings({
-      ...config.gateway,
-      usesWal: () => installed.current()?.usesWal === true,
-    })
+    const usesWal = () => installed.current()?.usesWal === true
+    const settings = createSettings({ ...config.gateway, usesWal })
+    const fewerSettings =
+      config.gateway.sessionSettings === 'all'
+        ? settings
+        : createSettings({ ...config.gateway, usesWal, unsent: unsent.current })
     const planTrials = config.gateway.planTrials && config.gateway.preparedStatements ? createPlanTrials() : null
     // Its times are those of the spans too.
     const timing = config.devMode || tracing !== null ? createServerTiming(now) : null
@@ -236,6 +241,7 @@ export async function startGateway(configured: Config, options: GatewayOptions =
         replicas: replicas === null ? null : replicas.stats,
         cache: cache === null ? null : () => cache.stats(),
         planTrials: planTrials?.stats ?? null,
+        sessionSettings: config.adminToken === null ? null : unsent.status,
         plans: () => (door === null ? plans.stats() : addPlanStats(plans.stats(), door.plans.stats())),
         maxConnections: config.gateway.maxConnections,
         peers,
@@ -273,6 +279,7 @@ export async function startGateway(configured: Config, options: GatewayOptions =
         catalog,
         settings,
         planTrials,
+        fewerSettings,
         cache,
         plans,
         lists,

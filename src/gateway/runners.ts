@@ -13,6 +13,7 @@ import type { WriteCapture } from '../realtime/realtime.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import { captureChanges } from '../run/capture.ts'
 import { guardCost } from '../run/cost-guard.ts'
+import { chooseRunner } from '../run/fewer-settings.ts'
 import { createLimitedRunner } from '../run/limited-runner.ts'
 import { observeStatements } from '../run/observed-statements.ts'
 import type { PlanTrials } from '../run/plan-trials.ts'
@@ -33,6 +34,8 @@ interface Parts {
   readonly settings: SettingsSource
   /** Null: PostgreSQL alone decides how statements are planned. */
   readonly planTrials: PlanTrials | null
+  /** For the requests of one caller: without settings that nothing can read, or `settings` itself. */
+  readonly fewerSettings: SettingsSource
   readonly catalog: () => Catalog
   readonly capture: WriteCapture
   /** Null: results are not cached. */
@@ -61,31 +64,40 @@ interface Runners {
   readonly reads: Runner
   /** `reads` without the cache: a cached result may be older than the change that a subscriber expects. */
   readonly uncachedReads: Runner
+  /** `uncachedReads` with all settings: callers that policies cannot distinguish share what it reads. */
+  readonly sharedReads: Runner
 }
 
 /** Creates the runners of a gateway. */
 export function createRunners(parts: Parts): Runners {
-  const { config, capture, cache, webhooks, gate, requestIds, tracing, emit, now } = parts
-  const { database, routes, settings, planTrials } = parts
-  const plain = createRunner({
-    ...{ database, routes, settings, planTrials },
-    reset: createSessionReset(parts.catalog),
-    onStaleSchema: parts.onStaleSchema,
-    announcements: listeningUrl(config) === null ? null : capture.announcements,
-  })
-  const traced = tracing === null ? plain : observeStatements(plain, tracing.observe)
-  const logged =
-    requestIds === null
-      ? traced
-      : observeStatements(traced, createStatementLog({ emit, requestId: () => requestIds.getStore() ?? null }))
-  const watched = cache?.watching(logged) ?? logged
-  const unlimited = webhooks === null ? watched : captureChanges(watched, webhooks)
+  const { config, database, routes, planTrials, capture, cache, webhooks, gate, requestIds, tracing, emit, now } = parts
+  const runnerWith = (settings: SettingsSource): Runner => {
+    const plain = createRunner({
+      ...{ database, routes, settings, planTrials },
+      reset: createSessionReset(parts.catalog),
+      onStaleSchema: parts.onStaleSchema,
+      announcements: listeningUrl(config) === null ? null : capture.announcements,
+    })
+    const traced = tracing === null ? plain : observeStatements(plain, tracing.observe)
+    const logged =
+      requestIds === null
+        ? traced
+        : observeStatements(traced, createStatementLog({ emit, requestId: () => requestIds.getStore() ?? null }))
+    const watched = cache?.watching(logged) ?? logged
+    return webhooks === null ? watched : captureChanges(watched, webhooks)
+  }
   // A write that reads its result is not a read, so only reads pass the cost guard.
-  const guarded = guardCost(unlimited, { limits: config.gateway, now })
+  const guard = (runner: Runner): Runner => guardCost(runner, { limits: config.gateway, now })
+  const unlimited = runnerWith(parts.settings)
+  const ofRequests =
+    parts.fewerSettings === parts.settings ? unlimited : chooseRunner(unlimited, runnerWith(parts.fewerSettings))
+  const guarded = guard(ofRequests)
+  const uncachedReads = createLimitedRunner(guarded, gate)
   return {
     unlimited,
-    requests: createLimitedRunner(unlimited, gate),
+    requests: createLimitedRunner(ofRequests, gate),
     reads: createLimitedRunner(cache?.serving(guarded) ?? guarded, gate),
-    uncachedReads: createLimitedRunner(guarded, gate),
+    uncachedReads,
+    sharedReads: ofRequests === unlimited ? uncachedReads : createLimitedRunner(guard(unlimited), gate),
   }
 }

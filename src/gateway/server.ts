@@ -112,6 +112,8 @@ interface ServerParts {
   readonly catalog: CatalogSource
   readonly settings: SettingsSource
   readonly planTrials: PlanTrials | null
+  /** The same without those that nothing can read (`session-settings.ts`). */
+  readonly fewerSettings: SettingsSource
   readonly cache: ResultCache | null
   readonly plans: PlanCache
   readonly lists: AllowLists
@@ -160,6 +162,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     pool,
     catalog,
     settings,
+    fewerSettings,
     cache,
     lists,
     policies,
@@ -203,6 +206,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     routes: parts.replicas?.routes ?? null,
     settings,
     planTrials: parts.planTrials,
+    fewerSettings,
     capture,
     cache,
     webhooks,
@@ -257,7 +261,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       clock,
       random: Math.random,
     },
-    reads: runners.uncachedReads,
+    reads: runners.sharedReads,
     texts: createTextReader(texts),
     catalog: current,
     plan: (request, identity) =>
@@ -273,7 +277,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const shapes = config.shapes.enabled
     ? new Shapes({
         ...config.shapes,
-        ...{ hub: realtime.hub, catalog: current, runner: runners.uncachedReads, clock },
+        ...{ hub: realtime.hub, catalog: current, runner: runners.sharedReads, clock },
         ...{ maxInValues: gateway.maxInValues, maxQueryParameters: gateway.maxQueryParameters },
         ...{ unread: answerBytes.results, tenantMaxWaitingShapes: gateway.tenantMaxWaitingShapes },
       })

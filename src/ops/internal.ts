@@ -40,11 +40,22 @@ export interface WebhookOperations {
   readonly answers: ReadonlyMap<string, OperatorRequest>
 }
 
+/** Which session settings transactions do not set, and why they set the others. */
+export interface SessionSettingsStatus {
+  readonly unsent: readonly string[]
+  /** An object of the database that reads the setting, by the setting's name. */
+  readonly readers: Readonly<Record<string, string>>
+  /** Why all settings are set; null if some are not. */
+  readonly reason: string | null
+}
+
 /** The dependencies of the operator's routes. */
 export interface InternalOptions {
   readonly version: string
   readonly metrics: Metrics
   readonly schema: () => SchemaStatus
+  /** Null if no admin token is configured, because it names policies and functions. */
+  readonly sessionSettings: (() => SessionSettingsStatus) | null
   readonly pool: () => PoolStats
   /** The statistics of the read replicas, or null without any. */
   readonly replicas: (() => ReplicaStats) | null
@@ -276,6 +287,7 @@ async function describe(options: InternalOptions, uptimeSecs: number) {
     webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...(await webhooks.status()) },
     issuers: options.issuers().map(issuerDetails),
     warnings: warnings.all(),
+    ...(options.sessionSettings === null ? {} : { session_settings: settingsDetails(options.sessionSettings()) }),
     ...(options.slowRequests === null ? {} : { slowest_requests: options.slowRequests().map(slowDetails) }),
   }
 }
@@ -304,6 +316,10 @@ function replicaDetails(stats: ReplicaStats | null) {
     lag_ms: lagMs === null ? null : Math.round(lagMs),
     ...{ running, reads },
   }))
+}
+
+function settingsDetails({ unsent, readers, reason }: SessionSettingsStatus) {
+  return { not_set: unsent, read_by: readers, all_because: reason }
 }
 
 function cacheDetails(stats: CacheStats | null) {

@@ -14,3 +14,29 @@ test('planner limits are set in each transaction behind a pooler, otherwise when
     expect(direct).not.toContain(name)
   }
 })
+
+test('settings that are not sent are in no command, and appear again once they are', () => {
+  let unsent: ReadonlySet<string> = new Set()
+  const settings = createSettings({ statementTimeoutMs: 1_000, unsent: () => unsent })
+  const session = {
+    settings: [['request.headers', '{}'] as const, ['role', 'author'] as const],
+    ...{ timeoutMs: null, before: null, rollsBack: false, replied() {} },
+  }
+  for (const identity of [ANONYMOUS, { ...ANONYMOUS, session }]) {
+    const commands = () => [
+      settings.for(identity, 'read only'),
+      settings.for(identity, 'read write', 1),
+      settings.numbered(identity),
+    ]
+    const before = commands()
+    unsent = new Set(['app.current_role', 'request.headers'])
+    const texts = commands().map(({ text }) => text)
+    for (const text of texts) {
+      expect(text).toContain("'app.current_tenant_id', $1")
+      expect(text).not.toMatch(/app.current_role|request.headers/)
+      expect(text.includes("'role'")).toBe(identity !== ANONYMOUS)
+    }
+    unsent = new Set()
+    expect(commands()).toEqual(before)
+  }
+})

@@ -52,20 +52,26 @@ export interface SettingsSource {
   isOver(workedMs: number): boolean
 }
 
-/**
- * Creates the source. With `preparedStatements` false, a pooler is in between, so the initial settings of a
- * connection are set in each transaction. `usesWal`: true while changes are captured from the write-ahead
- * log.
- */
+/** The inputs of `createSettings`. */
+export interface SettingsOptions {
+  readonly statementTimeoutMs: number
+  /** False if a pooler is in between: each transaction then sets the initial settings of a connection. */
+  readonly preparedStatements?: boolean
+  /** True while changes are captured from the write-ahead log. */
+  readonly usesWal?: () => boolean
+  /** The settings that are not sent, the same object until they change (decision 0043). */
+  readonly unsent?: () => ReadonlySet<string>
+}
+
+const ALL_ARE_SENT: ReadonlySet<string> = new Set()
+
+/** Creates the source. */
 export function createSettings({
   statementTimeoutMs,
   preparedStatements = true,
   usesWal = () => false,
-}: {
-  readonly statementTimeoutMs: number
-  readonly preparedStatements?: boolean
-  readonly usesWal?: () => boolean
-}): SettingsSource {
+  unsent = () => ALL_ARE_SENT,
+}: SettingsOptions): SettingsSource {
   const planner: readonly SessionSetting[] = preparedStatements ? [] : PLANNER
   // A writing transaction uses the default mode of the role or database.
   const mode: Readonly<Record<Access, readonly SessionSetting[]>> = {
@@ -73,9 +79,9 @@ export function createSettings({
     'read write': [],
   }
   const source = (access: Access, answer: string, more: readonly SessionSetting[] = []) =>
-    encodedOnce(answer, access === 'read only' ? { readsOnly: true } : {}, (identity, workedMs, trace) => [
-      ...settingsOf(identity),
-      ...(identity.session?.settings ?? []),
+    encodedOnce(answer, access === 'read only' ? { readsOnly: true } : {}, unsent, (identity, workedMs, trace) => [
+      ...sentOf(settingsOf(identity), unsent()),
+      ...sentOf(identity.session?.settings ?? [], unsent()),
       ...mode[access],
       ...more,
       ...(trace === undefined ? [] : [[TRACE, printTraceparent(trace)] as const]),
@@ -103,6 +109,10 @@ export function createSettings({
   }
 }
 
+function sentOf(settings: readonly SessionSetting[], unsent: ReadonlySet<string>): readonly SessionSetting[] {
+  return unsent.size === 0 ? settings : settings.filter(([name]) => !unsent.has(name))
+}
+
 /** In whole milliseconds; 0 would disable the timeout. */
 function leftOf(timeoutMs: number, workedMs: number): number {
   return Math.max(1, Math.floor(timeoutMs - workedMs))
@@ -127,14 +137,21 @@ FROM (SELECT $1::int8 - ${elapsed} AS left_ms OFFSET 0) AS time`
 function encodedOnce(
   answer: string,
   kind: Pick<Command, 'readsOnly'>,
+  unsent: () => ReadonlySet<string>,
   settingsFor: (identity: Identity, workedMs: number, trace?: TraceContext) => readonly SessionSetting[],
 ): (identity: Identity, workedMs?: number, trace?: TraceContext) => Command {
-  const known = new WeakMap<Identity | RequestSession['settings'], Command>()
+  let known = new WeakMap<Identity | RequestSession['settings'], Command>()
+  let without = unsent()
   // Identical strings are found by reference. The names are the same for every caller of one entry point.
   const texts = new Map<string, string>()
   return (identity, workedMs = 0, trace) => {
     const isKept = workedMs === 0 && trace === undefined
     const owner = identity.session?.settings ?? identity
+    if (without !== unsent()) {
+      without = unsent()
+      known = new WeakMap()
+      texts.clear()
+    }
     const found = isKept ? known.get(owner) : undefined
     if (found !== undefined) return found
     const settings = settingsFor(identity, workedMs, trace)

@@ -87,6 +87,7 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     unpublishedViews: new Map(),
     partitions: new Map(),
     inlinedBodies: new Map(),
+    settingReaders: null,
     functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferring: new Set() },
   }
 }
