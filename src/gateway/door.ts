@@ -12,6 +12,7 @@ import { createTokenVerifier } from '../identity/jwt.ts'
 import type { ProtectedResource } from '../identity/resource.ts'
 import { createAuthenticate } from '../postgrest/authenticate.ts'
 import { createDoor, type Door } from '../postgrest/door.ts'
+import type { UnsentSettings } from '../postgrest/session.ts'
 import type { Runner } from '../run/run.ts'
 import { RoleSettings } from './role-settings.ts'
 
@@ -60,11 +61,12 @@ export interface DoorConnection {
   readonly isExposed: (of: DatabaseFunction) => boolean
   readonly reads: Runner
   readonly requests: Runner
+  readonly unsent: UnsentSettings
 }
 
 /** Connects the entry point with the parts of the gateway. */
 export function connectDoor(parts: DoorConnection): Door {
-  const { config, opened, issuers, denylist, resource, policies, isExposed, reads, requests } = parts
+  const { config, opened, issuers, denylist, resource, policies, isExposed, reads, requests, unsent } = parts
   const { gateway, postgrest } = config
   const tokens = createTokenVerifier(ownTokens(config), issuers, () => Date.now(), denylist)
   const canVerify = issuers.length > 0 || gateway.jwtSecrets.size > 0 || config.jwtSecret !== null
@@ -75,6 +77,7 @@ export function connectDoor(parts: DoorConnection): Door {
     authenticate: createAuthenticate(canVerify ? tokens : null),
     resource,
     settingsOfRole: role => opened.roleSettings.of(role),
+    unsent,
     view: identity => ({ catalog: opened.catalog.current(), rights: policies.rightsOf(identity), limits: gateway }),
     ...{ plans: opened.plans, isExposed, reads, requests },
   })

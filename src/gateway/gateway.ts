@@ -280,6 +280,7 @@ export async function startGateway(configured: Config, options: GatewayOptions =
         settings,
         planTrials,
         fewerSettings,
+        unsent: unsent.current,
         cache,
         plans,
         lists,

@@ -57,6 +57,7 @@ import { type PhoenixServices, PhoenixSession } from '../phoenix/session.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Database } from '../postgres/types.ts'
 import type { Door } from '../postgrest/door.ts'
+import type { UnsentSettings } from '../postgrest/session.ts'
 import { createTextReader, QueryHandler } from '../query/query.ts'
 import { createEventStreams } from '../realtime/event-stream.ts'
 import { CLIENT_MESSAGE_BYTES_MAX } from '../realtime/message.ts'
@@ -114,6 +115,7 @@ interface ServerParts {
   readonly planTrials: PlanTrials | null
   /** The same without those that nothing can read (`session-settings.ts`). */
   readonly fewerSettings: SettingsSource
+  readonly unsent: UnsentSettings
   readonly cache: ResultCache | null
   readonly plans: PlanCache
   readonly lists: AllowLists
@@ -289,7 +291,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       : connectDoor({
           ...{ config, opened, issuers, denylist, resource, policies },
           isExposed: of => isAllowed(of, { allowed: lists.functions() }),
-          ...{ reads: doorRunners.uncachedReads, requests: doorRunners.requests },
+          ...{ reads: doorRunners.uncachedReads, requests: doorRunners.requests, unsent: parts.unsent },
         })
   const broadcasts =
     door === null || !config.postgrest.realtime

@@ -35,6 +35,7 @@ import {
   type SessionReply,
   Sessions,
   type SettingsOfRole,
+  type UnsentSettings,
   withSubscriberSession,
 } from './session.ts'
 import { Statements } from './statements.ts'
@@ -64,6 +65,8 @@ export interface DoorParts {
   /** The metadata that a 401 response links to; null for none. */
   readonly resource: Pick<ProtectedResource, 'metadataUrl'> | null
   readonly settingsOfRole: SettingsOfRole
+  /** The settings that nothing in the database reads; requests need not make them. */
+  readonly unsent: UnsentSettings
   /** The schema and rights of a caller. */
   readonly view: (identity: Identity) => View
   /** Decides which functions can be called, in addition to the privileges of the role. */
@@ -112,7 +115,7 @@ export function createDoor(parts: DoorParts): Door {
   const { prefix } = config
   const roleOf = createRoles(config)
   const callers = new WeakMap<Identity, DatabaseCaller>()
-  const sessions = new Sessions(config, parts.settingsOfRole)
+  const sessions = new Sessions(config, parts.settingsOfRole, parts.unsent)
   const statements = new Statements(parts.plans, parts.searchLanguage)
   const bindLimits = { maxRows: smaller(config.maxRows, limits.maxResultRows), maxInValues: limits.maxInValues }
   const reading = {

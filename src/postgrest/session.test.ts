@@ -14,7 +14,13 @@ const NEW_YORK = { ...PREFERENCES, timezone: 'America/New_York' }
 
 const caller: DatabaseCaller = { identity: ANONYMOUS, role: 'anon' }
 let stored: StoredSettings = { settings: [], timeoutMs: null }
-const sessions = new Sessions(CONFIG, () => stored)
+const ALL: ReadonlySet<string> = new Set()
+let unsent = ALL
+const sessions = new Sessions(
+  CONFIG,
+  () => stored,
+  () => unsent,
+)
 
 interface Request {
   readonly method?: string
@@ -68,6 +74,21 @@ describe.each<readonly [string, () => object]>([
     const own = settingsOf({})
     expect(settingsOf(other)).not.toEqual(own)
     expect(settingsOf({})).toEqual(own)
+  })
+
+  test('requests that differ only in what no setting describes share their settings', () => {
+    const all = settingsOf({})
+    unsent = new Set(['request.method', 'request.path', 'request.headers', 'request.cookies'])
+    const without = settingsOf({})
+    expect(without).toEqual(all.filter(([name]) => !unsent.has(name)))
+    const requests: readonly Request[] = [{ method: 'POST' }, { path: '/rest/v1/a' }, { headers: { a: '1' } }]
+    for (const request of requests) expect(settingsOf(request)).toBe(without)
+    expect(settingsOf({ schema: 'other' })).not.toEqual(without)
+    expect(settingsOf({ by: { identity: ANONYMOUS, role: 'other' } })).not.toEqual(without)
+    unsent = new Set(['request.method', 'request.path', 'request.headers'])
+    expect(settingsOf({ headers: { cookie: 'a=1' } })).toContainEqual(['request.cookies', '{"a":"1"}'])
+    unsent = ALL
+    expect(settingsOf({})).toEqual(all)
   })
 
   test('callers with the same role and headers, but other claims, have their own settings', () => {

@@ -63,6 +63,9 @@ type Settings = RequestSession['settings']
 /** Settings that the database stores for a role. */
 export type StoredSettings = Pick<RequestSession, 'settings' | 'timeoutMs'>
 
+/** Returns the settings that no transaction sets, the same object until they change. */
+export type UnsentSettings = () => ReadonlySet<string>
+
 /** Finds the settings of a role. */
 export type SettingsOfRole = (role: string) => StoredSettings
 
@@ -72,10 +75,13 @@ interface KeptSettings {
   readonly settings: Settings
 }
 
-/** The head of the last request of a connection, with its settings. */
-interface LastHead extends KeptSettings {
-  readonly method: string
-  readonly path: string
+/** The parts of a request that its settings describe. */
+type Head = Pick<Incoming, 'method' | 'path' | 'headers'>
+
+const NO_HEADERS: Incoming['headers'] = {}
+
+/** The head of the last request of a connection or a caller, with its settings. */
+interface LastHead extends KeptSettings, Pick<Head, 'method' | 'path'> {
   readonly schema: string
   readonly timezone: string | null
   /** Names and values in turn. */
@@ -86,14 +92,18 @@ interface LastHead extends KeptSettings {
 export class Sessions {
   readonly #config: SessionConfig
   readonly #settingsOf: SettingsOfRole
+  readonly #unsent: UnsentSettings
   readonly #kept = new LRUCache<string, KeptSettings>({ max: KEPT_MAX })
   /** Mostly the same head is sent again, and comparing it is cheaper than making the key. */
-  readonly #lastOn = new WeakMap<object, LastHead>()
+  #lastOn = new WeakMap<object, LastHead>()
+  #without: ReadonlySet<string>
 
   /** `settingsOf`: the settings that the database stores for a role, the same object until they change. */
-  constructor(config: SessionConfig, settingsOf: SettingsOfRole) {
+  constructor(config: SessionConfig, settingsOf: SettingsOfRole, unsent: UnsentSettings) {
     this.#config = config
     this.#settingsOf = settingsOf
+    this.#unsent = unsent
+    this.#without = unsent()
   }
 
   /** The caller of one request with its session. `reply` receives what the statements set. */
@@ -126,45 +136,60 @@ export class Sessions {
     timezone: string | null,
     stored: StoredSettings,
   ): Settings {
-    const last = this.#lastOn.get(incoming.connection)
-    if (last?.caller === caller && last.stored === stored && isSameHead(last, incoming, schema, timezone)) {
+    const head = this.#headOf(incoming)
+    const holder = head.headers === NO_HEADERS ? caller : incoming.connection
+    const last = this.#lastOn.get(holder)
+    if (last?.caller === caller && last.stored === stored && isSameHead(last, head, schema, timezone)) {
       return last.settings
     }
-    const key = settingsKey(incoming, schema, timezone)
+    const key = settingsKey(head, schema, timezone)
     const found = this.#kept.get(key)
     // Callers without a token can have the same headers.
     const isFound = found?.caller === caller && found.stored === stored
-    const settings = isFound ? found.settings : this.#made(caller, incoming, schema, timezone, stored)
+    const settings = isFound ? found.settings : this.#made(caller, head, schema, timezone, stored)
     if (key.length > KEPT_CHARACTERS_MAX) return settings
     if (!isFound) this.#kept.set(key, { caller, stored, settings })
-    const { method, path } = incoming
-    const listed = headerList(incoming)
+    const { method, path } = head
+    const listed = headerList(head)
     if (listed !== null) {
-      const head = { method, path, schema, timezone, headers: listed }
-      this.#lastOn.set(incoming.connection, { caller, stored, settings, ...head })
+      this.#lastOn.set(holder, { caller, stored, settings, method, path, schema, timezone, headers: listed })
     }
     return settings
   }
 
-  #made(
-    caller: DatabaseCaller,
-    incoming: Incoming,
-    schema: string,
-    timezone: string | null,
-    stored: StoredSettings,
-  ): Settings {
-    const { method, path, headers } = incoming
+  /** Without what no setting that is sent describes, so that all requests of a caller can share theirs. */
+  #headOf(incoming: Incoming): Head {
+    const unsent = this.#unsent()
+    if (unsent !== this.#without) {
+      this.#without = unsent
+      this.#kept.clear()
+      this.#lastOn = new WeakMap()
+    }
+    if (unsent.size === 0) return incoming
+    const hasHeaders = !unsent.has('request.headers') || !unsent.has('request.cookies')
+    return {
+      method: unsent.has('request.method') ? '' : incoming.method,
+      path: unsent.has('request.path') ? '' : incoming.path,
+      headers: hasHeaders ? incoming.headers : NO_HEADERS,
+    }
+  }
+
+  #made(caller: DatabaseCaller, head: Head, schema: string, timezone: string | null, stored: StoredSettings): Settings {
+    const { method, path, headers } = head
     const { extraSearchPath, prefix, appSettings } = this.#config
     const { cookie = '' } = headers
+    const ofRequest: Settings = [
+      ['request.method', method],
+      ['request.path', path.slice(prefix.length)],
+      ['request.headers', JSON.stringify(headersOf(head))],
+      ['request.cookies', JSON.stringify(cookiesOf(cookie))],
+    ]
     return [
       // Quoted, because a schema can have the name of a keyword or `$user`.
       ['search_path', [schema, ...extraSearchPath].map(inDoubleQuotes).join(', ')],
       ['role', caller.role],
       ...stored.settings,
-      ['request.method', method],
-      ['request.path', path.slice(prefix.length)],
-      ['request.headers', JSON.stringify(headersOf(incoming))],
-      ['request.cookies', JSON.stringify(cookiesOf(cookie))],
+      ...ofRequest.filter(([name]) => !this.#without.has(name)),
       ...appSettings,
       ...(timezone === null ? [] : [['timezone', timezone] as const]),
     ]
@@ -223,7 +248,7 @@ function rollsBack({ txEnd }: SessionConfig, { tx }: PostgrestPreferences): bool
  * Everything that the settings of a caller depend on. Joining is cheaper than printing JSON. Every text
  * follows its length, so different requests have different keys.
  */
-function settingsKey({ method, path, headers }: Incoming, schema: string, timezone: string | null): string {
+function settingsKey({ method, path, headers }: Head, schema: string, timezone: string | null): string {
   let key = withLengths(method, path) + withLengths(schema, timezone ?? '')
   for (const name in headers) {
     const value = headers[name]
@@ -232,8 +257,8 @@ function settingsKey({ method, path, headers }: Incoming, schema: string, timezo
   return key
 }
 
-function isSameHead(last: LastHead, incoming: Incoming, schema: string, timezone: string | null): boolean {
-  const { method, path, headers } = incoming
+function isSameHead(last: LastHead, head: Head, schema: string, timezone: string | null): boolean {
+  const { method, path, headers } = head
   if (last.method !== method || last.path !== path || last.schema !== schema || last.timezone !== timezone) return false
   let at = 0
   for (const name in headers) {
@@ -244,7 +269,7 @@ function isSameHead(last: LastHead, incoming: Incoming, schema: string, timezone
 }
 
 /** Names and values in turn; null for headers with a list of values. */
-function headerList({ headers }: Incoming): readonly string[] | null {
+function headerList({ headers }: Head): readonly string[] | null {
   const list: string[] = []
   for (const name in headers) {
     const value = headers[name]
@@ -258,7 +283,7 @@ function withLengths(one: string, other: string): string {
   return `${one.length} ${other.length} ${one}${other}`
 }
 
-function headersOf({ headers }: Incoming): Readonly<Record<string, string>> {
+function headersOf({ headers }: Head): Readonly<Record<string, string>> {
   const entries = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined || name === 'cookie' ? [] : [[name, Array.isArray(value) ? value.join(', ') : value]],
   )

@@ -6,9 +6,11 @@ const known = new WeakMap<CompiledStatement, boolean>()
 
 /** Conditions of access policies and managed columns read the settings of the caller. */
 function readsSettings(statement: CompiledStatement): boolean {
-  const found = known.get(statement) ?? statement.text.includes('current_setting')
-  known.set(statement, found)
-  return found
+  const found = known.get(statement)
+  if (found !== undefined) return found
+  const reads = statement.text.includes('current_setting')
+  known.set(statement, reads)
+  return reads
 }
 
 /**
