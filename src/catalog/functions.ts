@@ -65,6 +65,7 @@ function buildFunction(
     ...(item.oneRow ? { oneRow: true } : {}),
     strict: item.strict,
     executable: item.executable,
+    ...(item.settings == null ? {} : { settings: settingsOf(item.settings) }),
     variadic: declared.some(({ mode }) => mode === 'v'),
     identityArgs: item.identity,
     resultText: intern(item.resultText),
@@ -72,6 +73,15 @@ function buildFunction(
     outputs: Object.freeze(declared.filter(({ mode }) => mode === 'o').map(toOutput)),
     result: Object.freeze(resultOf(item, typeOf(types, item.result, item), answered, rows)),
   })
+}
+
+function settingsOf(written: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    written.map(text => {
+      const equals = text.indexOf('=')
+      return [text.slice(0, equals), text.slice(equals + 1)]
+    }),
+  )
 }
 
 const VOLATILITY_OF: Readonly<Record<FunctionItem['volatility'], DatabaseFunction['volatility']>> = {

@@ -276,6 +276,8 @@ export interface DatabaseFunction {
   readonly strict: boolean
   /** True if the gateway's role may execute it; PostgreSQL refuses the call otherwise. */
   readonly executable: boolean
+  /** The settings that it makes for itself, by name; missing without any. */
+  readonly settings?: ReadonlyMap<string, string>
   /** True if the last input accepts any number of arguments. */
   readonly variadic: boolean
   /** As `pg_get_function_identity_arguments` prints it; distinguishes overloads. */

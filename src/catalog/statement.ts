@@ -181,6 +181,8 @@ export interface FunctionItem {
   readonly names: readonly string[] | null
   /** The defaults' expressions; null: none has one. */
   readonly defaults: readonly (string | null)[] | null
+  /** `name=value` of each setting that the function makes for itself; null without any. */
+  readonly settings: readonly string[] | null
 }
 
 /** An implicit cast between a domain and json or text. */
@@ -429,7 +431,7 @@ const SECTIONS = {
       f.types::int8[] as types, p.proargmodes::text[] as modes, p.proargnames as names,
       case when p.pronargdefaults > 0 then array(
         select pg_get_function_arg_default(p.oid, n) from generate_series(1, cardinality(f.types)) n order by n
-      ) end as defaults
+      ) end as defaults, p.proconfig as settings
     from function f
     join pg_catalog.pg_proc p on p.oid = f.oid
     left join pg_catalog.pg_description d

@@ -368,6 +368,8 @@ export interface PostgrestConfig {
   /** True if clients can ask for execution plans. */
   readonly planEnabled: boolean
   readonly txEnd: TransactionEnd
+  /** The settings of a called function that hold for its transaction, by name. */
+  readonly hoistedTxSettings: readonly string[]
   /** Settings of every transaction, by name. */
   readonly appSettings: ReadonlyMap<string, string>
   readonly errorVerbosity: 'verbose' | 'minimal'

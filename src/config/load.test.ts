@@ -190,6 +190,7 @@ describe('defaults', () => {
         maxRows: 0,
         aggregatesEnabled: false,
         txEnd: 'commit',
+        hoistedTxSettings: ['statement_timeout', 'plan_filter.statement_cost_limit'],
         appSettings: new Map(),
         errorVerbosity: 'verbose',
         safeUpdates: false,

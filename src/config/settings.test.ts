@@ -138,6 +138,7 @@ test('the table has exactly these keys', () => {
     'postgrest.aggregates_enabled',
     'postgrest.plan_enabled',
     'postgrest.tx_end',
+    'postgrest.hoisted_tx_settings',
     'postgrest.app_settings',
     'postgrest.error_verbosity',
     'postgrest.safe_updates',

@@ -1768,6 +1768,16 @@ export const POSTGREST: SettingsOf<PostgrestConfig> = {
       'How transactions end. With `-allow-override`, `Prefer: tx=commit` and `Prefer: tx=rollback` choose for one ' +
       'request.',
   },
+  hoistedTxSettings: {
+    key: 'postgrest.hoisted_tx_settings',
+    kind: names,
+    default: ['statement_timeout', 'plan_filter.statement_cost_limit'],
+    feature: 'postgrest',
+    description:
+      'Settings of functions (`create function … set …`) that hold for the whole transaction of a call, instead of ' +
+      'those of the role. Roles, `search_path` and the isolation level are not among them. ' +
+      '`statement_timeout_ms` remains the limit.',
+  },
   appSettings: {
     key: 'postgrest.app_settings',
     kind: settingTable,

@@ -14,6 +14,7 @@ const STORED: Readonly<Record<string, StoredSetting>> = {
   db_aggregates_enabled: { field: 'aggregatesEnabled' },
   db_anon_role: { field: 'anonRole' },
   db_extra_search_path: { field: 'extraSearchPath', read: namesIn },
+  db_hoisted_tx_settings: { field: 'hoistedTxSettings', read: namesIn },
   db_max_rows: { field: 'maxRows' },
   db_plan_enabled: { field: 'planEnabled' },
   db_pre_request: { field: 'preRequest' },

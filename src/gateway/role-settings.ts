@@ -4,16 +4,9 @@
  */
 import type { Query } from '../catalog/introspect.ts'
 import type { StoredSettings } from '../postgrest/session.ts'
+import { KEPT_OUT, storedSettings } from '../postgrest/stored-settings.ts'
 
 const NONE: StoredSettings = { settings: [], timeoutMs: null }
-
-/** Settings that decide how the gateway's statements are read, or that a transaction can no longer change. */
-const EXCLUDED: readonly string[] = [
-  ...['role', 'search_path', 'session_authorization'],
-  ...['backslash_quote', 'client_encoding', 'standard_conforming_strings'],
-  ...['default_transaction_deferrable', 'default_transaction_isolation', 'default_transaction_read_only'],
-  ...['transaction_deferrable', 'transaction_isolation', 'transaction_read_only'],
-]
 
 // A setting of one database counts more than one of all databases. Others need rights that a caller has not.
 const TEXT = `
@@ -41,7 +34,7 @@ export class RoleSettings {
 
   /** Reads the settings of all roles that the gateway can switch to. */
   async read(query: Query): Promise<void> {
-    const rows = await query(TEXT, [`{${EXCLUDED.join(',')}}`])
+    const rows = await query(TEXT, [`{${KEPT_OUT.join(',')}}`])
     const read = JSON.stringify(rows)
     if (read === this.#read) return
     this.#read = read
@@ -58,18 +51,4 @@ export class RoleSettings {
   of(role: string): StoredSettings {
     return this.#byRole.get(role) ?? NONE
   }
-}
-
-function storedSettings(stored: ReadonlyMap<string, string>): StoredSettings {
-  const { statement_timeout: timeout, ...others } = Object.fromEntries(stored)
-  return { settings: Object.entries(others), timeoutMs: timeout === undefined ? null : millisecondsIn(timeout) }
-}
-
-const UNITS: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** A duration as PostgreSQL stores it (PostgreSQL manual, 20.1.1). Null for 0, which means no limit. */
-function millisecondsIn(text: string): number | null {
-  const [, amount = '', unit = ''] = /^\s*([0-9.]+)\s*([a-z]*)\s*$/.exec(text) ?? []
-  const ms = Math.round(Number(amount) * (UNITS[unit || 'ms'] ?? Number.NaN))
-  return ms > 0 ? ms : null
 }

@@ -3,6 +3,7 @@
  * trees, statements and runners as every other request.
  */
 import type { View } from '../access/rights.ts'
+import type { DatabaseFunction } from '../catalog/model.ts'
 import type { PlanCache } from '../compile/plans.ts'
 import type { PostgrestConfig } from '../config/config.ts'
 import type { Answer, Incoming } from '../exchange.ts'
@@ -39,6 +40,7 @@ import {
   withSubscriberSession,
 } from './session.ts'
 import { Statements } from './statements.ts'
+import { HoistedSettings } from './stored-settings.ts'
 import { Timings } from './timings.ts'
 import { writeTable } from './write.ts'
 
@@ -116,6 +118,7 @@ export function createDoor(parts: DoorParts): Door {
   const roleOf = createRoles(config)
   const callers = new WeakMap<Identity, DatabaseCaller>()
   const sessions = new Sessions(config, parts.settingsOfRole, parts.unsent)
+  const hoisted = new HoistedSettings(config.hoistedTxSettings)
   const statements = new Statements(parts.plans, parts.searchLanguage)
   const bindLimits = { maxRows: smaller(config.maxRows, limits.maxResultRows), maxInValues: limits.maxInValues }
   const reading = {
@@ -184,26 +187,34 @@ export function createDoor(parts: DoorParts): Door {
     const identity = sessions.of(caller, incoming, request.schema, request.preferences, reply)
     // The rights of the caller are kept by the object that its requests share.
     const context: RequestContext = { incoming, identity, view: parts.view(caller.identity) }
+    const ofCall = (of: DatabaseFunction): RequestContext => {
+      const session = identity.session && hoisted.add(identity.session, of)
+      return session === undefined || session === identity.session
+        ? context
+        : { ...context, identity: { ...identity, session } }
+    }
     const { resource } = request
     if (incoming.method === 'OPTIONS') return respondOptions(request, context.view)
     if (resource.kind === 'root') {
       if (incoming.method !== 'GET' && incoming.method !== 'HEAD') throw unsupportedMethod(incoming.method)
-      const step =
-        config.rootSpec === null
-          ? readRoot(withType(request, rootType(incoming)), context, reply, describing)
-          : callFunction(...rootCall(request, config.rootSpec), context, reply, calling).step
-      return { step, context, runner: parts.requests }
+      if (config.rootSpec === null) {
+        const step = readRoot(withType(request, rootType(incoming)), context, reply, describing)
+        return { step, context, runner: parts.requests }
+      }
+      const { step, of } = callFunction(...rootCall(request, config.rootSpec), context, reply, calling)
+      return { step, context: ofCall(of), runner: parts.requests }
     }
     const { planEnabled } = config
-    const planned = ({ step, asked }: Asked, runner: Runner): PreparedStep => {
+    const planned = ({ step, asked }: Asked, runner: Runner, within = context): PreparedStep => {
       const { plan } = asked.mediaType
-      if (plan === undefined) return { step, context, runner }
-      return { step: planStep(step, asked, plan, context, reply), context, runner: parts.reads }
+      if (plan === undefined) return { step, context: within, runner }
+      return { step: planStep(step, asked, plan, within, reply), context: within, runner: parts.reads }
     }
     if (resource.kind === 'function') {
       const negotiate: Negotiate = of =>
         negotiated(request, rulesOfResult(of, request.parameters, context.view, planEnabled))
-      return planned(callFunction(negotiate, request, resource.name, context, reply, calling), parts.requests)
+      const called = callFunction(negotiate, request, resource.name, context, reply, calling)
+      return planned(called, parts.requests, ofCall(called.of))
     }
     switch (incoming.method) {
       case 'GET':

@@ -11,6 +11,13 @@ const { ask, run, author } = postgrestFixture(
      current_setting('log_min_messages') as log_min_messages;
    create view slow as select id, pg_sleep(600)::text as nap from (values (1)) v(id);
    create function wait() returns void language sql as 'select pg_sleep(600)';
+   create table one (id int); insert into one values (1);
+   create function seen(one) returns text stable language sql as $$
+     select concat_ws(' ', current_setting('lock_timeout'), current_setting('work_mem'), current_setting('search_path'))
+   $$;
+   create function hoisted() returns setof one stable language sql
+     set lock_timeout = '3s' set work_mem = '6MB' set search_path = 'elsewhere' as 'select * from public.one';
+   create function wait_shortly() returns void language sql set statement_timeout = '90ms' as 'select pg_sleep(600)';
    alter role :anon set lock_timeout = '7s';
    alter role :author set lock_timeout = '8s';
    alter role :author set search_path = 'elsewhere';
@@ -20,7 +27,8 @@ const { ask, run, author } = postgrestFixture(
      execute format('alter role :author in database %I set work_mem = ''5MB''', current_database());
    end $$;
    grant usage on schema public to :anon, :author;
-   grant select on settings, slow to :anon, :author`,
+   grant select on settings, slow, one to :anon, :author`,
+  'hoisted_tx_settings = ["statement_timeout", "LOCK_TIMEOUT", "search_path"]',
 )
 
 const token = () => signed({ role: author }, SECRET)
@@ -33,6 +41,13 @@ test('apply to the transactions of their role', async () => {
   expect(anonymous).toMatchObject({ lock_timeout: '7s', path: '"public", "public"' })
   // A caller could not make this setting.
   expect(mine.log_min_messages).toBe(anonymous.log_min_messages)
+})
+
+test('listed settings of a called function hold for its transaction instead of those of the role', async () => {
+  const called = await ask('/rpc/hoisted?select=seen', { token: token() })
+  expect(called.json).toEqual([{ seen: '3s 5MB "public", "public"' }])
+  const waited = await ask('/rpc/wait_shortly', { method: 'POST' })
+  expect([waited.status, waited.json]).toMatchObject([500, { code: '57014' }])
 })
 
 test('are read again after a notification, and cancel statements that take too long', async () => {

@@ -35,7 +35,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST'])
 /** Chooses the media type of a response by the result of the function. */
 export type Negotiate = (of: DatabaseFunction) => DoorRequest
 
-/** The step that answers a call, and the request with its media type. */
+/** The step that answers a call, the request with its media type, and the function. */
 export function callFunction(
   negotiate: Negotiate,
   raw: RawDoorRequest,
@@ -43,7 +43,7 @@ export function callFunction(
   caller: Caller,
   reply: SessionReply,
   parts: CallParts,
-): { readonly step: RequestStep; readonly asked: DoorRequest } {
+): { readonly step: RequestStep; readonly asked: DoorRequest; readonly of: DatabaseFunction } {
   const { incoming, schema, parameters, preferences } = raw
   if (!METHODS.has(incoming.method)) throw invalidRpcMethod(incoming.method)
   const { given, bodyType } = readCallArguments(raw)
@@ -90,7 +90,7 @@ export function callFunction(
       return withReply(respond(request, { called, rows, total, range, form, set: of.returnsSet }), reply)
     },
   }
-  return { step, asked: request }
+  return { step, asked: request, of }
 }
 
 /** The form of the rows: for a value of a media type, the value itself. */
