@@ -175,7 +175,6 @@ export interface GatewayConfig {
   readonly statementTimeoutMs: number
   readonly drainTimeoutMs: number
   readonly preparedStatements: boolean
-  readonly planTrials: boolean
   /** Absolute path of the ES module of `gss_provider=callback` or `custom`; null for none. */
   readonly gssModule: string | null
 

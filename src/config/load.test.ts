@@ -164,7 +164,6 @@ describe('defaults', () => {
         statementTimeoutMs: 30_000,
         drainTimeoutMs: 10_000,
         preparedStatements: true,
-        planTrials: true,
         gssModule: null,
         policyPath: null,
         allowListPath: null,

@@ -55,7 +55,7 @@ test('the table has exactly these keys', () => {
     max_in_values max_joins max_numeric_products max_contained_elements
     max_expressions max_parameters max_pattern_bytes max_relations max_result_bytes
     max_result_rows max_series_rows max_repeated_characters max_repetitions
-    max_query_parameters max_text_form_bytes plan_trials policy_path prepared_statements public_url session_settings
+    max_query_parameters max_text_form_bytes policy_path prepared_statements public_url session_settings
     rate_limit_burst rate_limit_rate realtime_database_url replica_max_lag_ms
     require_auth require_exp rpc_allowlist_path
     rpc_require_schema_qualified rpc_signature_check schema_poll_secs schemas search_language

@@ -373,15 +373,6 @@ export const GATEWAY: SettingsOf<
       'pooler such as PgBouncer: the gateway then keeps nothing in a session, and a connection carries one ' +
       'transaction at a time.',
   },
-  planTrials: {
-    key: 'gateway.plan_trials',
-    kind: flag,
-    default: true,
-    feature: 'database',
-    description:
-      'Compare the times of reads with PostgreSQL’s generic execution plans and with plans for their values, and use ' +
-      'the latter where they are clearly faster. With `false`, only PostgreSQL’s estimates decide.',
-  },
   gssModule: {
     key: 'gateway.gss_module',
     kind: path,

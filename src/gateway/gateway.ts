@@ -28,7 +28,6 @@ import { createSchemaWatch } from '../ops/schema-status.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
 import { createSlowRequests } from '../ops/slow-requests.ts'
 import type { Realtime } from '../realtime/realtime.ts'
-import { createPlanTrials } from '../run/plan-trials.ts'
 import { createSettings } from '../run/settings.ts'
 import { openTracing } from '../tracing/open-tracing.ts'
 import { VERSION } from '../version.ts'
@@ -191,7 +190,6 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       config.gateway.sessionSettings === 'all'
         ? settings
         : createSettings({ ...config.gateway, usesWal, unsent: unsent.current })
-    const planTrials = config.gateway.planTrials && config.gateway.preparedStatements ? createPlanTrials() : null
     // Its times are those of the spans too.
     const timing = config.devMode || tracing !== null ? createServerTiming(now) : null
     const replicas = await openReplicas({ timing, config, pool, resultBudget: answerBytes.results, peers, emit, now })
@@ -240,7 +238,6 @@ export async function startGateway(configured: Config, options: GatewayOptions =
         pool: () => pool.stats(),
         replicas: replicas === null ? null : replicas.stats,
         cache: cache === null ? null : () => cache.stats(),
-        planTrials: planTrials?.stats ?? null,
         sessionSettings: config.adminToken === null ? null : unsent.status,
         plans: () => (door === null ? plans.stats() : addPlanStats(plans.stats(), door.plans.stats())),
         maxConnections: config.gateway.maxConnections,
@@ -278,7 +275,6 @@ export async function startGateway(configured: Config, options: GatewayOptions =
         feed: feed.database,
         catalog,
         settings,
-        planTrials,
         fewerSettings,
         unsent: unsent.current,
         cache,

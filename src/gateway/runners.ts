@@ -16,7 +16,6 @@ import { guardCost } from '../run/cost-guard.ts'
 import { chooseRunner } from '../run/fewer-settings.ts'
 import { createLimitedRunner } from '../run/limited-runner.ts'
 import { observeStatements } from '../run/observed-statements.ts'
-import type { PlanTrials } from '../run/plan-trials.ts'
 import type { ReadRoutes } from '../run/replicas/read-routes.ts'
 import { createRunner, type Runner } from '../run/run.ts'
 import { createSessionReset } from '../run/session-reset.ts'
@@ -32,8 +31,6 @@ interface Parts {
   /** Runs reads on replicas; null if none are configured. */
   readonly routes: ReadRoutes | null
   readonly settings: SettingsSource
-  /** Null: PostgreSQL alone decides how statements are planned. */
-  readonly planTrials: PlanTrials | null
   /** For the requests of one caller: without settings that nothing can read, or `settings` itself. */
   readonly fewerSettings: SettingsSource
   readonly catalog: () => Catalog
@@ -70,10 +67,10 @@ interface Runners {
 
 /** Creates the runners of a gateway. */
 export function createRunners(parts: Parts): Runners {
-  const { config, database, routes, planTrials, capture, cache, webhooks, gate, requestIds, tracing, emit, now } = parts
+  const { config, database, routes, capture, cache, webhooks, gate, requestIds, tracing, emit, now } = parts
   const runnerWith = (settings: SettingsSource): Runner => {
     const plain = createRunner({
-      ...{ database, routes, settings, planTrials },
+      ...{ database, routes, settings },
       reset: createSessionReset(parts.catalog),
       onStaleSchema: parts.onStaleSchema,
       announcements: listeningUrl(config) === null ? null : capture.announcements,

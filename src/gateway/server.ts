@@ -73,7 +73,6 @@ import { CallHandler } from '../rest/rpc/call.ts'
 import { isAllowed } from '../rest/rpc/names.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import { IdempotencyKeys } from '../run/idempotency.ts'
-import type { PlanTrials } from '../run/plan-trials.ts'
 import type { SettingsSource } from '../run/settings.ts'
 import { Shapes } from '../shapes/shapes.ts'
 import type { Tracing } from '../tracing/tracing.ts'
@@ -112,7 +111,6 @@ interface ServerParts {
   readonly feed: Pick<Database, 'run'>
   readonly catalog: CatalogSource
   readonly settings: SettingsSource
-  readonly planTrials: PlanTrials | null
   /** The same without those that nothing can read (`session-settings.ts`). */
   readonly fewerSettings: SettingsSource
   readonly unsent: UnsentSettings
@@ -207,7 +205,6 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     config,
     routes: parts.replicas?.routes ?? null,
     settings,
-    planTrials: parts.planTrials,
     fewerSettings,
     capture,
     cache,

@@ -16,7 +16,6 @@ import { UnavailableError } from '../postgres/errors.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
-import type { PlanTrialStats } from '../run/plan-trials.ts'
 import type { ReplicaStats } from '../run/replicas/read-routes.ts'
 import type { SharedStats } from '../shared/shared-state.ts'
 import type { TracingStats } from '../tracing/tracing.ts'
@@ -62,8 +61,6 @@ export interface InternalOptions {
   /** The statistics of the result cache, or null if it is disabled. */
   readonly cache: (() => CacheStats) | null
   readonly plans: () => PlanStats
-  /** Null if reads are not observed. */
-  readonly planTrials: (() => PlanTrialStats) | null
   readonly realtime: () => RealtimeStats
   readonly http: () => HttpStats
   /** The installation, or null if `svc install` was not run or its result cannot be used. */
@@ -175,7 +172,6 @@ export function createInternal(options: InternalOptions): Internal {
       cache: cache?.() ?? null,
       replicas: options.replicas?.() ?? null,
       plans: options.plans(),
-      planTrials: options.planTrials?.() ?? null,
       maxConnections,
       feedConnections: options.feedConnections(),
       changes: options.changes(),

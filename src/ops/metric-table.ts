@@ -350,20 +350,6 @@ export const METRICS = {
     labels: [],
     help: 'Characters of the keys and statements of all plans, at most 64 Mi.',
   },
-  trials: {
-    section: 'Plans',
-    name: 'svc_execution_plan_trials_total',
-    type: 'counter',
-    labels: [],
-    help: 'Comparisons of a read’s times with the execution plans in use and with others.',
-  },
-  customPlans: {
-    section: 'Plans',
-    name: 'svc_custom_plan_statements',
-    type: 'gauge',
-    labels: [],
-    help: 'Reads that are planned for their values because generic execution plans are slower, at most 1 000.',
-  },
 
   cacheHits: {
     section: 'Result cache',

@@ -26,7 +26,6 @@ const PARTS: MetricsParts = {
     weightMax: 15,
   },
   plans: { hits: { ...ZEROS, row: 21 }, misses: { ...ZEROS, text: 22 }, evictions: 23, entries: 24, characters: 25 },
-  planTrials: { custom: 26, trials: 27 },
   maxConnections: 10,
   feedConnections: 2,
   changes: null,
@@ -101,12 +100,6 @@ test('exactly the metrics of the table are printed, in its order', async () => {
     expect([name, type]).toEqual([metric.name, metric.type])
     expect(metric.name).toMatch(/^svc_/)
   }
-})
-
-test('trials of execution plans are counted, and the reads that have custom plans', async () => {
-  const metrics = open()
-  expect(await samples(metrics, 'svc_execution_plan_trials_total')).toEqual(['27'])
-  expect(await samples(metrics, 'svc_custom_plan_statements')).toEqual(['26'])
 })
 
 test('changes of the Kerberos circuit are counted by the new state', async () => {

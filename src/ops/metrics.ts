@@ -14,7 +14,6 @@ import type { PoolStats } from '../postgres/pool.ts'
 import { LAG_BOUNDS } from '../realtime/counts.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
-import type { PlanTrialStats } from '../run/plan-trials.ts'
 import { FALLBACK_REASONS, PRIMARY_REASONS, type ReplicaStats } from '../run/replicas/read-routes.ts'
 import type { SharedStats } from '../shared/shared-state.ts'
 import { LIMIT_NAMES, type LimitName } from '../statement-limits.ts'
@@ -47,8 +46,6 @@ export interface MetricsParts {
   /** The statistics of the read replicas, or null without any. */
   readonly replicas: ReplicaStats | null
   readonly plans: PlanStats
-  /** Null if reads are not observed. */
-  readonly planTrials: PlanTrialStats | null
   readonly maxConnections: number
   readonly feedConnections: number
   /** The reader of the write-ahead log; null while it has not started. */
@@ -127,8 +124,6 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         ...collectCache(cache),
         ...collectReplicas(parts.replicas),
         ...collectPlans(plans),
-        customPlans: one(parts.planTrials?.custom ?? 0),
-        trials: one(parts.planTrials?.trials ?? 0),
         ...collectSchema(schema, now()),
         ...collectRealtime(realtime),
         ...collectHttp(http),

@@ -9,7 +9,7 @@ import { type FieldDescription, NO_FIELDS } from './fields.ts'
  * execution plan takes many times the text's size on each connection, and a request that embeds sixty tables
  * has megabytes of it.
  */
-export const PREPARED_CHARACTERS_MAX = 16_384
+const PREPARED_CHARACTERS_MAX = 16_384
 
 /** A prepared statement. */
 export interface PreparedStatement {

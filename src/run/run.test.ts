@@ -5,7 +5,6 @@ import { catalogueStatement } from '../compile/derive.ts'
 import type { CallStatement, StreamStatement, WriteStatement } from '../compile/statement.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Database } from '../postgres/types.ts'
-import { createPlanTrials } from './plan-trials.ts'
 import { createRunner, type Runner, type ServerTime } from './run.ts'
 import { createSessionReset } from './session-reset.ts'
 import { createSettings } from './settings.ts'
@@ -15,7 +14,6 @@ const unused = (): never => {
 }
 const DATABASE: Database = { run: unused, describe: unused, stream: unused, begin: unused }
 const READ = catalogueStatement('SELECT 1', [])
-const NOTHING = { fields: [], rows: [], tag: 'SELECT 0' }
 const WRITE = { ...READ, statement: { ...READ.statement, kind: 'write' } as unknown as WriteStatement }
 const CALL = { ...READ, statement: { ...READ.statement, kind: 'call' } satisfies CallStatement }
 const STREAM = { ...READ, statement: { ...READ.statement, kind: 'stream' } satisfies StreamStatement }
@@ -91,35 +89,4 @@ describe('a write', () => {
     expect(rest.filter(text => !text.includes('statement_timeout'))).toEqual(after)
     expect(rest.some(text => text.includes('statement_timeout'))).toBe(hasDeadline)
   })
-})
-
-test('the time of a read that fails counts as a run with the plans that it had', async () => {
-  const planTrials = createPlanTrials()
-  let fails = false
-  const sent: string[] = []
-  const reading = createRunner({
-    database: {
-      ...DATABASE,
-      run(commands, worked = { ms: 0 }) {
-        sent.push(commands[0]?.text ?? '')
-        worked.ms += 100
-        return {
-          result: fails ? Promise.reject(new Error('failed')) : Promise.resolve([NOTHING, NOTHING]),
-          cancel() {},
-        }
-      },
-    },
-    settings: createSettings({ statementTimeoutMs: 1_000 }),
-    reset: createSessionReset(() => catalogOf()),
-    onStaleSchema() {},
-    announcements: null,
-    planTrials,
-  })
-  const read = () => reading.read(ANONYMOUS, [{ ...READ, values: ['1'] }], { ms: 7 }).result
-  await read()
-  fails = true
-  await expect(read()).rejects.toThrow('failed')
-  await expect(read()).rejects.toThrow('failed')
-  expect(sent.map(text => text.includes('plan_cache_mode'))).toEqual([false, true, false])
-  expect(planTrials.stats()).toEqual({ custom: 0, trials: 1 })
 })

@@ -31,7 +31,6 @@ import {
 } from './joint-transaction.ts'
 import { toCommand } from './key-lists.ts'
 import type { NotifyingWrites } from './notifying-writes.ts'
-import type { ObservedPlans, PlanTrials } from './plan-trials.ts'
 import type { ReadRoutes } from './replicas/read-routes.ts'
 import { textForRole } from './role-text.ts'
 import { type SessionFrame, sessionFrame } from './session-frame.ts'
@@ -133,13 +132,11 @@ export interface RunnerParts {
   readonly announcements: NotifyingWrites | null
   /** Runs reads on replicas; null, the default, if there are none. */
   readonly routes?: ReadRoutes | null
-  /** Null, the default: PostgreSQL alone decides how statements are planned. */
-  readonly planTrials?: PlanTrials | null
 }
 
 /** Creates a runner. */
 export function createRunner(parts: RunnerParts): Runner {
-  const { database, settings, reset, onStaleSchema, announcements, routes = null, planTrials = null } = parts
+  const { database, settings, reset, onStaleSchema, announcements, routes = null } = parts
   const fail = (error: unknown, statements: readonly BoundStatement[], access: Access): Promise<never> => {
     if (isStaleSchema(error)) onStaleSchema()
     return Promise.reject(toGatewayError(error, { statements, access }))
@@ -196,31 +193,19 @@ export function createRunner(parts: RunnerParts): Runner {
     statements: readonly BoundStatement[],
     running: RunningRequest<readonly Result[]>,
     take: (results: readonly Result[]) => T,
-    onFailed: () => void = () => {},
   ): RunningRequest<T> {
     return {
-      result: running.result.then(take, error => {
-        onFailed()
-        return fail(error, statements, access)
-      }),
+      result: running.result.then(take, error => fail(error, statements, access)),
       cancel: () => running.cancel(),
     }
   }
 
   /** All statements of a transaction share one timeout: with several, each gets the time that is left. */
-  function withDeadlines(identity: Identity, commands: readonly Command[], worked: Work): readonly Command[] {
+  function withDeadlines(identity: Identity, statements: readonly BoundStatement[], worked: Work): readonly Command[] {
+    const commands = statements.map(statement => commandFor(identity, statement))
     if (commands.length <= 1) return commands
     const deadline = settings.deadline(identity, worked.ms)
     return commands.flatMap((command, index) => (index === 0 ? [command] : [deadline, command]))
-  }
-
-  /** The plans of a read; null if they do not depend on its values, or if it runs together with others. */
-  function plansOf(statements: readonly BoundStatement[], [command]: readonly Command[]): ObservedPlans | null {
-    const [only] = statements
-    if (planTrials === null || only === undefined || command === undefined || statements.length > 1) return null
-    const { statement, values } = only
-    const hasPlans = (statement.kind === 'read' || statement.kind === 'paged') && values.length > 0
-    return hasPlans ? planTrials.of(command.text) : null
   }
 
   /** The result of a statement, after that of the settings. */
@@ -325,30 +310,25 @@ export function createRunner(parts: RunnerParts): Runner {
       // Only a function sets headers of the response, and `set_config` counts as one.
       const frame = sessionFrame(identity, 'read only', runsFunctions)
       const after = runsFunctions ? RESET_AFTER_READ : NO_COMMANDS
-      const own = statements.map(statement => commandFor(identity, statement))
       if (isWithin(worked)) {
         const isLast = !worked.within.writesRows && statements.every(({ statement }) => statement.kind !== 'explain')
         const how = { runsFunctions: after.length > 0, isLast }
-        const running = readWithin(worked, identity, statements, own, how)
+        const commands = statements.map(statement => commandFor(identity, statement))
+        const running = readWithin(worked, identity, statements, commands, how)
         return mapped(running, results => results.map(({ rows }) => rows))
       }
-      const plans = plansOf(statements, own)
-      const isCustom = plans?.isNextCustom === true
       const commands = () => [
-        isCustom ? settings.customPlans(identity, worked.ms) : settings.for(identity, 'read only', worked.ms),
+        settings.for(identity, 'read only', worked.ms),
         ...frame.before,
-        ...withDeadlines(identity, own, worked),
+        ...withDeadlines(identity, statements, worked),
         ...frame.after,
         ...after,
       ]
-      const workedBefore = worked.ms
       const running = sendRead(identity, statements[0]?.statement.text ?? '', commands, worked)
-      const take = (results: readonly Result[]) => {
-        plans?.ran(isCustom, worked.ms - workedBefore)
-        const answers = frame.without(results, countWithDeadlines(statements))
-        return statements.map((_, index) => resultOf(answers, index, statements.length).rows)
-      }
-      return taken('read only', statements, running, take, () => plans?.failed(isCustom, worked.ms - workedBefore))
+      return taken('read only', statements, running, results => {
+        const own = frame.without(results, countWithDeadlines(statements))
+        return statements.map((_, index) => resultOf(own, index, statements.length).rows)
+      })
     },
     write(identity, statements, worked) {
       // Only a function sets headers of the response, also one of a trigger.
@@ -362,8 +342,7 @@ export function createRunner(parts: RunnerParts): Runner {
       ): RunningRequest<readonly Result[]> => {
         if (isWithin(worked)) return writeWithin(worked.within, identity, statements, more, worked)
         const first = settings.numbered(identity, worked.ms, worked.trace)
-        const own = statements.map(statement => commandFor(identity, statement))
-        const middle = [...withDeadlines(identity, own, worked), ...more]
+        const middle = [...withDeadlines(identity, statements, worked), ...more]
         const running = sendWrite(identity, [first, ...frame.before, ...middle, ...frame.after, ...after], worked)
         return {
           result: running.result.then(

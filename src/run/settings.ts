@@ -34,8 +34,6 @@ export interface SettingsSource {
    * changes for webhooks, if the transaction can write.
    */
   for(identity: Identity, access: Access, workedMs?: number, trace?: TraceContext): Command
-  /** Like `for` with 'read only', for statements that are planned for their values. */
-  customPlans(identity: Identity, workedMs?: number): Command
   /**
    * Like `for` with 'read write', for statements that certainly write: its first result is the transaction
    * number, `pg_current_xact_id()`. It also sets the origin of the write, for whatever captures
@@ -93,12 +91,10 @@ export function createSettings({
   const whole = deadlineOf(statementTimeoutMs)
   const numbered = source('read write', 'pg_current_xact_id() ', [ORIGIN])
   const marked = source('read write', `pg_current_xact_id(), ${ORIGIN_MESSAGE} `, [ORIGIN])
-  const customPlans = source('read only', '', [['plan_cache_mode', 'force_custom_plan']])
   const sources = { 'read only': source('read only', ''), 'read write': source('read write', '') }
   return {
     for: (identity, access, workedMs, trace) =>
       sources[access](identity, workedMs, access === 'read write' ? trace : undefined),
-    customPlans,
     numbered: (identity, workedMs, trace) => (usesWal() ? marked : numbered)(identity, workedMs, trace),
     deadline(identity, workedMs = 0) {
       const timeoutMs = timeoutOf(identity)
