@@ -54,6 +54,13 @@ test('a tenant table without forced row-level security is reported with the SQL 
   expect((await check('', database.url))[1]).not.toContain('deals')
 })
 
+test('a note says why all session settings are set although only readable ones are configured', async () => {
+  const [code, report] = await check('[gateway]\nsession_settings = "readable"', database.url)
+  expect(code).toBe(0)
+  expect(report).toContain('although session_settings = "readable": the event triggers of svc install are missing')
+  expect((await check('', database.url))[1]).not.toContain('session_settings')
+})
+
 test('the configured tenant column is checked', async () => {
   await execute(database.adminUrl, 'create table deals (operator_id int); grant select on deals to app')
   expect((await check('', database.url))[1]).not.toContain('deals')
