@@ -39,6 +39,7 @@ import { mcp } from './mcp.ts'
 import { ndjson } from './ndjson.ts'
 import { neighbours } from './neighbours.ts'
 import { nestedExpand } from './nested-expand.ts'
+import { oneConnection } from './one-connection.ts'
 import { openapi } from './openapi.ts'
 import { outbox } from './outbox.ts'
 import { postgrest } from './postgrest.ts'
@@ -67,6 +68,7 @@ const BENCHMARKS: readonly Benchmark[] = [
     tracing,
     neighbours,
     tails,
+    oneConnection,
     cache,
     latency,
     list,
