@@ -304,6 +304,8 @@ export class Connection implements WireSink, RequestChannel, Carrier {
         this.#notice(decodeErrorFields(bytes, start, end))
         break
       case BACKEND.copyIn:
+        if (this.#head(type).takesInput !== true) this.#copy(this.#head(type))
+        break
       case BACKEND.copyOut:
       case BACKEND.copyBoth:
         this.#copy(this.#head(type))

@@ -74,6 +74,8 @@ export interface PendingRequest {
   rowBegins(bytes: number): boolean
   /** A row longer than the reader's limit was skipped. */
   rowTooLong(bytes: number): void
+  /** True if the current command is a COPY whose input was sent. Without this method, COPY is an error. */
+  readonly takesInput?: boolean
   complete(tag: string): void
   suspended(): void
   failed(error: DatabaseError): void

@@ -3,7 +3,7 @@ import { type DatabaseError, ProtocolError } from './errors.ts'
 import type { FieldDescription } from './fields.ts'
 import { isEncoded } from './parameters.ts'
 import { type PreparedStatement, type PreparedStatements, unnamed } from './prepared-statements.ts'
-import { writeBind, writeClose, writeDescribe, writeExecute, writeParse } from './protocol/frontend.ts'
+import { writeBind, writeClose, writeDescribe, writeExecute, writeInput, writeParse } from './protocol/frontend.ts'
 import type { Writer } from './protocol/writer.ts'
 import type { Command } from './types.ts'
 
@@ -42,6 +42,8 @@ export class CommandPlan {
     const { parameters, resultFormat = 'text' } = command
     writeBind(writer, statement.name, isEncoded(parameters) ? parameters.bytes : parameters, resultFormat)
     writeExecute(writer, rowsMax)
+    // Without waiting for CopyInResponse: a server that refuses the command ignores both messages.
+    if (command.input !== undefined) writeInput(writer, command.input)
   }
 
   /** Writes Parse and Describe without executing; nothing remains in the session. */

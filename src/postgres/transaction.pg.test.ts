@@ -171,3 +171,47 @@ test('after the loss of its connection between two commands, nothing has been co
   expect(await count()).toBe(before)
   await isIdle()
 })
+
+test('COPY reads the input that was sent with it, and other commands follow', async () => {
+  const open = pool.begin('a', null)
+  const input = Buffer.from('30\ta\\tb\\\\\n31\t\\N\n')
+  const [copied, found] = await open.commit([
+    { ...command('COPY notes FROM STDIN'), input },
+    command('SELECT id, body FROM notes WHERE id IN (30, 31) ORDER BY id'),
+  ])
+  expect(copied?.tag).toBe('COPY 2')
+  expect(textOf([found as never])).toEqual([
+    [
+      ['30', 'a\tb\\'],
+      ['31', 'null'],
+    ],
+  ])
+  await isIdle()
+})
+
+test.each([
+  ['before it is read', 'COPY missing FROM STDIN', '1\tx\n', '42P01'],
+  ['while it is read', 'COPY notes FROM STDIN', '40\tx\nforty\tx\n', '22P02'],
+])('a COPY that is refused %s undoes everything', async (_, text, input, sqlstate) => {
+  const before = await count()
+  const open = pool.begin('a', null)
+  await open.run([insert(41)])
+  await expect(open.run([{ ...command(text), input: Buffer.from(input) }, insert(42)])).rejects.toMatchObject({
+    sqlstate,
+  })
+  await open.ended
+  const other = pool.begin('a', null)
+  await expect(other.commit([{ ...command(text), input: Buffer.from(input) }, insert(42)])).rejects.toMatchObject({
+    sqlstate,
+  })
+  await other.ended
+  expect(await count()).toBe(before)
+  await isIdle()
+})
+
+test('a COPY without input is refused', async () => {
+  const open = pool.begin('a', null)
+  await expect(open.run([command('COPY notes FROM STDIN')])).rejects.toMatchObject({ sqlstate: '0A000' })
+  await open.ended
+  await isIdle()
+})

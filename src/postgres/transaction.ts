@@ -217,6 +217,11 @@ export class HeldTransaction implements PendingRequest, OpenTransaction {
     this.#refuse(oversize(this.#host.resultBytesMax, bytes))
   }
 
+  get takesInput(): boolean {
+    const [step] = this.#steps
+    return step?.commands.filter(({ parsesOnly }) => parsesOnly !== true)[step.results.length]?.input !== undefined
+  }
+
   complete(tag: string): void {
     const [step] = this.#steps
     if (step === undefined) throw new ProtocolError(`the server completed "${tag}", which was not requested`)

@@ -33,6 +33,8 @@ export interface Command {
    * On the first command of a transaction: it changes nothing, so its result can be refused while it is read.
    */
   readonly readsOnly?: true
+  /** What `COPY … FROM STDIN` reads. Only within an open transaction. */
+  readonly input?: Buffer
   /** True if the command is only parsed and described, without a result. Only within an open transaction. */
   readonly parsesOnly?: true
 }

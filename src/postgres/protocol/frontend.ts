@@ -234,6 +234,14 @@ export function writeCopyDone(writer: Writer): void {
   writer.int32(4)
 }
 
+/** The whole input of a COPY. */
+export function writeInput(writer: Writer, input: Buffer): void {
+  const length = beginCopyData(writer)
+  writer.bytes(input)
+  writer.end(length)
+  writeCopyDone(writer)
+}
+
 /** Encodes any message. The functions above encode the messages that the pool sends. */
 export function encodeFrontend(writer: Writer, message: FrontendMessage): void {
   switch (message.kind) {
