@@ -2,16 +2,17 @@
  * A batch: the changes of one or several decoded transactions, stored by one transaction of the feed role,
  * together with the position at which they end. A transaction of any size is sent in chunks.
  */
-import { ROWS_MAX } from '../install/change-log.ts'
+import { ROWS_MAX, SLOT_OF_NOW } from '../install/change-log.ts'
 import { STORED_CHANNEL } from '../install/wal-capture.ts'
 import { type Lsn, parseLsn, printLsn } from '../postgres/replication/lsn.ts'
-import type { ReplicatedRelation, Tuple } from '../postgres/replication/pgoutput.ts'
+import type { ReplicatedRelation } from '../postgres/replication/pgoutput.ts'
 import { UNCHANGED } from '../postgres/replication/pgoutput.ts'
 import type { Command, OpenTransaction, Result } from '../postgres/types.ts'
 import { addToBulk, type BulkChange, bulkEntry, createBulk } from './bulk.ts'
-import { rowJson, valueJson } from './row-json.ts'
+import { entriesAsRead, type LogReaders, type StoredEntry } from './readers.ts'
+import { type Row, rowJson, valueJson } from './row-json.ts'
 import { OutdatedReaderError } from './slot.ts'
-import { type Delivery, type Entry, isOfRow, logEntries, type RowEntry, storeDeliveries } from './store.ts'
+import { type DecodedChange, type Delivery, type Entry, logEntries, type Stamp, storeDeliveries } from './store.ts'
 import { describeTable, type LoggedTable } from './tables.ts'
 
 /** Limits on the changes that are held in memory before they are sent. */
@@ -20,9 +21,12 @@ export const CHUNK_BYTES_MAX: number = 1024 * 1024
 
 /**
  * Limit on the changes after which a batch ends. Clients that resume receive the entries of one transaction
- * as a whole, so this is well below what they receive at once (`SINCE_ROWS_MAX`).
+ * as a whole, so this is below what they receive at once (`SINCE_ROWS_MAX`).
  */
-export const BATCH_ROWS_MAX = 250
+export const BATCH_ROWS_MAX = 500
+
+/** Between 1970 and 2000. */
+const SECONDS_BEFORE_2000 = 946_684_800
 
 /**
  * Locks the position, so that of two readers only one stores. A large transaction is stored for longer than
@@ -37,23 +41,27 @@ const BEGIN: readonly Command[] = [
     THEN set_config('transaction_timeout', '0', true) END`,
     parameters: [],
   },
-  { text: 'SELECT stored::text, pg_current_xact_id()::text FROM svc.wal FOR UPDATE', parameters: [] },
+  {
+    text: `SELECT stored::text, pg_current_xact_id()::text, to_json(t.now) #>> '{}',
+  (extract(epoch FROM t.now) * 1000000)::bigint - ${SECONDS_BEFORE_2000}000000, ${SLOT_OF_NOW}
+  FROM svc.wal, (SELECT clock_timestamp() AS now OFFSET 0) AS t FOR UPDATE OF wal`,
+    parameters: [],
+  },
   {
     text: `SELECT "schema", "table", bool_or(source = 'database') FROM svc.webhook_trigger GROUP BY 1, 2`,
     parameters: [],
   },
 ]
 
-/** A row change. */
-export interface DecodedChange {
-  readonly operation: 'I' | 'U' | 'D'
-  /** The row before; null if it did not exist or was not sent. */
-  readonly before: Tuple | null
-  readonly after: Tuple | null
+/** Dependencies and state that the batches of a stream share. */
+export interface BatchParts {
+  readonly begin: () => OpenTransaction
+  readonly readers: LogReaders
+  /** Descriptions of tables, for as long as the stream does not send another one. */
+  readonly known: WeakMap<ReplicatedRelation, LoggedTable>
+  /** The transaction of an earlier batch, next to which others are numbered; null before the first one. */
+  near: bigint | null
 }
-
-/** Descriptions of tables, for as long as the stream does not send another one. */
-export type KnownTables = WeakMap<ReplicatedRelation, LoggedTable>
 
 /**
  * The number of a transaction, of which the stream sends the last 32 bits. It is less than 2^31 before or
@@ -67,6 +75,7 @@ export function wholeXid(xid: number, near: bigint): bigint {
 interface Begun {
   readonly transaction: OpenTransaction
   readonly ownXid: bigint
+  readonly stamp: Stamp
   /**
    * The tables with webhooks, as `schema.table`: true if they are for all changes, not only for those of
    * gateways.
@@ -74,9 +83,13 @@ interface Begun {
   readonly listened: ReadonlyMap<string, boolean>
 }
 
-/** A change that is not sent yet. */
+/**
+ * A change that is not sent yet. Its JSON is made when it is known whether the table has webhooks: only they
+ * need the whole row.
+ */
 interface Waiting {
-  readonly entry: Omit<RowEntry | Entry, 'writer'>
+  readonly table: LoggedTable
+  readonly change: DecodedChange | BulkChange
   /** The last 32 bits of the number of the transaction that made it. */
   readonly xid: number
   readonly isLogged: boolean
@@ -88,29 +101,29 @@ interface Waiting {
  * is open, PostgreSQL keeps every row version that writers replace.
  */
 export class Batch {
-  readonly #begin: () => OpenTransaction
+  readonly #parts: BatchParts
   readonly #stored: Lsn
-  readonly #known: KnownTables
   #begun: Begun | null = null
   #waiting: Waiting[] = []
   #waitingBytes = 0
   #rows = 0
+  /** True if not all entries will be known when the last ones are sent. */
+  #isPartial = false
   #xid = 0
   /** The transactions of the batch that others may not see yet. */
   #writers: number[] = []
   /** The changes of the current transaction by table; more than `ROWS_MAX` are logged as a bulk change. */
   #perTable = new Map<string, number>()
   /** The bulk changes of the current transaction by table. */
-  readonly #bulk = new Map<string, BulkChange>()
+  readonly #bulk = new Map<string, { readonly table: LoggedTable; readonly change: BulkChange }>()
 
   /**
    * A batch behind the position `stored`. Its methods reject with `OutdatedReaderError` if that is not the
    * stored one.
    */
-  constructor(begin: () => OpenTransaction, stored: Lsn, known: KnownTables) {
-    this.#begin = begin
+  constructor(parts: BatchParts, stored: Lsn) {
+    this.#parts = parts
     this.#stored = stored
-    this.#known = known
   }
 
   /** The number of changes. */
@@ -132,7 +145,7 @@ export class Batch {
   async add(relation: ReplicatedRelation, change: DecodedChange, origin: string | null): Promise<void> {
     const { operation, before, after } = change
     const table = await this.#describe(relation)
-    const name = `${table.schema}.${table.name}`
+    const name = table.qualified
     const count = (this.#perTable.get(name) ?? 0) + 1
     this.#perTable.set(name, count)
     const isWhole = (operation === 'I' || before !== null) && table.key.length > 0
@@ -143,7 +156,9 @@ export class Batch {
     }
     if (!isLogged && this.#begun !== null && !isDelivered(this.#begun, name, origin)) return
     this.#rows++
-    await this.#add({ entry: entryOf(table, change), xid: this.#xid, isLogged, origin })
+    // Views would keep everything that was received with them.
+    const kept = { operation, before: textsOf(before), after: textsOf(after) }
+    await this.#add({ table, change: kept, xid: this.#xid, isLogged, origin }, bytesOf(before) + bytesOf(after))
   }
 
   /** Adds a change to any number of a table's rows. */
@@ -157,14 +172,31 @@ export class Batch {
    * can then read the row as well.
    */
   async commit(end: Lsn): Promise<void> {
+    const { readers } = this.#parts
     this.#endTransaction()
     const begun = await this.#open()
-    await begun.transaction.commit([
-      ...this.#takeWaiting(begun),
-      ...this.#awaitWriters(begun),
-      { text: 'UPDATE svc.wal SET stored = $1::pg_lsn', parameters: [printLsn(end)] },
-      { text: 'SELECT pg_notify($1, $2)', parameters: [STORED_CHANNEL, ''] },
-    ])
+    await this.#awaitWriters(begun)
+    const { commands, stored } = this.#takeWaiting(begun)
+    const isWhole = !this.#isPartial
+    // After every wait for others, because it keeps the reader from reading.
+    const joined = isWhole ? readers.join() : null
+    try {
+      const committed = begun.transaction.commit([
+        ...commands,
+        { text: 'UPDATE svc.wal SET stored = $1::pg_lsn', parameters: [printLsn(end)] },
+        { text: 'SELECT pg_notify($1, $2)', parameters: [STORED_CHANNEL, readers.id] },
+        ...(joined?.commands ?? []),
+      ])
+      const xid = begun.ownXid
+      const entries = joined === null ? null : entriesAsRead(stored, joined.columns, { xid, at: begun.stamp.at })
+      const results = await committed
+      joined?.committed(results.slice(commands.length + 2, -1), entries === null ? null : { xid, entries })
+    } catch (error) {
+      joined?.failed()
+      throw error
+    }
+    const tables = new Set(stored.map(({ table }) => table.qualified))
+    readers.stored(isWhole ? [...tables] : null, joined !== null)
   }
 
   async rollback(): Promise<void> {
@@ -173,81 +205,98 @@ export class Batch {
 
   /** Runs further statements in the transaction. */
   async run(commands: readonly Command[]): Promise<readonly Result[]> {
+    this.#isPartial = true
     const { transaction } = await this.#open()
     return transaction.run(commands)
   }
 
   async #open(): Promise<Begun> {
     if (this.#begun !== null) return this.#begun
-    const transaction = this.#begin()
-    const [, position, listened] = await transaction.run(BEGIN)
-    const [at, xid] = position?.rows[0] ?? []
-    if (at == null || xid == null || parseLsn(at.toString()) !== this.#stored) {
+    const { begin, near } = this.#parts
+    const transaction = begin()
+    const [, position, listened] = await transaction.run([...BEGIN, ...(near === null ? [] : this.#awaited(near))])
+    const [stored, xid, at, microseconds, slot] = position?.rows[0]?.map(String) ?? []
+    const isOutdated = stored === undefined || parseLsn(stored) !== this.#stored
+    if (isOutdated || xid === undefined || at === undefined || microseconds === undefined) {
       await transaction.rollback()
       throw new OutdatedReaderError()
     }
     const tables = listened?.rows.map(
       ([schema, table, all]) => [`${schema}.${table}`, all?.toString() === 't'] as const,
     )
-    this.#begun = { transaction, ownXid: BigInt(xid.toString()), listened: new Map(tables) }
+    this.#parts.near = BigInt(xid)
+    const stamp = { at, microseconds: BigInt(microseconds), slot: Number(slot) }
+    this.#begun = { transaction, ownXid: BigInt(xid), stamp, listened: new Map(tables) }
     return this.#begun
   }
 
   async #describe(relation: ReplicatedRelation): Promise<LoggedTable> {
-    const known = this.#known.get(relation)
+    const known = this.#parts.known.get(relation)
     if (known !== undefined) return known
     // Later than its creation, in case this transaction has created or changed it.
     const begun = await this.#open()
-    await begun.transaction.run(this.#awaitWriters(begun))
+    await this.#awaitWriters(begun)
     const table = await describeTable(commands => begun.transaction.run(commands), relation)
-    this.#known.set(relation, table)
+    this.#parts.known.set(relation, table)
     return table
   }
 
   #bulkOf(table: LoggedTable): BulkChange {
-    const name = `${table.schema}.${table.name}`
-    const bulk = this.#bulk.get(name) ?? createBulk(table)
+    const name = table.qualified
+    const bulk = this.#bulk.get(name) ?? { table, change: createBulk(table) }
     this.#bulk.set(name, bulk)
-    return bulk
+    return bulk.change
   }
 
   #endTransaction(): void {
-    for (const bulk of this.#bulk.values())
-      this.#waiting.push({ entry: bulkEntry(bulk), xid: this.#xid, isLogged: true, origin: null })
+    for (const { table, change } of this.#bulk.values())
+      this.#waiting.push({ table, change, xid: this.#xid, isLogged: true, origin: null })
     this.#rows += this.#bulk.size
     this.#bulk.clear()
   }
 
-  async #add(change: Waiting): Promise<void> {
-    const { key, before, after } = change.entry
+  async #add(change: Waiting, bytes: number): Promise<void> {
     this.#waiting.push(change)
-    this.#waitingBytes += (key?.length ?? 0) + (before?.length ?? 0) + (after?.length ?? 0)
+    this.#waitingBytes += bytes
     if (this.#waiting.length < CHUNK_ROWS_MAX && this.#waitingBytes < CHUNK_BYTES_MAX) return
+    this.#isPartial = true
     const begun = await this.#open()
-    await begun.transaction.run(this.#takeWaiting(begun))
+    await begun.transaction.run(this.#takeWaiting(begun).commands)
   }
 
-  #awaitWriters({ ownXid }: Begun): readonly Command[] {
-    const writers = this.#writers.map(xid => wholeXid(xid, ownXid))
+  async #awaitWriters({ transaction, ownXid }: Begun): Promise<void> {
+    const commands = this.#awaited(ownXid)
+    if (commands.length > 0) await transaction.run(commands)
+  }
+
+  #awaited(near: bigint): readonly Command[] {
+    const writers = this.#writers.map(xid => wholeXid(xid, near))
     this.#writers = []
+    if (writers.length === 0) return []
     return [{ text: 'SELECT svc.await_writers($1::xid8[])', parameters: [`{${writers.join(',')}}`] }]
   }
 
-  #takeWaiting(begun: Begun): readonly Command[] {
-    const entries: Entry[] = []
+  #takeWaiting(begun: Begun): { readonly commands: readonly Command[]; readonly stored: readonly StoredEntry[] } {
+    const stored: StoredEntry[] = []
     const deliveries: Delivery[] = []
-    for (const { entry, xid, isLogged, origin } of this.#waiting) {
-      const whole = { ...entry, writer: String(wholeXid(xid, begun.ownXid)) }
-      if (isLogged) entries.push(whole)
-      if (isOfRow(whole) && isDelivered(begun, `${whole.schema}.${whole.table}`, origin))
-        deliveries.push({ ...whole, trace: origin })
+    for (const { table, change, xid, isLogged, origin } of this.#waiting) {
+      const writer = wholeXid(xid, begun.ownXid)
+      const isRow = 'operation' in change
+      const entry = isRow ? entryOf(table, change, writer) : { ...bulkEntry(change), writer }
+      if (isLogged) stored.push({ entry, table, change })
+      if (isRow && isDelivered(begun, table.qualified, origin)) {
+        const after = change.after === null ? null : rowJson(change.after, table.columns)
+        deliveries.push({ ...entry, operation: change.operation, after, trace: origin })
+      }
     }
     this.#waiting = []
     this.#waitingBytes = 0
-    return [
-      ...(entries.length === 0 ? [] : [logEntries(entries)]),
+    const entries = stored.map(({ entry }) => entry)
+    const commands = [
+      ...(entries.length === 0 ? [] : [logEntries(begun.stamp, entries)]),
       ...(deliveries.length === 0 ? [] : [storeDeliveries(deliveries)]),
     ]
+    return { commands, stored }
   }
 }
 
@@ -257,24 +306,50 @@ function isDelivered({ listened }: Begun, table: string, origin: string | null):
   return forAll === true || (forAll === false && origin !== null)
 }
 
-function entryOf(table: LoggedTable, { operation, before, after }: DecodedChange): Omit<RowEntry, 'writer'> {
+/** The row of the change log. */
+function entryOf(table: LoggedTable, { operation, before, after }: DecodedChange, writer: bigint): Entry {
   const old = before === null ? null : keyJson(table, before)
   const key = after === null ? old : keyJson(table, after)
   return {
-    ...{ schema: table.schema, table: table.name, operation, key },
+    schema: table.schema,
+    table: table.name,
+    operation,
+    key,
     was: operation === 'U' && old !== key ? old : null,
     before: before === null ? null : rowJson(before, table.columns),
-    after: after === null ? null : rowJson(after, table.columns),
+    after: after === null ? null : routingJson(table, after),
+    writer,
   }
 }
 
-/** The key of a row; null without a key. */
-function keyJson({ key, columns }: LoggedTable, tuple: Tuple): string | null {
-  if (key.length === 0) return null
-  const members = key.map(({ label, index }) => {
+/** The values by which readers find the callers who are concerned; null without any. */
+function routingJson({ columns, routing }: LoggedTable, tuple: Row): string | null {
+  const members = routing.flatMap(index => {
+    const value = tuple[index] ?? null
+    const column = columns[index]
+    return value === UNCHANGED || column === undefined ? [] : [`${column.label}:${valueJson(value, column.type)}`]
+  })
+  return members.length === 0 ? null : `{${members.join(',')}}`
+}
+
+function textsOf(tuple: Row | null): Row | null {
+  return tuple?.map(value => (value === null || value === UNCHANGED ? value : value.toString())) ?? null
+}
+
+function bytesOf(tuple: Row | null): number {
+  let bytes = 0
+  for (const value of tuple ?? []) if (value !== null && value !== UNCHANGED) bytes += value.length
+  return bytes
+}
+
+/** The key of a row as `jsonb` prints it; null without a key. */
+function keyJson({ key, columns }: LoggedTable, tuple: Row): string | null {
+  let out = ''
+  for (const { label, index } of key) {
     const value = tuple[index] ?? null
     const type = columns[index]?.type
-    return `${label}:${value === UNCHANGED || type === undefined ? 'null' : valueJson(value, type)}`
-  })
-  return `{${members.join(',')}}`
+    const json = value === UNCHANGED || type === undefined ? 'null' : valueJson(value, type)
+    out += `${out === '' ? '{' : ', '}${label}: ${json}`
+  }
+  return out === '' ? null : `${out}}`
 }

@@ -3,9 +3,8 @@
  * of the routing columns, so that only subscribers who could see one of the rows read again.
  */
 import { ROUTING_VALUES_MAX } from '../install/capture.ts'
-import type { Tuple } from '../postgres/replication/pgoutput.ts'
 import { UNCHANGED } from '../postgres/replication/pgoutput.ts'
-import { valueJson } from './row-json.ts'
+import { type Row, valueJson } from './row-json.ts'
 import type { Entry } from './store.ts'
 import type { LoggedTable } from './tables.ts'
 
@@ -26,7 +25,7 @@ export function createBulk({ schema, name, columns, routing }: LoggedTable): Bul
  * Adds a row, with its versions as far as they exist; none if they are unknown. Its table can have its
  * columns in another order than those before: another partition, or the same table after a change.
  */
-export function addToBulk({ values }: BulkChange, table: LoggedTable, versions: readonly Tuple[]): void {
+export function addToBulk({ values }: BulkChange, table: LoggedTable, versions: readonly Row[]): void {
   for (const [label, found] of values) {
     if (found === null) continue
     const index = table.routing.find(each => table.columns[each]?.label === label) ?? -1
@@ -45,12 +44,20 @@ export function addToBulk({ values }: BulkChange, table: LoggedTable, versions: 
 }
 
 /** The row of the change log. */
-export function bulkEntry({ schema, name, values }: BulkChange): Omit<Entry, 'writer'> {
-  const members = [...values].flatMap(([label, found]) =>
-    found === null ? [] : [`${label}:[${[...found].join(',')}]`],
-  )
+export function bulkEntry(change: BulkChange): Omit<Entry, 'writer'> {
+  const { schema, name, values } = change
+  const members = [...values.keys()].flatMap(label => {
+    const found = bulkValues(change, label)
+    return found === null ? [] : [`${label}:${found}`]
+  })
   return {
     ...{ schema, table: name, operation: 'B', key: null, was: null, before: null },
     after: members.length === 0 ? null : `{${members.join(',')}}`,
   }
+}
+
+/** The values of a routing column, whose name is given as JSON; null if they are unknown. */
+export function bulkValues({ values }: BulkChange, label: string): string | null {
+  const found = values.get(label) ?? null
+  return found === null ? null : `[${[...found].join(',')}]`
 }

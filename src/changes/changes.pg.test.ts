@@ -5,11 +5,19 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCommand } from '../../test/support/cli.ts'
 import { fixture, folderFixture } from '../../test/support/fixtures.ts'
 import { type TestGateway, testGateway } from '../../test/support/gateway.ts'
+import { feedUrl } from '../../test/support/install.ts'
 import { createDatabase, execute, privateServer, type TestDatabase } from '../../test/support/postgres.ts'
+import { openSocket } from '../../test/support/socket.ts'
+import { createPool } from '../postgres/pool.ts'
+import type { Command } from '../postgres/types.ts'
+import { parseUrl } from '../postgres/url.ts'
+import { ChangeLog } from '../realtime/log.ts'
+import { type LogEntry, readLog } from '../realtime/log-statements.ts'
+import { startChangeReader } from './reader.ts'
 
 const server = fixture(() => privateServer({ settings: ['wal_level = logical'] }))
 const folder = folderFixture()
@@ -68,6 +76,39 @@ async function entries(table: string, count: number) {
   return read()
 }
 
+/**
+ * Stores changes without a gateway, and collects the entries of `columns` that are handed over. `commands`
+ * are those of the reader that joins.
+ */
+async function collecting(columns: ReadonlyMap<string, string | null>, commands: readonly Command[] = []) {
+  const target = parseUrl(feedUrl(database))
+  const pool = createPool({ target, maxConnections: 2 })
+  const handed: (readonly LogEntry[] | null)[] = []
+  const { snapshot } = await readLog(pool, null, columns, 1)
+  const reader = startChangeReader({
+    ...{ database: pool, role: () => 'app_feed', isUsable: () => true, keepBytesMax: 1e9, warn() {} },
+    readers: {
+      id: 'test',
+      join: () => ({ columns, commands, committed: (_, own) => handed.push(own?.entries ?? null), failed() {} }),
+      stored() {},
+    },
+    replication: async () => ({ target }),
+    now: () => performance.now(),
+  })
+  return {
+    handed,
+    resyncs: () => reader.stats().resyncs,
+    async read() {
+      const { entries: all } = await readLog(pool, { snapshot, usesWal: true }, columns, 10_000)
+      return all.filter(({ storedBy }) => storedBy !== null)
+    },
+    async close() {
+      await reader.close()
+      await pool.close({ deadlineMs: 0 })
+    },
+  }
+}
+
 const slots = () => ask(`select slot_name, active from pg_replication_slots where database = '${database.database}'`)
 
 test('the log has what triggers would write, with the transaction of the writer', async () => {
@@ -83,10 +124,10 @@ test('the log has what triggers would write, with the transaction of the writer'
   const txid = answer.headers.get('x-svc-txid')
   await ask(`update notes set id = 2, n = 5; delete from notes`)
   expect(await entries('notes', 3)).toEqual([
-    { operation: 'I', key: { id: 1 }, was: null, old: null, new: { id: 1, body: 'x', n: null }, writer: txid },
+    { operation: 'I', key: { id: 1 }, was: null, old: null, new: null, writer: txid },
     expect.objectContaining({
       ...{ operation: 'U', key: { id: 2 }, was: { id: 1 } },
-      ...{ old: { id: 1, body: 'x', n: null }, new: { id: 2, body: 'x', n: 5 } },
+      ...{ old: { id: 1, body: 'x', n: null }, new: null },
     }),
     expect.objectContaining({ operation: 'D', key: { id: 2 }, old: { id: 2, body: 'x', n: 5 }, new: null }),
   ])
@@ -114,11 +155,77 @@ test('rows have the same JSON as row_to_json makes', async () => {
       '-infinity', null, null, null, null, null, 'empty', null),
     (3, null, null, null, 100, null, null, null, null, null, null, null, null, '0044-03-15 BC', '0044-03-15 01:02 BC',
       '0044-03-15 01:02+00 BC', null, null, null, null, null, null, null)`)
-  await entries('kinds', 3)
-  const different = await ask(`set timezone = 'UTC'; select c.new::jsonb as decoded, row_to_json(k)::jsonb as written
-    from svc.change c join kinds k on k.id = (c.new ->> 'id')::bigint
-    where c."table" = 'kinds' and c.new::jsonb <> row_to_json(k)::jsonb`)
+  await ask('update kinds set yes = yes')
+  await entries('kinds', 6)
+  const different = await ask(`set timezone = 'UTC'; select c.old::jsonb as decoded, row_to_json(k)::jsonb as written
+    from svc.change c join kinds k on k.id = (c.old ->> 'id')::bigint
+    where c."table" = 'kinds' and c.old::jsonb <> row_to_json(k)::jsonb`)
   expect(different).toEqual([])
+})
+
+test('changes are handed over as the log has them', async () => {
+  await ask(`create table owned (id bigint, kind text, "a b" int, "Tenant" uuid, body text, price numeric,
+      primary key ("a b", kind, id));
+    alter table owned enable row level security; grant all on owned to app;
+    create policy own on owned using ("Tenant" = current_setting('app.current_tenant_id', true)::uuid);
+    create policy many on owned as restrictive using (id > 0)`)
+  await install()
+  const { handed, read, close } = await collecting(
+    new Map([
+      ['public.owned', 'Tenant'],
+      ['public.notes', null],
+    ]),
+  )
+  const one = '6c84fb90-12c4-11e1-840d-7b25c5ee775a'
+  await ask(`insert into owned values
+    (9007199254740993, 'é"\\' || chr(9) || chr(10) || chr(31), 1, '${one}', 'x', 1.50),
+    (2, '', -1, null, repeat('"', 70000), 'NaN')`)
+  await ask(`update owned set "Tenant" = gen_random_uuid(), body = E'\\t\t' where "a b" = 1`)
+  await ask(`update owned set id = 3, price = 1e20 where id = 2; delete from owned where id = 3`)
+  await ask(`insert into owned select n, 'many', 1, '${one}' from generate_series(1, 900) n`)
+  await ask(`insert into owned select n, 'more', 1, '${one}' from generate_series(1, 1100) n; truncate notes`)
+  await ask('insert into notes values (1)')
+  await expect.poll(() => read().then(all => all.at(-1)), { timeout: 20_000 }).toMatchObject({ key: '{"id": 1}' })
+  const flat = handed.flatMap(each => each ?? [])
+  expect(flat.length).toBeGreaterThan(900)
+  const all = await read()
+  // The changes of a transaction that is sent in several parts are read.
+  expect(flat).toEqual(all.filter(entry => flat.some(({ storedBy }) => storedBy === entry.storedBy)))
+  expect(all.filter(({ routes }) => routes.some(value => value !== null)).length).toBeGreaterThan(900)
+  await close()
+}, 60_000)
+
+test('changes of a table whose keys could be printed in another way are read', async () => {
+  await ask('create table measured (at float8 primary key); grant all on measured to app')
+  await install()
+  const { handed, read, close } = await collecting(new Map([['public.measured', null]]))
+  await ask('insert into measured values (1e30)')
+  await expect.poll(read, { timeout: 20_000 }).toMatchObject([{ key: '{"at": 1000000000000000000000000000000}' }])
+  expect(handed).toEqual([null])
+  await close()
+})
+
+test('a reader that fails with the transaction does not make changes unknown', async () => {
+  await install()
+  const failing = { text: 'SELECT 1 / $1::int', parameters: ['0'] }
+  const { handed, read, resyncs, close } = await collecting(new Map([['public.notes', null]]), [failing])
+  await ask('insert into notes values (1)')
+  await expect.poll(read, { timeout: 20_000 }).toMatchObject([{ operation: 'I', key: '{"id": 1}' }])
+  expect([handed, resyncs()]).toEqual([[], 0])
+  await close()
+})
+
+test('an entry has the values that read policies use, and not the whole new row', async () => {
+  await ask(`create table owned (id int primary key, tenant text, body text); grant all on owned to app;
+    alter table owned enable row level security;
+    create policy own on owned using (tenant = current_setting('app.current_tenant_id', true))`)
+  await install()
+  await open()
+  await ask(`insert into owned values (1, 't', 'x'); update owned set body = 'y'`)
+  expect(await entries('owned', 2)).toMatchObject([
+    { old: null, new: { tenant: 't' } },
+    { old: { id: 1, tenant: 't', body: 'x' }, new: { tenant: 't' } },
+  ])
 })
 
 test('tables that cannot be decoded are captured by triggers', async () => {
@@ -183,11 +290,11 @@ test('truncation, changed columns, a renamed table and a new partition end right
       'insert into notes values (2); commit',
   )
   await ask('alter table notes drop body; insert into notes values (3)')
+  await ask('delete from notes')
   await ask('truncate notes')
-  expect(await entries('notes', 4)).toMatchObject([
-    { new: { id: 1, body: null } },
-    { new: { id: 2, more: 7 } },
-    { new: { id: 3, n: null, more: 7 } },
+  expect(await entries('notes', 7)).toMatchObject([
+    ...[{ key: { id: 1 } }, { key: { id: 2 } }, { key: { id: 3 } }],
+    ...[{ old: { id: 1, n: null, more: 7 } }, { old: { id: 2, more: 7 } }, { old: { id: 3, n: null, more: 7 } }],
     { operation: 'B' },
   ])
   await ask('alter table notes rename to papers; insert into papers values (4)')
@@ -271,9 +378,9 @@ test('JSON that PostgreSQL can store and not read does not stop the log', async 
   await ask('create table papers (id int primary key, doc json); grant all on papers to app')
   await install()
   await open()
-  await ask(`insert into papers values (1, '{"a": "\\u0000 \\\\u0000"}'), (2, '{}')`)
-  const [one] = await entries('papers', 2)
-  expect(one.new.doc).toEqual({ a: '\ufffd \\u0000' })
+  await ask(`insert into papers values (1, '{"a": "\\u0000 \\\\u0000"}'); delete from papers`)
+  const [, one] = await entries('papers', 2)
+  expect(one.old.doc).toEqual({ a: '\ufffd \\u0000' })
 })
 
 test('gateways are notified of stored changes', async () => {
@@ -284,9 +391,29 @@ test('gateways are notified of stored changes', async () => {
   await client.query('listen svc_stored')
   const notified = new Promise(resolve => client.once('notification', resolve))
   await ask('insert into notes values (1)')
-  expect(await notified).toMatchObject({ channel: 'svc_stored', payload: '' })
+  expect(await notified).toMatchObject({ channel: 'svc_stored', payload: expect.stringMatching(/^[\w-]{12}$/) })
   expect(await entries('notes', 1)).toHaveLength(1)
   await client.end()
+})
+
+test('the subscribers of the gateway that stores changes get them without another read', async () => {
+  await install()
+  const gateway = await open()
+  await expect.poll(slots, { timeout: 15_000 }).toMatchObject([{ active: true }])
+  const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
+  socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
+  await socket.nextOf('subscribed')
+  const join = vi.spyOn(ChangeLog.prototype, 'join')
+  const wake = vi.spyOn(ChangeLog.prototype, 'wake')
+  const joined = () => join.mock.results.filter(({ value }) => value !== null).length
+  for (let id = 1; joined() < 3; id++) {
+    await ask(`insert into notes values (${id})`)
+    expect(await socket.nextOf('notification')).toMatchObject({ key: { id } })
+  }
+  // Its own notifications cause no read; only while another read is in progress it cannot join.
+  expect(wake.mock.calls).toHaveLength(join.mock.results.length - joined())
+  vi.restoreAllMocks()
+  await socket.close()
 })
 
 test('commits that wait are stored together', async () => {
@@ -364,8 +491,8 @@ test('a table rewritten in the middle of the stream keeps its changes', async ()
   expect(await entries('notes', 4)).toMatchObject([
     { operation: 'I', key: { id: 1 } },
     { operation: 'I', key: { id: 2 } },
-    { operation: 'I', key: { id: 3 }, new: { n: 'three' } },
-    { operation: 'U', key: { id: 1 }, old: { body: 'x' }, new: { body: 'y' } },
+    { operation: 'I', key: { id: 3 } },
+    { operation: 'U', key: { id: 1 }, old: { body: 'x' } },
   ])
 })
 
@@ -376,7 +503,7 @@ test('an installation of version 4 is upgraded, with its log', async () => {
     alter table svc.change drop column writer; update svc.installation set version = 4`)
   expect((await svc(['install'])).out).toContain('Schema svc is installed (version 5)')
   await ask('insert into notes values (2)')
-  expect(await entries('notes', 2)).toMatchObject([{ new: { id: 1 } }, { new: { id: 2 } }])
+  expect(await entries('notes', 2)).toMatchObject([{ key: { id: 1 } }, { key: { id: 2 } }])
   await install()
   await open()
   await ask('insert into notes values (3)')

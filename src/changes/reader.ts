@@ -12,6 +12,7 @@ import { DatabaseError } from '../postgres/errors.ts'
 import { printLsn } from '../postgres/replication/lsn.ts'
 import { openReplication, type ReplicationOptions } from '../postgres/replication/session.ts'
 import type { Database } from '../postgres/types.ts'
+import type { LogReaders } from './readers.ts'
 import {
   createSlot,
   dropLargeSlot,
@@ -54,6 +55,8 @@ export interface ReaderParts {
   readonly database: Pick<Database, 'run' | 'begin'>
   /** Where the feed role opens its replication session. */
   readonly replication: () => Promise<ReplicationOptions>
+  /** The readers of the log in this process. */
+  readonly readers: LogReaders
   /** The feed role; null while its connections are not open. */
   readonly role: () => string | null
   /** True if changes are captured from the write-ahead log. */
@@ -224,7 +227,7 @@ class SlotReader implements ChangeReader {
   }
 
   async #read({ name, stored }: SlotState): Promise<void> {
-    const { database, now, replication } = this.#parts
+    const { database, readers, now, replication } = this.#parts
     const session = await openReplication({ ...(await replication()), signal: this.#closing.signal })
     const timers: NodeJS.Timeout[] = []
     try {
@@ -238,7 +241,7 @@ class SlotReader implements ChangeReader {
       timers.push(setInterval(() => this.#lookAgain(), LOOK_INTERVAL_MS))
       timers.push(setInterval(() => stream.probe(), POSITION_INTERVAL_MS))
       const store = new StreamStore({
-        ...{ stream, database, from: stored, isCareful: this.#isCareful, now },
+        ...{ stream, database, readers, from: stored, isCareful: this.#isCareful, now },
         onStored: changes => {
           this.#stats.changes += changes
         },

@@ -3,8 +3,11 @@
  * the settings of `install/capture`. Tables with types that cannot be converted from text are captured by
  * triggers.
  */
-import type { Tuple, TupleValue } from '../postgres/replication/pgoutput.ts'
+import type { TupleValue } from '../postgres/replication/pgoutput.ts'
 import { UNCHANGED } from '../postgres/replication/pgoutput.ts'
+
+/** The values of a row as they were received, or as texts. */
+export type Row = readonly (TupleValue | string)[]
 
 /** How the text of a type's values becomes JSON. */
 export interface TypeText {
@@ -73,7 +76,7 @@ function arrayJson(text: string, { oid, delimiter }: TypeText): string {
 }
 
 /** The JSON of a value. */
-export function valueJson(value: Exclude<TupleValue, symbol>, type: TypeText): string {
+export function valueJson(value: Exclude<Row[number], symbol>, type: TypeText): string {
   if (value === null) return 'null'
   const text = value.toString()
   return type.delimiter === null ? scalarJson(text, type.oid) : arrayJson(text, type)
@@ -87,10 +90,11 @@ export interface ColumnText {
 }
 
 /** The JSON of a row. Values that were not sent are left out. */
-export function rowJson(tuple: Tuple, columns: readonly ColumnText[]): string {
-  const members = columns.flatMap(({ label, type }, index) => {
+export function rowJson(tuple: Row, columns: readonly ColumnText[]): string {
+  let out = ''
+  for (const [index, { label, type }] of columns.entries()) {
     const value = tuple[index] ?? null
-    return value === UNCHANGED ? [] : [`${label}:${valueJson(value, type)}`]
-  })
-  return `{${members.join(',')}}`
+    if (value !== UNCHANGED) out += `${out === '' ? '{' : ','}${label}:${valueJson(value, type)}`
+  }
+  return out === '' ? '{}' : `${out}}`
 }

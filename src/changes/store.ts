@@ -1,11 +1,21 @@
 /**
- * The statements that store changes. Columns travel as arrays: of JSON, PostgreSQL would parse each row
- * twice, which costs as much as storing it.
+ * The statements that store changes. The log is filled by COPY, which costs less than half of an INSERT.
+ * Columns of the outbox travel as arrays: of JSON, PostgreSQL would parse each row twice.
  */
-import { SLOT_OF_NOW } from '../install/change-log.ts'
 import { OUTBOX_COLUMNS, traceSql } from '../install/outbox.ts'
+import { Writer } from '../postgres/protocol/writer.ts'
 import type { Command } from '../postgres/types.ts'
 import { toArrayLiteral } from '../text/array-text.ts'
+import type { Row } from './row-json.ts'
+
+/** When and where a batch is stored. */
+export interface Stamp {
+  /** The time, as JSON has it, and in microseconds since the year 2000. */
+  readonly at: string
+  readonly microseconds: bigint
+  /** The part of the log for this time. */
+  readonly slot: number
+}
 
 /** A row of the change log. */
 export interface Entry {
@@ -16,32 +26,39 @@ export interface Entry {
   /** The key of the row and, if it has changed, the one before, as JSON. */
   readonly key: string | null
   readonly was: string | null
-  /** The row as JSON. */
+  /** The row before, as JSON. */
   readonly before: string | null
+  /** The values of the columns that read policies use, as JSON. */
   readonly after: string | null
   /** The transaction that made the change. */
-  readonly writer: string
+  readonly writer: bigint
 }
 
-/** A row of the change log about one row. */
-export interface RowEntry extends Entry {
-  readonly operation: keyof typeof OPERATIONS
-}
-
-/** False for a bulk change. */
-export function isOfRow(entry: Entry): entry is RowEntry {
-  return entry.operation !== 'B'
+/** A row change. */
+export interface DecodedChange {
+  readonly operation: 'I' | 'U' | 'D'
+  /** The row before; null if it did not exist or was not sent. */
+  readonly before: Row | null
+  readonly after: Row | null
 }
 
 /** A change that webhooks can be for. */
-export interface Delivery extends RowEntry {
+export interface Delivery {
+  readonly schema: string
+  readonly table: string
+  readonly operation: keyof typeof OPERATIONS
+  readonly key: string | null
+  /** The row as JSON. */
+  readonly before: string | null
+  readonly after: string | null
   /** The trace of a write through a gateway, or empty; null for other writes. */
   readonly trace: string | null
 }
 
-const LOG = `INSERT INTO svc.change (slot, "schema", "table", operation, key, was, old, new, writer)
-  SELECT (SELECT ${SLOT_OF_NOW}), r.* FROM unnest($1::text[], $2::text[], $3::"char"[], $4::jsonb[], $5::jsonb[],
-    $6::json[], $7::json[], $8::xid8[]) AS r`
+/** In the binary format, PostgreSQL parses neither lines nor times. */
+const LOG = `COPY svc.change (slot, at, "schema", "table", operation, key, was, old, new, writer)
+  FROM STDIN (FORMAT binary)`
+const COLUMNS = 10
 
 const DELIVER = `INSERT INTO svc.webhook (${OUTBOX_COLUMNS}, traceparent)
 SELECT h.name, d.s, d.t, d.operation, d.a, d.b, clock_timestamp(), CASE WHEN h.by_key THEN d.k::text END,
@@ -54,16 +71,42 @@ WHERE h.source = 'database' OR d.g IS NOT NULL ORDER BY d.n`
 const OPERATIONS = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' } as const
 
 /** Stores entries in their order. */
-export function logEntries(entries: readonly Entry[]): Command {
-  const of = (value: (entry: Entry) => string | null) => toArrayLiteral(entries.map(value))
-  return {
-    text: LOG,
-    parameters: [
-      ...[of(({ schema }) => schema), of(({ table }) => table), of(({ operation }) => operation)],
-      ...[of(({ key }) => key), of(({ was }) => was), of(({ before }) => before), of(({ after }) => after)],
-      of(({ writer }) => writer),
-    ],
+export function logEntries({ slot, microseconds }: Stamp, entries: readonly Entry[]): Command {
+  const writer = new Writer(64 * 1024)
+  writer.bytes(SIGNATURE)
+  for (const { schema, table, operation, key, was, before, after, writer: xid } of entries) {
+    writer.int16(COLUMNS)
+    writer.int32(2)
+    writer.int16(slot)
+    writer.int32(8)
+    writer.int64(microseconds)
+    writeText(writer, schema)
+    writeText(writer, table)
+    writeText(writer, operation)
+    writeText(writer, key, JSONB_VERSION)
+    writeText(writer, was, JSONB_VERSION)
+    writeText(writer, before)
+    writeText(writer, after)
+    writer.int32(8)
+    writer.int64(xid)
   }
+  writer.int16(-1)
+  return { text: LOG, parameters: [], input: writer.take() }
+}
+
+/** The head of the format (PostgreSQL manual, COPY): its signature, no flags and no extension. */
+const SIGNATURE = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
+const JSONB_VERSION = 1
+
+function writeText(writer: Writer, text: string | null, version: number | null = null): void {
+  if (text === null) {
+    writer.int32(-1)
+    return
+  }
+  const length = writer.beginField()
+  if (version !== null) writer.uint8(version)
+  writer.string(text)
+  writer.endField(length)
 }
 
 /** Stores the webhooks of changes in their order. */

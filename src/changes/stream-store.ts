@@ -7,11 +7,16 @@ import { type Lsn, printLsn } from '../postgres/replication/lsn.ts'
 import type { ReplicatedRelation } from '../postgres/replication/pgoutput.ts'
 import type { ReplicationStream, StreamItem } from '../postgres/replication/stream.ts'
 import type { Database } from '../postgres/types.ts'
-import { BATCH_ROWS_MAX, Batch, type DecodedChange, type KnownTables } from './batch.ts'
+import { BATCH_ROWS_MAX, Batch, type BatchParts } from './batch.ts'
+import type { LogReaders } from './readers.ts'
 import { LOG_UNKNOWN_CHANGES, OutdatedReaderError } from './slot.ts'
+import type { DecodedChange } from './store.ts'
 
 /** How often the position is stored while nothing is published. The result cache waits for it. */
 export const POSITION_INTERVAL_MS = 250
+
+/** Limit on the pause between two batches, which adds to the latency of changes. */
+const PAUSE_MS_MAX = 10
 
 /** The message by which a gateway marks its transactions (run/settings.ts). */
 const ORIGIN_PREFIX = 'svc.origin'
@@ -21,6 +26,7 @@ export interface StreamStoreParts {
   readonly stream: ReplicationStream
   /** Connections of the feed role. */
   readonly database: Pick<Database, 'run' | 'begin'>
+  readonly readers: LogReaders
   /** The stored position, where the stream begins. */
   readonly from: Lsn
   /** True after an error that a change can have caused: each transaction is then stored by itself. */
@@ -35,10 +41,12 @@ export interface StreamStoreParts {
 /** Stores the changes of a stream. */
 export class StreamStore {
   readonly #parts: StreamStoreParts
-  readonly #known: KnownTables = new WeakMap()
+  readonly #batchParts: BatchParts
   #isCareful: boolean
   #stored: Lsn
   #movedAt: number
+  /** How long the last batch took to be stored. */
+  #storedInMs = 0
   #batch: Batch | null = null
   #xid = 0
   #origin: string | null = null
@@ -54,6 +62,10 @@ export class StreamStore {
     this.#stored = parts.from
     this.#end = parts.from
     this.#movedAt = parts.now()
+    const begin = () => parts.database.begin(undefined, 'read committed')
+    // An error of another read must not look like one of the changes.
+    const join = () => (this.#isCareful ? null : parts.readers.join())
+    this.#batchParts = { begin, readers: { ...parts.readers, join }, known: new WeakMap(), near: null }
   }
 
   /** As given, until everything that had been committed has been stored. */
@@ -129,7 +141,19 @@ export class StreamStore {
     this.#isInTransaction = false
     this.#isSkipping = false
     const isLarge = (this.#batch?.rows ?? 0) >= BATCH_ROWS_MAX
-    if (this.#isCareful || this.#parts.stream.ready === 0 || isLarge) await this.#finish()
+    if (this.#isCareful || isLarge) return this.#finish()
+    if (this.#parts.stream.ready > 0) return
+    await this.#pause()
+    if (this.#parts.stream.ready === 0) await this.#finish()
+  }
+
+  /**
+   * Waits after the previous batch for as long as it took, so that under load batches grow, and storing them
+   * leaves PostgreSQL half of the time.
+   */
+  async #pause(): Promise<void> {
+    const ms = Math.min(this.#storedInMs, PAUSE_MS_MAX) - (this.#parts.now() - this.#movedAt)
+    if (this.#batch !== null && ms > 0) await new Promise(resolve => setTimeout(resolve, ms))
   }
 
   async #caughtUp(position: Lsn): Promise<void> {
@@ -164,8 +188,7 @@ export class StreamStore {
   }
 
   #begin(): Batch {
-    const begin = () => this.#parts.database.begin(undefined, 'read committed')
-    const batch = new Batch(begin, this.#stored, this.#known)
+    const batch = new Batch(this.#batchParts, this.#stored)
     batch.startTransaction(this.#xid)
     return batch
   }
@@ -173,10 +196,12 @@ export class StreamStore {
   async #finish(): Promise<void> {
     if (this.#batch === null) return
     const { rows } = this.#batch
+    const beganAt = this.#parts.now()
     await this.#batch.commit(this.#end)
     this.#batch = null
     this.#parts.onStored(rows)
     this.#confirm(this.#end)
+    this.#storedInMs = this.#movedAt - beganAt
   }
 
   /** Stores a position without changes. It can be lost in a crash, and then it is determined again. */

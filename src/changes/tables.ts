@@ -9,9 +9,16 @@ export interface LoggedTable {
   /** The names of the table; for a partition, of the partitioned table. */
   readonly schema: string
   readonly name: string
+  /** `schema.name`. */
+  readonly qualified: string
   readonly columns: readonly ColumnText[]
-  /** The positions of the key's columns; empty if the table has no key, or the row lacks a column of it. */
+  /**
+   * The positions of the key's columns, in the order of `jsonb`; empty if the table has no key, or the row
+   * lacks a column of it.
+   */
   readonly key: readonly { readonly label: string; readonly index: number }[]
+  /** True if `jsonb` prints the JSON of every key as it was written. */
+  readonly hasPlainKey: boolean
   /** The positions of the columns that read policies use, whose values are stored for a bulk change. */
   readonly routing: readonly number[]
 }
@@ -51,13 +58,15 @@ export async function describeTable(
   relation: ReplicatedRelation,
 ): Promise<LoggedTable> {
   const oids = [...new Set(relation.columns.map(({ typeOid }) => typeOid))]
-  const [roots, types] = await run([
+  const [roots, found] = await run([
     { text: ROOT, parameters: [String(relation.oid)] },
     { text: TYPES, parameters: [`{${oids.join(',')}}`] },
   ])
-  const [schema, name, key, policyColumns] = roots?.rows[0]?.map(cell => cell?.toString()) ?? []
+  const [rootSchema, rootName, key, policyColumns] = roots?.rows[0]?.map(cell => cell?.toString()) ?? []
+  const schema = rootSchema ?? relation.schema
+  const name = rootName ?? relation.name
   const byOid = new Map<number, TypeText>()
-  for (const row of types?.rows ?? []) {
+  for (const row of found?.rows ?? []) {
     const [asked, oid, delimiter] = row.map(cell => cell?.toString() ?? null)
     byOid.set(Number(asked), { oid: Number(oid), delimiter: delimiter ?? null })
   }
@@ -69,18 +78,26 @@ export async function describeTable(
   }))
   const keyColumns = JSON.parse(key ?? '[]') as readonly string[]
   const routing = new Set(JSON.parse(policyColumns ?? '[]') as readonly string[])
-  const positions = keyColumns.map(part => ({
+  const positions = keyColumns.toSorted(orderOfJsonb).map(part => ({
     label: JSON.stringify(part),
     index: columns.findIndex(column => column.name === part),
   }))
+  const types = positions.map(({ index }) => columns[index]?.type)
   return {
-    schema: schema ?? relation.schema,
-    name: name ?? relation.name,
-    columns,
+    hasPlainKey: types.every(type => type === undefined || (type.delimiter === null && !REPRINTED.has(type.oid))),
+    ...{ schema, name, qualified: `${schema}.${name}`, columns },
     // A column that was renamed after the change is not found: which rows changed is then unknown.
     key: positions.some(({ index }) => index === -1) ? [] : positions,
     routing: relation.columns
       .flatMap((column, index) => (routing.has(column.name) && ROUTING_TYPE_OIDS.has(column.typeOid) ? [index] : []))
       .slice(0, ROUTING_COLUMNS_MAX),
   }
+}
+
+/** float4, float8, json and jsonb: the same value has several texts. */
+const REPRINTED: ReadonlySet<number> = new Set([700, 701, 114, 3802])
+
+/** `jsonb` has shorter names first. */
+function orderOfJsonb(one: string, other: string): number {
+  return Buffer.byteLength(one) - Buffer.byteLength(other) || Buffer.compare(Buffer.from(one), Buffer.from(other))
 }

@@ -17,11 +17,11 @@ test('changes of the schema and stored changes are heard separately', async () =
     schema: (reason: string) => heard.push(reason),
     listens: (hears: boolean) => heard.push(hears ? 'listens' : 'deaf'),
     installation: () => heard.push('installation'),
-    stored: () => heard.push('stored'),
+    stored: (by: string) => heard.push(`stored by ${by}`),
   }
   const listener = await openListener(config, notices, () => {})
   await expect.poll(() => heard).toEqual(['listens', 'the listener connected after the schema was read'])
-  await execute(database.adminUrl, `notify svc_stored; notify svc_schema`)
-  await expect.poll(() => heard.slice(2)).toEqual(['stored', 'NOTIFY svc_schema', 'installation'])
+  await execute(database.adminUrl, `notify svc_stored, 'another'; notify svc_schema`)
+  await expect.poll(() => heard.slice(2)).toEqual(['stored by another', 'NOTIFY svc_schema', 'installation'])
   listener?.close()
 })

@@ -119,8 +119,8 @@ export interface Notices {
   listens(hears: boolean): void
   /** The installation may have changed. */
   installation(): void
-  /** A gateway has stored changes from the write-ahead log. */
-  stored(): void
+  /** A gateway has stored changes from the write-ahead log. `by` identifies it. */
+  stored(by: string): void
 }
 
 /** Listens for notices. Null if the gateway cannot listen; polling remains. */
@@ -131,8 +131,8 @@ export async function openListener(config: Config, notices: Notices, emit: Emit)
   const listener = createListener({
     target,
     gss: await openTokens(target, config, emit),
-    onNotification(channel) {
-      if (channel === STORED_CHANNEL) return notices.stored()
+    onNotification(channel, payload) {
+      if (channel === STORED_CHANNEL) return notices.stored(payload)
       notices.schema('NOTIFY svc_schema')
       notices.installation()
     },

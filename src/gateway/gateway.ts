@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
 import { queryThrough } from '../catalog/query.ts'
+import type { LogReaders } from '../changes/readers.ts'
 import type { Peers } from '../cluster/peers.ts'
 import { addPlanStats, createPlanCache } from '../compile/plans.ts'
 import type { Config } from '../config/config.ts'
@@ -35,7 +36,7 @@ import { operatorRequests, webhookStatus } from '../webhooks/operator-requests.t
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { configFindings, databaseFindings, report } from './boot.ts'
 import { createChecks } from './checks.ts'
-import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
+import { type Notices, onceAvailable, openCatalog, openListener, openPool } from './database.ts'
 import { openDoor } from './door.ts'
 import { createFeed } from './feed.ts'
 import { createCountedLimits } from './limits.ts'
@@ -95,6 +96,9 @@ const CANCEL_GRACE_MS = 1_000
 
 /** The randomness of the secret by which functions in schema `svc` recognize this gateway. */
 const TICKET_BYTES = 24
+
+/** The random bytes by which a gateway recognizes its own notifications. */
+const READER_ID_BYTES = 9
 
 /** Waits for the database, however long it takes to come, and listens once it can answer. */
 export async function startGateway(configured: Config, options: GatewayOptions = {}): Promise<Gateway> {
@@ -177,10 +181,22 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       catalog.notify(reason)
       door?.catalog.notify(reason)
     }
-    let onStored = () => {}
+    let onStored: LogReaders['stored'] = () => {}
+    let join: LogReaders['join'] = () => null
+    const readers: LogReaders = {
+      id: randomBytes(READER_ID_BYTES).toString('base64url'),
+      join: () => join(),
+      stored: (tables, hasJoined) => onStored(tables, hasJoined),
+    }
     const unsent = new UnsentSettings(config, catalog)
-    const listens = (hears: boolean) => unsent.listens(hears)
-    const notices = { schema: noticed, listens, installation: () => void following.check(), stored: () => onStored() }
+    const notices: Notices = {
+      schema: noticed,
+      listens: hears => unsent.listens(hears),
+      installation: () => void following.check(),
+      stored(by) {
+        if (by !== readers.id) onStored(null, false)
+      },
+    }
     const listener = await openListener(config, notices, emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
@@ -214,7 +230,7 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       }),
     )
     opened.push(() => hooks?.webhooks.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
-    const changes = createChanges({ config, feed, installed, emit, now })
+    const changes = createChanges({ config, readers, feed, installed, emit, now })
     opened.push(() => changes.close())
     changes.look()
     recaptured.push(changes.look)
@@ -288,9 +304,10 @@ export async function startGateway(configured: Config, options: GatewayOptions =
       ...{ counted, peers, tracing, timing, slow },
       ...{ answerBytes, installed, ticket, onBroken: () => void following.check() },
     })
-    onStored = () => {
-      realtime.wake()
-      caching?.wake()
+    join = () => realtime.join()
+    onStored = (tables, hasJoined) => {
+      if (!hasJoined) realtime.wake()
+      caching?.wake(tables)
     }
     onRevoked = () => {
       realtime.revoke(tokens.isRevoked)

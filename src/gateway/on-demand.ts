@@ -4,6 +4,7 @@ import { EVERYTHING } from '../access/rights.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
 import type { ChangeReader, ReaderStats } from '../changes/reader.ts'
+import type { LogReaders } from '../changes/readers.ts'
 import type { Peers } from '../cluster/peers.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
@@ -36,8 +37,11 @@ interface CacheParts {
 
 interface OpenedCache {
   readonly cache: ResultCache
-  /** Learns soon which tables have changed, because changes from the write-ahead log have been stored. */
-  wake(): void
+  /**
+   * Learns soon which tables have changed, because changes from the write-ahead log have been stored. Results
+   * of these tables, if they are known, are outdated at once.
+   */
+  wake(tables: readonly string[] | null): void
   close(): void
 }
 
@@ -73,11 +77,17 @@ export async function openCache(parts: CacheParts): Promise<OpenedCache | null> 
     onChanged: tables => cache.changed(oidsOf(tables)),
     onDoubt: () => cache.changed(null),
   })
-  return { cache, wake: changed.wake, close: changed.close }
+  const wake = (tables: readonly string[] | null) => {
+    if (tables !== null) cache.changed(oidsOf(tables))
+    changed.wake()
+  }
+  return { cache, wake, close: changed.close }
 }
 
 interface ChangesParts {
   readonly config: Config
+  /** The readers of the log in this process. */
+  readonly readers: LogReaders
   readonly feed: Feed
   readonly installed: Installed
   readonly emit: Emit
@@ -94,7 +104,7 @@ export interface Changes {
 }
 
 /** Creates the reader, not yet started. */
-export function createChanges({ config, feed, installed, emit, now }: ChangesParts): Changes {
+export function createChanges({ config, readers, feed, installed, emit, now }: ChangesParts): Changes {
   let starting: Promise<ChangeReader> | null = null
   let reader: ChangeReader | null = null
   const isUsable = () => installed.current()?.usesWal === true
@@ -102,7 +112,7 @@ export function createChanges({ config, feed, installed, emit, now }: ChangesPar
   async function start(): Promise<ChangeReader> {
     const { startChangeReader } = await import('../changes/reader.ts')
     reader = startChangeReader({
-      ...{ database: feed.database, role: feed.role, isUsable, now },
+      ...{ database: feed.database, readers, role: feed.role, isUsable, now },
       async replication() {
         const target = feedTarget(config, feed.role() ?? '')
         return { target, gss: await openTokens(target, config, emit) }

@@ -88,6 +88,9 @@ const CHANGES_IN_PARTS = changes(`AND CASE operation
     WHEN 'U' THEN ${isOther('old')} AND ${isOther('new')}
   END IS NOT TRUE ORDER BY xid, seq`)
 
+/** The same entries as in `CHANGES`, without those of the transaction that reads them. */
+const CHANGES_OF_OTHERS = changes('AND xid <> pg_current_xact_id()')
+
 function changes(selection: string): string {
   return `SELECT (SELECT pg_current_snapshot())::text, c.xid, to_json(c.at) #>> '{}', c.name,
   c.operation, c.key, c.was,
@@ -162,6 +165,21 @@ export async function readLogPart(
   return resultOf(database, { text: CHANGES_IN_PARTS, parameters }, false)
 }
 
+/** Reads what `readLog` reads, in a transaction that stores changes, without those. */
+export function joinedCommands(
+  from: ReadFrom,
+  tables: ReadonlyMap<string, string | null>,
+  rowsMax: number,
+): readonly Command[] {
+  const parameters = parametersOf(from.snapshot, tables, rowsMax)
+  return [SETTINGS, WAL, { text: CHANGES_OF_OTHERS, parameters }, STATE]
+}
+
+/** The result of `joinedCommands`. @throws Error if the log cannot be followed */
+export function joinedResult([, wal, found, state]: readonly Result[]): LogResult {
+  return logResult(wal, found, state)
+}
+
 function parametersOf(since: Snapshot | null, tables: ReadonlyMap<string, string | null>, rowsMax: number) {
   return [
     since === null ? null : String(since.xmax),
@@ -174,6 +192,10 @@ function parametersOf(since: Snapshot | null, tables: ReadonlyMap<string, string
 
 async function resultOf(database: Pick<Database, 'run'>, statement: Command, asksWal: boolean): Promise<LogResult> {
   const { wal, found, state } = await runRead(database, statement, asksWal)
+  return logResult(wal, found, state)
+}
+
+function logResult(wal: Result | undefined, found: Result | undefined, state: Result | undefined): LogResult {
   const rows = found?.rows ?? []
   return {
     snapshot: parseSnapshot(rows[0]?.[0]?.toString() ?? ''),

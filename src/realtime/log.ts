@@ -10,12 +10,13 @@ import type { Database } from '../postgres/types.ts'
 import { type Boundary, type ClientState, createBoundary, createLogBoundary } from './boundary.ts'
 import type { ChangeEvent } from './change-event.ts'
 import type { CallerRoutes, CatchUpReach, MissedChanges } from './change-source.ts'
+import { type JoinedRead, type OwnEntries, withOwn } from './joined-read.ts'
 import { byTable, changesOf, isNamed, routesOfEntry, routesOfMany } from './log-changes.ts'
-import { type LogEntry, type LogResult, readLog, readLogPart } from './log-statements.ts'
+import { joinedCommands, joinedResult, type LogEntry, type LogResult, readLog, readLogPart } from './log-statements.ts'
 import { createRecentEntries } from './recent-entries.ts'
 import { mayConcern, type Routes, type RouteValue } from './route.ts'
 import { delayAfter, type LogRead, readShared, type ShareRead } from './share-read.ts'
-import { covers, printToken, readToken, type Snapshot, snapshotBelow } from './snapshot.ts'
+import { printToken, readToken, type Snapshot, snapshotBelow, union } from './snapshot.ts'
 import type { ResyncReason } from './visibility-group.ts'
 
 /** Interval between two reads; the largest part of a change's latency. */
@@ -184,17 +185,64 @@ export class ChangeLog {
     this.#schedule(this.#wokenDelayMs())
   }
 
+  /**
+   * Joins the transaction that stores changes from the write-ahead log, so that they arrive here as soon as
+   * it is committed. Until then nothing else is read. Null if there is nothing to continue, or another read
+   * is in progress: then `wake` has to be called.
+   */
+  join(): JoinedRead | null {
+    const before = this.#position
+    const canJoin = before?.usesWal === true && this.#isHealthy && !this.#isReading && this.#listeners.size > 0
+    if (!canJoin || before === null) return null
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    this.#isReading = true
+    this.#isWoken = false
+    this.#readAt = this.#parts.now()
+    const startedAt = this.#readAt
+    const columns = this.#columns()
+    return {
+      columns,
+      commands: joinedCommands(before, columns, READ_ROWS_MAX),
+      committed: (results, own) => {
+        let delayMs = 0
+        try {
+          const answer = own === null ? null : ownAnswer(joinedResult(results), own)
+          // The next read finds everything.
+          if (answer === null || this.#position !== before) this.#isWoken = true
+          else {
+            this.#rows += answer.entries.length
+            this.#count(answer)
+            this.#process(before, answer, columns)
+            this.#endStoredWaits(answer, startedAt)
+            for (const resolve of this.#waiting.splice(0)) resolve()
+            if (!this.#isWoken) delayMs = this.#intervalMs()
+          }
+        } catch (error) {
+          this.#fail(error)
+          delayMs = READ_INTERVAL_MS
+        }
+        this.#endRead(delayMs)
+      },
+      failed: () => {
+        // If reading has failed the transaction, the next one must not try it too.
+        this.#isHealthy = false
+        this.#endRead(READ_INTERVAL_MS)
+      },
+    }
+  }
+
   /** The current resume token; empty before the first read. */
   token(): string {
     return this.#position?.token ?? ''
   }
 
-  /** The later one of the snapshot and the last read. */
+  /** A boundary after the snapshot and after the last read, neither of which has to be the later one. */
   boundary(snapshot: Snapshot, has: ClientState): Boundary {
     const position = this.#position
     // After a failed read the reader starts again, and its listeners are informed.
     if (position === null) return createBoundary(snapshot, '')
-    return createLogBoundary(covers(position.snapshot, snapshot) ? position.snapshot : snapshot, position.epoch, has)
+    return createLogBoundary(union(position.snapshot, snapshot), position.epoch, has)
   }
 
   /**
@@ -282,10 +330,14 @@ export class ChangeLog {
     } catch (error) {
       this.#fail(error)
     } finally {
-      this.#isReading = false
-      if (this.#listeners.size === 0) this.#reset()
-      else this.#schedule(delayMs)
+      this.#endRead(delayMs)
     }
+  }
+
+  #endRead(delayMs: number): void {
+    this.#isReading = false
+    if (this.#listeners.size === 0) this.#reset()
+    else this.#schedule(delayMs)
   }
 
   /** `isWoken`: a result that another worker found before the notification is of no use. */
@@ -385,6 +437,17 @@ export class ChangeLog {
   }
 
   readonly #nextSeq = (): number => ++this.#seq
+}
+
+/**
+ * The answer of a read after the commit. Null if it is not known, or the order of the entries of one table is
+ * not.
+ */
+function ownAnswer(answer: LogResult, { xid, entries }: OwnEntries): LogResult | null {
+  const snapshot = withOwn(answer.snapshot, xid)
+  const tables = new Set(entries.map(({ table }) => table))
+  if (snapshot === null || answer.entries.some(({ table }) => tables.has(table))) return null
+  return { ...answer, snapshot, entries: [...answer.entries, ...entries] }
 }
 
 /**

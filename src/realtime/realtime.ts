@@ -15,6 +15,7 @@ import type { ChannelListener } from './channels.ts'
 import { createCounters, type RealtimeCounts, type SessionCounts } from './counts.ts'
 import { createDependencyListener } from './dependency-listener.ts'
 import { Hub, type HubStats } from './hub.ts'
+import type { JoinedRead } from './joined-read.ts'
 import { createLimiter } from './limiter.ts'
 import { LiveQueries } from './live-queries.ts'
 import { ChangeLog, type LogStats } from './log.ts'
@@ -85,6 +86,8 @@ export interface Realtime {
   recapture(left: readonly string[]): void
   /** Reads the change log soon, because changes from the write-ahead log have been stored. */
   wake(): void
+  /** Joins the transaction that stores such changes (`ChangeLog.join`). */
+  join(): JoinedRead | null
   /** Ends the sessions whose tokens have been revoked. */
   revoke(isRevoked: (identity: Identity) => boolean): void
   stats(): RealtimeStats
@@ -240,6 +243,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       database.run(commands).result.catch(() => {})
     },
     wake: () => log.wake(),
+    join: () => log.join(),
     revoke(isRevoked) {
       for (const session of sessions) session.revoke(isRevoked)
     },

@@ -56,6 +56,19 @@ export function covers(later: Snapshot, earlier: Snapshot): boolean {
   return later.xmax >= earlier.xmax && later.open.every(xid => xid >= earlier.xmax || earlier.open.includes(xid))
 }
 
+/** Includes what either of two snapshots includes. */
+export function union(one: Snapshot, other: Snapshot): Snapshot {
+  const xmax = one.xmax > other.xmax ? one.xmax : other.xmax
+  const open = one.open.filter(xid => isOpen(other, xid))
+  const later = other.open.filter(xid => isOpen(one, xid) && !open.includes(xid))
+  const all = [...open, ...later].sort((a, b) => Number(a - b))
+  return { xmin: all[0] ?? xmax, xmax, open: all }
+}
+
+function isOpen({ xmax, open }: Snapshot, xid: bigint): boolean {
+  return xid >= xmax || open.includes(xid)
+}
+
 /** Far beyond what any cluster reaches, and within `xid8`. */
 const XID_MAX = 2n ** 62n
 
