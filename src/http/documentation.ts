@@ -73,7 +73,7 @@ async function namesBelow(root: URL): Promise<readonly string[]> {
   }
 }
 
-const TYPES: Readonly<Record<string, PageFile['type']>> = { md: 'text/html', png: 'image/png' }
+const TYPES: Readonly<Record<string, PageFile['type']>> = { md: 'text/html', webp: 'image/webp' }
 
 function pageOf(name: string, names: ReadonlySet<string>, root: URL): PageHandler {
   const type = TYPES[name.split('.').at(-1) ?? ''] ?? 'text/plain'

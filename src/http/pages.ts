@@ -30,7 +30,7 @@ export interface PageFile {
   readonly file: string
   /** How the package stores it: `br` is a fifth smaller, and converted when the file is first read. */
   readonly stored?: 'gz' | 'br'
-  readonly type: 'text/html' | 'text/javascript' | 'text/css' | 'text/plain' | 'image/png'
+  readonly type: 'text/html' | 'text/javascript' | 'text/css' | 'text/plain' | 'image/webp'
 }
 
 /**

@@ -61,8 +61,8 @@ test('files of other kinds are text or images', async () => {
     read('docs/operations/Caddyfile'),
     'text/plain; charset=utf-8',
   ])
-  const image = await ask('docs/images/live-board.png')
-  expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png'])
+  const image = await ask('docs/images/live-board.webp')
+  expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/webp'])
 })
 
 test.each([
