@@ -42,7 +42,11 @@ export function printResults({ targets, lanes, runs }: Results): string {
     '',
     '## Runs',
     '',
-    ...runs.flatMap(({ id, properties }) => [`### ${id}`, '', ...markdownTable(['', ''], properties), '']),
+    'Properties that a run does not list are those of the run before it.',
+    '',
+    ...runs.flatMap(({ id, properties }, index) => [
+      ...[`### ${id}`, '', ...markdownTable(['', ''], differences(runs[index - 1]?.properties ?? [], properties)), ''],
+    ]),
   ].join('\n')
 }
 
@@ -57,12 +61,35 @@ export function readResults(text: string): Results {
   const results = {
     targets: readMarkdownTable(part('## Against the targets')),
     lanes: readMarkdownTable(part('## Every lane')),
-    runs: parts
-      .filter(each => each.startsWith('### '))
-      .map(each => ({ id: each.slice(4, each.indexOf('\n')), properties: readMarkdownTable(each) })),
+    runs: readRuns(parts.filter(each => each.startsWith('### '))),
   }
   if (printResults(results) !== text) throw new Error('RESULTS.md is not as npm run bench writes it')
   return results
+}
+
+/** Stands for a property that only the run before has. */
+const NONE = 'none'
+
+/** In alphabetical order, after the command and the commit. */
+function differences(before: readonly Row[], properties: readonly Row[]): readonly Row[] {
+  const [known, current] = [before, properties].map(rows => new Map(rows.map(([name = '', value]) => [name, value])))
+  const names = ['Command', 'Commit', ...[...before, ...properties].map(([name = '']) => name).sort()]
+  return [...new Set(names)]
+    .filter(name => known?.get(name) !== current?.get(name))
+    .map(name => [name, current?.get(name) ?? NONE])
+}
+
+function readRuns(sections: readonly string[]): readonly Run[] {
+  let before: readonly Row[] = []
+  return sections.map(section => {
+    const properties = new Map(before.map(([name = '', value = '']) => [name, value]))
+    for (const [name = '', value = ''] of readMarkdownTable(section)) {
+      if (value === NONE) properties.delete(name)
+      else properties.set(name, value)
+    }
+    before = [...properties]
+    return { id: section.slice(4, section.indexOf('\n')), properties: before }
+  })
 }
 
 /** The known benchmarks, in the order in which they are printed. */

@@ -50,3 +50,17 @@ test('a run replaces the rows of its benchmarks, and runs without rows are dropp
   expect(both.runs.map(({ id }) => id)).toEqual(['1', '2'])
   expect(mergeResults(both, resultsOf('3', ['list'], '7 /s'), BENCHMARKS).runs.map(({ id }) => id)).toEqual(['2', '3'])
 })
+
+test('a run lists only what differs from the run before, and is read back whole', () => {
+  const machine = ['CPU', '2 cores']
+  const [first, second] = [resultsOf('1', ['get'], '5 /s'), resultsOf('2', ['list'], '6 /s')]
+  const runs = [
+    { id: '1', properties: [['Command', 'a'], machine, ['Clients', 'wrk']] },
+    { id: '2', properties: [['Command', 'b'], machine] },
+    { id: '3', properties: [['Command', 'b'], machine] },
+  ]
+  const results = { ...mergeResults(first, second, BENCHMARKS), runs }
+  const text = printResults(results)
+  expect(readResults(text)).toEqual(results)
+  expect(text.slice(text.indexOf('### 2')).match(/^\| \w.*$/gm)).toEqual(['| Command | b |', '| Clients | none |'])
+})
