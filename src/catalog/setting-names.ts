@@ -2,6 +2,7 @@
  * The session settings that the text of a function, or the stored form of an expression, can read. Whatever
  * is not certain counts as reading all settings.
  */
+import { commentEnd } from '../text/comment-end.ts'
 
 /** The settings that a text or an expression reads. */
 export interface SettingNames {
@@ -74,7 +75,7 @@ function* wordsOf(body: string): Generator<string | null> {
     const { comment, tag, word } = groups
     if (word !== undefined) yield word.toLowerCase()
     else if (comment !== undefined || tag !== undefined) {
-      const end = comment === undefined ? endOfDollars(body, token.lastIndex, `$${tag}$`) : endOfComment(body, at)
+      const end = comment === undefined ? endOfDollars(body, token.lastIndex, `$${tag}$`) : commentEnd(body, at)
       if (end === null) return yield null
       token.lastIndex = end
     }
@@ -84,18 +85,6 @@ function* wordsOf(body: string): Generator<string | null> {
 function endOfDollars(body: string, from: number, delimiter: string): number | null {
   const end = body.indexOf(delimiter, from)
   return end < 0 ? null : end + delimiter.length
-}
-
-/** Comments nest (PostgreSQL manual, 4.1.5). */
-function endOfComment(body: string, from: number): number | null {
-  const mark = /\/\*|\*\//g
-  mark.lastIndex = from
-  let depth = 0
-  for (let found = mark.exec(body); found !== null; found = mark.exec(body)) {
-    depth += found[0] === '/*' ? 1 : -1
-    if (depth === 0) return mark.lastIndex
-  }
-  return null
 }
 
 /** Decodes a stored text constant: its length, four bytes of header, and its bytes as signed numbers. */

@@ -7,6 +7,7 @@
 
 import { LanguageError } from '../language/tree/error.ts'
 import { NESTING_MAX } from '../language/tree/nesting.ts'
+import { commentEnd } from '../text/comment-end.ts'
 import { shorten } from '../text/shorten.ts'
 import {
   BLANKS_IN_LINE,
@@ -146,20 +147,8 @@ function skipBlank(cursor: Cursor, endsWithLine: boolean): '' | ' ' | '\n' {
     return /[\r\n]/.test(text.slice(start, cursor.at)) ? '\n' : ' '
   }
   if (text.startsWith('--', start) || (endsWithLine && text[start] === '#')) cursor.at = lineEnd(text, start)
-  else if (text.startsWith('/*', start)) cursor.at = commentEnd(text, start)
+  else if (text.startsWith('/*', start)) cursor.at = commentEnd(text, start) ?? refuseOpen(text, start, '/*', '*/')
   return cursor.at === start ? '' : ' '
-}
-
-/** Comments nest (PostgreSQL manual, 4.1.5). */
-function commentEnd(text: string, start: number): number {
-  const marks = /\/\*|\*\//g
-  marks.lastIndex = start
-  let depth = 0
-  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
-    depth += mark[0] === '/*' ? 1 : -1
-    if (depth === 0) return marks.lastIndex
-  }
-  return refuseOpen(text, start, '/*', '*/')
 }
 
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']' }
