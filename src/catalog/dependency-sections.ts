@@ -7,6 +7,7 @@
  */
 
 import type { NondeterminismCause, RelationMention, Tie } from './model.ts'
+import { FIRST_OWN_OID } from './own-oids.ts'
 
 /** A relation that depends on another one. */
 export interface TieItem extends Tie {
@@ -33,11 +34,6 @@ export interface EffectItem {
   readonly update: boolean
   readonly delete: boolean
 }
-
-/**
- * Objects that PostgreSQL itself creates have lower OIDs (PostgreSQL manual, System Catalog Initial Data).
- */
-const FIRST_OWN_OID = 16_384
 
 /**
  * A join for expressions of the statement: the rows of `pg_depend` from an object in one catalog to objects

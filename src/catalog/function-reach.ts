@@ -7,6 +7,7 @@
  * check IMMUTABLE. Functions in C do not count, nor do functions of extensions unless they are VOLATILE.
  */
 import type { FunctionReach } from './model.ts'
+import { FIRST_OWN_OID } from './own-oids.ts'
 
 /** A resource whose use can run a function of the database. */
 export interface ReachItem {
@@ -21,8 +22,6 @@ export interface ReachTypeItem {
   /** True for a built-in type. */
   readonly own: boolean
 }
-
-const FIRST_OWN_OID = 16_384
 
 /** PostgreSQL's own functions that change the session or run the text they are given. */
 const SESSION_FUNCTIONS =

@@ -7,6 +7,7 @@
  * that PostgreSQL does not replace, because its arguments are costly, counts as if it did.
  */
 import type { InlinedBody } from './model.ts'
+import { FIRST_OWN_OID } from './own-oids.ts'
 
 /** A function that PostgreSQL may replace by its body. */
 export interface InlinedItem {
@@ -15,8 +16,6 @@ export interface InlinedItem {
   readonly names: readonly string[] | null
   readonly body: string
 }
-
-const FIRST_OWN_OID = 16_384
 
 /** A body without arguments and calls adds one expression, like a function that is not replaced. */
 export const INLINED_SECTION: string = `

@@ -5,6 +5,7 @@
  * them, because printing them would wait for locks on tables.
  */
 import type { SettingReaders } from './model.ts'
+import { FIRST_OWN_OID } from './own-oids.ts'
 import { ANY_SETTING, settingNamesOf, textOfConstant } from './setting-names.ts'
 
 /** A function that may read settings. */
@@ -31,8 +32,6 @@ export interface SettingExpressionItem {
 export interface SettingWatchItem {
   readonly announced: boolean
 }
-
-const FIRST_OWN_OID = 16_384
 
 /** Limit on the characters of a body that is searched. */
 const BODY_MAX = 1_000_000
