@@ -1,7 +1,7 @@
 /** The readers of the change log in the process that stores changes: they get these without reading them. */
 import { UNCHANGED } from '../postgres/replication/pgoutput.ts'
 import type { JoinedRead } from '../realtime/joined-read.ts'
-import type { LogEntry } from '../realtime/log-statements.ts'
+import { type LogEntry, OLD_BYTES_MAX } from '../realtime/log-statements.ts'
 import { type BulkChange, bulkValues } from './bulk.ts'
 import { valueJson } from './row-json.ts'
 import type { DecodedChange, Entry } from './store.ts'
@@ -26,9 +26,6 @@ export interface StoredEntry {
   readonly table: LoggedTable
   readonly change: DecodedChange | BulkChange
 }
-
-/** Limit on the bytes of an old row, as for entries that are read. */
-const OLD_BYTES_MAX = 64 * 1024
 
 /** The entries of a transaction as a read would return them; null if one of them could have another text. */
 export function entriesAsRead(

@@ -53,7 +53,7 @@ export interface ReadFrom {
 }
 
 /** Limit on the bytes of an old row; larger ones are not read. */
-const OLD_BYTES_MAX = 64 * 1024
+export const OLD_BYTES_MAX: number = 64 * 1024
 
 /** Statement timeout. A slower read would return more entries than can be delivered. */
 const TIMEOUT_MS = 5_000

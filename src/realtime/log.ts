@@ -192,8 +192,7 @@ export class ChangeLog {
    */
   join(): JoinedRead | null {
     const before = this.#position
-    const canJoin = before?.usesWal === true && this.#isHealthy && !this.#isReading && this.#listeners.size > 0
-    if (!canJoin || before === null) return null
+    if (before?.usesWal !== true || !this.#isHealthy || this.#isReading || this.#listeners.size === 0) return null
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
     this.#isReading = true
@@ -213,9 +212,7 @@ export class ChangeLog {
           else {
             this.#rows += answer.entries.length
             this.#count(answer)
-            this.#process(before, answer, columns)
-            this.#endStoredWaits(answer, startedAt)
-            for (const resolve of this.#waiting.splice(0)) resolve()
+            this.#accept(before, answer, columns, startedAt)
             if (!this.#isWoken) delayMs = this.#intervalMs()
           }
         } catch (error) {
@@ -323,15 +320,20 @@ export class ChangeLog {
       const columns = this.#columns()
       const startedAt = this.#parts.now()
       const { result: answer, ageMs } = await this.#readNext(before, columns, isWoken)
-      this.#process(before, answer, columns)
-      this.#endStoredWaits(answer, startedAt - ageMs)
-      for (const resolve of this.#waiting.splice(0)) resolve()
+      this.#accept(before, answer, columns, startedAt - ageMs)
       delayMs = this.#isWoken ? this.#wokenDelayMs() : delayAfter(this.#intervalMs(), ageMs)
     } catch (error) {
       this.#fail(error)
     } finally {
       this.#endRead(delayMs)
     }
+  }
+
+  /** `readAt`: the time before which nothing was read. */
+  #accept(before: Position | null, answer: LogResult, columns: RoutingColumns, readAt: number): void {
+    this.#process(before, answer, columns)
+    this.#endStoredWaits(answer, readAt)
+    for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
   #endRead(delayMs: number): void {
