@@ -28,8 +28,6 @@ function millisecondsIn(text: string): number | null {
 
 const NAME = /^[\w.]+$/
 
-const NONE: ReadonlyMap<string, string> = new Map()
-
 /** Applies the settings of a function that hold for the whole transaction of its call. */
 export class HoistedSettings {
   readonly #names: readonly string[]
@@ -40,9 +38,10 @@ export class HoistedSettings {
     this.#names = names.map(name => name.toLowerCase()).filter(name => NAME.test(name) && !KEPT_OUT.includes(name))
   }
 
-  /** They replace those of the role. The result is the same session if there are none. */
+  /** They replace those of the role. Without any, the result is the same session. */
   add(session: RequestSession, of: DatabaseFunction): RequestSession {
-    const own = [...(of.settings ?? NONE)].filter(([name]) => this.#names.includes(name.toLowerCase()))
+    if (of.settings === undefined) return session
+    const own = [...of.settings].filter(([name]) => this.#names.includes(name.toLowerCase()))
     if (own.length === 0) return session
     const byFunction = this.#known.get(session.settings) ?? new WeakMap<DatabaseFunction, StoredSettings>()
     this.#known.set(session.settings, byFunction)
