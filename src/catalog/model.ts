@@ -46,7 +46,7 @@ export interface Catalog {
 export interface SettingReaders {
   /** By name in lower case: an object that reads the setting, such as `policy public.orders.own`. */
   readonly names: ReadonlyMap<string, string>
-  /** An object that may read any setting, and why; null if there is none. */
+  /** An object that may read any setting, and why; null if every object is known to read only `names`. */
   readonly unclear: string | null
   /** True if the event triggers of `svc install` announce every change of the schema. */
   readonly isAnnounced: boolean

@@ -19,7 +19,7 @@ test.each([
 ])('%s with the own transaction %i sees that one too', (text, xid) => {
   const snapshot = parseSnapshot(text)
   const found = withOwn(snapshot, xid)
-  if (found === null) throw new Error('there is no snapshot')
+  if (found === null) throw new Error('the own transaction cannot be added')
   expect(isConsistent(found)).toBe(true)
   expect(visible(found)).toEqual([...new Set([...visible(snapshot), xid])].sort((a, b) => Number(a - b)))
 })
