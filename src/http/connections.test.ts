@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Connections, watchConnections } from './connections.ts'
+import { type Connections, type Disconnect, watchConnections } from './connections.ts'
 
 const LARGE = 8_000_000
 
@@ -14,11 +14,16 @@ let client: Socket
 let started: string[]
 let came: number
 const answers = new Map<string, (size: number) => void>()
+const disconnects = new Map<string, Disconnect>()
+/** The paths whose client disconnected before the response, once for each listener. */
+let gone: string[]
 
 beforeEach(async () => {
   started = []
   came = 0
+  gone = []
   answers.clear()
+  disconnects.clear()
   server = createServer((request, response) => void handle(request, response))
   connections = watchConnections(server, { unsentBytesMax: 1_000_000, runningMax: 4, outstandingMax: 64 })
   server.listen(0, '127.0.0.1')
@@ -35,10 +40,14 @@ afterEach(() => {
 async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   came += 1
   const path = request.url ?? ''
+  const disconnect = connections.disconnectOf(request)
+  disconnects.set(path, disconnect)
+  disconnect.add(() => gone.push(path))
   await connections.turnOf(response)
   started.push(path)
   answers.set(path, size => {
     response.end(Buffer.alloc(size))
+    disconnect.answered()
     const { writableLength } = response
     if (writableLength > 0) connections.whenSent(response, writableLength, () => {})
   })
@@ -121,5 +130,40 @@ describe('pipelined requests', () => {
       answer(`/${n}`)
     }
     expect(came).toBe(count)
+  })
+})
+
+describe('a disconnected client', () => {
+  test('ends its requests without a response, each listener once', async () => {
+    send('GET /1', 'GET /2', 'GET /3')
+    await until(() => started.length === 3)
+    disconnects.get('/3')?.add(() => gone.push('/3 again'))
+    answer('/2')
+    client.destroy()
+    await until(() => gone.length > 0)
+    await settled()
+    expect(gone).toEqual(['/1', '/3', '/3 again'])
+  })
+
+  test('is reported, asynchronously, to a listener that is added later', async () => {
+    send('GET /1')
+    await until(() => started.length === 1)
+    client.destroy()
+    await until(() => gone.length === 1)
+    disconnects.get('/1')?.add(() => gone.push('later'))
+    expect(gone).toEqual(['/1'])
+    await until(() => gone.length === 2)
+    expect(gone).toEqual(['/1', 'later'])
+  })
+
+  test('after its responses ends nothing', async () => {
+    send('GET /1')
+    await until(() => started.length === 1)
+    answer('/1')
+    await once(client, 'data')
+    const closed = new Promise<void>(resolve => server.close(() => resolve()))
+    client.destroy()
+    await closed
+    expect(gone).toEqual([])
   })
 })

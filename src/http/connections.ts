@@ -33,6 +33,8 @@ export interface Connections {
    * Calls back once per connection, when every complete request on it has been answered; at once if all have.
    */
   whenAnswered(socket: Socket, callback: () => void): void
+  /** The work to end if the client of a request disconnects. */
+  disconnectOf(request: IncomingMessage): Disconnect
 }
 
 /** Limits on one connection. */
@@ -60,6 +62,9 @@ interface Line {
   unsentBytes: number
   /** Callbacks that wait for a response to end. */
   readonly callbacks: Set<() => void>
+  /** Those with listeners, whose responses are not complete. */
+  readonly disconnects: Disconnect[]
+  isClosed: boolean
   isPaused: boolean
 }
 
@@ -84,7 +89,7 @@ export function watchConnections(
   server.on('connection', (socket: Socket) => {
     lines.set(socket, {
       ...{ last: null, outstanding: [], running: 0, unsentBytes: 0 },
-      ...{ callbacks: new Set(), isPaused: false },
+      ...{ callbacks: new Set(), isPaused: false, disconnects: [], isClosed: false },
     })
     // Each pipelined request listens for the end of the connection.
     socket.setMaxListeners(0)
@@ -165,6 +170,8 @@ export function watchConnections(
   function abandon(line: Line): void {
     for (const callback of line.callbacks) callback()
     for (const { start } of line.outstanding) start?.()
+    line.isClosed = true
+    for (const disconnect of line.disconnects.splice(0)) disconnect.gone()
   }
 
   function endWhenFinished(socket: Socket): void {
@@ -224,6 +231,49 @@ export function watchConnections(
       if (last === null || last.writableFinished || !last.req.complete) callback()
       else last.once('close', callback)
     },
+    disconnectOf: request => new Disconnect(lines.get(request.socket) ?? null),
+  }
+}
+
+/**
+ * Calls functions once, asynchronously, if the client of a request disconnects before its response is
+ * complete. Listeners on each response would cost several times as much.
+ */
+export class Disconnect {
+  /** Null if the connection is closed already. */
+  readonly #line: Pick<Line, 'disconnects' | 'isClosed'> | null
+  #listeners: (() => void)[] | null = null
+
+  constructor(line: Pick<Line, 'disconnects' | 'isClosed'> | null) {
+    this.#line = line
+  }
+
+  add(listener: () => void): void {
+    const line = this.#line
+    if (line === null || line.isClosed) {
+      process.nextTick(listener)
+    } else if (this.#listeners === null) {
+      this.#listeners = [listener]
+      line.disconnects.push(this)
+    } else {
+      this.#listeners.push(listener)
+    }
+  }
+
+  gone(): void {
+    const listeners = this.#listeners ?? []
+    this.#listeners = null
+    for (const listener of listeners) listener()
+  }
+
+  /** The response is complete. */
+  answered(): void {
+    if (this.#listeners === null || this.#line === null) return
+    this.#listeners = null
+    const { disconnects } = this.#line
+    // Almost always the only one.
+    if (disconnects.length === 1) disconnects.pop()
+    else disconnects.splice(disconnects.indexOf(this), 1)
   }
 }
 

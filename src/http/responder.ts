@@ -8,7 +8,7 @@ import type { Emit, Event } from '../events.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type CodingChoice, compress, compressStream, createCompression } from './compression.ts'
-import type { Connections } from './connections.ts'
+import type { Connections, Disconnect } from './connections.ts'
 import { isNotModified, isOfBody, notModified, tagIn } from './entity-tags.ts'
 import type { RequestProgress } from './pipeline.ts'
 import { codeOf, type Reports } from './reports.ts'
@@ -24,6 +24,7 @@ export interface Exchange {
   /** The start time, by the clock of the server. */
   readonly started: number
   readonly progress: RequestProgress
+  readonly disconnect: Pick<Disconnect, 'answered'>
 }
 
 /** The dependencies of the responder. */
@@ -182,8 +183,9 @@ export class Responder {
     limitReaderIdleUntilSent(response)
   }
 
-  #reportOf({ incoming, started, progress }: Exchange, answer: Answer): void {
+  #reportOf({ incoming, started, progress, disconnect }: Exchange, answer: Answer): void {
     const { method, requestId } = incoming
+    disconnect.answered()
     const durationMs = this.#parts.now() - started
     this.#parts.reports.ended({ method, requestId, status: answer.status, durationMs, progress, incoming, answer })
   }

@@ -16,7 +16,7 @@ import { type Admit, requestPath, requestTarget } from './admission.ts'
 import { type BodyParts, createBodies, type HoldBody } from './bodies.ts'
 import type { Identify } from './callers.ts'
 import { type ConnectionLimit, limitConnections } from './connection-limit.ts'
-import { type Connections, onceGone, watchConnections } from './connections.ts'
+import { type Connections, type Disconnect, watchConnections } from './connections.ts'
 import type { JudgeHead } from './head.ts'
 import type { Pipeline, RequestProgress } from './pipeline.ts'
 import { printRefusal, refuseRaw } from './raw-refusal.ts'
@@ -389,9 +389,10 @@ class HttpServer implements GatewayServer {
 
   #exchangeOf(request: FastifyRequest, reply: FastifyReply): Exchange {
     const started = this.#options.now()
-    const incoming = toIncoming(request, reply, this.#requestIdOf(request), this.#options.largeBodyBytes)
-    const upload = isUpload(request) ? { upload: this.#uploadOf(request, reply) } : {}
-    return { reply, incoming: { ...incoming, ...upload }, started, progress: noProgress(incoming.trace) }
+    const disconnect = this.#connections.disconnectOf(request.raw)
+    const whole = toIncoming(request, disconnect, this.#requestIdOf(request), this.#options.largeBodyBytes)
+    const incoming = isUpload(request) ? { ...whole, upload: this.#uploadOf(request, reply) } : whole
+    return { reply, incoming, started, progress: noProgress(whole.trace), disconnect }
   }
 
   #uploadOf(request: FastifyRequest, reply: FastifyReply): UploadedBody {
@@ -441,7 +442,7 @@ function noSchemas(): never {
 
 const NO_BODY = Buffer.alloc(0)
 
-function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: string, largeBytes: number): Incoming {
+function toIncoming(request: FastifyRequest, disconnect: Disconnect, requestId: string, largeBytes: number): Incoming {
   const url = requestTarget(request.raw)
   const mark = url.indexOf('?')
   const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
@@ -458,7 +459,7 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
     connection: request.raw.socket,
     usage: new Usage({ ms: 0, trace: trace ?? undefined }),
     onAbort(listener) {
-      onceGone(reply.raw, listener)
+      disconnect.add(listener)
     },
   }
 }
