@@ -349,7 +349,11 @@ class BatchRun {
     refuseLong(address, headers)
     const mark = address.indexOf('?')
     return {
-      ...{ method, headers, isLarge: incoming.isLarge, requestId: incoming.requestId, operation: index },
+      method,
+      headers,
+      isLarge: incoming.isLarge,
+      requestId: incoming.requestId,
+      operation: index,
       path: mark < 0 ? address : address.slice(0, mark),
       query: mark < 0 ? '' : address.slice(mark + 1),
       body: await bodyOf(body, answers),

@@ -35,7 +35,7 @@ import type { QueryHandler } from '../query/query.ts'
 import { type AnswerEvents, asksForEvents } from '../realtime/event-stream.ts'
 import { prefersCsv } from '../rest/accept.ts'
 import { printLine } from '../rest/allow-list/line.ts'
-import { awaitRead, awaitResult } from '../rest/cancel-on-disconnect.ts'
+import { answerRead, answerResult } from '../rest/cancel-on-disconnect.ts'
 import type { Compiler } from '../rest/compile.ts'
 import type { InspectedRequest } from '../rest/inspect/request.ts'
 import { NEEDS, READING } from '../rest/method.ts'
@@ -191,8 +191,9 @@ class Stages {
     if (shapes !== null && incoming.path === shapes.path) return this.#answerShape(shapes, incoming, progress)
     if (!isOfApi(incoming)) return answerPage(incoming, progress, this.#parts)
     const identity = callerOf(incoming, this.#parts)
-    const known = (caller: Identity) => this.#answerCaller(incoming, progress, caller)
-    return identity instanceof Promise ? identity.then(known) : known(identity)
+    return identity instanceof Promise
+      ? identity.then(caller => this.#answerCaller(incoming, progress, caller))
+      : this.#answerCaller(incoming, progress, identity)
   }
 
   /** A request in another dialect takes the same stages from the first step on. */
@@ -334,17 +335,21 @@ class Stages {
 
   #answerData(route: DataRoute, context: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
     const { incoming, identity, view } = context
-    const { approvals, reads } = this.#parts
-    const parsed = () => {
-      progress.written ??= readRequest(incoming, route, this.#parts.requestLimits)
-      return progress.written
+    const { approvals, reads, requestLimits } = this.#parts
+    if (this.#requestPlans === null || !isKept(route, incoming)) {
+      progress.written = readRequest(incoming, route, requestLimits)
+      // Checked before names are looked up, so an unapproved query reveals nothing about the schema.
+      approvals?.approve(incoming, printLine(progress.written))
+      return this.#answerWritten(progress.written, context)
     }
-    // Checked before names are looked up, so an unapproved query reveals nothing about the schema.
-    approvals?.approve(incoming, printLine(parsed()))
-    if (this.#requestPlans === null || !isKept(route, incoming)) return this.#answerWritten(parsed(), context)
+    if (approvals !== null) {
+      progress.written = readRequest(incoming, route, requestLimits)
+      approvals.approve(incoming, printLine(progress.written))
+    }
     const { written, compiled } = this.#requestPlans[route.kind].of(identity, view, addressOf(incoming), () => {
-      const request = parsed()
-      return { written: request, compiled: this.#compile(this.#parts.read.toStep(request, route, context), context) }
+      progress.written ??= readRequest(incoming, route, requestLimits)
+      const step = this.#parts.read.toStep(progress.written, route, context)
+      return { written: progress.written, compiled: this.#compile(step, context) }
     })
     progress.written = written
     return compiled instanceof Promise
@@ -410,15 +415,21 @@ class Stages {
   #compile(step: RequestStep, context: RequestContext): Compiled | Promise<Compiled> {
     const { parts } = step
     if (!isList(parts)) return this.#compileInTurns(parts, context).then(all => this.#compiled(step, all, context))
-    if (!parts.every(isReady)) {
-      return Promise.all(parts.map(finished)).then(ready => this.#compile({ ...step, parts: ready }, context))
+    const statements: BoundStatement[] = []
+    for (const part of parts) {
+      if (!isReady(part)) return this.#compileFinished(step, parts, context)
+      statements.push(this.#parts.compiler.statement(part, context, 'kept'))
     }
-    const { compiler } = this.#parts
-    return this.#compiled(
-      step,
-      parts.map(part => compiler.statement(part, context, 'kept')),
-      context,
-    )
+    return this.#compiled(step, statements, context)
+  }
+
+  async #compileFinished(
+    step: RequestStep,
+    parts: readonly StatementPart[],
+    context: RequestContext,
+  ): Promise<Compiled> {
+    const ready = await Promise.all(parts.map(finished))
+    return this.#compile({ ...step, parts: ready }, context)
   }
 
   /** Compiles the parts in several turns: a body with many sets of columns must not block other requests. */
@@ -453,14 +464,10 @@ class Stages {
     const { incoming, identity } = context
     const { usage } = incoming
     const next = (what: StepResult) => (isStep(what) ? this.#step(what, context, runner) : what)
-    const failed = (error: unknown) => {
-      if (!('failed' in step) || step.failed === undefined) throw error
-      return next(step.failed(error))
-    }
     switch (step.runs) {
       case 'read': {
         const reading = runner.read(identity, statements as readonly BoundStatement<ReadableStatement>[], usage.worked)
-        return awaitRead(incoming, reading, results => next(step.respond(results, reading)), failed)
+        return answerRead(incoming, reading, results => next(step.respond(results, reading)), failing(step, next))
       }
       case 'stream': {
         if (incoming.operation !== undefined) throw streamed()
@@ -471,15 +478,15 @@ class Stages {
       case 'write': {
         const work = step.isUndoable === true ? undoable(usage.worked) : usage.worked
         const running = runner.write(identity, statements as readonly BoundStatement<WriteStatement>[], work)
-        return awaitResult(incoming, running).then(written => next(step.respond(written)), failed)
+        return answerResult(incoming, running, written => next(step.respond(written)), failing(step, next))
       }
       case 'parse': {
         const running = runner.parse(identity, only<CallStatement>(statements).statement, usage.worked)
-        return awaitResult(incoming, running).then(() => next(step.respond()), failed)
+        return answerResult(incoming, running, () => next(step.respond()), failing(step, next))
       }
       case 'call': {
         const running = runner.call(identity, only<CallStatement>(statements), step.how, usage.worked)
-        return awaitResult(incoming, running).then(rows => next(step.respond(rows)), failed)
+        return answerResult(incoming, running, called => next(step.respond(called)), failing(step, next))
       }
       case 'together': {
         for (const shape of step.equivalents) this.#parts.approvals?.approve(incoming, shape)
@@ -509,6 +516,14 @@ class Stages {
       usage.worked = worked
     }
   }
+}
+
+/** Handles an error as the step specifies; undefined if the step lets errors pass. */
+function failing(
+  { failed }: Pick<Extract<ExecutedStep, { readonly runs: 'read' }>, 'failed'>,
+  next: (what: StepResult) => Answer | Promise<Answer>,
+): ((error: unknown) => Answer | Promise<Answer>) | undefined {
+  return failed === undefined ? undefined : error => next(failed(error))
 }
 
 function streamed(): GatewayError {

@@ -14,22 +14,28 @@ export function cancelOnDisconnect<T>(incoming: Incoming, running: RunningReques
 
 /** The same, and marks the database work as finished. */
 export function awaitResult<T>(incoming: Incoming, running: RunningRequest<T>): Promise<T> {
+  return answerResult(incoming, running, result => result)
+}
+
+/** The response made of the result or of the error. */
+export function answerResult<T, A>(
+  incoming: Incoming,
+  running: RunningRequest<T>,
+  answer: (result: T) => A | Promise<A>,
+  failed?: (error: unknown) => A | Promise<A>,
+): Promise<A> {
   return cancelOnDisconnect(incoming, running).then(result => {
     incoming.usage.answered()
-    return result
-  })
+    return answer(result)
+  }, failed)
 }
 
 /** The same for a read whose rows may already be cached. Cached rows are answered synchronously. */
-export function awaitRead<T>(
+export function answerRead<A>(
   incoming: Incoming,
   reading: RunningRead,
-  answer: (results: readonly (readonly ResultRow[])[]) => T | Promise<T>,
-  failed?: (error: unknown) => T | Promise<T>,
-): T | Promise<T> {
-  if (reading.kept !== undefined) return answer(reading.kept)
-  return cancelOnDisconnect(incoming, reading).then(results => {
-    incoming.usage.answered()
-    return answer(results)
-  }, failed)
+  answer: (results: readonly (readonly ResultRow[])[]) => A | Promise<A>,
+  failed?: (error: unknown) => A | Promise<A>,
+): A | Promise<A> {
+  return reading.kept === undefined ? answerResult(incoming, reading, answer, failed) : answer(reading.kept)
 }
