@@ -45,11 +45,18 @@ export function argumentsOfBody(body: JsonBody): PassedArguments {
 export function argumentKeys(overloads: readonly DatabaseFunction[], name: string): KnownKeys {
   return {
     inItems: false,
-    has: key => overloads.some(of => of.inputs.some(input => input.name === key)),
+    has: key => isInput(overloads, key),
     refuse(key) {
       throw new GatewayError('PARSE_ERROR', explainMismatch(overloads, givenAlone(key), name))
     },
   }
+}
+
+function isInput(overloads: readonly DatabaseFunction[], name: string): boolean {
+  for (const { inputs } of overloads) {
+    for (const input of inputs) if (input.name === name) return true
+  }
+  return false
 }
 
 function givenAlone(key: string): NamedArguments {

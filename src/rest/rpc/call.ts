@@ -57,6 +57,8 @@ export class CallHandler {
   readonly #parts: CallHandlerOptions
   /** The statements that PostgreSQL has parsed without an error. */
   readonly #parsed = new WeakSet<CompiledStatement>()
+  /** The parts of responses that are the same for each call of a function. */
+  readonly #about = new WeakMap<DatabaseFunction, Readonly<Record<CallTree['format'], string>>>()
 
   constructor(parts: CallHandlerOptions) {
     this.#parts = parts
@@ -92,8 +94,8 @@ export class CallHandler {
       runs: 'call',
       parts: [statement],
       how: { access: read ? 'read only' : 'read write', isStable: read, format: form === 'nothing' ? 'text' : format },
-      respond(rows) {
-        const outcome = { about: aboutFunction(name, format), set: of.returnsSet, form, called: rows, read }
+      respond: rows => {
+        const outcome = { about: this.#aboutOf(of, name, format), set: of.returnsSet, form, called: rows, read }
         return format === 'text' ? respondText(outcome) : respondBinary(outcome, resultTypeNames(columns))
       },
       failed: error => {
@@ -108,6 +110,14 @@ export class CallHandler {
       respond: statements => this.#checked(only(statements), call, overloads, name),
       explain: error => nameRefusedArgument(describeViolation(error, view), resolved.arguments),
     }
+  }
+
+  #aboutOf(of: DatabaseFunction, name: string, format: CallTree['format']): string {
+    const known = this.#about.get(of)
+    if (known !== undefined) return known[format]
+    const about = { text: aboutFunction(name, 'text'), binary: aboutFunction(name, 'binary') }
+    this.#about.set(of, about)
+    return about[format]
   }
 
   /** The call itself, or the parse of a new statement followed by the call. */
