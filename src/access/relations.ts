@@ -2,7 +2,7 @@
 import type { Relation, Table } from '../catalog/model.ts'
 import type { Expression, TableName } from '../language/tree/ast.ts'
 import { and, column, compare, exists, get } from '../language/tree/build.ts'
-import { allows, EVERYTHING, type View } from './rights.ts'
+import { allowsAll, EVERYTHING, type View } from './rights.ts'
 
 /**
  * The table that a relation leads to. Relations name only tables of the same catalog; anything else is a
@@ -22,7 +22,7 @@ export function followable(table: Table, { catalog, rights }: View): readonly Re
   if (rights === EVERYTHING) return table.relations
   const reads = (name: string, columns: readonly string[]): boolean => {
     const { read } = rights.of(relatedTable(catalog, name))
-    return columns.every(column => allows(read, column))
+    return allowsAll(read, columns)
   }
   return table.relations.filter(
     ({ table: target, columns, targetColumns, junction }) =>

@@ -74,6 +74,13 @@ export function allows(columns: ColumnSet, name: string): boolean {
   return columns === 'any' || columns.has(name)
 }
 
+/** True if the set contains all of these columns. */
+export function allowsAll(columns: ColumnSet, names: readonly string[]): boolean {
+  if (columns === 'any') return true
+  for (const name of names) if (!columns.has(name)) return false
+  return true
+}
+
 /** The columns that `*` means, and that a suggestion can offer. */
 export function readableColumns(table: Table, rights: Rights): readonly Column[] {
   const { read } = rights.of(table)

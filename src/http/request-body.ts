@@ -28,7 +28,7 @@ export function readRequestBody(
   const end = (error: Error | null, body?: Buffer) => {
     if (isOver) return
     isOver = true
-    chunks.length = 0
+    if (error !== null) chunks.length = 0
     done(error, body)
   }
   /** A body that arrived completely is processed at once. */

@@ -1,9 +1,10 @@
 /** Tags of rows. Conditional requests: test/features/preconditions.pg.test.ts. */
 
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { tableOf } from '../../test/support/model.ts'
 import { ROW_VERSION } from '../access/scope.ts'
-import { parseIfMatch, rowTag, versionsOf } from './etag.ts'
+import { parseIfMatch, rowTag, versionOfTransaction, versionsOf } from './etag.ts'
 
 const orders = tableOf('orders', { id: 'text' })
 const version = { column: ROW_VERSION, text: '734' }
@@ -31,4 +32,12 @@ test('a key that looks like the digest of another key does not share its tag', (
   const digest = rowTag(orders, ['a.b'], version, 'columns1')?.split('.')[1] ?? ''
   const plain = rowTag(orders, [digest], version, 'columns1')
   expect(versionsIn(plain, orders, ['a.b'])).toEqual([])
+})
+
+test('the version of a transaction is the lower half of its number', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.bigInt(0n, 2n ** 64n - 1n), fc.bigInt(10n ** 15n - 9n, 10n ** 15n + 9n)), txid => {
+      expect(versionOfTransaction(String(txid))).toBe(String(txid % 2n ** 32n))
+    }),
+  )
 })

@@ -33,9 +33,12 @@ function versionPart({ column, text }: RowVersion): string | null {
   return bytes.length > VERSION_BYTES_MAX ? null : `_${bytes.toString('base64url')}`
 }
 
+/** Integers of this length are exact as numbers. */
+const EXACT_DIGITS = 15
+
 /** The version of a row written by the transaction with this number; `xmin` has its lower 32 bits. */
 export function versionOfTransaction(txid: string): string {
-  return String(BigInt.asUintN(32, BigInt(txid)))
+  return txid.length <= EXACT_DIGITS ? String(Number(txid) % 2 ** 32) : String(BigInt.asUintN(32, BigInt(txid)))
 }
 
 /** Keys that a tag contains as they are; a digest costs more than the rest of the tag. */

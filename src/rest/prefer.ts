@@ -37,7 +37,7 @@ export function preferencesOf(headers: Incoming['headers']): Preferences {
 
 /** Adds the `Preference-Applied` header to a response (RFC 7240, 3). */
 export function withPreference(answer: Answer, applied: 'count=exact' | 'return=representation'): Answer {
-  return { ...answer, headers: { ...answer.headers, 'Preference-Applied': applied } }
+  return { ...answer, headers: { 'Preference-Applied': applied, ...answer.headers } }
 }
 
 /**

@@ -63,7 +63,7 @@ export function wholeValue(value: Buffer, end: string): Buffer | Latin1 {
 
 /** Adds an entity tag to a response. */
 export function withTag(answer: Answer, tag: string): Answer {
-  return { ...answer, headers: { ...answer.headers, ETag: tag } }
+  return { ...answer, headers: { ETag: tag, ...answer.headers } }
 }
 
 /** The parts of the response to a list. */
@@ -195,17 +195,18 @@ export function respondExplained(
 
 // ---- writes -----------------------------------------------------------------------------------------------
 
-const WRITE_HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
+const WRITE_HEADERS = { 'Content-Type': JSON_TYPE }
 
 /** Confirms that the response has no body because the client requested that (RFC 7240, 3). */
-const MINIMAL_HEADERS = { 'Preference-Applied': 'return=minimal' }
+const MINIMAL = 'return=minimal'
+const MINIMAL_HEADERS = { 'Preference-Applied': MINIMAL }
 
 /**
  * Adds the transaction number of the write, by which a subscribed client recognizes its own change (`txid` of
  * a `notification` message).
  */
 export function withTxid(answer: Answer, written: WriteResult | null): Answer {
-  return written === null ? answer : { ...answer, headers: { ...answer.headers, 'X-Svc-Txid': written.txid } }
+  return written === null ? answer : { ...answer, headers: { 'X-Svc-Txid': written.txid, ...answer.headers } }
 }
 
 /** The parts of the response to an insert of one row. */
@@ -241,11 +242,13 @@ export function respondCreatedRow({ table, rows, count, minimal, upsert, hasVers
   const location = created && key.length > 0 ? locationOf(table, key) : null
   const version = hasVersion ? (known.at(-1)?.toString() ?? null) : null
   const tag = count === 0 || key.length === 0 ? null : tagOf(key.map(textOf), version)
-  const address = { ...(location === null ? {} : { Location: location }), ...(tag === null ? {} : { ETag: tag }) }
+  // A property added to a copy costs more than everything else here (Node 20).
+  const headers: Record<string, string> = minimal ? { 'Preference-Applied': MINIMAL } : { 'Content-Type': JSON_TYPE }
+  if (location !== null) headers.Location = location
+  if (tag !== null) headers.ETag = tag
   const status = created ? 201 : 200
-  if (minimal) return { status, headers: { ...MINIMAL_HEADERS, ...address }, rows: count, body: null }
-  const json = row?.[0] ?? NULL
-  return { status, headers: { ...WRITE_HEADERS, ...address }, rows: 1, body: wholeRow(json) }
+  if (minimal) return { status, headers, rows: count, body: null }
+  return { status, headers, rows: 1, body: wholeRow(row?.[0] ?? NULL) }
 }
 
 const NULL = Buffer.from('null')

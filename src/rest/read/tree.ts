@@ -1,7 +1,7 @@
 /** Builds the tree of a read request, in the same form as the tree of a query-language text. */
 
 import { childJoin, followable } from '../../access/relations.ts'
-import { allows, readableColumns, type View } from '../../access/rights.ts'
+import { allowsAll, readableColumns, type View } from '../../access/rights.ts'
 import { isSearchable } from '../../access/types.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -104,7 +104,7 @@ function conditionsOf({ table, parent, filter, search }: ListTree, view: View): 
 export function pagingOf({ table, distinct }: ListTree, { rights }: View): Paging {
   if (distinct !== null) return 'keys'
   const { read } = rights.of(table)
-  return table.primaryKey.length > 0 && table.primaryKey.every(name => allows(read, name)) ? 'keys' : 'offset'
+  return table.primaryKey.length > 0 && allowsAll(read, table.primaryKey) ? 'keys' : 'offset'
 }
 
 /** How pages follow each other: by the sort keys of the last row, or by offset. */

@@ -46,7 +46,8 @@ export function changeOne(
   }
   const isCompared = precondition !== null && column !== null
   const target: WriteTarget = {
-    ...{ kind: 'row', id: key },
+    kind: 'row',
+    id: key,
     version: isCompared ? { column, values: values.add(toArrayLiteral(precondition.versions)) } : null,
   }
   return change(writing, changes, { target, values }, (written, { isAnswered, columns }) => {

@@ -2,12 +2,12 @@
  * `POST /api/{table}`: inserts (docs/reference/writing.md#create) or upserts
  * (docs/reference/writing.md#upsert) one row or an array of rows.
  */
-import { allows, type ColumnSet } from '../../access/rights.ts'
+import { allowsAll, type ColumnSet } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { JsonArray, JsonBody, ObjectOutline } from '../../json/json-body.ts'
 import type { ResultRow, WriteResult } from '../../run/run.ts'
 import { withTextColumns } from '../body/text-values.ts'
-import { respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
+import { type CreatedOutcome, respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
 import { sqlstateOf } from '../sqlstate.ts'
 import type { RequestStep, StatementPart } from '../steps.ts'
 import { Values } from '../values.ts'
@@ -58,17 +58,21 @@ function createOne(writing: Writing, body: ObjectOutline, upsert: ParsedUpsert |
   const columns = body.members.map(({ key }) => key).sort()
   const answered = answerable(writing, columns)
   // The `Location` of a row reveals its key, so the key must be readable.
-  const hasKey = table.primaryKey.length > 0 && table.primaryKey.every(name => allows(answered, name))
+  const hasKey = table.primaryKey.length > 0 && allowsAll(answered, table.primaryKey)
   const minimal = isMinimal(writing) || isNothing(answered)
   const write = (key: readonly string[]): RequestStep & { readonly runs: 'write' } => ({
     runs: 'write',
     parts: [insertion(writing, { columns, bytes: body.bytes, rows: 'one' }, upsert, key)],
     respond([written]) {
       const { rows, count } = writeResultOf(written)
-      const outcome = {
-        ...{ table, rows, count, minimal, upsert: upsert !== null, hasVersion: key.length > table.primaryKey.length },
-        tagOf: (values: readonly string[], version: string | null) =>
-          written === undefined ? null : newTag(writing, written, values, version),
+      const outcome: CreatedOutcome = {
+        table,
+        rows,
+        count,
+        minimal,
+        upsert: upsert !== null,
+        hasVersion: key.length > table.primaryKey.length,
+        tagOf: (values, version) => (written === undefined ? null : newTag(writing, written, values, version)),
       }
       return finished(writing, written, respondCreatedRow(outcome))
     },
@@ -80,11 +84,11 @@ function createOne(writing: Writing, body: ObjectOutline, upsert: ParsedUpsert |
   const key = [...table.primaryKey, ...returnedVersion(writing)]
   if (!isForMore) return write(hasKey ? key : NO_KEY)
   return {
-    ...write(key),
     failed(error) {
       if (error instanceof GatewayError && error.code === 'FORBIDDEN') return write(NO_KEY)
       throw error
     },
+    ...write(key),
   }
 }
 

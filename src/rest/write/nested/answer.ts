@@ -4,7 +4,7 @@
  * at its end.
  */
 import { forbiddenColumn } from '../../../access/refusals.ts'
-import { allows } from '../../../access/rights.ts'
+import { allows, allowsAll } from '../../../access/rights.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { Answer } from '../../../exchange.ts'
 import type { JsonArray, ObjectOutline } from '../../../json/json-body.ts'
@@ -111,7 +111,7 @@ function* createdOne(writing: Writing, run: GraphRun, row: GraphRow, limits: Rel
   const answered = answerable(writing, row.columns)
   const expands = wanted.expand !== undefined
   const minimal = isMinimal(writing) || (!expands && answered !== 'any' && answered.size === 0)
-  const hasKey = primaryKey.length > 0 && primaryKey.every(name => allows(answered, name))
+  const hasKey = primaryKey.length > 0 && allowsAll(answered, primaryKey)
   const version = hasKey ? returnedVersion(writing) : []
   const key = hasKey ? [...primaryKey, ...version] : []
   const json = yield* run.create([row], '', {
