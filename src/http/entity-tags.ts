@@ -38,7 +38,7 @@ export function notModified({ headers, status }: Answer, choice: CodingChoice): 
   const { ETag: tag = '', 'Content-Type': _, ...others } = headers
   return {
     status: 304,
-    headers: { ...others, ETag: status === 304 ? recoded(choice, tag) : tagIn(choice, tag) },
+    headers: { ETag: status === 304 ? recoded(choice, tag) : tagIn(choice, tag), ...others },
     rows: 0,
     body: null,
   }
