@@ -3,7 +3,7 @@
  * the results.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,7 +24,8 @@ import { judge } from './harness/judge.ts'
 import { describeMachine } from './harness/machine.ts'
 import { runProgram } from './harness/processes.ts'
 import { printTable, resultsOf } from './harness/report.ts'
-import { mergeResults, printResults, readResults } from './harness/results.ts'
+import { readResultFiles, writeResultFiles } from './harness/result-files.ts'
+import { mergeResults } from './harness/results.ts'
 import { runRounds } from './harness/rounds.ts'
 import { printSelfTimes } from './harness/self-time.ts'
 import { findTool, missing, type Tool } from './harness/tools.ts'
@@ -86,7 +87,6 @@ const BENCHMARKS: readonly Benchmark[] = [
 ]
 const ROUNDS = 5
 const SECONDS = 3
-const RESULTS = fileURLToPath(new URL('RESULTS.md', import.meta.url))
 const BUILD = fileURLToPath(new URL('../scripts/build.js', import.meta.url))
 
 interface Request {
@@ -167,9 +167,8 @@ async function run(request: Request): Promise<void> {
       const id = new Date().toISOString().slice(0, 19)
       const properties = [['Command', `\`${request.command}\``], ['Commit', await commit()], ...Object.entries(machine)]
       const current = resultsOf({ run: { id, properties }, verdicts, measured })
-      const previous = readResults(await readFile(RESULTS, 'utf8'))
-      await writeFile(RESULTS, printResults(mergeResults(previous, current, BENCHMARKS)))
-      print(`\nWritten to ${RESULTS}`)
+      await writeResultFiles(mergeResults(await readResultFiles(), current, BENCHMARKS))
+      print('\nWritten to bench/RESULTS.md and bench/LANES.md.')
     }
   } finally {
     await world.close()

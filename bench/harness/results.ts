@@ -1,6 +1,6 @@
 /**
- * `bench/RESULTS.md` as data. The rows of a benchmark are kept until it is recorded again. Each row names the
- * run that measured it.
+ * `bench/RESULTS.md` and `bench/LANES.md` as data; the package has only the first. The rows of a benchmark
+ * are kept until it is recorded again. Each row names the run that measured it.
  */
 import { markdownTable, readMarkdownTable } from './markdown-table.ts'
 
@@ -24,7 +24,30 @@ export interface Results {
 const TARGETS = ['benchmark', 'lane', 'figure', 'reference', 'ratio (least – greatest)', 'target', '', 'run']
 const LANES = ['benchmark', 'lane', 'figures', 'rounds', 'run']
 
-export function printResults({ targets, lanes, runs }: Results): string {
+/** The text of each file. */
+export interface ResultFiles {
+  /** `RESULTS.md`. */
+  readonly results: string
+  /** `LANES.md`. */
+  readonly lanes: string
+}
+
+export function printResults(results: Results): ResultFiles {
+  return { results: printTargets(results), lanes: printLanes(results) }
+}
+
+function printLanes({ lanes }: Results): string {
+  return [
+    '# Every lane',
+    '',
+    'Medians over the rounds, with the least and the greatest in brackets. [RESULTS.md](RESULTS.md) lists the runs.',
+    '',
+    ...markdownTable(LANES, lanes),
+    '',
+  ].join('\n')
+}
+
+function printTargets({ targets, runs }: Results): string {
   return [
     '# Results',
     '',
@@ -33,12 +56,6 @@ export function printResults({ targets, lanes, runs }: Results): string {
     '## Against the targets',
     '',
     ...markdownTable(TARGETS, targets),
-    '',
-    '## Every lane',
-    '',
-    'Medians over the rounds, with the least and the greatest in brackets.',
-    '',
-    ...markdownTable(LANES, lanes),
     '',
     '## Runs',
     '',
@@ -50,9 +67,9 @@ export function printResults({ targets, lanes, runs }: Results): string {
   ].join('\n')
 }
 
-/** Throws where `text` is not what `printResults` prints. */
-export function readResults(text: string): Results {
-  const parts = text.split(/^(?=##+ )/m)
+/** Throws unless the texts are what `printResults` prints. */
+export function readResults(texts: ResultFiles): Results {
+  const parts = texts.results.split(/^(?=##+ )/m)
   const part = (heading: string) => {
     const found = parts.find(each => each.startsWith(`${heading}\n`))
     if (found === undefined) throw new Error(`RESULTS.md has no heading "${heading}"`)
@@ -60,10 +77,12 @@ export function readResults(text: string): Results {
   }
   const results = {
     targets: readMarkdownTable(part('## Against the targets')),
-    lanes: readMarkdownTable(part('## Every lane')),
+    lanes: readMarkdownTable(texts.lanes),
     runs: readRuns(parts.filter(each => each.startsWith('### '))),
   }
-  if (printResults(results) !== text) throw new Error('RESULTS.md is not as npm run bench writes it')
+  const printed = printResults(results)
+  if (printed.results !== texts.results) throw new Error('RESULTS.md is not as npm run bench writes it')
+  if (printed.lanes !== texts.lanes) throw new Error('LANES.md is not as npm run bench writes it')
   return results
 }
 

@@ -1,7 +1,7 @@
 /** The table of costs is what `npm run bench -- capacity --record` wrote, and scaling.md shows it. */
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { readResults } from '../../bench/harness/results.ts'
+import { readResultFiles } from '../../bench/harness/result-files.ts'
 import {
   CAPTURED_CHANGE,
   type CpuCost,
@@ -12,14 +12,14 @@ import {
   REQUEST_COSTS,
 } from './costs.ts'
 
-const results = readResults(await readFile(new URL('../../bench/RESULTS.md', import.meta.url), 'utf8'))
+const results = await readResultFiles()
 const page = new URL('../../docs/operations/scaling.md', import.meta.url)
 
 /** The median of a lane by its unit. */
 function figure(lane: string, unit: string): number {
   const [, , figures = ''] = results.lanes.find(([benchmark, name]) => benchmark === 'capacity' && name === lane) ?? []
   const [, value = ''] = new RegExp(`(?:^|, )([\\d ]+(?:\\.\\d+)?) ${unit}(?: \\(|,|$)`).exec(figures) ?? []
-  expect(value, `${unit} of "${lane}" in RESULTS.md`).not.toBe('')
+  expect(value, `${unit} of "${lane}" in LANES.md`).not.toBe('')
   return Number(value.replaceAll(' ', ''))
 }
 
@@ -34,12 +34,12 @@ function expectCost(cost: CpuCost, gateway: number, database: number): void {
   expect(cost.database).toBe(Math.max(0, Math.round(database)))
 }
 
-test.each(Object.entries(REQUEST_COSTS))('the cost of %s is what RESULTS.md says', (_kind, { title, ...cost }) => {
+test.each(Object.entries(REQUEST_COSTS))('the cost of %s is what LANES.md says', (_kind, { title, ...cost }) => {
   const { gateway, database } = measured(title)
   expectCost(cost, gateway, database)
 })
 
-test('the costs of changes are differences of the lanes in RESULTS.md', () => {
+test('the costs of changes are differences of the lanes in LANES.md', () => {
   const none = measured('changes without subscribers')
   const one = measured('200 changes a second, 1 subscriber for each')
   const forty = measured('200 changes a second, 40 subscribers for each')
@@ -57,7 +57,7 @@ test('the costs of changes are differences of the lanes in RESULTS.md', () => {
   expectCost(NOTIFICATION, (forty.gateway - one.gateway) / 39, (forty.database - one.database) / 39)
 })
 
-test('the figures of memory are those of RESULTS.md', () => {
+test('the figures of memory are those of LANES.md', () => {
   expect(MEMORY_KB.gateway).toBe(figure('get by id', 'KB resident'))
   expect(MEMORY_KB.idleSocket).toBe(figure('idle sockets', 'KB a socket'))
   expect(MEMORY_KB.subscribedSocket).toBe(figure('200 changes a second, 40 subscribers for each', 'KB a socket'))

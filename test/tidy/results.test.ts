@@ -1,6 +1,6 @@
-/** `bench/RESULTS.md` can be read back, so that recording some benchmarks keeps the figures of the others. */
-import { readFile } from 'node:fs/promises'
+/** Recorded results can be read back, so that recording some benchmarks keeps the figures of the others. */
 import { expect, test } from 'vitest'
+import { readResultFiles } from '../../bench/harness/result-files.ts'
 import { mergeResults, printResults, type Results, readResults } from '../../bench/harness/results.ts'
 
 const BENCHMARKS = [
@@ -22,18 +22,25 @@ const resultsOf = (run: string, names: readonly string[], figure: string): Resul
   runs: [{ id: run, properties: [['Command', 'npm run bench']] }],
 })
 
-test('the recorded file is what the benchmarks write', async () => {
-  const text = await readFile(new URL('../../bench/RESULTS.md', import.meta.url), 'utf8')
-  const results = readResults(text)
+test('the recorded files are what the benchmarks write', async () => {
+  const results = await readResultFiles()
   const named = new Set([...results.targets, ...results.lanes].map(row => row.at(-1)))
   expect(results.runs.map(({ id }) => id).sort()).toEqual([...named].sort())
 })
 
 test('a file that was edited by hand is refused', () => {
-  const text = printResults(resultsOf('1', ['get'], '5 /s'))
-  expect(readResults(text)).toEqual(resultsOf('1', ['get'], '5 /s'))
-  expect(() => readResults(text.replace('Medians', 'Means'))).toThrow('RESULTS.md is not as npm run bench writes it')
-  expect(() => readResults('# Results')).toThrow('RESULTS.md has no heading "## Against the targets"')
+  const texts = printResults(resultsOf('1', ['get'], '5 /s'))
+  const { results, lanes } = texts
+  expect(readResults(texts)).toEqual(resultsOf('1', ['get'], '5 /s'))
+  expect(() => readResults({ results: results.replace('Properties', 'Facts'), lanes })).toThrow(
+    'RESULTS.md is not as npm run bench writes it',
+  )
+  expect(() => readResults({ results, lanes: lanes.replace('Medians', 'Means') })).toThrow(
+    'LANES.md is not as npm run bench writes it',
+  )
+  expect(() => readResults({ results: '# Results', lanes })).toThrow(
+    'RESULTS.md has no heading "## Against the targets"',
+  )
 })
 
 test('a run replaces the rows of its benchmarks, and runs without rows are dropped', () => {
@@ -60,7 +67,8 @@ test('a run lists only what differs from the run before, and is read back whole'
     { id: '3', properties: [['Command', 'b'], machine] },
   ]
   const results = { ...mergeResults(first, second, BENCHMARKS), runs }
-  const text = printResults(results)
-  expect(readResults(text)).toEqual(results)
+  const texts = printResults(results)
+  expect(readResults(texts)).toEqual(results)
+  const { results: text } = texts
   expect(text.slice(text.indexOf('### 2')).match(/^\| \w.*$/gm)).toEqual(['| Command | b |', '| Clients | none |'])
 })
