@@ -40,3 +40,16 @@ test('settings that are not sent are in no command, and appear again once they a
     expect(commands()).toEqual(before)
   }
 })
+
+test('more settings than a function can have arguments are set by several conditions', () => {
+  const names = Array.from({ length: 250 }, (_, index) => `app.settings.n${index}`)
+  const session = {
+    settings: names.map(name => [name, 'x'] as const),
+    ...{ timeoutMs: null, before: null, rollsBack: false, replied() {} },
+  }
+  const { text } = createSettings({ statementTimeoutMs: 1_000 }).for({ ...ANONYMOUS, session }, 'read only')
+  const conditions = text.split(' AND ')
+  expect(conditions.map(condition => condition.split('set_config(').length - 1)).toEqual([100, 100, 59])
+  for (const name of names) expect(text).toContain(`set_config('${name}', `)
+  expect(text).toContain('$259, true)')
+})

@@ -161,11 +161,19 @@ function encodedOnce(
   }
 }
 
+/** Limit of PostgreSQL on the arguments of a function (`FUNC_MAX_ARGS`). */
+const ARGUMENTS_MAX = 100
+
 /**
- * `set_config` returns the value, which is not needed: as conditions, all calls are evaluated for one row
- * without columns, and only the write's result is sent.
+ * `set_config` returns the value, which is not needed: as arguments of a condition, all calls are evaluated,
+ * in order, for one row without columns, and only the write's result is sent. One condition takes PostgreSQL
+ * less time than one for each setting.
  */
 function settingsText(answer: string, settings: readonly SessionSetting[]): string {
-  const conditions = settings.map(([name], index) => `set_config('${name}', $${index + 1}, true) IS NOT NULL`)
+  const calls = settings.map(([name], index) => `set_config('${name}', $${index + 1}, true)`)
+  const conditions: string[] = []
+  for (let at = 0; at < calls.length; at += ARGUMENTS_MAX) {
+    conditions.push(`pg_catalog.num_nulls(${calls.slice(at, at + ARGUMENTS_MAX).join(', ')}) = 0`)
+  }
   return `SELECT ${answer}WHERE ${conditions.join(' AND ')}`
 }

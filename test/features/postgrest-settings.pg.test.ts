@@ -66,6 +66,24 @@ describe('with safe_updates and without legacy_target_names', () => {
   })
 })
 
+describe('with more app_settings than a function of PostgreSQL can have arguments', () => {
+  const names = Array.from({ length: 120 }, (_, index) => `n${index}`)
+  const { ask } = postgrestFixture(
+    // A better match for 100 texts than the built-in function.
+    `create function num_nulls(${Array.from({ length: 100 }, () => 'text').join(', ')}) returns int language plpgsql
+       as $$ begin raise exception 'called'; end $$;
+     create view app as select array_agg(current_setting('app.settings.n' || n, true) order by n) as values
+       from generate_series(0, 119) as n;
+     grant select on app to :anon`,
+    `app_settings = { ${names.map(name => `"app.settings.${name}" = "is ${name}"`).join(', ')} }`,
+  )
+
+  test('all of them can be read', async () => {
+    const { status, json } = await ask('/app')
+    expect([status, json]).toEqual([200, [{ values: names.map(name => `is ${name}`) }]])
+  })
+})
+
 describe('with jwt_audience', () => {
   const { ask, author } = postgrestFixture(`${SCHEMA}; grant select on pens to :author`, 'jwt_audience = "shop"')
 
