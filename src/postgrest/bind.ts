@@ -139,16 +139,22 @@ export class LevelBinder {
   }
 
   /** `values`: still without any. */
-  bind({ root, shape }: QueryParameters, range: RowRange, values: Values): NamedLevel {
-    const known = shape === null ? undefined : this.#known.get(shape.of)
-    if (shape !== null && known !== undefined && isSameRange(known.range, range)) {
-      for (const slot of known.slots) values.add(isOperand(slot) ? operandFor(slot, shape.operands) : slot)
+  bind(parameters: QueryParameters, range: RowRange, values: Values): NamedLevel {
+    const { shared, operands } = parameters
+    const known = this.#known.get(shared)
+    if (known !== undefined && isSameRange(known.range, range)) {
+      for (const slot of known.slots) values.add(isOperand(slot) ? operandFor(slot, operands) : slot)
       return known
     }
-    const level = bindLevel(root, range, values, this.#limits)
-    const found = { level, name: printName(level) }
-    if (shape !== null) this.#known.set(shape.of, { ...found, range, slots: slotsOf(level, shape.of, values) })
+    const found = this.bindOnly(parameters.root, range, values)
+    this.#known.set(shared, { ...found, range, slots: slotsOf(found.level, shared, values) })
     return found
+  }
+
+  /** Binds a level that no later request shares. */
+  bindOnly(root: Level, range: RowRange, values: Values): NamedLevel {
+    const level = bindLevel(root, range, values, this.#limits)
+    return { level, name: printName(level) }
   }
 }
 

@@ -14,14 +14,14 @@ import type { QueryParameters } from './query-parameters.ts'
 /** The media types of rows of a table, or of rows without one. */
 export function rulesOfRows(
   table: Table | null,
-  { root }: QueryParameters,
+  parameters: QueryParameters,
   { catalog, rights }: View,
   planEnabled: boolean,
 ): MediaRules {
   if (catalog.mediaHandlers.length === 0) return plainRules(planEnabled)
   // An aggregate over a row type takes whole rows only.
   const isWhole =
-    table !== null && isPlainSelect(root) && readableColumns(table, rights).length === table.columns.length
+    table !== null && isPlainSelect(parameters.root) && readableColumns(table, rights).length === table.columns.length
   const own = isWhole ? handlersFor(catalog, table.oid) : NO_HANDLERS
   const general = handlersFor(catalog, null)
   return {

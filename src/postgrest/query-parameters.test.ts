@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { PostgrestError } from './errors.ts'
-import { parseQueryParameters, type QueryParameters } from './query-parameters.ts'
+import { parseQueryParameters, type QueryParameters, type QuerySlot } from './query-parameters.ts'
 
 const LIMITS = { maxQueryParameters: 1_000, maxFilters: 10, maxInValues: 3, maxExpandDepth: 2 }
 
@@ -118,7 +118,7 @@ test('the canonical query is sorted and encoded', () => {
 describe('requests of one shape', () => {
   test('share everything except the values of their filters', () => {
     const [one, other] = ['a=eq.1&b=like.x*&c=in.(1)', 'a=eq.2=3&b=like.&c=in.(1)'].map(parse)
-    expect(other?.shape?.of).toBe(one?.shape?.of)
+    expect(other?.shared).toBe(one?.shared)
     const valuesOf = (of: QueryParameters | undefined) =>
       of?.root.where.map(filter => (filter.kind === 'filter' && 'value' in filter.test ? filter.test.value : null))
     expect([valuesOf(one), valuesOf(other)]).toEqual([
@@ -139,7 +139,30 @@ describe('requests of one shape', () => {
     ['a->b=eq.1', 'a->b=eq.2'],
     ['and=(a.eq.1)', 'and=(a.eq.2)'],
   ])('%s and %s do not', (one, other) => {
-    expect(parse(other).shape?.of).not.toBe(parse(one).shape?.of)
+    expect(parse(other).shared).not.toBe(parse(one).shared)
+  })
+
+  test('are recognized by the text of the last one, and all others are parsed', () => {
+    const queries = [
+      ...['a=eq.1', 'a=eq.2', 'a=eq.', 'a=eq.1&b', 'a=eq.1&b=eq.2', 'a=eq.3&b=eq.4&a=eq.5', 'a=eq.1&limit=1'],
+      ...['a=eq.2&limit=1', 'a=eq.2&limit=12', 'a=eq.2&limit=1&', '&a=eq.2&limit=1', 'a=eq.2&&limit=1', '', 'a', 'a='],
+      ...['a=not.eq.1', 'a=not.eq.eq.1', 'a=eq.%2B', 'a=eq.+', 'a=eq.x%26b=eq.y', 'a=eq.1=2', 'a=eqx', 'a.b=eq.1'],
+    ]
+    const outcome = (query: string, slot: QuerySlot) => {
+      try {
+        const { root, operands, canonical } = parseQueryParameters(query, false, LIMITS, slot)
+        return { root, operands, canonical }
+      } catch (error) {
+        return String(error)
+      }
+    }
+    for (const first of queries) {
+      for (const query of queries) {
+        const slot: QuerySlot = { query: null }
+        outcome(first, slot)
+        expect([first, query, outcome(query, slot)]).toEqual([first, query, outcome(query, { query: null })])
+      }
+    }
   })
 
   test('limits are those of the caller, not of an earlier request', () => {

@@ -17,7 +17,7 @@ import {
 import { columnList, treePath } from './grammar/names.ts'
 import { type OrderTerm, orderTerms } from './grammar/order.ts'
 import { type SelectedField, type SelectedRelation, type Selection, selection } from './grammar/select.ts'
-import { createKept, type Keep } from './kept.ts'
+import { createKept, KEPT_CHARACTERS_MAX, type Keep } from './kept.ts'
 import type { RowRange } from './range.ts'
 import { rangeOf } from './range.ts'
 
@@ -38,34 +38,69 @@ export interface LegacyName {
   readonly alias: string
 }
 
-/** The parameters of a request. */
-export interface QueryParameters {
+/** What requests share whose parameters differ in the values of usual filters only, such as `id=eq.`. */
+export interface SharedParameters {
+  /** With the values of the first of these requests. */
   readonly root: Level
   /** Parameters that are not filters, for functions. */
   readonly arguments: readonly (readonly [name: string, value: string])[]
   readonly columns: readonly string[] | null
   readonly onConflict: readonly string[] | null
-  /** True if `select` was given. */
-  readonly hasSelect: boolean
   /** Aliased relations that parameters name by their own name. */
   readonly legacyNames: readonly LegacyName[]
-  /** All parameters, sorted and encoded, for `Content-Location`. */
-  readonly canonical: string
-  /** The part that other requests can share; null if that is not kept. */
-  readonly shape: ParameterShape | null
-}
-
-/** Parameters without the values of usual filters, such as `id=eq.`. Requests of one shape share `of`. */
-export interface ParameterShape {
-  readonly of: SharedParameters
-  /** The values, in the order of `of.positions`. */
-  readonly operands: readonly string[]
-}
-
-/** The parameters of the first request of a shape. */
-export interface SharedParameters extends Omit<QueryParameters, 'canonical' | 'shape'> {
   /** The positions in `root.where` of the filters whose values differ. */
   readonly positions: readonly number[]
+}
+
+/** The parameters of a request. What most requests do not need is made when it is read. */
+export class QueryParameters {
+  readonly shared: SharedParameters
+  /** The values of usual filters, in the order of `shared.positions`. */
+  readonly operands: readonly string[]
+  readonly #sorted: QueryShape['sorted']
+  #root: Level | null = null
+
+  constructor({ shared, sorted }: Omit<QueryShape, 'parts'>, operands: readonly string[]) {
+    this.shared = shared
+    this.operands = operands
+    this.#sorted = sorted
+  }
+
+  get root(): Level {
+    const { shared, operands } = this
+    this.#root ??= operands.length === 0 ? shared.root : { ...shared.root, where: whereWith(shared, operands) }
+    return this.#root
+  }
+
+  get range(): RowRange {
+    return this.shared.root.range
+  }
+
+  /** All parameters, sorted and encoded, for `Content-Location`. */
+  get canonical(): string {
+    let printed = ''
+    for (const { encoded, operand } of this.#sorted) {
+      printed += `${printed === '' ? '' : '&'}${encoded}${operand === null ? '' : encode(this.operands[operand] ?? '')}`
+    }
+    return printed
+  }
+}
+
+/** What requests with the same parameters share. */
+interface QueryShape {
+  readonly shared: SharedParameters
+  readonly parts: readonly QueryPart[]
+  /** By name; none for functions, whose responses have no `Content-Location`. */
+  readonly sorted: readonly QueryPart[]
+}
+
+/** A parameter, up to the value if it is that of a usual filter. */
+interface QueryPart {
+  readonly name: string
+  readonly text: string
+  readonly encoded: string
+  /** The index of the value; null for none. */
+  readonly operand: number | null
 }
 
 /** Limits on the parameters of one request. */
@@ -91,39 +126,70 @@ const AT_EACH_LEVEL: ReadonlySet<string> = new Set(['order', 'limit', 'offset', 
 /** Parameters of the whole request. */
 const OF_REQUEST: ReadonlySet<string> = new Set(['select', 'columns', 'on_conflict'])
 
+/** The shape of the last query, if its text is the same decoded. */
+export interface QuerySlot {
+  query: QueryShape | null
+}
+
 /**
- * Parses a query string. `hasArguments`: parameters that are not filters are arguments of a function.
+ * Parses a query string. `hasArguments`: parameters that are not filters are arguments of a function. `slot`
+ * is kept by the caller for a later query with the same limits.
  * @throws {PostgrestError} `PGRST100` for a parameter that does not parse, `PGRST108` for one of a relation
  * that is not embedded.
  */
-export function parseQueryParameters(query: string, hasArguments: boolean, limits: ParameterLimits): QueryParameters {
-  const pairs = splitQuery(query, limits.maxQueryParameters)
+export function parseQueryParameters(
+  query: string,
+  hasArguments: boolean,
+  limits: ParameterLimits,
+  slot: QuerySlot = { query: null },
+): QueryParameters {
   // The arguments of a function have no operator, so they are not told from filters by their text alone.
-  if (hasArguments) return { ...parsePairs(pairs, true, limits), canonical: printCanonical(pairs), shape: null }
-  const { key, operands } = shapeOf(pairs)
-  const { of, whole } = keptShapes(limits)(key, () => {
-    const made = parsePairs(pairs, false, limits)
-    const isWhole = made.positions.length === 0
-    return { of: made, whole: isWhole ? withOperands(made, NO_OPERANDS, printCanonical(pairs)) : null }
+  if (hasArguments) {
+    const pairs = splitQuery(query, limits.maxQueryParameters)
+    return new QueryParameters({ shared: parsePairs(pairs, true, limits), sorted: [] }, [])
+  }
+  const last = slot.query
+  const known = last === null ? null : operandsLike(last, query)
+  if (last !== null && known !== null) return new QueryParameters(last, known)
+  const pairs = splitQuery(query, limits.maxQueryParameters)
+  const { key, operands, parts } = shapeOf(pairs)
+  const shape = keptShapes(limits)(key, () => {
+    return { shared: parsePairs(pairs, false, limits), parts, sorted: parts.toSorted(byName) }
   })
-  return whole ?? withOperands(of, operands, printCanonical(pairs))
+  slot.query = isRepeatable(query) ? shape : null
+  return new QueryParameters(shape, operands)
 }
 
-/** The parameters of a shape. `whole`: those of every request of the shape, if it has no values. */
-interface KeptShape {
-  readonly of: SharedParameters
-  readonly whole: QueryParameters | null
+/** Texts that decoding changes or refuses. */
+const ENCODED = /[%+\0]/
+
+function isRepeatable(query: string): boolean {
+  return query.length <= KEPT_CHARACTERS_MAX && !ENCODED.test(query) && !/^&|&&|&$/.test(query)
 }
 
-const NO_OPERANDS: readonly string[] = []
+/** The values of a query that differs from another one in nothing else; null for any other query. */
+function operandsLike({ parts }: QueryShape, query: string): readonly string[] | null {
+  const operands: string[] = []
+  let at = parts.length === 0 ? 1 : 0
+  for (const { text, operand } of parts) {
+    if (!query.startsWith(text, at)) return null
+    const start = at + text.length
+    const found = operand === null ? start : query.indexOf('&', start)
+    const end = found < 0 ? query.length : found
+    if (end < query.length && query[end] !== '&') return null
+    if (operand !== null) operands.push(query.slice(start, end))
+    at = end + 1
+  }
+  return at === query.length + 1 && !ENCODED.test(query) ? operands : null
+}
 
-const shapesByLimits = new WeakMap<ParameterLimits, Keep<KeptShape>>()
+const shapesByLimits = new WeakMap<ParameterLimits, Keep<QueryShape>>()
 
 /** Parameters of a shape were within the limits when it was kept, so the shapes belong to them. */
-function keptShapes(limits: ParameterLimits): Keep<KeptShape> {
+function keptShapes(limits: ParameterLimits): Keep<QueryShape> {
   const found = shapesByLimits.get(limits)
   if (found !== undefined) return found
-  const made = createKept<KeptShape>()
+  const made = createKept<QueryShape>()
   shapesByLimits.set(limits, made)
   return made
 }
@@ -138,25 +204,23 @@ function operatorLength(name: string, value: string): number {
 }
 
 /** Names and values contain no NUL, so different shapes have different keys. */
-function shapeOf(pairs: readonly Pair[]): { readonly key: string; readonly operands: readonly string[] } {
+function shapeOf(pairs: readonly Pair[]): Pick<QueryShape, 'parts'> & { key: string; operands: readonly string[] } {
   const operands: string[] = []
   let key = ''
-  for (const [name, value] of pairs) {
+  const parts = pairs.map(([name, value]): QueryPart => {
     const length = value === null ? 0 : operatorLength(name, value)
-    if (value === null) key += `name\0${name}\0`
-    else if (length === 0) key += `whole\0${name}\0${value}\0`
-    else {
-      key += `filter\0${name}\0${value.slice(0, length)}\0`
-      operands.push(value.slice(length))
-    }
-  }
-  return { key, operands }
+    const isFilter = value !== null && length > 0
+    const written = isFilter ? value.slice(0, length) : value
+    key += written === null ? `name\0${name}\0` : `${isFilter ? 'filter' : 'whole'}\0${name}\0${written}\0`
+    const text = written === null ? name : `${name}=${written}`
+    const encoded = `${encode(name)}=${encode(written ?? '')}`
+    return { name, text, encoded, operand: isFilter ? operands.push(value.slice(length)) - 1 : null }
+  })
+  return { key, operands, parts }
 }
 
-function withOperands(of: SharedParameters, operands: readonly string[], canonical: string): QueryParameters {
-  const { arguments: passed, columns, onConflict, hasSelect, legacyNames } = of
-  const root = operands.length === 0 ? of.root : { ...of.root, where: whereWith(of, operands) }
-  return { root, arguments: passed, columns, onConflict, hasSelect, legacyNames, canonical, shape: { of, operands } }
+function byName({ name: a }: QueryPart, { name: b }: QueryPart): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 function whereWith({ root, positions }: SharedParameters, operands: readonly string[]): readonly LogicTree[] {
@@ -196,7 +260,6 @@ function parsePairs(pairs: readonly Pair[], hasArguments: boolean, limits: Param
     arguments: passed,
     columns: columns === undefined ? null : [...new Set(parseShape(columnList, columns, 'columns parameter'))],
     onConflict: onConflict === undefined ? null : parseShape(columnList, onConflict, 'on_conflict parameter'),
-    hasSelect: select !== undefined,
     legacyNames: levels.legacyNames,
     positions,
   }
@@ -216,11 +279,6 @@ function splitQuery(query: string, max: number): readonly Pair[] {
       ? [decodeLenient(part), null]
       : [decodeLenient(part.slice(0, equals)), decodeLenient(part.slice(equals + 1))]
   })
-}
-
-function printCanonical(pairs: readonly Pair[]): string {
-  const sorted = pairs.length === 1 ? pairs : pairs.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-  return sorted.map(([name, value]) => `${encode(name)}=${encode(value ?? '')}`).join('&')
 }
 
 /** A text that is the same encoded. */

@@ -39,9 +39,8 @@ export function readTableStep(
   parts: ReadParts,
 ): RequestStep {
   const { incoming, schema, parameters } = request
-  const { root } = parameters
   const table = tableIn(schema, name, caller.view)
-  const range = topLevelRange(root.range, rangeHeaderOf(incoming))
+  const range = topLevelRange(parameters.range, rangeHeaderOf(incoming))
   const values = new Values()
   const { aggregatesEnabled, isExposed } = parts
   const form = formOf(request, table)
@@ -149,11 +148,14 @@ function respondRows(
   const headers: Record<string, string> = {}
   addType(headers, request)
   headers['Content-Range'] = contentRange
-  headers['Content-Location'] = `/${encodeURIComponent(name)}${query}`
+  headers['Content-Location'] = `/${UNRESERVED.test(name) ? name : encodeURIComponent(name)}${query}`
   addWarning(headers, request)
   const applied = printApplied(preferences, APPLIED)
   if (applied !== null) headers['Preference-Applied'] = applied
   return { status, headers, rows: count, body: incoming.method === 'HEAD' ? null : body }
 }
+
+/** Names that are the same encoded, which most are. */
+const UNRESERVED = /^\w*$/
 
 const APPLIED: readonly AppliedPreference[] = ['count', 'tx', 'handling', 'timezone']

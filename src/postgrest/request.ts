@@ -80,7 +80,8 @@ export function addType(headers: OpenHeaders, { mediaType, namesSchema, schema }
 
 /** Adds `Warning` (RFC 7234, 5.5) for parameters that name aliased relations by their own name. */
 export function addWarning(headers: OpenHeaders, { parameters }: Pick<DoorRequest, 'parameters'>): void {
-  if (parameters.legacyNames.length > 0) headers.Warning = printWarning(parameters.legacyNames)
+  const { legacyNames } = parameters.shared
+  if (legacyNames.length > 0) headers.Warning = printWarning(legacyNames)
 }
 
 function printWarning(legacyNames: readonly LegacyName[]): string {

@@ -125,7 +125,7 @@ function payloadOf({ request, parts }: Writing): Payload {
 
 /** The written columns: those of `columns`, or the keys of the rows. */
 function columnsOf({ request, table }: Writing, payload: Payload): readonly string[] {
-  const columns = request.parameters.columns ?? keysOf(payload)
+  const columns = request.parameters.shared.columns ?? keysOf(payload)
   const unknown = columns.find(name => !table.columnByName.has(name))
   if (unknown !== undefined) throw unknownBodyColumn(unknown, table.name)
   return columns
@@ -157,7 +157,7 @@ function insert(writing: Writing): RequestStep | Answer {
   }
 
   function upsertOf({ request: { preferences, parameters } }: Writing): ConflictResolution | null {
-    const target = parameters.onConflict ?? table.primaryKey
+    const target = parameters.shared.onConflict ?? table.primaryKey
     if (preferences.resolution === null || target.length === 0) return null
     assertConflictTarget(table, target)
     return { target, existing: preferences.resolution === 'merge-duplicates' ? 'update' : 'ignore' }
@@ -172,7 +172,7 @@ function insertStatements(
   upsert: ConflictResolution | null,
 ): readonly BoundStatement<WriteStatement>[] {
   const { request, parts } = writing
-  const usesDefaults = request.preferences.missing === 'default' && request.parameters.columns !== null
+  const usesDefaults = request.preferences.missing === 'default' && request.parameters.shared.columns !== null
   if (!usesDefaults) return [insertStatement(writing, payload.bytes, payload.kind, columns, upsert)]
   const present = (keys: readonly string[]) => columns.filter(name => keys.includes(name))
   if (payload.kind === 'object') {
@@ -234,7 +234,7 @@ function respondInsert(writing: Writing, results: readonly WriteResult[], upsert
   const isCreated = upsert === null || rows.some(row => row[at]?.toString() === 't')
   const status = upsert?.existing === 'update' && !isCreated ? 200 : 201
   const key = rows.length === 1 ? keyOf(writing).map((_, index) => rows[0]?.[at + keyed + index]) : []
-  const hasTarget = table.primaryKey.length > 0 || parameters.onConflict !== null
+  const hasTarget = table.primaryKey.length > 0 || parameters.shared.onConflict !== null
   const range = printContentRange(1, 0, preferences.count === null ? null : count)
   const headers: Record<string, string> = { 'Content-Range': range }
   if (key.length > 0) headers.Location = printLocation(table, key)
@@ -332,7 +332,7 @@ function updatedColumns(
   columns: readonly string[],
   keys: readonly string[],
 ): UpdatedColumns {
-  if (preferences.missing !== 'default' || parameters.columns === null) return { given: columns, defaults: [] }
+  if (preferences.missing !== 'default' || parameters.shared.columns === null) return { given: columns, defaults: [] }
   const isGiven = (name: string) => keys.includes(name)
   return { given: columns.filter(isGiven), defaults: columns.filter(name => !isGiven(name)) }
 }

@@ -32,13 +32,13 @@ const FORM_TYPE = 'application/x-www-form-urlencoded'
  * @throws {PostgrestError} `PGRST102` for a body that does not parse or has another type.
  */
 export function readCallArguments({ incoming, parameters }: RawDoorRequest): ReadArguments {
-  if (incoming.method !== 'POST') return { given: texts(parameters.arguments), bodyType: null }
+  if (incoming.method !== 'POST') return { given: texts(parameters.shared.arguments), bodyType: null }
   const bodyType = mediaTypeOf(incoming.headers).type || JSON_TYPE
   const { body } = incoming
   if (isOnlyArgument(bodyType)) return { given: { kind: 'whole', bytes: body, type: bodyType }, bodyType }
   if (bodyType === FORM_TYPE) return { given: texts(formPairs(body.toString())), bodyType }
   if (isBlank(body)) return { given: { kind: 'json', keys: [], bytes: EMPTY, whole: EMPTY }, bodyType }
-  return { given: jsonOf(incoming, parameters.columns), bodyType }
+  return { given: jsonOf(incoming, parameters.shared.columns), bodyType }
 }
 
 const EMPTY = Buffer.from('{}')

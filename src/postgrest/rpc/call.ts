@@ -54,7 +54,7 @@ export function callFunction(
   const { mediaType } = request
   const rowsMax = rowsMaxOf(request)
   if (!of.returnsSet && rowsMax !== null && mediaType.form !== 'object') throw notSetReturning()
-  const range = topLevelRange(parameters.root.range, rangeHeaderOf(incoming))
+  const range = topLevelRange(parameters.range, rangeHeaderOf(incoming))
   const form = resultForm(of)
   // The aggregate was computed from the rows of the range only.
   const counts = preferences.count !== null && mediaType.handler === undefined
@@ -111,8 +111,7 @@ function levelOf(
   { binder }: CallParts,
 ): NamedLevel {
   if (form !== 'nothing') return binder.bind(parameters, range, values)
-  const root = { ...parameters.root, where: [], order: [] }
-  return binder.bind({ ...parameters, root, shape: null }, range, values)
+  return binder.bindOnly({ ...parameters.root, where: [], order: [] }, range, values)
 }
 
 function bindArguments(given: GivenArguments, { of, takesBody }: ResolvedFunction, values: Values): ArgumentShape {
