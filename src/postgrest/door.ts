@@ -15,6 +15,7 @@ import type { Runner } from '../run/run.ts'
 import { LevelBinder } from './bind.ts'
 import { respondError } from './error-response.ts'
 import { unsupportedMethod } from './errors.ts'
+import { Heads } from './heads.ts'
 import { keptByText } from './kept.ts'
 import { convertLargeBody } from './large-body.ts'
 import { rulesOfResult, rulesOfRows } from './media-handlers.ts'
@@ -25,7 +26,7 @@ import { planStep } from './plan.ts'
 import { parsePreferences } from './preferences.ts'
 import { type ParameterLimits, parseQueryParameters } from './query-parameters.ts'
 import { readTableStep } from './read.ts'
-import { type DoorRequest, negotiated, type RawDoorRequest, resourceOf, schemaOf } from './request.ts'
+import { type DoorRequest, negotiated, type RawDoorRequest, type RequestHead, resourceOf, schemaOf } from './request.ts'
 import { respondPreflight, withCommonHeaders } from './response-headers.ts'
 import { negotiateRoot, RootDocuments, readRoot } from './root/root.ts'
 import { callFunction, type Negotiate } from './rpc/call.ts'
@@ -155,20 +156,20 @@ export function createDoor(parts: DoorParts): Door {
     return caller
   }
 
+  const heads = new Heads<RequestHead>(head => ({
+    resource: resourceOf(head.path, prefix),
+    schema: schemaOf(head, config.schemas),
+    preferences: preferencesOf(headerOf(head.headers, 'prefer') ?? ''),
+    ...{ settings: null, query: null },
+  }))
+  const namesSchema = config.schemas.length > 1
+
   function read(incoming: Incoming): RawDoorRequest {
-    const resource = resourceOf(incoming.path, prefix)
-    return {
-      incoming,
-      resource,
-      schema: schemaOf(incoming, config.schemas),
-      namesSchema: config.schemas.length > 1,
-      preferences: preferencesOf(headerOf(incoming.headers, 'prefer') ?? ''),
-      parameters: parseQueryParameters(
-        incoming.query,
-        resource.kind !== 'table' && incoming.method !== 'POST',
-        parameterRules,
-      ),
-    }
+    const head = heads.of(incoming)
+    const { resource, schema, preferences } = head
+    const hasArguments = resource.kind !== 'table' && incoming.method !== 'POST'
+    const parameters = parseQueryParameters(incoming.query, hasArguments, parameterRules, head)
+    return { incoming, head, resource, schema, namesSchema, preferences, parameters }
   }
 
   function toStep(incoming: Incoming, identity: Identity): PreparedStep | Answer {
@@ -184,7 +185,7 @@ export function createDoor(parts: DoorParts): Door {
   function answerRequest(request: RawDoorRequest, caller: DatabaseCaller): PreparedStep | Answer {
     const { incoming } = request
     const reply: SessionReply = { headers: null, status: null }
-    const identity = sessions.of(caller, incoming, request.schema, request.preferences, reply)
+    const identity = sessions.of(caller, incoming, request.head, request.schema, request.preferences, reply)
     // The rights of the caller are kept by the object that its requests share.
     const context: RequestContext = { incoming, identity, view: parts.view(caller.identity) }
     const ofCall = (of: DatabaseFunction): RequestContext => {

@@ -3,9 +3,11 @@ import type { Incoming } from '../exchange.ts'
 import { headerOf } from '../rest/header.ts'
 import { decodePercent } from '../rest/parameters/query-string.ts'
 import { invalidPath, unknownSchema } from './errors.ts'
+import type { Head } from './heads.ts'
 import { type MediaRules, negotiateMediaType, type ResponseMediaType } from './media-types.ts'
 import type { PostgrestPreferences } from './preferences.ts'
-import type { LegacyName, QueryParameters } from './query-parameters.ts'
+import type { LegacyName, QueryParameters, QuerySlot } from './query-parameters.ts'
+import type { SettingsSlot } from './session.ts'
 
 /** The resource that a path names. */
 export type Resource =
@@ -13,9 +15,20 @@ export type Resource =
   | { readonly kind: 'table'; readonly name: string }
   | { readonly kind: 'function'; readonly name: string }
 
+/**
+ * What the head of a request says, without the media type. The last settings and query are kept with it,
+ * because mostly the same request follows.
+ */
+export interface RequestHead extends SettingsSlot, QuerySlot {
+  readonly resource: Resource
+  readonly schema: string
+  readonly preferences: PostgrestPreferences
+}
+
 /** A parsed request. No name in it has been looked up. */
 export interface DoorRequest {
   readonly incoming: Incoming
+  readonly head: RequestHead
   readonly resource: Resource
   readonly schema: string
   /** True if the response names the schema, because a client can choose one. */
@@ -33,9 +46,9 @@ export type RawDoorRequest = Omit<DoorRequest, 'mediaType'>
  * @throws {PostgrestError} `PGRST107` if none is acceptable.
  */
 export function negotiated(request: RawDoorRequest, rules: MediaRules): DoorRequest {
-  const { incoming, resource, schema, namesSchema, preferences, parameters } = request
+  const { incoming, head, resource, schema, namesSchema, preferences, parameters } = request
   const mediaType = negotiateMediaType(headerOf(incoming.headers, 'accept'), rules)
-  return { incoming, resource, schema, namesSchema, preferences, parameters, mediaType }
+  return { incoming, head, resource, schema, namesSchema, preferences, parameters, mediaType }
 }
 
 /**
@@ -59,7 +72,7 @@ const WRITES: ReadonlySet<string> = new Set(['POST', 'PATCH', 'PUT', 'DELETE'])
  * The schema of a request: the one that its profile header names, or the first.
  * @throws {PostgrestError} `PGRST106` for a schema that is not served.
  */
-export function schemaOf(incoming: Incoming, schemas: readonly string[]): string {
+export function schemaOf(incoming: Head, schemas: readonly string[]): string {
   const name = WRITES.has(incoming.method) ? 'content-profile' : 'accept-profile'
   const profile = headerOf(incoming.headers, name)
   if (profile === undefined) return schemas[0] ?? ''

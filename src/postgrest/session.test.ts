@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import type { Incoming } from '../exchange.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
+import { Heads } from './heads.ts'
 import { parsePreferences } from './preferences.ts'
-import { type DatabaseCaller, type SessionConfig, Sessions, type StoredSettings } from './session.ts'
+import { type DatabaseCaller, type SessionConfig, Sessions, type SettingsSlot, type StoredSettings } from './session.ts'
 
 const CONFIG: SessionConfig = {
   ...{ anonRole: 'anon', jwtRoleClaim: null, extraSearchPath: [], preRequest: null, appSettings: new Map() },
@@ -12,7 +13,7 @@ const CONFIG: SessionConfig = {
 const PREFERENCES = parsePreferences('', { canOverrideTx: false })
 const NEW_YORK = { ...PREFERENCES, timezone: 'America/New_York' }
 
-const caller: DatabaseCaller = { identity: ANONYMOUS, role: 'anon' }
+const caller: DatabaseCaller = { identity: ANONYMOUS, role: 'anon', settings: null }
 let stored: StoredSettings = { settings: [], timeoutMs: null }
 const ALL: ReadonlySet<string> = new Set()
 let unsent = ALL
@@ -31,13 +32,15 @@ interface Request {
   readonly by?: DatabaseCaller
 }
 
+const REPLY = { headers: null, status: null }
+const heads = new Heads<SettingsSlot>(() => ({ settings: null }))
 const CONNECTION = {}
 
 function settingsOn(connection: object, request: Request) {
   const { method = 'GET', path = '/rest/v1/orders', headers = { accept: '*/*' }, schema = 'public' } = request
   const { by = caller, preferences = PREFERENCES } = request
   const incoming = { method, path, headers, connection } as Incoming
-  const { session } = sessions.of(by, incoming, schema, preferences, { headers: null, status: null })
+  const { session } = sessions.of(by, incoming, heads.of(incoming), schema, preferences, REPLY)
   return session?.settings ?? []
 }
 
@@ -66,7 +69,7 @@ describe.each<readonly [string, () => object]>([
     ['cookie', { headers: { accept: '*/*', cookie: 'a=1' } }],
     ['schema', { schema: 'other' }],
     ['time zone', { preferences: NEW_YORK }],
-    ['caller', { by: { identity: ANONYMOUS, role: 'other' } }],
+    ['caller', { by: { identity: ANONYMOUS, role: 'other', settings: null } }],
     ['list of values', { headers: { accept: '*/*', 'set-cookie': ['a', 'b'] } }],
     ['missing header', { headers: {} }],
     ['further header', { headers: { accept: '*/*', range: '0-9' } }],
@@ -84,7 +87,7 @@ describe.each<readonly [string, () => object]>([
     const requests: readonly Request[] = [{ method: 'POST' }, { path: '/rest/v1/a' }, { headers: { a: '1' } }]
     for (const request of requests) expect(settingsOf(request)).toBe(without)
     expect(settingsOf({ schema: 'other' })).not.toEqual(without)
-    expect(settingsOf({ by: { identity: ANONYMOUS, role: 'other' } })).not.toEqual(without)
+    expect(settingsOf({ by: { identity: ANONYMOUS, role: 'other', settings: null } })).not.toEqual(without)
     unsent = new Set(['request.method', 'request.path', 'request.headers'])
     expect(settingsOf({ headers: { cookie: 'a=1' } })).toContainEqual(['request.cookies', '{"a":"1"}'])
     unsent = ALL
@@ -92,7 +95,7 @@ describe.each<readonly [string, () => object]>([
   })
 
   test('callers with the same role and headers, but other claims, have their own settings', () => {
-    const other: DatabaseCaller = { identity: { ...ANONYMOUS, claims: '{"sub":"b"}' }, role: 'anon' }
+    const other: DatabaseCaller = { identity: { ...ANONYMOUS, claims: '{"sub":"b"}' }, role: 'anon', settings: null }
     expect(settingsOf({ by: other })).not.toBe(settingsOf({}))
   })
 

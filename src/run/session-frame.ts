@@ -41,11 +41,11 @@ export function sessionFrame({ session }: Identity, access: Access, canReply = t
     after: canReply ? [REPLY] : NOTHING,
     end: session.rollsBack && access === 'read write' ? ROLLBACK : NOTHING,
     without(results, count) {
-      const [settings, ...others] = results
-      const kept = others.slice(before.length, before.length + count)
-      const [reply] = canReply ? (others[before.length + count]?.rows ?? []) : []
+      const start = 1 + before.length
+      const reply = canReply ? results[start + count]?.rows[0] : undefined
       session.replied(reply?.[0]?.toString() ?? null, reply?.[1]?.toString() ?? null)
-      return settings === undefined ? kept : [settings, ...kept]
+      if (before.length > 0) return [...results.slice(0, 1), ...results.slice(start, start + count)]
+      return results.length <= start + count ? results : results.slice(0, start + count)
     },
   }
 }
