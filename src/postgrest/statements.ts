@@ -53,7 +53,8 @@ export class Statements {
     values: Values,
   ): BoundStatement<CallStatement> {
     const make = () => compile(build(), this.#context(view), { kind: 'call', form, rowsMax })
-    const whole = `call ${keyOf(form)} ${JSON.stringify(rowsMax)}\0${key}`
+    const limit = rowsMax === null ? '' : JSON.stringify(rowsMax)
+    const whole = `call ${keyOf(form)} ${limit}\0${key}`
     return bound(this.#plans.of(identity, view, whole, make) as CallStatement, values)
   }
 
@@ -66,7 +67,7 @@ export class Statements {
     values: Values,
   ): BoundStatement<WriteStatement> {
     const make = () => compile(build(), this.#context(view), { kind: 'write', answer })
-    const whole = `write\0${key}\0${JSON.stringify(answer)}`
+    const whole = `write\0${key}\0${answerKey(answer)}`
     return bound(this.#plans.of(identity, view, whole, make) as WriteStatement, values)
   }
 
@@ -89,6 +90,13 @@ interface CallForm {
 
 function keyOf(form: Form): string {
   return typeof form === 'string' ? form : JSON.stringify(form)
+}
+
+/** Most writes return nothing besides their rows. */
+function answerKey(answer: WriteAnswer): string {
+  const { key, created, rowsMax, isExact, folding } = answer
+  const isPlain = key.length === 0 && !created && rowsMax === null && isExact !== true && folding == null
+  return isPlain ? '' : JSON.stringify(answer)
 }
 
 /** The caller, and the schema and rights that the caller has. */

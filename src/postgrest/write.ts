@@ -200,8 +200,13 @@ function insertStatement(
   const rowsMax = kind === 'array' ? boundMax(request, values) : null
   const folding = foldingOfWrite(writing)
   const answer = { key: keyOf(writing), created: upsert !== null, rowsMax, folding }
-  const key = `insert ${table.oid} ${JSON.stringify(shape)} ${levelKey}`
+  const key = `insert ${table.oid} ${levelKey}\0${insertKey(shape)}`
   return parts.statements.write(caller, key, answer, () => buildInsert(table, shape, value, returning), values)
+}
+
+/** Names of columns contain no NUL. */
+function insertKey({ columns, rows, upsert }: InsertShape): string {
+  return `${rows}\0${upsert === null ? '' : JSON.stringify(upsert)}\0${columns.join('\0')}`
 }
 
 /** The columns of `Location`. */

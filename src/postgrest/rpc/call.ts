@@ -68,7 +68,7 @@ export function callFunction(
   const printed = formOf(request, of, form, caller)
   const statement = parts.statements.call(
     caller,
-    `call ${of.oid} ${JSON.stringify(args)} ${levelName}`,
+    `call ${of.oid} ${levelName}\0${argumentsKey(args)}`,
     { form: printed, rowsMax: rowsMax === null || !of.returnsSet ? null : values.add(String(rowsMax)) },
     () => buildCall(of, args, level, { ...parts, view: caller.view, isFolded: mediaType.handler !== undefined }),
     values,
@@ -131,6 +131,11 @@ function bindArguments(given: GivenArguments, { of, takesBody }: ResolvedFunctio
       return { kind: 'texts', names, values: bound }
     }
   }
+}
+
+/** The keys are names of inputs, which contain no NUL. */
+function argumentsKey(args: ArgumentShape): string {
+  return args.kind === 'json' ? `${args.value}\0${args.keys.join('\0')}` : JSON.stringify(args)
 }
 
 function wholeBody(given: GivenArguments): string {

@@ -84,8 +84,9 @@ function byInputs(a: DatabaseFunction, b: DatabaseFunction): number {
 /** All required inputs are given, and every given key is an input. */
 function takesKeys({ inputs }: DatabaseFunction, { keys, bodyType }: CallRequest): boolean {
   if (bodyType !== null && isOnlyArgument(bodyType)) return false
-  const isInput = (key: string) => inputs.some(({ name }) => name === key)
-  return keys.every(isInput) && inputs.every(({ name, required }) => !required || keys.includes(name ?? ''))
+  for (const key of keys) if (!inputs.some(({ name }) => name === key)) return false
+  for (const { name, required } of inputs) if (required && !keys.includes(name ?? '')) return false
+  return true
 }
 
 /** Reports whether a body of this type has no keys. */
