@@ -1,6 +1,6 @@
 /**
- * The heads of requests, with what was made of them: clients mostly send the same head again, and comparing it
- * is cheaper than reading it.
+ * The heads of requests, with what was made of them: clients mostly send the same head again, and comparing
+ * it is cheaper than reading it.
  */
 import { LRUCache } from 'lru-cache'
 import type { Incoming } from '../exchange.ts'

@@ -38,7 +38,7 @@ export interface LegacyName {
   readonly alias: string
 }
 
-/** What requests share whose parameters differ in the values of usual filters only, such as `id=eq.`. */
+/** Shared by requests whose parameters differ only in the values of usual filters, such as `id=eq.`. */
 export interface SharedParameters {
   /** With the values of the first of these requests. */
   readonly root: Level
@@ -52,7 +52,7 @@ export interface SharedParameters {
   readonly positions: readonly number[]
 }
 
-/** The parameters of a request. What most requests do not need is made when it is read. */
+/** The parameters of a request. Parts that most requests do not need are made when they are read. */
 export class QueryParameters {
   readonly shared: SharedParameters
   /** The values of usual filters, in the order of `shared.positions`. */
@@ -86,7 +86,7 @@ export class QueryParameters {
   }
 }
 
-/** What requests with the same parameters share. */
+/** Shared by requests with the same parameters. */
 interface QueryShape {
   readonly shared: SharedParameters
   readonly parts: readonly QueryPart[]

@@ -16,7 +16,7 @@ export type Resource =
   | { readonly kind: 'function'; readonly name: string }
 
 /**
- * What the head of a request says, without the media type. The last settings and query are kept with it,
+ * The head of a request, parsed, without the media type. The last settings and query are kept with it,
  * because mostly the same request follows.
  */
 export interface RequestHead extends SettingsSlot, QuerySlot {

@@ -92,7 +92,7 @@ function keyOf(form: Form): string {
   return typeof form === 'string' ? form : JSON.stringify(form)
 }
 
-/** Most writes return nothing besides their rows. */
+/** Most writes return only their rows. */
 function answerKey(answer: WriteAnswer): string {
   const { key, created, rowsMax, isExact, folding } = answer
   const isPlain = key.length === 0 && !created && rowsMax === null && isExact !== true && folding == null
