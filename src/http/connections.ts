@@ -237,7 +237,7 @@ export function watchConnections(
 
 /**
  * Calls functions once, asynchronously, if the client of a request disconnects before its response is
- * complete. Listeners on each response would cost several times as much.
+ * complete.
  */
 export class Disconnect {
   /** Null if the connection is closed already. */

@@ -335,21 +335,17 @@ class Stages {
 
   #answerData(route: DataRoute, context: RequestContext, progress: RequestProgress): Answer | Promise<Answer> {
     const { incoming, identity, view } = context
-    const { approvals, reads, requestLimits } = this.#parts
-    if (this.#requestPlans === null || !isKept(route, incoming)) {
-      progress.written = readRequest(incoming, route, requestLimits)
-      // Checked before names are looked up, so an unapproved query reveals nothing about the schema.
-      approvals?.approve(incoming, printLine(progress.written))
-      return this.#answerWritten(progress.written, context)
+    const { approvals, reads } = this.#parts
+    const parsed = () => {
+      progress.written ??= readRequest(incoming, route, this.#parts.requestLimits)
+      return progress.written
     }
-    if (approvals !== null) {
-      progress.written = readRequest(incoming, route, requestLimits)
-      approvals.approve(incoming, printLine(progress.written))
-    }
+    // Checked before names are looked up, so an unapproved query reveals nothing about the schema.
+    approvals?.approve(incoming, printLine(parsed()))
+    if (this.#requestPlans === null || !isKept(route, incoming)) return this.#answerWritten(parsed(), context)
     const { written, compiled } = this.#requestPlans[route.kind].of(identity, view, addressOf(incoming), () => {
-      progress.written ??= readRequest(incoming, route, requestLimits)
-      const step = this.#parts.read.toStep(progress.written, route, context)
-      return { written: progress.written, compiled: this.#compile(step, context) }
+      const request = parsed()
+      return { written: request, compiled: this.#compile(this.#parts.read.toStep(request, route, context), context) }
     })
     progress.written = written
     return compiled instanceof Promise
@@ -415,21 +411,15 @@ class Stages {
   #compile(step: RequestStep, context: RequestContext): Compiled | Promise<Compiled> {
     const { parts } = step
     if (!isList(parts)) return this.#compileInTurns(parts, context).then(all => this.#compiled(step, all, context))
-    const statements: BoundStatement[] = []
-    for (const part of parts) {
-      if (!isReady(part)) return this.#compileFinished(step, parts, context)
-      statements.push(this.#parts.compiler.statement(part, context, 'kept'))
+    if (!parts.every(isReady)) {
+      return Promise.all(parts.map(finished)).then(ready => this.#compile({ ...step, parts: ready }, context))
     }
-    return this.#compiled(step, statements, context)
-  }
-
-  async #compileFinished(
-    step: RequestStep,
-    parts: readonly StatementPart[],
-    context: RequestContext,
-  ): Promise<Compiled> {
-    const ready = await Promise.all(parts.map(finished))
-    return this.#compile({ ...step, parts: ready }, context)
+    const { compiler } = this.#parts
+    return this.#compiled(
+      step,
+      parts.map(part => compiler.statement(part, context, 'kept')),
+      context,
+    )
   }
 
   /** Compiles the parts in several turns: a body with many sets of columns must not block other requests. */
