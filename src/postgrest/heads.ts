@@ -2,8 +2,8 @@
  * The heads of requests, with what was made of them: clients mostly send the same head again, and comparing
  * it is cheaper than reading it.
  */
-import { LRUCache } from 'lru-cache'
 import type { Incoming } from '../exchange.ts'
+import { createKept } from './kept.ts'
 
 /** The parts of a request that repeat: everything except the query and the body. */
 export type Head = Pick<Incoming, 'method' | 'path' | 'headers'>
@@ -23,7 +23,7 @@ export class Heads<T extends object> {
   readonly #make: (head: Head) => T
   /** Mostly a connection repeats its last head, and comparing that is cheaper than making the key. */
   readonly #lastOn = new WeakMap<object, LastHead<T>>()
-  readonly #kept = new LRUCache<string, T>({ max: KEPT_MAX })
+  readonly #keep = createKept<T>(KEPT_MAX, CHARACTERS_MAX)
 
   constructor(make: (head: Head) => T) {
     this.#make = make
@@ -34,9 +34,8 @@ export class Heads<T extends object> {
     if (last !== undefined && isSame(last, head)) return last.made
     const { method, path, headers } = head
     const key = JSON.stringify([method, path, headers])
-    const made = this.#kept.get(key) ?? this.#make(head)
+    const made = this.#keep(key, () => this.#make(head))
     if (key.length > CHARACTERS_MAX) return made
-    this.#kept.set(key, made)
     this.#lastOn.set(head.connection, { method, path, headers: Object.entries(headers).flat(), made })
     return made
   }

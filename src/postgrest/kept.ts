@@ -10,13 +10,16 @@ export const KEPT_CHARACTERS_MAX = 1_000
 export type Keep<T extends object> = (text: string, make: () => T) => T
 
 /** Creates a function that returns the kept result of a text, or makes it. Short texts are kept. */
-export function createKept<T extends object>(): Keep<T> {
-  const kept = new LRUCache<string, T>({ max: KEPT_MAX })
+export function createKept<T extends object>(
+  max: number = KEPT_MAX,
+  charactersMax: number = KEPT_CHARACTERS_MAX,
+): Keep<T> {
+  const kept = new LRUCache<string, T>({ max })
   return (text, make) => {
     const found = kept.get(text)
     if (found !== undefined) return found
     const made = make()
-    if (text.length <= KEPT_CHARACTERS_MAX) kept.set(text, made)
+    if (text.length <= charactersMax) kept.set(text, made)
     return made
   }
 }
