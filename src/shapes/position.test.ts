@@ -30,6 +30,13 @@ test('0_0 and 0_inf are the start of the handle', () => {
     expect(handle === null ? null : tokenOf(handle, offset)).toBe(token(9n, 12n, [9n]))
 })
 
+test('an offset before the start of its handle is the start, and a later one includes it', () => {
+  const handle = handleAt(token(800n, 812n, [800n, 811n]))
+  const tokens = ['700_0', '805_0', '820_0', '820_9171'].map(offset => handle && tokenOf(handle, offset))
+  const start = token(800n, 812n, [800n, 811n])
+  expect(tokens).toEqual([start, token(811n, 812n, [811n]), token(820n, 820n), token(820n, 820n)])
+})
+
 test('the number in a stream of events includes no transaction that was still running', () => {
   expect(lsnOf(token(800n, 812n, [800n, 811n]))).toBe('800')
   expect(readToken(token(800n, 800n), EPOCH)?.open).toEqual([])

@@ -6,7 +6,7 @@
  * running, as octal distances that each follow a `9`; `0` for none.
  */
 import { createHash } from 'node:crypto'
-import { printToken, readToken, type Snapshot, TOKEN_OPEN_MAX } from '../realtime/snapshot.ts'
+import { printToken, readToken, type Snapshot, TOKEN_OPEN_MAX, union } from '../realtime/snapshot.ts'
 
 /** The parts of a handle. */
 export interface Handle {
@@ -51,10 +51,14 @@ export function isOffset(text: string): boolean {
   return START.has(text) || OFFSET.test(text)
 }
 
-/** The resume token of an offset; null if it is not a position. */
+/**
+ * The resume token of an offset; null if it is not a position. A client with the handle has what the start of
+ * the handle includes, even if its offset does not say so (see `lsnOf`).
+ */
 export function tokenOf({ epoch, start }: Handle, offset: string): string | null {
-  const snapshot = snapshotOf(START.has(offset) ? start : offset)
-  return snapshot === null ? null : printToken(epoch, snapshot)
+  const from = snapshotOf(start)
+  const at = START.has(offset) ? from : snapshotOf(offset)
+  return from === null || at === null ? null : printToken(epoch, union(from, at))
 }
 
 /** The offset of a resume token. */

@@ -22,6 +22,7 @@ const database = databaseFixture(`
   grant select on all tables in schema public, "Sales ""EU""" to app
 `)
 const admin = clientFixture(() => database.adminUrl)
+const other = clientFixture(() => database.adminUrl)
 const BIG = '"Sales ""EU"""."Big.Orders"'
 
 beforeAll(() =>
@@ -358,6 +359,29 @@ describe('Requests', () => {
     ])
     const alone = await request(`table=issues&${name}=true&handle=${handle}&offset=${offset}`)
     expect([alone.status, alone.json.errors]).toEqual([400, { live_sse: [expect.any(String)] }])
+  })
+
+  test('of events repeat changes, and lose none, after a transaction that was open before them', async () => {
+    const { handle, offset } = await begun('table=issues')
+    const ended = new AbortController()
+    aborters.push(ended)
+    const query = `table=issues&handle=${handle}&live=true`
+    await other.query(`begin; insert into issues (id, title) values (1, 'open')`)
+    await admin.query(`insert into issues (id, title) values (2, 'early')`)
+    const polled = await request(`${query}&offset=${offset}`)
+    expect(polled.json).toMatchObject([{ value: { id: '2' } }, { headers: { control: 'up-to-date' } }])
+    const seenLast = polled.json[1].headers.global_last_seen_lsn
+    await other.query('commit')
+    const response = await fetch(`${gateway.url}/v1/shape?${query}&live_sse=true&offset=${seenLast}_0`, {
+      headers: { Authorization: `Bearer ${await gateway.token(T1)}` },
+      signal: ended.signal,
+    })
+    let text = ''
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk
+      if (/"open".*\n\n.*up-to-date.*\n\n/s.test(text)) break
+    }
+    expect([...text.matchAll(/"title":"(\w+)"/g)].map(([, title]) => title).toSorted()).toEqual(['early', 'open'])
   })
 
   test('for a row of several megabytes have all of it, in the rows and as a change', async () => {
