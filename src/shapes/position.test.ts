@@ -18,7 +18,7 @@ test('an offset and the epoch of its handle give the original resume token', () 
     fc.property(fc.bigInt({ min: 1_000n, max: 2n ** 61n }), distances, (xmax, all) => {
       const open = all.map(distance => xmax - distance).toSorted((a, b) => (a < b ? -1 : 1))
       const made = token(open[0] ?? xmax, xmax, open)
-      const handle = handleAt(token(5n, 5n))
+      const handle = handleAt(token(1n, 1n))
       expect(handle === null ? null : tokenOf(handle, offsetOf(made))).toBe(made)
     }),
   )

@@ -271,8 +271,8 @@ describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
       const events = await openStream(`${at(last)}&live_sse=true`)
       events.on('error', () => {})
       const messages = eventsIn(events)
-      // The stream stays open: an event arrives before there is another one. Earlier changes are repeated while
-      // a transaction of another database is open.
+      // The stream stays open: an event arrives before there is another one. Earlier changes are repeated
+      // while a transaction of another database is open.
       for (let n = 0; n < 2; n++) {
         await create()
         let message = (await messages.next()).value?.data
