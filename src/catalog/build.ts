@@ -5,7 +5,7 @@
 import { nearest } from '../text/nearest.ts'
 import { buildDependencies } from './dependencies.ts'
 import type { EffectItem, MentionItem, TieItem, UnsteadyItem } from './dependency-sections.ts'
-import { buildFunctionReach, type ReachItem, type ReachTypeItem } from './function-reach.ts'
+import { buildFunctionReach, type HarmlessItem, type ReachItem, type ReachTypeItem } from './function-reach.ts'
 import { buildFunctions } from './functions.ts'
 import { groupByRelation } from './group.ts'
 import { buildInlinedBodies, type InlinedItem } from './inlined-bodies.ts'
@@ -92,7 +92,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
       ),
     ),
     representations: representationsOf(sections.representation),
-    functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferring),
+    functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.harmless, sections.deferring),
     inlinedBodies: buildInlinedBodies(sections['inlined body']),
     settingReaders:
       options.settingReaders === true
@@ -127,6 +127,7 @@ interface Items {
   readonly mention: MentionItem[]
   readonly reach: ReachItem[]
   readonly 'reach type': ReachTypeItem[]
+  readonly harmless: HarmlessItem[]
   readonly deferring: Pick<ReachItem, 'relation'>[]
   readonly 'inlined body': InlinedItem[]
   readonly 'setting function': SettingFunctionItem[]
@@ -152,7 +153,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
       attribute: [],
     },
     ...{ 'traced column': [], 'traced key': [], 'media handler': [], representation: [] },
-    ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferring: [] },
+    ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], harmless: [], deferring: [] },
     ...{ 'inlined body': [], 'setting function': [], 'setting expression': [], 'setting watch': [] },
   }
   let fingerprint = ''

@@ -1,11 +1,9 @@
-/**
- * The tables and types whose use can run a function of the database; only requests that can run one are
- * followed by a reset.
- */
+/** The tables and types whose use can run a function of the database, and which functions leave nothing. */
 import { beforeAll, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { introspect } from './introspect.ts'
+import type { Reach } from './model.ts'
 
 const database = databaseFixture()
 const admin = fixture(() => openSession(database.adminUrl))
@@ -30,6 +28,10 @@ interface Found {
   readonly types: readonly string[]
   readonly everywhere: boolean
   readonly deferring: readonly string[]
+  /** Tables whose use can run a function that leaves something. */
+  readonly leaving: Reached
+  /** The functions of `scratch` that leave nothing. */
+  readonly harmless: readonly string[]
 }
 
 /** Runs the statements, reads the catalog and undoes them. */
@@ -41,18 +43,24 @@ async function after(ddl: string): Promise<Found> {
       schemas: ['scratch'],
       exposedViews: ['v', 'w', 'm'],
     })
-    const named = [...tables.values()].flatMap(({ name, oid }) => {
-      const reach = functionReach.relations.get(oid)
-      return reach === undefined ? [] : [[name, reach] as const]
-    })
+    const { running, leaving, harmless, deferring } = functionReach
+    const named = ({ relations }: Reach): Reached =>
+      Object.fromEntries(
+        [...tables.values()].flatMap(({ name, oid }) => {
+          const reach = relations.get(oid)
+          return reach === undefined ? [] : [[name, reach]]
+        }),
+      )
     return {
-      tables: Object.fromEntries(named),
-      types: [...functionReach.types].filter(name => !name.startsWith('_')).sort(),
-      everywhere: functionReach.everywhere,
+      tables: named(running),
+      types: [...running.types].filter(name => !name.startsWith('_')).sort(),
+      everywhere: running.everywhere,
       deferring: [...tables.values()]
-        .filter(({ oid }) => functionReach.deferring.has(oid))
+        .filter(({ oid }) => deferring.has(oid))
         .map(({ name }) => name)
         .sort(),
+      leaving: named(leaving),
+      harmless: [...(harmless.get('scratch') ?? [])].sort(),
     }
   } finally {
     await admin.run('drop schema scratch cascade; set search_path = public')
@@ -130,14 +138,14 @@ test.each<[what: string, ddl: string, tables: Reached]>([
     { v: 'read' },
   ],
 ])('a relation that can run a function is found: %s', async (_, ddl, tables) => {
-  expect(await after(ddl)).toEqual({ ...NOTHING, tables })
+  expect(await after(ddl)).toMatchObject({ ...NOTHING, tables })
 })
 
 test('a domain with a check runs a function, and so do its arrays and the types that contain it', async () => {
   const ddl = `create domain word as text check (is_fine(value)); create domain short as word;
     create type pair as (a word, b int);
     create table t (a word); create table u (a short[]); create table v (a pair); create table w (a text)`
-  expect(await after(ddl)).toEqual({
+  expect(await after(ddl)).toMatchObject({
     ...{ everywhere: false, deferring: [], types: ['pair', 'short', 't', 'u', 'v', 'word'] },
     tables: { t: 'read', u: 'read', v: 'read' },
   })
@@ -189,4 +197,202 @@ test.each<[what: string, ddl: string, deferring: readonly string[]]>([
   ],
 ])('what can be deferred to the end of a transaction is found: %s', async (_, ddl, deferring) => {
   expect(await after(ddl)).toMatchObject({ deferring })
+})
+
+const SETS = "perform set_config('a.b', 'c', false)"
+
+test.each<[what: string, ddl: string]>([
+  ['an expression', "create function g() returns int language sql as 'select 1 + 1'"],
+  [
+    'a setting',
+    `create function g() returns uuid stable language sql as
+      $$ select nullif(current_setting('app.current_tenant_id', true), '')::uuid $$`,
+  ],
+  ['a tree', 'create function g(a int, b int default 1) returns int language sql return a + b'],
+  [
+    'PL/pgSQL that assigns',
+    `create function g(n int) returns int language plpgsql as
+      $$ declare m int := 1; begin select n into m; if m > 1 then raise 'no'; end if; return m; end $$`,
+  ],
+  ['a trigger', 'create function g() returns trigger language plpgsql as $$ begin new.at := now(); return new; end $$'],
+  [
+    'a notification',
+    "create function g() returns void language plpgsql as $$ begin perform pg_notify('a', 'b'); end $$",
+  ],
+  [
+    'a table with a policy that calls a harmless function',
+    `create table t (id int); ${POLICY} using (f());
+    create function g() returns bigint security definer language sql as 'select count(*) from t'`,
+  ],
+  [
+    'a function that calls itself',
+    'create function g(n int) returns int language plpgsql as $$ begin return g(n - 1); end $$',
+  ],
+  [
+    'a compiled function of a known extension',
+    "create function g(a inner_part.citext) returns int language sql as 'select inner_part.citext_cmp(a, a)'",
+  ],
+])('a function is harmless if it reads only %s', async (_, ddl) => {
+  expect((await after(ddl)).harmless).toContain('g')
+})
+
+const BODIES: readonly string[] = [
+  "select set_config('a.b', 'c', false)",
+  `select "set_config"('a.b', 'c', false)`,
+  `select U&"set\\005fconfig"('a.b', 'c', false)`,
+  "select pg_catalog . SET_CONFIG ('a.b', 'c', false)",
+  'select pg_advisory_lock(1)::text',
+  'select pg_try_advisory_lock_shared(1)::text',
+  "select query_to_xml('select 1', true, true, '')::text",
+  "select word from ts_stat('select to_tsvector($q$a$q$)')",
+  "set a.b = 'c'; select 'x'",
+  'set role postgres; select null',
+  "select 'x' into temporary made",
+  "insert into noted_rows values ('x') returning 'x'",
+  'with gone as (delete from noted_rows returning x) select x from gone',
+  "update noted_rows set x = 'y' returning x",
+  'select x from noted_rows for update',
+  "select 'x'; discard temp",
+  "prepare p as select 1; select 'x'",
+  "declare c cursor with hold for select 1; select 'x'",
+  "do $q$ begin end $q$; select 'x'",
+]
+
+test.each(BODIES)('a function is not harmless with the body %s', async body => {
+  const ddl = `create table noted_rows (x text); set check_function_bodies = off;
+    create function g() returns text language sql as $body$ ${body} $body$`
+  expect((await after(ddl)).harmless).toEqual([])
+})
+
+test.each<[what: string, ddl: string]>([
+  ['runs a text', "create function g() returns void language plpgsql as $$ begin execute 'reset all'; end $$"],
+  [
+    'opens a cursor for a text',
+    "create function g(c refcursor) returns void language plpgsql as $$ begin open c for execute 'select 1'; end $$",
+  ],
+  [
+    'sets a setting by a command',
+    "create function g() returns void language plpgsql as $$ begin set a.b = 'c'; end $$",
+  ],
+  [
+    'has a tree that calls set_config',
+    "create function g() returns text language sql return set_config('a.b', 'c', false)",
+  ],
+  [
+    'has a tree that writes',
+    `create table t (x int);
+    create function g() returns void language sql begin atomic insert into t values (1); end`,
+  ],
+  [
+    'has an argument whose default calls set_config',
+    "create function g(x text default set_config('a.b', 'c', false)) returns int language sql as 'select 1'",
+  ],
+  ['is very long', `create function g() returns int language sql as $$ select 1 /* ${'x'.repeat(20_000)} */ $$`],
+])('a function is not harmless if it %s', async (_, ddl) => {
+  expect((await after(ddl)).harmless).toEqual([])
+})
+
+const SETTER = `create function bad() returns boolean language plpgsql as $$ begin ${SETS}; return true; end $$`
+
+test.each<[what: string, ddl: string]>([
+  ['its text calls one', "create function g() returns boolean language sql as 'select scratch.bad()'"],
+  ['its text names one in quotes', `create function g() returns boolean language sql as 'select "bad"()'`],
+  ['its text names one by an attribute', "create function g() returns int language sql as 'select 1 as BAD'"],
+  ['its tree calls one', 'create function g() returns boolean language sql return bad()'],
+  ['a default calls one', "create function g(x boolean default bad()) returns int language sql as 'select 1'"],
+  [
+    'it calls a function that does',
+    `create function between_them() returns boolean language sql as 'select bad()';
+    create function g() returns boolean language sql as 'select between_them()'`,
+  ],
+  [
+    'the other is called by a name of several words',
+    `create function "odd name"() returns boolean language sql as 'select bad()';
+    create function g() returns boolean language sql as 'select "odd name"()'`,
+  ],
+  [
+    'the other has a quote in its name',
+    `create function "odd""name"() returns boolean language sql as 'select bad()';
+    create function g() returns boolean language sql as 'select "odd""name"()'`,
+  ],
+  [
+    'a policy of a table that it reads does',
+    `create table t (id int); ${POLICY} using (bad());
+    create function g() returns bigint language sql as 'select count(*) from t'`,
+  ],
+  [
+    'a view over a view that it reads does',
+    `create view v as select bad() as x; create view w as select x from v;
+    create function g() returns bigint language sql as 'select count(*) from w'`,
+  ],
+  [
+    'a policy of a table reads a table whose policy does',
+    `create table u (id int); alter table u enable row level security; create policy p on u using (bad());
+    create table t (id int); ${POLICY} using (exists (select from u));
+    create function g() returns bigint language sql as 'select count(*) from t'`,
+  ],
+  [
+    'a partition of a table that it reads does',
+    `create table t (id int) partition by list (id); create table t1 partition of t for values in (1);
+    alter table t1 enable row level security; create policy p on t1 using (bad());
+    create function g() returns bigint language sql as 'select count(*) from t'`,
+  ],
+  [
+    'a policy that it reads under calls set_config',
+    `create table t (id int); ${POLICY} using (set_config('a.b', 'c', false) is not null);
+    create function g() returns bigint language sql as 'select count(*) from t'`,
+  ],
+  [
+    'an operator does, which no text names',
+    `create function eq(text, int) returns boolean language sql as 'select bad()';
+    create operator = (leftarg = text, rightarg = int, function = eq);
+    create function g() returns boolean language sql as $$ select 'x'::text = 1 $$`,
+  ],
+  [
+    'a cast does',
+    `create type mood as enum ('calm');
+    create function to_int(mood) returns int language sql as 'select bad()::int';
+    create cast (mood as int) with function to_int(mood) as implicit;
+    create function g(m mood) returns int language sql as 'select m + 1'`,
+  ],
+  [
+    'the check of a domain does',
+    `create function is_good(text) returns boolean language sql as 'select bad()';
+    create domain word as text check (is_good(value));
+    create function g(a text) returns text language sql as 'select a::word'`,
+  ],
+  [
+    'an aggregate does',
+    `create function step(int, int) returns int language sql as 'select bad()::int';
+    create aggregate total(int) (sfunc = step, stype = int);
+    create function g() returns int language sql as 'select total(n) from generate_series(1, 3) n'`,
+  ],
+])('a function is not harmless if %s leaves something', async (_, ddl) => {
+  const { harmless } = await after(`${SETTER}; ${ddl}`)
+  expect(harmless).not.toContain('g')
+})
+
+test('a function is not harmless if another one of its name is not', async () => {
+  const ddl = `create function g() returns int language sql as 'select 1';
+    create function g(int) returns text language sql as $$ select set_config('a.b', 'c', false) $$`
+  expect((await after(ddl)).harmless).toEqual([])
+})
+
+test('only tables whose functions leave something are known to', async () => {
+  const ddl = `${SETTER}; create table t (id int); ${POLICY} using (f());
+    create table u (id int, x boolean default bad()); alter table u enable row level security;
+    create policy p on u using (f());
+    create table w (id int); alter table w enable row level security; create policy p on w using (bad());
+    create table y (id int check (set_config('a.b', 'c', false) <> ''))`
+  expect(await after(ddl)).toMatchObject({
+    tables: { t: 'read', u: 'read', w: 'read', y: 'write' },
+    leaving: { u: 'write', w: 'read', y: 'write' },
+  })
+})
+
+test('an event trigger, which no request runs, makes no function count', async () => {
+  const ddl = `create function noted_ddl() returns event_trigger language plpgsql as $$ begin ${SETS}; end $$;
+    create event trigger scratch_ddl on ddl_command_end execute function noted_ddl();
+    create function g() returns int language sql as 'select 1'`
+  expect((await after(ddl)).harmless).toEqual(['g'])
 })

@@ -89,13 +89,23 @@ export interface InlinedBody {
   readonly uses: number
 }
 
-export interface FunctionReach {
+/** The resources and types whose use runs certain functions of the database. */
+export interface Reach {
   /** By OID: resources whose reading (and writing), or whose writing alone, can run one. */
   readonly relations: ReadonlyMap<number, 'read' | 'write'>
   /** Names, without schema, of types whose casts, operators, ordering or checks run one. */
   readonly types: ReadonlySet<string>
   /** True if a built-in type is among them, so any statement can run one. */
   readonly everywhere: boolean
+}
+
+export interface FunctionReach {
+  /** Of all functions. */
+  readonly running: Reach
+  /** Of functions that can leave something in the session. */
+  readonly leaving: Reach
+  /** By schema: names of functions that leave nothing in the session, none of their overloads. */
+  readonly harmless: ReadonlyMap<string, ReadonlySet<string>>
   /** OIDs of resources whose writing can defer a trigger or a constraint to the end of the transaction. */
   readonly deferring: ReadonlySet<number>
 }

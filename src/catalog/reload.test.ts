@@ -1,5 +1,6 @@
 /** The new catalog is built separately and swapped as a whole; if that fails, the old one stays in use. */
 import { describe, expect, test } from 'vitest'
+import { buildFunctionReach } from './function-reach.ts'
 import type { Catalog } from './model.ts'
 import { type CatalogEvent, type CatalogSource, createCatalogSource, SETTLE_MS, type Timers } from './reload.ts'
 
@@ -252,12 +253,7 @@ class FakeDatabase {
       partitions: new Map(),
       inlinedBodies: new Map(),
       settingReaders: null,
-      functionReach: {
-        relations: new Map(),
-        types: new Set<string>(),
-        everywhere: false,
-        deferring: new Set<number>(),
-      },
+      functionReach: buildFunctionReach([], [], [], []),
     }
     await this.#gate
     if (this.failure !== null) throw this.failure

@@ -4,6 +4,7 @@
  * created with the database, whether a statement reaches it or not. Expressions are read as PostgreSQL stores
  * them, because printing them would wait for locks on tables.
  */
+import { KNOWN_EXTENSIONS } from './known-extensions.ts'
 import type { SettingReaders } from './model.ts'
 import { FIRST_OWN_OID } from './own-oids.ts'
 import { ANY_SETTING, settingNamesOf, textOfConstant } from './setting-names.ts'
@@ -35,16 +36,6 @@ export interface SettingWatchItem {
 
 /** Limit on the characters of a body that is searched. */
 const BODY_MAX = 1_000_000
-
-/**
- * Extensions whose compiled functions neither read the settings of a caller nor run a text that they are
- * given. Some others do: `pg_session_jwt` reads `request.jwt.claims`, `tablefunc` runs texts.
- */
-const EXTENSIONS: readonly string[] = [
-  ...['bloom', 'btree_gin', 'btree_gist', 'citext', 'cube', 'dblink', 'dict_int', 'dict_xsyn', 'earthdistance'],
-  ...['file_fdw', 'fuzzystrmatch', 'hstore', 'intarray', 'isn', 'lo', 'ltree', 'pg_stat_statements', 'pg_trgm'],
-  ...['pgcrypto', 'plpgsql', 'postgis', 'postgres_fdw', 'seg', 'tcn', 'unaccent', 'uuid-ossp', 'vector'],
-]
 
 const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass`
 
@@ -117,7 +108,7 @@ export const SETTING_SECTIONS: {
         select from pg_catalog.pg_depend d
         join pg_catalog.pg_extension e on e.oid = d.refobjid
         where d.classid = ${of('pg_proc')} and d.objid = p.oid and d.deptype = 'e'
-          and d.refclassid = ${of('pg_extension')} and e.extname in (${EXTENSIONS.map(name => `'${name}'`).join()})
+          and d.refclassid = ${of('pg_extension')} and e.extname in (${KNOWN_EXTENSIONS})
       )`,
 
   'setting expression': `

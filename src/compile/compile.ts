@@ -205,7 +205,11 @@ function unless(
 /** The aggregate is a function of the database, so its result depends on more than the rows. */
 function folding(checked: CheckedQuery, view: Context, form: Folding): ReadStatement {
   const read = reading('read', checked, inForm(form), view)
-  const dependencies = { ...read.dependencies, deterministic: false, callsOwn: true }
+  const dependencies = {
+    ...read.dependencies,
+    deterministic: false,
+    calls: [...read.dependencies.calls, form.function],
+  }
   return statement<ReadStatement>({ ...read, kind: 'read', dependencies })
 }
 

@@ -3,7 +3,6 @@ import type { TableName } from '../language/tree/ast.ts'
 import { statement } from './print.ts'
 import type {
   BoundStatement,
-  CallStatement,
   CompiledStatement,
   ExplainStatement,
   PagedStatement,
@@ -16,11 +15,7 @@ import { NO_TABLE_DEPENDENCIES, type TableDependencies } from './table-dependenc
 /**
  * Asks PostgreSQL for the execution plan of a statement without executing it (PostgreSQL manual, EXPLAIN).
  */
-export function explained({
-  text,
-  parameters,
-  dependencies,
-}: Exclude<CompiledStatement, CallStatement>): ExplainStatement {
+export function explained({ text, parameters, dependencies }: CompiledStatement): ExplainStatement {
   return statement({ kind: 'explain', text: `EXPLAIN (FORMAT JSON) ${text}`, parameters, dependencies, runs: null })
 }
 
@@ -39,8 +34,7 @@ export type PlanOption = 'analyze' | 'verbose' | 'settings' | 'buffers' | 'wal'
 /** Asks for the execution plan of any statement. With `analyze`, PostgreSQL executes it. */
 export function requestedPlan(of: CompiledStatement, { format, options, costs }: PlanRequest): ExplainStatement {
   const list = [`FORMAT ${format}`, ...(costs ? [] : ['COSTS false']), ...options].join(', ')
-  const { text, parameters } = of
-  const dependencies = of.kind === 'call' ? { ...NO_TABLE_DEPENDENCIES, callsOwn: true } : of.dependencies
+  const { text, parameters, dependencies } = of
   const isRead = of.kind === 'read' || of.kind === 'paged' || of.kind === 'stream'
   const runs = options.includes('analyze') && isRead ? of : null
   return statement({ kind: 'explain', text: `EXPLAIN (${list}) ${text}`, parameters, dependencies, runs })

@@ -6,6 +6,7 @@ import type { Get, Parameter } from '../language/tree/ast.ts'
 import { type PrintLimits, printed, statement } from './print.ts'
 import { TOO_MANY_ROWS, withRowsMax } from './print-write.ts'
 import type { CallStatement } from './statement.ts'
+import { tableDependenciesOf } from './table-dependencies.ts'
 
 /**
  * Prints a call. With more than `rowsMax` rows, the statement fails and the transaction is rolled back.
@@ -20,7 +21,11 @@ export function printCall(
     const called = print(checked.query, bounds)
     return rowsMax === null ? called : bounded(called, rowsMax)
   }
-  return statement<CallStatement>({ kind: 'call', ...printed(bounding, text) })
+  return statement<CallStatement>({
+    kind: 'call',
+    ...printed(bounding, text),
+    dependencies: tableDependenciesOf(checked.query),
+  })
 }
 
 /** PostgreSQL executes a common table once, even if it is read twice (PostgreSQL manual, 7.8.3). */

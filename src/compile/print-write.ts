@@ -11,7 +11,7 @@ import { type Folding, printFolded, printFoldedRow } from './folding.ts'
 import { printed, statement } from './print.ts'
 import { assignedBy, possibleOperations, returnsOldRows, withBefore, withImages } from './row-images.ts'
 import type { HiddenWrite, NotificationPlan, OwnWrite, WriteStatement } from './statement.ts'
-import { type TableDependencies, tableDependenciesOf } from './table-dependencies.ts'
+import { type CalledFunction, tableDependenciesOf } from './table-dependencies.ts'
 
 /** The columns that a write returns after the row. */
 export interface WriteAnswer {
@@ -48,7 +48,7 @@ export function printWrite(
     ...(folding === null ? {} : { folding: foldingOptions(folding) }),
   }
   const isOne = rowsMax === null && check === null && folding === null && writesOne(query)
-  return writing(checked, options, rowsMax, isOne ? 'one' : 'many')
+  return writing(checked, options, rowsMax, isOne ? 'one' : 'many', folding === null ? [] : [folding.function])
 }
 
 function foldingOptions(folding: Folding): NonNullable<WriteRowsOptions['folding']> {
@@ -66,24 +66,21 @@ function writing(
   options: WriteRowsOptions,
   rowsMax: Parameter | null,
   rows: 'one' | 'many',
+  calls: readonly CalledFunction[] = [],
 ): WriteStatement {
   const { query, table, writes } = checked
   const bounding = { ...checked, parameters: withRowsMax(checked.parameters, rowsMax) }
   const notification = notificationPlanOf(bounding, options, rows)
+  const dependencies = tableDependenciesOf(query)
   return statement<WriteStatement>({
     kind: 'write',
     ...printed(bounding, bounds => printWriteRows(query, { ...bounds, ...options })),
-    dependencies: withCalls(tableDependenciesOf(query), options),
+    dependencies: { ...dependencies, calls: [...dependencies.calls, ...calls] },
     // The statement itself is the last write; the others are in its common table expressions.
     otherTables: resourcesOf(notification === null ? writes : writes.slice(0, -1)),
     hidden: hiddenIn(query),
     own: { checked: bounding, options, table, operations: possibleOperations(query), notification },
   })
-}
-
-/** A value is made by a function of the database. */
-function withCalls(dependencies: TableDependencies, { folding }: WriteRowsOptions): TableDependencies {
-  return folding == null ? dependencies : { ...dependencies, callsOwn: true }
 }
 
 /** Reports whether the write has at most one row: an insert of a single body or row. */

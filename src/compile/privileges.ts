@@ -1,6 +1,7 @@
 /** The statement that lists what the database role of a request has privileges on. */
 import { statement } from './print.ts'
 import type { BoundStatement, CallStatement } from './statement.ts'
+import { NO_TABLE_DEPENDENCIES } from './table-dependencies.ts'
 
 /** The objects to test. */
 export interface Candidates {
@@ -32,6 +33,7 @@ const PRIVILEGES = statement<CallStatement>({
     { key: 2, use: OIDS },
     { key: 3, use: { typeName: 'name', type: null, subject: 'the name of a schema', list: false } },
   ],
+  dependencies: NO_TABLE_DEPENDENCIES,
 })
 
 /**

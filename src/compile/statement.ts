@@ -55,6 +55,7 @@ export interface StreamStatement extends Judged {
 /** A call of a database function, which can do anything. */
 export interface CallStatement extends Printed {
   readonly kind: 'call'
+  readonly dependencies: TableDependencies
 }
 
 /** `EXPLAIN`; the only value of the result is the execution plan. */

@@ -13,11 +13,14 @@ export interface TableDependencies {
   readonly writes: readonly { readonly table: TableName; readonly operation: WriteOperation }[]
   /** True if equal values give equal results as long as the stored data is the same. */
   readonly deterministic: boolean
-  /** True if it calls a function of the database by name. */
-  readonly callsOwn: boolean
+  /** The functions of the database that it calls by name. */
+  readonly calls: readonly CalledFunction[]
   /** The bare names of the types it casts to that can belong to the database. */
   readonly casts: readonly string[]
 }
+
+/** A function, with all its overloads. */
+export type CalledFunction = Pick<TableName, 'schema' | 'name'>
 
 /**
  * The dependencies of a checked tree, in which every table and every function of PostgreSQL has its schema.
@@ -25,9 +28,9 @@ export interface TableDependencies {
 export function tableDependenciesOf(tree: Get | Statement): TableDependencies {
   const reads: TableName[] = []
   const writes: { table: TableName; operation: WriteOperation }[] = []
+  const calls: CalledFunction[] = []
   const casts: string[] = []
   let deterministic = true
-  let callsOwn = false
   visit(tree, {
     table(table, use) {
       if (use === 'read') reads.push(table)
@@ -41,13 +44,15 @@ export function tableDependenciesOf(tree: Get | Statement): TableDependencies {
       // A function used as a source is a call whose reads are unknown.
       if (call.kind === 'function source' || isMoving(call)) deterministic = false
       // The access check adds the schema to PostgreSQL's functions, except to those that are syntax.
-      if (call.kind === 'function source' || (call.schema !== null && call.schema !== 'pg_catalog')) callsOwn = true
+      if (call.kind === 'function source') calls.push(call.function)
+      else if (call.schema !== null && call.schema !== 'pg_catalog')
+        calls.push({ schema: call.schema, name: call.name })
     },
     type({ schema, name }) {
       if (schema !== 'pg_catalog') casts.push(name)
     },
   })
-  return { reads, writes, deterministic, callsOwn, casts }
+  return { reads, writes, deterministic, calls, casts }
 }
 
 /**
@@ -58,7 +63,7 @@ export const NO_TABLE_DEPENDENCIES: TableDependencies = {
   reads: [],
   writes: [],
   deterministic: false,
-  callsOwn: false,
+  calls: [],
   casts: [],
 }
 

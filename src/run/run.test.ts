@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
-import type { Catalog } from '../catalog/model.ts'
+import { buildFunctionReach } from '../catalog/function-reach.ts'
+import type { FunctionReach } from '../catalog/model.ts'
 import { catalogueStatement } from '../compile/derive.ts'
 import type { CallStatement, StreamStatement, WriteStatement } from '../compile/statement.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
@@ -57,13 +58,19 @@ describe('a write', () => {
   const DEFERRED = ['SET CONSTRAINTS ALL IMMEDIATE']
   const RESET = ['RESET ALL', 'RESET ROLE', 'SELECT pg_advisory_unlock_all()', 'UNLISTEN *', 'DISCARD TEMP']
 
-  test.each<[string, Partial<Catalog['functionReach']>, readonly string[], boolean]>([
+  test.each<[string, Partial<FunctionReach>, readonly string[], boolean]>([
     ['of a table without functions is the settings and the statement', {}, [], false],
     ['that can defer a constraint ends with it', { deferring: new Set([TABLE.oid]) }, DEFERRED, true],
+    [
+      'that can run only functions that leave nothing does not',
+      buildFunctionReach([{ relation: TABLE.oid, read: false, leaves: false }], [], [], []),
+      [],
+      false,
+    ],
     ['of another table than one that can does not', { deferring: new Set([TABLE.oid + 1]) }, [], false],
     [
       'that can run a function ends with a reset',
-      { relations: new Map([[TABLE.oid, 'write']]) },
+      buildFunctionReach([{ relation: TABLE.oid, read: false, leaves: true }], [], [], []),
       [...DEFERRED, ...RESET],
       false,
     ],

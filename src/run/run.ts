@@ -54,7 +54,7 @@ export interface Runner {
     worked: Work,
   ): RunningRequest<readonly WriteResult[]>
   /**
-   * Runs a statement that calls a database function, and resets all state that the function leaves in the
+   * Runs a statement that calls a database function, and resets all state that the function can leave in the
    * session.
    */
   call(
@@ -364,13 +364,17 @@ export function createRunner(parts: RunnerParts): Runner {
     call(identity, statement, { access, format, isStable = false }, worked) {
       const { text, parameters } = commandFor(identity, statement)
       const command: Command = { text, parameters, resultFormat: format }
-      const frame = sessionFrame(identity, access)
+      const runsFunctions = identity.session?.before != null || reset.runsFunctions([statement])
+      const frame = sessionFrame(identity, access, runsFunctions)
       const take = (called: Result | undefined): Result => {
         if (called === undefined) throw new Error('a call must have a result')
         return called
       }
       if (!isWithin(worked)) {
-        const commands = () => withReset(command, frame, identity, access, worked)
+        const commands = () =>
+          runsFunctions
+            ? withReset(command, frame, identity, access, worked)
+            : [settings.for(identity, access, worked.ms, worked.trace), command, ...frame.end]
         const running =
           access === 'read write'
             ? sendWrite(identity, commands(), worked)
@@ -380,14 +384,14 @@ export function createRunner(parts: RunnerParts): Runner {
         return taken(access, [statement], running, results => take(frame.without(results, 1)[1]))
       }
       if (access === 'read only') {
-        const how = { runsFunctions: true, isLast: true }
+        const how = { runsFunctions, isLast: true }
         return mapped(readWithin(worked, identity, [statement], [command], how), ([called]) => take(called))
       }
       const running = runWithin(worked.within, worked, [statement], {
         identity,
         first: [settings.for(identity, access, worked.ms, worked.trace)],
-        ...{ commands: [command], after: RESET_AFTER_READ, access },
-        ...{ effect: { writes: true, runsFunctions: true }, isLast: true },
+        ...{ commands: [command], after: runsFunctions ? RESET_AFTER_READ : NO_COMMANDS, access },
+        ...{ effect: { writes: true, runsFunctions }, isLast: true },
       })
       return mapped(running, ([, called]) => take(called))
     },

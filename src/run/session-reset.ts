@@ -1,10 +1,11 @@
 /**
  * Resets, at the end of a transaction, whatever database functions left in the session: settings and role,
- * locks, LISTEN, temporary tables (decision 0011, decision 0026). Only statements that can run such a
- * function are affected.
+ * locks, LISTEN, temporary tables (decision 0011, decision 0026). Only statements that can run a function
+ * that leaves something are affected (decision 0044).
  */
-import type { Catalog } from '../catalog/model.ts'
-import type { BoundStatement, CallStatement, CompiledStatement } from '../compile/statement.ts'
+import type { Catalog, Reach } from '../catalog/model.ts'
+import type { BoundStatement, CompiledStatement } from '../compile/statement.ts'
+import type { CalledFunction, TableDependencies } from '../compile/table-dependencies.ts'
 import type { TableName } from '../language/tree/ast.ts'
 import type { Command } from '../postgres/types.ts'
 import { relationOid } from './relation-oid.ts'
@@ -26,30 +27,27 @@ export const RUN_DEFERRED: readonly Command[] = commands('SET CONSTRAINTS ALL IM
 const AFTER_WRITE_OF_FUNCTIONS: readonly Command[] = [...RUN_DEFERRED, ...RESET_AFTER_WRITE]
 const NOTHING: readonly Command[] = []
 
-/** Statements other than calls, which are known to run a function. */
-type StatementWithoutCall = Exclude<CompiledStatement, CallStatement>
-
 /** The commands that end a transaction. */
 export interface SessionReset {
-  /** Reports whether these statements can run a function of the database. */
-  runsFunctions(statements: readonly BoundStatement<StatementWithoutCall>[]): boolean
+  /** Reports whether these statements can run a function that leaves something in the session. */
+  runsFunctions(statements: readonly BoundStatement[]): boolean
   /** Ends a transaction that only reads. */
-  afterRead(statements: readonly BoundStatement<StatementWithoutCall>[]): readonly Command[]
+  afterRead(statements: readonly BoundStatement[]): readonly Command[]
   /** Ends a transaction that writes. */
-  afterWrite(statements: readonly BoundStatement<StatementWithoutCall>[]): readonly Command[]
+  afterWrite(statements: readonly BoundStatement[]): readonly Command[]
   /**
    * Reports whether these statements can defer a trigger or a constraint to the end of the transaction.
    * Without statements: whether a function can, which may write to any table.
    */
-  canDefer(statements?: readonly BoundStatement<StatementWithoutCall>[]): boolean
+  canDefer(statements?: readonly BoundStatement[]): boolean
 }
 
 /** Chooses the commands by the current catalog. */
 export function createSessionReset(catalog: () => Catalog): SessionReset {
   let from: Catalog | null = null
-  let known = new WeakMap<StatementWithoutCall, boolean>()
+  let known = new WeakMap<CompiledStatement, boolean>()
 
-  function runsFunction(statement: StatementWithoutCall): boolean {
+  function runsFunction(statement: CompiledStatement): boolean {
     const current = catalog()
     if (current !== from) {
       from = current
@@ -57,11 +55,11 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
     }
     const found = known.get(statement)
     if (found !== undefined) return found
-    const runs = canRunFunction(statement, current)
+    const runs = canLeaveState(statement, current)
     known.set(statement, runs)
     return runs
   }
-  const anyRuns = (statements: readonly BoundStatement<StatementWithoutCall>[]): boolean => {
+  const anyRuns = (statements: readonly BoundStatement[]): boolean => {
     for (const { statement } of statements) if (runsFunction(statement)) return true
     return false
   }
@@ -82,9 +80,19 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
  * Reports whether running `statement` can run a database function. Planning can as well: PostgreSQL evaluates
  * constant expressions.
  */
-export function canRunFunction({ dependencies }: StatementWithoutCall, catalog: Catalog): boolean {
-  const { relations, types, everywhere } = catalog.functionReach
-  if (dependencies.callsOwn || everywhere) return true
+export function canRunFunction({ dependencies }: CompiledStatement, catalog: Catalog): boolean {
+  return dependencies.calls.length > 0 || reaches(dependencies, catalog, catalog.functionReach.running)
+}
+
+/** Reports whether it can run one that leaves something in the session. */
+function canLeaveState({ dependencies }: CompiledStatement, catalog: Catalog): boolean {
+  const { harmless, leaving } = catalog.functionReach
+  const isHarmless = ({ schema, name }: CalledFunction) => schema !== null && harmless.get(schema)?.has(name) === true
+  return !dependencies.calls.every(isHarmless) || reaches(dependencies, catalog, leaving)
+}
+
+function reaches(dependencies: TableDependencies, catalog: Catalog, { relations, types, everywhere }: Reach): boolean {
+  if (everywhere) return true
   const reachOf = (name: TableName) => {
     const oid = relationOid(name, catalog)
     return oid === null ? 'read' : relations.get(oid)
@@ -96,7 +104,7 @@ export function canRunFunction({ dependencies }: StatementWithoutCall, catalog: 
   )
 }
 
-function canDeferWrite({ dependencies }: StatementWithoutCall, catalog: Catalog): boolean {
+function canDeferWrite({ dependencies }: CompiledStatement, catalog: Catalog): boolean {
   const { deferring } = catalog.functionReach
   if (deferring.size === 0) return false
   return dependencies.writes.some(({ table }) => {

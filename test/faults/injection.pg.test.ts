@@ -180,7 +180,7 @@ test('the tables of this file need no reset of the session, which would release 
   const session = await openSession(database.url)
   try {
     const { functionReach } = await introspect(session.query, { schemas: ['public'], exposedViews: [] })
-    expect([[...functionReach.relations], functionReach.everywhere]).toEqual([[], false])
+    expect([[...functionReach.leaving.relations], functionReach.leaving.everywhere]).toEqual([[], false])
   } finally {
     await session.close()
   }

@@ -1,4 +1,5 @@
 /** Hand-written catalogs for tests of pure functions. */
+import { buildFunctionReach } from '../../src/catalog/function-reach.ts'
 import type { Catalog, Column, DataType, Relation, Table } from '../../src/catalog/model.ts'
 
 const CATEGORIES: Readonly<Record<string, string>> = {
@@ -88,6 +89,6 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     partitions: new Map(),
     inlinedBodies: new Map(),
     settingReaders: null,
-    functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferring: new Set() },
+    functionReach: buildFunctionReach([], [], [], []),
   }
 }

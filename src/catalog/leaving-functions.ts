@@ -1,0 +1,180 @@
+/**
+ * The part of the catalog statement that separates the functions that can leave something in the session – a
+ * setting, a role, a lock, a temporary table – from those that cannot, which need no reset (decision 0044).
+ * A function is harmless if it is written in SQL or PL/pgSQL, its body has no word that a command needs that
+ * leaves something or runs a text, and everything that it may run is harmless as well.
+ */
+import { KNOWN_EXTENSIONS } from './known-extensions.ts'
+import { FIRST_OWN_OID } from './own-oids.ts'
+
+/**
+ * PostgreSQL's own functions that change the session or run the text they are given. In a body, every name
+ * that contains one of these counts.
+ */
+const SESSION_FUNCTION_PARTS = 'set_config|advisory_lock|_to_xml|ts_stat|ts_rewrite'
+const SESSION_FUNCTIONS =
+  '^(set_config|pg_(try_)?advisory_lock(_shared)?' +
+  '|(query|cursor|table|schema|database)_to_xml.*|ts_stat|ts_rewrite)$'
+
+/**
+ * Words of commands that change the session, run a text, change what exists, or write: a write runs triggers
+ * and can defer them. INTO and DECLARE make tables and cursors in SQL, and only variables in PL/pgSQL.
+ */
+const COMMANDS: readonly string[] = [
+  ...['alter', 'analyze', 'call', 'cluster', 'comment', 'copy', 'create', 'deallocate', 'delete', 'discard', 'do'],
+  ...['drop', 'execute', 'grant', 'import', 'insert', 'listen', 'load', 'merge', 'prepare', 'reassign', 'refresh'],
+  ...['reindex', 'reset', 'revoke', 'security', 'set', 'truncate', 'unlisten', 'update'],
+]
+const COMMANDS_OF_SQL: readonly string[] = ['into', 'declare']
+
+/** Limit on the characters of a body that is searched. */
+const BODY_MAX = 20_000
+
+/** A name that is a single word of a body, in lower case. */
+const WORD = '^[a-z0-9_]+$'
+
+const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass::oid`
+
+const oneOf = (...catalogs: readonly string[]): string => `(${catalogs.map(of).join(', ')})`
+
+const words = (list: readonly string[]): string => String.raw`\m(${list.join('|')})\M`
+
+/** Parts of a relation, which run when its rows are read or written. */
+const PARTS: readonly string[] = ['pg_policy', 'pg_rewrite', 'pg_trigger', 'pg_attrdef', 'pg_constraint']
+
+/** Objects that no body runs. */
+const IGNORED: readonly string[] = ['pg_event_trigger', 'pg_publication_rel', 'pg_statistic_ext']
+
+/**
+ * The common table expressions.
+ * - session_function: PostgreSQL's functions are pinned and not in `pg_depend`, so they are searched for in
+ *   the expression trees.
+ * - leaving_expression: the relations with expressions that call one of these.
+ * - own_function: the functions of the database. A compiled one is harmless if its extension is known.
+ * - body: the functions whose own body leaves nothing, with its text in lower case. All comparisons ignore
+ *   the locale, because names do. The body of a function between BEGIN ATOMIC and END is a tree, whose
+ *   queries are numbered by command: 1 is SELECT (nodes.h, CmdType).
+ * - following: from an object that can run something to those that run it by that. Through `pg_depend`, to
+ *   functions, parts of relations, and indexes; from a part to its relation; from a relation to its parent.
+ *   Foreign keys are left out, because these bodies write nothing, and so are the row types of relations.
+ *   PostgreSQL reads a text only when it runs, in any search path, so a text follows each function and
+ *   relation whose name is in it, whatever it means there. Operators, casts and types can be used without
+ *   being named: they are one object, 0, which every text follows.
+ * - leaving: all functions but those bodies, and what follows them. Operators and policies with compiled
+ *   functions do not count, only bodies that name them (decision 0026).
+ * - harmless: the other functions.
+ */
+export const LEAVING_SHARED: string = `
+  session_function(mark) as materialized (
+    select mark || p.oid || ' '
+    from pg_catalog.pg_proc p
+    cross join (values (':funcid '), (':opfuncid ')) m (mark)
+    where p.pronamespace = 'pg_catalog'::regnamespace and p.proname ~ '${SESSION_FUNCTIONS}'
+  ),
+  leaving_expression(relation, on_read) as materialized (
+    select e.relation, e.on_read
+    from (
+      select v.ev_class, v.ev_type = '1', v.ev_action::text from pg_catalog.pg_rewrite v
+        where v.ev_class >= ${FIRST_OWN_OID}
+      union all
+      select p.polrelid, p.polcmd in ('*', 'r'), concat(p.polqual, p.polwithcheck) from pg_catalog.pg_policy p
+      union all
+      select a.adrelid, false, a.adbin::text from pg_catalog.pg_attrdef a
+      union all
+      select c.conrelid, false, c.conbin::text from pg_catalog.pg_constraint c
+        where c.conrelid >= ${FIRST_OWN_OID} and c.conbin is not null
+    ) e (relation, on_read, tree)
+    where exists (select from session_function f where strpos(e.tree, f.mark) > 0)
+  ),
+  own_function(oid, name, language, kind, is_compiled, is_known) as materialized (
+    select p.oid, lower(p.proname collate "C"), l.lanname, p.prokind,
+      p.prokind = 'f' and l.lanname in ('c', 'internal'),
+      p.provolatile <> 'v' and exists (
+        select from pg_catalog.pg_depend d
+        join pg_catalog.pg_extension e on e.oid = d.refobjid
+        where d.classid = ${of('pg_proc')} and d.objid = p.oid and d.deptype = 'e'
+          and d.refclassid = ${of('pg_extension')} and e.extname in (${KNOWN_EXTENSIONS})
+      )
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_language l on l.oid = p.prolang
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    where p.oid >= ${FIRST_OWN_OID} and n.nspname <> 'svc'
+  ),
+  body(oid, text) as materialized (
+    select f.oid, t.text
+    from own_function f
+    join pg_catalog.pg_proc p on p.oid = f.oid
+    cross join lateral (
+      select lower(p.prosrc collate "C"), concat(p.prosqlbody, p.proargdefaults)
+    ) t (text, tree)
+    where f.kind = 'f' and f.language in ('sql', 'plpgsql') and length(p.prosrc) <= ${BODY_MAX}
+      and t.text !~ 'u&|${SESSION_FUNCTION_PARTS}|${words(COMMANDS)}'
+      and (f.language = 'plpgsql' or t.text !~ '${words(COMMANDS_OF_SQL)}')
+      and t.tree !~ ':commandType [^1]'
+      and not exists (select from session_function s where strpos(t.tree, s.mark) > 0)
+  ),
+  following(classid, oid, by_class, by) as materialized (
+    select d.refclassid, d.refobjid, case when n.is_named then d.classid else 0 end,
+      case when n.is_named then d.objid else 0 end
+    from pg_catalog.pg_depend d
+    cross join lateral (values (d.classid in ${oneOf('pg_proc', 'pg_class', ...PARTS)})) n (is_named)
+    where d.refclassid in ${oneOf('pg_proc', 'pg_class')} and d.refobjid >= ${FIRST_OWN_OID}
+      and d.classid not in ${oneOf(...IGNORED)}
+      and (d.refclassid = ${of('pg_proc')} or d.classid not in ${oneOf('pg_type', 'pg_constraint')})
+    union all
+    select d.classid, d.objid, case when d.refclassid = ${of('pg_class')} then d.refclassid else 0 end,
+      case when d.refclassid = ${of('pg_class')} then d.refobjid else 0 end
+    from pg_catalog.pg_depend d
+    where d.deptype in ('a', 'i') and d.objid >= ${FIRST_OWN_OID}
+      and d.refclassid in ${oneOf('pg_class', 'pg_type')} and (d.classid in ${oneOf(...PARTS)}
+        or d.classid = ${of('pg_class')} and d.refclassid = ${of('pg_class')})
+    union all
+    select ${of('pg_class')}, i.inhrelid, ${of('pg_class')}, i.inhparent from pg_catalog.pg_inherits i
+    union all
+    select n.classid, n.oid, ${of('pg_proc')}, s.oid
+    from (
+      select ${of('pg_proc')}, oid, name from own_function
+      union all
+      select ${of('pg_class')}, c.oid, lower(c.relname collate "C")
+      from pg_catalog.pg_class c
+      where c.oid >= ${FIRST_OWN_OID} and c.relkind in ('r', 'p', 'v', 'm', 'f')
+    ) n (classid, oid, name)
+    join (
+      select distinct w.word, b.oid
+      from body b
+      cross join lateral regexp_split_to_table(b.text, '[^a-z0-9_]+') w (word)
+      union all
+      select n.name, b.oid
+      from (
+        select name from own_function
+        union
+        select lower(relname collate "C") from pg_catalog.pg_class where oid >= ${FIRST_OWN_OID}
+      ) n (name)
+      join body b on n.name !~ '${WORD}' and (strpos(b.text, n.name) > 0 or strpos(n.name, '"') > 0)
+    ) s (word, oid) on s.word = n.name
+    union all
+    select 0, 0, ${of('pg_proc')}, oid from body
+  ),
+  leaving(classid, oid) as (
+    select b.classid, b.oid
+    from (
+      select ${of('pg_proc')}, f.oid
+      from own_function f
+      where not f.is_compiled and not exists (select from body b where b.oid = f.oid)
+      union all
+      select n.by_class, n.by
+      from own_function f
+      join following n on n.classid = ${of('pg_proc')} and n.oid = f.oid and n.by_class = ${of('pg_proc')}
+      where f.is_compiled and not f.is_known
+      union all
+      select ${of('pg_class')}, relation from leaving_expression
+    ) b (classid, oid)
+    union
+    select n.by_class, n.by
+    from leaving l
+    join following n on n.classid = l.classid and n.oid = l.oid
+  ),
+  harmless(oid) as materialized (
+    select b.oid from body b
+    where not exists (select from leaving l where l.classid = ${of('pg_proc')} and l.oid = b.oid)
+  )`
