@@ -47,6 +47,7 @@ import { openProviders } from './providers.ts'
 import { openReplicas } from './replicas.ts'
 import { openRevocations, READ_TIMEOUT_MS } from './revocations.ts'
 import { openServer } from './server.ts'
+import { SessionRenewal } from './session-renewal.ts'
 import { UnsentSettings } from './session-settings.ts'
 import { tableFindings } from './table-settings.ts'
 
@@ -322,8 +323,11 @@ export async function startGateway(configured: Config, options: GatewayOptions =
     opened.push(() => realtime.close())
     opened.push(() => broadcasts?.close())
     opened.push(() => server.close())
+    const catalogs = door === null ? [catalog] : [catalog, door.catalog]
+    const renewal = new SessionRenewal(catalogs, replicas === null ? [pool] : [pool, replicas])
     hearers.push(event => {
       if (event.kind !== 'catalog' || event.detail.changed !== true) return
+      renewal.changed()
       replicas?.routes.changed()
       reportViews(catalog.current(), emit)
       realtime.refresh()

@@ -32,6 +32,8 @@ const READS_PER_LAG = 4
 export interface Replicas {
   readonly routes: ReadRoutes
   readonly stats: () => ReplicaStats
+  /** Replaces the connections for reads. */
+  renew(): void
   close(options: { readonly deadlineMs: number }): Promise<void>
 }
 
@@ -81,6 +83,9 @@ export async function openReplicas(parts: Parts): Promise<Replicas | null> {
   return {
     routes,
     stats: () => routes.stats(),
+    renew() {
+      for (const replica of replicas) replica.renew()
+    },
     async close(options) {
       isClosed = true
       if (timer !== null) clearTimeout(timer)
@@ -120,7 +125,7 @@ async function openReplica(
       })
       if (timing === null) return reads
       const { run, stream } = timing.database(reads)
-      return { run, stream, close: options => reads.close(options) }
+      return { run, stream, renew: () => reads.renew(), close: options => reads.close(options) }
     },
     openChecks: () =>
       createPool({

@@ -610,3 +610,19 @@ test('the pool waits for a server that has no free connections', async () => {
     await server.close()
   }
 })
+
+test('renewed connections finish their requests, and later ones have other sessions', async () => {
+  await withPool(async pool => {
+    const set = command("select set_config('app.left', 'something', false), pg_backend_pid()")
+    const [left] = await pool.run([set]).result
+    const running = pool.run([command('select pg_sleep(0.2), pg_backend_pid()')]).result
+    await expect.poll(() => pool.stats().inFlight).toBe(1)
+    pool.renew()
+    const after = pool.run([command("select current_setting('app.left', true), pg_backend_pid()")]).result
+    expect(cells((await running)[0])[0]?.[1]).toBe(cells(left)[0]?.[1])
+    const [setting, session] = cells((await after)[0])[0] ?? []
+    expect(setting).toBeNull()
+    expect(session).not.toBe(cells(left)[0]?.[1])
+    expect(pool.stats()).toMatchObject({ open: 1, lost: 0 })
+  })
+})

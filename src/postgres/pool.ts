@@ -144,6 +144,8 @@ export interface Pool extends Database {
    */
   ready(): Promise<void>
   stats(): PoolStats
+  /** Replaces the open connections, each when its requests are finished. */
+  renew(): void
   /**
    * Accepts nothing new, finishes what is in flight and waiting, then closes; after the deadline, the rest is
    * rejected.
@@ -292,6 +294,10 @@ class PostgresPool implements Pool, ConnectionListener {
       timedOut: this.#timedOut,
       lost: this.#lost,
     }
+  }
+
+  renew(): void {
+    for (const connection of [...this.#connections]) connection.retire()
   }
 
   async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {

@@ -3,7 +3,7 @@
  * locks, LISTEN, temporary tables (decision 0011, decision 0026). Only statements that can run a function
  * that leaves something are affected (decision 0044).
  */
-import type { Catalog, Reach } from '../catalog/model.ts'
+import type { Catalog, FunctionReach, Reach } from '../catalog/model.ts'
 import type { BoundStatement, CompiledStatement } from '../compile/statement.ts'
 import type { CalledFunction, TableDependencies } from '../compile/table-dependencies.ts'
 import type { TableName } from '../language/tree/ast.ts'
@@ -102,6 +102,22 @@ function reaches(dependencies: TableDependencies, catalog: Catalog, { relations,
     dependencies.reads.some(name => reachOf(name) === 'read') ||
     dependencies.writes.some(({ table }) => reachOf(table) !== undefined)
   )
+}
+
+/**
+ * Reports whether statements that left nothing in the session before can leave something after: a function
+ * is no longer harmless, or was dropped, or what a statement uses runs another one.
+ */
+export function leavesMore(before: FunctionReach, after: FunctionReach): boolean {
+  for (const [schema, names] of before.harmless) {
+    for (const name of names) if (after.harmless.get(schema)?.has(name) !== true) return true
+  }
+  for (const [relation, reach] of after.leaving.relations) {
+    const known = before.leaving.relations.get(relation)
+    if (known !== reach && known !== 'read') return true
+  }
+  for (const name of after.leaving.types) if (!before.leaving.types.has(name)) return true
+  return after.leaving.everywhere && !before.leaving.everywhere
 }
 
 function canDeferWrite({ dependencies }: CompiledStatement, catalog: Catalog): boolean {

@@ -10,6 +10,8 @@ export type ReplicaState = 'unknown' | 'available' | 'unreachable' | 'not a stan
 
 /** A pool as a replica uses it. */
 export interface ReplicaPool extends Pick<Database, 'run' | 'stream'> {
+  /** Replaces the open connections, each when its requests are finished. */
+  renew(): void
   close(options: { readonly deadlineMs: number }): Promise<void>
 }
 
@@ -105,6 +107,11 @@ export class Replica {
   failedRead(error: Error): void {
     this.#failed(error)
     this.checkSoon()
+  }
+
+  /** Replaces the connections for reads. */
+  renew(): void {
+    this.#pool?.renew()
   }
 
   async close(options: { readonly deadlineMs: number }): Promise<void> {
