@@ -41,8 +41,8 @@ interface Logged extends Sent {
   readonly transaction: string
 }
 
-/** In the settings of requests only: the gateway reads the catalog with settings in another form. */
-const REQUEST_SETTINGS = 'WHERE set_config('
+/** In the settings of requests only: the gateway's own statements have no tenant. */
+const REQUEST_SETTINGS = "set_config('app.current_tenant_id'"
 
 /**
  * The gateway also sends its own statements (LISTEN, introspection). A request's transaction begins with its
