@@ -3,17 +3,17 @@ import type { Benchmark } from './harness/benchmark.ts'
 import { GATEWAY, httpLane, PGBENCH, pgbenchLanes, throughput } from './harness/lanes.ts'
 import { sending } from './harness/sending.ts'
 import { fetchOk } from './harness/world.ts'
-import { ADD, ADD_VOLATILE } from './harness/write-tables.ts'
+import { ADD, ADD_RESETTING } from './harness/write-tables.ts'
 
-/** A volatile function can write, so more has to be reset after it. */
-const VOLATILE = 'gateway, a volatile function'
+/** A function that sets a setting is followed by a reset of the session. */
+const RESETTING = 'gateway, a function that sets a setting'
 const ARGUMENTS = sending('POST', { a: 19, b: 23 })
 
 export const rpc: Benchmark = {
   name: 'rpc',
   title: 'Call of a trivial function',
   tools: ['wrk', 'pgbench'],
-  checks: [throughput(GATEWAY, PGBENCH, 0.6), throughput(VOLATILE, [GATEWAY], null)],
+  checks: [throughput(GATEWAY, PGBENCH, 0.6), throughput(RESETTING, [GATEWAY], null)],
   async prepare(world) {
     const gateway = await world.gateway()
     const lane = async (name: string, called: string) => {
@@ -25,7 +25,7 @@ export const rpc: Benchmark = {
     return [
       await lane(GATEWAY, ADD),
       ...(await pgbenchLanes(world, 'rpc', `/api/rpc/${ADD}`, null, { sending: ARGUMENTS })),
-      await lane(VOLATILE, ADD_VOLATILE),
+      await lane(RESETTING, ADD_RESETTING),
     ]
   },
 }

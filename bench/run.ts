@@ -43,6 +43,7 @@ import { nestedExpand } from './nested-expand.ts'
 import { oneConnection } from './one-connection.ts'
 import { openapi } from './openapi.ts'
 import { outbox } from './outbox.ts'
+import { policies } from './policies.ts'
 import { postgrest } from './postgrest.ts'
 import { queryText } from './query-text.ts'
 import { capture } from './realtime/capture.ts'
@@ -81,7 +82,7 @@ const BENCHMARKS: readonly Benchmark[] = [
     language,
     mcp,
   ],
-  ...[insertOne, updateById, batch, rpc, postgrest, statements, webhooks, outbox, realtime, capture],
+  ...[insertOne, updateById, batch, rpc, policies, postgrest, statements, webhooks, outbox, realtime, capture],
   ...[workers, replicas, ndjson, csvExport, csvImport, compression, start, largeCatalog, manyAddresses, openapi],
   ...[shapeSync, shapes, publicShapes, manyShapes, client, firstPaintOfConsole, capacity, simulate],
 ]
