@@ -85,6 +85,8 @@ test.each([
   'alter domain zip set not null',
   'alter domain zip drop not null',
   'alter sequence numbers rename to ids',
+  "create or replace function one() returns int language sql as $$select 1 from set_config('a.b', 'c', true)$$",
+  "create or replace function one() returns int language sql as 'select 1'",
   'alter function one() rename to uno',
   ...(POSTGRES_MAJOR < 15
     ? []

@@ -16,6 +16,7 @@ beforeAll(() =>
     create function f() returns boolean immutable language sql as 'select true';
     create function is_fine(text) returns boolean immutable language sql as 'select true';
     create function noted() returns trigger language plpgsql as 'begin return new; end';
+    create function svc.remembers() returns text language sql as $$ select set_config('a.b', 'c', false) $$;
     create function svc.captured() returns trigger language plpgsql as 'begin return null; end'`),
 )
 
@@ -63,7 +64,8 @@ async function after(ddl: string): Promise<Found> {
       harmless: [...(harmless.get('scratch') ?? [])].sort(),
     }
   } finally {
-    await admin.run('drop schema scratch cascade; set search_path = public')
+    // A cast between PostgreSQL's types belongs to no schema.
+    await admin.run('drop schema scratch cascade; drop cast if exists (bigint as boolean); set search_path = public')
     expect((await admin.query('select count(*) from pg_catalog.pg_depend', []))[0]).toEqual([before])
   }
 }
@@ -372,6 +374,97 @@ test.each<[what: string, ddl: string]>([
   expect(harmless).not.toContain('g')
 })
 
+const LONG = 'n'.repeat(63)
+const LOCKING = 'create operator @@! (leftarg = int, rightarg = int, function = pg_try_advisory_lock)'
+
+test.each<[what: string, ddl: string]>([
+  [
+    'PostgreSQL cuts off the name of one in its text',
+    `create function ${LONG}() returns boolean language sql as $$ select set_config('a.b', 'c', false) = 'c' $$;
+    create function g() returns boolean language sql as 'select ${LONG}_and_more()'`,
+  ],
+  [
+    'an operator is one of PostgreSQL’s',
+    `${LOCKING}; create function g() returns boolean language sql as 'select 1 operator(scratch.@@!) 2'`,
+  ],
+  [
+    'a cast is one of PostgreSQL’s',
+    `create cast (bigint as boolean) with function pg_try_advisory_lock(bigint);
+    create function g() returns text language sql as 'select 1::bigint::boolean::text'`,
+  ],
+  [
+    'the check of a domain calls one of PostgreSQL’s',
+    `create domain d as text check (set_config('a.b', value, false) is not null);
+    create function g(t text) returns boolean language sql as $$ select pg_input_is_valid('x', t) $$`,
+  ],
+  [
+    'a view calls a volatile compiled function',
+    `create extension pg_trgm schema scratch; create view v as select set_limit(0.9) as x;
+    create function g() returns real language sql as 'select max(x) from v'`,
+  ],
+  ['a function of schema svc does', "create function g() returns text language sql as 'select svc.remembers()'"],
+  [
+    'another name of a compiled function does',
+    `create function sc(text, text, bool) returns text language internal as 'set_config_by_name';
+    create function g() returns text language sql as $$ select sc('a.b', 'c', false) $$`,
+  ],
+  [
+    'the index that it has summarized does',
+    "create function g() returns int language sql as $$ select brin_summarize_new_values('scratch.i') $$",
+  ],
+])('a function is not harmless if %s', async (_, ddl) => {
+  const { harmless } = await after(ddl)
+  expect(harmless).not.toContain('g')
+})
+
+const CONSTANT = `create function bad(int) returns int immutable language plpgsql as $$
+  begin perform set_config('a.b', 'c', false); return $1; end $$`
+
+test.each<[what: string, ddl: string, leaving: Reached]>([
+  [
+    'the check of a domain',
+    "create domain d as text check (set_config('a.b', value, false) <> ''); create table t (a d)",
+    { t: 'read' },
+  ],
+  [
+    'the default of a domain',
+    "create domain d as text default set_config('a.b', 'c', false); create table t (a d)",
+    { t: 'read' },
+  ],
+  [
+    'the condition of a trigger',
+    `create table t (a int); create trigger x before insert on t for each row
+      when (set_config('a.b', 'c', false) <> '') execute function noted()`,
+    { t: 'write' },
+  ],
+  [
+    'the condition of a rule',
+    `create table t (a int);
+    create rule r as on insert to t where set_config('a.b', 'c', false) <> '' do also select 1`,
+    { t: 'write' },
+  ],
+  [
+    'an index, which PostgreSQL reads for the plan of a read',
+    `${CONSTANT}; create table t (a int); create index on t ((a + bad(1)))`,
+    { t: 'read' },
+  ],
+  [
+    'a statistics object',
+    `${CONSTANT}; create table t (a int, b int); create statistics s on (a + bad(1)), b from t`,
+    { t: 'read' },
+  ],
+  ['a partition key', `${CONSTANT}; create table t (a int) partition by list (bad(a))`, { t: 'read' }],
+  [
+    'a function with another name of a compiled one',
+    `create function sc(text, text, bool) returns text language internal as 'set_config_by_name';
+    create view v as select sc('a.b', 'c', false) as x`,
+    { v: 'read' },
+  ],
+  ['an operator', `${LOCKING}; create view v as select n @@! n as x from generate_series(1, 2) n`, { v: 'read' }],
+])('a relation that leaves something is found: %s', async (_, ddl, leaving) => {
+  expect(await after(ddl)).toMatchObject({ leaving })
+})
+
 test('a function is not harmless if another one of its name is not', async () => {
   const ddl = `create function g() returns int language sql as 'select 1';
     create function g(int) returns text language sql as $$ select set_config('a.b', 'c', false) $$`
@@ -385,8 +478,8 @@ test('only tables whose functions leave something are known to', async () => {
     create table w (id int); alter table w enable row level security; create policy p on w using (bad());
     create table y (id int check (set_config('a.b', 'c', false) <> ''))`
   expect(await after(ddl)).toMatchObject({
-    tables: { t: 'read', u: 'read', w: 'read', y: 'write' },
-    leaving: { u: 'write', w: 'read', y: 'write' },
+    tables: { t: 'read', u: 'read', w: 'read', y: 'read' },
+    leaving: { u: 'write', w: 'read', y: 'read' },
   })
 })
 

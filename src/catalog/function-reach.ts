@@ -4,7 +4,7 @@
  * (decision 0026).
  * The search starts at the functions and follows `pg_depend` upwards, so a database without functions costs
  * nothing, however many tables it has. A function counts whatever its volatility, because PostgreSQL does not
- * check IMMUTABLE. Functions in C do not count, nor do functions of extensions unless they are VOLATILE.
+ * check IMMUTABLE. Functions of extensions do not count unless they are VOLATILE and not compiled.
  */
 import { LEAVING_SHARED } from './leaving-functions.ts'
 import type { FunctionReach, Reach } from './model.ts'
@@ -28,7 +28,7 @@ export interface ReachTypeItem {
   readonly leaves: boolean
 }
 
-/** The name of functions of the database that leave nothing in the session, whatever their arguments. */
+/** The name of functions of the published schemas, none of which can leave anything in the session. */
 export interface HarmlessItem {
   readonly schema: string
   readonly name: string
@@ -48,7 +48,8 @@ const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass`
  *   domains, ranges and composites of these.
  * - reach_object: what an expression can depend on.
  * - reach_direct: relations that call one themselves. An index, a default or a check runs when a row is
- *   written; a materialized view when it is refreshed. Before PostgreSQL 15, what a generated column calls is
+ *   written, and a constant part of an index, check, partition key or statistics object also when a read is
+ *   planned; a materialized view when it is refreshed. Before PostgreSQL 15, what a generated column calls is
  *   a dependency of the column, and not of its expression. PostgreSQL's own functions are pinned and not in
  *   `pg_depend`; the few that leave something are searched for in the expression trees.
  * - reach: relations that read or write those in turn. A cascading foreign key leads from the referenced
@@ -64,8 +65,7 @@ export const REACH_SHARED: string = `${LEAVING_SHARED},
     join pg_catalog.pg_language l on l.oid = p.prolang
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace
     where p.oid >= ${FIRST_OWN_OID} and n.nspname <> 'svc'
-      and (l.lanname not in ('internal', 'c') or p.prokind = 'a')
-      and (p.provolatile = 'v' or not exists (
+      and (p.provolatile = 'v' and (l.lanname not in ('internal', 'c') or p.prokind = 'a') or not exists (
         select from pg_catalog.pg_depend d
         where d.classid = ${of('pg_proc')} and d.objid = p.oid and d.deptype = 'e'
       ))
@@ -93,6 +93,8 @@ export const REACH_SHARED: string = `${LEAVING_SHARED},
       select d.objid, d.objid, f.leaves
       from reach_function f
       ${dependent('f.oid', of('pg_proc'))} and d.classid = ${of('pg_type')}
+      union all
+      select left_type, right_type, true from leaving_pair
     ) pair (one, other, leaves)
     join pg_catalog.pg_type t
       on t.oid = case when pair.one >= ${FIRST_OWN_OID} or pair.other = 0 then pair.one else pair.other end
@@ -142,16 +144,22 @@ export const REACH_SHARED: string = `${LEAVING_SHARED},
     join pg_catalog.pg_attrdef a on a.oid = d.objid
     join pg_catalog.pg_attribute c on c.attrelid = a.adrelid and c.attnum = a.adnum
     union all
-    select d.objid, false, o.leaves
+    select d.objid, o.leaves, o.leaves
     from reach_object o
-    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_class')} and d.objsubid > 0
+    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_class')}
+    join pg_catalog.pg_class c on c.oid = d.objid and (d.objsubid > 0 or c.relkind = 'p')
     union all
-    select c.conrelid, false, o.leaves
+    select s.stxrelid, o.leaves, o.leaves
+    from reach_object o
+    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_statistic_ext')}
+    join pg_catalog.pg_statistic_ext s on s.oid = d.objid
+    union all
+    select c.conrelid, o.leaves, o.leaves
     from reach_object o
     ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_constraint')}
     join pg_catalog.pg_constraint c on c.oid = d.objid and c.conrelid <> 0
     union all
-    select i.indrelid, false, o.leaves
+    select i.indrelid, o.leaves, o.leaves
     from reach_object o
     ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_class')}
     join pg_catalog.pg_index i on i.indexrelid = d.objid
@@ -220,12 +228,11 @@ export const REACH_SECTIONS: { readonly [section in 'reach' | 'reach type' | 'ha
     join pg_catalog.pg_type t on t.oid = r.oid`,
 
   harmless: `
-    select n.nspname::text as schema, p.proname::text as name
+    select s.name as schema, p.proname::text as name
     from pg_catalog.pg_proc p
-    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    join schema s on s.oid = p.pronamespace
     left join harmless h on h.oid = p.oid
-    where p.oid >= ${FIRST_OWN_OID}
-    group by n.nspname, p.proname
+    group by s.name, p.proname
     having bool_and(h.oid is not null)`,
 
   deferring: `

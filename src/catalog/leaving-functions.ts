@@ -8,13 +8,13 @@ import { KNOWN_EXTENSIONS } from './known-extensions.ts'
 import { FIRST_OWN_OID } from './own-oids.ts'
 
 /**
- * PostgreSQL's own functions that change the session or run the text they are given. In a body, every name
- * that contains one of these counts.
+ * PostgreSQL's own functions that change the session, run the text they are given, or run the expressions of
+ * an index. In a body, every name that contains one of these counts.
  */
-const SESSION_FUNCTION_PARTS = 'set_config|advisory_lock|_to_xml|ts_stat|ts_rewrite'
+const SESSION_FUNCTION_PARTS = 'set_config|advisory_lock|_to_xml|ts_stat|ts_rewrite|brin_summarize'
 const SESSION_FUNCTIONS =
   '^(set_config|pg_(try_)?advisory_lock(_shared)?' +
-  '|(query|cursor|table|schema|database)_to_xml.*|ts_stat|ts_rewrite)$'
+  '|(query|cursor|table|schema|database)_to_xml.*|ts_stat|ts_rewrite|brin_summarize_.*)$'
 
 /**
  * Words of commands that change the session, run a text, change what exists, or write: a write runs triggers
@@ -33,6 +33,9 @@ const BODY_MAX = 20_000
 /** A name that is a single word of a body, in lower case. */
 const WORD = '^[a-z0-9_]+$'
 
+/** Limit on the bytes of a name; PostgreSQL cuts off the rest (NAMEDATALEN). */
+const NAME_MAX = 63
+
 const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass::oid`
 
 const oneOf = (...catalogs: readonly string[]): string => `(${catalogs.map(of).join(', ')})`
@@ -40,17 +43,22 @@ const oneOf = (...catalogs: readonly string[]): string => `(${catalogs.map(of).j
 const words = (list: readonly string[]): string => String.raw`\m(${list.join('|')})\M`
 
 /** Parts of a relation, which run when its rows are read or written. */
-const PARTS: readonly string[] = ['pg_policy', 'pg_rewrite', 'pg_trigger', 'pg_attrdef', 'pg_constraint']
+const PARTS: readonly string[] = [
+  ...['pg_policy', 'pg_rewrite', 'pg_trigger', 'pg_attrdef', 'pg_constraint', 'pg_statistic_ext'],
+]
 
 /** Objects that no body runs. */
-const IGNORED: readonly string[] = ['pg_event_trigger', 'pg_publication_rel', 'pg_statistic_ext']
+const IGNORED: readonly string[] = ['pg_event_trigger', 'pg_publication_rel']
 
 /**
  * The common table expressions.
  * - session_function: PostgreSQL's functions are pinned and not in `pg_depend`, so they are searched for in
  *   the expression trees.
  * - leaving_expression: the relations with expressions that call one of these.
- * - own_function: the functions of the database. A compiled one is harmless if its extension is known.
+ * - leaving_pair: types that an operator, cast or operator class, or that a check or default of a domain does
+ *   so for, twice if it is one.
+ * - own_function: the functions of the database. `is_compiled` is true for those of extensions, which are
+ *   harmless if the extension is known.
  * - body: the functions whose own body leaves nothing, with its text in lower case. All comparisons ignore
  *   the locale, because names do. The body of a function between BEGIN ATOMIC and END is a tree, whose
  *   queries are numbered by command: 1 is SELECT (nodes.h, CmdType).
@@ -60,8 +68,9 @@ const IGNORED: readonly string[] = ['pg_event_trigger', 'pg_publication_rel', 'p
  *   PostgreSQL reads a text only when it runs, in any search path, so a text follows each function and
  *   relation whose name is in it, whatever it means there. Operators, casts and types can be used without
  *   being named: they are one object, 0, which every text follows.
- * - leaving: all functions but those bodies, and what follows them. Operators and policies with compiled
- *   functions do not count, only bodies that name them (decision 0026).
+ * - leaving: all functions but those bodies, and what follows them. Of compiled functions, what follows by
+ *   object 0 does not count, because extensions define types and operators; of the functions of schema svc,
+ *   only functions count, because its triggers restore what they change.
  * - harmless: the other functions.
  */
 export const LEAVING_SHARED: string = `
@@ -74,31 +83,50 @@ export const LEAVING_SHARED: string = `
   leaving_expression(relation, on_read) as materialized (
     select e.relation, e.on_read
     from (
-      select v.ev_class, v.ev_type = '1', v.ev_action::text from pg_catalog.pg_rewrite v
+      select v.ev_class, v.ev_type = '1', concat(v.ev_qual, v.ev_action) from pg_catalog.pg_rewrite v
         where v.ev_class >= ${FIRST_OWN_OID}
       union all
       select p.polrelid, p.polcmd in ('*', 'r'), concat(p.polqual, p.polwithcheck) from pg_catalog.pg_policy p
       union all
       select a.adrelid, false, a.adbin::text from pg_catalog.pg_attrdef a
       union all
-      select c.conrelid, false, c.conbin::text from pg_catalog.pg_constraint c
+      select c.conrelid, true, c.conbin::text from pg_catalog.pg_constraint c
         where c.conrelid >= ${FIRST_OWN_OID} and c.conbin is not null
+      union all
+      select t.tgrelid, false, t.tgqual::text from pg_catalog.pg_trigger t where t.tgqual is not null
     ) e (relation, on_read, tree)
     where exists (select from session_function f where strpos(e.tree, f.mark) > 0)
   ),
-  own_function(oid, name, language, kind, is_compiled, is_known) as materialized (
+  leaving_pair(left_type, right_type) as materialized (
+    select e.left_type, e.right_type
+    from (
+      select c.contypid, c.contypid, c.conbin::text from pg_catalog.pg_constraint c where c.contypid >= ${FIRST_OWN_OID}
+      union all
+      select t.oid, t.oid, t.typdefaultbin::text from pg_catalog.pg_type t
+        where t.oid >= ${FIRST_OWN_OID} and t.typdefaultbin is not null
+      union all
+      select o.oprleft, o.oprright, format(':funcid %s ', o.oprcode::oid) from pg_catalog.pg_operator o
+        where o.oid >= ${FIRST_OWN_OID}
+      union all
+      select c.castsource, c.casttarget, format(':funcid %s ', c.castfunc) from pg_catalog.pg_cast c
+        where c.oid >= ${FIRST_OWN_OID}
+      union all
+      select a.amproclefttype, a.amprocrighttype, format(':funcid %s ', a.amproc::oid) from pg_catalog.pg_amproc a
+        where a.oid >= ${FIRST_OWN_OID}
+    ) e (left_type, right_type, tree)
+    where exists (select from session_function f where strpos(e.tree, f.mark) > 0)
+  ),
+  own_function(oid, name, language, kind, is_compiled, is_known, is_service) as materialized (
     select p.oid, lower(p.proname collate "C"), l.lanname, p.prokind,
-      p.prokind = 'f' and l.lanname in ('c', 'internal'),
-      p.provolatile <> 'v' and exists (
-        select from pg_catalog.pg_depend d
-        join pg_catalog.pg_extension e on e.oid = d.refobjid
-        where d.classid = ${of('pg_proc')} and d.objid = p.oid and d.deptype = 'e'
-          and d.refclassid = ${of('pg_extension')} and e.extname in (${KNOWN_EXTENSIONS})
-      )
+      e.oid is not null and p.prokind = 'f' and l.lanname in ('c', 'internal'),
+      p.provolatile <> 'v' and e.extname in (${KNOWN_EXTENSIONS}), n.nspname = 'svc'
     from pg_catalog.pg_proc p
     join pg_catalog.pg_language l on l.oid = p.prolang
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-    where p.oid >= ${FIRST_OWN_OID} and n.nspname <> 'svc'
+    left join pg_catalog.pg_depend d
+      on d.classid = ${of('pg_proc')} and d.objid = p.oid and d.objsubid = 0 and d.deptype = 'e'
+    left join pg_catalog.pg_extension e on d.refclassid = ${of('pg_extension')} and e.oid = d.refobjid
+    where p.oid >= ${FIRST_OWN_OID}
   ),
   body(oid, text) as materialized (
     select f.oid, t.text
@@ -140,7 +168,7 @@ export const LEAVING_SHARED: string = `
       where c.oid >= ${FIRST_OWN_OID} and c.relkind in ('r', 'p', 'v', 'm', 'f')
     ) n (classid, oid, name)
     join (
-      select distinct w.word, b.oid
+      select distinct left(w.word, ${NAME_MAX}), b.oid
       from body b
       cross join lateral regexp_split_to_table(b.text, '[^a-z0-9_]+') w (word)
       union all
@@ -160,14 +188,17 @@ export const LEAVING_SHARED: string = `
     from (
       select ${of('pg_proc')}, f.oid
       from own_function f
-      where not f.is_compiled and not exists (select from body b where b.oid = f.oid)
+      where not f.is_compiled and not f.is_service and not exists (select from body b where b.oid = f.oid)
       union all
       select n.by_class, n.by
       from own_function f
-      join following n on n.classid = ${of('pg_proc')} and n.oid = f.oid and n.by_class = ${of('pg_proc')}
-      where f.is_compiled and not f.is_known
+      join following n on n.classid = ${of('pg_proc')} and n.oid = f.oid
+      where f.is_compiled and not f.is_known and n.by_class <> 0
+        or f.is_service and n.by_class = ${of('pg_proc')}
       union all
       select ${of('pg_class')}, relation from leaving_expression
+      union all
+      select 0, 0 from leaving_pair
     ) b (classid, oid)
     union
     select n.by_class, n.by

@@ -104,7 +104,7 @@ export interface FunctionReach {
   readonly running: Reach
   /** Of functions that can leave something in the session. */
   readonly leaving: Reach
-  /** By schema: names of functions that leave nothing in the session, none of their overloads. */
+  /** By published schema: names of functions, none of which can leave anything in the session. */
   readonly harmless: ReadonlyMap<string, ReadonlySet<string>>
   /** OIDs of resources whose writing can defer a trigger or a constraint to the end of the transaction. */
   readonly deferring: ReadonlySet<number>

@@ -40,7 +40,7 @@ test('each kind of statement has the fields that later stages use', () => {
     ['read', judged],
     ['paged', judged],
     ['stream', judged],
-    ['call', ['kind', 'parameters', 'text']],
+    ['call', ['dependencies', 'kind', 'parameters', 'text']],
     ['explain', ['dependencies', 'kind', 'parameters', 'runs', 'text']],
     ['explain', ['dependencies', 'kind', 'parameters', 'runs', 'text']],
     ['write', ['dependencies', 'hidden', 'kind', 'otherTables', 'own', 'parameters', 'text']],
